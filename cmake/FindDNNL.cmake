@@ -1,0 +1,11 @@
+# Finds oneDNN as Debian packages it. Its own CMake package insists on OpenCL, which a CPU build does not use.
+# Defines DNNL_FOUND and the imported target DNNL::dnnl.
+find_path(DNNL_INCLUDE_DIR dnnl.hpp)
+find_library(DNNL_LIBRARY dnnl)
+include(FindPackageHandleStandardArgs)
+find_package_handle_standard_args(DNNL REQUIRED_VARS DNNL_LIBRARY DNNL_INCLUDE_DIR)
+if(DNNL_FOUND AND NOT TARGET DNNL::dnnl)
+  add_library(DNNL::dnnl UNKNOWN IMPORTED)
+  set_target_properties(DNNL::dnnl PROPERTIES IMPORTED_LOCATION ${DNNL_LIBRARY} INTERFACE_INCLUDE_DIRECTORIES ${DNNL_INCLUDE_DIR})
+endif()
+mark_as_advanced(DNNL_INCLUDE_DIR DNNL_LIBRARY)

@@ -1,0 +1,26 @@
+# Compiler flags, as interface targets, so that a folder says what it needs and nothing is global by accident.
+
+add_library(dlrun_warnings INTERFACE)
+add_library(dlrun::warnings ALIAS dlrun_warnings)
+target_compile_options(dlrun_warnings INTERFACE -Wall -Wextra -Wpedantic -Wnon-virtual-dtor -Woverloaded-virtual
+                                                -Wimplicit-fallthrough $<$<BOOL:${DLRUN_WERROR}>:-Werror>)
+
+# The trained parameters are promised bit for bit, so nothing may let the compiler choose between two roundings:
+#  -ffp-contract=off  a*b+c stays two roundings; with contraction the same kernel gave other bits when one more store kept
+#                     the compiler from fusing (measured).
+#  -fno-fast-math     no reassociation, no flush to zero, no assumption that NaN and inf do not occur.
+#  -fno-math-errno    only lets sqrt become an instruction (correctly rounded either way); without it Adam stays scalar.
+# x86-64-v3 (AVX2) is the baseline; within 7 % of -march=native on the optimizers, and the same bits on every such CPU.
+add_library(dlrun_stable_bits INTERFACE)
+add_library(dlrun::stable_bits ALIAS dlrun_stable_bits)
+target_compile_options(dlrun_stable_bits INTERFACE -ffp-contract=off -fno-fast-math -fno-math-errno)
+if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
+  target_compile_options(dlrun_stable_bits INTERFACE -march=x86-64-v3 -O3)
+endif()
+
+# Sanitizers apply to everything we compile, tests included.
+set(DLRUN_SANITIZE "" CACHE STRING "Sanitizers for -fsanitize=, e.g. address,undefined or thread")
+if(DLRUN_SANITIZE)
+  add_compile_options(-fsanitize=${DLRUN_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all -O1 -g)
+  add_link_options(-fsanitize=${DLRUN_SANITIZE})
+endif()

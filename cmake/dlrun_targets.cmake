@@ -1,0 +1,27 @@
+# One folder = one library = its README = its tests. These functions keep every folder's CMakeLists.txt to a list of names.
+
+# dlrun_library(NAME SOURCES ... [LINK ...]): static library dlrun_NAME, alias dlrun::NAME.
+function(dlrun_library name)
+  cmake_parse_arguments(arg "" "" "SOURCES;LINK" ${ARGN})
+  add_library(dlrun_${name} STATIC ${arg_SOURCES})
+  add_library(dlrun::${name} ALIAS dlrun_${name})
+  target_link_libraries(dlrun_${name} PUBLIC dlrun::base ${arg_LINK} PRIVATE dlrun::warnings)
+endfunction()
+
+# dlrun_numeric_library(NAME ...): the same, for code whose floating-point results are part of the product's promise.
+function(dlrun_numeric_library name)
+  dlrun_library(${name} ${ARGN})
+  target_link_libraries(dlrun_${name} PRIVATE dlrun::stable_bits)
+endfunction()
+
+# dlrun_test(NAME LABEL unit|actor|sim|integration|gpu SOURCES ... LINK ... [TIMEOUT seconds]): one GoogleTest program.
+function(dlrun_test name)
+  cmake_parse_arguments(arg "" "LABEL;TIMEOUT" "SOURCES;LINK;ARGS" ${ARGN})
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 120)
+  endif()
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE ${arg_LINK} dlrun::warnings GTest::gmock GTest::gtest_main)
+  add_test(NAME ${name} COMMAND ${name} ${arg_ARGS})
+  set_tests_properties(${name} PROPERTIES LABELS ${arg_LABEL} TIMEOUT ${arg_TIMEOUT})
+endfunction()
