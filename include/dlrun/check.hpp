@@ -4,19 +4,22 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fmt/core.h>
+#include <string>
 
 namespace dlrun::detail {
-[[noreturn]] inline void check_failed(const char* file, int line, const char* condition, const std::string& why) {
+[[noreturn]] inline void check_failed(const char* file, int line, const char* condition,
+                                      const std::string& why) {
   fmt::print(stderr, "dlrun: broken invariant at {}:{}: {} - {}\n", file, line, condition, why);
   std::fflush(stderr);
   std::abort();
 }
 } // namespace dlrun::detail
 
-/// Ends the process when `condition` does not hold: the supervisor then replaces it, which is safer than going on with a
-/// state that cannot be. `...` is a fmt format string and its arguments, saying why it must hold.
-#define DLRUN_CHECK(condition, ...)                                                                                    \
-  do {                                                                                                                 \
-    if (!(condition)) [[unlikely]]                                                                                     \
-      ::dlrun::detail::check_failed(__FILE__, __LINE__, #condition, fmt::format(__VA_ARGS__));                         \
+/// Ends the process when `condition` does not hold: the supervisor then replaces it, which is safer than
+/// going on with a state that cannot be. `...` is a fmt format string and its arguments, saying why it must
+/// hold.
+#define DLRUN_CHECK(condition, ...)                                                                          \
+  do {                                                                                                       \
+    if (!(condition)) [[unlikely]]                                                                           \
+      ::dlrun::detail::check_failed(__FILE__, __LINE__, #condition, fmt::format(__VA_ARGS__));               \
   } while (false)

@@ -9,12 +9,13 @@
 
 namespace dlrun {
 
-/// Every way a call of dlrun can fail. The code is for programs; the message that goes with it is for people and
-/// names the thing, the place and the way out.
+/// Every way a call of dlrun can fail. The code is for programs; the message that goes with it is for people
+/// and names the thing, the place and the way out.
 enum class error_code : std::uint8_t {
   /// The caller's arguments or the command line make no sense. Exit code 2.
   bad_usage = 1,
-  /// The job specification is wrong: unknown key, wrong type, impossible value, shapes that do not fit. Exit code 2.
+  /// The job specification is wrong: unknown key, wrong type, impossible value, shapes that do not fit. Exit
+  /// code 2.
   bad_spec,
   /// A file of the data set is missing, truncated, corrupt or not of the named format. Exit code 2.
   bad_data,

@@ -1,4 +1,5 @@
-/// Strong ids: a step cannot be passed where a version is expected. One word, one meaning (docs/architecture.md, vocabulary).
+/// Strong ids: a step cannot be passed where a version is expected. One word, one meaning
+/// (docs/architecture.md, vocabulary).
 #pragma once
 
 #include <compare>
@@ -8,7 +9,8 @@
 
 namespace dlrun {
 
-/// An integer that means one thing. Compares and hashes like its representation; arithmetic only where it has a meaning.
+/// An integer that means one thing. Compares and hashes like its representation; arithmetic only where it has
+/// a meaning.
 template <class Tag, class Representation>
 struct strong_id {
   using representation = Representation;
