@@ -1,0 +1,69 @@
+/// Reads the next microbatches while the current one is computed.
+#pragma once
+
+#include "data/dataset.hpp"
+#include "data/sampler.hpp"
+
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
+
+namespace dlrun::data {
+
+/// The records of one slot, ready to compute.
+struct microbatch {
+  step_id step{};
+  slot_id slot{};
+  /// (count, record_values), row by row.
+  std::vector<float> records;
+  /// (count).
+  std::vector<std::int32_t> labels;
+  std::uint64_t count = 0;
+};
+
+/// Reads microbatches ahead on a thread of its own into at most `depth` buffers. What it returns is the same as reading
+/// directly; only the time differs. Requests are hints: when there are more than `depth`, the oldest that nobody took is
+/// dropped, so a caller that changes its mind (a lease moved) wastes at most a little reading.
+/// Thread-safe. The destructor waits for the microbatch being read, nothing else.
+class prefetcher {
+public:
+  /// `depth` must be at least 1. Memory: depth + 1 microbatches.
+  prefetcher(std::shared_ptr<const dataset> data, sampler order, std::size_t depth);
+  ~prefetcher();
+  prefetcher(const prefetcher&) = delete;
+  prefetcher& operator=(const prefetcher&) = delete;
+
+  /// Asks for (step, slot) to be read in the background. Repeated requests are one. Never blocks on reading.
+  void request(step_id step, slot_id slot);
+
+  /// Puts the records of (step, slot) into `out`, whose buffers are reused. Reads them itself when they were not
+  /// requested, or were and are not being read yet.
+  void take(step_id step, slot_id slot, microbatch& out);
+
+private:
+  enum class state { waiting, reading, ready };
+  struct entry {
+    state now = state::waiting;
+    microbatch batch;
+  };
+  using entry_list = std::deque<std::shared_ptr<entry>>;
+
+  void run();
+  void read(microbatch& batch) const;
+  std::shared_ptr<entry> find(step_id step, slot_id slot) const;
+  std::shared_ptr<entry> next_waiting() const;
+  void drop(const std::shared_ptr<entry>& what);
+
+  std::shared_ptr<const dataset> data_;
+  sampler order_;
+  std::size_t depth_;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  entry_list entries_; // oldest first, guarded by mutex_
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+} // namespace dlrun::data

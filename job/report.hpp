@@ -1,0 +1,90 @@
+/// What a run came to: report.json in the run folder (docs/spec.md lists the fields).
+#pragma once
+
+#include <cstdint>
+#include <dlrun/error.hpp>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace dlrun::job {
+
+/// How a run ended.
+enum class run_status : std::uint8_t { completed, failed, interrupted };
+std::string to_string(run_status status);
+
+/// One failure and what became of it. Times are milliseconds from the failure.
+struct recovery {
+  std::string role; // coordinator, data_dispatcher, ps_shard, worker, agent
+  std::uint32_t index = 0;
+  std::string cause;             // e.g. "killed by signal 9"
+  std::uint64_t incarnation = 0; // of the replacement
+  double at_seconds = 0;         // since the start of the run
+  double detected_ms = 0;
+  double redispatched_ms = 0; // its slots were given to others
+  double resumed_ms = 0;      // the replacement contributed again
+  std::uint64_t steps_redone = 0;
+};
+
+/// Data that was left out because it keeps failing.
+struct parked_shard {
+  std::uint64_t begin = 0; // records, half open
+  std::uint64_t end = 0;
+  std::string reason;
+};
+
+struct validation_metrics {
+  double loss = 0;
+  double accuracy = 0;
+  std::uint64_t samples = 0;
+};
+
+struct software_versions {
+  std::string dlrun, caf, onednn, compiler;
+  std::uint32_t spec = 1;
+};
+
+/// What the bits of a result depend on besides the specification and the data.
+struct host_fingerprint {
+  std::string cpu_model;
+  std::string isa;           // e.g. "avx512_vnni"
+  std::uint32_t threads = 1; // threads a worker
+};
+
+struct report {
+  std::string job;
+  run_status status = run_status::failed;
+  std::string reason; // why it failed or was interrupted; empty when completed
+  std::uint64_t steps = 0;
+  std::uint64_t epochs = 0;
+  std::uint64_t samples_committed = 0;
+  std::uint64_t samples_missing = 0;
+  std::uint64_t samples_duplicated = 0;
+  std::string parameters_sha256; // parameters and optimizer state, canonical order; hex
+  /// Mean over the last epoch. NaN is written as null.
+  double train_loss = 0;
+  double train_accuracy = 0;
+  std::optional<validation_metrics> validation;
+  double wall_seconds = 0;
+  double samples_per_second = 0;
+  /// Samples that took effect / samples computed.
+  double goodput = 0;
+  std::uint64_t steps_redone = 0;
+  std::vector<recovery> recoveries;
+  std::vector<parked_shard> parked_shards;
+  std::uint64_t bytes_logged = 0;
+  software_versions versions;
+  host_fingerprint host;
+};
+
+/// The report as JSON text, keys in documented order. Doubles keep every bit; NaN and infinities become null.
+std::string to_json(const report& value);
+/// @returns bad_data for text that is not such a report. null numbers come back as NaN; unknown keys are ignored.
+result<report> report_from_json(const std::string& text);
+
+/// Writes `path` so that it appears whole or not at all: temporary file beside it, fsync, rename.
+result<void> write_report(const std::filesystem::path& path, const report& value);
+result<report> read_report(const std::filesystem::path& path);
+
+} // namespace dlrun::job
