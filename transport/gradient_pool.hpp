@@ -1,0 +1,65 @@
+/// gradient_pool: the bounded set of gradient buffers of a worker.
+#pragma once
+
+#include "transport/gradient_segment.hpp"
+#include "transport/segment_server.hpp"
+
+#include <cstddef>
+#include <memory>
+
+namespace dlrun::transport {
+
+/// A gradient buffer on loan: goes back to its pool when the last owner lets go. Move only; share it by
+/// shared_ptr where several must hold it. Let go only when no PS shard can be reading it any more.
+class pooled_gradient {
+public:
+  pooled_gradient() = default;
+  pooled_gradient(pooled_gradient&& other) noexcept = default;
+  pooled_gradient& operator=(pooled_gradient&& other) noexcept;
+  ~pooled_gradient();
+
+  explicit operator bool() const { return entry_ != nullptr; }
+  gradient_writer& buffer() { return entry_->writer; }
+  const gradient_writer& buffer() const { return entry_->writer; }
+  /// Under which the pool's server offers it.
+  segment_id id() const { return entry_->id; }
+
+private:
+  friend class gradient_pool;
+  struct entry {
+    gradient_writer writer;
+    segment_id id;
+  };
+  struct shelf;
+  pooled_gradient(std::shared_ptr<shelf> home, std::unique_ptr<entry> entry);
+  void give_back();
+
+  std::shared_ptr<shelf> home_;
+  std::unique_ptr<entry> entry_;
+};
+
+/// Grows on demand up to a bound and offers each new buffer at `server`. Hands out the buffer returned last,
+/// whose pages are likeliest in the caches. Thread-safe. Loans may outlive the pool; the server must outlive
+/// both.
+class gradient_pool {
+public:
+  /// @param floats length of the flat gradient vector; @param buffers_max bound of buffers, lent and free
+  /// together.
+  gradient_pool(std::size_t floats, std::size_t buffers_max, segment_server& server);
+  /// Withdraws the free buffers; those on loan are withdrawn when they come back.
+  ~gradient_pool();
+
+  /// @returns a buffer with unspecified values; limit_exceeded when all buffers_max are on loan; system when
+  /// the OS refuses a new one.
+  result<pooled_gradient> acquire();
+
+  /// Buffers on loan.
+  std::size_t lent() const;
+  /// Buffers that exist.
+  std::size_t size() const;
+
+private:
+  std::shared_ptr<pooled_gradient::shelf> shelf_;
+};
+
+} // namespace dlrun::transport

@@ -1,0 +1,138 @@
+#include "transport/parameter_segment.hpp"
+
+#include <algorithm>
+#include <dlrun/check.hpp>
+#include <new>
+
+namespace dlrun::transport {
+
+namespace {
+
+constexpr std::uint64_t parameter_magic = 0x6d'61'72'61'70'6c'64'00; // "dlparam"
+constexpr std::uint64_t parameter_format = 1;
+constexpr std::size_t header_bytes = 4096;
+constexpr std::size_t floats_max = segment_bytes_max_default / sizeof(float) / 4;
+
+std::size_t buffer_bytes(std::size_t floats) { return (floats * sizeof(float) + 63) / 64 * 64; }
+
+std::size_t buffer_offset(std::size_t floats, int index) {
+  return header_bytes + static_cast<std::size_t>(index) * buffer_bytes(floats);
+}
+
+result<void> check_floats(std::size_t floats) {
+  if (floats > 0 && floats <= floats_max) return {};
+  return fail(
+      error_code::limit_exceeded,
+      fmt::format("a parameter segment of {} floats was asked for; 1 to {} are allowed", floats, floats_max));
+}
+
+} // namespace
+
+std::size_t parameter_segment_bytes(std::size_t floats) { return header_bytes + 2 * buffer_bytes(floats); }
+
+parameter_writer::parameter_writer(segment segment, std::size_t floats)
+    : segment_(std::move(segment))
+    , floats_(floats) {}
+
+result<parameter_writer> parameter_writer::create(std::size_t floats) {
+  if (auto ok = check_floats(floats); !ok) return tl::unexpected(ok.error());
+  auto memory = segment::create("parameters", parameter_segment_bytes(floats));
+  if (!memory) return tl::unexpected(memory.error());
+  auto* header =
+      new (memory->mutable_bytes().data()) parameter_header{parameter_magic, parameter_format, floats, {}};
+  for (auto& word : header->buffers) word.sequence.store(1, std::memory_order_release);
+  return parameter_writer(std::move(*memory), floats);
+}
+
+parameter_header& parameter_writer::header() {
+  return *std::launder(reinterpret_cast<parameter_header*>(segment_.mutable_bytes().data()));
+}
+
+void parameter_writer::invalidate(int buffer) {
+  auto& sequence = header().buffers[buffer].sequence;
+  const auto now = sequence.load(std::memory_order_relaxed);
+  // From odd to the next odd as well: a reader may be inside either way.
+  sequence.store(now + (now % 2 == 0 ? 1 : 2), std::memory_order_relaxed);
+  // The mark must be seen before any of the writes that follow it.
+  std::atomic_thread_fence(std::memory_order_release);
+}
+
+std::span<float> parameter_writer::begin_write(timeline_id timeline, version_id version) {
+  DLRUN_CHECK(writing_ < 0, "version {} is begun while another one is being written", version);
+  writing_ = current_ == 0 ? 1 : 0;
+  invalidate(writing_);
+  auto& word = header().buffers[writing_];
+  word.timeline.store(timeline.value, std::memory_order_relaxed);
+  word.version.store(version.value, std::memory_order_relaxed);
+  auto bytes = segment_.mutable_bytes().subspan(buffer_offset(floats_, writing_), floats_ * sizeof(float));
+  return {reinterpret_cast<float*>(bytes.data()), floats_};
+}
+
+void parameter_writer::publish() {
+  DLRUN_CHECK(writing_ >= 0, "publish() without begin_write()");
+  auto& sequence = header().buffers[writing_].sequence;
+  sequence.store(sequence.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  current_ = std::exchange(writing_, -1);
+}
+
+void parameter_writer::withdraw_all() {
+  invalidate(0);
+  invalidate(1);
+  current_ = -1;
+  writing_ = -1;
+}
+
+std::span<const float> parameter_writer::current() const {
+  DLRUN_CHECK(current_ >= 0, "no version has been published yet");
+  const auto bytes = segment_.bytes().subspan(buffer_offset(floats_, current_), floats_ * sizeof(float));
+  return {reinterpret_cast<const float*>(bytes.data()), floats_};
+}
+
+parameter_reader::parameter_reader(segment segment, std::size_t floats)
+    : segment_(std::move(segment))
+    , floats_(floats) {}
+
+result<parameter_reader> parameter_reader::open(segment segment, std::size_t floats) {
+  if (auto ok = check_floats(floats); !ok) return tl::unexpected(ok.error());
+  if (segment.size() != parameter_segment_bytes(floats))
+    return fail(error_code::protocol,
+                fmt::format("a segment of {} bytes cannot hold two versions of {} parameters", segment.size(),
+                            floats));
+  parameter_reader reader(std::move(segment), floats);
+  const auto& header = reader.header();
+  if (header.magic != parameter_magic || header.format != parameter_format || header.floats != floats)
+    return fail(error_code::protocol,
+                fmt::format("a segment does not begin like one of {} parameters", floats));
+  return reader;
+}
+
+const parameter_header& parameter_reader::header() const {
+  return *std::launder(reinterpret_cast<const parameter_header*>(segment_.bytes().data()));
+}
+
+std::span<const float> parameter_reader::buffer(int index) const {
+  const auto bytes = segment_.bytes().subspan(buffer_offset(floats_, index), floats_ * sizeof(float));
+  return {reinterpret_cast<const float*>(bytes.data()), floats_};
+}
+
+std::uint64_t parameter_reader::begin_read(int index, timeline_id timeline, version_id version) const {
+  const auto& word = header().buffers[index];
+  const auto sequence = word.sequence.load(std::memory_order_acquire);
+  const bool served = sequence % 2 == 0 && word.timeline.load(std::memory_order_relaxed) == timeline.value &&
+                      word.version.load(std::memory_order_relaxed) == version.value;
+  return served ? sequence : 0;
+}
+
+bool parameter_reader::end_read(int index, std::uint64_t sequence) const {
+  // What was read must have been read before the mark is looked at again.
+  std::atomic_thread_fence(std::memory_order_acquire);
+  return header().buffers[index].sequence.load(std::memory_order_relaxed) == sequence;
+}
+
+bool parameter_reader::copy(timeline_id timeline, version_id version, std::span<float> out) const {
+  DLRUN_CHECK(out.size() == floats_, "{} floats of room for {} parameters", out.size(), floats_);
+  return read(timeline, version,
+              [&](std::span<const float> values) { std::copy(values.begin(), values.end(), out.begin()); });
+}
+
+} // namespace dlrun::transport

@@ -1,0 +1,111 @@
+/// What a PS shard publishes its parameters through: one segment, two versions.
+#pragma once
+
+#include "transport/segment.hpp"
+
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+#include <utility>
+
+namespace dlrun::transport {
+
+/// The seqlock of one buffer. `sequence` is odd while the buffer is being written or holds nothing, and moves
+/// on with every change, so a reader notices any write that overlapped its reading, also one that ends with
+/// the same version. (H.-J. Boehm, "Can seqlocks get along with programming language memory models?", 2012.)
+struct alignas(64) parameter_buffer_word {
+  std::atomic<std::uint64_t> sequence;
+  std::atomic<std::uint64_t> timeline;
+  std::atomic<std::uint64_t> version;
+};
+
+/// First page of the segment; the two buffers follow, each beginning on a 64-byte boundary.
+struct parameter_header {
+  std::uint64_t magic;
+  std::uint64_t format;
+  std::uint64_t floats;
+  parameter_buffer_word buffers[2];
+};
+static_assert(sizeof(parameter_header) <= 4096 && std::atomic<std::uint64_t>::is_always_lock_free);
+
+/// Size of a parameter segment for `floats` parameters, which is what a reader must expect.
+std::size_t parameter_segment_bytes(std::size_t floats);
+
+/// The owner's side. Holds the versions A and A-1 (or fewer, at the beginning); the next version is written
+/// into the buffer of the older one. Used by one thread.
+class parameter_writer {
+public:
+  /// @returns limit_exceeded for 0 or too many floats, system when the OS refuses.
+  static result<parameter_writer> create(std::size_t floats);
+
+  /// Begins `version` of `timeline` in the buffer of the older version, which is no longer served from now
+  /// on. The span is valid until the writer dies; what it holds is unspecified. Requires that no write is
+  /// under way.
+  std::span<float> begin_write(timeline_id timeline, version_id version);
+  /// Serves what was begun. Requires begin_write() before.
+  void publish();
+
+  /// Serves nothing any more: before a restore writes A-1 and then A, each by begin_write() and publish().
+  void withdraw_all();
+
+  /// Parameters of the version published last. Requires one.
+  std::span<const float> current() const;
+  /// True when a version is published.
+  bool has_current() const { return current_ >= 0; }
+  /// To be offered to readers.
+  const segment& shared() const { return segment_; }
+  std::size_t floats() const { return floats_; }
+
+private:
+  parameter_writer(segment segment, std::size_t floats);
+  parameter_header& header();
+  void invalidate(int buffer);
+
+  segment segment_;
+  std::size_t floats_;
+  int current_ = -1; ///< Buffer published last; -1 = none.
+  int writing_ = -1; ///< Buffer begun and not published; -1 = none.
+};
+
+/// A worker's side: reads what parameter_writer publishes, from another process. Thread-safe (reads only).
+class parameter_reader {
+public:
+  /// @returns protocol when the segment is not one of `floats` parameters.
+  static result<parameter_reader> open(segment segment, std::size_t floats);
+
+  /// Copies `version` of `timeline` into `out`, which must have room for all floats.
+  /// @returns false when that version is not served (any more) or went away during the copy: `out` is garbage
+  /// then.
+  bool copy(timeline_id timeline, version_id version, std::span<float> out) const;
+
+  /// Lets `use` read the parameters in place, e.g. to scatter blocks. They may change under it, so it must
+  /// not act on them: only a return of true says that what it read was `version` throughout.
+  template <class Use>
+  bool read(timeline_id timeline, version_id version, Use&& use) const;
+
+  std::size_t floats() const { return floats_; }
+
+private:
+  parameter_reader(segment segment, std::size_t floats);
+  const parameter_header& header() const;
+  std::span<const float> buffer(int index) const;
+  /// @returns the buffer's sequence if it serves that version, else 0 (no served buffer has sequence 0).
+  std::uint64_t begin_read(int index, timeline_id timeline, version_id version) const;
+  bool end_read(int index, std::uint64_t sequence) const;
+
+  segment segment_;
+  std::size_t floats_;
+};
+
+template <class Use>
+bool parameter_reader::read(timeline_id timeline, version_id version, Use&& use) const {
+  for (int index = 0; index < 2; ++index) {
+    const auto sequence = begin_read(index, timeline, version);
+    if (sequence == 0) continue;
+    std::forward<Use>(use)(buffer(index));
+    return end_read(index, sequence);
+  }
+  return false;
+}
+
+} // namespace dlrun::transport

@@ -1,0 +1,107 @@
+#include "transport/segment.hpp"
+
+#include "transport/os_error.hpp"
+
+#include <dlrun/check.hpp>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+
+namespace dlrun::transport {
+
+namespace {
+
+constexpr int size_seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+
+result<void> check_bytes(std::size_t bytes, std::size_t bytes_max) {
+  if (bytes > 0 && bytes <= bytes_max) return {};
+  return fail(error_code::limit_exceeded,
+              fmt::format("a shared memory segment of {} bytes was asked for; 1 to {} are allowed", bytes,
+                          bytes_max));
+}
+
+result<std::byte*> map(int fd, std::size_t bytes, int protection) {
+  void* address = ::mmap(nullptr, bytes, protection, MAP_SHARED | MAP_POPULATE, fd, 0);
+  if (address == MAP_FAILED) return fail_errno(fmt::format("cannot map {} bytes of shared memory", bytes));
+  return static_cast<std::byte*>(address);
+}
+
+/// A peer's descriptor must be unable to change its size; a hugetlb file can fault for lack of huge pages.
+result<void> check_descriptor(int fd, std::size_t expected_bytes) {
+  const int seals = ::fcntl(fd, F_GET_SEALS);
+  if (seals < 0) return fail(error_code::protocol, "a peer offered a descriptor that is not a memfd");
+  if ((seals & size_seals) != size_seals)
+    return fail(error_code::protocol,
+                fmt::format("a peer offered a memfd whose size is not sealed (seals {:#x})", seals));
+  struct statfs file_system {};
+  struct stat file {};
+  if (::fstatfs(fd, &file_system) != 0 || ::fstat(fd, &file) != 0)
+    return fail_errno("cannot stat a peer's memfd");
+  if (file_system.f_type == HUGETLBFS_MAGIC)
+    return fail(error_code::protocol,
+                "a peer offered a memfd of huge pages, which can fault for lack of them");
+  if (file.st_size < 0 || static_cast<std::size_t>(file.st_size) != expected_bytes)
+    return fail(error_code::protocol,
+                fmt::format("a peer offered a memfd of {} bytes where {} were announced", file.st_size,
+                            expected_bytes));
+  return {};
+}
+
+} // namespace
+
+segment::segment(unique_fd fd, std::byte* address, std::size_t size, bool writable)
+    : fd_(std::move(fd))
+    , address_(address)
+    , size_(size)
+    , writable_(writable) {}
+
+segment::segment(segment&& other) noexcept
+    : fd_(std::move(other.fd_))
+    , address_(std::exchange(other.address_, nullptr))
+    , size_(std::exchange(other.size_, 0))
+    , writable_(std::exchange(other.writable_, false)) {}
+
+segment& segment::operator=(segment&& other) noexcept {
+  std::swap(fd_, other.fd_);
+  std::swap(address_, other.address_);
+  std::swap(size_, other.size_);
+  std::swap(writable_, other.writable_);
+  return *this;
+}
+
+segment::~segment() {
+  if (address_ != nullptr) ::munmap(address_, size_);
+}
+
+result<segment> segment::create(std::string_view name, std::size_t bytes, std::size_t bytes_max) {
+  if (auto ok = check_bytes(bytes, bytes_max); !ok) return tl::unexpected(ok.error());
+  const auto label = fmt::format("dlrun:{}", name.substr(0, 200));
+  unique_fd fd(::memfd_create(label.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!fd) return fail_errno(fmt::format("cannot create the shared memory '{}'", label));
+  if (::ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0)
+    return fail_errno(fmt::format("cannot size the shared memory '{}' to {} bytes", label, bytes));
+  const auto address = map(fd.get(), bytes, PROT_READ | PROT_WRITE);
+  if (!address) return tl::unexpected(address.error());
+  segment made(std::move(fd), *address, bytes, true);
+  // After our own writable mapping exists, nobody else gets one.
+  if (::fcntl(made.fd(), F_ADD_SEALS, size_seals | F_SEAL_FUTURE_WRITE) != 0)
+    return fail_errno(fmt::format("cannot seal the shared memory '{}'", label));
+  return made;
+}
+
+result<segment> segment::adopt(unique_fd fd, std::size_t expected_bytes, std::size_t bytes_max) {
+  if (auto ok = check_bytes(expected_bytes, bytes_max); !ok) return tl::unexpected(ok.error());
+  if (auto ok = check_descriptor(fd.get(), expected_bytes); !ok) return tl::unexpected(ok.error());
+  const auto address = map(fd.get(), expected_bytes, PROT_READ);
+  if (!address) return tl::unexpected(address.error());
+  return segment({}, *address, expected_bytes, false);
+}
+
+std::span<std::byte> segment::mutable_bytes() {
+  DLRUN_CHECK(writable_, "only the process that created a segment writes it");
+  return {address_, size_};
+}
+
+} // namespace dlrun::transport

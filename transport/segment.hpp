@@ -1,0 +1,65 @@
+/// segment: a piece of memory that two processes of one host share.
+#pragma once
+
+#include "transport/unique_fd.hpp"
+
+#include <cstddef>
+#include <dlrun/error.hpp>
+#include <dlrun/ids.hpp>
+#include <span>
+#include <string_view>
+
+namespace dlrun::transport {
+
+/// Names a segment at the server that offers it. A server never gives one number twice, and an address never
+/// names two servers, so (address, segment_id) means one segment for ever.
+using segment_id = strong_id<struct segment_tag, std::uint64_t>;
+
+/// The largest segment anyone may create or adopt unless a caller says otherwise: 64 GiB.
+inline constexpr std::size_t segment_bytes_max_default = std::size_t{64} << 30;
+
+/// A sealed memfd and its mapping: writable in the process that created it, read-only everywhere else (the
+/// kernel enforces it: F_SEAL_FUTURE_WRITE). Its size is fixed at birth, so no peer can make a reader fault
+/// (SIGBUS). Move only; mapping and descriptor go with the object, the memory with its last user, also after
+/// kill -9. The payload starts page-aligned, hence 64-byte aligned. Thread-safe as plain memory is: not at
+/// all.
+class segment {
+public:
+  /// An empty segment, as after a move.
+  segment() = default;
+  segment(segment&& other) noexcept;
+  segment& operator=(segment&& other) noexcept;
+  ~segment();
+
+  /// Creates `bytes` of zeroes, all pages present, so that the first use does not pay for page faults.
+  /// `name` appears in /proc/<pid>/maps as "dlrun:<name>".
+  /// @returns limit_exceeded for 0 or more than `bytes_max`, system when the OS refuses.
+  static result<segment> create(std::string_view name, std::size_t bytes,
+                                std::size_t bytes_max = segment_bytes_max_default);
+
+  /// Maps what a peer handed over, read-only, after checking that it is a memfd sealed against shrinking and
+  /// growing and of exactly `expected_bytes`. Nothing of it is believed before that.
+  /// @returns protocol when it is anything else, limit_exceeded for 0 or more than `bytes_max`.
+  static result<segment> adopt(unique_fd fd, std::size_t expected_bytes,
+                               std::size_t bytes_max = segment_bytes_max_default);
+
+  explicit operator bool() const { return address_ != nullptr; }
+  /// True in the process that created it.
+  bool writable() const { return writable_; }
+  std::size_t size() const { return size_; }
+  std::span<const std::byte> bytes() const { return {address_, size_}; }
+  /// Requires writable().
+  std::span<std::byte> mutable_bytes();
+  /// The memfd, to be handed to peers; -1 in those, which have no use for it.
+  int fd() const { return fd_.get(); }
+
+private:
+  segment(unique_fd fd, std::byte* address, std::size_t size, bool writable);
+
+  unique_fd fd_;
+  std::byte* address_ = nullptr;
+  std::size_t size_ = 0;
+  bool writable_ = false;
+};
+
+} // namespace dlrun::transport

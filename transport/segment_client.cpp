@@ -1,0 +1,242 @@
+#include "transport/segment_client.hpp"
+
+#include "transport/exchange_wire.hpp"
+#include "transport/os_error.hpp"
+#include "transport/service_thread.hpp"
+#include "transport/wake_event.hpp"
+
+#include <deque>
+#include <mutex>
+#include <optional>
+
+namespace dlrun::transport {
+
+namespace {
+
+using clock = std::chrono::steady_clock;
+
+/// Pause before a connect is repeated to a server whose backlog is full.
+constexpr std::chrono::milliseconds connect_pause{2};
+
+struct wanted {
+  std::string address;
+  segment_id id;
+  std::size_t bytes = 0;
+  clock::time_point deadline;
+  segment_client::callback done;
+};
+
+struct in_flight {
+  wanted what;
+  /// Empty until connected.
+  unique_fd socket;
+  clock::time_point connect_at{};
+};
+
+/// Connects and sends the request. @returns an empty descriptor when the server's backlog is full.
+result<unique_fd> send_request(const wanted& what, const run_token& token) {
+  const auto address = wire::make_abstract_address(what.address);
+  if (!address) return tl::unexpected(address.error());
+  auto socket = wire::make_socket();
+  if (!socket) return socket;
+  if (::connect(socket->get(), address->get(), address->length) != 0) {
+    if (errno == EAGAIN || errno == EINTR) return unique_fd();
+    return fail_errno(
+        fmt::format("cannot reach the segment server {} (has its process ended?)", what.address));
+  }
+  // Before the token leaves: a stranger who took the name must not learn it.
+  if (auto ok = wire::check_peer_user(socket->get()); !ok) return tl::unexpected(ok.error());
+  wire::request asked;
+  asked.token = token;
+  asked.segment = what.id.value;
+  if (const int failed = wire::send_packet(socket->get(), &asked, sizeof asked); failed != 0)
+    return fail_errno(fmt::format("cannot ask the segment server {}", what.address), failed);
+  return socket;
+}
+
+result<void> check_status(const wanted& what, const wire::reply& said) {
+  switch (said.status) {
+  case wire::reply_status::here: return {};
+  case wire::reply_status::wrong_token:
+    return fail(error_code::fenced,
+                fmt::format("the segment server {} belongs to another run", what.address));
+  case wire::reply_status::unknown_segment:
+    return fail(error_code::role_lost, fmt::format("the segment server {} does not offer segment {} any more",
+                                                   what.address, what.id));
+  }
+  return fail(error_code::protocol,
+              fmt::format("the segment server {} sent an unknown status", what.address));
+}
+
+result<segment> receive_reply(const wanted& what, int socket, std::size_t bytes_max) {
+  wire::reply said;
+  auto got = wire::receive_packet(socket, &said, sizeof said);
+  if (!got) return tl::unexpected(got.error());
+  if (got->size != sizeof said || said.magic != wire::reply_magic || said.version != wire::format_version)
+    return fail(error_code::protocol,
+                fmt::format("the segment server {} answered with {} bytes that are no reply", what.address,
+                            got->size));
+  if (auto ok = check_status(what, said); !ok) return tl::unexpected(ok.error());
+  if (said.segment != what.id.value || said.bytes != what.bytes)
+    return fail(
+        error_code::protocol,
+        fmt::format("the segment server {} answered for segment {} of {} bytes; {} of {} were asked for",
+                    what.address, said.segment, said.bytes, what.id, what.bytes));
+  if (got->too_many_descriptors)
+    return fail(error_code::protocol,
+                fmt::format("the segment server {} sent several descriptors", what.address));
+  if (got->descriptors_lost)
+    return fail(error_code::limit_exceeded,
+                "a segment's descriptor could not be received: raise the limit of open "
+                "files (ulimit -n)");
+  if (!got->descriptor)
+    return fail(error_code::protocol, fmt::format("the segment server {} sent no descriptor", what.address));
+  return segment::adopt(std::move(got->descriptor), what.bytes, bytes_max);
+}
+
+} // namespace
+
+class segment_client::loop {
+public:
+  loop(segment_client_options options, wake_event wake)
+      : options_(options)
+      , wake_(std::move(wake)) {}
+
+  ~loop() {
+    {
+      const std::lock_guard lock(mutex_);
+      stopping_ = true;
+    }
+    wake_.notify();
+    if (thread_.joinable()) thread_.join();
+  }
+
+  void start() {
+    thread_ = start_service_thread("dlrun-fetch", [this] { run(); });
+  }
+
+  result<void> fetch(wanted what) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (stopping_) return fail(error_code::interrupted, "the segment client is stopping");
+      if (unanswered_ >= options_.queue_max)
+        return fail(error_code::limit_exceeded,
+                    fmt::format("{} segments are being fetched already", unanswered_));
+      ++unanswered_;
+      queue_.push_back(std::move(what));
+    }
+    wake_.notify();
+    return {};
+  }
+
+private:
+  void run() {
+    std::vector<pollfd> fds;
+    while (take_queued()) {
+      connect_waiting(clock::now());
+      fds.assign({{wake_.fd(), POLLIN, 0}});
+      for (const auto& f : flights_) fds.push_back({f.socket.get(), POLLIN, 0}); // poll skips -1
+      poll_until(fds, next_deadline());
+      if (fds[0].revents != 0) wake_.drain();
+      collect(fds, clock::now());
+    }
+    for (auto& f : flights_) finish(f.what, fail(error_code::interrupted, "the segment client was stopped"));
+    for (auto& w : queue_) finish(w, fail(error_code::interrupted, "the segment client was stopped"));
+  }
+
+  /// Moves queued fetches to the wire, as far as there is room. @returns false when stopping.
+  bool take_queued() {
+    const std::lock_guard lock(mutex_);
+    while (flights_.size() < options_.in_flight_max && !queue_.empty()) {
+      flights_.push_back({std::move(queue_.front()), {}, {}});
+      queue_.pop_front();
+    }
+    return !stopping_;
+  }
+
+  void connect_waiting(clock::time_point now) {
+    std::vector<in_flight> kept;
+    for (auto& f : flights_) {
+      if (!f.socket && f.connect_at <= now) {
+        auto socket = send_request(f.what, options_.token);
+        if (!socket) {
+          finish(f.what, tl::unexpected(socket.error()));
+          continue;
+        }
+        f.socket = std::move(*socket);
+        f.connect_at = now + connect_pause;
+      }
+      kept.push_back(std::move(f));
+    }
+    flights_ = std::move(kept);
+  }
+
+  clock::time_point next_deadline() {
+    auto next = clock::time_point::max();
+    for (const auto& f : flights_) {
+      next = std::min(next, f.what.deadline);
+      if (!f.socket) next = std::min(next, f.connect_at);
+    }
+    // A fetch that failed at once has made room for one that still waits.
+    const std::lock_guard lock(mutex_);
+    if (!queue_.empty() && flights_.size() < options_.in_flight_max) next = clock::time_point::min();
+    return next;
+  }
+
+  /// Ends what was answered or is late. `fds` lists the flights from index 1 on.
+  void collect(const std::vector<pollfd>& fds, clock::time_point now) {
+    std::vector<in_flight> kept;
+    for (std::size_t i = 0; i < flights_.size(); ++i) {
+      auto& f = flights_[i];
+      if (f.socket && fds[i + 1].revents != 0)
+        finish(f.what, receive_reply(f.what, f.socket.get(), options_.bytes_max));
+      else if (now >= f.what.deadline)
+        finish(f.what, fail(error_code::timed_out,
+                            fmt::format("the segment server {} did not hand over segment {} in time",
+                                        f.what.address, f.what.id)));
+      else
+        kept.push_back(std::move(f));
+    }
+    flights_ = std::move(kept);
+  }
+
+  void finish(wanted& what, result<segment> outcome) {
+    {
+      const std::lock_guard lock(mutex_);
+      --unanswered_;
+    }
+    what.done(std::move(outcome));
+  }
+
+  const segment_client_options options_;
+  const wake_event wake_;
+  std::mutex mutex_;
+  bool stopping_ = false; // guarded by mutex_, as are the next two
+  std::size_t unanswered_ = 0;
+  std::deque<wanted> queue_;
+  std::vector<in_flight> flights_; // the thread's own
+  std::thread thread_;
+};
+
+segment_client::segment_client(std::unique_ptr<loop> loop)
+    : loop_(std::move(loop)) {}
+segment_client::~segment_client() = default;
+
+result<std::unique_ptr<segment_client>> segment_client::start(segment_client_options options) {
+  auto wake = wake_event::create();
+  if (!wake) return tl::unexpected(wake.error());
+  auto made = std::make_unique<loop>(options, std::move(*wake));
+  try {
+    made->start();
+  } catch (const std::system_error& e) {
+    return fail_errno("cannot start the segment client's thread", e.code().value());
+  }
+  return std::unique_ptr<segment_client>(new segment_client(std::move(made)));
+}
+
+result<void> segment_client::fetch(std::string address, segment_id id, std::size_t expected_bytes,
+                                   std::chrono::steady_clock::time_point deadline, callback done) {
+  return loop_->fetch({std::move(address), id, expected_bytes, deadline, std::move(done)});
+}
+
+} // namespace dlrun::transport

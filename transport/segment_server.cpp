@@ -1,0 +1,201 @@
+#include "transport/segment_server.hpp"
+
+#include "transport/exchange_wire.hpp"
+#include "transport/os_error.hpp"
+#include "transport/service_thread.hpp"
+#include "transport/wake_event.hpp"
+
+#include <atomic>
+#include <dlrun/check.hpp>
+#include <fcntl.h>
+#include <map>
+#include <mutex>
+#include <optional>
+
+namespace dlrun::transport {
+
+namespace {
+
+using clock = std::chrono::steady_clock;
+
+struct offered {
+  std::shared_ptr<const unique_fd> descriptor;
+  std::size_t bytes = 0;
+};
+
+struct connection {
+  unique_fd socket;
+  clock::time_point deadline;
+};
+
+/// Pause of accept() when descriptors or memory have run out: the waiting connection would make poll() spin.
+constexpr std::chrono::milliseconds accept_pause{50};
+
+result<unique_fd> listen_on(std::string_view name) {
+  auto address = wire::make_abstract_address(name);
+  if (!address) return tl::unexpected(address.error());
+  auto socket = wire::make_socket();
+  if (!socket) return socket;
+  if (::bind(socket->get(), address->get(), address->length) != 0 || ::listen(socket->get(), 128) != 0)
+    return fail_errno("cannot listen on an abstract Unix socket");
+  return socket;
+}
+
+} // namespace
+
+class segment_server::loop {
+public:
+  loop(segment_server_options options, std::string address, unique_fd listener, wake_event wake)
+      : options_(options)
+      , address_(std::move(address))
+      , listener_(std::move(listener))
+      , wake_(std::move(wake)) {}
+
+  ~loop() {
+    stopping_ = true;
+    wake_.notify();
+    if (thread_.joinable()) thread_.join();
+  }
+
+  void start() {
+    thread_ = start_service_thread("dlrun-segments", [this] { run(); });
+  }
+
+  const std::string& address() const { return address_; }
+
+  result<segment_id> offer(const segment& what) {
+    unique_fd copy(::fcntl(what.fd(), F_DUPFD_CLOEXEC, 3));
+    if (!copy)
+      return fail_errno("cannot duplicate a segment's descriptor (raise the limit of open files: ulimit -n)");
+    const std::lock_guard lock(mutex_);
+    if (offers_.size() >= options_.offers_max)
+      return fail(error_code::limit_exceeded,
+                  fmt::format("{} segments are offered already; withdraw some first", offers_.size()));
+    const segment_id id{next_id_++};
+    offers_[id] = {std::make_shared<const unique_fd>(std::move(copy)), what.size()};
+    return id;
+  }
+
+  void withdraw(segment_id id) {
+    const std::lock_guard lock(mutex_);
+    offers_.erase(id);
+  }
+
+private:
+  void run() {
+    std::vector<pollfd> fds;
+    while (!stopping_) {
+      const auto before = clock::now();
+      const bool accepting = connections_.size() < options_.connections_max && before >= accept_again_;
+      fds.assign({{wake_.fd(), POLLIN, 0}, {accepting ? listener_.get() : -1, POLLIN, 0}});
+      for (const auto& c : connections_) fds.push_back({c.socket.get(), POLLIN, 0});
+      poll_until(fds, next_deadline(before));
+      if (fds[0].revents != 0) wake_.drain();
+      serve(fds, clock::now());
+      if (fds[1].revents != 0) accept_waiting(clock::now());
+    }
+  }
+
+  clock::time_point next_deadline(clock::time_point now) const {
+    auto next = clock::time_point::max();
+    if (accept_again_ > now) next = accept_again_;
+    for (const auto& c : connections_) next = std::min(next, c.deadline);
+    return next;
+  }
+
+  /// Answers who has asked and drops who has not in time. `fds` lists the connections from index 2 on.
+  void serve(const std::vector<pollfd>& fds, clock::time_point now) {
+    std::vector<connection> kept;
+    for (std::size_t i = 0; i < connections_.size(); ++i) {
+      if (fds[i + 2].revents != 0)
+        answer(connections_[i].socket.get());
+      else if (now < connections_[i].deadline)
+        kept.push_back(std::move(connections_[i]));
+    }
+    connections_ = std::move(kept);
+  }
+
+  void accept_waiting(clock::time_point now) {
+    while (connections_.size() < options_.connections_max) {
+      unique_fd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+      if (!socket) {
+        if (errno == EINTR || errno == ECONNABORTED) continue;
+        if (errno != EAGAIN) accept_again_ = now + accept_pause;
+        return;
+      }
+      if (wire::check_peer_user(socket.get()))
+        connections_.push_back({std::move(socket), now + options_.idle});
+    }
+  }
+
+  /// One request, one reply; what is not a request gets none. Descriptors a client sends are closed on the
+  /// way.
+  void answer(int socket) {
+    wire::request asked;
+    const auto got = wire::receive_packet(socket, &asked, sizeof asked);
+    if (!got || got->size != sizeof asked || asked.magic != wire::request_magic ||
+        asked.version != wire::format_version)
+      return;
+    wire::reply said;
+    said.segment = asked.segment;
+    std::shared_ptr<const unique_fd> descriptor;
+    if (!(asked.token == options_.token)) {
+      said.status = wire::reply_status::wrong_token;
+    } else if (const auto found = find({asked.segment})) {
+      said.bytes = found->bytes;
+      descriptor = found->descriptor;
+    } else {
+      said.status = wire::reply_status::unknown_segment;
+    }
+    // A reply that cannot be sent at once is dropped with its connection: the client sees that and reports
+    // it.
+    wire::send_packet(socket, &said, sizeof said, descriptor ? descriptor->get() : -1);
+  }
+
+  std::optional<offered> find(segment_id id) {
+    const std::lock_guard lock(mutex_);
+    const auto found = offers_.find(id);
+    return found == offers_.end() ? std::nullopt : std::optional(found->second);
+  }
+
+  const segment_server_options options_;
+  const std::string address_;
+  const unique_fd listener_;
+  const wake_event wake_;
+  std::atomic<bool> stopping_{false};
+  std::mutex mutex_;
+  std::map<segment_id, offered> offers_; // guarded by mutex_
+  std::uint64_t next_id_ = 1;            // guarded by mutex_
+  std::vector<connection> connections_;  // the thread's own, as is the next
+  clock::time_point accept_again_{};
+  std::thread thread_;
+};
+
+segment_server::segment_server(std::unique_ptr<loop> loop)
+    : loop_(std::move(loop)) {}
+segment_server::~segment_server() = default;
+
+result<std::unique_ptr<segment_server>> segment_server::start(segment_server_options options) {
+  const auto name = run_token::random();
+  if (!name) return tl::unexpected(name.error());
+  auto address = "dlrun-" + name->to_hex();
+  auto listener = listen_on(address);
+  if (!listener) return tl::unexpected(listener.error());
+  auto wake = wake_event::create();
+  if (!wake) return tl::unexpected(wake.error());
+  auto made = std::make_unique<loop>(options, std::move(address), std::move(*listener), std::move(*wake));
+  try {
+    made->start();
+  } catch (const std::system_error& e) {
+    return fail_errno("cannot start the segment server's thread", e.code().value());
+  }
+  return std::unique_ptr<segment_server>(new segment_server(std::move(made)));
+}
+
+const std::string& segment_server::address() const { return loop_->address(); }
+
+result<segment_id> segment_server::offer(const segment& what) { return loop_->offer(what); }
+
+void segment_server::withdraw(segment_id id) { loop_->withdraw(id); }
+
+} // namespace dlrun::transport

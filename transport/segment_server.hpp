@@ -1,0 +1,51 @@
+/// segment_server: hands the segments of this process to other processes of the host.
+#pragma once
+
+#include "transport/run_token.hpp"
+#include "transport/segment.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <string>
+
+namespace dlrun::transport {
+
+struct segment_server_options {
+  /// The secret of the run; requests that do not know it are refused.
+  run_token token;
+  /// A connection that has not said what it wants for so long is dropped.
+  std::chrono::milliseconds idle{2000};
+  /// Connections served at a time; more wait in the backlog of the listening socket.
+  std::size_t connections_max = 64;
+  /// Segments offered at a time. Each holds a descriptor.
+  std::size_t offers_max = 4096;
+};
+
+/// Serves descriptors of segments over an abstract Unix socket with a random name, from its own thread. Only
+/// processes of our user that know the run's token get any. Nothing is left in the file system, also after
+/// kill -9. Thread-safe. No call blocks on a peer.
+class segment_server {
+public:
+  /// @returns system when a socket, an eventfd or a thread cannot be had.
+  static result<std::unique_ptr<segment_server>> start(segment_server_options options);
+  /// Stops serving. Segments that peers have mapped stay theirs.
+  ~segment_server();
+
+  /// What a client passes to segment_client::fetch(). Printable; never used again by another server.
+  const std::string& address() const;
+
+  /// Serves `what` until withdrawn. Keeps a descriptor of its own: `what` may go before.
+  /// @returns the segment's id, given to no other segment of this server; limit_exceeded at offers_max.
+  result<segment_id> offer(const segment& what);
+
+  /// Serves it no longer. Who has mapped it keeps it. Unknown ids are ignored.
+  void withdraw(segment_id id);
+
+private:
+  class loop;
+  explicit segment_server(std::unique_ptr<loop> loop);
+  std::unique_ptr<loop> loop_;
+};
+
+} // namespace dlrun::transport

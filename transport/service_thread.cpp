@@ -1,0 +1,45 @@
+#include "transport/service_thread.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <dlrun/check.hpp>
+#include <limits>
+#include <pthread.h>
+
+namespace dlrun::transport {
+
+std::thread start_service_thread(const std::string& name, std::function<void()> body) {
+  // A new thread inherits the mask, so it is blocked here and not first thing in the thread.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  struct restore_mask {
+    const sigset_t& mask;
+    ~restore_mask() { pthread_sigmask(SIG_SETMASK, &mask, nullptr); }
+  } restore{before};
+  return std::thread([name = name.substr(0, 15), body = std::move(body)] {
+    pthread_setname_np(pthread_self(), name.c_str());
+    body();
+  });
+}
+
+bool poll_until(std::vector<pollfd>& fds, std::chrono::steady_clock::time_point deadline) {
+  using std::chrono::steady_clock;
+  while (true) {
+    for (auto& fd : fds) fd.revents = 0;
+    int wait_ms = -1;
+    if (deadline != steady_clock::time_point::max()) {
+      // Rounded up: a poll that returns just before the deadline would make the caller spin.
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - steady_clock::now()).count();
+      wait_ms = static_cast<int>(std::clamp<std::int64_t>(left, 0, std::numeric_limits<int>::max()));
+    }
+    const int ready = ::poll(fds.data(), fds.size(), wait_ms);
+    if (ready > 0) return true;
+    if (ready == 0) return false;
+    DLRUN_CHECK(errno == EINTR || errno == EAGAIN, "poll over {} descriptors: errno {}", fds.size(), errno);
+  }
+}
+
+} // namespace dlrun::transport
