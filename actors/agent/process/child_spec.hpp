@@ -1,0 +1,66 @@
+/// child_spec: what is needed to start a child process, and exit_report: how it ended.
+#pragma once
+
+#include <chrono>
+#include <dlrun/ids.hpp>
+#include <optional>
+#include <string>
+#include <sys/types.h>
+#include <utility>
+#include <vector>
+
+namespace dlrun::agent {
+
+/// One start of a child process. Never reused by its spawner.
+using child_id = strong_id<struct child_tag, std::uint64_t>;
+
+/// A descriptor the child gets. It is duplicated when spawn() is called, so the caller may close his at once.
+struct inherited_descriptor {
+  int fd = -1;
+  /// The option that tells the child its number there, e.g. "--lifeline-fd"; two arguments are appended:
+  /// option, number.
+  std::string option;
+};
+
+/// A change of one environment variable: a value, or nothing to unset it.
+struct environment_edit {
+  std::string name;
+  std::optional<std::string> value;
+};
+
+/// A program and all that its process gets from us. What is not named here does not get through: standard
+/// input is /dev/null, other descriptors are closed, signal handlers and mask are the defaults.
+struct child_spec {
+  /// Path of the program; usually own_executable().
+  std::string program;
+  /// argv[1] and on. Visible to every user of the machine: secrets belong into `bootstrap`.
+  std::vector<std::string> arguments;
+  /// Applied to our own environment as it is when the child starts.
+  std::vector<environment_edit> environment;
+  /// Where standard output and error go; duplicated as `inherit` is. -1: to our own.
+  int standard_output = -1;
+  int standard_error = -1;
+  std::vector<inherited_descriptor> inherit;
+  /// Reaches the child in a sealed memfd whose number follows the argument "--bootstrap-fd" (see
+  /// read_bootstrap()). Nothing is passed when empty.
+  std::string bootstrap;
+  /// True: the child leads a process group of its own, so that Ctrl-C on the terminal reaches us alone and we
+  /// stop the children in order. It also means that Ctrl-Z does not stop it. False: it stays in our group.
+  bool own_process_group = true;
+};
+
+/// How a child ended.
+struct exit_report {
+  pid_t pid = -1;
+  /// True: ended by a signal, false: by exit().
+  bool signaled = false;
+  int code_or_signal = 0;
+  std::chrono::steady_clock::time_point seen_at;
+
+  bool clean() const { return !signaled && code_or_signal == 0; }
+};
+
+/// For people: "exited with code 3", "killed by signal 9 (KILL)".
+std::string describe(const exit_report& report);
+
+} // namespace dlrun::agent

@@ -1,0 +1,26 @@
+/// The posix_spawn part of process_spawner.
+#pragma once
+
+#include "actors/agent/process/child_spec.hpp"
+#include "transport/unique_fd.hpp"
+
+#include <dlrun/error.hpp>
+
+namespace dlrun::agent {
+
+/// A child_spec with all its descriptors in hand, so that the caller of spawn() may close his.
+struct prepared_child {
+  child_spec spec;
+  transport::unique_fd standard_output; ///< Empty: ours.
+  transport::unique_fd standard_error;
+  std::vector<transport::unique_fd> inherit; ///< The child gets them as 3, 4, ... in this order.
+};
+
+/// Duplicates the descriptors, puts the bootstrap data into a memfd, and appends the options that name them.
+result<prepared_child> prepare(child_spec spec);
+
+/// Starts it. The calling thread becomes the one that the child's parent-death signal is tied to.
+/// @returns the pid of a child that nobody has waited for, or why the program could not be started.
+result<pid_t> launch(const prepared_child& child);
+
+} // namespace dlrun::agent

@@ -1,0 +1,52 @@
+/// How a child process ends with those who started it, however they end.
+#pragma once
+
+#include "transport/unique_fd.hpp"
+#include "transport/wake_event.hpp"
+
+#include <dlrun/error.hpp>
+#include <functional>
+#include <memory>
+#include <sys/types.h>
+#include <thread>
+
+namespace dlrun::agent {
+
+/// To be called first thing in a child: the kernel kills this process (SIGKILL) when the thread that spawned
+/// it ends, which for a child of process_spawner is when the parent dies or deletes its spawner.
+/// @param expected_parent the parent's pid, as it wrote it into the bootstrap data.
+/// @returns role_lost when the parent is gone already: the caller must exit.
+result<void> bind_to_parent(pid_t expected_parent);
+
+/// The two ends of a lifeline. The root of a run alone keeps `root_end`; every process below it,
+/// grandchildren too, inherits `leaf_end` (child_spec.inherit).
+struct lifeline_ends {
+  transport::unique_fd root_end;
+  transport::unique_fd leaf_end;
+};
+result<lifeline_ends> make_lifeline();
+
+/// Watches a lifeline's leaf end: when the root dies the kernel closes its end, and every process that
+/// watches knows at once, also those whose own parent lives on. bind_to_parent() cannot do that.
+class lifeline {
+public:
+  /// Calls `root_gone` once, on the lifeline's thread, when the root's end is closed. Usually it ends the
+  /// process.
+  /// @returns bad_usage when `leaf_end` is not the read end of a pipe.
+  static result<std::unique_ptr<lifeline>> watch(transport::unique_fd leaf_end,
+                                                 std::function<void()> root_gone);
+  /// Stops watching. Not to be called from `root_gone`.
+  ~lifeline();
+  lifeline(const lifeline&) = delete;
+  lifeline& operator=(const lifeline&) = delete;
+
+private:
+  lifeline(transport::unique_fd leaf_end, transport::wake_event stop);
+  void run(const std::function<void()>& root_gone) const;
+
+  transport::unique_fd leaf_end_;
+  transport::wake_event stop_;
+  std::thread thread_;
+};
+
+} // namespace dlrun::agent

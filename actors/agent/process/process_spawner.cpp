@@ -1,0 +1,224 @@
+#include "actors/agent/process/process_spawner.hpp"
+
+#include "actors/agent/process/launch.hpp"
+#include "transport/os_error.hpp"
+#include "transport/service_thread.hpp"
+#include "transport/wake_event.hpp"
+
+#include <algorithm>
+#include <csignal>
+#include <deque>
+#include <filesystem>
+#include <mutex>
+#include <optional>
+#include <sys/pidfd.h>
+#include <sys/wait.h>
+
+namespace dlrun::agent {
+
+using transport::fail_errno;
+using transport::unique_fd;
+using transport::wake_event;
+
+namespace {
+
+using clock = std::chrono::steady_clock;
+
+constexpr std::size_t commands_max = 1024;
+/// How long the destructor waits for killed children; longer means that the kernel itself hangs in one of
+/// them.
+constexpr std::chrono::seconds reap_patience{5};
+
+/// A start if `child` is there, else a signal.
+struct command {
+  child_id id;
+  std::optional<prepared_child> child;
+  process_spawner::started_callback on_started;
+  process_spawner::exit_callback on_exit;
+  int signal_number = 0;
+};
+
+struct running_child {
+  child_id id;
+  pid_t pid = -1;
+  unique_fd pidfd;
+  process_spawner::exit_callback on_exit;
+};
+
+/// Without this the kernel drops the exit status of every child.
+void keep_exit_statuses() {
+  struct sigaction now {};
+  if (::sigaction(SIGCHLD, nullptr, &now) == 0 &&
+      (now.sa_handler == SIG_IGN || (now.sa_flags & SA_NOCLDWAIT) != 0)) {
+    struct sigaction standard {};
+    standard.sa_handler = SIG_DFL;
+    ::sigaction(SIGCHLD, &standard, nullptr);
+  }
+}
+
+exit_report reap(const running_child& child) {
+  siginfo_t info{};
+  while (::waitid(P_PIDFD, static_cast<id_t>(child.pidfd.get()), &info, WEXITED) != 0 && errno == EINTR) {
+  }
+  return {child.pid, info.si_code != CLD_EXITED, info.si_status, clock::now()};
+}
+
+/// A descriptor that means this process until it is reaped, whatever happens to its number.
+result<unique_fd> watchable(pid_t pid) {
+  unique_fd pidfd(::pidfd_open(pid, 0));
+  if (pidfd) return pidfd;
+  auto why = fail_errno(fmt::format("cannot watch the child process {} (it was killed)", pid));
+  ::kill(pid, SIGKILL); // not reaped yet, so the number is still its own
+  while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  return why;
+}
+
+} // namespace
+
+class process_spawner::loop {
+public:
+  explicit loop(wake_event wake)
+      : wake_(std::move(wake)) {}
+
+  ~loop() {
+    {
+      const std::lock_guard lock(mutex_);
+      stopping_ = true;
+    }
+    wake_.notify();
+    if (thread_.joinable()) thread_.join();
+  }
+
+  void start() {
+    thread_ = transport::start_service_thread("dlrun-spawner", [this] { run(); });
+  }
+
+  result<child_id> enqueue(command what) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (stopping_) return fail(error_code::interrupted, "the process spawner is stopping");
+      if (commands_.size() >= commands_max)
+        return fail(error_code::limit_exceeded,
+                    fmt::format("{} calls of the process spawner wait", commands_max));
+      if (what.child) what.id = child_id{next_id_++};
+      commands_.push_back(std::move(what));
+      what.id = commands_.back().id;
+    }
+    wake_.notify();
+    return what.id;
+  }
+
+private:
+  void run() {
+    while (auto batch = take_commands()) {
+      for (auto& c : *batch) execute(c);
+      watch(clock::time_point::max());
+    }
+    for (const auto& child : children_) ::pidfd_send_signal(child.pidfd.get(), SIGKILL, nullptr, 0);
+    const auto patience = clock::now() + reap_patience;
+    while (!children_.empty() && clock::now() < patience) watch(patience);
+  }
+
+  /// @returns nothing when stopping; starts that still wait are refused then.
+  std::optional<std::deque<command>> take_commands() {
+    std::deque<command> batch;
+    bool stopping = false;
+    {
+      const std::lock_guard lock(mutex_);
+      batch.swap(commands_);
+      stopping = stopping_;
+    }
+    if (!stopping) return batch;
+    for (auto& c : batch)
+      if (c.child) c.on_started(c.id, fail(error_code::interrupted, "the process spawner was stopped"));
+    return std::nullopt;
+  }
+
+  void execute(command& c) {
+    if (c.child)
+      start_child(c);
+    else if (const auto found = find(c.id); found != children_.end())
+      ::pidfd_send_signal(found->pidfd.get(), c.signal_number, nullptr, 0);
+  }
+
+  void start_child(command& c) {
+    const auto pid = launch(*c.child);
+    if (!pid) return c.on_started(c.id, tl::unexpected(pid.error()));
+    auto pidfd = watchable(*pid);
+    if (!pidfd) return c.on_started(c.id, tl::unexpected(pidfd.error()));
+    children_.push_back({c.id, *pid, std::move(*pidfd), std::move(c.on_exit)});
+    c.on_started(c.id, *pid);
+  }
+
+  /// Waits for ends and for calls, and reports the ends.
+  void watch(clock::time_point deadline) {
+    std::vector<pollfd> fds{{wake_.fd(), POLLIN, 0}};
+    for (const auto& child : children_) fds.push_back({child.pidfd.get(), POLLIN, 0});
+    transport::poll_until(fds, deadline);
+    if (fds[0].revents != 0) wake_.drain();
+    for (std::size_t i = 1; i < fds.size(); ++i)
+      if (fds[i].revents != 0) report_end(fds[i].fd);
+  }
+
+  void report_end(int pidfd) {
+    const auto ended = std::find_if(children_.begin(), children_.end(),
+                                    [&](const running_child& child) { return child.pidfd.get() == pidfd; });
+    const running_child child = std::move(*ended);
+    children_.erase(ended);
+    child.on_exit(child.id, reap(child));
+  }
+
+  std::vector<running_child>::iterator find(child_id id) {
+    return std::find_if(children_.begin(), children_.end(),
+                        [&](const running_child& child) { return child.id == id; });
+  }
+
+  const wake_event wake_;
+  std::mutex mutex_;
+  bool stopping_ = false; // guarded by mutex_, as are the next two
+  std::deque<command> commands_;
+  std::uint64_t next_id_ = 1;
+  std::vector<running_child> children_; // the thread's own
+  std::thread thread_;
+};
+
+process_spawner::process_spawner(std::unique_ptr<loop> loop)
+    : loop_(std::move(loop)) {}
+process_spawner::~process_spawner() = default;
+
+result<std::unique_ptr<process_spawner>> process_spawner::create() {
+  keep_exit_statuses();
+  auto wake = wake_event::create();
+  if (!wake) return tl::unexpected(wake.error());
+  auto made = std::make_unique<loop>(std::move(*wake));
+  try {
+    made->start();
+  } catch (const std::system_error& e) {
+    return fail_errno("cannot start the process spawner's thread", e.code().value());
+  }
+  return std::unique_ptr<process_spawner>(new process_spawner(std::move(made)));
+}
+
+result<child_id> process_spawner::spawn(child_spec spec, started_callback on_started, exit_callback on_exit) {
+  auto child = prepare(std::move(spec));
+  if (!child) return tl::unexpected(child.error());
+  return loop_->enqueue({{}, std::move(*child), std::move(on_started), std::move(on_exit), 0});
+}
+
+result<void> process_spawner::signal(child_id child, int signal_number) {
+  if (signal_number < 1 || signal_number > SIGRTMAX)
+    return fail(error_code::bad_usage, fmt::format("{} is not the number of a signal", signal_number));
+  return loop_->enqueue({child, std::nullopt, {}, {}, signal_number}).map([](child_id) {});
+}
+
+result<std::string> own_executable() {
+  std::error_code failed;
+  const auto path = std::filesystem::read_symlink("/proc/self/exe", failed);
+  if (failed) return fail_errno("cannot read /proc/self/exe", failed.value());
+  if (!std::filesystem::exists(path, failed))
+    return fail(error_code::system, fmt::format("the running program's file is gone: {}", path.string()));
+  return path.string();
+}
+
+} // namespace dlrun::agent
