@@ -14,7 +14,8 @@ class dataset {
 public:
   /// Takes decoded IDX bytes (see open_idx, decode_idx_to_memfd, blob::from_fd).
   /// @returns bad_data when either is not IDX, labels are not one-dimensional, or the counts differ.
-  static result<std::shared_ptr<const dataset>> open(const spec::DatasetSpec& spec, blob records, blob labels);
+  static result<std::shared_ptr<const dataset>> open(const spec::DatasetSpec& spec, blob records,
+                                                     blob labels);
   /// The same, opening the paths that the spec names.
   static result<std::shared_ptr<const dataset>> open(const spec::DatasetSpec& spec);
 
@@ -26,17 +27,19 @@ public:
   /// Largest label + 1.
   std::uint32_t class_count() const { return class_count_; }
 
-  /// Reads the records at `indices`, in that order: records is (indices.size(), record_values()) row by row, labels is
-  /// (indices.size()). Both are overwritten. Indices must be < record_count().
-  /// A value is (byte / 255 - mean) / std, each operation rounded to float32, as numpy and PyTorch do it.
-  void read(std::span<const std::uint64_t> indices, std::span<float> records, std::span<std::int32_t> labels) const;
+  /// Reads the records at `indices`, in that order: records is (indices.size(), record_values()) row by row,
+  /// labels is (indices.size()). Both are overwritten. Indices must be < record_count(). A value is (byte /
+  /// 255 - mean) / std, each operation rounded to float32, as numpy and PyTorch do it.
+  void read(std::span<const std::uint64_t> indices, std::span<float> records,
+            std::span<std::int32_t> labels) const;
 
   /// The label of one record.
   std::int32_t label(std::uint64_t index) const { return labels_[index]; }
 
-  /// Does this data fit a model that takes `input` (shape of one record) and has `outputs` classes? Shapes fit when they
-  /// hold the same number of values: files know no channel dimension.
-  /// @returns bad_data naming the file, both shapes, or the first record whose label the model has no output for.
+  /// Does this data fit a model that takes `input` (shape of one record) and has `outputs` classes? Shapes
+  /// fit when they hold the same number of values: files know no channel dimension.
+  /// @returns bad_data naming the file, both shapes, or the first record whose label the model has no output
+  /// for.
   result<void> check_fits(std::span<const std::int64_t> input, std::int64_t outputs) const;
 
   const std::string& records_name() const { return records_.name(); }

@@ -37,11 +37,13 @@ result<idx_view> view_idx(const blob& bytes);
 
 /// Decodes an IDX file, gzip or plain, into an anonymous memory file sealed against every change
 /// (F_SEAL_SHRINK | GROW | WRITE | SEAL), so that one process decodes and its children map the same pages.
-/// Memory is taken only after the sizes were found plausible; inflation stops at exactly the size that the IDX head says.
+/// Memory is taken only after the sizes were found plausible; inflation stops at exactly the size that the
+/// IDX head says.
 /// @returns bad_data naming file and byte offset: truncation, trailing bytes, checksum mismatch, wrong type.
 result<blob> decode_idx_to_memfd(const std::filesystem::path& file);
 
-/// The cheapest blob with the decoded content of `file`: plain files are mapped, gzip files decoded to a memfd.
+/// The cheapest blob with the decoded content of `file`: plain files are mapped, gzip files decoded to a
+/// memfd.
 result<blob> open_idx(const std::filesystem::path& file);
 
 } // namespace dlrun::data

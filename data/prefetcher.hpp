@@ -22,10 +22,10 @@ struct microbatch {
   std::uint64_t count = 0;
 };
 
-/// Reads microbatches ahead on a thread of its own into at most `depth` buffers. What it returns is the same as reading
-/// directly; only the time differs. Requests are hints: when there are more than `depth`, the oldest that nobody took is
-/// dropped, so a caller that changes its mind (a lease moved) wastes at most a little reading.
-/// Thread-safe. The destructor waits for the microbatch being read, nothing else.
+/// Reads microbatches ahead on a thread of its own into at most `depth` buffers. What it returns is the same
+/// as reading directly; only the time differs. Requests are hints: when there are more than `depth`, the
+/// oldest that nobody took is dropped, so a caller that changes its mind (a lease moved) wastes at most a
+/// little reading. Thread-safe. The destructor waits for the microbatch being read, nothing else.
 class prefetcher {
 public:
   /// `depth` must be at least 1. Memory: depth + 1 microbatches.
@@ -37,8 +37,8 @@ public:
   /// Asks for (step, slot) to be read in the background. Repeated requests are one. Never blocks on reading.
   void request(step_id step, slot_id slot);
 
-  /// Puts the records of (step, slot) into `out`, whose buffers are reused. Reads them itself when they were not
-  /// requested, or were and are not being read yet.
+  /// Puts the records of (step, slot) into `out`, whose buffers are reused. Reads them itself when they were
+  /// not requested, or were and are not being read yet.
   void take(step_id step, slot_id slot, microbatch& out);
 
 private:

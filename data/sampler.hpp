@@ -22,10 +22,10 @@ struct sampler_options {
 /// The options that a filled specification asks for, on a data set of `record_count` records.
 sampler_options sampler_options_from(const spec::TrainSpec& train, std::uint64_t record_count);
 
-/// Pure function (seed, epoch, step, slot) -> records: never of who asks, or when. Immutable, thread-safe, cheap to copy.
-/// Each epoch goes through a permutation of all records, cut into steps of K microbatches. The last step of an epoch is
-/// kept when the records do not fill it: it then has fewer slots, and its last slot may have fewer records. So every
-/// record is used exactly once an epoch, and no step mixes two epochs.
+/// Pure function (seed, epoch, step, slot) -> records: never of who asks, or when. Immutable, thread-safe,
+/// cheap to copy. Each epoch goes through a permutation of all records, cut into steps of K microbatches. The
+/// last step of an epoch is kept when the records do not fill it: it then has fewer slots, and its last slot
+/// may have fewer records. So every record is used exactly once an epoch, and no step mixes two epochs.
 class sampler {
 public:
   /// All numbers must be at least 1; the total number of steps must fit 63 bits.
@@ -61,7 +61,8 @@ private:
   std::uint64_t steps_per_epoch_;
 };
 
-/// Evaluation goes through all records in file order, in microbatches of `microbatch_size`; the last may be smaller.
+/// Evaluation goes through all records in file order, in microbatches of `microbatch_size`; the last may be
+/// smaller.
 class validation_sampler {
 public:
   validation_sampler(std::uint64_t record_count, std::uint64_t microbatch_size);

@@ -80,7 +80,8 @@ struct report {
 
 /// The report as JSON text, keys in documented order. Doubles keep every bit; NaN and infinities become null.
 std::string to_json(const report& value);
-/// @returns bad_data for text that is not such a report. null numbers come back as NaN; unknown keys are ignored.
+/// @returns bad_data for text that is not such a report. null numbers come back as NaN; unknown keys are
+/// ignored.
 result<report> report_from_json(const std::string& text);
 
 /// Writes `path` so that it appears whole or not at all: temporary file beside it, fsync, rename.

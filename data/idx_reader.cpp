@@ -1,0 +1,224 @@
+#include "data/idx_reader.hpp"
+
+#include "data/file_errors.hpp"
+#include "data/gzip_stream.hpp"
+
+#include <algorithm>
+#include <array>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace dlrun::data {
+namespace {
+
+constexpr std::uint8_t unsigned_bytes = 0x08;
+constexpr std::uint64_t header_prefix = 4;
+constexpr std::uint8_t dims_max = 8;
+// Larger than any single file this format is used for, small enough that sums of it never overflow.
+constexpr std::uint64_t payload_bytes_max = std::uint64_t{1} << 46;
+
+/// Source of decoded bytes: the file itself, or what gzip makes of it.
+class idx_source {
+public:
+  idx_source(int fd, std::string name, bool compressed)
+      : fd_(fd)
+      , name_(name)
+      , compressed_(compressed)
+      , gzip_(fd, name) {}
+
+  result<std::size_t> read(std::span<std::uint8_t> out) {
+    if (compressed_) return gzip_.read(out);
+    std::size_t written = 0;
+    while (written < out.size()) {
+      const ssize_t got = ::read(fd_, out.data() + written, out.size() - written);
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) return system_failure("cannot read", name_);
+      if (got == 0) break;
+      written += static_cast<std::size_t>(got);
+    }
+    return written;
+  }
+
+private:
+  int fd_;
+  std::string name_;
+  bool compressed_;
+  gzip_stream gzip_;
+};
+
+std::string type_name(std::uint8_t type) {
+  switch (type) {
+  case 0x09: return "signed bytes";
+  case 0x0B: return "16-bit integers";
+  case 0x0C: return "32-bit integers";
+  case 0x0D: return "32-bit floats";
+  case 0x0E: return "64-bit floats";
+  default: return "an unknown type";
+  }
+}
+
+tl::unexpected<error> bad(const std::string& name, std::uint64_t offset, const std::string& what) {
+  return fail(error_code::bad_data, fmt::format("{}: byte {}: {}", name, offset, what));
+}
+
+tl::unexpected<error> size_mismatch(const std::string& name, const idx_header& header,
+                                    std::uint64_t present) {
+  const std::string promise =
+      fmt::format("the head promises {} values ({}), {} bytes in all", header.payload_bytes,
+                  fmt::join(header.dims, " x "), header.total_bytes());
+  if (present < header.total_bytes())
+    return bad(name, present, fmt::format("the file is truncated: {}, {} are there", promise, present));
+  return bad(name, header.total_bytes(), fmt::format("trailing bytes: {}", promise));
+}
+
+struct open_file {
+  blob bytes;
+  bool compressed = false;
+};
+
+result<open_file> open_raw(const std::filesystem::path& file) {
+  auto bytes = blob::map_file(file);
+  if (!bytes) return tl::unexpected(bytes.error());
+  const auto start = bytes->bytes();
+  const bool compressed = start.size() >= 2 && start[0] == 0x1f && start[1] == 0x8b;
+  return open_file{std::move(*bytes), compressed};
+}
+
+/// Is it possible at all that this file holds what the head says? Decided before memory is taken.
+result<void> check_plausible(const open_file& raw, const idx_header& header) {
+  const std::uint64_t stored = raw.bytes.bytes().size();
+  if (!raw.compressed) {
+    if (stored != header.total_bytes()) return size_mismatch(raw.bytes.name(), header, stored);
+    return {};
+  }
+  if (header.total_bytes() / deflate_ratio_max > stored)
+    return bad(raw.bytes.name(), header_prefix,
+               fmt::format("the head promises {} bytes, more than {} compressed bytes can hold",
+                           header.total_bytes(), stored));
+  return {};
+}
+
+result<void> fill(idx_source& source, const idx_header& header, std::span<const std::uint8_t> head,
+                  std::span<std::uint8_t> out, const std::string& name) {
+  std::copy(head.begin(), head.end(), out.begin());
+  auto got = source.read(out.subspan(head.size()));
+  if (!got) return tl::unexpected(got.error());
+  if (head.size() + *got < out.size()) return size_mismatch(name, header, head.size() + *got);
+  std::array<std::uint8_t, 1> beyond{};
+  got = source.read(beyond); // also makes gzip compare its checksum
+  if (!got) return tl::unexpected(got.error());
+  if (*got != 0) return size_mismatch(name, header, out.size() + *got);
+  return {};
+}
+
+/// Seals the memory file against everything and reopens it as a read-only blob.
+result<blob> seal(int fd, const std::string& name) {
+  constexpr int all = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL;
+  if (::fcntl(fd, F_ADD_SEALS, all) != 0) {
+    auto failure = system_failure("cannot seal the memory for", name);
+    ::close(fd);
+    return failure;
+  }
+  return blob::from_fd(fd, name);
+}
+
+} // namespace
+
+result<idx_header> parse_idx_header(std::span<const std::uint8_t> bytes, const std::string& name) {
+  if (bytes.size() < header_prefix) return bad(name, bytes.size(), "too short for an IDX file");
+  if (bytes[0] != 0 || bytes[1] != 0)
+    return bad(
+        name, 0,
+        fmt::format("not an IDX file: it starts with {:02x} {:02x}, not with 00 00", bytes[0], bytes[1]));
+  if (bytes[2] != unsigned_bytes)
+    return bad(name, 2,
+               fmt::format("holds {} (type 0x{:02x}); only unsigned bytes (0x08) are read",
+                           type_name(bytes[2]), bytes[2]));
+  const std::uint8_t count = bytes[3];
+  if (count == 0 || count > dims_max)
+    return bad(name, 3, fmt::format("has {} dimensions; 1 to {} are read", count, dims_max));
+
+  idx_header header;
+  header.header_bytes = header_prefix + 4 * std::uint64_t{count};
+  if (bytes.size() < header.header_bytes) return bad(name, bytes.size(), "the file ends within its head");
+  header.payload_bytes = 1;
+  for (std::uint8_t i = 0; i < count; ++i) {
+    const auto at = bytes.subspan(header_prefix + 4 * std::size_t{i}, 4);
+    const std::uint32_t size =
+        std::uint32_t{at[0]} << 24 | std::uint32_t{at[1]} << 16 | std::uint32_t{at[2]} << 8 | at[3];
+    const std::uint64_t offset = header_prefix + 4 * std::uint64_t{i};
+    if (size == 0)
+      return bad(name, offset, fmt::format("dimension {} is 0: there is nothing to train on", i));
+    header.dims.push_back(size);
+    if (__builtin_mul_overflow(header.payload_bytes, size, &header.payload_bytes) ||
+        header.payload_bytes > payload_bytes_max)
+      return bad(name, offset, fmt::format("the head promises more than {} TiB", payload_bytes_max >> 40));
+  }
+  return header;
+}
+
+result<idx_view> view_idx(const blob& bytes) {
+  auto header = parse_idx_header(bytes.bytes(), bytes.name());
+  if (!header) return tl::unexpected(header.error());
+  if (bytes.bytes().size() != header->total_bytes())
+    return size_mismatch(bytes.name(), *header, bytes.bytes().size());
+  const auto values = bytes.bytes().subspan(header->header_bytes);
+  return idx_view{std::move(*header), values};
+}
+
+namespace {
+
+result<blob> decode(const open_file& raw) {
+  const std::string& name = raw.bytes.name();
+  idx_source source(raw.bytes.fd(), name, raw.compressed);
+  std::array<std::uint8_t, idx_header_bytes_max> buffer{};
+  auto got = source.read(buffer);
+  if (!got) return tl::unexpected(got.error());
+  auto header = parse_idx_header({buffer.data(), *got}, name);
+  if (!header) return tl::unexpected(header.error());
+  if (auto plausible = check_plausible(raw, *header); !plausible) return tl::unexpected(plausible.error());
+  // A tiny file may be over before the longest possible head is.
+  if (*got > header->total_bytes()) return size_mismatch(name, *header, *got);
+
+  const int fd = ::memfd_create("dlrun-data", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  if (fd < 0) return system_failure("cannot create memory for", name);
+  const auto size = static_cast<std::size_t>(header->total_bytes());
+  void* const address = ::ftruncate(fd, static_cast<off_t>(size)) == 0
+                            ? ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)
+                            : MAP_FAILED;
+  if (address == MAP_FAILED) {
+    auto failure = system_failure(fmt::format("cannot take {} bytes of memory for", size), name);
+    ::close(fd);
+    return failure;
+  }
+  auto filled =
+      fill(source, *header, {buffer.data(), *got}, {static_cast<std::uint8_t*>(address), size}, name);
+  ::munmap(address, size); // F_SEAL_WRITE needs that no writable mapping is left
+  if (!filled) {
+    ::close(fd);
+    return tl::unexpected(filled.error());
+  }
+  return seal(fd, name);
+}
+
+} // namespace
+
+result<blob> decode_idx_to_memfd(const std::filesystem::path& file) {
+  auto raw = open_raw(file);
+  if (!raw) return tl::unexpected(raw.error());
+  return decode(*raw);
+}
+
+result<blob> open_idx(const std::filesystem::path& file) {
+  auto raw = open_raw(file);
+  if (!raw) return tl::unexpected(raw.error());
+  if (raw->compressed) return decode(*raw);
+  if (auto view = view_idx(raw->bytes); !view) return tl::unexpected(view.error());
+  return std::move(raw->bytes);
+}
+
+} // namespace dlrun::data

@@ -1,0 +1,14 @@
+/// Files that appear whole or not at all.
+#pragma once
+
+#include <dlrun/error.hpp>
+#include <filesystem>
+#include <string_view>
+
+namespace dlrun::job {
+
+/// Writes `content` to a temporary file beside `file`, syncs it and renames it over `file`. Readers see the
+/// old content or the new one. On failure `file` is as before and the temporary file is gone.
+result<void> write_file_atomically(const std::filesystem::path& file, std::string_view content);
+
+} // namespace dlrun::job

@@ -1,0 +1,96 @@
+#include "job/defaults.hpp"
+
+#include "job/field_rules.hpp"
+#include "job/spec_mapper.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <dlrun/check.hpp>
+#include <functional>
+
+namespace dlrun::job {
+namespace {
+
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+
+bool is_absent(const Message& message, const FieldDescriptor& field) {
+  const auto& reflection = *message.GetReflection();
+  return field.is_repeated() ? reflection.FieldSize(message, &field) == 0
+                             : !reflection.HasField(message, &field);
+}
+
+void fill_field(Message& message, const FieldDescriptor& field) {
+  const std::string& text = rule_of(field).default_();
+  problem_list problems;
+  source_map sources;
+  mapping into{problems, sources, field.full_name(), false};
+  const auto node = parse_yaml(text, 4);
+  DLRUN_CHECK(node.has_value(), "default of {} is not YAML", field.full_name());
+  map_field(*node, message, field, field.name(), into);
+  DLRUN_CHECK(problems.empty(), "default of {}: {}", field.full_name(), problems.to_error().message);
+}
+
+/// Calls `visit` for each message in a field that is set.
+void for_each_section(Message& message, const FieldDescriptor& field,
+                      const std::function<void(Message&)>& visit) {
+  if (field.cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE || is_absent(message, field)) return;
+  const auto& reflection = *message.GetReflection();
+  if (!field.is_repeated()) {
+    visit(*reflection.MutableMessage(&message, &field));
+    return;
+  }
+  for (int i = 0; i < reflection.FieldSize(message, &field); ++i)
+    visit(*reflection.MutableRepeatedMessage(&message, &field, i));
+}
+
+void fill_ruled(Message& message) {
+  for (int i = 0; i < message.GetDescriptor()->field_count(); ++i) {
+    const FieldDescriptor& field = *message.GetDescriptor()->field(i);
+    if (is_absent(message, field) && rule_of(field).has_default_()) fill_field(message, field);
+    for_each_section(message, field, fill_ruled);
+  }
+}
+
+void fill_layer(spec::LayerSpec& layer, int position) {
+  if (layer.has_max_pool2d() && layer.max_pool2d().has_kernel_size() && !layer.max_pool2d().has_stride())
+    layer.mutable_max_pool2d()->set_stride(layer.max_pool2d().kernel_size());
+  const auto* const choice = choice_of(*layer.GetDescriptor());
+  const auto* const kind = layer.GetReflection()->GetOneofFieldDescriptor(layer, choice);
+  if (kind != nullptr && !layer.has_name()) layer.set_name(kind->name() + std::to_string(position));
+}
+
+void make_absolute(spec::DatasetSpec& data, const std::filesystem::path& base) {
+  const auto absolute = [&](const std::string& path) { return (base / path).lexically_normal().string(); };
+  if (!data.records().empty()) data.set_records(absolute(data.records()));
+  if (!data.labels().empty()) data.set_labels(absolute(data.labels()));
+}
+
+} // namespace
+
+void fill_defaults(spec::JobSpec& spec, std::string_view default_name) {
+  if (!spec.has_name()) spec.set_name(std::string(default_name));
+  fill_ruled(spec);
+  for (int i = 0; i < spec.model().layers_size(); ++i)
+    fill_layer(*spec.mutable_model()->mutable_layers(i), i);
+}
+
+std::string default_job_name(const std::filesystem::path& file) {
+  constexpr std::size_t length_max = 100;
+  std::string name = file.stem().string().substr(0, length_max);
+  const auto plain = [](unsigned char c) { return c < 0x80 && (std::isalnum(c) != 0); };
+  std::replace_if(
+      name.begin(), name.end(),
+      [&](unsigned char c) { return !plain(c) && c != '.' && c != '_' && c != '-'; }, '-');
+  name.erase(name.begin(), std::find_if(name.begin(), name.end(), plain));
+  return name.empty() ? "job" : name;
+}
+
+void make_paths_absolute(spec::JobSpec& spec, const std::filesystem::path& base_dir) {
+  const auto base = std::filesystem::absolute(base_dir);
+  if (!spec.has_data()) return;
+  if (spec.data().has_train()) make_absolute(*spec.mutable_data()->mutable_train(), base);
+  if (spec.data().has_validation()) make_absolute(*spec.mutable_data()->mutable_validation(), base);
+}
+
+} // namespace dlrun::job

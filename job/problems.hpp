@@ -1,0 +1,57 @@
+/// What is wrong with a specification, and where.
+#pragma once
+
+#include <dlrun/error.hpp>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace dlrun::job {
+
+/// A place the user wrote something: a line of a file, or an override.
+struct location {
+  /// File name, or the text of the override.
+  std::string origin;
+  /// 1-based; 0 when there are no lines.
+  int line = 0;
+};
+/// "job.yaml:12", or the origin alone.
+std::string to_string(const location& where);
+
+/// Where each key was written, by its path ("train.optimizer.sgd.lr").
+class source_map {
+public:
+  void set(const std::string& path, location where) { places_[path] = std::move(where); }
+  /// Place of the key, or of the nearest section around it that was written.
+  location find(std::string path) const;
+  /// The root's place, for keys that were not written at all.
+  void set_root(location where) { root_ = std::move(where); }
+
+private:
+  std::map<std::string, location> places_;
+  location root_;
+};
+
+/// Collects problems; reading goes on after the first.
+class problem_list {
+public:
+  /// `path` is the key the problem is about, "" for the whole text.
+  void add(const location& where, const std::string& path, std::string text);
+  /// Has a problem been reported for this key already? Later checks then leave it alone.
+  bool reported(const std::string& path) const { return paths_.contains(path); }
+  bool empty() const { return problems_.empty(); }
+  std::size_t size() const { return problems_.size(); }
+  /// All problems as bad_spec, one a line, by place: "<where>: <key>: <text>".
+  error to_error() const;
+
+private:
+  struct problem {
+    location where;
+    std::string line;
+  };
+  std::vector<problem> problems_;
+  std::set<std::string> paths_;
+};
+
+} // namespace dlrun::job

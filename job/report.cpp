@@ -1,0 +1,235 @@
+#include "job/report.hpp"
+
+#include "job/atomic_file.hpp"
+
+#include <array>
+#include <cmath>
+#include <fmt/format.h>
+#include <fstream>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+namespace dlrun::job {
+namespace {
+
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+constexpr std::array status_names = {"completed", "failed", "interrupted"};
+constexpr std::size_t report_bytes_max = 256 * 1024 * 1024;
+
+// ---- one field list for both directions
+// -----------------------------------------------------------------------------
+
+/// Writes fields in the order they are listed.
+struct writer {
+  ordered_json out = ordered_json::object();
+
+  void field(const char* name, const std::string& value) { out[name] = value; }
+  void field(const char* name, const double& value) {
+    if (std::isfinite(value))
+      out[name] = value;
+    else
+      out[name] = nullptr;
+  }
+  template <class Integer>
+  requires std::is_integral_v<Integer>
+  void field(const char* name, const Integer& value) { out[name] = value; }
+  void field(const char* name, const run_status& value) { out[name] = to_string(value); }
+  template <class T>
+  void field(const char* name, const std::vector<T>& values);
+  template <class T>
+  void field(const char* name, const std::optional<T>& value);
+  template <class T>
+  requires std::is_class_v<T>
+  void field(const char* name, const T& value);
+};
+
+/// Reads the same fields back. Throws json exceptions for wrong types; absent fields keep their value.
+struct reader {
+  const json& in;
+
+  template <class T>
+  requires std::is_integral_v<T> || std::is_same_v<T, std::string>
+  void field(const char* name, T& value) {
+    if (in.contains(name)) value = in.at(name).get<T>();
+  }
+  void field(const char* name, double& value) {
+    if (in.contains(name))
+      value = in.at(name).is_null() ? std::numeric_limits<double>::quiet_NaN() : in.at(name).get<double>();
+  }
+  void field(const char* name, run_status& value) {
+    const auto text = in.at(name).get<std::string>();
+    for (std::size_t i = 0; i < status_names.size(); ++i)
+      if (text == status_names[i]) {
+        value = static_cast<run_status>(i);
+        return;
+      }
+    throw std::invalid_argument("unknown status \"" + text + "\"");
+  }
+  template <class T>
+  void field(const char* name, std::vector<T>& values);
+  template <class T>
+  void field(const char* name, std::optional<T>& value);
+  template <class T>
+  requires(std::is_class_v<T> && !std::is_same_v<T, std::string>) void field(const char* name, T& value);
+};
+
+template <class Visitor, class T>
+void visit(Visitor& v, T& r) requires std::is_same_v<std::remove_const_t<T>, recovery> {
+  v.field("role", r.role);
+  v.field("index", r.index);
+  v.field("cause", r.cause);
+  v.field("incarnation", r.incarnation);
+  v.field("at_seconds", r.at_seconds);
+  v.field("detected_ms", r.detected_ms);
+  v.field("redispatched_ms", r.redispatched_ms);
+  v.field("resumed_ms", r.resumed_ms);
+  v.field("steps_redone", r.steps_redone);
+}
+
+template <class Visitor, class T>
+void visit(Visitor& v, T& p) requires std::is_same_v<std::remove_const_t<T>, parked_shard> {
+  v.field("begin", p.begin);
+  v.field("end", p.end);
+  v.field("reason", p.reason);
+}
+
+template <class Visitor, class T>
+void visit(Visitor& v, T& m) requires std::is_same_v<std::remove_const_t<T>, validation_metrics> {
+  v.field("loss", m.loss);
+  v.field("accuracy", m.accuracy);
+  v.field("samples", m.samples);
+}
+
+template <class Visitor, class T>
+void visit(Visitor& v, T& s) requires std::is_same_v<std::remove_const_t<T>, software_versions> {
+  v.field("dlrun", s.dlrun);
+  v.field("caf", s.caf);
+  v.field("onednn", s.onednn);
+  v.field("compiler", s.compiler);
+  v.field("spec", s.spec);
+}
+
+template <class Visitor, class T>
+void visit(Visitor& v, T& h) requires std::is_same_v<std::remove_const_t<T>, host_fingerprint> {
+  v.field("cpu_model", h.cpu_model);
+  v.field("isa", h.isa);
+  v.field("threads", h.threads);
+}
+
+template <class Visitor, class T>
+void visit(Visitor& v, T& r) requires std::is_same_v<std::remove_const_t<T>, report> {
+  v.field("job", r.job);
+  v.field("status", r.status);
+  v.field("reason", r.reason);
+  v.field("steps", r.steps);
+  v.field("epochs", r.epochs);
+  v.field("samples_committed", r.samples_committed);
+  v.field("samples_missing", r.samples_missing);
+  v.field("samples_duplicated", r.samples_duplicated);
+  v.field("parameters_sha256", r.parameters_sha256);
+  v.field("train_loss", r.train_loss);
+  v.field("train_accuracy", r.train_accuracy);
+  v.field("validation", r.validation);
+  v.field("wall_seconds", r.wall_seconds);
+  v.field("samples_per_second", r.samples_per_second);
+  v.field("goodput", r.goodput);
+  v.field("steps_redone", r.steps_redone);
+  v.field("recoveries", r.recoveries);
+  v.field("parked_shards", r.parked_shards);
+  v.field("bytes_logged", r.bytes_logged);
+  v.field("versions", r.versions);
+  v.field("host", r.host);
+}
+
+template <class T>
+ordered_json object_of(const T& value) {
+  writer w;
+  visit(w, value);
+  return std::move(w.out);
+}
+
+template <class T>
+void writer::field(const char* name, const std::vector<T>& values) {
+  out[name] = ordered_json::array();
+  for (const auto& value : values) out[name].push_back(object_of(value));
+}
+template <class T>
+void writer::field(const char* name, const std::optional<T>& value) {
+  if (value)
+    out[name] = object_of(*value);
+  else
+    out[name] = nullptr;
+}
+template <class T>
+requires std::is_class_v<T>
+void writer::field(const char* name, const T& value) { out[name] = object_of(value); }
+
+template <class T>
+void reader::field(const char* name, std::vector<T>& values) {
+  if (!in.contains(name)) return;
+  for (const auto& item : in.at(name)) {
+    reader nested{item};
+    visit(nested, values.emplace_back());
+  }
+}
+template <class T>
+void reader::field(const char* name, std::optional<T>& value) {
+  if (!in.contains(name) || in.at(name).is_null()) return;
+  reader nested{in.at(name)};
+  visit(nested, value.emplace());
+}
+template <class T>
+requires(std::is_class_v<T> && !std::is_same_v<T, std::string>) void reader::field(const char* name,
+                                                                                   T& value) {
+  if (!in.contains(name)) return;
+  reader nested{in.at(name)};
+  visit(nested, value);
+}
+
+} // namespace
+
+std::string to_string(run_status status) { return status_names[static_cast<std::size_t>(status)]; }
+
+std::string to_json(const report& value) {
+  // Text that is not UTF-8 (a reason with a broken file name) is shown with replacement characters, not
+  // refused.
+  return object_of(value).dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+}
+
+result<report> report_from_json(const std::string& text) {
+  try {
+    const json parsed = json::parse(text);
+    if (!parsed.is_object()) return fail(error_code::bad_data, "not a report: not a JSON object");
+    report value;
+    reader in{parsed};
+    visit(in, value);
+    return value;
+  } catch (const std::exception& problem) {
+    return fail(error_code::bad_data, fmt::format("not a report: {}", problem.what()));
+  }
+}
+
+result<void> write_report(const std::filesystem::path& path, const report& value) {
+  return write_file_atomically(path, to_json(value));
+}
+
+result<report> read_report(const std::filesystem::path& path) {
+  std::error_code problem;
+  const auto size = std::filesystem::file_size(path, problem);
+  if (problem)
+    return fail(error_code::system, fmt::format("cannot read {}: {}", path.string(), problem.message()));
+  if (size > report_bytes_max)
+    return fail(error_code::bad_data, fmt::format("{}: too large for a report", path.string()));
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  if (!file) return fail(error_code::system, fmt::format("cannot read {}", path.string()));
+  auto value = report_from_json(text.str());
+  if (!value) value.error().message = path.string() + ": " + value.error().message;
+  return value;
+}
+
+} // namespace dlrun::job

@@ -1,0 +1,186 @@
+#include "job/spec_mapper.hpp"
+
+#include "job/field_rules.hpp"
+#include "job/nearest.hpp"
+#include "job/spec_path.hpp"
+#include "job/utf8.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <fmt/format.h>
+
+namespace dlrun::job {
+namespace {
+
+using google::protobuf::Descriptor;
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+
+void expected(const yaml_node& node, const FieldDescriptor& field, const std::string& path, mapping& into) {
+  std::string found = describe(node);
+  const bool wants_text = field.cpp_type() == FieldDescriptor::CPPTYPE_STRING;
+  if (node.is == yaml_node::kind::text && !node.plain && !wants_text) found += " in quotes";
+  into.problems.add(into.at(node), path, fmt::format("expected {}, found {}", expectation(field), found));
+}
+
+template <class Number>
+std::optional<Number> parse_number(std::string_view text) {
+  if (text.size() > 1 && text.front() == '+' && text[1] != '-') text.remove_prefix(1);
+  Number value{};
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (problem != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+std::optional<bool> parse_bool(const std::string& text) {
+  if (text == "true" || text == "True" || text == "TRUE") return true;
+  if (text == "false" || text == "False" || text == "FALSE") return false;
+  return std::nullopt;
+}
+
+/// Sets a field, or adds to it if it is a list.
+#define DLRUN_STORE(Type, value)                                                                             \
+  do {                                                                                                       \
+    if (field.is_repeated())                                                                                 \
+      reflection.Add##Type(&message, &field, value);                                                         \
+    else                                                                                                     \
+      reflection.Set##Type(&message, &field, value);                                                         \
+    return true;                                                                                             \
+  } while (false)
+
+/// @returns false if the text is not a value of the field's type.
+bool store_scalar(const yaml_node& node, Message& message, const FieldDescriptor& field) {
+  const auto& reflection = *message.GetReflection();
+  if (field.cpp_type() == FieldDescriptor::CPPTYPE_STRING) DLRUN_STORE(String, node.text);
+  if (!node.plain) return false;
+  switch (field.cpp_type()) {
+  case FieldDescriptor::CPPTYPE_INT64:
+    if (const auto value = parse_number<std::int64_t>(node.text)) DLRUN_STORE(Int64, *value);
+    return false;
+  case FieldDescriptor::CPPTYPE_UINT64:
+    if (const auto value = parse_number<std::uint64_t>(node.text)) DLRUN_STORE(UInt64, *value);
+    return false;
+  case FieldDescriptor::CPPTYPE_DOUBLE:
+    // from_chars also reads "inf" and "nan", which no field has a use for.
+    if (const auto value = parse_number<double>(node.text); value && std::isfinite(*value))
+      DLRUN_STORE(Double, *value);
+    return false;
+  case FieldDescriptor::CPPTYPE_BOOL:
+    if (const auto value = parse_bool(node.text)) DLRUN_STORE(Bool, *value);
+    return false;
+  default: return false;
+  }
+}
+#undef DLRUN_STORE
+
+void map_item(const yaml_node& node, Message& message, const FieldDescriptor& field, const std::string& path,
+              mapping& into) {
+  into.sources.set(path, into.at(node));
+  if (field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
+    const auto& reflection = *message.GetReflection();
+    Message* const section = field.is_repeated() ? reflection.AddMessage(&message, &field)
+                                                 : reflection.MutableMessage(&message, &field);
+    map_message(node, *section, path, into);
+    return;
+  }
+  if (node.is != yaml_node::kind::text || !store_scalar(node, message, field))
+    expected(node, field, path, into);
+}
+
+/// `relu` for `{relu: {}}`.
+void map_choice_name(const yaml_node& node, Message& message, const std::string& path, mapping& into) {
+  const Descriptor& type = *message.GetDescriptor();
+  const auto* const choice = choice_of(type);
+  if (const auto* const member = type.FindFieldByName(node.text);
+      member != nullptr && member->containing_oneof() == choice) {
+    into.sources.set(join_path(path, member->name()), into.at(node));
+    message.GetReflection()->MutableMessage(&message, member);
+    return;
+  }
+  into.problems.add(
+      into.at(node), path,
+      fmt::format("unknown \"{}\"; {}", printable(node.text), hint(node.text, member_names(*choice))));
+}
+
+void unknown_key(const yaml_node& key, const Message& message, const std::string& path, mapping& into) {
+  const auto names = field_names(*message.GetDescriptor());
+  std::string text = fmt::format("unknown key \"{}\"; {}", printable(key.text), hint(key.text, names));
+  into.problems.add(into.at(key), path, std::move(text));
+}
+
+/// A choice holds one member; the second one written is the problem.
+bool another_member_is_set(const yaml_node& key, const FieldDescriptor& field, const Message& message,
+                           const std::string& path, mapping& into) {
+  const auto* const choice = field.real_containing_oneof();
+  if (choice == nullptr) return false;
+  const auto* const set = message.GetReflection()->GetOneofFieldDescriptor(message, choice);
+  if (set == nullptr) return false;
+  into.problems.add(into.at(key), path,
+                    fmt::format("both \"{}\" and \"{}\"; choose one", set->name(), field.name()));
+  return true;
+}
+
+void map_entry(const yaml_entry& entry, Message& message, const std::string& path,
+               std::vector<std::string>& seen, mapping& into) {
+  if (entry.key.is != yaml_node::kind::text) {
+    into.problems.add(into.at(entry.key), path,
+                      fmt::format("a key must be a word, found {}", describe(entry.key)));
+    return;
+  }
+  const auto* const field = message.GetDescriptor()->FindFieldByName(entry.key.text);
+  if (field == nullptr) {
+    unknown_key(entry.key, message, path, into);
+    return;
+  }
+  const std::string field_path = join_path(path, field->name());
+  if (std::find(seen.begin(), seen.end(), field->name()) != seen.end()) {
+    into.problems.add(into.at(entry.key), field_path,
+                      fmt::format("written twice, first on line {}", into.sources.find(field_path).line));
+    return;
+  }
+  seen.push_back(field->name());
+  if (another_member_is_set(entry.key, *field, message, path, into)) return;
+  into.sources.set(field_path, into.at(entry.key));
+  map_field(entry.value, message, *field, field_path, into);
+}
+
+} // namespace
+
+void map_field(const yaml_node& node, Message& message, const FieldDescriptor& field, const std::string& path,
+               mapping& into) {
+  message.GetReflection()->ClearField(&message, &field);
+  if (!field.is_repeated()) {
+    map_item(node, message, field, path, into);
+    return;
+  }
+  if (node.is != yaml_node::kind::list) {
+    into.problems.add(
+        into.at(node), path,
+        fmt::format("expected a list ([...]), each value {}; found {}", expectation(field), describe(node)));
+    return;
+  }
+  for (std::size_t i = 0; i < node.items.size(); ++i)
+    map_item(node.items[i], message, field, item_path(path, i), into);
+}
+
+void map_message(const yaml_node& node, Message& message, const std::string& path, mapping& into) {
+  if (node.is == yaml_node::kind::nothing) return; // `relu:` is `relu: {}`
+  if (node.is == yaml_node::kind::text && choice_of(*message.GetDescriptor()) != nullptr) {
+    map_choice_name(node, message, path, into);
+    return;
+  }
+  if (node.is != yaml_node::kind::map) {
+    const auto names = field_names(*message.GetDescriptor());
+    into.problems.add(into.at(node), path,
+                      fmt::format("expected {}, found {}",
+                                  names.empty() ? "no arguments"
+                                                : "keys (" + fmt::format("{}", fmt::join(names, ", ")) + ")",
+                                  describe(node)));
+    return;
+  }
+  std::vector<std::string> seen;
+  for (const auto& entry : node.entries) map_entry(entry, message, path, seen, into);
+}
+
+} // namespace dlrun::job

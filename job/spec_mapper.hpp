@@ -1,0 +1,33 @@
+/// Maps YAML on protobuf messages, by their descriptors: no code for any single key.
+#pragma once
+
+#include "job/problems.hpp"
+#include "job/yaml_tree.hpp"
+
+#include <google/protobuf/message.h>
+
+namespace dlrun::job {
+
+/// Where what is being mapped was written, and where to note it.
+struct mapping {
+  problem_list& problems;
+  source_map& sources;
+  /// File name, or the text of an override.
+  std::string origin;
+  /// False for overrides, which have no lines.
+  bool has_lines = true;
+
+  location at(const yaml_node& node) const { return {origin, has_lines ? node.line : 0}; }
+};
+
+/// Maps keys on the fields of `message`, which lives at `path`. Unknown and repeated keys and values of the
+/// wrong type become problems; the rest is mapped all the same. A message that is a choice (a layer, an
+/// optimizer) may also be written as the name of its member alone: `relu`.
+void map_message(const yaml_node& node, google::protobuf::Message& message, const std::string& path,
+                 mapping& into);
+
+/// Maps a value on one field, replacing what it held. Bounds are left to validate().
+void map_field(const yaml_node& node, google::protobuf::Message& message,
+               const google::protobuf::FieldDescriptor& field, const std::string& path, mapping& into);
+
+} // namespace dlrun::job

@@ -1,0 +1,96 @@
+#include "job/spec_reader.hpp"
+
+#include "job/defaults.hpp"
+#include "job/spec_mapper.hpp"
+#include "job/spec_override.hpp"
+#include "job/utf8.hpp"
+#include "job/validate.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fmt/format.h>
+#include <fstream>
+
+namespace dlrun::job {
+namespace {
+
+int line_at(std::string_view text, std::size_t offset) {
+  return 1 +
+         static_cast<int>(std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(offset), '\n'));
+}
+
+/// Refuses what is not text before any parser sees it.
+result<void> check_text(std::string_view text, const std::string& name) {
+  if (text.size() > spec_bytes_max)
+    return fail(error_code::bad_spec, fmt::format("{}: larger than {} KiB, is this a job specification?",
+                                                  name, spec_bytes_max / 1024));
+  if (const auto offset = first_invalid_utf8(text))
+    return fail(error_code::bad_spec,
+                fmt::format("{}:{}: byte {} (0x{:02x}) is not UTF-8 text", name, line_at(text, *offset),
+                            *offset, static_cast<unsigned char>(text[*offset])));
+  const auto control = std::find_if(text.begin(), text.end(), [](unsigned char c) {
+    return (c < 0x20 && c != '\n' && c != '\r' && c != '\t') || c == 0x7F;
+  });
+  if (control != text.end()) {
+    const auto offset = static_cast<std::size_t>(control - text.begin());
+    return fail(error_code::bad_spec,
+                fmt::format("{}:{}: byte {} is the control character 0x{:02x}; is this a text file?", name,
+                            line_at(text, offset), offset, static_cast<unsigned char>(*control)));
+  }
+  return {};
+}
+
+result<std::string> read_text(const std::filesystem::path& file) {
+  std::error_code problem;
+  const auto about = std::filesystem::status(file, problem);
+  if (!std::filesystem::exists(about))
+    return fail(error_code::bad_spec, fmt::format("{}: no such file", file.string()));
+  if (!std::filesystem::is_regular_file(about))
+    return fail(error_code::bad_spec, fmt::format("{}: not a file", file.string()));
+  std::ifstream stream(file, std::ios::binary);
+  if (!stream)
+    return fail(error_code::system, fmt::format("cannot open {}: {}", file.string(), std::strerror(errno)));
+  // One byte more than allowed tells a larger file, whatever its size was a moment ago.
+  std::string text(spec_bytes_max + 1, '\0');
+  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (stream.bad())
+    return fail(error_code::system, fmt::format("cannot read {}: {}", file.string(), std::strerror(errno)));
+  text.resize(static_cast<std::size_t>(stream.gcount()));
+  return text;
+}
+
+} // namespace
+
+result<spec::JobSpec> parse_spec(std::string_view text, const std::string& file_name,
+                                 const std::filesystem::path& base_dir,
+                                 std::span<const std::string> overrides) {
+  if (auto fine = check_text(text, file_name); !fine) return tl::unexpected(fine.error());
+  auto tree = parse_yaml(text, spec_depth_max);
+  if (!tree)
+    return fail(error_code::bad_spec,
+                fmt::format("{}:{}: {}", file_name, tree.error().line, tree.error().text));
+  if (tree->is == yaml_node::kind::nothing)
+    return fail(error_code::bad_spec, fmt::format("{}: is empty", file_name));
+
+  problem_list problems;
+  source_map sources;
+  sources.set_root({file_name, 1});
+  spec::JobSpec spec;
+  mapping into{problems, sources, file_name, true};
+  map_message(*tree, spec, "", into);
+  for (const auto& override_text : overrides) apply_override(override_text, spec, problems, sources);
+  fill_defaults(spec, default_job_name(file_name));
+  make_paths_absolute(spec, base_dir);
+  validate(spec, sources, problems);
+  if (!problems.empty()) return tl::unexpected(problems.to_error());
+  return spec;
+}
+
+result<spec::JobSpec> read_spec(const std::filesystem::path& file, std::span<const std::string> overrides) {
+  const auto text = read_text(file);
+  if (!text) return tl::unexpected(text.error());
+  return parse_spec(*text, file.string(), file.parent_path().empty() ? "." : file.parent_path(), overrides);
+}
+
+} // namespace dlrun::job

@@ -1,0 +1,133 @@
+#include "job/spec_writer.hpp"
+
+#include "job/atomic_file.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <fmt/format.h>
+#include <google/protobuf/message.h>
+
+namespace dlrun::job {
+namespace {
+
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+
+// Sections down to this depth get a line for each key; what is deeper (a layer, an optimizer) is written on
+// one line.
+constexpr int block_depth = 3;
+
+/// In double quotes, escaped as both YAML and JSON read it.
+std::string quoted(const std::string& text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\')
+      out += fmt::format("\\{}", c);
+    else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F)
+      out += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+    else
+      out += c;
+  }
+  return out + "\"";
+}
+
+/// Without quotes where nothing could take it for anything but this text.
+std::string scalar_text(const std::string& text) {
+  const auto plain = [](unsigned char c) {
+    return (c < 0x80 && std::isalnum(c) != 0) || c == '_' || c == '.' || c == '/' || c == '-';
+  };
+  const bool begins_well =
+      !text.empty() && (std::isalpha(static_cast<unsigned char>(text.front())) != 0 || text.front() == '/');
+  const bool safe = begins_well && std::all_of(text.begin(), text.end(), plain);
+  constexpr std::string_view words[] = {"null", "true", "false", "yes", "no", "on", "off", "y", "n"};
+  std::string lower = text;
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const bool means_other = std::find(std::begin(words), std::end(words), lower) != std::end(words);
+  return safe && !means_other ? text : quoted(text);
+}
+
+std::string flow_message(const Message& message);
+
+/// `index` is the place in a list, -1 for a single value.
+std::string flow_value(const Message& message, const FieldDescriptor& field, int index) {
+  const auto& r = *message.GetReflection();
+  const bool single = index < 0;
+  switch (field.cpp_type()) {
+  case FieldDescriptor::CPPTYPE_INT64:
+    return fmt::format("{}",
+                       single ? r.GetInt64(message, &field) : r.GetRepeatedInt64(message, &field, index));
+  case FieldDescriptor::CPPTYPE_UINT64:
+    return fmt::format("{}",
+                       single ? r.GetUInt64(message, &field) : r.GetRepeatedUInt64(message, &field, index));
+  case FieldDescriptor::CPPTYPE_DOUBLE: // the shortest text that reads back as the same bits
+    return fmt::format("{}",
+                       single ? r.GetDouble(message, &field) : r.GetRepeatedDouble(message, &field, index));
+  case FieldDescriptor::CPPTYPE_BOOL:
+    return fmt::format("{}", single ? r.GetBool(message, &field) : r.GetRepeatedBool(message, &field, index));
+  case FieldDescriptor::CPPTYPE_STRING:
+    return scalar_text(single ? r.GetString(message, &field) : r.GetRepeatedString(message, &field, index));
+  default:
+    return flow_message(single ? r.GetMessage(message, &field)
+                               : r.GetRepeatedMessage(message, &field, index));
+  }
+}
+
+std::string flow_field(const Message& message, const FieldDescriptor& field) {
+  if (!field.is_repeated()) return flow_value(message, field, -1);
+  std::string items;
+  for (int i = 0; i < message.GetReflection()->FieldSize(message, &field); ++i)
+    items += (i > 0 ? ", " : "") + flow_value(message, field, i);
+  return "[" + items + "]";
+}
+
+std::vector<const FieldDescriptor*> written_fields(const Message& message) {
+  std::vector<const FieldDescriptor*> fields;
+  message.GetReflection()->ListFields(message, &fields);
+  // ListFields goes by number; people read in the order of declaration.
+  std::sort(fields.begin(), fields.end(),
+            [](const auto* a, const auto* b) { return a->index() < b->index(); });
+  return fields;
+}
+
+std::string flow_message(const Message& message) {
+  std::string keys;
+  for (const auto* field : written_fields(message))
+    keys += (keys.empty() ? "" : ", ") + field->name() + ": " + flow_field(message, *field);
+  return "{" + keys + "}";
+}
+
+void block_message(const Message& message, int depth, std::string& out) {
+  const std::string indent(static_cast<std::size_t>(depth) * 2, ' ');
+  for (const auto* field : written_fields(message)) {
+    const bool sections = field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE;
+    out += indent + field->name() + ":";
+    if (sections && field->is_repeated()) {
+      out += '\n';
+      for (int i = 0; i < message.GetReflection()->FieldSize(message, field); ++i)
+        out += indent + "  - " + flow_value(message, *field, i) + '\n';
+    } else if (sections && depth + 1 < block_depth &&
+               !written_fields(message.GetReflection()->GetMessage(message, field)).empty()) {
+      out += '\n';
+      block_message(message.GetReflection()->GetMessage(message, field), depth + 1, out);
+    } else {
+      out += ' ' + flow_field(message, *field) + '\n';
+    }
+  }
+}
+
+} // namespace
+
+std::string write_spec(const spec::JobSpec& spec) {
+  std::string out;
+  block_message(spec, 0, out);
+  return out;
+}
+
+result<void> write_spec_file(const std::filesystem::path& file, const spec::JobSpec& spec) {
+  return write_file_atomically(
+      file, "# The specification as used: overrides applied, defaults filled, paths absolute.\n" +
+                write_spec(spec));
+}
+
+} // namespace dlrun::job

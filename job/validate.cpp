@@ -1,0 +1,166 @@
+#include "job/validate.hpp"
+
+#include "job/field_rules.hpp"
+#include "job/nearest.hpp"
+#include "job/spec_path.hpp"
+#include "job/utf8.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace dlrun::job {
+namespace {
+
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+
+/// Checks every field of a message by its rule.
+class rule_check {
+public:
+  rule_check(const source_map& sources, problem_list& problems)
+      : sources_(sources)
+      , problems_(problems) {}
+
+  void check(const Message& message, const std::string& path) {
+    if (problems_.reported(path)) return;
+    const auto* const choice = choice_of(*message.GetDescriptor());
+    if (choice != nullptr && !message.GetReflection()->HasOneof(message, choice))
+      add(path, fmt::format("expected one of {}, found none", fmt::join(member_names(*choice), ", ")));
+    for (int i = 0; i < message.GetDescriptor()->field_count(); ++i)
+      check_field(message, *message.GetDescriptor()->field(i), path);
+  }
+
+private:
+  void add(const std::string& path, std::string text) {
+    problems_.add(sources_.find(path), path, std::move(text));
+  }
+
+  void check_field(const Message& message, const FieldDescriptor& field, const std::string& section) {
+    const std::string path = join_path(section, field.name());
+    if (problems_.reported(path)) return;
+    const auto& reflection = *message.GetReflection();
+    if (field.is_repeated()) {
+      check_list(message, field, path);
+    } else if (reflection.HasField(message, &field)) {
+      check_value(message, field, path, -1);
+    } else if (rule_of(field).required()) {
+      add(path, fmt::format("is missing; expected {}", expectation(field)));
+    }
+  }
+
+  void check_list(const Message& message, const FieldDescriptor& field, const std::string& path) {
+    const auto& rule = rule_of(field);
+    const auto size = static_cast<std::uint32_t>(message.GetReflection()->FieldSize(message, &field));
+    if (size == 0 && rule.required())
+      return add(path,
+                 fmt::format("is missing or empty; expected a list, each value {}", expectation(field)));
+    if (size != 0 && ((rule.has_min_items() && size < rule.min_items()) ||
+                      (rule.has_max_items() && size > rule.max_items())))
+      return add(path, fmt::format("expected {} values, found {}", length(rule), size));
+    for (std::uint32_t i = 0; i < size; ++i)
+      check_value(message, field, item_path(path, i), static_cast<int>(i));
+  }
+
+  static std::string length(const spec::FieldRule& rule) {
+    if (rule.min_items() == rule.max_items()) return fmt::format("{}", rule.min_items());
+    return fmt::format("{} to {}", rule.min_items(), rule.max_items());
+  }
+
+  /// `index` is the place in a list, -1 for a single value.
+  void check_value(const Message& message, const FieldDescriptor& field, const std::string& path, int index) {
+    if (problems_.reported(path)) return;
+    const auto& r = *message.GetReflection();
+    const bool single = index < 0;
+    switch (field.cpp_type()) {
+    case FieldDescriptor::CPPTYPE_MESSAGE:
+      return check(single ? r.GetMessage(message, &field) : r.GetRepeatedMessage(message, &field, index),
+                   path);
+    case FieldDescriptor::CPPTYPE_INT64: {
+      const auto value = single ? r.GetInt64(message, &field) : r.GetRepeatedInt64(message, &field, index);
+      return check_number(field, path, static_cast<double>(value), fmt::format("{}", value));
+    }
+    case FieldDescriptor::CPPTYPE_DOUBLE: {
+      const auto value = single ? r.GetDouble(message, &field) : r.GetRepeatedDouble(message, &field, index);
+      return check_number(field, path, value, fmt::format("{}", value));
+    }
+    case FieldDescriptor::CPPTYPE_STRING:
+      return check_text(field, path,
+                        single ? r.GetString(message, &field) : r.GetRepeatedString(message, &field, index));
+    default: return;
+    }
+  }
+
+  void check_number(const FieldDescriptor& field, const std::string& path, double value,
+                    const std::string& shown) {
+    if (!within_bounds(rule_of(field), value))
+      add(path, fmt::format("expected {}, found {}", expectation(field), shown));
+  }
+
+  void check_text(const FieldDescriptor& field, const std::string& path, const std::string& text) {
+    const auto& rule = rule_of(field);
+    if (text_allowed(rule, text)) return;
+    const std::vector<std::string> allowed(rule.one_of().begin(), rule.one_of().end());
+    const std::string way_out =
+        allowed.empty() ? "" : fmt::format("; did you mean \"{}\"?", nearest(text, allowed));
+    add(path, fmt::format("expected {}, found \"{}\"{}", expectation(field), printable(text), way_out));
+  }
+
+  const source_map& sources_;
+  problem_list& problems_;
+};
+
+/// Names of layers are unique, inputs are names of earlier layers.
+void check_layers(const spec::ModelSpec& model, const source_map& sources, problem_list& problems) {
+  std::vector<std::string> known = {"input"};
+  for (int i = 0; i < model.layers_size(); ++i) {
+    const auto& layer = model.layers(i);
+    const std::string path = item_path("model.layers", static_cast<std::size_t>(i));
+    for (int k = 0; k < layer.inputs_size(); ++k) {
+      if (std::find(known.begin(), known.end(), layer.inputs(k)) != known.end()) continue;
+      const std::string input_path = item_path(path + ".inputs", static_cast<std::size_t>(k));
+      if (problems.reported(input_path)) continue;
+      problems.add(sources.find(input_path), input_path,
+                   fmt::format("no earlier layer is called \"{}\"; {}", printable(layer.inputs(k)),
+                               hint(layer.inputs(k), known)));
+    }
+    if (!layer.has_name()) continue;
+    if (std::find(known.begin(), known.end(), layer.name()) != known.end())
+      problems.add(sources.find(path + ".name"), path + ".name",
+                   fmt::format("the name \"{}\" is taken by {}", printable(layer.name()),
+                               layer.name() == "input" ? "the model's input" : "an earlier layer"));
+    else
+      known.push_back(layer.name());
+  }
+}
+
+/// PyTorch's rule for pooling: a window lies at least half on the data.
+void check_pooling(const spec::ModelSpec& model, const source_map& sources, problem_list& problems) {
+  for (int i = 0; i < model.layers_size(); ++i) {
+    const auto& pool = model.layers(i).max_pool2d();
+    const std::string path = item_path("model.layers", static_cast<std::size_t>(i)) + ".max_pool2d.padding";
+    if (problems.reported(path) || pool.padding() * 2 <= pool.kernel_size() || !pool.has_kernel_size())
+      continue;
+    problems.add(sources.find(path), path,
+                 fmt::format("{} is more than half of kernel_size {}", pool.padding(), pool.kernel_size()));
+  }
+}
+
+} // namespace
+
+void validate(const spec::JobSpec& spec, const source_map& sources, problem_list& problems) {
+  rule_check(sources, problems).check(spec, "");
+  check_layers(spec.model(), sources, problems);
+  check_pooling(spec.model(), sources, problems);
+}
+
+result<void> validate(const spec::JobSpec& spec) {
+  source_map sources;
+  sources.set_root({"job specification", 0});
+  problem_list problems;
+  validate(spec, sources, problems);
+  if (!problems.empty()) return tl::unexpected(problems.to_error());
+  return {};
+}
+
+} // namespace dlrun::job
