@@ -1,0 +1,53 @@
+#include "engine/layer.hpp"
+
+#include "engine/layers/layers.hpp"
+
+#include <cmath>
+#include <dlrun/check.hpp>
+#include <fmt/format.h>
+
+namespace dlrun::engine {
+namespace {
+
+std::int64_t checked_size(const shape& extents) {
+  const auto count = element_count(extents);
+  DLRUN_CHECK(count.has_value(), "shape {} was not checked", to_string(extents));
+  return *count;
+}
+
+} // namespace
+
+layer::layer(std::string name, shape input, shape output)
+    : name_(std::move(name))
+    , input_(std::move(input))
+    , output_(std::move(output))
+    , input_size_(checked_size(input_))
+    , output_size_(checked_size(output_)) {}
+
+std::string kind_of(const spec::LayerSpec& spec) {
+  const auto* const field =
+      spec.GetReflection()->GetOneofFieldDescriptor(spec, spec.GetDescriptor()->FindOneofByName("kind"));
+  return field ? field->name() : "";
+}
+
+tl::unexpected<error> layer_error(const std::string& name, const char* kind, const std::string& what) {
+  return fail(error_code::bad_spec, fmt::format("layer '{}' ({}): {}", name, kind, what));
+}
+
+float initial_bound(std::int64_t fan_in) {
+  return static_cast<float>(1.0 / std::sqrt(static_cast<double>(fan_in)));
+}
+
+result<std::unique_ptr<layer>> make_layer(const spec::LayerSpec& spec, const std::string& name,
+                                          const shape& input) {
+  switch (spec.kind_case()) {
+  case spec::LayerSpec::kLinear: return make_linear(spec.linear(), name, input);
+  case spec::LayerSpec::kRelu: return make_relu(name, input);
+  case spec::LayerSpec::kFlatten: return make_flatten(name, input);
+  default: break;
+  }
+  return fail(error_code::bad_spec,
+              fmt::format("layer '{}' has no kind; name one, e.g. linear: {{out_features: 10}}", name));
+}
+
+} // namespace dlrun::engine

@@ -1,0 +1,71 @@
+/// A layer of a model: its shapes and tensors, and how to make the operation that computes it.
+#pragma once
+
+#include "engine/operation.hpp"
+#include "engine/parameter_layout.hpp"
+
+#include <dlrun/error.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace dlrun::spec {
+class LayerSpec;
+}
+namespace dlrun::kernels::cpu {
+struct onednn;
+}
+
+namespace dlrun::engine {
+
+/// A tensor that a layer brings, with PyTorch's initial values: uniform in [low, high), or `low` where both
+/// are equal.
+struct layer_tensor {
+  std::string name; ///< "weight", "running_mean", ...
+  shape extents;
+  block_kind kind = block_kind::parameter;
+  float low = 0;
+  float high = 0;
+  float momentum = 0; ///< of a buffer: weight of the newest statistic
+};
+
+/// Immutable description of a layer whose shapes are known. Thread-safe.
+class layer {
+public:
+  layer(std::string name, shape input, shape output);
+  virtual ~layer() = default;
+  layer(const layer&) = delete;
+  layer& operator=(const layer&) = delete;
+
+  const std::string& name() const { return name_; }
+  const shape& input_shape() const { return input_; }
+  const shape& output_shape() const { return output_; }
+  /// Floats of one record.
+  std::int64_t input_size() const { return input_size_; }
+  std::int64_t output_size() const { return output_size_; }
+  const std::vector<layer_tensor>& tensors() const { return tensors_; }
+  /// Fewest records a training microbatch may have.
+  virtual std::int64_t min_batch() const { return 1; }
+
+  /// The computation on a CPU thread. `context` must outlive it; the layer must too.
+  virtual std::unique_ptr<operation> make_operation(kernels::cpu::onednn& context) const = 0;
+
+protected:
+  void add_tensor(layer_tensor tensor) { tensors_.push_back(std::move(tensor)); }
+
+private:
+  std::string name_;
+  shape input_, output_;
+  std::int64_t input_size_, output_size_;
+  std::vector<layer_tensor> tensors_;
+};
+
+/// Kind of the layer as the specification names it, e.g. "conv2d"; "" when none is set.
+std::string kind_of(const spec::LayerSpec& spec);
+
+/// The layer that `spec` describes, on records of shape `input`. Errors name `name`, the kind, the shape and
+/// the way out.
+result<std::unique_ptr<layer>> make_layer(const spec::LayerSpec& spec, const std::string& name,
+                                          const shape& input);
+
+} // namespace dlrun::engine

@@ -1,0 +1,26 @@
+/// Makers of the layers, one file each. `name` is the layer's, `input` the shape of a record it gets; each
+/// checks its arguments and the shape, and fills in PyTorch's defaults.
+#pragma once
+
+#include "engine/layer.hpp"
+#include "proto/job_spec.pb.h"
+
+namespace dlrun::engine {
+
+using layer_result = result<std::unique_ptr<layer>>;
+
+/// torch.nn.Linear: [in] to [out_features].
+layer_result make_linear(const spec::Linear& spec, const std::string& name, const shape& input);
+/// torch.nn.ReLU: any shape, kept.
+layer_result make_relu(const std::string& name, const shape& input);
+/// torch.nn.Flatten: [channels, height, width] to [channels * height * width], in that order.
+layer_result make_flatten(const std::string& name, const shape& input);
+
+/// bad_spec: "layer '<name>' (<kind>): <what>".
+tl::unexpected<error> layer_error(const std::string& name, const char* kind, const std::string& what);
+
+/// Half-width 1/sqrt(fan_in) of PyTorch's initial weights and biases of linear and convolution layers:
+/// kaiming_uniform with a = sqrt(5) (He et al. 2015, as torch.nn.Linear.reset_parameters calls it).
+float initial_bound(std::int64_t fan_in);
+
+} // namespace dlrun::engine

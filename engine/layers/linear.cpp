@@ -1,0 +1,67 @@
+#include "engine/layers/layers.hpp"
+#include "kernels/cpu/inner_product.hpp"
+
+#include <fmt/format.h>
+
+namespace dlrun::engine {
+namespace {
+
+class linear_operation final : public operation {
+public:
+  linear_operation(kernels::cpu::onednn& context, std::int64_t in, std::int64_t out, bool bias)
+      : bias_(bias)
+      , product_(context, in, out, bias) {}
+
+  void forward(const pass& now, std::span<const float> input, std::span<float> output) override {
+    product_.forward(now.batch, input.data(), now.tensors[0].data(), bias_ ? now.tensors[1].data() : nullptr,
+                     output.data());
+  }
+
+  void backward(const pass& now, std::span<const float> input, std::span<const float>,
+                std::span<const float> output_gradient, std::span<float> input_gradient) override {
+    product_.backward(now.batch, input.data(), now.tensors[0].data(), output_gradient.data(),
+                      now.gradients[0].data(), bias_ ? now.gradients[1].data() : nullptr,
+                      input_gradient.empty() ? nullptr : input_gradient.data());
+  }
+
+private:
+  bool bias_;
+  kernels::cpu::inner_product product_;
+};
+
+class linear_layer final : public layer {
+public:
+  linear_layer(std::string name, std::int64_t in, std::int64_t out, bool bias)
+      : layer(std::move(name), {in}, {out})
+      , bias_(bias) {
+    const float bound = initial_bound(in);
+    add_tensor({"weight", {out, in}, block_kind::parameter, -bound, bound});
+    if (bias) add_tensor({"bias", {out}, block_kind::parameter, -bound, bound});
+  }
+
+  std::unique_ptr<operation> make_operation(kernels::cpu::onednn& context) const override {
+    return std::make_unique<linear_operation>(context, input_size(), output_size(), bias_);
+  }
+
+private:
+  bool bias_;
+};
+
+} // namespace
+
+layer_result make_linear(const spec::Linear& spec, const std::string& name, const shape& input) {
+  const std::int64_t out = spec.out_features();
+  if (input.size() != 1)
+    return layer_error(
+        name, "linear",
+        fmt::format("takes records of shape [features], but gets {}; put a flatten layer before it",
+                    to_string(input)));
+  if (out < 1)
+    return layer_error(name, "linear", fmt::format("out_features is {}, but must be at least 1", out));
+  if (!element_count({out, input[0]}))
+    return layer_error(name, "linear",
+                       fmt::format("a weight of {} is too large", to_string({out, input[0]})));
+  return std::make_unique<linear_layer>(name, input[0], out, !spec.has_bias() || spec.bias());
+}
+
+} // namespace dlrun::engine

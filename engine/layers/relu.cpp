@@ -1,0 +1,35 @@
+#include "engine/layers/layers.hpp"
+#include "kernels/cpu/elementwise.hpp"
+
+namespace dlrun::engine {
+namespace {
+
+class relu_operation final : public operation {
+public:
+  void forward(const pass&, std::span<const float> input, std::span<float> output) override {
+    kernels::cpu::relu(input, output);
+  }
+
+  void backward(const pass&, std::span<const float>, std::span<const float> output,
+                std::span<const float> output_gradient, std::span<float> input_gradient) override {
+    if (!input_gradient.empty()) kernels::cpu::relu_backward(output, output_gradient, input_gradient);
+  }
+};
+
+class relu_layer final : public layer {
+public:
+  relu_layer(std::string name, const shape& input)
+      : layer(std::move(name), input, input) {}
+
+  std::unique_ptr<operation> make_operation(kernels::cpu::onednn&) const override {
+    return std::make_unique<relu_operation>();
+  }
+};
+
+} // namespace
+
+layer_result make_relu(const std::string& name, const shape& input) {
+  return std::make_unique<relu_layer>(name, input);
+}
+
+} // namespace dlrun::engine

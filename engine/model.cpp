@@ -1,0 +1,77 @@
+#include "engine/model.hpp"
+
+#include "engine/graph.hpp"
+#include "engine/philox.hpp"
+
+#include <algorithm>
+#include <dlrun/check.hpp>
+
+namespace dlrun::engine {
+namespace {
+
+/// Numbers the nodes' tensors and lists them under the names that PyTorch's state_dict would give them.
+std::vector<tensor_info> collect_tensors(std::vector<model_node>& nodes) {
+  std::vector<tensor_info> tensors;
+  for (auto& node : nodes) {
+    node.first_tensor = static_cast<std::uint32_t>(tensors.size());
+    for (const auto& t : node.layer->tensors()) {
+      tensor_info info;
+      info.name = node.layer->name() + "." + t.name;
+      info.extents = t.extents;
+      info.kind = t.kind;
+      info.momentum = t.momentum;
+      tensors.push_back(std::move(info));
+    }
+  }
+  return tensors;
+}
+
+/// Uniform values in [low, high), four to a Philox block.
+void fill_uniform(const random_stream& stream, float low, float high, std::span<float> values) {
+  for (std::size_t i = 0; i < values.size(); i += 4) {
+    const auto words = stream.words(i / 4);
+    for (std::size_t k = 0; k < std::min<std::size_t>(4, values.size() - i); ++k)
+      values[i + k] = low + (high - low) * random_stream::uniform(words[k]);
+  }
+}
+
+} // namespace
+
+model::model(shape input, std::vector<model_node> nodes, parameter_layout layout)
+    : input_(std::move(input))
+    , nodes_(std::move(nodes))
+    , layout_(std::move(layout)) {
+  for (const auto& node : nodes_)
+    if (node.layer->min_batch() > min_batch_) {
+      min_batch_ = node.layer->min_batch();
+      min_batch_layer_ = node.layer->name();
+    }
+}
+
+result<std::shared_ptr<const model>> model::build(const spec::ModelSpec& spec) {
+  auto graph = build_graph(spec);
+  if (!graph) return tl::unexpected<error>(graph.error());
+  parameter_layout layout(collect_tensors(graph->nodes));
+  return std::shared_ptr<const model>(
+      new model(std::move(graph->input), std::move(graph->nodes), std::move(layout)));
+}
+
+void model::initialise(std::uint64_t seed, std::span<float> flat) const {
+  DLRUN_CHECK(flat.size() == layout_.flat_size(), "{} floats for a layout of {}", flat.size(),
+              layout_.flat_size());
+  std::fill(flat.begin(), flat.end(), 0.0F);
+  for (const auto& node : nodes_) {
+    std::uint32_t index = node.first_tensor;
+    for (const auto& tensor : node.layer->tensors()) {
+      const auto& info = layout_.tensors()[index];
+      const auto values = flat.subspan(info.offset, info.size);
+      if (tensor.low == tensor.high)
+        std::fill(values.begin(), values.end(), tensor.low);
+      else
+        fill_uniform({seed, random_purpose::initialiser, index, 0, 0}, tensor.low, tensor.high, values);
+      ++index;
+    }
+  }
+}
+
+} // namespace dlrun::engine

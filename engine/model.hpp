@@ -1,0 +1,62 @@
+/// The model of a job: a graph of layers with known shapes, and the layout of its tensors.
+#pragma once
+
+#include "engine/layer.hpp"
+#include "engine/parameter_layout.hpp"
+
+#include <cstdint>
+#include <dlrun/error.hpp>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace dlrun::spec {
+class ModelSpec;
+}
+
+namespace dlrun::engine {
+
+/// A layer in its graph. `input` is the position of the layer it reads, or `model_input`.
+struct model_node {
+  static constexpr std::int32_t model_input = -1;
+
+  std::unique_ptr<const engine::layer> layer;
+  std::int32_t input = model_input;
+  std::uint32_t first_tensor = 0; ///< in the layout; layer->tensors().size() of them
+};
+
+/// Immutable; share it by shared_ptr<const model>. Two models of one specification are equal in every
+/// respect: layout, blocks and initial values follow from the specification alone.
+class model {
+public:
+  /// Errors (bad_spec) name the layer, the shapes and the way out: an unknown input, a shape that does not
+  /// fit, an argument out of range, a layer that nothing reads, a last layer that does not give class scores.
+  static result<std::shared_ptr<const model>> build(const spec::ModelSpec& spec);
+
+  const parameter_layout& layout() const { return layout_; }
+  const shape& input_shape() const { return input_; }
+  /// Shape of the last layer's output for one record: [classes].
+  const shape& output_shape() const { return nodes_.back().layer->output_shape(); }
+  /// In order of computation: a node reads only nodes before it. The last one gives the class scores.
+  const std::vector<model_node>& nodes() const { return nodes_; }
+
+  /// Fewest records a training microbatch may have, and the layer that asks for it ("" when that is 1).
+  std::int64_t min_batch() const { return min_batch_; }
+  const std::string& min_batch_layer() const { return min_batch_layer_; }
+
+  /// Writes the initial values into `flat` (layout().flat_size() floats; padding and metrics zero).
+  /// Counter-based: a function of seed, tensor and element, so any part could be computed anywhere.
+  void initialise(std::uint64_t seed, std::span<float> flat) const;
+
+private:
+  model(shape input, std::vector<model_node> nodes, parameter_layout layout);
+
+  shape input_;
+  std::vector<model_node> nodes_;
+  parameter_layout layout_;
+  std::int64_t min_batch_ = 1;
+  std::string min_batch_layer_;
+};
+
+} // namespace dlrun::engine

@@ -1,0 +1,44 @@
+/// A model at work on one compute thread.
+#pragma once
+
+#include "engine/batch.hpp"
+#include "engine/model.hpp"
+
+#include <cstdint>
+#include <dlrun/error.hpp>
+#include <memory>
+#include <span>
+
+namespace dlrun::engine {
+
+/// Computes gradients and evaluates. Owns activations and cached primitives; one per compute thread, used by
+/// one thread at a time. The results are a function of the arguments (and of the number of threads) bit for
+/// bit: not of addresses, of what was computed before, of the instance or of the process.
+class network {
+public:
+  /// `threads`: OpenMP threads for one microbatch, at least 1. It is part of what fixes the bits.
+  network(std::shared_ptr<const model> model, int threads);
+  ~network();
+  network(const network&) = delete;
+  network& operator=(const network&) = delete;
+
+  /// OVERWRITES `gradient` (flat layout) with, for parameters, the SUM over the records of d loss / d
+  /// parameter; for buffers, this microbatch's own statistic (mean; unbiased variance); for metrics, loss
+  /// sum, hits, records; padding zero. Errors, before anything is written: bad_data for a label that is no
+  /// class; bad_usage for a batch whose size is below model::min_batch() or does not fit its spans. system:
+  /// oneDNN failed; `gradient` is then undefined.
+  [[nodiscard]] result<void> forward_backward(std::span<const float> parameters, const batch& batch,
+                                              const slot_key& key, std::span<float> gradient);
+
+  /// Overwrites `metrics` (parameter_layout::metrics_size floats, same places as the metrics tensor) with
+  /// those of `batch` under running statistics and without dropout. Errors as above; a batch may have any
+  /// size from 1.
+  [[nodiscard]] result<void> evaluate(std::span<const float> parameters, const batch& batch,
+                                      std::span<float> metrics);
+
+private:
+  class impl;
+  std::unique_ptr<impl> impl_;
+};
+
+} // namespace dlrun::engine

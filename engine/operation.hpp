@@ -1,0 +1,41 @@
+/// A layer at work: forward and backward over one microbatch.
+#pragma once
+
+#include "engine/batch.hpp"
+
+#include <cstdint>
+#include <span>
+
+namespace dlrun::engine {
+
+/// What all operations of one forward (and backward) pass know.
+struct pass {
+  std::int64_t batch = 0; ///< records
+  bool training = true;   ///< false: running statistics, no dropout
+  slot_key key;
+  std::uint32_t layer = 0; ///< position of the layer, for its random stream
+  /// The layer's tensors, in the order of layer::tensors().
+  std::span<const std::span<const float>> tensors;
+  /// Where their gradients go, same order; empty when there is no backward pass to come.
+  std::span<const std::span<float>> gradients;
+};
+
+/// A layer's computation on one thread. Owns what backward needs from forward, and cached primitives.
+/// Activations hold record behind record; an image has its channels innermost (height, width, channels), a
+/// vector is plain. What an operation computes depends on its arguments alone, never on addresses or on
+/// earlier passes.
+class operation {
+public:
+  virtual ~operation() = default;
+
+  /// Writes `output` (=). In training, a layer with running statistics writes this microbatch's own into its
+  /// gradients (=).
+  virtual void forward(const pass& now, std::span<const float> input, std::span<float> output) = 0;
+
+  /// Follows forward() of the same pass, with the same `input` and `output`. Writes the parameters'
+  /// gradients, summed over the records (=), and `input_gradient` (=) unless that is empty.
+  virtual void backward(const pass& now, std::span<const float> input, std::span<const float> output,
+                        std::span<const float> output_gradient, std::span<float> input_gradient) = 0;
+};
+
+} // namespace dlrun::engine

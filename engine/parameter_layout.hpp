@@ -1,0 +1,84 @@
+/// Where each tensor of a model lies in the one flat vector of floats that workers and PS shards exchange.
+#pragma once
+
+#include "engine/shape.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace dlrun::engine {
+
+enum class block_kind : std::uint8_t {
+  parameter, ///< trained by the optimizer
+  buffer,    ///< running statistic of batch_norm: each slot contributes its own, the PS shard takes the mean
+  metric,    ///< loss and hits; rides in the gradient, so that the same tree reduces it; never updated
+};
+
+/// A tensor in the flat vector. `offset` and `size` count floats; `offset` is a multiple of
+/// `tensor_alignment`.
+struct tensor_info {
+  std::string name; ///< as in PyTorch's state_dict: "<layer>.weight"
+  shape extents;
+  block_kind kind = block_kind::parameter;
+  std::uint64_t offset = 0;
+  std::uint64_t size = 0;
+  float momentum = 0; ///< of a buffer: weight of the newest statistic, 0..1
+};
+
+/// A fixed-size piece of a tensor: the unit of placement. Boundaries follow from the model alone.
+struct block {
+  std::uint32_t tensor = 0; ///< index into tensors()
+  std::uint64_t offset = 0; ///< in the flat vector, floats
+  std::uint64_t size = 0;   ///< floats, at most `block_size`
+  block_kind kind = block_kind::parameter;
+};
+
+/// The tensors of a model, in layer order, and their blocks. The last tensor is `metrics`. Immutable once
+/// built.
+class parameter_layout {
+public:
+  static constexpr std::uint64_t tensor_alignment = 16; ///< floats: one cache line
+  static constexpr std::uint64_t block_size = 65536;    ///< floats
+  static constexpr std::uint64_t metrics_size = 16;     ///< floats of the metrics tensor
+
+  /// Indices into the metrics tensor; the rest of it is zero.
+  enum metric_index : std::uint8_t { loss_sum = 0, correct = 1, records = 2 };
+
+  /// Lays out `tensors` in their order (their offset and size are filled in here) and adds `metrics` behind
+  /// them.
+  explicit parameter_layout(std::vector<tensor_info> tensors);
+
+  const std::vector<tensor_info>& tensors() const { return tensors_; }
+  const std::vector<block>& blocks() const { return blocks_; }
+  /// Floats in the flat vector, padding included; a multiple of `tensor_alignment`.
+  std::uint64_t flat_size() const { return flat_size_; }
+  const tensor_info& metrics() const { return tensors_.back(); }
+  /// The tensor of that name, or null.
+  const tensor_info* find(const std::string& name) const;
+
+private:
+  void append_blocks(std::uint32_t tensor);
+
+  std::vector<tensor_info> tensors_;
+  std::vector<block> blocks_;
+  std::uint64_t flat_size_ = 0;
+};
+
+/// What one PS shard owns: blocks [first_block, last_block) and floats [offset, offset + size) of the flat
+/// vector.
+struct shard_range {
+  std::uint32_t first_block = 0;
+  std::uint32_t last_block = 0;
+  std::uint64_t offset = 0;
+  std::uint64_t size = 0; ///< the padding behind the blocks included
+
+  bool operator==(const shard_range&) const = default;
+};
+
+/// Cuts the blocks into `ps_shards` (at least 1) contiguous runs, balanced by bytes. The ranges tile the flat
+/// vector in shard order. No range is empty while there are as many blocks as shards; beyond that the last
+/// ones are empty.
+std::vector<shard_range> place_blocks(const parameter_layout& layout, std::uint32_t ps_shards);
+
+} // namespace dlrun::engine

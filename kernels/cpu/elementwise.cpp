@@ -1,0 +1,25 @@
+#include "kernels/cpu/elementwise.hpp"
+
+#include <dlrun/check.hpp>
+
+namespace dlrun::kernels::cpu {
+
+void relu(std::span<const float> input, std::span<float> output) {
+  DLRUN_CHECK(input.size() == output.size(), "relu: {} floats in, {} out", input.size(), output.size());
+  const float* const x = input.data();
+  float* const y = output.data();
+  for (std::size_t i = 0; i < output.size(); ++i) y[i] = x[i] <= 0.0F ? 0.0F : x[i];
+}
+
+void relu_backward(std::span<const float> output, std::span<const float> output_gradient,
+                   std::span<float> input_gradient) {
+  DLRUN_CHECK(output.size() == output_gradient.size() && output.size() == input_gradient.size(),
+              "relu_backward: sizes {}, {} and {} differ", output.size(), output_gradient.size(),
+              input_gradient.size());
+  const float* const y = output.data();
+  const float* const dy = output_gradient.data();
+  float* const dx = input_gradient.data();
+  for (std::size_t i = 0; i < input_gradient.size(); ++i) dx[i] = y[i] <= 0.0F ? 0.0F : dy[i];
+}
+
+} // namespace dlrun::kernels::cpu

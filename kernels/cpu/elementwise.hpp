@@ -1,0 +1,15 @@
+/// Activations, element by element.
+#pragma once
+
+#include <span>
+
+namespace dlrun::kernels::cpu {
+
+/// output[i] = max(input[i], 0); NaN stays NaN, as in PyTorch. In place allowed.
+void relu(std::span<const float> input, std::span<float> output);
+
+/// input_gradient[i] = output[i] > 0 ? output_gradient[i] : 0. In place allowed.
+void relu_backward(std::span<const float> output, std::span<const float> output_gradient,
+                   std::span<float> input_gradient);
+
+} // namespace dlrun::kernels::cpu
