@@ -1,0 +1,52 @@
+#include "actors/common/job_context.hpp"
+
+#include "actors/common/fingerprint.hpp"
+#include "data/idx_reader.hpp"
+
+#include <fcntl.h>
+#include <random>
+
+namespace dlrun::common {
+
+result<std::shared_ptr<const job_context>> make_job_context(job_context_arguments arguments) {
+  auto model = engine::model::build(arguments.spec.model());
+  if (!model) return tl::unexpected(model.error());
+  auto sampler = data::sampler{data::sampler_options_from(arguments.spec.train(), arguments.train_records)};
+  auto shards = engine::place_blocks((*model)->layout(), static_cast<std::uint32_t>(arguments.spec.cluster().ps_shards()));
+  const auto threads = static_cast<int>(arguments.spec.cluster().threads_per_worker());
+  std::random_device random;
+  const auto process = (std::uint64_t{random()} << 32) | random();
+  return std::make_shared<const job_context>(job_context{.spec = std::move(arguments.spec),
+                                                         .model = std::move(*model),
+                                                         .sampler = std::move(sampler),
+                                                         .shards = std::move(shards),
+                                                         .validation_records = arguments.validation_records,
+                                                         .run_dir = std::move(arguments.run_dir),
+                                                         .run_token = arguments.run_token,
+                                                         .process = process,
+                                                         .started = arguments.started,
+                                                         .fingerprint = host_fingerprint(threads),
+                                                         .files = std::move(arguments.files)});
+}
+
+namespace {
+
+result<data::blob> open_file(const job_context& job, const std::string& path) {
+  const auto found = job.files.find(path);
+  if (found == job.files.end()) return data::open_idx(path);
+  const int own = ::fcntl(found->second, F_DUPFD_CLOEXEC, 0);
+  if (own < 0) return fail(error_code::system, fmt::format("cannot duplicate the descriptor of '{}'", path));
+  return data::blob::from_fd(own, path);
+}
+
+} // namespace
+
+result<std::shared_ptr<const data::dataset>> open_dataset(const job_context& job, const spec::DatasetSpec& spec) {
+  auto records = open_file(job, spec.records());
+  if (!records) return tl::unexpected(records.error());
+  auto labels = open_file(job, spec.labels());
+  if (!labels) return tl::unexpected(labels.error());
+  return data::dataset::open(spec, std::move(*records), std::move(*labels));
+}
+
+} // namespace dlrun::common
