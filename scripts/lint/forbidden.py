@@ -1,0 +1,52 @@
+#!/usr/bin/python3
+"""Forbidden words: what must not be in the code, and why.
+
+- caf::infinite               nothing waits for ever
+- file(GLOB ...)              source lists are explicit
+- TODO, FIXME, XXX            what is left to do is written where work is planned, not where it is forgotten
+- GTEST_SKIP, DISABLED_       a test runs or does not exist
+- sleeping in tests           wait for what should happen, with a deadline
+"""
+
+import re
+import sys
+
+from lint_common import CPP_SUFFIXES, all_files, finding, finish, parser, read, without_comments
+
+# (which files, whether comments count too, pattern, what to say)
+RULES = [
+    (lambda path: path.endswith(CPP_SUFFIXES), False, re.compile(r"\bcaf::infinite\b"),
+     "nothing waits for ever, give it a deadline"),
+    (lambda path: path.endswith(CPP_SUFFIXES), False, re.compile(r"\b(GTEST_SKIP|DISABLED_\w*)"),
+     "a test runs or does not exist"),
+    (lambda path: path.startswith("tests/") and path.endswith(CPP_SUFFIXES), False,
+     re.compile(r"\b(sleep_for|sleep_until|usleep|nanosleep|sleep)\s*\("),
+     "no sleeping in tests: wait for what should happen, with a deadline"),
+    (lambda path: path.endswith((*CPP_SUFFIXES, ".cmake", ".proto", ".sh", "CMakeLists.txt")) or "." not in path.split("/")[-1],
+     True, re.compile(r"\b(TODO|FIXME|XXX)\b"), "finish it, or write it where work is planned"),
+    (lambda path: path.endswith((".cmake", "CMakeLists.txt")), True, re.compile(r"\bfile\s*\(\s*GLOB", re.IGNORECASE),
+     "source lists are explicit: name each file"),
+]
+# These name what they forbid.
+EXEMPT = ("scripts/lint/", "tests/lint/")
+
+
+def main():
+    arguments = parser(__doc__).parse_args()
+    files = [path for path in all_files(arguments.root) if not path.startswith(EXEMPT)]
+    findings = []
+    for path in files:
+        rules = [rule for rule in RULES if rule[0](path)]
+        if not rules:
+            continue
+        text = read(arguments.root, path)
+        code = without_comments(text) if path.endswith(CPP_SUFFIXES) else text
+        for _, comments_too, pattern, message in rules:
+            where = text if comments_too else code
+            for match in pattern.finditer(where):
+                findings.append(finding(path, where.count("\n", 0, match.start()) + 1, f"{match.group().strip()}: {message}"))
+    return finish("forbidden", f"{len(files)} files", findings)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,62 @@
+#!/usr/bin/python3
+"""Self-contained headers: every header compiles on its own and begins its code with #pragma once.
+
+Compiles a file that includes nothing but the header. Headers that have not changed, nor anything they include, are not
+compiled again; the marks are in build/lint. Needs the generated Protocol Buffers headers of a built preset.
+"""
+
+import re
+import shutil
+import subprocess
+import sys
+
+from lint_common import cpp_files, finding, finish, in_parallel, include_graph, parser, passed_cache, read, tool_version, without_comments
+
+COMPILER = "g++"
+FLAGS = ["-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-x", "c++"]
+FIRST_ERROR = re.compile(r"^[^\n]*?:(\d+):(?:\d+:)? (?:fatal )?error: (.*)$", re.MULTILINE)
+
+
+def compile_alone(root, build_dir, header):
+    """The first complaint of the compiler, or None."""
+    folders = [f"-I{root}", f"-I{root / 'include'}", f"-I{build_dir}"]
+    name = header.removeprefix("include/")
+    result = subprocess.run([COMPILER, *FLAGS, *folders, "-"], input=f'#include "{name}"\n', cwd=root, capture_output=True, text=True)
+    if result.returncode == 0:
+        return None
+    match = FIRST_ERROR.search(result.stderr)
+    return match.group(2) if match else result.stderr.strip()
+
+
+def main():
+    arguments_parser = parser(__doc__)
+    arguments_parser.add_argument("--build-dir", default="build/release", metavar="DIR",
+                                  help="where generated headers are, relative to the root (default: build/release)")
+    arguments = arguments_parser.parse_args()
+    root = arguments.root.resolve()
+    if not shutil.which(COMPILER):
+        return finish("self_contained_headers", "0 headers", [finding(COMPILER, 0, "not found; scripts/install_dependencies installs it")])
+    graph, cache = include_graph(root), passed_cache(root / "build/lint/headers")
+    protos = [path.relative_to(root).as_posix() for path in sorted((root / "proto").glob("*.proto"))]
+    settings = (FLAGS, tool_version(COMPILER, "--version"))
+
+    def look_at(header):
+        if not re.match(r"\s*#pragma once\b", without_comments(read(root, header))):
+            return finding(header, 1, "code does not begin with #pragma once")
+        key = cache.key(root, graph.closure(header) + protos, *settings)
+        if cache.has(key):
+            return None
+        complaint = compile_alone(root, root / arguments.build_dir, header)
+        if complaint is None:
+            cache.add(key)
+            return None
+        return finding(header, 0, f"does not compile alone: {complaint}")
+
+    headers = cpp_files(root, (".hpp",))
+    findings = [one for one in in_parallel(look_at, headers) if one]
+    cache.forget_old()
+    return finish("self_contained_headers", f"{len(headers)} headers", findings)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,93 @@
+#!/usr/bin/python3
+"""clang-tidy with the list in .clang-tidy, every finding an error.
+
+Sources that have not changed, nor anything they include, nor the way they are compiled, are not analysed again; the marks
+are in build/lint. Takes the compile commands of a configured preset; generated headers must have been built.
+The tests are not analysed: they double the time, and what they get wrong shows when they run.
+--file PATH (may be repeated) looks at these sources only, tests or not.
+"""
+
+import json
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+
+from lint_common import cpp_files, finding, finish, in_parallel, include_graph, parser, passed_cache, read, tool_version
+
+COMPLAINT = re.compile(r"^(?P<path>/[^:\n]+):(?P<line>\d+):\d+: (?:error|warning): (?P<message>[^\n]+)$", re.MULTILINE)
+ERROR = re.compile(r"error: [^\n]*")
+# What only g++ understands, and precompiled headers, which clang cannot read.
+DROPPED = re.compile(r"^(-Winvalid-pch|-fpch-preprocess|-fno-fast-math)$")
+
+
+def compile_commands(root, build_dir):
+    """source path -> arguments for clang, from the compilation database of the build."""
+    commands = {}
+    for entry in json.loads((build_dir / "compile_commands.json").read_text()):
+        try:
+            source = str((build_dir / entry["file"]).resolve().relative_to(root))
+        except ValueError:
+            continue
+        words = shlex.split(entry["command"])
+        begin = next(index for index, word in enumerate(words) if word.endswith(("c++", "g++", "clang++")))
+        arguments, skip = [], False
+        for word, following in zip(words[begin + 1:], words[begin + 2:] + [""]):
+            if skip:
+                skip = False
+            elif word in ("-o", "-c", "-MF", "-MT") or (word == "-include" and "cmake_pch" in following):
+                skip = True
+            elif not DROPPED.match(word):
+                arguments.append(word)
+        commands[source] = arguments
+    return commands
+
+
+def analyse(root, folders, source, arguments):
+    """Findings of one source and of the headers of this tree (in `folders`) that it includes."""
+    command = ["clang-tidy", "--quiet", f"--header-filter=^{root}/({'|'.join(folders)})/", root / source, "--", *arguments]
+    result = subprocess.run(command, cwd=root, capture_output=True, text=True)
+    found = {(match.group("path").removeprefix(f"{root}/"), int(match.group("line")), match.group("message"))
+             for match in COMPLAINT.finditer(result.stdout)}
+    if result.returncode != 0 and not found:
+        found = {(source, 0, "clang-tidy failed: " + (ERROR.search(result.stdout + result.stderr) or [result.stderr.strip()])[0])}
+    return found
+
+
+def main():
+    arguments_parser = parser(__doc__)
+    arguments_parser.add_argument("--build-dir", default="build/release", metavar="DIR",
+                                  help="a configured build, relative to the root (default: build/release)")
+    arguments_parser.add_argument("--file", action="append", metavar="PATH", help="look at this source only")
+    arguments = arguments_parser.parse_args()
+    root = arguments.root.resolve()
+    build_dir = root / arguments.build_dir
+    if not shutil.which("clang-tidy") or not (build_dir / "compile_commands.json").exists():
+        return finish("tidy", "0 sources", [finding(arguments.build_dir, 0, "needs clang-tidy (scripts/install_dependencies --with-check) and "
+                                                    "a configured build (cmake --preset release)")])
+    commands = compile_commands(root, build_dir)
+    graph, cache = include_graph(root), passed_cache(root / "build/lint/tidy")
+    settings = (read(root, ".clang-tidy"), tool_version("clang-tidy", "--version"))
+    protos = [path.relative_to(root).as_posix() for path in sorted((root / "proto").glob("*.proto"))]
+    sources = [path for path in cpp_files(root, (".cpp",)) if path in commands
+               and (path in arguments.file if arguments.file else not path.startswith("tests/"))]
+
+    folders = sorted({path.split("/")[0] for path in cpp_files(root)})
+
+    def look_at(source):
+        key = cache.key(root, graph.closure(source) + protos, commands[source], *settings)
+        if cache.has(key):
+            return set()
+        found = analyse(root, folders, source, commands[source])
+        if not found:
+            cache.add(key)
+        return found
+
+    findings = sorted(set().union(*in_parallel(look_at, sources)))
+    cache.forget_old()
+    return finish("tidy", f"{len(sources)} sources", [finding(*one) for one in findings])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,60 @@
+import json
+import unittest
+
+from planted_tree import LINT, planted_tree
+
+
+class self_contained_headers(planted_tree):
+    SCRIPT = "self_contained_headers.py"
+
+    def test_a_header_that_includes_what_it_uses_is_fine(self):
+        self.plant("engine/a.hpp", "#pragma once\n#include <string>\nstd::string f();\n")
+        self.assert_clean(self.SCRIPT)
+
+    def test_a_header_that_forgot_an_include_is_found(self):
+        self.plant("engine/a.hpp", "#pragma once\nstd::string f();\n")
+        self.assert_finds(self.SCRIPT, "engine/a.hpp", "does not compile alone")
+
+    def test_a_change_in_an_included_header_is_noticed(self):
+        self.plant("engine/base.hpp", "#pragma once\nusing number = int;\n")
+        self.plant("engine/a.hpp", '#pragma once\n#include "engine/base.hpp"\nnumber f();\n')
+        self.assert_clean(self.SCRIPT)
+        self.plant("engine/base.hpp", "#pragma once\n")
+        self.assert_finds(self.SCRIPT, "engine/a.hpp", "does not compile alone")
+
+    def test_a_missing_pragma_once_is_found(self):
+        self.plant("engine/a.hpp", "// says nothing\nint f();\n")
+        self.assert_finds(self.SCRIPT, "engine/a.hpp:1", "#pragma once")
+
+
+class tidy(planted_tree):
+    def setUp(self):
+        super().setUp()
+        self.plant(".clang-tidy", (LINT.parent.parent / ".clang-tidy").read_text())
+
+    def plant_source(self, text):
+        source = self.plant("engine/a.cpp", text)
+        entry = {"directory": str(self.root), "file": str(source), "command": f"/usr/bin/c++ -std=c++20 -I{self.root} -o a.o -c {source}"}
+        self.plant("build/release/compile_commands.json", json.dumps([entry]))
+
+    def test_sound_code_is_fine_the_second_time_too(self):
+        self.plant_source("int twice(int value) { return 2 * value; }\n")
+        self.assert_clean("tidy.py")
+        self.assert_clean("tidy.py")
+
+    def test_use_after_move_is_found(self):
+        self.plant_source("#include <string>\n#include <utility>\nvoid take(std::string);\n"
+                          "auto f(std::string text) {\n  take(std::move(text));\n  return text.size();\n}\n")
+        self.assert_finds("tidy.py", "engine/a.cpp:6", "bugprone-use-after-move")
+
+    def test_a_name_in_another_style_is_found_in_a_header(self):
+        self.plant("engine/a.hpp", "#pragma once\nint twiceAsMuch(int value);\n")
+        self.plant_source('#include "engine/a.hpp"\n')
+        self.assert_finds("tidy.py", "engine/a.hpp:2", "twiceAsMuch")
+
+    def test_a_build_that_is_not_configured_is_named(self):
+        self.assert_finds("tidy.py", "build/release", "cmake --preset release")
+
+
+if __name__ == "__main__":
+    unittest.main()
