@@ -50,9 +50,9 @@ result<blob> blob::from_fd(int fd, std::string name) {
     return system_failure("cannot use the descriptor of", made.name_);
   }
   if (!S_ISREG(about.st_mode)) return fail(error_code::bad_data, made.name_ + ": not a regular file");
-  // Only memfds have seals; for other files the call fails and there is nothing to check.
-  const int seals = ::fcntl(fd, F_GET_SEALS);
-  if (seals >= 0 && (seals & F_SEAL_SEAL) != 0 && (seals & F_SEAL_SHRINK) == 0)
+  // Memory files have no name in any folder; files of tmpfs answer F_GET_SEALS as well, others refuse it.
+  const bool memory = about.st_nlink == 0 && ::fcntl(fd, F_GET_SEALS) >= 0;
+  if (memory && (::fcntl(fd, F_GET_SEALS) & F_SEAL_SHRINK) == 0)
     return fail(error_code::bad_data,
                 made.name_ + ": shared memory that its owner may shorten; seal it (F_SEAL_SHRINK)");
   made.size_ = static_cast<std::size_t>(about.st_size);
