@@ -8,20 +8,28 @@
 
 namespace dlrun::common {
 
-/// Sends `message` to `to`. Exactly one of the handlers runs, on the actor: `on_answer` with the response, `on_error` at the
-/// deadline or when the receiver is gone. (A request to a dead node fails only at its deadline: keep deadlines short.)
+/// Sends `message` to `to`. Exactly one of the handlers runs, on the actor: `on_answer` with the response,
+/// `on_error` at the deadline or when the receiver is gone. (A request to a dead node fails only at its
+/// deadline: keep deadlines short.)
 template <class Self, class Handle, class Message, class OnAnswer, class OnError>
-void ask(Self* self, const Handle& to, protocol::duration deadline, Message message, OnAnswer on_answer, OnError on_error) {
+void ask(Self* self, const Handle& to, protocol::duration deadline, Message message, OnAnswer on_answer,
+         OnError on_error) {
   self->request(to, std::chrono::duration_cast<caf::timespan>(deadline), std::move(message))
       .then(std::move(on_answer), std::move(on_error));
 }
 
 /// The same for a message that carries a handle of the sender.
 template <class Self, class Handle, class Message, class Carried, class OnAnswer, class OnError>
-void ask_with(Self* self, const Handle& to, protocol::duration deadline, Message message, Carried carried, OnAnswer on_answer,
-              OnError on_error) {
-  self->request(to, std::chrono::duration_cast<caf::timespan>(deadline), std::move(message), std::move(carried))
+void ask_with(Self* self, const Handle& to, protocol::duration deadline, Message message, Carried carried,
+              OnAnswer on_answer, OnError on_error) {
+  self->request(to, std::chrono::duration_cast<caf::timespan>(deadline), std::move(message),
+                std::move(carried))
       .then(std::move(on_answer), std::move(on_error));
+}
+
+/// What every actor does with a continuation.
+inline void run(const protocol::continuation& task) {
+  if (task.run && *task.run) (*task.run)();
 }
 
 /// Runs `task` on the actor `to`, from any thread. Dropped when the actor is gone.
@@ -34,7 +42,8 @@ void post(const Handle& to, std::function<void()> task) {
 template <class Handle>
 class poster {
 public:
-  explicit poster(const Handle& to) : to_(caf::actor_cast<caf::weak_actor_ptr>(to)) {}
+  explicit poster(const Handle& to)
+      : to_(caf::actor_cast<caf::weak_actor_ptr>(to)) {}
   void operator()(std::function<void()> task) const {
     if (const auto strong = to_.lock()) post(caf::actor_cast<Handle>(strong), std::move(task));
   }

@@ -12,6 +12,8 @@ inline protocol::time_point now() {
   return std::chrono::time_point_cast<protocol::duration>(std::chrono::steady_clock::now());
 }
 
-inline std::uint64_t to_us(protocol::time_point time) { return static_cast<std::uint64_t>(time.time_since_epoch().count()); }
+inline std::uint64_t to_us(protocol::time_point time) {
+  return static_cast<std::uint64_t>(time.time_since_epoch().count());
+}
 
 } // namespace dlrun::common

@@ -38,8 +38,8 @@ std::string compiler_version() { return "gcc " __VERSION__; }
 std::string dlrun_version() { return DLRUN_VERSION; }
 
 std::string host_fingerprint(int threads_per_worker) {
-  return fmt::format("dlrun {} | {} | oneDNN {} | {} | {} | {} threads", dlrun_version(), compiler_version(), onednn_version(),
-                     cpu_model(), instruction_set(), threads_per_worker);
+  return fmt::format("dlrun {} | {} | oneDNN {} | {} | {} | {} threads", dlrun_version(), compiler_version(),
+                     onednn_version(), cpu_model(), instruction_set(), threads_per_worker);
 }
 
 } // namespace dlrun::common

@@ -12,7 +12,8 @@ result<std::shared_ptr<const job_context>> make_job_context(job_context_argument
   auto model = engine::model::build(arguments.spec.model());
   if (!model) return tl::unexpected(model.error());
   auto sampler = data::sampler{data::sampler_options_from(arguments.spec.train(), arguments.train_records)};
-  auto shards = engine::place_blocks((*model)->layout(), static_cast<std::uint32_t>(arguments.spec.cluster().ps_shards()));
+  auto shards = engine::place_blocks((*model)->layout(),
+                                     static_cast<std::uint32_t>(arguments.spec.cluster().ps_shards()));
   const auto threads = static_cast<int>(arguments.spec.cluster().threads_per_worker());
   std::random_device random;
   const auto process = (std::uint64_t{random()} << 32) | random();
@@ -41,7 +42,8 @@ result<data::blob> open_file(const job_context& job, const std::string& path) {
 
 } // namespace
 
-result<std::shared_ptr<const data::dataset>> open_dataset(const job_context& job, const spec::DatasetSpec& spec) {
+result<std::shared_ptr<const data::dataset>> open_dataset(const job_context& job,
+                                                          const spec::DatasetSpec& spec) {
   auto records = open_file(job, spec.records());
   if (!records) return tl::unexpected(records.error());
   auto labels = open_file(job, spec.labels());

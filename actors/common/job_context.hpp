@@ -20,7 +20,8 @@
 
 namespace dlrun::common {
 
-/// Contents of data files that the host agent decoded once: path -> descriptor, owned by whoever made the map.
+/// Contents of data files that the host agent decoded once: path -> descriptor, owned by whoever made the
+/// map.
 using data_files = std::map<std::string, int>;
 
 /// Facts of the job, the same in every process; immutable after make_job_context().
@@ -39,7 +40,9 @@ struct job_context {
   std::shared_ptr<local_roles> local = std::make_shared<local_roles>();
 
   std::uint64_t steps() const { return sampler.total_steps(); }
-  std::uint32_t microbatches_per_step() const { return static_cast<std::uint32_t>(spec.train().microbatches_per_step()); }
+  std::uint32_t microbatches_per_step() const {
+    return static_cast<std::uint32_t>(spec.train().microbatches_per_step());
+  }
   std::uint32_t workers() const { return static_cast<std::uint32_t>(spec.cluster().workers()); }
   std::uint32_t ps_shards() const { return static_cast<std::uint32_t>(spec.cluster().ps_shards()); }
 };
@@ -58,7 +61,8 @@ struct job_context_arguments {
 result<std::shared_ptr<const job_context>> make_job_context(job_context_arguments arguments);
 
 /// Opens a data set, from the inherited descriptors where there are some, else from its files.
-result<std::shared_ptr<const data::dataset>> open_dataset(const job_context& job, const spec::DatasetSpec& spec);
+result<std::shared_ptr<const data::dataset>> open_dataset(const job_context& job,
+                                                          const spec::DatasetSpec& spec);
 
 /// One start of a role.
 struct role_context {

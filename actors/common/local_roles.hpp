@@ -12,14 +12,16 @@ namespace dlrun::common {
 /// Thread-safe. Holds strong handles until forgotten.
 class local_roles {
 public:
-  void remember(const protocol::role_name& role, dlrun::incarnation incarnation, caf::strong_actor_ptr handle) {
+  void remember(const protocol::role_name& role, dlrun::incarnation incarnation,
+                caf::strong_actor_ptr handle) {
     const std::scoped_lock lock{mutex_};
     handles_[role] = {incarnation, std::move(handle)};
   }
 
   void forget(const protocol::role_name& role, dlrun::incarnation incarnation) {
     const std::scoped_lock lock{mutex_};
-    if (const auto found = handles_.find(role); found != handles_.end() && found->second.incarnation == incarnation)
+    if (const auto found = handles_.find(role);
+        found != handles_.end() && found->second.incarnation == incarnation)
       handles_.erase(found);
   }
 
@@ -27,7 +29,8 @@ public:
   caf::strong_actor_ptr find(const protocol::role_name& role, dlrun::incarnation incarnation) const {
     const std::scoped_lock lock{mutex_};
     const auto found = handles_.find(role);
-    return found != handles_.end() && found->second.incarnation == incarnation ? found->second.handle : nullptr;
+    return found != handles_.end() && found->second.incarnation == incarnation ? found->second.handle
+                                                                               : nullptr;
   }
 
 private:

@@ -100,7 +100,7 @@ result<actions> supervisor::add_child(child_spec spec, time_point now) {
     return fail(error_code::bad_usage, fmt::format("a child called '{}' exists already", spec.id));
   child made;
   made.spec = std::move(spec);
-  made.number = highest_number_; // late events of a removed child of this name stay late
+  made.number = highest_removed_; // late events of a removed child of this name stay late
   if (phase_ == phase::running) {
     made.kind = start_kind::added;
     made.wanted = true;
@@ -266,7 +266,9 @@ void supervisor::check_auto_shutdown(bool significant, const std::string& id) {
 void supervisor::forget_absent(child& which) {
   which.stop_pending = false;
   which.group_stop = false;
-  if (which.removing) children_.erase(children_.begin() + (&which - children_.data()));
+  if (!which.removing) return;
+  highest_removed_ = std::max(highest_removed_, which.number);
+  children_.erase(children_.begin() + (&which - children_.data()));
 }
 
 // --- actions
@@ -339,7 +341,7 @@ void supervisor::stop(child& which, actions& out) {
 void supervisor::start(child& which, actions& out) {
   which.state = child_state::starting;
   which.wanted = false;
-  highest_number_ = std::max(highest_number_, ++which.number);
+  ++which.number;
   out.push_back(start_child{which.spec.id, which.number, which.why});
 }
 

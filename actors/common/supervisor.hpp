@@ -114,7 +114,7 @@ private:
   bool announced_ = false; ///< supervisor_started was issued.
   bool giving_up_ = false;
   std::string end_reason_;
-  generation highest_number_ = 0;   ///< Of all starts of all children.
+  generation highest_removed_ = 0;  ///< Of the starts of children that are forgotten.
   std::deque<time_point> restarts_; ///< Within the period, oldest first.
   time_point now_ = time_point::min();
 };

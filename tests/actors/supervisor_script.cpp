@@ -1,0 +1,130 @@
+#include "tests/actors/supervisor_script.hpp"
+
+#include <dlrun/check.hpp>
+#include <fmt/format.h>
+#include <sstream>
+
+namespace dlrun::supervision::testing {
+
+namespace {
+
+std::vector<std::string> split(const std::string& text, char separator) {
+  std::vector<std::string> words;
+  std::istringstream in(text);
+  for (std::string word; std::getline(in, word, separator);)
+    if (!word.empty()) words.push_back(word);
+  return words;
+}
+
+bool starts_with_digit(const std::string& word) { return word.front() >= '0' && word.front() <= '9'; }
+
+} // namespace
+
+supervisor_options options_of(const std::string& words) {
+  supervisor_options options;
+  for (const auto& word : split(words, ' ')) {
+    if (word == "one_for_one")
+      options.restarts = strategy::one_for_one;
+    else if (word == "one_for_all")
+      options.restarts = strategy::one_for_all;
+    else if (word == "rest_for_one")
+      options.restarts = strategy::rest_for_one;
+    else if (word == "any_significant")
+      options.automatic_shutdown = auto_shutdown::any_significant;
+    else if (word == "all_significant")
+      options.automatic_shutdown = auto_shutdown::all_significant;
+    else if (word.starts_with("delay=")) {
+      const auto range = split(word.substr(6), '-');
+      options.delay = {milliseconds{std::stoi(range.at(0))}, milliseconds{std::stoi(range.at(1))}};
+    } else if (starts_with_digit(word)) {
+      const auto limit = split(word, '/');
+      options.intensity = std::stoul(limit.at(0));
+      options.period = milliseconds{std::stoi(limit.at(1))};
+    } else
+      DLRUN_CHECK(false, "unknown option '{}'", word);
+  }
+  return options;
+}
+
+child_spec child_of(const std::string& words) {
+  const auto parts = split(words, ':');
+  child_spec spec;
+  spec.id = parts.at(0);
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    const auto& word = parts[i];
+    if (word == "permanent")
+      spec.restart = restart_type::permanent;
+    else if (word == "transient")
+      spec.restart = restart_type::transient;
+    else if (word == "temporary")
+      spec.restart = restart_type::temporary;
+    else if (word == "significant")
+      spec.significant = true;
+    else if (word == "kill")
+      spec.shutdown = shutdown_policy::brutal_kill();
+    else if (word == "infinity")
+      spec.shutdown = shutdown_policy::infinity();
+    else if (word.starts_with("timeout="))
+      spec.shutdown = shutdown_policy::timeout(milliseconds{std::stoi(word.substr(8))});
+    else
+      DLRUN_CHECK(false, "unknown word '{}'", word);
+  }
+  return spec;
+}
+
+std::vector<child_spec> children_of(const std::string& words) {
+  std::vector<child_spec> children;
+  for (const auto& word : split(words, ' ')) children.push_back(child_of(word));
+  return children;
+}
+
+player::player(const std::string& options, const std::string& children)
+    : core_(supervisor::create(options_of(options), children_of(children)).value()) {}
+
+std::string player::play(const std::string& event) {
+  refused_ = false;
+  last_ = dispatch(event);
+  if (refused_) return "error";
+  std::vector<std::string> names;
+  for (const auto& a : last_) {
+    names.push_back(to_string(a));
+    if (const auto* started = std::get_if<start_child>(&a)) newest_[started->id] = started->number;
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+void player::bring_all_up() {
+  play("start");
+  for (const auto& id : core_.children()) play(id + " up");
+}
+
+actions player::dispatch(const std::string& event) {
+  if (event == "start") return core_.start(now_);
+  if (event == "shutdown") return core_.shutdown(now_);
+  if (event.front() == '+' || event.front() == '~') {
+    now_ += milliseconds{std::stoi(event.substr(1))};
+    return event.front() == '+' ? core_.tick(now_) : actions{};
+  }
+  const auto words = split(event, ' ');
+  if (words.at(0) != "add" && words.at(0) != "remove") return child_event(words.at(0), words.at(1));
+  auto outcome = words[0] == "add" ? core_.add_child(child_of(words.at(1)), now_)
+                                   : core_.remove_child(words.at(1), now_);
+  refused_ = !outcome;
+  return outcome.value_or(actions{});
+}
+
+actions player::child_event(const std::string& child, const std::string& what) {
+  const auto parts = split(child, '#');
+  const auto& id = parts.at(0);
+  const generation number = parts.size() > 1 ? std::stoul(parts[1]) : newest_[id];
+  if (what == "up") return core_.child_started(id, number, now_);
+  if (what == "nostart") return core_.child_start_failed(id, number, "no such program", now_);
+  if (what == "fails")
+    return core_.child_exited(id, number, {exit_reason::abnormal, "killed by signal 9"}, now_);
+  if (what == "exits")
+    return core_.child_exited(id, number, {exit_reason::normal, "exited with code 0"}, now_);
+  if (what == "ends") return core_.child_exited(id, number, {exit_reason::shutdown, "ended as asked"}, now_);
+  DLRUN_CHECK(false, "unknown event '{} {}'", child, what);
+}
+
+} // namespace dlrun::supervision::testing
