@@ -1,0 +1,164 @@
+/// Decides incarnations, membership and the life of the job (rules R4, R15, R19, the coordinator's half of
+/// "C").
+#pragma once
+
+#include "actors/protocol/messages.hpp"
+#include "actors/protocol/time.hpp"
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace dlrun::coordinator {
+
+struct coordinator_core_config {
+  dlrun::incarnation self;
+  std::uint32_t workers = 1;
+  std::uint32_t ps_shards = 1;
+  bool evaluates = false;
+  std::uint32_t parameter_blocks = 0; ///< of the whole model
+  /// Parameter blocks [first, second) of each shard, for the digests.
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> blocks_of_shard;
+  std::uint64_t steps = 0; ///< N
+  /// Fences an agent holds in advance for each role, beside the one in use.
+  std::uint32_t spare_fences = 2;
+  protocol::duration repeat_after = std::chrono::milliseconds(500);
+  /// A PS shard that is started again finds its state: its loss is no reason to end the job. False while PS
+  /// shards keep nothing on disk.
+  bool ps_shards_recover = false;
+  std::function<std::uint64_t()> random; ///< for tokens
+};
+
+struct send_grant {
+  protocol::grant grant;
+};
+/// To the agent and every joined role.
+struct send_directory {
+  protocol::directory directory;
+};
+/// Answer a join; `accepted` false: with the reason.
+struct answer_join {
+  protocol::role_name role;
+  protocol::join_reply reply;
+};
+/// A start of a worker can / can no longer take work: for the dispatcher.
+struct worker_available {
+  worker_id worker;
+  dlrun::incarnation incarnation;
+};
+struct worker_gone {
+  worker_id worker;
+  dlrun::incarnation incarnation;
+};
+/// Ask the shard for digests; repeated until answered by on_digests().
+struct request_digests {
+  ps_shard_id shard;
+  protocol::digest_request request;
+};
+/// The job is over; write the report, tell the agent. Given once.
+struct finish_job {
+  protocol::job_ended ended;
+};
+
+using coordinator_action = std::variant<send_grant, send_directory, answer_join, worker_available,
+                                        worker_gone, request_digests, finish_job>;
+using coordinator_actions = std::vector<coordinator_action>;
+
+/// One loss of a role and what became of it.
+struct recovery_record {
+  protocol::role_name role;
+  dlrun::incarnation lost, replacement;
+  std::string cause;
+  protocol::time_point noticed{};
+  protocol::duration detected{};                  ///< last sign of life -> notice
+  std::optional<protocol::duration> redispatched; ///< notice -> its slots with others
+  std::optional<protocol::duration> resumed;      ///< notice -> the replacement's first contribution
+};
+
+/// Pure.
+class coordinator_core {
+public:
+  explicit coordinator_core(coordinator_core_config config);
+
+  /// The agent is there: grants for every role.
+  coordinator_actions on_agent(protocol::time_point now);
+  coordinator_actions on_role_started(const protocol::role_started& started, protocol::time_point now);
+  /// A lost PS shard that keeps nothing on disk cannot be recovered: the job fails with the reason. A lost
+  /// worker is replaced by the agent; when its restart budget is exceeded the agent says so through
+  /// on_agent_gave_up().
+  coordinator_actions on_role_exited(const protocol::role_exited& exited, protocol::time_point now);
+  coordinator_actions on_join(const protocol::join& join, protocol::time_point now);
+  /// The agent cannot keep the job running, e.g. a restart budget is exceeded: the job fails with `reason`.
+  coordinator_actions on_agent_gave_up(const std::string& reason, protocol::time_point now);
+  /// Somebody asked the job to stop: it ends as interrupted.
+  coordinator_actions on_stop_requested(const std::string& reason, protocol::time_point now);
+  /// The process of this coordinator can be reached at `at`, and runs a new start of the dispatcher: gives it
+  /// a larger incarnation than any before (dispatcher_incarnation()) and announces both. Nobody joins as
+  /// coordinator or dispatcher.
+  coordinator_actions on_dispatcher_started(const protocol::endpoint& at, protocol::time_point now);
+  dlrun::incarnation dispatcher_incarnation() const;
+  /// The starts of workers that can take work, for a dispatcher that was started again.
+  std::vector<worker_available> available_workers() const;
+
+  /// From the dispatcher.
+  coordinator_actions on_training_finished(protocol::time_point now);
+  coordinator_actions on_evaluated(const protocol::evaluated& result, protocol::time_point now);
+  void on_redispatched(worker_id lost, dlrun::incarnation incarnation, protocol::duration after);
+  void on_contributed(const protocol::first_contribution& what, protocol::time_point now);
+  coordinator_actions on_digests(ps_shard_id shard, const protocol::digest_reply& reply,
+                                 protocol::time_point now);
+  coordinator_actions on_tick(protocol::time_point now);
+
+  protocol::directory directory() const;
+  const std::vector<recovery_record>& recoveries() const { return recoveries_; }
+  /// All block digests in canonical order, 32 bytes each; complete when the job has finished.
+  const std::string& digests() const { return digests_; }
+  const std::optional<protocol::evaluated>& evaluation() const { return evaluation_; }
+
+private:
+  struct role_record {
+    std::vector<protocol::fence> granted; ///< issued, not yet started; oldest first
+    std::optional<protocol::fence> current;
+    bool running = false; ///< `current` has started and is not known to be over
+    std::int32_t pid = 0;
+    std::optional<protocol::endpoint> at; ///< where `current` joined
+    dlrun::incarnation last_issued;
+  };
+  enum class phase : std::uint8_t { training, evaluating, digesting, over };
+
+  static bool is_startable(const protocol::role_name& role);
+  bool issue(role_record& record);
+  protocol::fence new_fence(role_record& record);
+  std::string why_refused(const protocol::join& join) const;
+  bool is_known_start(const role_record& record, const protocol::fence& self) const;
+  void begin_start(const protocol::role_name& role, role_record& record, const protocol::fence& self,
+                   std::int32_t pid, coordinator_actions& out);
+  void end_start(const protocol::role_name& role, role_record& record, coordinator_actions& out);
+  void note_loss(const protocol::role_exited& exited, protocol::time_point now);
+  void announce(coordinator_actions& out);
+  void grant_to(const protocol::role_name& role, const role_record& record, coordinator_actions& out) const;
+  void begin_digests(coordinator_actions& out);
+  bool ask_digests(ps_shard_id shard, coordinator_actions& out) const;
+  std::uint32_t digests_asked(ps_shard_id shard) const;
+  void finish_when_digested(coordinator_actions& out);
+  coordinator_actions finish(protocol::job_outcome outcome, std::string reason);
+
+  coordinator_core_config config_;
+  timeline_id timeline_{};
+  std::map<protocol::role_name, role_record> roles_;
+  std::uint64_t directory_sequence_ = 0;
+  std::optional<std::string> fingerprint_; ///< of the first role that joined, and who that was
+  protocol::role_name fingerprint_from_;
+  phase phase_ = phase::training;
+  std::optional<protocol::evaluated> evaluation_;
+  std::string digests_;
+  std::map<ps_shard_id, std::uint32_t> digests_next_; ///< next block to ask a shard for
+  std::vector<recovery_record> recoveries_;
+  bool agent_is_there_ = false;
+  std::optional<protocol::time_point> repeated_;
+};
+
+} // namespace dlrun::coordinator

@@ -1,0 +1,158 @@
+#include "actors/data_dispatcher/assignment.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <dlrun/check.hpp>
+#include <queue>
+
+namespace dlrun::data_dispatcher {
+namespace {
+
+using protocol::make_slot_range;
+using cuts_type = std::vector<std::uint32_t>; // candidate i has [cuts[i], cuts[i + 1])
+
+/// A cut may move by this part of a range to fall on the border of a larger subtree; the step gets at most as
+/// much longer.
+constexpr double alignment_slack = 1.0 / 32;
+
+bool is_speed(double value) { return std::isfinite(value) && value > 0; }
+
+/// Measured speeds; who has none yet counts as the mean of the others.
+std::vector<double> speeds_of(const std::vector<candidate>& candidates) {
+  double sum = 0;
+  std::size_t measured = 0;
+  for (const auto& one : candidates) {
+    if (!is_speed(one.slots_per_second)) continue;
+    sum += one.slots_per_second;
+    ++measured;
+  }
+  const double mean = measured == 0 ? 1 : sum / static_cast<double>(measured);
+  std::vector<double> speeds;
+  for (const auto& one : candidates)
+    speeds.push_back(is_speed(one.slots_per_second) ? one.slots_per_second : mean);
+  return speeds;
+}
+
+/// Sizes with the shortest possible step: each gets the whole part of its share, the rest goes one by one to
+/// whom it delays least.
+std::vector<std::uint32_t> sizes_for(std::uint32_t slots, const std::vector<double>& speeds) {
+  double sum = 0;
+  for (const auto speed : speeds) sum += speed;
+  std::vector<std::uint32_t> sizes;
+  std::uint32_t given = 0;
+  for (const auto speed : speeds) {
+    const auto share = std::min(static_cast<std::uint32_t>(slots * (speed / sum)), slots - given);
+    sizes.push_back(share);
+    given += share;
+  }
+  using entry = std::pair<double, std::size_t>;
+  std::priority_queue<entry, std::vector<entry>, std::greater<>> next;
+  for (std::size_t i = 0; i < speeds.size(); ++i) next.emplace((sizes[i] + 1) / speeds[i], i);
+  for (; given < slots; ++given) {
+    const auto i = next.top().second;
+    next.pop();
+    ++sizes[i];
+    next.emplace((sizes[i] + 1) / speeds[i], i);
+  }
+  return sizes;
+}
+
+double step_seconds(const cuts_type& cuts, const std::vector<double>& speeds) {
+  double longest = 0;
+  for (std::size_t i = 0; i < speeds.size(); ++i)
+    longest = std::max(longest, (cuts[i + 1] - cuts[i]) / speeds[i]);
+  return longest;
+}
+
+/// Moves each inner cut to the most divisible place that costs nearly nothing: larger subtrees, fewer
+/// gradients.
+void align(cuts_type& cuts, const std::vector<double>& speeds) {
+  const double limit = step_seconds(cuts, speeds) * (1 + alignment_slack);
+  for (std::size_t i = 1; i + 1 < cuts.size(); ++i) {
+    const auto left = cuts[i] - cuts[i - 1];
+    const auto right = cuts[i + 1] - cuts[i];
+    if (left == 0 || right == 0) continue;
+    const auto reach = std::max(1U, static_cast<std::uint32_t>(std::min(left, right) * alignment_slack));
+    const auto lowest = std::max(cuts[i] - std::min(cuts[i], reach), cuts[i - 1] + 1);
+    const auto highest = std::min(cuts[i] + reach, cuts[i + 1] - 1);
+    auto best = cuts[i];
+    for (auto place = lowest; place <= highest; ++place) {
+      if ((place - cuts[i - 1]) / speeds[i - 1] > limit || (cuts[i + 1] - place) / speeds[i] > limit)
+        continue;
+      if (std::countr_zero(place) > std::countr_zero(best)) best = place;
+    }
+    cuts[i] = best;
+  }
+}
+
+} // namespace
+
+assignment::assignment(std::uint32_t slots, double improvement_min)
+    : slots_(slots)
+    , improvement_min_(improvement_min) {
+  DLRUN_CHECK(slots >= 1, "a step has at least one slot");
+}
+
+assignment_decision assignment::decide(const std::vector<candidate>& given) {
+  auto candidates = given;
+  std::sort(candidates.begin(), candidates.end(),
+            [](const auto& a, const auto& b) { return a.worker < b.worker; });
+  auto reason = why_members_changed(candidates);
+  if (candidates.empty()) {
+    current_.clear();
+    incarnations_.clear();
+    return {current_, reason};
+  }
+  const auto speeds = speeds_of(candidates);
+  cuts_type cuts{0};
+  for (const auto size : sizes_for(slots_, speeds)) cuts.push_back(cuts.back() + size);
+  align(cuts, speeds);
+  if (reason.empty()) {
+    cuts_type now{0};
+    for (const auto& one : candidates) now.push_back(current_.at(one.worker).end.value);
+    const double before = step_seconds(now, speeds);
+    const double after = step_seconds(cuts, speeds);
+    if (after >= before * (1 - improvement_min_)) return {current_, {}};
+    reason = fmt::format("measured speeds: a step takes {:.0f} % less time", 100 * (1 - after / before));
+  }
+  take(candidates, cuts);
+  return {current_, reason};
+}
+
+std::string assignment::why_members_changed(const std::vector<candidate>& candidates) const {
+  std::string reason;
+  const auto add = [&](worker_id worker, std::string_view what) {
+    if (!reason.empty()) reason += ", ";
+    reason += fmt::format("worker {} {}", worker, what);
+  };
+  std::size_t known = 0;
+  for (const auto& one : candidates) {
+    const auto before = incarnations_.find(one.worker);
+    if (before == incarnations_.end()) {
+      add(one.worker, "takes part");
+      continue;
+    }
+    ++known;
+    if (before->second != one.incarnation) add(one.worker, "was restarted");
+  }
+  if (known == incarnations_.size()) return reason;
+  for (const auto& [worker, incarnation] : incarnations_) {
+    const auto here =
+        std::lower_bound(candidates.begin(), candidates.end(), worker,
+                         [](const candidate& one, worker_id wanted) { return one.worker < wanted; });
+    if (here == candidates.end() || here->worker != worker) add(worker, "does not take part any more");
+  }
+  return reason;
+}
+
+void assignment::take(const std::vector<candidate>& candidates, const std::vector<std::uint32_t>& cuts) {
+  current_.clear();
+  incarnations_.clear();
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    current_[candidates[i].worker] = make_slot_range(cuts[i], cuts[i + 1]);
+    incarnations_[candidates[i].worker] = candidates[i].incarnation;
+  }
+}
+
+} // namespace dlrun::data_dispatcher

@@ -1,0 +1,50 @@
+/// Decides which worker computes which slots of a step.
+#pragma once
+
+#include "actors/protocol/messages.hpp"
+#include "actors/protocol/time.hpp"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace dlrun::data_dispatcher {
+
+/// A worker that can take slots. `slots_per_second` = measured speed, 0 when not known yet (counts as the
+/// mean of the others).
+struct candidate {
+  worker_id worker;
+  dlrun::incarnation incarnation;
+  double slots_per_second = 0;
+};
+
+/// Who computes what. `reason` is empty when nothing changed.
+struct assignment_decision {
+  std::map<worker_id, protocol::slot_range> slots;
+  std::string reason;
+};
+
+/// Divides [0, K) among the candidates in proportion to their speed, with hysteresis: a division is changed
+/// only when the set of workers (or an incarnation) changed, or when the predicted step time shrinks by more
+/// than `improvement_min`. Prefers cuts at borders of large subtrees, so that fewer gradients are pushed.
+/// With more workers than slots some idle. Pure: same calls, same answers.
+class assignment {
+public:
+  explicit assignment(std::uint32_t slots, double improvement_min = 0.1);
+
+  assignment_decision decide(const std::vector<candidate>& candidates);
+
+  /// The division in force.
+  const std::map<worker_id, protocol::slot_range>& current() const { return current_; }
+
+private:
+  std::string why_members_changed(const std::vector<candidate>& candidates) const;
+  void take(const std::vector<candidate>& candidates, const std::vector<std::uint32_t>& cuts);
+
+  std::uint32_t slots_;
+  double improvement_min_;
+  std::map<worker_id, protocol::slot_range> current_;
+  std::map<worker_id, dlrun::incarnation> incarnations_;
+};
+
+} // namespace dlrun::data_dispatcher

@@ -1,0 +1,290 @@
+#include "actors/data_dispatcher/data_dispatcher_core.hpp"
+
+#include <algorithm>
+#include <dlrun/check.hpp>
+
+namespace dlrun::data_dispatcher {
+namespace {
+
+using protocol::duration;
+using protocol::make_slot_range;
+using protocol::slot_range;
+using protocol::time_point;
+
+/// Weight of the newest measurement in a running mean.
+constexpr double newest_weight = 0.3;
+
+double running_mean(double before, double newest) {
+  return before == 0 ? newest : before * (1 - newest_weight) + newest * newest_weight;
+}
+
+} // namespace
+
+data_dispatcher_core::data_dispatcher_core(data_dispatcher_core_config config)
+    : config_(config)
+    , assignment_(config.microbatches_per_step)
+    , next_sequence_((config.self.value << 32) + 1) {
+  DLRUN_CHECK(config_.ps_shards >= 1, "a job has at least one PS shard");
+}
+
+// ---- workers come and go
+// -----------------------------------------------------------------------------------------
+
+data_dispatcher_actions data_dispatcher_core::on_worker_joined(worker_id worker, incarnation incarnation,
+                                                               time_point now) {
+  data_dispatcher_actions out;
+  const auto [at, first_time] = workers_.try_emplace(worker);
+  if (!first_time && at->second.incarnation >= incarnation) return out;
+  at->second = live_worker{};
+  at->second.incarnation = incarnation;
+  at->second.heard = now;
+  if (evaluator_ == worker) evaluator_.reset();
+  divide(now, out);
+  order_evaluation_again(now, out);
+  return out;
+}
+
+data_dispatcher_actions data_dispatcher_core::on_worker_lost(worker_id worker, incarnation incarnation,
+                                                             time_point now) {
+  data_dispatcher_actions out;
+  const auto at = workers_.find(worker);
+  if (at == workers_.end() || at->second.incarnation > incarnation) return out;
+  const auto has = assignment_.current().find(worker);
+  const auto slots =
+      has == assignment_.current().end() ? slot_range{} : has->second; // none when it was silent before
+  losses_.push_back({worker, at->second.incarnation, slots, now});
+  workers_.erase(at);
+  if (evaluator_ == worker) evaluator_.reset();
+  divide(now, out);
+  settle_losses(now, out);
+  order_evaluation_again(now, out);
+  return out;
+}
+
+data_dispatcher_actions data_dispatcher_core::on_worker_status(const protocol::worker_status& status,
+                                                               time_point now) {
+  data_dispatcher_actions out;
+  const auto at = workers_.find(status.worker);
+  if (at == workers_.end() || at->second.incarnation != status.self.incarnation) return out;
+  auto& worker = at->second;
+  worker.heard = now;
+  worker.acknowledged = std::max(worker.acknowledged, status.lease_sequence);
+  measure_speed(worker, status);
+  if (worker.silent) {
+    worker.silent = false;
+    divide(now, out);
+  }
+  if (!losses_.empty()) settle_losses(now, out);
+  return out;
+}
+
+void data_dispatcher_core::measure_speed(live_worker& worker, const protocol::worker_status& status) {
+  if (status.slots_computed <= worker.slots_computed || status.compute_us <= worker.compute_us) return;
+  const auto slots = static_cast<double>(status.slots_computed - worker.slots_computed);
+  const auto seconds = static_cast<double>(status.compute_us - worker.compute_us) / 1e6;
+  worker.slots_per_second = running_mean(worker.slots_per_second, slots / seconds);
+  worker.slots_computed = status.slots_computed;
+  worker.compute_us = status.compute_us;
+}
+
+// ---- leases
+// ------------------------------------------------------------------------------------------------------
+
+/// Divides the slots among those who are heard; new leases go to those whose slots or start changed.
+void data_dispatcher_core::divide(time_point now, data_dispatcher_actions& out) {
+  std::vector<candidate> candidates;
+  for (const auto& [id, worker] : workers_)
+    if (!worker.silent) candidates.push_back({id, worker.incarnation, worker.slots_per_second});
+  if (candidates.empty() && !workers_.empty()) return; // nobody is heard: whoever lives goes on as before
+  const auto decision = assignment_.decide(candidates);
+  if (helping_) { // everybody has everything; a newcomer too
+    for (auto& [id, worker] : workers_)
+      if (!worker.lease)
+        lease_to(id, worker, make_slot_range(0, config_.microbatches_per_step), decision.reason, now, out);
+    return;
+  }
+  if (decision.reason.empty()) return;
+  for (auto& [id, worker] : workers_) {
+    const auto has = decision.slots.find(id);
+    const auto slots = has == decision.slots.end() ? slot_range{} : has->second;
+    if (worker.silent) continue; // it keeps what it has: what it still sends is welcome
+    if (!worker.lease || worker.lease->slots != slots) lease_to(id, worker, slots, decision.reason, now, out);
+  }
+}
+
+void data_dispatcher_core::lease_to(worker_id id, live_worker& worker, slot_range slots,
+                                    const std::string& reason, time_point now, data_dispatcher_actions& out) {
+  worker.lease = protocol::lease{config_.self, next_sequence_++, worker.incarnation, slots};
+  worker.lease_sent = now;
+  out.emplace_back(send_lease{id, *worker.lease, reason});
+}
+
+bool data_dispatcher_core::is_with_others(slot_range slots) const {
+  for (auto slot = slots.begin; slot < slots.end;) {
+    const auto before = slot;
+    for (const auto& [id, worker] : workers_) {
+      if (!worker.lease || worker.acknowledged != worker.lease->sequence || worker.silent) continue;
+      const auto& held = worker.lease->slots;
+      if (held.begin <= slot && slot < held.end) slot = held.end;
+    }
+    if (slot == before) return false;
+  }
+  return true;
+}
+
+void data_dispatcher_core::settle_losses(time_point now, data_dispatcher_actions& out) {
+  std::erase_if(losses_, [&](const loss& one) {
+    if (!is_with_others(one.slots)) return false;
+    out.emplace_back(slots_redispatched{one.worker, one.incarnation, now - one.noticed});
+    return true;
+  });
+}
+
+// ---- progress
+// ----------------------------------------------------------------------------------------------------
+
+data_dispatcher_actions data_dispatcher_core::on_shard_status(const protocol::shard_status& status,
+                                                              time_point now) {
+  data_dispatcher_actions out;
+  if (status.shard.value >= config_.ps_shards) return out;
+  const auto [at, first_time] = shards_.try_emplace(status.shard, status);
+  auto& known = at->second;
+  const auto age = [](const protocol::shard_status& one) {
+    return std::pair(one.self.incarnation, one.sequence);
+  };
+  if (!first_time && age(status) <= age(known)) return out;
+  known = status;
+  for (const auto& what : status.contributions) {
+    auto& newest = contributed_[what.worker];
+    if (newest >= what.incarnation) continue;
+    newest = what.incarnation;
+    out.emplace_back(worker_contributed{what});
+  }
+  notice_progress(now, out);
+  finish_when_trained(now, out);
+  return out;
+}
+
+std::optional<version_id> data_dispatcher_core::applied_everywhere() const {
+  if (shards_.size() < config_.ps_shards) return std::nullopt;
+  auto lowest = shards_.begin()->second.applied;
+  for (const auto& [id, status] : shards_) lowest = std::min(lowest, status.applied);
+  return lowest;
+}
+
+void data_dispatcher_core::notice_progress(time_point now, data_dispatcher_actions& out) {
+  const auto version = applied_everywhere();
+  if (!version || version == progress_) return;
+  if (progress_ && *version > *progress_ && !helping_) {
+    const auto seconds = std::chrono::duration<double>(now - progress_at_).count();
+    step_seconds_ =
+        running_mean(step_seconds_, seconds / static_cast<double>(version->value - progress_->value));
+  }
+  progress_ = version;
+  progress_at_ = now;
+  if (!helping_) return;
+  helping_ = false;
+  for (auto& [id, worker] : workers_) {
+    const auto has = assignment_.current().find(id);
+    const auto slots = has == assignment_.current().end() ? slot_range{} : has->second;
+    lease_to(id, worker, slots, "the slow step is done", now, out);
+  }
+}
+
+void data_dispatcher_core::help_straggler(time_point now, data_dispatcher_actions& out) {
+  if (helping_ || finished_ || !progress_ || progress_->value >= config_.steps || workers_.size() < 2) return;
+  const double open = std::chrono::duration<double>(now - progress_at_).count();
+  const double least = std::chrono::duration<double>(config_.straggler_min).count();
+  const double usual = step_seconds_ > 0 ? step_seconds_ : 10 * least;
+  const double limit = std::max(least, config_.straggler_factor * usual);
+  if (open < limit) return;
+  helping_ = true;
+  const auto reason =
+      fmt::format("step {} is open for {:.0f} ms, usual are {:.0f} ms: everybody computes all of it",
+                  *progress_, 1e3 * open, 1e3 * step_seconds_);
+  for (auto& [id, worker] : workers_)
+    lease_to(id, worker, make_slot_range(0, config_.microbatches_per_step), reason, now, out);
+}
+
+// ---- time
+// --------------------------------------------------------------------------------------------------------
+
+data_dispatcher_actions data_dispatcher_core::on_tick(time_point now) {
+  data_dispatcher_actions out;
+  notice_pause(now);
+  notice_silence(now, out);
+  divide(now, out);
+  help_straggler(now, out);
+  for (auto& [id, worker] : workers_) {
+    if (!worker.lease || worker.silent || worker.acknowledged == worker.lease->sequence) continue;
+    if (now - worker.lease_sent < config_.repeat_after) continue;
+    worker.lease_sent = now;
+    out.emplace_back(send_lease{id, *worker.lease, {}});
+  }
+  order_evaluation_again(now, out);
+  return out;
+}
+
+/// What was sent to this process while it was paused lies in its mailbox still: nobody is late because of it.
+void data_dispatcher_core::notice_pause(time_point now) {
+  const auto gap = last_tick_ ? now - *last_tick_ : duration::zero();
+  last_tick_ = now;
+  if (gap < config_.silent_after / 2) return;
+  for (auto& [id, worker] : workers_) worker.heard = std::max(worker.heard, now);
+  progress_at_ = std::max(progress_at_, now);
+}
+
+void data_dispatcher_core::notice_silence(time_point now, data_dispatcher_actions& out) {
+  bool changed = false;
+  for (auto& [id, worker] : workers_) {
+    if (worker.silent || now - worker.heard <= config_.silent_after) continue;
+    worker.silent = true;
+    changed = true;
+    if (evaluator_ == id) evaluator_.reset();
+  }
+  if (changed) divide(now, out);
+}
+
+// ---- the end
+// -----------------------------------------------------------------------------------------------------
+
+bool data_dispatcher_core::is_trained() const {
+  if (shards_.size() < config_.ps_shards) return false;
+  const auto timeline = shards_.begin()->second.timeline;
+  return std::all_of(shards_.begin(), shards_.end(), [&](const auto& entry) {
+    const auto& status = entry.second;
+    return status.timeline == timeline && status.applied.value == config_.steps &&
+           status.committed.value == config_.steps;
+  });
+}
+
+void data_dispatcher_core::finish_when_trained(time_point now, data_dispatcher_actions& out) {
+  if (finished_ || !is_trained()) return;
+  finished_ = true;
+  out.emplace_back(training_finished{});
+  order_evaluation_again(now, out);
+}
+
+/// R17: to one worker that is heard; to another when it is not any more.
+void data_dispatcher_core::order_evaluation_again(time_point now, data_dispatcher_actions& out) {
+  if (!evaluation_is_due()) return;
+  if (evaluator_ && now - evaluation_sent_ < config_.repeat_after) return;
+  if (!evaluator_) {
+    const auto heard = std::find_if(workers_.begin(), workers_.end(),
+                                    [](const auto& entry) { return !entry.second.silent; });
+    if (heard == workers_.end()) return;
+    evaluator_ = heard->first;
+  }
+  evaluation_sent_ = now;
+  out.emplace_back(order_evaluation{*evaluator_, {shards_.begin()->second.timeline, {config_.steps}}});
+}
+
+data_dispatcher_actions data_dispatcher_core::on_evaluated(const protocol::evaluated& result, time_point) {
+  if (!evaluation_is_due() || result.version.value != config_.steps ||
+      result.timeline != shards_.begin()->second.timeline)
+    return {};
+  evaluation_ = result;
+  return {evaluation_finished{result}};
+}
+
+} // namespace dlrun::data_dispatcher

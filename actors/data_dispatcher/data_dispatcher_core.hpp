@@ -1,0 +1,147 @@
+/// Decides leases, sees progress and stragglers, and orders the evaluation (rules R5, R17, the dispatcher's
+/// half of "C").
+#pragma once
+
+#include "actors/data_dispatcher/assignment.hpp"
+#include "actors/protocol/messages.hpp"
+#include "actors/protocol/time.hpp"
+
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace dlrun::data_dispatcher {
+
+struct data_dispatcher_core_config {
+  dlrun::incarnation self;
+  std::uint32_t ps_shards = 1;
+  std::uint64_t steps = 0;                 ///< N
+  std::uint32_t microbatches_per_step = 1; ///< K
+  bool evaluates = false;                  ///< the job has a validation set
+  /// A worker silent for longer gets no slots (it keeps its lease; what it still sends is welcome). Must be
+  /// several times the period of worker_status.
+  protocol::duration silent_after = std::chrono::milliseconds(1000);
+  /// Leases are repeated at this period until acknowledged.
+  protocol::duration repeat_after = std::chrono::milliseconds(200);
+  /// A step open for this many times the recent step time (and at least straggler_min) makes every live
+  /// worker compute every slot of it: an idle worker helps a straggler.
+  double straggler_factor = 4;
+  protocol::duration straggler_min = std::chrono::milliseconds(500);
+};
+
+/// Send to the worker's newest start; repeated by the core until acknowledged.
+struct send_lease {
+  worker_id to;
+  protocol::lease lease;
+  std::string reason; ///< empty for a repeat; else logged once
+};
+struct order_evaluation {
+  worker_id to;
+  protocol::evaluate order;
+};
+/// Every shard stands at version N: the training is over. Given once.
+struct training_finished {};
+/// The validation result is there. Given once.
+struct evaluation_finished {
+  protocol::evaluated result;
+};
+/// A worker that was lost has its slots with others now: every one of them is in a lease that its worker has
+/// acknowledged. `after` = time since the notice of the loss. A worker should report its status as soon as it
+/// takes a lease.
+struct slots_redispatched {
+  worker_id lost;
+  dlrun::incarnation lost_incarnation;
+  protocol::duration after;
+};
+/// The start of a worker made its first contribution to the training.
+struct worker_contributed {
+  protocol::first_contribution what;
+};
+
+using data_dispatcher_action = std::variant<send_lease, order_evaluation, training_finished,
+                                            evaluation_finished, slots_redispatched, worker_contributed>;
+using data_dispatcher_actions = std::vector<data_dispatcher_action>;
+
+/// Pure. In synchronous mode all it knows follows from what workers and shards report, so it can be restarted
+/// at any time.
+class data_dispatcher_core {
+public:
+  explicit data_dispatcher_core(data_dispatcher_core_config config);
+
+  /// A start of a worker can take work from now on.
+  data_dispatcher_actions on_worker_joined(worker_id worker, dlrun::incarnation incarnation,
+                                           protocol::time_point now);
+  /// That start is over: its slots go to the others at once.
+  data_dispatcher_actions on_worker_lost(worker_id worker, dlrun::incarnation incarnation,
+                                         protocol::time_point now);
+  data_dispatcher_actions on_worker_status(const protocol::worker_status& status, protocol::time_point now);
+  data_dispatcher_actions on_shard_status(const protocol::shard_status& status, protocol::time_point now);
+  data_dispatcher_actions on_evaluated(const protocol::evaluated& result, protocol::time_point now);
+  /// Periodic, every `repeat_after` or sooner and at least four times in `silent_after`. A gap between ticks
+  /// much longer than the period means that this process was paused: then nobody is held silent before they
+  /// had the time to be heard again.
+  data_dispatcher_actions on_tick(protocol::time_point now);
+
+  /// Newest status of each shard heard.
+  const std::map<ps_shard_id, protocol::shard_status>& shards() const { return shards_; }
+  /// Lowest version over the shards; empty before all were heard.
+  std::optional<version_id> applied_everywhere() const;
+
+private:
+  struct live_worker {
+    dlrun::incarnation incarnation;
+    protocol::time_point heard{};
+    double slots_per_second = 0;
+    std::uint64_t slots_computed = 0, compute_us = 0;
+    std::uint64_t acknowledged = 0;
+    std::optional<protocol::lease> lease;
+    protocol::time_point lease_sent{};
+    bool silent = false;
+  };
+  struct loss {
+    worker_id worker;
+    dlrun::incarnation incarnation;
+    protocol::slot_range slots;
+    protocol::time_point noticed{};
+  };
+
+  void divide(protocol::time_point now, data_dispatcher_actions& out);
+  void lease_to(worker_id id, live_worker& worker, protocol::slot_range slots, const std::string& reason,
+                protocol::time_point now, data_dispatcher_actions& out);
+  void measure_speed(live_worker& worker, const protocol::worker_status& status);
+  void settle_losses(protocol::time_point now, data_dispatcher_actions& out);
+  bool is_with_others(protocol::slot_range slots) const;
+  void notice_pause(protocol::time_point now);
+  void notice_silence(protocol::time_point now, data_dispatcher_actions& out);
+  void notice_progress(protocol::time_point now, data_dispatcher_actions& out);
+  void help_straggler(protocol::time_point now, data_dispatcher_actions& out);
+  void finish_when_trained(protocol::time_point now, data_dispatcher_actions& out);
+  void order_evaluation_again(protocol::time_point now, data_dispatcher_actions& out);
+  bool is_trained() const;
+  bool evaluation_is_due() const { return config_.evaluates && finished_ && !evaluation_; }
+
+  data_dispatcher_core_config config_;
+  assignment assignment_;
+  std::map<worker_id, live_worker> workers_;
+  std::map<ps_shard_id, protocol::shard_status> shards_;
+  std::map<worker_id, dlrun::incarnation> contributed_;
+  std::vector<loss> losses_; ///< whose slots are not with others yet
+  /// Grows over restarts of the dispatcher too, so that no acknowledgement of an older one's lease is
+  /// mistaken.
+  std::uint64_t next_sequence_;
+  // progress, stragglers
+  std::optional<version_id> progress_;
+  protocol::time_point progress_at_{};
+  double step_seconds_ = 0;
+  bool helping_ = false;
+  // the end
+  bool finished_ = false;
+  std::optional<protocol::evaluated> evaluation_;
+  protocol::time_point evaluation_sent_{};
+  std::optional<worker_id> evaluator_;
+  std::optional<protocol::time_point> last_tick_;
+};
+
+} // namespace dlrun::data_dispatcher

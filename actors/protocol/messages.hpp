@@ -1,0 +1,424 @@
+/// Every message between roles, as plain structs: the pure cores take and give these, the actors carry them
+/// (handles.hpp).
+///
+/// Rules for a message: no floating point (CAF corrupts it: send bit patterns), no tensors (they go over the
+/// tensor channel), below 64 KiB, idempotent, and with the fence or timeline by which a stale one is told.
+#pragma once
+
+#include "actors/protocol/reduction_tree.hpp"
+#include "actors/protocol/roles.hpp"
+
+#include <string>
+#include <vector>
+
+namespace dlrun::protocol {
+
+// ---- where a role can be reached
+// -------------------------------------------------------------------------------------
+
+/// Control and tensor address of one started role.
+struct endpoint {
+  std::string host;          ///< loopback on one host
+  std::uint16_t port = 0;    ///< control plane; 0 = in the process `process_token` names
+  std::uint64_t process = 0; ///< random number of the process, so that a role knows who shares its process
+  std::string
+      tensor_address; ///< segment server of the process (transport/segment_server.hpp); empty = offers none
+
+  bool operator==(const endpoint&) const = default;
+
+  template <class Inspector>
+  friend auto inspect(Inspector& f, endpoint& x) {
+    return f(x.host, x.port, x.process, x.tensor_address);
+  }
+};
+
+/// A segment that a role offers on its tensor address.
+struct tensor_location {
+  std::string address;
+  std::uint64_t segment = 0;
+  std::uint64_t bytes = 0;
+
+  bool operator==(const tensor_location&) const = default;
+
+  template <class Inspector>
+  friend auto inspect(Inspector& f, tensor_location& x) {
+    return f(x.address, x.segment, x.bytes);
+  }
+};
+
+// ---- starting and finding each other
+// ---------------------------------------------------------------------------------
+
+/// Role -> agent and role -> coordinator, once after its start and again until answered.
+struct join {
+  role_name role;
+  fence self;
+  std::int32_t pid = 0;
+  endpoint at;
+  std::string fingerprint; ///< build, libraries, processor, threads: hosts that differ would change bits (I2)
+
+  template <class Inspector>
+  friend auto inspect(Inspector& f, join& x) {
+    return f(x.role, x.self, x.pid, x.at, x.fingerprint);
+  }
+};
+
+/// Answer to `join`. A refused role ends itself.
+struct join_reply {
+  bool accepted = false;
+  std::string reason; ///< why it was refused
+
+  template <class Inspector>
+  friend auto inspect(Inspector& f, join_reply& x) {
+    return f(x.accepted, x.reason);
+  }
+};
+
+/// One role as the coordinator knows it. `self.incarnation` is the newest one issued to a start; `joined`
+/// says that `at` is valid.
+struct directory_entry {
+  role_name role;
+  dlrun::incarnation incarnation;
+  bool joined = false;
+  endpoint at;
+  std::uint64_t token = 0; ///< of that start: who speaks under the incarnation must know it
+
+  bool operator==(const directory_entry&) const = default;
+
+  template <class Inspector>
+  friend auto inspect(Inspector& f, directory_entry& x) {
+    return f(x.role, x.incarnation, x.joined, x.at, x.token);
+  }
+};
+
+/// Coordinator -> everybody (R4): newest incarnation and address of every role. Highest `sequence` wins.
+struct directory {
+  dlrun::incarnation coordinator;
+  std::uint64_t sequence = 0;
+  std::vector<directory_entry> entries;
+
+  template <class Inspector>
+  friend auto inspect(Inspector& f, directory& x) {
+    return f(x.coordinator, x.sequence, x.entries);
+  }
+};
+
+/// Coordinator -> agent: the fences that `role` may be started with, oldest first. The agent keeps the ones
+/// it has not used, so it can restart a role while the coordinator is away. Idempotent: fences it knows are
+/// ignored.
+struct grant {
+  role_name role;
+  std::vector<fence> fences;
+
+  template <class Inspector>
+  friend auto inspect(Inspector& f, grant& x) {
+    return f(x.role, x.fences);
+  }
+};
+
+/// Agent -> coordinator: `role` was started with `self` (and that fence is used up).
+struct role_started {
+  role_name role;
+  fence self;
+  std::int32_t pid = 0;
+
+  template <class Inspector>
+  friend auto inspect(Inspector& f, role_started& x) {
+    return f(x.role, x.self, x.pid);
+  }
+};
+
+/// Agent -> coordinator: the start `self` of `role` is over.
+struct role_exited {
+  role_name role;
+  fence self;
+  std::string cause;             ///< e.g. "killed by signal 9 (SIGKILL)"
+  std::uint64_t detected_us = 0; ///< from its last sign of life to the notice of its end, microseconds
+  bool replaced = false;         ///< a new start follows
+
+  template <class Inspector>
+  friend auto inspect(Inspector& f, role_exited& x) {
+    return f(x.role, x.self, x.cause, x.detected_us, x.replaced);
+  }
+};
+
+// ---- leases
+// ----------------------------------------------------------------------------------------------------------
+
+/// Dispatcher -> worker: compute these slots of every step from now on (R5). Highest (dispatcher, sequence)
+/// wins. It never ends by itself; another lease or a newer incarnation of the worker replaces it.
+struct lease {
+  dlrun::incarnation dispatcher;
+  std::uint64_t sequence = 0;
+  dlrun::incarnation worker; ///< the start it is meant for
+  slot_range slots;          ///< in [0, K]; may be empty
+
+  template <class Inspector>
+  friend auto inspect(Inspector& f, lease& x) {
+    return f(x.dispatcher, x.sequence, x.worker, x.slots);
+  }
+};
+
+/// Worker -> dispatcher, periodic; also the acknowledgement of a lease.
+struct worker_status {
+  worker_id worker;
+  fence self;
+  timeline_id timeline;
+  step_id open_step;                ///< the step it works on
+  std::uint64_t lease_sequence = 0; ///< newest lease it follows, 0 = none
+  std::uint64_t slots_computed = 0; ///< since its start
+  std::uint64_t compute_us = 0;     ///< time spent on those, microseconds
+
+  template <class Inspector>
+  friend auto inspect(Inspector& f, worker_status& x) {
+    return f(x.worker, x.self, x.timeline, x.open_step, x.lease_sequence, x.slots_computed, x.compute_us);
+  }
+};
+
+// ---- a step
+// ----------------------------------------------------------------------------------------------------------
+
+/// Worker -> PS shard (R9): the gradient of subtree `slots` of `step` lies at `where`. Idempotent.
+struct push {
+  timeline_id timeline;
+  worker_id worker;
+  fence self;
+  step_id step;
+  slot_range slots;
+  std::uint64_t records = 0;         ///< training records summed in it
+  std::uint64_t tensor_sequence = 0; ///< must equal the tensor header's, so a reused buffer is noticed
+  tensor_location where;             ///< the whole flat gradient; the shard reads its own part
+
+  template <class Inspector>
+  friend auto inspect(Inspector& f, push& x) {
+    return f(x.timeline, x.worker, x.self, x.step, x.slots, x.records, x.tensor_sequence, x.where);
+  }
+};
+
+/// Worker -> PS shard: what do you stand at? First contact, and again by timer.
+struct pull {
+  timeline_id timeline;
+  worker_id worker;
+  fence self;
+
+  template <class Inspector>
+  friend auto inspect(Inspector& f, pull& x) {
+    return f(x.timeline, x.worker, x.self);
+  }
+};
+
+/// PS shard -> workers: where it stands; on apply, on commit, and as the answer to push and pull (the model's
+/// `params`). It serves versions `applied` and `applied - 1` (R8) at `parameters`.
+struct shard_state {
+  ps_shard_id shard;
+  dlrun::incarnation incarnation;
+  timeline_id timeline;
+  version_id applied;
+  version_id committed;
+  bool serves_previous = false; ///< version applied - 1 is served too
+  tensor_location parameters;
+
+  bool operator==(const shard_state&) const = default;
+
+  template <class Inspector>
+  friend auto inspect(Inspector& f, shard_state& x) {
+    return f(x.shard, x.incarnation, x.timeline, x.applied, x.committed, x.serves_previous, x.parameters);
+  }
+};
+
+/// PS shard -> worker: your incarnation is not the newest; nothing of yours is applied (R4).
+struct fenced {
+  role_name role;
+  dlrun::incarnation newest;
+
+  template <class Inspector>
+  friend auto inspect(Inspector& f, fenced& x) {
+    return f(x.role, x.newest);
+  }
+};
+
+/// Training metrics of one step or one epoch, as the reduction tree summed them. Only the shard that owns the
+/// metric block has them. Doubles travel as bit patterns.
+struct training_metrics {
+  std::uint64_t epoch = 0;         ///< 0-based epoch the sums belong to
+  std::uint64_t loss_sum_bits = 0; ///< std::bit_cast of a double: sum over records so far in the epoch
+  std::uint64_t correct = 0;
+  std::uint64_t records = 0;
+  std::uint64_t step_loss_bits = 0; ///< std::bit_cast of a double: mean loss of the newest step
+
+  bool operator==(const training_metrics&) const = default;
+
+  template <class Inspector>
+  friend auto inspect(Inspector& f, training_metrics& x) {
+    return f(x.epoch, x.loss_sum_bits, x.correct, x.records, x.step_loss_bits);
+  }
+};
+
+/// Which training samples a shard has applied, recomputed from the tensors it summed and not from what
+/// senders say.
+struct applied_ledger {
+  std::uint64_t steps_applied = 0;      ///< updates made, repeated ones included
+  std::uint64_t steps_redone = 0;       ///< of those, steps that had been applied before
+  std::uint64_t samples_applied = 0;    ///< records whose gradient is in the parameters
+  std::uint64_t samples_missing = 0;    ///< records of applied steps that are not
+  std::uint64_t samples_duplicated = 0; ///< records that are in more than once
+
+  bool operator==(const applied_ledger&) const = default;
+
+  template <class Inspector>
+  friend auto inspect(Inspector& f, applied_ledger& x) {
+    return f(x.steps_applied, x.steps_redone, x.samples_applied, x.samples_missing, x.samples_duplicated);
+  }
+};
+
+/// A worker's first contribution under an incarnation, as a shard saw it (for "the replacement contributes
+/// after ... ms").
+struct first_contribution {
+  worker_id worker;
+  dlrun::incarnation incarnation;
+  step_id step;
+
+  bool operator==(const first_contribution&) const = default;
+
+  template <class Inspector>
+  friend auto inspect(Inspector& f, first_contribution& x) {
+    return f(x.worker, x.incarnation, x.step);
+  }
+};
+
+/// PS shard -> dispatcher, periodic and on demand (the model's `status`). Highest (incarnation, sequence)
+/// wins.
+struct shard_status {
+  ps_shard_id shard;
+  fence self;
+  std::uint64_t sequence = 0;
+  timeline_id timeline;
+  version_id applied;
+  version_id committed;
+  applied_ledger ledger;
+  bool has_metrics = false;
+  training_metrics metrics;
+  std::vector<first_contribution> contributions; ///< newest incarnation of each worker seen so far
+
+  template <class Inspector>
+  friend auto inspect(Inspector& f, shard_status& x) {
+    return f(x.shard, x.self, x.sequence, x.timeline, x.applied, x.committed, x.ledger, x.has_metrics,
+             x.metrics, x.contributions);
+  }
+};
+
+// ---- the end
+// ---------------------------------------------------------------------------------------------------------
+
+/// Dispatcher -> worker: evaluate the validation set at `version` (R17). Repeated until answered; idempotent.
+struct evaluate {
+  timeline_id timeline;
+  version_id version;
+
+  template <class Inspector>
+  friend auto inspect(Inspector& f, evaluate& x) {
+    return f(x.timeline, x.version);
+  }
+};
+
+/// Worker -> dispatcher: its answer. Doubles travel as bit patterns.
+struct evaluated {
+  worker_id worker;
+  dlrun::incarnation incarnation;
+  timeline_id timeline;
+  version_id version;
+  std::uint64_t loss_sum_bits = 0;
+  std::uint64_t correct = 0;
+  std::uint64_t records = 0;
+
+  bool operator==(const evaluated&) const = default;
+
+  template <class Inspector>
+  friend auto inspect(Inspector& f, evaluated& x) {
+    return f(x.worker, x.incarnation, x.timeline, x.version, x.loss_sum_bits, x.correct, x.records);
+  }
+};
+
+/// Coordinator -> PS shard: digests of your parameter blocks [first_block, first_block + count) at version
+/// `version`.
+struct digest_request {
+  timeline_id timeline;
+  version_id version;
+  std::uint32_t first_block = 0;
+  std::uint32_t count = 0; ///< at most digest_blocks_max
+
+  template <class Inspector>
+  friend auto inspect(Inspector& f, digest_request& x) {
+    return f(x.timeline, x.version, x.first_block, x.count);
+  }
+};
+inline constexpr std::uint32_t digest_blocks_max = 1024;
+
+/// PS shard -> coordinator: SHA-256 of each block's parameters and optimizer state (docs/architecture.md,
+/// "Same bits").
+struct digest_reply {
+  std::uint32_t first_block = 0;
+  std::string digests; ///< 32 bytes a block
+
+  template <class Inspector>
+  friend auto inspect(Inspector& f, digest_reply& x) {
+    return f(x.first_block, x.digests);
+  }
+};
+
+/// How the job ended.
+enum class job_outcome : std::uint8_t { completed, failed, interrupted };
+
+/// Coordinator -> agent: the job is over, everything can be stopped. The report is in the run folder.
+struct job_ended {
+  job_outcome outcome = job_outcome::failed;
+  std::string reason;
+
+  template <class Inspector>
+  friend auto inspect(Inspector& f, job_ended& x) {
+    return f(x.outcome, x.reason);
+  }
+};
+
+/// Agent -> coordinator: the user (Ctrl-C, `dlrun stop`) or the agent itself ends the job early.
+struct stop_job {
+  job_outcome outcome = job_outcome::interrupted;
+  std::string reason;
+
+  template <class Inspector>
+  friend auto inspect(Inspector& f, stop_job& x) {
+    return f(x.outcome, x.reason);
+  }
+};
+
+/// Coordinator -> agent: a decision worth a line to the user and to events.jsonl. `event` is a stable name
+/// that can be searched for ever; `at_us` is CLOCK_MONOTONIC of the host in microseconds.
+struct job_event {
+  std::string event;
+  role_name role;
+  dlrun::incarnation incarnation;
+  std::uint64_t at_us = 0;
+  std::string text;
+
+  template <class Inspector>
+  friend auto inspect(Inspector& f, job_event& x) {
+    return f(x.event, x.role, x.incarnation, x.at_us, x.text);
+  }
+};
+
+/// Role -> its agent, periodic: a sign of life, and what `dlrun status` shows.
+struct heartbeat {
+  role_name role;
+  fence self;
+  std::string state;      ///< one word: starting, training, evaluating, waiting, done
+  std::uint64_t step = 0; ///< steps applied (PS shard) or the open step (worker)
+  bool has_metrics = false;
+  training_metrics metrics;
+
+  template <class Inspector>
+  friend auto inspect(Inspector& f, heartbeat& x) {
+    return f(x.role, x.self, x.state, x.step, x.has_metrics, x.metrics);
+  }
+};
+
+} // namespace dlrun::protocol

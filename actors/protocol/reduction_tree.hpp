@@ -1,0 +1,58 @@
+/// The canonical reduction tree over the slots of a step: the one association in which gradients are summed,
+/// whoever sums.
+#pragma once
+
+#include <cstdint>
+#include <dlrun/ids.hpp>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace dlrun::protocol {
+
+/// Half-open range of slots [begin, end) of one step.
+struct slot_range {
+  slot_id begin;
+  slot_id end;
+
+  constexpr std::uint32_t size() const { return end.value - begin.value; }
+  constexpr bool empty() const { return end <= begin; }
+  /// True when every slot of `inner` is in this range.
+  constexpr bool contains(const slot_range& inner) const { return begin <= inner.begin && inner.end <= end; }
+  constexpr bool overlaps(const slot_range& other) const { return begin < other.end && other.begin < end; }
+  auto operator<=>(const slot_range&) const = default;
+
+  template <class Inspector>
+  friend auto inspect(Inspector& f, slot_range& x) {
+    return f(x.begin, x.end);
+  }
+};
+
+constexpr slot_range make_slot_range(std::uint32_t begin, std::uint32_t end) { return {{begin}, {end}}; }
+
+/// The tree over [0, slots). A node of n > 1 slots splits at the largest power of two below n; nodes are
+/// therefore nested or disjoint. Pure; cheap to make.
+class reduction_tree {
+public:
+  /// `slots` >= 1.
+  explicit reduction_tree(std::uint32_t slots);
+
+  slot_range root() const { return make_slot_range(0, slots_); }
+
+  /// Left and right child of `node`, which is a node of more than one slot.
+  static std::pair<slot_range, slot_range> children(slot_range node);
+
+  /// True when `range` is a node of this tree (hostile input is not).
+  bool is_node(slot_range range) const;
+
+  /// The node whose child `node` is; empty for the root. `node` is a node of this tree.
+  std::optional<slot_range> parent(slot_range node) const;
+
+  /// The fewest nodes that together are exactly `wanted` cut to the root, in slot order.
+  std::vector<slot_range> cover(slot_range wanted) const;
+
+private:
+  std::uint32_t slots_;
+};
+
+} // namespace dlrun::protocol
