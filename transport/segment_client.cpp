@@ -188,14 +188,18 @@ private:
     std::vector<in_flight> kept;
     for (std::size_t i = 0; i < flights_.size(); ++i) {
       auto& f = flights_[i];
-      if (f.socket && fds[i + 1].revents != 0)
-        finish(f.what, receive_reply(f.what, f.socket.get(), options_.bytes_max));
-      else if (now >= f.what.deadline)
+      if (f.socket && fds[i + 1].revents != 0) {
+        auto got = receive_reply(f.what, f.socket.get(), options_.bytes_max);
+        f.socket.reset();
+        finish(f.what, std::move(got));
+      } else if (now >= f.what.deadline) {
+        f.socket.reset();
         finish(f.what, fail(error_code::timed_out,
                             fmt::format("the segment server {} did not hand over segment {} in time",
                                         f.what.address, f.what.id)));
-      else
+      } else {
         kept.push_back(std::move(f));
+      }
     }
     flights_ = std::move(kept);
   }
