@@ -19,12 +19,16 @@ int main(int argc, char** argv) {
       transport::segment_server::start({token, std::chrono::milliseconds(2000), 64, 16}).value();
   auto parameters = transport::parameter_writer::create(floats).value();
   const auto id = server->offer(parameters.shared()).value();
-  const auto line = fmt::format("{} {}\n", server->address(), id);
-  if (::write(STDOUT_FILENO, line.data(), line.size()) < 0) return 1;
-  for (std::uint64_t version = 0;; version = (version + 1) % versions) {
+  const auto publish = [&](std::uint64_t version) {
     std::ranges::fill(parameters.begin_write(timeline_id{1}, version_id{version}),
                       static_cast<float>(version));
     parameters.publish();
+  };
+  publish(0);
+  const auto line = fmt::format("{} {}\n", server->address(), id);
+  if (::write(STDOUT_FILENO, line.data(), line.size()) < 0) return 1;
+  for (std::uint64_t version = 1;; version = (version + 1) % versions) {
+    publish(version);
     if (::getppid() == 1) return 0;
   }
 }
