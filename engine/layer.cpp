@@ -38,13 +38,22 @@ float initial_bound(std::int64_t fan_in) {
   return static_cast<float>(1.0 / std::sqrt(static_cast<double>(fan_in)));
 }
 
+std::int64_t windows(std::int64_t extent, std::int64_t kernel, std::int64_t stride, std::int64_t padding) {
+  const std::int64_t room = extent + 2 * padding - kernel;
+  return room < 0 ? 0 : room / stride + 1;
+}
+
 result<std::unique_ptr<layer>> make_layer(const spec::LayerSpec& spec, const std::string& name,
                                           const shape& input) {
   switch (spec.kind_case()) {
   case spec::LayerSpec::kLinear: return make_linear(spec.linear(), name, input);
+  case spec::LayerSpec::kConv2D: return make_conv2d(spec.conv2d(), name, input);
+  case spec::LayerSpec::kMaxPool2D: return make_max_pool2d(spec.max_pool2d(), name, input);
+  case spec::LayerSpec::kDropout: return make_dropout(spec.dropout(), name, input);
+  case spec::LayerSpec::kBatchNorm: return make_batch_norm(spec.batch_norm(), name, input);
   case spec::LayerSpec::kRelu: return make_relu(name, input);
   case spec::LayerSpec::kFlatten: return make_flatten(name, input);
-  default: break;
+  case spec::LayerSpec::KIND_NOT_SET: break;
   }
   return fail(error_code::bad_spec,
               fmt::format("layer '{}' has no kind; name one, e.g. linear: {{out_features: 10}}", name));

@@ -47,8 +47,10 @@ public:
   /// Fewest records a training microbatch may have.
   virtual std::int64_t min_batch() const { return 1; }
 
-  /// The computation on a CPU thread. `context` must outlive it; the layer must too.
-  virtual std::unique_ptr<operation> make_operation(kernels::cpu::onednn& context) const = 0;
+  /// The computation on a CPU thread. `context` must outlive it; the layer must too. `input_gradient`:
+  /// whether backward() will be asked for it; the layer that reads the model's input is not.
+  virtual std::unique_ptr<operation> make_operation(kernels::cpu::onednn& context,
+                                                    bool input_gradient) const = 0;
 
 protected:
   void add_tensor(layer_tensor tensor) { tensors_.push_back(std::move(tensor)); }

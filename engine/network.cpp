@@ -56,7 +56,7 @@ network::impl::impl(std::shared_ptr<const model> model, int threads)
   for (const auto& node : model_->nodes()) {
     stage s;
     s.node = &node;
-    s.compute = node.layer->make_operation(context_);
+    s.compute = node.layer->make_operation(context_, node.input != model_node::model_input);
     s.now.layer = static_cast<std::uint32_t>(stages_.size());
     stages_.push_back(std::move(s));
   }

@@ -39,7 +39,7 @@ public:
   flatten_layer(std::string name, const shape& input, std::int64_t size)
       : layer(std::move(name), input, {size}) {}
 
-  std::unique_ptr<operation> make_operation(kernels::cpu::onednn&) const override {
+  std::unique_ptr<operation> make_operation(kernels::cpu::onednn&, bool) const override {
     return std::make_unique<flatten_operation>(input_shape());
   }
 };

@@ -39,7 +39,7 @@ public:
     if (bias) add_tensor({"bias", {out}, block_kind::parameter, -bound, bound});
   }
 
-  std::unique_ptr<operation> make_operation(kernels::cpu::onednn& context) const override {
+  std::unique_ptr<operation> make_operation(kernels::cpu::onednn& context, bool) const override {
     return std::make_unique<linear_operation>(context, input_size(), output_size(), bias_);
   }
 

@@ -21,7 +21,7 @@ public:
   relu_layer(std::string name, const shape& input)
       : layer(std::move(name), input, input) {}
 
-  std::unique_ptr<operation> make_operation(kernels::cpu::onednn&) const override {
+  std::unique_ptr<operation> make_operation(kernels::cpu::onednn&, bool) const override {
     return std::make_unique<relu_operation>();
   }
 };

@@ -22,4 +22,13 @@ void relu_backward(std::span<const float> output, std::span<const float> output_
   for (std::size_t i = 0; i < input_gradient.size(); ++i) dx[i] = y[i] <= 0.0F ? 0.0F : dy[i];
 }
 
+void multiply(std::span<const float> input, std::span<const float> mask, std::span<float> output) {
+  DLRUN_CHECK(input.size() == output.size() && mask.size() == output.size(),
+              "multiply: sizes {}, {} and {} differ", input.size(), mask.size(), output.size());
+  const float* const x = input.data();
+  const float* const m = mask.data();
+  float* const y = output.data();
+  for (std::size_t i = 0; i < output.size(); ++i) y[i] = x[i] * m[i];
+}
+
 } // namespace dlrun::kernels::cpu

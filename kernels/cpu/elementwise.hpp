@@ -1,4 +1,4 @@
-/// Activations, element by element.
+/// Activations and masks, element by element.
 #pragma once
 
 #include <span>
@@ -11,5 +11,8 @@ void relu(std::span<const float> input, std::span<float> output);
 /// input_gradient[i] = output[i] > 0 ? output_gradient[i] : 0. In place allowed.
 void relu_backward(std::span<const float> output, std::span<const float> output_gradient,
                    std::span<float> input_gradient);
+
+/// output[i] = input[i] * mask[i]. In place allowed.
+void multiply(std::span<const float> input, std::span<const float> mask, std::span<float> output);
 
 } // namespace dlrun::kernels::cpu

@@ -1,0 +1,70 @@
+#include "engine/layers/layers.hpp"
+#include "engine/philox.hpp"
+#include "kernels/cpu/elementwise.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace dlrun::engine {
+namespace {
+
+class dropout_operation final : public operation {
+public:
+  explicit dropout_operation(double p)
+      : p_(static_cast<float>(p))
+      , scale_(static_cast<float>(1.0 / (1.0 - p))) {}
+
+  void forward(const pass& now, std::span<const float> input, std::span<float> output) override {
+    if (!now.training) {
+      std::copy(input.begin(), input.end(), output.begin());
+      return;
+    }
+    draw_mask(now, output.size());
+    kernels::cpu::multiply(input, mask_, output);
+  }
+
+  void backward(const pass&, std::span<const float>, std::span<const float>,
+                std::span<const float> output_gradient, std::span<float> input_gradient) override {
+    if (!input_gradient.empty()) kernels::cpu::multiply(output_gradient, mask_, input_gradient);
+  }
+
+private:
+  /// The mask of (seed, step, slot, layer): the same for whoever computes this slot.
+  void draw_mask(const pass& now, std::size_t size) {
+    const random_stream stream(now.key.seed, random_purpose::dropout, now.key.step, now.key.slot, now.layer);
+    mask_.resize(size);
+    for (std::size_t i = 0; i < size; i += 4) {
+      const auto words = stream.words(i / 4);
+      for (std::size_t k = 0; k < std::min<std::size_t>(4, size - i); ++k)
+        mask_[i + k] = random_stream::uniform(words[k]) < p_ ? 0.0F : scale_;
+    }
+  }
+
+  float p_, scale_;
+  std::vector<float> mask_;
+};
+
+class dropout_layer final : public layer {
+public:
+  dropout_layer(std::string name, const shape& input, double p)
+      : layer(std::move(name), input, input)
+      , p_(p) {}
+
+  std::unique_ptr<operation> make_operation(kernels::cpu::onednn&, bool) const override {
+    return std::make_unique<dropout_operation>(p_);
+  }
+
+private:
+  double p_;
+};
+
+} // namespace
+
+layer_result make_dropout(const spec::Dropout& spec, const std::string& name, const shape& input) {
+  const double p = spec.has_p() ? spec.p() : 0.5;
+  if (!(p >= 0 && p < 1))
+    return layer_error(name, "dropout", fmt::format("p is {}, but must be at least 0 and below 1", p));
+  return std::make_unique<dropout_layer>(name, input, p);
+}
+
+} // namespace dlrun::engine

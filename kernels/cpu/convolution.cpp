@@ -1,0 +1,140 @@
+#include "kernels/cpu/convolution.hpp"
+
+#include <array>
+
+namespace dlrun::kernels::cpu {
+namespace {
+
+using tag = dnnl::memory::format_tag;
+using data_type = dnnl::memory::data_type;
+
+/// `from` in the layout `wanted`: itself, or a reordered copy.
+dnnl::memory as(onednn& context, dnnl::memory from, const dnnl::memory::desc& wanted) {
+  if (from.get_desc() == wanted) return from;
+  dnnl::memory copy(wanted, context.engine);
+  dnnl::reorder(from, copy).execute(context.stream, from, copy);
+  return copy;
+}
+
+/// Where a pass writes a result that the caller wants in `to`: `to` itself, or memory of its own that
+/// deliver() copies.
+dnnl::memory target(onednn& context, const dnnl::memory& to, const dnnl::memory::desc& inside) {
+  return to.get_desc() == inside ? to : dnnl::memory(inside, context.engine);
+}
+
+void deliver(onednn& context, dnnl::memory from, dnnl::memory to) {
+  if (from.get_data_handle() != to.get_data_handle())
+    dnnl::reorder(from, to).execute(context.stream, from, to);
+}
+
+} // namespace
+
+struct convolution::layouts {
+  tag x, y;
+};
+
+convolution::convolution(onednn& context, const convolution_geometry& geometry, bool input_gradient)
+    : context_(context)
+    , geometry_(geometry)
+    , input_gradient_(input_gradient)
+    , w_({geometry.out_channels, geometry.in_channels, geometry.kernel, geometry.kernel}, data_type::f32,
+         tag::oihw)
+    , b_({geometry.out_channels}, data_type::f32, tag::x) {}
+
+/// The three passes with activations in the given layouts, or nothing where oneDNN has no generated code for
+/// one of them.
+std::optional<convolution::primitives> convolution::try_layouts(std::int64_t batch,
+                                                                const layouts& layouts) const try {
+  using forward = dnnl::convolution_forward;
+  using weights = dnnl::convolution_backward_weights;
+  using data = dnnl::convolution_backward_data;
+  const auto& g = geometry_;
+  const auto direct = dnnl::algorithm::convolution_direct;
+  const dnnl::memory::dims s{g.stride, g.stride}, pad{g.padding, g.padding};
+  const dnnl::memory::dims x_dims{batch, g.in_channels, g.height, g.width};
+  const dnnl::memory::dims y_dims{batch, g.out_channels, g.out_height, g.out_width};
+  const dnnl::memory::desc x(x_dims, data_type::f32, layouts.x), y(y_dims, data_type::f32, layouts.y);
+  const dnnl::memory::desc w(w_.dims(), data_type::f32, tag::any);
+  const dnnl::memory::desc b = g.bias ? b_ : dnnl::memory::desc();
+
+  const forward::primitive_desc f({dnnl::prop_kind::forward_training, direct, x, w, b, y, s, pad, pad},
+                                  context_.engine);
+  const weights::primitive_desc dw({direct, x, w, b, y, s, pad, pad}, context_.engine, f);
+  if (is_reference(f.impl_info_str()) || is_reference(dw.impl_info_str())) return std::nullopt;
+  primitives p{.forward = forward(f),
+               .backward_weights = weights(dw),
+               .backward_data = std::nullopt,
+               .x = {x_dims, data_type::f32, tag::nhwc},
+               .y = {y_dims, data_type::f32, tag::nhwc},
+               .x_inside = x,
+               .y_inside = y,
+               .w_forward = f.weights_desc(),
+               .dw = dw.diff_weights_desc(),
+               .w_data = {}};
+  if (input_gradient_) {
+    const data::primitive_desc dx({direct, x, w, y, s, pad, pad}, context_.engine, f);
+    if (is_reference(dx.impl_info_str())) return std::nullopt;
+    p.backward_data.emplace(dx);
+    p.w_data = dx.weights_desc();
+  }
+  return p;
+} catch (const dnnl::error& e) {
+  if (e.status == dnnl_unimplemented) return std::nullopt;
+  throw;
+}
+
+convolution::primitives convolution::make(std::int64_t batch) const {
+  // Channels last first, since that is what the caller has. Which of them has generated code depends on the
+  // instruction set and the number of channels; the last, a matrix product on unrolled patches, has on all.
+  constexpr std::array<layouts, 6> candidates{{{tag::nhwc, tag::nhwc},
+                                               {tag::nchw, tag::nhwc},
+                                               {tag::nchw, tag::nChw16c},
+                                               {tag::nChw16c, tag::nChw16c},
+                                               {tag::nChw8c, tag::nChw8c},
+                                               {tag::nchw, tag::nchw}}};
+  for (const auto& candidate : candidates)
+    if (auto made = try_layouts(batch, candidate)) return std::move(*made);
+  throw dnnl::error(dnnl_unimplemented, "no generated code for this convolution in any layout");
+}
+
+convolution::primitives& convolution::for_batch(std::int64_t batch) {
+  return cache_.get(batch, [this](std::int64_t n) { return make(n); });
+}
+
+void convolution::forward(std::int64_t batch, const float* x, const float* w, const float* b, float* y) {
+  auto& p = for_batch(batch);
+  const auto out = context_.view(p.y, y);
+  const auto inside = target(context_, out, p.y_inside);
+  std::unordered_map<int, dnnl::memory> arguments = {
+      {DNNL_ARG_SRC, as(context_, context_.view(p.x, x), p.x_inside)},
+      {DNNL_ARG_WEIGHTS, as(context_, context_.view(w_, w), p.w_forward)},
+      {DNNL_ARG_DST, inside}};
+  if (geometry_.bias) arguments.emplace(DNNL_ARG_BIAS, context_.view(b_, b));
+  p.forward.execute(context_.stream, arguments);
+  deliver(context_, inside, out);
+}
+
+void convolution::backward(std::int64_t batch, const float* x, const float* w, const float* dy, float* dw,
+                           float* db, float* dx) {
+  auto& p = for_batch(batch);
+  const auto y_gradient = as(context_, context_.view(p.y, dy), p.y_inside);
+  const auto w_out = context_.view(w_, dw);
+  const auto w_inside = target(context_, w_out, p.dw);
+  std::unordered_map<int, dnnl::memory> arguments = {
+      {DNNL_ARG_SRC, as(context_, context_.view(p.x, x), p.x_inside)},
+      {DNNL_ARG_DIFF_DST, y_gradient},
+      {DNNL_ARG_DIFF_WEIGHTS, w_inside}};
+  if (geometry_.bias) arguments.emplace(DNNL_ARG_DIFF_BIAS, context_.view(b_, db));
+  p.backward_weights.execute(context_.stream, arguments);
+  deliver(context_, w_inside, w_out);
+  if (!dx) return;
+  DLRUN_CHECK(p.backward_data.has_value(), "this convolution was made without input gradient");
+  const auto x_out = context_.view(p.x, dx);
+  const auto x_inside = target(context_, x_out, p.x_inside);
+  p.backward_data->execute(context_.stream, {{DNNL_ARG_DIFF_DST, y_gradient},
+                                             {DNNL_ARG_WEIGHTS, as(context_, context_.view(w_, w), p.w_data)},
+                                             {DNNL_ARG_DIFF_SRC, x_inside}});
+  deliver(context_, x_inside, x_out);
+}
+
+} // namespace dlrun::kernels::cpu

@@ -1,0 +1,59 @@
+/// Two-dimensional convolution (cross-correlation, as in deep learning) and its gradients, by oneDNN.
+#pragma once
+
+#include "kernels/cpu/onednn.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace dlrun::kernels::cpu {
+
+/// Geometry of a convolution with square kernel, and equal stride and zero padding on both axes.
+struct convolution_geometry {
+  std::int64_t in_channels = 0, height = 0, width = 0; ///< of an input record
+  std::int64_t out_channels = 0, out_height = 0, out_width = 0;
+  std::int64_t kernel = 1, stride = 1, padding = 0;
+  bool bias = true;
+};
+
+/// Convolution of a fixed geometry. x is (batch, height, width, in_channels), y (batch, out_height,
+/// out_width, out_channels), weights (out_channels, in_channels, kernel, kernel) and bias (out_channels),
+/// plain floats. oneDNN may want weights, and on some instruction sets activations, in another layout: they
+/// are then reordered here.
+class convolution {
+public:
+  /// `context` must outlive this object. `input_gradient`: whether backward() will be asked for dx.
+  convolution(onednn& context, const convolution_geometry& geometry, bool input_gradient);
+
+  void forward(std::int64_t batch, const float* x, const float* w, const float* b, float* y);
+
+  /// dw, db and, unless `dx` is null, dx are overwritten. db is ignored without bias.
+  void backward(std::int64_t batch, const float* x, const float* w, const float* dy, float* dw, float* db,
+                float* dx);
+
+private:
+  struct primitives;
+  struct layouts;
+  std::optional<primitives> try_layouts(std::int64_t batch, const layouts& layouts) const;
+  primitives make(std::int64_t batch) const;
+  primitives& for_batch(std::int64_t batch);
+
+  onednn& context_;
+  convolution_geometry geometry_;
+  bool input_gradient_;
+  dnnl::memory::desc w_, b_;
+
+  /// A chosen implementation of all three passes, with the layouts that it wants.
+  struct primitives {
+    dnnl::convolution_forward forward;
+    dnnl::convolution_backward_weights backward_weights;
+    std::optional<dnnl::convolution_backward_data> backward_data;
+    dnnl::memory::desc x, y;                  ///< as the caller has them
+    dnnl::memory::desc x_inside, y_inside;    ///< as oneDNN wants them
+    dnnl::memory::desc w_forward, dw, w_data; ///< weights as each pass wants them
+  };
+  batch_cache<primitives> cache_;
+};
+
+} // namespace dlrun::kernels::cpu
