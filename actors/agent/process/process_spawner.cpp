@@ -11,8 +11,11 @@
 #include <filesystem>
 #include <mutex>
 #include <optional>
-#include <sys/pidfd.h>
 #include <sys/wait.h>
+
+extern "C" { // glibc 2.36 forgets to say so itself
+#include <sys/pidfd.h>
+}
 
 namespace dlrun::agent {
 
