@@ -1,16 +1,20 @@
 #!/usr/bin/python3
 """Self-contained headers: every header compiles on its own and begins its code with #pragma once.
 
-Compiles a file that includes nothing but the header. Headers that have not changed, nor anything they include, are not
-compiled again; the marks are in build/lint. Needs the generated Protocol Buffers headers of a built preset.
+Compiles a file that includes nothing but the header. Not compiled: headers that have not changed, nor anything they
+include (the marks are in build/lint), and headers that the build proves, because their own source includes them first.
+Needs the generated Protocol Buffers headers of a built preset.
 """
 
+import json
+import pathlib
 import re
 import shutil
 import subprocess
 import sys
 
-from lint_common import cpp_files, finding, finish, in_parallel, include_graph, parser, passed_cache, read, tool_version, without_comments
+from lint_common import (cpp_files, finding, finish, in_parallel, include_graph, includes, parser, passed_cache, read,
+                         resolve_include, tool_version, without_comments)
 
 COMPILER = "g++"
 FLAGS = ["-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-x", "c++"]
@@ -28,6 +32,21 @@ def compile_alone(root, build_dir, header):
     return match.group(2) if match else result.stderr.strip()
 
 
+def proved_by_build(root, build_dir):
+    """Headers that are the first include of the source of the same name, in a build without precompiled headers."""
+    database = build_dir / "compile_commands.json"
+    proved = set()
+    for entry in json.loads(database.read_text()) if database.exists() else []:
+        source = pathlib.Path(entry["file"])
+        if "cmake_pch" in entry["command"] or not source.is_relative_to(root) or not source.exists():
+            continue
+        first = next(iter(includes(source.read_text())), None)
+        target = resolve_include(root, first[2]) if first else None
+        if target and (root / target).with_suffix(".cpp") == source:
+            proved.add(target)
+    return proved
+
+
 def main():
     arguments_parser = parser(__doc__)
     arguments_parser.add_argument("--build-dir", default="build/release", metavar="DIR",
@@ -38,11 +57,14 @@ def main():
         return finish("self_contained_headers", "0 headers", [finding(COMPILER, 0, "not found; scripts/install_dependencies installs it")])
     graph, cache = include_graph(root), passed_cache(root / "build/lint/headers")
     protos = [path.relative_to(root).as_posix() for path in sorted((root / "proto").glob("*.proto"))]
+    proved = proved_by_build(root, root / arguments.build_dir)
     settings = (FLAGS, tool_version(COMPILER, "--version"))
 
     def look_at(header):
         if not re.match(r"\s*#pragma once\b", without_comments(read(root, header))):
             return finding(header, 1, "code does not begin with #pragma once")
+        if header in proved:
+            return None
         key = cache.key(root, graph.closure(header) + protos, *settings)
         if cache.has(key):
             return None

@@ -22,6 +22,28 @@ class self_contained_headers(planted_tree):
         self.plant("engine/base.hpp", "#pragma once\n")
         self.assert_finds(self.SCRIPT, "engine/a.hpp", "does not compile alone")
 
+    def plant_build(self, source, options=""):
+        entry = {"directory": str(self.root), "file": str(self.root / source), "command": f"c++ {options} -c {source}"}
+        self.plant("build/release/compile_commands.json", json.dumps([entry]))
+
+    def test_a_header_that_its_own_source_includes_first_is_left_to_the_build(self):
+        self.plant("engine/a.hpp", "#pragma once\nstd::string f();\n")
+        self.plant("engine/a.cpp", '// a\n#include "engine/a.hpp"\n')
+        self.plant_build("engine/a.cpp")
+        self.assert_clean(self.SCRIPT)
+
+    def test_a_build_with_precompiled_headers_proves_nothing(self):
+        self.plant("engine/a.hpp", "#pragma once\nstd::string f();\n")
+        self.plant("engine/a.cpp", '#include "engine/a.hpp"\n')
+        self.plant_build("engine/a.cpp", "-include cmake_pch.hxx")
+        self.assert_finds(self.SCRIPT, "engine/a.hpp", "does not compile alone")
+
+    def test_a_header_that_comes_second_in_its_source_is_compiled(self):
+        self.plant("engine/a.hpp", "#pragma once\nstd::string f();\n")
+        self.plant("engine/a.cpp", '#include <string>\n#include "engine/a.hpp"\n')
+        self.plant_build("engine/a.cpp")
+        self.assert_finds(self.SCRIPT, "engine/a.hpp", "does not compile alone")
+
     def test_a_missing_pragma_once_is_found(self):
         self.plant("engine/a.hpp", "// says nothing\nint f();\n")
         self.assert_finds(self.SCRIPT, "engine/a.hpp:1", "#pragma once")

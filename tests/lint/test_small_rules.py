@@ -114,6 +114,24 @@ class markdown_links(planted_tree):
         self.assert_finds("markdown_links.py", "README.md:2", "no heading #promises")
 
 
+class quoted_code(planted_tree):
+    def setUp(self):
+        super().setUp()
+        self.plant("data/a.hpp", "int one();\nint two();\nint three();\n")
+
+    def test_a_quotation_with_lines_left_out_is_fine(self):
+        self.plant("A.md", "<!-- from data/a.hpp -->\n```cpp\nint one();\n// ...\nint three();\n```\n")
+        self.assert_clean("quoted_code.py")
+
+    def test_code_that_changed_since_is_found(self):
+        self.plant("A.md", "text\n<!-- from data/a.hpp -->\n```cpp\nint one();\nint zwei();\n```\n")
+        self.assert_finds("quoted_code.py", "A.md:2", "int zwei();")
+
+    def test_a_source_that_is_gone_is_found(self):
+        self.plant("A.md", "<!-- from data/b.hpp -->\n```cpp\nint one();\n```\n")
+        self.assert_finds("quoted_code.py", "data/b.hpp", "not there")
+
+
 class scripts(planted_tree):
     def test_a_script_that_parses_is_fine(self):
         self.plant("scripts/go", "#!/bin/bash\necho hello\n").chmod(0o755)
