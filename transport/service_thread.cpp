@@ -29,11 +29,12 @@ bool poll_until(std::vector<pollfd>& fds, std::chrono::steady_clock::time_point 
   using std::chrono::steady_clock;
   while (true) {
     for (auto& fd : fds) fd.revents = 0;
+    const auto now = steady_clock::now();
     int wait_ms = -1;
     if (deadline != steady_clock::time_point::max()) {
       // Rounded up: a poll that returns just before the deadline would make the caller spin.
-      const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - steady_clock::now()).count();
-      wait_ms = static_cast<int>(std::clamp<std::int64_t>(left, 0, std::numeric_limits<int>::max()));
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(std::max(deadline, now) - now).count();
+      wait_ms = static_cast<int>(std::min<std::int64_t>(left, std::numeric_limits<int>::max()));
     }
     const int ready = ::poll(fds.data(), fds.size(), wait_ms);
     if (ready > 0) return true;

@@ -123,8 +123,8 @@ actions player::child_event(const std::string& child, const std::string& what) {
     return core_.child_exited(id, number, {exit_reason::abnormal, "killed by signal 9"}, now_);
   if (what == "exits")
     return core_.child_exited(id, number, {exit_reason::normal, "exited with code 0"}, now_);
-  if (what == "ends") return core_.child_exited(id, number, {exit_reason::shutdown, "ended as asked"}, now_);
-  DLRUN_CHECK(false, "unknown event '{} {}'", child, what);
+  DLRUN_CHECK(what == "ends", "unknown event '{} {}'", child, what);
+  return core_.child_exited(id, number, {exit_reason::shutdown, "ended as asked"}, now_);
 }
 
 } // namespace dlrun::supervision::testing
