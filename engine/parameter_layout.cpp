@@ -58,7 +58,7 @@ std::vector<shard_range> place_blocks(const parameter_layout& layout, std::uint3
   std::vector<shard_range> ranges;
   std::uint32_t first = 0;
   for (std::uint32_t s = 1; s <= ps_shards; ++s) {
-    std::uint32_t last = nearest_cut(blocks, layout.flat_size(), layout.flat_size() / ps_shards * s);
+    std::uint32_t last = nearest_cut(blocks, layout.flat_size(), layout.flat_size() * s / ps_shards);
     // Every shard gets a block, and leaves one for each shard behind it, while there are enough.
     const std::uint32_t behind = std::min(count, ps_shards - s);
     last = std::clamp(last, std::min(first + 1, count), std::max(count - behind, std::min(first + 1, count)));

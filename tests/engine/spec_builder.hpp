@@ -4,6 +4,7 @@
 #include "engine/model.hpp"
 #include "proto/job_spec.pb.h"
 
+#include <gmock/gmock.h>
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 #include <string>

@@ -1,0 +1,142 @@
+// Every layer's gradient against central differences of a float64 reference of its forward pass. A layer's
+// gradient with respect to its input is covered by the parameters of a layer before it.
+#include "engine/network.hpp"
+#include "tests/engine/reference_network.hpp"
+#include "tests/engine/spec_builder.hpp"
+
+#include <cmath>
+#include <random>
+
+namespace dlrun::engine {
+namespace {
+
+using testing::build_model;
+using testing::reference_network;
+
+struct gradient_case {
+  const char* name;
+  const char* specification;
+  std::size_t batch;
+};
+
+void PrintTo(const gradient_case& c, std::ostream* out) { *out << c.name; }
+
+class gradient : public ::testing::TestWithParam<gradient_case> {};
+
+/// A problem in general position: no two equal values, so no kink of relu or max_pool within a difference's
+/// reach.
+struct problem {
+  std::vector<float> parameters, records;
+  std::vector<std::int32_t> labels;
+
+  problem(const model& m, std::size_t batch)
+      : parameters(m.layout().flat_size())
+      , labels(batch) {
+    std::mt19937 random(11);
+    std::normal_distribution<float> normal;
+    m.initialise(3, parameters);
+    for (auto& value : parameters) // also moves batch_norm's weight and bias off 1 and 0
+      value += 0.2F * normal(random);
+    records.resize(batch * static_cast<std::size_t>(element_count(m.input_shape()).value()));
+    for (auto& value : records) value = normal(random);
+    for (auto& label : labels)
+      label = static_cast<std::int32_t>(random() % static_cast<unsigned>(m.output_shape()[0]));
+  }
+};
+
+TEST_P(gradient, equals_central_differences_in_float64) {
+  const auto m = build_model(GetParam().specification);
+  const reference_network reference(GetParam().specification);
+  const problem p(*m, GetParam().batch);
+  const slot_key key{5, 6, 7};
+  std::vector<float> computed(p.parameters.size());
+  network n(m, 1);
+  ASSERT_TRUE(n.forward_backward(
+      p.parameters, {p.records, p.labels, static_cast<std::int64_t>(GetParam().batch)}, key, computed));
+
+  std::vector<double> parameters(p.parameters.begin(), p.parameters.end());
+  const std::vector<double> records(p.records.begin(), p.records.end());
+  const double loss = reference.loss(parameters, records, p.labels, key);
+  EXPECT_NEAR(computed[m->layout().metrics().offset], loss, 1e-5 * std::abs(loss));
+  constexpr double h = 1e-6;
+  for (const auto& tensor : m->layout().tensors()) {
+    if (tensor.kind != block_kind::parameter) continue;
+    for (std::uint64_t i = tensor.offset; i < tensor.offset + tensor.size; ++i) {
+      const double at = parameters[i];
+      parameters[i] = at + h;
+      const double above = reference.loss(parameters, records, p.labels, key);
+      parameters[i] = at - h;
+      const double below = reference.loss(parameters, records, p.labels, key);
+      parameters[i] = at;
+      const double expected = (above - below) / (2 * h);
+      ASSERT_NEAR(computed[i], expected, 2e-4 * std::max(1.0, std::abs(expected)))
+          << tensor.name << "[" << i - tensor.offset << "]";
+    }
+  }
+}
+
+const gradient_case cases[] = {
+    {"linear", "input: [5] layers { linear { out_features: 4 } } layers { linear { out_features: 3 } }", 3},
+    {"linear_without_bias",
+     "input: [5] layers { linear { out_features: 4 bias: false } } layers { linear { out_features: 3 bias: "
+     "false } }",
+     3},
+    {"relu",
+     "input: [5] layers { linear { out_features: 9 } } layers { relu {} } layers { linear { out_features: 3 "
+     "} }",
+     4},
+    {"dropout",
+     "input: [5] layers { linear { out_features: 21 } } layers { dropout { p: 0.4 } } layers { linear { "
+     "out_features: 3 } }",
+     4},
+    {"conv2d",
+     "input: [2, 6, 5] layers { conv2d { out_channels: 3 kernel_size: 3 padding: 1 } } "
+     "layers { conv2d { out_channels: 4 kernel_size: 2 } } layers { flatten {} } layers { linear { "
+     "out_features: 3 } }",
+     2},
+    {"conv2d_strided_without_bias",
+     "input: [1, 7, 8] layers { conv2d { out_channels: 8 kernel_size: 3 stride: 2 padding: 2 bias: false } } "
+     "layers { conv2d { out_channels: 2 kernel_size: 1 stride: 2 } } layers { flatten {} } layers { linear { "
+     "out_features: 3 } }",
+     2},
+    {"max_pool2d",
+     "input: [2, 6, 6] layers { conv2d { out_channels: 3 kernel_size: 3 padding: 1 } } "
+     "layers { max_pool2d { kernel_size: 2 } } layers { flatten {} } layers { linear { out_features: 3 } }",
+     2},
+    {"max_pool2d_overlapping_and_padded",
+     "input: [1, 7, 6] layers { conv2d { out_channels: 4 kernel_size: 3 padding: 1 } } "
+     "layers { max_pool2d { kernel_size: 3 stride: 2 padding: 1 } } layers { flatten {} } layers { linear { "
+     "out_features: 3 } }",
+     2},
+    {"max_pool2d_with_a_rest",
+     "input: [1, 7, 8] layers { conv2d { out_channels: 4 kernel_size: 3 padding: 1 } } "
+     "layers { max_pool2d { kernel_size: 2 stride: 3 } } layers { flatten {} } layers { linear { "
+     "out_features: 3 } }",
+     2},
+    {"batch_norm_of_vectors",
+     "input: [5] layers { linear { out_features: 6 } } layers { batch_norm {} } layers { linear { "
+     "out_features: 3 } }",
+     5},
+    {"batch_norm_of_images",
+     "input: [2, 4, 4] layers { conv2d { out_channels: 3 kernel_size: 3 } } layers { batch_norm { eps: 0.01 "
+     "} } "
+     "layers { flatten {} } layers { linear { out_features: 3 } }",
+     3},
+    {"batch_norm_without_affine",
+     "input: [5] layers { linear { out_features: 6 } } layers { batch_norm { affine: false } } "
+     "layers { linear { out_features: 3 } }",
+     4},
+    {"all_layers",
+     "input: [3, 8, 8] layers { conv2d { out_channels: 5 kernel_size: 3 padding: 1 } } layers { batch_norm "
+     "{} } "
+     "layers { relu {} } layers { max_pool2d { kernel_size: 2 } } layers { flatten {} } layers { linear { "
+     "out_features: 7 } } "
+     "layers { relu {} } layers { dropout { p: 0.3 } } layers { linear { out_features: 4 } }",
+     3},
+};
+
+INSTANTIATE_TEST_SUITE_P(of, gradient, ::testing::ValuesIn(cases),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+} // namespace
+} // namespace dlrun::engine

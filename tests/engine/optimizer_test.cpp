@@ -1,0 +1,85 @@
+#include "engine/optimizer.hpp"
+
+#include "tests/engine/spec_builder.hpp"
+
+#include <limits>
+
+namespace dlrun::engine {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::parse;
+
+optimizer make(const std::string& text) { return optimizer::build(parse<spec::OptimizerSpec>(text)).value(); }
+
+std::string refusal(const std::string& text) {
+  const auto built = optimizer::build(parse<spec::OptimizerSpec>(text));
+  EXPECT_FALSE(built.has_value()) << text;
+  return built ? "" : built.error().message;
+}
+
+TEST(optimizer, says_how_much_state_it_needs) {
+  EXPECT_EQ(make("sgd { lr: 0.1 }").state_floats_per_parameter(), 0U);
+  EXPECT_EQ(make("sgd { lr: 0.1 momentum: 0.9 }").state_floats_per_parameter(), 1U);
+  EXPECT_EQ(make("adam {}").state_floats_per_parameter(), 2U);
+}
+
+TEST(optimizer, refuses_impossible_values_by_name) {
+  EXPECT_THAT(refusal(""), HasSubstr("no optimizer"));
+  EXPECT_THAT(refusal("sgd {}"), HasSubstr("lr is missing"));
+  EXPECT_THAT(refusal("sgd { lr: -1 }"), HasSubstr("lr is -1"));
+  EXPECT_THAT(refusal("sgd { lr: inf }"), HasSubstr("lr is inf"));
+  EXPECT_THAT(refusal("sgd { lr: 1 momentum: nan }"), HasSubstr("momentum is nan"));
+  EXPECT_THAT(refusal("adam { betas: [0.9] }"), HasSubstr("betas has 1 values"));
+  EXPECT_THAT(refusal("adam { betas: [0.9, 1] }"), HasSubstr("betas[1] is 1"));
+  EXPECT_THAT(refusal("adam { eps: -1e-8 }"), HasSubstr("eps"));
+}
+
+/// Three steps over `cuts` pieces of one vector, in place or from buffer to buffer.
+std::vector<float> train(const optimizer& rule, const std::vector<std::size_t>& cuts, bool in_place) {
+  std::vector<float> from(100), to(100), gradient(100);
+  for (std::size_t i = 0; i < 100; ++i) {
+    from[i] = 0.01F * static_cast<float>(i) - 0.3F;
+    gradient[i] = 0.5F - 0.013F * static_cast<float>(i);
+  }
+  std::vector<std::vector<float>> states;
+  for (std::size_t c = 0; c + 1 < cuts.size(); ++c)
+    states.emplace_back((cuts[c + 1] - cuts[c]) * rule.state_floats_per_parameter());
+  for (std::uint64_t step = 0; step < 3; ++step) {
+    for (std::size_t c = 0; c + 1 < cuts.size(); ++c) {
+      const std::size_t begin = cuts[c], size = cuts[c + 1] - cuts[c];
+      const auto in = std::span(from).subspan(begin, size);
+      rule.update({step}, 0.125F, std::span(gradient).subspan(begin, size), in,
+                  in_place ? in : std::span(to).subspan(begin, size), states[c]);
+    }
+    if (!in_place) std::swap(from, to);
+  }
+  return from;
+}
+
+TEST(optimizer, any_cut_of_the_parameters_and_either_buffering_give_the_same_bits) {
+  for (const auto* text : {"sgd { lr: 0.1 }", "sgd { lr: 0.1 momentum: 0.9 }", "adam {}"}) {
+    const auto rule = make(text);
+    const auto whole = train(rule, {0, 100}, true);
+    EXPECT_EQ(whole, train(rule, {0, 100}, false)) << text;
+    EXPECT_EQ(whole, train(rule, {0, 1, 33, 64, 99, 100}, true)) << text;
+    EXPECT_EQ(whole, train(rule, {0, 7, 50, 100}, false)) << text;
+  }
+}
+
+TEST(optimizer_DeathTest, state_of_the_wrong_size_is_a_broken_invariant) {
+  std::vector<float> parameters(4), gradient(4), state(4);
+  EXPECT_DEATH(make("adam {}").update({0}, 1, gradient, parameters, parameters, state), "state of 4 floats");
+}
+
+TEST(update_buffer, moves_a_statistic_towards_the_mean_over_the_slots) {
+  const std::vector<float> running{1.0F, 0.0F}, sums{8.0F, -4.0F};
+  std::vector<float> out(2);
+  update_buffer(0.25F, 0.5F, sums, running, out);
+  EXPECT_EQ(out, (std::vector<float>{1.5F, -0.5F}));
+  update_buffer(0.25F, 0.0F, sums, running, out);
+  EXPECT_EQ(out, running);
+}
+
+} // namespace
+} // namespace dlrun::engine
