@@ -8,7 +8,9 @@ Needs the generated Protocol Buffers headers of a built preset.
 
 import json
 import pathlib
+import posixpath
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -21,28 +23,42 @@ FLAGS = ["-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-Wpedantic", "-Werr
 FIRST_ERROR = re.compile(r"^[^\n]*?:(\d+):(?:\d+:)? (?:fatal )?error: (.*)$", re.MULTILINE)
 
 
-def compile_alone(root, build_dir, header):
+def commands_of(root, build_dir):
+    """(source relative to the root, compile command) of each source of the tree that the build compiles."""
+    database = build_dir / "compile_commands.json"
+    for entry in json.loads(database.read_text()) if database.exists() else []:
+        source = pathlib.Path(entry["file"])
+        if source.is_relative_to(root) and source.exists():
+            yield source.relative_to(root).as_posix(), entry["command"]
+
+
+def definitions_by_folder(commands):
+    """folder -> the -D options with which its sources are compiled, together."""
+    definitions = {}
+    for source, command in commands:
+        found = [word for word in shlex.split(command) if word.startswith("-D")]
+        definitions.setdefault(posixpath.dirname(source), set()).update(found)
+    return {folder: sorted(words) for folder, words in definitions.items()}
+
+
+def compile_alone(root, build_dir, header, definitions):
     """The first complaint of the compiler, or None."""
     folders = [f"-I{root}", f"-I{root / 'include'}", f"-I{build_dir}"]
     name = header.removeprefix("include/")
-    result = subprocess.run([COMPILER, *FLAGS, *folders, "-"], input=f'#include "{name}"\n', cwd=root, capture_output=True, text=True)
+    result = subprocess.run([COMPILER, *FLAGS, *definitions, *folders, "-"], input=f'#include "{name}"\n', cwd=root, capture_output=True, text=True)
     if result.returncode == 0:
         return None
     match = FIRST_ERROR.search(result.stderr)
     return match.group(2) if match else result.stderr.strip()
 
 
-def proved_by_build(root, build_dir):
-    """Headers that are the first include of the source of the same name, in a build without precompiled headers."""
-    database = build_dir / "compile_commands.json"
+def proved_by_build(root, commands):
+    """Headers that are the first include of the source of the same name, built without precompiled headers."""
     proved = set()
-    for entry in json.loads(database.read_text()) if database.exists() else []:
-        source = pathlib.Path(entry["file"])
-        if "cmake_pch" in entry["command"] or not source.is_relative_to(root) or not source.exists():
-            continue
-        first = next(iter(includes(source.read_text())), None)
+    for source, command in commands:
+        first = next(iter(includes(read(root, source))), None)
         target = resolve_include(root, first[2]) if first else None
-        if target and (root / target).with_suffix(".cpp") == source:
+        if target and target.removesuffix(".hpp") == source.removesuffix(".cpp") and "cmake_pch" not in command:
             proved.add(target)
     return proved
 
@@ -57,7 +73,8 @@ def main():
         return finish("self_contained_headers", "0 headers", [finding(COMPILER, 0, "not found; scripts/install_dependencies installs it")])
     graph, cache = include_graph(root), passed_cache(root / "build/lint/headers")
     protos = [path.relative_to(root).as_posix() for path in sorted((root / "proto").glob("*.proto"))]
-    proved = proved_by_build(root, root / arguments.build_dir)
+    commands = list(commands_of(root, root / arguments.build_dir))
+    proved, definitions = proved_by_build(root, commands), definitions_by_folder(commands)
     settings = (FLAGS, tool_version(COMPILER, "--version"))
 
     def look_at(header):
@@ -65,10 +82,11 @@ def main():
             return finding(header, 1, "code does not begin with #pragma once")
         if header in proved:
             return None
-        key = cache.key(root, graph.closure(header) + protos, *settings)
+        own_definitions = definitions.get(posixpath.dirname(header), [])
+        key = cache.key(root, graph.closure(header) + protos, own_definitions, *settings)
         if cache.has(key):
             return None
-        complaint = compile_alone(root, root / arguments.build_dir, header)
+        complaint = compile_alone(root, root / arguments.build_dir, header, own_definitions)
         if complaint is None:
             cache.add(key)
             return None

@@ -38,6 +38,12 @@ class self_contained_headers(planted_tree):
         self.plant_build("engine/a.cpp", "-include cmake_pch.hxx")
         self.assert_finds(self.SCRIPT, "engine/a.hpp", "does not compile alone")
 
+    def test_a_header_sees_the_definitions_of_its_folder(self):
+        self.plant("tests/engine/a.hpp", "#pragma once\ninline const char* program() { return PROGRAM; }\n")
+        self.plant("tests/engine/a_test.cpp", '#include "tests/engine/a.hpp"\n')
+        self.plant_build("tests/engine/a_test.cpp", "-DPROGRAM=\\\"x\\\"")
+        self.assert_clean(self.SCRIPT)
+
     def test_a_header_that_comes_second_in_its_source_is_compiled(self):
         self.plant("engine/a.hpp", "#pragma once\nstd::string f();\n")
         self.plant("engine/a.cpp", '#include <string>\n#include "engine/a.hpp"\n')
