@@ -24,7 +24,7 @@ void fill_field(Message& message, const FieldDescriptor& field) {
   const std::string& text = rule_of(field).default_();
   problem_list problems;
   source_map sources;
-  mapping into{problems, sources, field.full_name(), false};
+  mapping into{problems, sources, field.full_name(), false, nullptr};
   const auto node = parse_yaml(text, 4);
   DLRUN_CHECK(node.has_value(), "default of {} is not YAML", field.full_name());
   map_field(*node, message, field, field.name(), into);

@@ -44,11 +44,14 @@ std::string nearest(std::string_view word, std::span<const std::string> candidat
   return best;
 }
 
+bool is_close(std::string_view word, std::string_view candidate) {
+  return edit_distance(word, candidate) <= std::max<std::size_t>(1, candidate.size() / 3);
+}
+
 std::string hint(std::string_view word, std::span<const std::string> candidates) {
   if (candidates.empty()) return "no keys are valid here";
   const std::string best = nearest(word, candidates);
-  const bool close = edit_distance(word, best) <= std::max<std::size_t>(1, best.size() / 3);
-  if (close) return fmt::format("did you mean \"{}\"?", best);
+  if (is_close(word, best)) return fmt::format("did you mean \"{}\"?", best);
   return fmt::format("the nearest is \"{}\", valid are {}", best, fmt::join(candidates, ", "));
 }
 

@@ -48,6 +48,11 @@ struct writer {
 
 /// Reads the same fields back. Throws json exceptions for wrong types; absent fields keep their value.
 struct reader {
+  explicit reader(const json& object)
+      : in(object) {
+    if (!object.is_object())
+      throw std::invalid_argument("expected an object, found " + std::string(object.type_name()));
+  }
   const json& in;
 
   template <class T>
@@ -171,21 +176,21 @@ template <class T>
 void reader::field(const char* name, std::vector<T>& values) {
   if (!in.contains(name)) return;
   for (const auto& item : in.at(name)) {
-    reader nested{item};
+    reader nested(item);
     visit(nested, values.emplace_back());
   }
 }
 template <class T>
 void reader::field(const char* name, std::optional<T>& value) {
   if (!in.contains(name) || in.at(name).is_null()) return;
-  reader nested{in.at(name)};
+  reader nested(in.at(name));
   visit(nested, value.emplace());
 }
 template <class T>
 requires(std::is_class_v<T> && !std::is_same_v<T, std::string>) void reader::field(const char* name,
                                                                                    T& value) {
   if (!in.contains(name)) return;
-  reader nested{in.at(name)};
+  reader nested(in.at(name));
   visit(nested, value);
 }
 
@@ -202,9 +207,8 @@ std::string to_json(const report& value) {
 result<report> report_from_json(const std::string& text) {
   try {
     const json parsed = json::parse(text);
-    if (!parsed.is_object()) return fail(error_code::bad_data, "not a report: not a JSON object");
     report value;
-    reader in{parsed};
+    reader in(parsed);
     visit(in, value);
     return value;
   } catch (const std::exception& problem) {

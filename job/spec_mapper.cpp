@@ -105,8 +105,11 @@ void map_choice_name(const yaml_node& node, Message& message, const std::string&
 
 void unknown_key(const yaml_node& key, const Message& message, const std::string& path, mapping& into) {
   const auto names = field_names(*message.GetDescriptor());
-  std::string text = fmt::format("unknown key \"{}\"; {}", printable(key.text), hint(key.text, names));
-  into.problems.add(into.at(key), path, std::move(text));
+  std::string way_out = hint(key.text, names);
+  if (into.root != nullptr && !is_close(key.text, nearest(key.text, names)) &&
+      key_exists(key.text, *into.root))
+    way_out = fmt::format("did you mean \"{}\"?", nearest_path(join_path(path, key.text), *into.root));
+  into.problems.add(into.at(key), path, fmt::format("unknown key \"{}\"; {}", printable(key.text), way_out));
 }
 
 /// A choice holds one member; the second one written is the problem.

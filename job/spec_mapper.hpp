@@ -16,6 +16,8 @@ struct mapping {
   std::string origin;
   /// False for overrides, which have no lines.
   bool has_lines = true;
+  /// Type of the whole specification: tells where a key belongs that was written in the wrong section.
+  const google::protobuf::Descriptor* root = nullptr;
 
   location at(const yaml_node& node) const { return {origin, has_lines ? node.line : 0}; }
 };

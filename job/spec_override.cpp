@@ -99,7 +99,7 @@ void set_item(const yaml_node& node, const cursor& at, std::size_t index, mappin
   list.is = yaml_node::kind::list;
   list.items.push_back(node);
   problem_list found;
-  mapping trial{found, into.sources, into.origin, into.has_lines};
+  mapping trial{found, into.sources, into.origin, into.has_lines, into.root};
   map_field(list, *scratch, *at.field, at.path, trial);
   if (!found.empty()) {
     map_field(list, *scratch, *at.field, at.path, into); // again, to report
@@ -135,7 +135,7 @@ bool parse_value(const std::string& text, const FieldDescriptor& field, const st
 } // namespace
 
 void apply_override(const std::string& text, Message& root, problem_list& problems, source_map& sources) {
-  mapping into{problems, sources, "--set " + printable(text), false};
+  mapping into{problems, sources, "--set " + printable(text), false, root.GetDescriptor()};
   const auto equals = text.find('=');
   if (first_invalid_utf8(text) || text.find('\0') != std::string::npos) {
     problems.add({into.origin, 0}, "", "not UTF-8 text");

@@ -97,6 +97,12 @@ std::vector<std::string> all_paths(const Descriptor& root) {
   return paths;
 }
 
+bool key_exists(std::string_view key, const Descriptor& root) {
+  const auto paths = all_paths(root);
+  return std::any_of(paths.begin(), paths.end(),
+                     [&](const std::string& path) { return last_key(path) == key; });
+}
+
 std::string nearest_path(const std::string& path, const Descriptor& root) {
   const auto [wanted, index] = without_indices(path);
   const auto candidates = all_paths(root);

@@ -28,6 +28,9 @@ std::string item_path(const std::string& path, std::size_t index);
 /// "train.epochs", "model.layers[N].linear.out_features".
 std::vector<std::string> all_paths(const google::protobuf::Descriptor& root);
 
+/// Is there a key of this name in any section?
+bool key_exists(std::string_view key, const google::protobuf::Descriptor& root);
+
 /// The existing path nearest to `path`: by its last key where that exists somewhere, else by edit distance.
 std::string nearest_path(const std::string& path, const google::protobuf::Descriptor& root);
 

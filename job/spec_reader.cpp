@@ -77,7 +77,7 @@ result<spec::JobSpec> parse_spec(std::string_view text, const std::string& file_
   source_map sources;
   sources.set_root({file_name, 1});
   spec::JobSpec spec;
-  mapping into{problems, sources, file_name, true};
+  mapping into{problems, sources, file_name, true, spec.GetDescriptor()};
   map_message(*tree, spec, "", into);
   for (const auto& override_text : overrides) apply_override(override_text, spec, problems, sources);
   fill_defaults(spec, default_job_name(file_name));

@@ -1,0 +1,97 @@
+#include "job/defaults.hpp"
+
+#include "tests/job/spec_text.hpp"
+
+#include <gtest/gtest.h>
+
+namespace dlrun::job {
+namespace {
+
+using test::minimal_spec;
+using test::parse;
+using test::with;
+
+TEST(defaults, fill_everything_that_has_one) {
+  const auto spec = parse(with(minimal_spec, "cluster: {workers: 2}\n", ""));
+  ASSERT_TRUE(spec) << spec.error().message;
+  EXPECT_EQ(spec->name(), "job");
+  EXPECT_EQ(spec->model().loss(), "cross_entropy");
+  EXPECT_EQ(spec->data().train().format(), "idx");
+  EXPECT_EQ(spec->data().train().normalize().mean(), 0);
+  EXPECT_EQ(spec->data().train().normalize().std(), 1);
+  EXPECT_FALSE(spec->data().has_validation());
+  EXPECT_EQ(spec->train().epochs(), 1);
+  EXPECT_EQ(spec->train().microbatch_size(), 32);
+  EXPECT_EQ(spec->train().microbatches_per_step(), 4);
+  EXPECT_EQ(spec->train().mode(), "sync");
+  EXPECT_EQ(spec->train().seed(), 1U);
+  EXPECT_TRUE(spec->train().shuffle());
+  EXPECT_EQ(spec->train().optimizer().sgd().momentum(), 0);
+  EXPECT_TRUE(spec->train().optimizer().sgd().has_momentum());
+  EXPECT_EQ(spec->cluster().workers(), 2);
+  EXPECT_EQ(spec->cluster().ps_shards(), 2);
+  EXPECT_EQ(spec->cluster().threads_per_worker(), 1);
+  EXPECT_EQ(spec->cluster().placement(), "processes");
+  EXPECT_EQ(spec->cluster().restart().intensity(), 10);
+  EXPECT_EQ(spec->cluster().restart().period_s(), 60);
+}
+
+TEST(defaults, of_layers_and_optimizers_are_those_of_pytorch) {
+  const auto spec = parse(
+      with(with(minimal_spec, "[flatten,",
+                "[{conv2d: {out_channels: 4, kernel_size: 3}}, {max_pool2d: {kernel_size: 3}}, dropout, "
+                "batch_norm, flatten,"),
+           "sgd: {lr: 0.05}", "adam"));
+  ASSERT_TRUE(spec) << spec.error().message;
+  const auto& layers = spec->model().layers();
+  EXPECT_EQ(layers[0].conv2d().stride(), 1);
+  EXPECT_EQ(layers[0].conv2d().padding(), 0);
+  EXPECT_TRUE(layers[0].conv2d().bias());
+  EXPECT_EQ(layers[1].max_pool2d().stride(), 3) << "the kernel size";
+  EXPECT_EQ(layers[1].max_pool2d().padding(), 0);
+  EXPECT_EQ(layers[2].dropout().p(), 0.5);
+  EXPECT_EQ(layers[3].batch_norm().eps(), 1e-5);
+  EXPECT_EQ(layers[3].batch_norm().momentum(), 0.1);
+  EXPECT_TRUE(layers[3].batch_norm().affine());
+  EXPECT_TRUE(layers[5].linear().bias());
+  const auto& adam = spec->train().optimizer().adam();
+  EXPECT_EQ(adam.lr(), 1e-3);
+  EXPECT_EQ(adam.betas(0), 0.9);
+  EXPECT_EQ(adam.betas(1), 0.999);
+  EXPECT_EQ(adam.eps(), 1e-8);
+}
+
+TEST(defaults, layers_are_called_by_kind_and_position) {
+  const auto spec = parse(with(minimal_spec, "[flatten, {linear: {out_features: 10}}]",
+                               "[flatten, {linear: {out_features: 10}, name: head}, relu]"));
+  ASSERT_TRUE(spec) << spec.error().message;
+  EXPECT_EQ(spec->model().layers(0).name(), "flatten0");
+  EXPECT_EQ(spec->model().layers(1).name(), "head");
+  EXPECT_EQ(spec->model().layers(2).name(), "relu2");
+}
+
+TEST(defaults, leave_what_was_written) {
+  spec::JobSpec spec;
+  spec.set_name("kept");
+  spec.mutable_train()->set_epochs(9);
+  spec.mutable_train()->set_seed(0);
+  fill_defaults(spec, "other");
+  EXPECT_EQ(spec.name(), "kept");
+  EXPECT_EQ(spec.train().epochs(), 9);
+  EXPECT_EQ(spec.train().seed(), 0U);
+  const auto once = spec.SerializeAsString();
+  fill_defaults(spec, "other");
+  EXPECT_EQ(spec.SerializeAsString(), once);
+}
+
+TEST(defaults, a_job_name_from_any_file_name_is_a_valid_one) {
+  EXPECT_EQ(default_job_name("/x/cnn.yaml"), "cnn");
+  EXPECT_EQ(default_job_name("a b/c d.yaml"), "c-d");
+  EXPECT_EQ(default_job_name("--x.yaml"), "x");
+  EXPECT_EQ(default_job_name("\xc3\xa4\xc3\xb6.yaml"), "job");
+  EXPECT_EQ(default_job_name(""), "job");
+  EXPECT_EQ(default_job_name(std::string(300, 'x') + ".yaml").size(), 100U);
+}
+
+} // namespace
+} // namespace dlrun::job

@@ -1,0 +1,63 @@
+#include "job/validate.hpp"
+
+#include "tests/job/spec_text.hpp"
+
+#include <gtest/gtest.h>
+#include <limits>
+
+namespace dlrun::job {
+namespace {
+
+using test::minimal_spec;
+using test::parse;
+using test::problems_of;
+using test::with;
+
+TEST(validate, accepts_what_the_reader_returns) {
+  const auto spec = parse(minimal_spec);
+  ASSERT_TRUE(spec);
+  EXPECT_TRUE(validate(*spec));
+}
+
+TEST(validate, works_on_specifications_that_were_never_text) {
+  auto spec = *parse(minimal_spec);
+  spec.mutable_cluster()->set_workers(5000);
+  spec.mutable_train()->mutable_optimizer()->mutable_sgd()->set_lr(std::numeric_limits<double>::quiet_NaN());
+  const auto checked = validate(spec);
+  ASSERT_FALSE(checked);
+  EXPECT_EQ(checked.error().message,
+            "job specification: train.optimizer.sgd.lr: expected a number from 0 to 1000000, found nan\n"
+            "job specification: cluster.workers: expected an integer from 1 to 1024, found 5000");
+}
+
+TEST(validate, two_layers_of_one_name_are_a_problem) {
+  EXPECT_EQ(problems_of(with(minimal_spec, "[flatten, {linear: {out_features: 10}}]",
+                             "[{flatten: {}, name: x}, {linear: {out_features: 10}, name: x}]")),
+            "job.yaml:3: model.layers[1].name: the name \"x\" is taken by an earlier layer");
+  EXPECT_EQ(problems_of(with(minimal_spec, "[flatten,", "[{flatten: {}, name: linear1},")),
+            "job.yaml:3: model.layers[1].name: the name \"linear1\" is taken by an earlier layer");
+  EXPECT_EQ(problems_of(with(minimal_spec, "[flatten,", "[{flatten: {}, name: input},")),
+            "job.yaml:3: model.layers[0].name: the name \"input\" is taken by the model's input");
+}
+
+TEST(validate, inputs_are_names_of_earlier_layers) {
+  EXPECT_EQ(problems_of(with(minimal_spec, "10}}]", "10}, inputs: [input]}]")), "");
+  EXPECT_EQ(problems_of(with(minimal_spec, "10}}]", "10}, inputs: [flaten0]}]")),
+            "job.yaml:3: model.layers[1].inputs[0]: no earlier layer is called \"flaten0\"; did you mean "
+            "\"flatten0\"?");
+  EXPECT_NE(problems_of(with(minimal_spec, "[flatten,", "[{flatten: {}, inputs: [linear1]},"))
+                .find("no earlier layer"),
+            std::string::npos);
+}
+
+TEST(validate, padding_of_a_pool_is_at_most_half_its_kernel) {
+  EXPECT_EQ(
+      problems_of(with(minimal_spec, "[flatten,", "[{max_pool2d: {kernel_size: 2, padding: 1}}, flatten,")),
+      "");
+  EXPECT_EQ(
+      problems_of(with(minimal_spec, "[flatten,", "[{max_pool2d: {kernel_size: 3, padding: 2}}, flatten,")),
+      "job.yaml:3: model.layers[0].max_pool2d.padding: 2 is more than half of kernel_size 3");
+}
+
+} // namespace
+} // namespace dlrun::job
