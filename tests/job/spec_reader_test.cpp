@@ -79,8 +79,13 @@ struct wrong_value {
   std::string from, to, problem;
 };
 
+void expect_problems(const std::vector<wrong_value>& cases) {
+  for (const auto& wrong : cases)
+    EXPECT_EQ(problems_of(with(minimal_spec, wrong.from, wrong.to)), wrong.problem);
+}
+
 TEST(spec_reader, wrong_types_and_impossible_values_state_what_was_expected) {
-  const std::vector<wrong_value> cases = {
+  expect_problems({
       {"workers: 2", "workers: two",
        "job.yaml:6: cluster.workers: expected an integer from 1 to 1024, found \"two\""},
       {"workers: 2", "workers: \"2\"",
@@ -110,6 +115,11 @@ TEST(spec_reader, wrong_types_and_impossible_values_state_what_was_expected) {
        "job.yaml:6: cluster.restart.period_s: expected a number from 0.001 to 31536000, found 0"},
       {"workers: 2", "restart: {period_s: .inf}",
        "job.yaml:6: cluster.restart.period_s: expected a number from 0.001 to 31536000, found \".inf\""},
+  });
+}
+
+TEST(spec_reader, wrong_values_of_training_name_their_key) {
+  expect_problems({
       {"lr: 0.05", "lr: nan",
        "job.yaml:5: train.optimizer.sgd.lr: expected a number from 0 to 1000000, found \"nan\""},
       {"lr: 0.05", "lr: -0.1",
@@ -140,6 +150,11 @@ TEST(spec_reader, wrong_types_and_impossible_values_state_what_was_expected) {
        "job.yaml:5: train.optimizer: both \"sgd\" and \"adam\"; choose one"},
       {"sgd: {lr: 0.05}", "sgd: 0.05",
        "job.yaml:5: train.optimizer.sgd: expected keys (lr, momentum), found \"0.05\""},
+  });
+}
+
+TEST(spec_reader, wrong_values_of_models_and_data_name_their_key) {
+  expect_problems({
       {"[flatten,", "[{flatten: 3},",
        "job.yaml:3: model.layers[0].flatten: expected no arguments, found \"3\""},
       {"[flatten,", "[{dropout: {p: 1}},",
@@ -161,9 +176,7 @@ TEST(spec_reader, wrong_types_and_impossible_values_state_what_was_expected) {
        "job.yaml:1: name: expected a name of letters, digits, '.', '_', '-' that starts with a letter or "
        "digit (at most 100), "
        "found \"../evil\""},
-  };
-  for (const auto& wrong : cases)
-    EXPECT_EQ(problems_of(with(minimal_spec, wrong.from, wrong.to)), wrong.problem);
+  });
 }
 
 TEST(spec_reader, a_key_written_twice_names_both_lines) {
