@@ -80,7 +80,6 @@ TEST(blob, refuses_a_memory_file_that_could_shrink_under_it) {
 }
 
 TEST(blob, maps_a_file_of_a_memory_file_system) {
-  if (!std::filesystem::is_directory("/dev/shm")) GTEST_SKIP() << "no /dev/shm here";
   std::string name = "/dev/shm/dlrun-test-XXXXXX";
   const int fd = ::mkstemp(name.data());
   ASSERT_GE(fd, 0);
