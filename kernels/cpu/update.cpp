@@ -19,6 +19,7 @@ void sgd(float lr, float scale, std::span<const float> gradient_sum, std::span<c
   const float* const g = gradient_sum.data();
   const float* const p = in.data();
   float* const q = out.data();
+#pragma GCC ivdep // each element on its own: spans are disjoint or the same
   for (std::size_t i = 0; i < out.size(); ++i) q[i] = p[i] - lr * (g[i] * scale);
 }
 
@@ -29,6 +30,7 @@ void sgd_momentum(float lr, float momentum, float scale, std::span<const float> 
   const float* const p = in.data();
   float* const q = out.data();
   float* const v = velocity.data();
+#pragma GCC ivdep // each element on its own: spans are disjoint or the same
   for (std::size_t i = 0; i < out.size(); ++i) {
     const float next = momentum * v[i] + g[i] * scale;
     v[i] = next;
@@ -45,6 +47,7 @@ void adam(const adam_step& step, float scale, std::span<const float> gradient_su
   float* const q = out.data();
   float* const first = m.data();
   float* const second = v.data();
+#pragma GCC ivdep // each element on its own: spans are disjoint or the same
   for (std::size_t i = 0; i < out.size(); ++i) {
     const float gradient = g[i] * scale;
     const float mean = s.beta1 * first[i] + s.one_minus_beta1 * gradient;
@@ -62,6 +65,7 @@ void running_statistic(float momentum, float scale, std::span<const float> stati
   const float* const s = statistic_sum.data();
   const float* const r = in.data();
   float* const q = out.data();
+#pragma GCC ivdep // each element on its own: spans are disjoint or the same
   for (std::size_t i = 0; i < out.size(); ++i) q[i] = keep * r[i] + momentum * (s[i] * scale);
 }
 

@@ -86,8 +86,7 @@ TEST(network, the_gradient_is_a_sum_over_records_and_its_padding_is_zero) {
   std::vector<bool> used(single.size());
   for (const auto& tensor : once.m->layout().tensors())
     std::fill_n(used.begin() + static_cast<std::ptrdiff_t>(tensor.offset), tensor.size, true);
-  for (std::size_t i = 0; i < single.size(); ++i)
-    EXPECT_TRUE(used[i] || single[i] == 0.0F) << i;
+  for (std::size_t i = 0; i < single.size(); ++i) EXPECT_TRUE(used[i] || single[i] == 0.0F) << i;
 }
 
 TEST(network, metrics_ride_in_the_gradient) {

@@ -1,0 +1,72 @@
+#include "kernels/cpu/max_pool.hpp"
+
+#include <cmath>
+#include <gtest/gtest.h>
+#include <vector>
+
+namespace dlrun::kernels::cpu {
+namespace {
+
+struct pooled {
+  std::vector<float> y;
+  std::vector<std::int32_t> winner;
+};
+
+pooled pool(const pool_geometry& g, std::int64_t batch, const std::vector<float>& x) {
+  const auto size = static_cast<std::size_t>(batch * g.out_height * g.out_width * g.channels);
+  pooled out{std::vector<float>(size), std::vector<std::int32_t>(size)};
+  max_pool(g, batch, x, out.y, out.winner);
+  return out;
+}
+
+TEST(max_pool, takes_the_greatest_of_each_window_and_channel) {
+  const pool_geometry g{2, 2, 4, 1, 2, 2, 2, 0};
+  //                 pixel: 0       1       2      3       4       5       6       7     (two channels each)
+  const auto out = pool(g, 1, {1, -1, 2, -2, 3, -3, 4, -4, 5, -5, 0, -9, 9, -1, 8, -2});
+  EXPECT_EQ(out.y, (std::vector<float>{5, -1, 9, -1}));
+  EXPECT_EQ(out.winner, (std::vector<std::int32_t>{4, 0, 6, 6}));
+}
+
+TEST(max_pool, the_first_of_equals_wins) {
+  EXPECT_EQ(pool({1, 2, 2, 1, 1, 2, 2, 0}, 1, {3, 3, 3, 3}).winner[0], 0);
+  EXPECT_EQ(pool({1, 2, 2, 1, 1, 2, 2, 0}, 1, {0, -0.0F, 3, 3}).winner[0], 2);
+}
+
+TEST(max_pool, a_nan_wins_wherever_it_stands) {
+  for (std::size_t place = 0; place < 4; ++place) {
+    std::vector<float> x{1, 2, INFINITY, 4};
+    x[place] = std::nanf("");
+    const auto out = pool({1, 2, 2, 1, 1, 2, 2, 0}, 1, x);
+    EXPECT_TRUE(std::isnan(out.y[0])) << place;
+    EXPECT_EQ(out.winner[0], static_cast<std::int32_t>(place));
+  }
+}
+
+TEST(max_pool, padding_never_wins) {
+  const pool_geometry g{1, 2, 2, 2, 2, 2, 2, 1};
+  EXPECT_EQ(pool(g, 1, {-5, -6, -7, -INFINITY}).y, (std::vector<float>{-5, -6, -7, -INFINITY}));
+}
+
+TEST(max_pool_backward, adds_up_where_windows_overlap) {
+  const pool_geometry wide{1, 2, 3, 1, 2, 2, 1, 0};
+  const std::vector<float> x{0, 9, 0, 0, 1, 0}; // 2 x 3: pixel 1 wins both windows
+  const auto out = pool(wide, 1, x);
+  std::vector<float> dx(6, NAN);
+  max_pool_backward(wide, 1, out.winner, std::vector<float>{2, 3}, dx);
+  EXPECT_EQ(dx, (std::vector<float>{0, 5, 0, 0, 0, 0}));
+}
+
+TEST(max_pool_backward, clears_pixels_that_no_window_covers) {
+  const pool_geometry g{1, 3, 3, 1, 1, 2, 2, 0};
+  const auto out = pool(g, 2, {1, 2, 3, 4, 5, 6, 7, 8, 9, 9, 8, 7, 6, 5, 4, 3, 2, 1});
+  EXPECT_EQ(out.y, (std::vector<float>{5, 9}));
+  std::vector<float> dx(18, NAN);
+  max_pool_backward(g, 2, out.winner, std::vector<float>{1, 2}, dx);
+  std::vector<float> expected(18, 0.0F);
+  expected[4] = 1;
+  expected[9] = 2;
+  EXPECT_EQ(dx, expected);
+}
+
+} // namespace
+} // namespace dlrun::kernels::cpu
