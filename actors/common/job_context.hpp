@@ -29,14 +29,14 @@ struct job_context {
   spec::JobSpec spec; ///< as used: defaults filled in
   std::shared_ptr<const engine::model> model;
   data::sampler sampler;
-  std::vector<engine::shard_range> shards; ///< what each PS shard owns
+  std::vector<engine::shard_range> shards{}; ///< what each PS shard owns
   std::uint64_t validation_records = 0;
-  std::filesystem::path run_dir;
-  transport::run_token run_token;
+  std::filesystem::path run_dir{};
+  transport::run_token run_token{};
   std::uint64_t process = 0; ///< random number of this process (endpoint::process)
-  protocol::time_point started;
-  std::string fingerprint;
-  data_files files;
+  protocol::time_point started{};
+  std::string fingerprint{};
+  data_files files{};
   std::shared_ptr<local_roles> local = std::make_shared<local_roles>();
 
   std::uint64_t steps() const { return sampler.total_steps(); }
@@ -51,10 +51,10 @@ struct job_context_arguments {
   spec::JobSpec spec;
   std::uint64_t train_records = 0;
   std::uint64_t validation_records = 0;
-  std::filesystem::path run_dir;
-  transport::run_token run_token;
-  protocol::time_point started;
-  data_files files;
+  std::filesystem::path run_dir{};
+  transport::run_token run_token{};
+  protocol::time_point started{};
+  data_files files{};
 };
 
 /// Builds the model and the sampler. @returns bad_spec as engine::model::build() does.
@@ -69,11 +69,11 @@ struct role_context {
   protocol::role_name role;
   protocol::fence self;
   std::shared_ptr<const job_context> job;
-  protocol::agent_actor agent;
+  protocol::agent_actor agent{};
   /// Where the coordinator is; unset for the coordinator itself.
-  std::optional<protocol::endpoint> coordinator;
+  std::optional<protocol::endpoint> coordinator{};
   dlrun::incarnation coordinator_incarnation{};
-  std::shared_ptr<spdlog::logger> log;
+  std::shared_ptr<spdlog::logger> log{};
 };
 
 } // namespace dlrun::common

@@ -3,7 +3,7 @@
 
 #include "actors/protocol/roles.hpp"
 
-#include <caf/strong_actor_ptr.hpp>
+#include <caf/actor_control_block.hpp>
 #include <map>
 #include <mutex>
 

@@ -230,8 +230,11 @@ std::vector<worker_available> coordinator_core::available_workers() const {
 protocol::directory coordinator_core::directory() const {
   protocol::directory all{config_.self, directory_sequence_, {}};
   for (const auto& [role, record] : roles_) {
-    protocol::directory_entry entry{role, {}, record.at.has_value(), {}};
-    if (record.current) entry.incarnation = record.current->incarnation;
+    protocol::directory_entry entry{role, {}, record.at.has_value(), {}, 0};
+    if (record.current) {
+      entry.incarnation = record.current->incarnation;
+      entry.token = record.current->token;
+    }
     if (record.at) entry.at = *record.at;
     all.entries.push_back(std::move(entry));
   }

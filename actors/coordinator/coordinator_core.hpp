@@ -21,7 +21,7 @@ struct coordinator_core_config {
   bool evaluates = false;
   std::uint32_t parameter_blocks = 0; ///< of the whole model
   /// Parameter blocks [first, second) of each shard, for the digests.
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> blocks_of_shard;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> blocks_of_shard{};
   std::uint64_t steps = 0; ///< N
   /// Fences an agent holds in advance for each role, beside the one in use.
   std::uint32_t spare_fences = 2;
@@ -29,7 +29,7 @@ struct coordinator_core_config {
   /// A PS shard that is started again finds its state: its loss is no reason to end the job. False while PS
   /// shards keep nothing on disk.
   bool ps_shards_recover = false;
-  std::function<std::uint64_t()> random; ///< for tokens
+  std::function<std::uint64_t()> random{}; ///< for tokens
 };
 
 struct send_grant {

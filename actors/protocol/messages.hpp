@@ -297,8 +297,8 @@ struct shard_status {
   version_id committed;
   applied_ledger ledger;
   bool has_metrics = false;
-  training_metrics metrics;
-  std::vector<first_contribution> contributions; ///< newest incarnation of each worker seen so far
+  training_metrics metrics{};
+  std::vector<first_contribution> contributions{}; ///< newest incarnation of each worker seen so far
 
   template <class Inspector>
   friend auto inspect(Inspector& f, shard_status& x) {
@@ -413,7 +413,7 @@ struct heartbeat {
   std::string state;      ///< one word: starting, training, evaluating, waiting, done
   std::uint64_t step = 0; ///< steps applied (PS shard) or the open step (worker)
   bool has_metrics = false;
-  training_metrics metrics;
+  training_metrics metrics{};
 
   template <class Inspector>
   friend auto inspect(Inspector& f, heartbeat& x) {

@@ -265,11 +265,10 @@ bool worker_core::part_is_needed(version_id version) const {
   return next_missing(step_from(version)).has_value();
 }
 
-/// Whether the buffer that `version` goes to is being computed from.
+/// Whether the buffer that `version` goes to is being computed from; also for the same version, which is
+/// fetched again when its PS shard was restarted: a copy that fails half-way leaves anything in it.
 bool worker_core::is_read_by_computation(version_id version) const {
-  if (!computing_) return false;
-  const auto read = version_before(computing_->step);
-  return read != version && read.value % 2 == version.value % 2;
+  return computing_ && computing_->step.value % 2 == version.value % 2;
 }
 
 bool worker_core::keeps_something_in(step_id step, slot_range slots) const {

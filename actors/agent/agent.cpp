@@ -1,0 +1,156 @@
+#include "actors/agent/agent.hpp"
+
+#include "actors/common/ask.hpp"
+#include "actors/common/clock.hpp"
+#include "job/report.hpp"
+
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+namespace dlrun::agent {
+namespace {
+
+constexpr auto tick_period = std::chrono::milliseconds(100);
+
+agent_core_config core_config(const agent_arguments& arguments) {
+  const auto& cluster = arguments.job->spec.cluster();
+  return {.workers = arguments.job->workers(),
+          .ps_shards = arguments.job->ps_shards(),
+          .coordinator = arguments.coordinator,
+          .restart_intensity = static_cast<std::size_t>(cluster.restart().intensity()),
+          .restart_period =
+              std::chrono::milliseconds(static_cast<std::int64_t>(cluster.restart().period_s() * 1000))};
+}
+
+std::string to_json_line(const protocol::job_event& event) {
+  return nlohmann::ordered_json{{"event", event.event},        {"role", protocol::to_string(event.role.kind)},
+                                {"index", event.role.index},   {"incarnation", event.incarnation.value},
+                                {"monotonic_us", event.at_us}, {"text", event.text}}
+             .dump() +
+         '\n';
+}
+
+const char* status_word(protocol::job_outcome outcome) {
+  switch (outcome) {
+  case protocol::job_outcome::completed: return "completed";
+  case protocol::job_outcome::interrupted: return "interrupted";
+  case protocol::job_outcome::failed: break;
+  }
+  return "failed";
+}
+
+} // namespace
+
+agent_state::behavior agent_state::start(pointer self, agent_arguments arguments) {
+  self->state.role.reset(new agent_state(self, std::move(arguments)));
+  return self->state.role->make_behavior();
+}
+
+agent_state::agent_state(pointer self, agent_arguments arguments)
+    : self_{self}
+    , arguments_{std::move(arguments)}
+    , core_{core_config(arguments_)}
+    , events_{arguments_.job->run_dir / "events.jsonl", std::ios::app} {}
+
+agent_state::behavior agent_state::make_behavior() {
+  return {
+      [this](const protocol::join& join, const protocol::coordinator_actor& who) {
+        return on_join(join, who);
+      },
+      [this](const protocol::grant& grant) { carry_out(core_.on_grant(grant, common::now())); },
+      [this](const protocol::job_event& event) { add_event(event); },
+      [this](const protocol::job_ended& ended) { carry_out(core_.on_job_ended(ended, common::now())); },
+      [this](const protocol::heartbeat& beat) { core_.on_heartbeat(beat, common::now()); },
+      [this](const protocol::stop_job& stop) { carry_out(core_.on_stop(stop, common::now())); },
+      [this](const protocol::tick&) { on_tick(); },
+      [](const protocol::continuation& task) { common::run(task); },
+  };
+}
+
+caf::result<protocol::join_reply> agent_state::on_join(const protocol::join& join,
+                                                       const protocol::coordinator_actor& coordinator) {
+  if (!core_.accepts(join))
+    return protocol::join_reply{
+        false, fmt::format("incarnation {} is not the coordinator's", join.self.incarnation)};
+  coordinator_ = coordinator;
+  coordinator_at_ = join;
+  carry_out(core_.on_coordinator_joined(common::now()));
+  return protocol::join_reply{true, {}};
+}
+
+void agent_state::on_tick() {
+  self_->delayed_send(self_, tick_period, protocol::tick{});
+  if (!std::exchange(started_, true)) carry_out(core_.start(common::now()));
+  carry_out(core_.on_tick(common::now()));
+  show();
+}
+
+void agent_state::show() {
+  run_snapshot snapshot{.job = arguments_.job->spec.name(),
+                        .status = core_.ending() && status_ == "running" ? "stopping" : status_,
+                        .step = core_.step(),
+                        .steps = arguments_.job->steps(),
+                        .metrics = core_.metrics(),
+                        .roles = core_.roles()};
+  snapshot.roles.push_back({{protocol::role_kind::agent, 0}, ::getpid(), {1}, "running", 0});
+  arguments_.board->show(std::move(snapshot));
+}
+
+void agent_state::add_event(const protocol::job_event& event) {
+  arguments_.log->info("{}: {}", event.event, event.text);
+  events_ << to_json_line(event) << std::flush;
+  arguments_.board->add_event(event);
+}
+
+// ---- what the core decided
+// ---------------------------------------------------------------------------------------------
+
+void agent_state::carry_out(const agent_actions& actions) {
+  for (const auto& action : actions) std::visit([this](const auto& what) { carry_out(what); }, action);
+}
+
+launch_events agent_state::make_launch_events() {
+  const auto post = common::poster<protocol::agent_actor>{self_};
+  return {.started =
+              [this, post](const auto& role, const auto& self, std::int32_t pid) {
+                post(
+                    [this, role, self, pid] { carry_out(core_.on_started(role, self, pid, common::now())); });
+              },
+          .start_failed =
+              [this, post](const auto& role, const auto& self, const std::string& why) {
+                post([this, role, self, why] {
+                  carry_out(core_.on_start_failed(role, self, why, common::now()));
+                });
+              },
+          .exited =
+              [this, post](const auto& role, const auto& self, bool clean, const std::string& cause) {
+                post([this, role, self, clean, cause] {
+                  carry_out(core_.on_exited(role, self, clean, cause, common::now()));
+                });
+              }};
+}
+
+void agent_state::carry_out(const start_role& action) {
+  launch_order order{action.role, action.self, std::nullopt};
+  if (action.role.kind != protocol::role_kind::coordinator) order.coordinator = coordinator_at_;
+  arguments_.launcher->start(order, make_launch_events());
+}
+
+void agent_state::carry_out(const stop_role& action) {
+  arguments_.launcher->stop(action.role, action.self, action.kill);
+}
+
+void agent_state::carry_out(const to_coordinator& action) {
+  if (coordinator_) std::visit([this](const auto& message) { self_->send(coordinator_, message); }, action);
+}
+
+void agent_state::carry_out(const announce& action) { add_event(action.event); }
+
+void agent_state::carry_out(const all_stopped& action) {
+  status_ = status_word(action.ended.outcome);
+  show();
+  arguments_.board->finish(action.ended);
+  self_->quit();
+}
+
+} // namespace dlrun::agent

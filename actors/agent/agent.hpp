@@ -1,0 +1,64 @@
+/// The agent actor: routes messages into agent_core and carries its decisions out.
+#pragma once
+
+#include "actors/agent/agent_core.hpp"
+#include "actors/agent/role_launcher.hpp"
+#include "actors/agent/run_board.hpp"
+#include "actors/common/job_context.hpp"
+
+#include <fstream>
+#include <memory>
+
+namespace dlrun::agent {
+
+struct agent_arguments {
+  std::shared_ptr<const common::job_context> job;
+  protocol::fence coordinator; ///< fence of the coordinator's start
+  /// Must outlive the agent's work (run_board::finish()).
+  std::shared_ptr<role_launcher> launcher;
+  std::shared_ptr<run_board> board;
+  std::shared_ptr<spdlog::logger> log;
+};
+
+class agent_state {
+public:
+  struct holder {
+    std::unique_ptr<agent_state> role;
+    static inline const char* name = "agent";
+  };
+  using pointer = protocol::agent_actor::stateful_pointer<holder>;
+  using behavior = protocol::agent_actor::behavior_type;
+
+  /// For `system.spawn(agent_state::start, arguments)`. The job starts at the first tick, which who spawned
+  /// the agent sends once the launcher knows where the agent listens.
+  static behavior start(pointer self, agent_arguments arguments);
+
+private:
+  agent_state(pointer self, agent_arguments arguments);
+  behavior make_behavior();
+
+  caf::result<protocol::join_reply> on_join(const protocol::join& join,
+                                            const protocol::coordinator_actor& coordinator);
+  void on_tick();
+  void add_event(const protocol::job_event& event);
+
+  void carry_out(const agent_actions& actions);
+  void carry_out(const start_role& action);
+  void carry_out(const stop_role& action);
+  void carry_out(const to_coordinator& action);
+  void carry_out(const announce& action);
+  void carry_out(const all_stopped& action);
+  launch_events make_launch_events();
+  void show();
+
+  pointer self_;
+  agent_arguments arguments_;
+  agent_core core_;
+  bool started_ = false;
+  std::optional<protocol::join> coordinator_at_;
+  protocol::coordinator_actor coordinator_;
+  std::ofstream events_; ///< events.jsonl of the run folder
+  std::string status_ = "running";
+};
+
+} // namespace dlrun::agent

@@ -1,0 +1,321 @@
+#include "actors/agent/agent_core.hpp"
+
+#include <algorithm>
+#include <dlrun/check.hpp>
+
+namespace dlrun::agent {
+namespace {
+
+using protocol::role_kind;
+using protocol::role_name;
+using protocol::time_point;
+
+/// Ticks further apart than this mean that this process was stopped: silence meanwhile proves nothing.
+constexpr auto pause_min = std::chrono::seconds(2);
+
+supervision::child_spec child_of(const role_name& role, const agent_core_config& config) {
+  // A worker can always be replaced. What a coordinator or PS shard knows is in its memory only, so its end
+  // is the job's.
+  const bool replaceable = role.kind == role_kind::worker;
+  return {.id = protocol::to_string(role),
+          .restart =
+              replaceable ? supervision::restart_type::permanent : supervision::restart_type::temporary,
+          .shutdown = supervision::shutdown_policy::timeout(config.shutdown_patience)};
+}
+
+std::vector<role_name> roles_in_order(const agent_core_config& config) {
+  std::vector<role_name> all{{role_kind::coordinator, 0}};
+  for (std::uint32_t i = 0; i < config.ps_shards; ++i) all.push_back({role_kind::ps_shard, i});
+  for (std::uint32_t i = 0; i < config.workers; ++i) all.push_back({role_kind::worker, i});
+  return all;
+}
+
+supervision::supervisor make_supervisor(const agent_core_config& config) {
+  supervision::supervisor_options options;
+  options.restarts = supervision::strategy::one_for_one;
+  options.intensity = config.restart_intensity;
+  options.period = config.restart_period;
+  std::vector<supervision::child_spec> children;
+  for (const auto& role : roles_in_order(config)) children.push_back(child_of(role, config));
+  auto made = supervision::supervisor::create(options, std::move(children));
+  DLRUN_CHECK(made.has_value(), "the validated spec makes a valid supervisor");
+  return std::move(*made);
+}
+
+} // namespace
+
+agent_core::agent_core(agent_core_config config)
+    : config_{config}
+    , supervisor_{make_supervisor(config)} {
+  for (const auto& role : roles_in_order(config_)) {
+    order_.push_back(protocol::to_string(role));
+    roles_[order_.back()].name = role;
+  }
+  auto& coordinator = roles_.at(order_.front());
+  coordinator.fences.push_back(config_.coordinator);
+  coordinator.newest_granted = config_.coordinator.incarnation;
+}
+
+agent_core::managed_role& agent_core::of_child(const std::string& id) {
+  const auto found = roles_.find(id);
+  DLRUN_CHECK(found != roles_.end(), "the supervisor knows only our children, not '{}'", id);
+  return found->second;
+}
+
+agent_core::managed_role* agent_core::find(const role_name& role, const protocol::fence& self) {
+  const auto found = roles_.find(protocol::to_string(role));
+  return found != roles_.end() && found->second.current == self ? &found->second : nullptr;
+}
+
+// ---- starting
+// ----------------------------------------------------------------------------------------------------------
+
+agent_actions agent_core::start(time_point now) {
+  agent_actions out;
+  follow(supervisor_.start(now), now, out);
+  return out;
+}
+
+void agent_core::follow(const supervision::actions& actions, time_point now, agent_actions& out) {
+  for (const auto& action : actions) {
+    if (const auto* start = std::get_if<supervision::start_child>(&action)) {
+      auto& role = of_child(start->id);
+      role.generation = start->number;
+      role.wanted = true;
+      order_start(role, now, out);
+    } else if (const auto* stop = std::get_if<supervision::stop_child>(&action)) {
+      auto& role = of_child(stop->id);
+      const bool kill = stop->how == supervision::stop_child::kind::kill;
+      if (role.current) {
+        out.push_back(stop_role{role.name, *role.current, kill});
+      } else { // it was waiting for a fence: there is nothing to stop
+        role.wanted = false;
+        follow(supervisor_.child_exited(stop->id, role.generation,
+                                        {supervision::exit_reason::shutdown, "not started"}, now),
+               now, out);
+      }
+    } else if (const auto* gave_up = std::get_if<supervision::escalate>(&action)) {
+      if (!ended_) ended_ = protocol::job_ended{protocol::job_outcome::failed, gave_up->reason};
+      out.push_back(all_stopped{*ended_});
+    } else if (std::holds_alternative<supervision::supervisor_stopped>(action)) {
+      out.push_back(
+          all_stopped{ended_.value_or(protocol::job_ended{protocol::job_outcome::failed, "stopped"})});
+    }
+  }
+}
+
+void agent_core::order_start(managed_role& role, time_point now, agent_actions& out) {
+  if (!role.wanted || role.current || role.fences.empty()) return; // goes on when a grant comes
+  role.wanted = false;
+  role.current = role.fences.front();
+  role.fences.pop_front();
+  role.heard.reset();
+  role.hung = false;
+  role.started = now;
+  role.state = "starting";
+  out.push_back(start_role{role.name, *role.current});
+}
+
+agent_actions agent_core::on_grant(const protocol::grant& grant, time_point now) {
+  agent_actions out;
+  const auto found = roles_.find(protocol::to_string(grant.role));
+  if (found == roles_.end()) return out;
+  auto& role = found->second;
+  for (const auto& fence : grant.fences) {
+    if (fence.incarnation <= role.newest_granted) continue;
+    role.newest_granted = fence.incarnation;
+    role.fences.push_back(fence);
+  }
+  order_start(role, now, out);
+  return out;
+}
+
+bool agent_core::accepts(const protocol::join& join) const {
+  const auto& coordinator = roles_.at(order_.front());
+  return join.role == coordinator.name && coordinator.current == join.self;
+}
+
+agent_actions agent_core::on_coordinator_joined(time_point now) {
+  agent_actions out;
+  auto& coordinator = roles_.at(order_.front());
+  if (coordinator.up) return out;
+  coordinator.up = true;
+  coordinator.heard = now;
+  follow(supervisor_.child_started(order_.front(), coordinator.generation, now), now, out);
+  return out;
+}
+
+agent_actions agent_core::on_started(const role_name& name, const protocol::fence& self, std::int32_t pid,
+                                     time_point now) {
+  agent_actions out;
+  auto* role = find(name, self);
+  if (!role) return out;
+  role->pid = pid;
+  if (name.kind == role_kind::coordinator) return out; // up when it has joined
+  role->up = true;
+  out.push_back(to_coordinator{protocol::role_started{name, self, pid}});
+  follow(supervisor_.child_started(protocol::to_string(name), role->generation, now), now, out);
+  return out;
+}
+
+agent_actions agent_core::on_start_failed(const role_name& name, const protocol::fence& self,
+                                          const std::string& why, time_point now) {
+  agent_actions out;
+  auto* role = find(name, self);
+  if (!role) return out;
+  role->current.reset();
+  role->state = "failed to start";
+  tell("role-start-failed", *role, fmt::format("{} cannot be started: {}", protocol::to_string(name), why),
+       now, out);
+  follow(supervisor_.child_start_failed(protocol::to_string(name), role->generation, why, now), now, out);
+  return out;
+}
+
+// ---- ends
+// --------------------------------------------------------------------------------------------------------------
+
+agent_actions agent_core::on_exited(const role_name& name, const protocol::fence& self, bool clean,
+                                    const std::string& cause, time_point now) {
+  agent_actions out;
+  auto* role = find(name, self);
+  if (!role) return out;
+  const auto silent = now - role->heard.value_or(role->started);
+  const bool expected = shutting_down_;
+  role->current.reset();
+  role->up = false;
+  role->pid = 0;
+  role->state = expected ? "stopped" : "down";
+  const auto why = role->hung ? fmt::format("gave no sign of life for {:.1f} s, {}",
+                                            std::chrono::duration<double>(silent).count(), cause)
+                              : cause;
+  if (!expected) {
+    const bool replaced = name.kind == role_kind::worker;
+    tell("role-exited", *role,
+         fmt::format("{} (incarnation {}) {}", protocol::to_string(name), self.incarnation, why), now, out);
+    out.push_back(to_coordinator{protocol::role_exited{
+        name, self, why, static_cast<std::uint64_t>(std::max<std::int64_t>(0, silent.count())), replaced}});
+  }
+  const auto reason = expected ? supervision::exit_reason::shutdown
+                      : clean  ? supervision::exit_reason::normal
+                               : supervision::exit_reason::abnormal;
+  follow(supervisor_.child_exited(protocol::to_string(name), role->generation, {reason, why}, now), now, out);
+  if (expected) return out;
+  if (name.kind == role_kind::worker) {
+    tell("role-restarted", *role,
+         role->current ? fmt::format("{} starts again under incarnation {}", protocol::to_string(name),
+                                     role->current->incarnation)
+                       : fmt::format("{} waits to be started again", protocol::to_string(name)),
+         now, out);
+  } else {
+    begin_end(
+        protocol::job_outcome::failed,
+        fmt::format("{} {}; what it knew was in its memory only, so the job cannot go on. Run it again; "
+                    "restart of this role needs durable state, which this version does not have",
+                    protocol::to_string(name), why),
+        now, out);
+  }
+  return out;
+}
+
+void agent_core::begin_end(protocol::job_outcome outcome, const std::string& reason, time_point now,
+                           agent_actions& out) {
+  if (ended_) return;
+  ended_ = protocol::job_ended{outcome, reason};
+  const auto& coordinator = roles_.at(order_.front());
+  if (!coordinator.up) return shut_down(now, out);
+  report_due_ = now + config_.report_patience;
+  out.push_back(to_coordinator{protocol::stop_job{outcome, reason}});
+}
+
+void agent_core::shut_down(time_point now, agent_actions& out) {
+  if (std::exchange(shutting_down_, true)) return;
+  report_due_.reset();
+  follow(supervisor_.shutdown(now), now, out);
+}
+
+agent_actions agent_core::on_job_ended(const protocol::job_ended& ended, time_point now) {
+  agent_actions out;
+  if (shutting_down_) return out;
+  if (!ended_) ended_ = ended;
+  shut_down(now, out);
+  return out;
+}
+
+agent_actions agent_core::on_stop(const protocol::stop_job& stop, time_point now) {
+  agent_actions out;
+  begin_end(stop.outcome, stop.reason, now, out);
+  return out;
+}
+
+// ---- signs of life
+// -----------------------------------------------------------------------------------------------------
+
+void agent_core::on_heartbeat(const protocol::heartbeat& beat, time_point now) {
+  if (beat.role.kind == role_kind::data_dispatcher) {
+    dispatcher_ = role_view{beat.role, 0, beat.self.incarnation, beat.state, beat.step};
+    return;
+  }
+  auto* role = find(beat.role, beat.self);
+  if (!role) return;
+  role->heard = now;
+  role->state = beat.state;
+  role->step = beat.step;
+  if (beat.has_metrics) metrics_ = beat.metrics;
+}
+
+agent_actions agent_core::on_tick(time_point now) {
+  agent_actions out;
+  if (last_tick_ && now - *last_tick_ > pause_min)
+    for (auto& [id, role] : roles_)
+      if (role.heard) role.heard = now;
+  last_tick_ = now;
+  if (report_due_ && now >= *report_due_) shut_down(now, out);
+  follow(supervisor_.tick(now), now, out);
+  if (!shutting_down_) check_silence(now, out);
+  return out;
+}
+
+void agent_core::check_silence(time_point now, agent_actions& out) {
+  for (auto& [id, role] : roles_) {
+    if (!role.current || role.hung) continue;
+    const auto since = role.heard.value_or(role.started);
+    if (now - since < (role.heard ? config_.hang_after : config_.start_patience)) continue;
+    role.hung = true;
+    tell("role-hung", role, fmt::format("{} gives no sign of life and is killed", id), now, out);
+    out.push_back(stop_role{role.name, *role.current, true});
+  }
+}
+
+void agent_core::tell(const char* event, const managed_role& role, std::string text, time_point now,
+                      agent_actions& out) const {
+  const auto incarnation = role.current ? role.current->incarnation : dlrun::incarnation{};
+  out.push_back(announce{protocol::job_event{event, role.name, incarnation,
+                                             static_cast<std::uint64_t>(now.time_since_epoch().count()),
+                                             std::move(text)}});
+}
+
+// ---- views
+// -------------------------------------------------------------------------------------------------------------
+
+std::vector<role_view> agent_core::roles() const {
+  std::vector<role_view> all;
+  for (const auto& id : order_) {
+    const auto& role = roles_.at(id);
+    all.push_back({role.name, role.pid, role.current ? role.current->incarnation : dlrun::incarnation{},
+                   role.state, role.step});
+    if (role.name.kind != role_kind::coordinator || !dispatcher_) continue;
+    all.push_back(*dispatcher_);
+    all.back().pid = role.pid;
+    if (!role.up) all.back().state = role.state;
+  }
+  return all;
+}
+
+std::uint64_t agent_core::step() const {
+  std::optional<std::uint64_t> lowest;
+  for (const auto& [id, role] : roles_)
+    if (role.name.kind == role_kind::ps_shard) lowest = std::min(lowest.value_or(role.step), role.step);
+  return lowest.value_or(0);
+}
+
+} // namespace dlrun::agent

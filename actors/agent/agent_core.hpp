@@ -1,0 +1,139 @@
+/// Decides what runs on this host: starts, restarts and stops the roles' processes (or actors), and ends the
+/// job in order.
+#pragma once
+
+#include "actors/common/supervisor.hpp"
+#include "actors/protocol/messages.hpp"
+#include "actors/protocol/time.hpp"
+
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace dlrun::agent {
+
+struct agent_core_config {
+  std::uint32_t workers = 1;
+  std::uint32_t ps_shards = 1;
+  protocol::fence coordinator;        ///< of the one start of the coordinator
+  std::size_t restart_intensity = 10; ///< more restarts than this within the period end the job
+  std::chrono::milliseconds restart_period{60000};
+  std::chrono::milliseconds shutdown_patience{2000}; ///< between a request to end and a kill
+  /// A role that gives no sign of life for so long is killed (and then restarted like any that dies). Larger:
+  /// a stopped process is tolerated longer, a hung one costs longer.
+  protocol::duration hang_after = std::chrono::seconds(10);
+  /// The same before its first sign of life: loading data takes a while.
+  protocol::duration start_patience = std::chrono::seconds(60);
+  /// How long the coordinator gets to write the report when the job has to end.
+  protocol::duration report_patience = std::chrono::seconds(3);
+};
+
+// ---- what the shell must do
+// --------------------------------------------------------------------------------------------
+
+/// Start the role; answer with on_started() or on_start_failed(), and on_exited() when it is over.
+struct start_role {
+  protocol::role_name role;
+  protocol::fence self;
+};
+struct stop_role {
+  protocol::role_name role;
+  protocol::fence self;
+  bool kill = false; ///< false: ask it to end
+};
+/// To the coordinator.
+using to_coordinator = std::variant<protocol::role_started, protocol::role_exited, protocol::stop_job>;
+/// A line for the user and for events.jsonl.
+struct announce {
+  protocol::job_event event;
+};
+/// Nothing runs any more: the agent's work is done. Given once.
+struct all_stopped {
+  protocol::job_ended ended;
+};
+using agent_action = std::variant<start_role, stop_role, to_coordinator, announce, all_stopped>;
+using agent_actions = std::vector<agent_action>;
+
+/// A role as `dlrun status` shows it.
+struct role_view {
+  protocol::role_name role;
+  std::int32_t pid = 0; ///< 0: not running
+  dlrun::incarnation incarnation;
+  std::string state; ///< starting, training, waiting, evaluating, done, restarting, stopped, ...
+  std::uint64_t step = 0;
+};
+
+/// Pure: a supervision tree of one level (coordinator, PS shards, workers, in this order) over fences granted
+/// by the coordinator. While the coordinator is away it goes on with the fences it holds.
+class agent_core {
+public:
+  explicit agent_core(agent_core_config config);
+
+  agent_actions start(protocol::time_point now);
+  /// The coordinator of this incarnation is up: the next roles may start. @returns false for any other.
+  bool accepts(const protocol::join& join) const;
+  agent_actions on_coordinator_joined(protocol::time_point now);
+  agent_actions on_grant(const protocol::grant& grant, protocol::time_point now);
+  agent_actions on_started(const protocol::role_name& role, const protocol::fence& self, std::int32_t pid,
+                           protocol::time_point now);
+  agent_actions on_start_failed(const protocol::role_name& role, const protocol::fence& self,
+                                const std::string& why, protocol::time_point now);
+  /// `clean`: it ended by itself without an error.
+  agent_actions on_exited(const protocol::role_name& role, const protocol::fence& self, bool clean,
+                          const std::string& cause, protocol::time_point now);
+  void on_heartbeat(const protocol::heartbeat& beat, protocol::time_point now);
+  agent_actions on_job_ended(const protocol::job_ended& ended, protocol::time_point now);
+  /// Ctrl-C, `dlrun stop`, or a failure of the host.
+  agent_actions on_stop(const protocol::stop_job& stop, protocol::time_point now);
+  agent_actions on_tick(protocol::time_point now);
+
+  std::vector<role_view> roles() const;
+  /// Lowest version that the PS shards have reported; 0 before.
+  std::uint64_t step() const;
+  const std::optional<protocol::training_metrics>& metrics() const { return metrics_; }
+  bool ending() const { return ended_.has_value(); }
+
+private:
+  struct managed_role {
+    protocol::role_name name;
+    supervision::generation generation = 0;
+    std::optional<protocol::fence> current; ///< of the start in hand
+    bool wanted = false;                    ///< to be started as soon as there is a fence
+    bool up = false;
+    std::int32_t pid = 0;
+    dlrun::incarnation newest_granted;
+    std::deque<protocol::fence> fences;
+    std::optional<protocol::time_point> heard; ///< last sign of life of the start in hand
+    protocol::time_point started{};
+    bool hung = false;
+    std::string state = "pending";
+    std::uint64_t step = 0;
+  };
+
+  managed_role* find(const protocol::role_name& role, const protocol::fence& self);
+  managed_role& of_child(const std::string& id);
+  void follow(const supervision::actions& actions, protocol::time_point now, agent_actions& out);
+  void order_start(managed_role& role, protocol::time_point now, agent_actions& out);
+  void begin_end(protocol::job_outcome outcome, const std::string& reason, protocol::time_point now,
+                 agent_actions& out);
+  void shut_down(protocol::time_point now, agent_actions& out);
+  void check_silence(protocol::time_point now, agent_actions& out);
+  void tell(const char* event, const managed_role& role, std::string text, protocol::time_point now,
+            agent_actions& out) const;
+
+  agent_core_config config_;
+  supervision::supervisor supervisor_;
+  std::map<std::string, managed_role> roles_; ///< by child id, which is to_string(role_name)
+  std::vector<std::string> order_;
+  std::optional<protocol::job_ended> ended_;       ///< how the job ends, once that is known
+  std::optional<protocol::time_point> report_due_; ///< while the coordinator writes the report
+  bool shutting_down_ = false;
+  std::optional<protocol::training_metrics> metrics_;
+  std::optional<role_view> dispatcher_; ///< lives in the coordinator's process, which speaks for it
+  std::optional<protocol::time_point> last_tick_;
+};
+
+} // namespace dlrun::agent

@@ -1,0 +1,113 @@
+#include "actors/agent/process_launcher.hpp"
+
+#include "actors/agent/process/parent_bond.hpp"
+#include "actors/common/clock.hpp"
+#include "actors/common/role_log.hpp"
+#include "proto/bootstrap.pb.h"
+
+#include <csignal>
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace dlrun::agent {
+
+result<std::unique_ptr<process_launcher>> process_launcher::create(process_launch_options options) {
+  std::unique_ptr<process_launcher> made{new process_launcher(std::move(options))};
+  auto ends = make_lifeline();
+  if (!ends) return tl::unexpected(ends.error());
+  made->lifeline_root_ = std::move(ends->root_end);
+  made->lifeline_leaf_ = std::move(ends->leaf_end);
+  auto spawner = process_spawner::create();
+  if (!spawner) return tl::unexpected(spawner.error());
+  made->spawner_ = std::move(*spawner);
+  return made;
+}
+
+process_launcher::process_launcher(process_launch_options options)
+    : options_{std::move(options)} {}
+
+process_launcher::~process_launcher() = default;
+
+namespace {
+
+bootstrap::Bootstrap make_message(const process_launch_options& options, std::uint16_t agent_port,
+                                  const launch_order& order) {
+  const auto& job = *options.job;
+  bootstrap::Bootstrap message;
+  message.set_format(1);
+  message.set_role(std::string{protocol::to_string(order.role.kind)});
+  message.set_index(order.role.index);
+  message.set_incarnation(order.self.incarnation.value);
+  message.set_token(order.self.token);
+  message.set_run_token(job.run_token.bytes.data(), job.run_token.bytes.size());
+  message.set_parent_pid(::getpid());
+  message.set_agent_port(agent_port);
+  if (order.coordinator) {
+    auto& address = *message.mutable_coordinator();
+    address.set_host(order.coordinator->at.host);
+    address.set_port(order.coordinator->at.port);
+    address.set_process(order.coordinator->at.process);
+    address.set_incarnation(order.coordinator->self.incarnation.value);
+  }
+  message.set_run_dir(job.run_dir.string());
+  *message.mutable_spec() = job.spec;
+  message.set_train_records(job.sampler.options().record_count);
+  message.set_validation_records(job.validation_records);
+  message.set_started_us(common::to_us(job.started));
+  for (const auto& [path, fd] : job.files) message.add_data_files(path);
+  return message;
+}
+
+} // namespace
+
+result<child_spec> process_launcher::make_child(const launch_order& order) const {
+  const auto path = common::role_log_path(options_.job->run_dir, order.role);
+  transport::unique_fd log{::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644)};
+  if (!log) return fail(error_code::system, fmt::format("cannot open '{}'", path.string()));
+  child_spec child;
+  child.program = options_.program;
+  child.arguments = {options_.verb};
+  child.inherit.push_back({lifeline_leaf_.get(), "--lifeline-fd"});
+  for (const auto& [file, fd] : options_.job->files) child.inherit.push_back({fd, "--data-fd"});
+  const auto threads = options_.job->spec.cluster().threads_per_worker();
+  child.environment = {{"OMP_NUM_THREADS", std::to_string(threads)}, {"OMP_DYNAMIC", "false"}};
+  child.bootstrap = make_message(options_, agent_port_, order).SerializeAsString();
+  child.standard_output = child.standard_error = log.release(); // start() closes it
+  return child;
+}
+
+void process_launcher::start(const launch_order& order, const launch_events& events) {
+  auto child = make_child(order);
+  if (!child) return events.start_failed(order.role, order.self, child.error().message);
+  const transport::unique_fd log{child->standard_output}; // duplicated by spawn()
+  const start_key key{order.role, order.self.incarnation};
+  const std::scoped_lock lock{mutex_}; // so that no callback comes before the id is known
+  const auto id = spawner_->spawn(
+      std::move(*child),
+      [order, events](child_id, const result<pid_t>& pid) {
+        if (pid)
+          events.started(order.role, order.self, *pid);
+        else
+          events.start_failed(order.role, order.self, pid.error().message);
+      },
+      [this, key, order, events](child_id, const exit_report& report) {
+        {
+          const std::scoped_lock guard{mutex_};
+          children_.erase(key);
+        }
+        events.exited(order.role, order.self, report.clean(), describe(report));
+      });
+  if (id)
+    children_[key] = *id;
+  else
+    events.start_failed(order.role, order.self, id.error().message);
+}
+
+void process_launcher::stop(const protocol::role_name& role, const protocol::fence& self, bool kill) {
+  const std::scoped_lock lock{mutex_};
+  if (const auto found = children_.find({role, self.incarnation}); found != children_.end())
+    static_cast<void>(
+        spawner_->signal(found->second, kill ? SIGKILL : SIGTERM)); // gone already: its exit is on the way
+}
+
+} // namespace dlrun::agent

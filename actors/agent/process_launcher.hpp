@@ -1,0 +1,49 @@
+/// Starts roles as child processes of the agent's process.
+#pragma once
+
+#include "actors/agent/process/process_spawner.hpp"
+#include "actors/agent/role_launcher.hpp"
+#include "actors/common/job_context.hpp"
+#include "transport/unique_fd.hpp"
+
+#include <atomic>
+#include <map>
+#include <mutex>
+
+namespace dlrun::agent {
+
+/// What every role's process is given.
+struct process_launch_options {
+  std::shared_ptr<const common::job_context> job;
+  std::string program;       ///< this program; own_executable()
+  std::string verb = "role"; ///< its verb that runs a role (cli/role_verb.cpp)
+};
+
+/// Thread-safe. When it is destroyed its children are killed and reaped.
+class process_launcher : public role_launcher {
+public:
+  static result<std::unique_ptr<process_launcher>> create(process_launch_options options);
+  ~process_launcher() override;
+
+  /// Where the agent can be reached, on loopback. To be called before the first start().
+  void agent_listens_at(std::uint16_t port) { agent_port_ = port; }
+
+  void start(const launch_order& order, const launch_events& events) override;
+  void stop(const protocol::role_name& role, const protocol::fence& self, bool kill) override;
+
+private:
+  using start_key = std::pair<protocol::role_name, dlrun::incarnation>;
+
+  explicit process_launcher(process_launch_options options);
+  result<child_spec> make_child(const launch_order& order) const;
+
+  process_launch_options options_;
+  std::atomic<std::uint16_t> agent_port_{0};
+  transport::unique_fd lifeline_root_; ///< closed by the kernel when this process dies: every child sees that
+  transport::unique_fd lifeline_leaf_;
+  std::mutex mutex_;
+  std::map<start_key, child_id> children_;
+  std::unique_ptr<process_spawner> spawner_; ///< last: its thread uses the members above
+};
+
+} // namespace dlrun::agent

@@ -1,0 +1,41 @@
+/// How an agent starts and stops roles: as processes of this host, or as actors of this process.
+#pragma once
+
+#include "actors/protocol/messages.hpp"
+#include "actors/protocol/roles.hpp"
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace dlrun::agent {
+
+/// What a launcher tells its agent; called on any thread.
+struct launch_events {
+  std::function<void(const protocol::role_name&, const protocol::fence&, std::int32_t pid)> started;
+  std::function<void(const protocol::role_name&, const protocol::fence&, const std::string& why)>
+      start_failed;
+  std::function<void(const protocol::role_name&, const protocol::fence&, bool clean,
+                     const std::string& cause)>
+      exited;
+};
+
+/// One start of a role to be made.
+struct launch_order {
+  protocol::role_name role;
+  protocol::fence self;
+  /// Control address of the coordinator; unset when the role is the coordinator.
+  std::optional<protocol::join> coordinator{};
+};
+
+class role_launcher {
+public:
+  virtual ~role_launcher() = default;
+  /// Never blocks. Answered by `started` or `start_failed`, and `exited` when a started one is over.
+  virtual void start(const launch_order& order, const launch_events& events) = 0;
+  /// Asks that start to end, or kills it. Unknown starts are ignored.
+  virtual void stop(const protocol::role_name& role, const protocol::fence& self, bool kill) = 0;
+};
+
+} // namespace dlrun::agent

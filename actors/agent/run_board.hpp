@@ -1,0 +1,47 @@
+/// What the root of a run shows: written by the agent, read by the progress display and by `dlrun status`.
+#pragma once
+
+#include "actors/agent/agent_core.hpp"
+
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+namespace dlrun::agent {
+
+/// State of a run at one moment.
+struct run_snapshot {
+  std::string job;
+  std::string status = "running"; ///< running, stopping, or the outcome
+  std::uint64_t step = 0;
+  std::uint64_t steps = 0;
+  std::optional<protocol::training_metrics> metrics;
+  std::vector<role_view> roles;
+};
+
+/// `{"job","status","step","steps","roles":[{"role","index","pid","incarnation","state"}]}`
+std::string to_json(const run_snapshot& snapshot);
+
+/// Thread-safe.
+class run_board {
+public:
+  void show(run_snapshot snapshot);
+  void add_event(protocol::job_event event);
+  void finish(protocol::job_ended ended);
+
+  run_snapshot snapshot() const;
+  /// Waits until the run has finished or `patience` is over; then the events since the last call.
+  /// @returns how it ended, once it has and all events were taken.
+  std::optional<protocol::job_ended> wait(std::chrono::milliseconds patience,
+                                          std::vector<protocol::job_event>& events);
+
+private:
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  run_snapshot snapshot_;
+  std::vector<protocol::job_event> events_;
+  std::optional<protocol::job_ended> ended_;
+};
+
+} // namespace dlrun::agent

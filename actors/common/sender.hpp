@@ -1,0 +1,41 @@
+/// Periodic reports that cannot pile up: one on the way, the next one when it was taken.
+#pragma once
+
+#include "actors/common/ask.hpp"
+
+namespace dlrun::common {
+
+/// How long a report may stay unanswered before the next one is sent all the same. A frozen receiver
+/// (SIGSTOP) costs one message each such period and not one each tick.
+inline constexpr auto report_deadline = std::chrono::seconds(2);
+
+/// Sends the newest report of a kind to one receiver. `send` while one is on the way marks the sender dirty;
+/// `again()` then says that a fresh one is due. Must live as long as the actor.
+template <class Message>
+class latest_sender {
+public:
+  /// @param on_free runs on the actor when the receiver took a report and a newer one was asked for
+  /// meanwhile.
+  template <class Self, class Handle, class OnFree>
+  void send(Self* self, const Handle& to, Message message, OnFree on_free) {
+    if (busy_) {
+      dirty_ = true;
+      return;
+    }
+    busy_ = true;
+    dirty_ = false;
+    const auto done = [this, on_free](bool taken) {
+      busy_ = false;
+      if (taken && dirty_) on_free();
+    };
+    ask(
+        self, to, report_deadline, std::move(message), [done] { done(true); },
+        [done](const caf::error&) { done(false); });
+  }
+
+private:
+  bool busy_ = false;
+  bool dirty_ = false;
+};
+
+} // namespace dlrun::common

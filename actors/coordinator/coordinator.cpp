@@ -1,0 +1,278 @@
+#include "actors/coordinator/coordinator.hpp"
+
+#include "actors/common/ask.hpp"
+#include "actors/common/clock.hpp"
+#include "actors/common/connect.hpp"
+#include "actors/coordinator/job_report.hpp"
+
+#include <dlrun/check.hpp>
+
+#include <random>
+#include <unistd.h>
+
+namespace dlrun::coordinator {
+namespace {
+
+constexpr auto tick_period = std::chrono::milliseconds(100);
+constexpr auto agent_deadline = std::chrono::seconds(5);
+constexpr auto digest_deadline = std::chrono::seconds(10);
+constexpr auto dispatcher_id = "data_dispatcher";
+
+coordinator_core_config core_config(const common::role_context& context) {
+  const auto& job = *context.job;
+  coordinator_core_config config{.self = context.self.incarnation,
+                                 .workers = job.workers(),
+                                 .ps_shards = job.ps_shards(),
+                                 .evaluates = job.spec.data().has_validation(),
+                                 .parameter_blocks =
+                                     static_cast<std::uint32_t>(job.model->layout().blocks().size()),
+                                 .steps = job.steps()};
+  for (const auto& range : job.shards)
+    config.blocks_of_shard.emplace_back(range.first_block, range.last_block);
+  config.random = [device = std::make_shared<std::random_device>()] {
+    return (std::uint64_t{(*device)()} << 32) | (*device)();
+  };
+  return config;
+}
+
+supervision::supervisor make_supervisor(const common::role_context& context) {
+  const auto& restart = context.job->spec.cluster().restart();
+  supervision::supervisor_options options;
+  options.intensity = static_cast<std::size_t>(restart.intensity());
+  options.period = std::chrono::milliseconds(static_cast<std::int64_t>(restart.period_s() * 1000));
+  auto made = supervision::supervisor::create(options, {{.id = dispatcher_id}});
+  DLRUN_CHECK(made.has_value(), "the validated spec makes a valid supervisor");
+  return std::move(*made);
+}
+
+} // namespace
+
+coordinator_state::behavior coordinator_state::start(pointer self, common::role_context context,
+                                                     dispatcher_starter starter) {
+  self->state.role.reset(new coordinator_state(self, std::move(context), std::move(starter)));
+  auto* role = self->state.role.get();
+  self->set_down_handler([role](const caf::down_msg& down) {
+    const auto how = supervision::child_exit{supervision::exit_reason::abnormal, to_string(down.reason)};
+    if (caf::actor_cast<caf::actor_addr>(role->dispatcher_) == down.source)
+      role->carry_out(
+          role->dispatchers_.child_exited(dispatcher_id, role->dispatcher_generation_, how, common::now()));
+  });
+  common::publish<protocol::coordinator_actor>(
+      self, role->context_, {}, [role](const protocol::endpoint& at) { role->on_published(at); });
+  return role->make_behavior();
+}
+
+coordinator_state::coordinator_state(pointer self, common::role_context context, dispatcher_starter starter)
+    : self_{self}
+    , context_{std::move(context)}
+    , core_{core_config(context_)}
+    , start_dispatcher_{std::move(starter)}
+    , dispatchers_{make_supervisor(context_)} {}
+
+coordinator_state::behavior coordinator_state::make_behavior() {
+  return {
+      [this](const protocol::join& join, const protocol::worker_actor& who) { return on_join(join, who); },
+      [this](const protocol::join& join, const protocol::ps_shard_actor& who) { return on_join(join, who); },
+      [this](const protocol::role_started& started) {
+        carry_out(core_.on_role_started(started, common::now()));
+      },
+      [this](const protocol::role_exited& exited) { on_role_exited(exited); },
+      [this](const protocol::stop_job& stop) { on_stop(stop); },
+      [this](const protocol::training_finished& finished) { on_training_finished(finished); },
+      [this](const protocol::evaluated& result) { carry_out(core_.on_evaluated(result, common::now())); },
+      [this](const protocol::slots_redispatched& what) { on_redispatched(what); },
+      [this](const protocol::worker_contributed& what) { on_contributed(what); },
+      [this](const protocol::tick&) { on_tick(); },
+      [](const protocol::continuation& task) { common::run(task); },
+  };
+}
+
+// ---- start
+// -------------------------------------------------------------------------------------------------------------
+
+void coordinator_state::on_published(const protocol::endpoint& at) {
+  endpoint_ = at;
+  carry_out(dispatchers_.start(common::now()));
+  join_agent();
+  self_->delayed_send(self_, tick_period, protocol::tick{});
+}
+
+void coordinator_state::join_agent() {
+  const protocol::join message{context_.role, context_.self, ::getpid(), endpoint_,
+                               context_.job->fingerprint};
+  common::ask_with(
+      self_, context_.agent, agent_deadline, message, caf::actor_cast<protocol::coordinator_actor>(self_),
+      [this](const protocol::join_reply& reply) {
+        if (!reply.accepted) return quit(reply.reason);
+        context_.log->info("joined: {} PS shards, {} workers, {} steps", context_.job->ps_shards(),
+                           context_.job->workers(), context_.job->steps());
+        carry_out(core_.on_agent(common::now()));
+      },
+      [this](const caf::error& why) { quit(fmt::format("the agent does not answer: {}", to_string(why))); });
+}
+
+void coordinator_state::carry_out(const supervision::actions& actions) {
+  for (const auto& action : actions) {
+    if (const auto* order = std::get_if<supervision::start_child>(&action))
+      start_dispatcher(*order);
+    else if (const auto* end = std::get_if<supervision::escalate>(&action))
+      carry_out(core_.on_agent_gave_up(end->reason, common::now()));
+  }
+}
+
+void coordinator_state::start_dispatcher(const supervision::start_child& order) {
+  dispatcher_generation_ = order.number;
+  auto announce = core_.on_dispatcher_started(endpoint_, common::now());
+  dispatcher_ =
+      start_dispatcher_(core_.dispatcher_incarnation(), caf::actor_cast<protocol::coordinator_actor>(self_));
+  self_->monitor(dispatcher_);
+  context_.log->info("dispatcher-started: incarnation {}: {}", core_.dispatcher_incarnation(), order.reason);
+  carry_out(announce);
+  for (const auto& worker : core_.available_workers()) carry_out(worker);
+  carry_out(dispatchers_.child_started(dispatcher_id, order.number, common::now()));
+}
+
+void coordinator_state::quit(const std::string& why) {
+  context_.log->error("quit: {}", why);
+  self_->quit(caf::make_error(caf::sec::runtime_error, why));
+}
+
+// ---- messages
+// ----------------------------------------------------------------------------------------------------------
+
+coordinator_state::join_answer coordinator_state::on_join(const protocol::join& join, member who) {
+  const auto before = members_[join.role];
+  members_[join.role] = std::move(who);
+  join_reply_.reset();
+  carry_out(core_.on_join(join, common::now()));
+  DLRUN_CHECK(join_reply_.has_value(), "the core answers every join");
+  if (!join_reply_->accepted) {
+    members_[join.role] = before;
+    context_.log->warn("join-refused: {} incarnation {}: {}", protocol::to_string(join.role),
+                       join.self.incarnation, join_reply_->reason);
+  }
+  return {*join_reply_, caf::actor_cast<protocol::data_dispatcher_actor>(dispatcher_)};
+}
+
+void coordinator_state::on_role_exited(const protocol::role_exited& exited) {
+  context_.log->warn("role-exited: {} incarnation {}: {}", protocol::to_string(exited.role),
+                     exited.self.incarnation, exited.cause);
+  carry_out(core_.on_role_exited(exited, common::now()));
+}
+
+void coordinator_state::on_stop(const protocol::stop_job& stop) {
+  carry_out(stop.outcome == protocol::job_outcome::interrupted
+                ? core_.on_stop_requested(stop.reason, common::now())
+                : core_.on_agent_gave_up(stop.reason, common::now()));
+}
+
+void coordinator_state::on_training_finished(const protocol::training_finished& finished) {
+  finished_ = finished;
+  carry_out(core_.on_training_finished(common::now()));
+}
+
+void coordinator_state::on_redispatched(const protocol::slots_redispatched& what) {
+  core_.on_redispatched(what.lost, what.incarnation, protocol::duration{what.after_us});
+  tell_user("slots-redispatched", protocol::worker_role(what.lost), what.incarnation,
+            fmt::format("slots of worker {} are with others after {:.1f} ms", what.lost,
+                        static_cast<double>(what.after_us) / 1000.0));
+}
+
+void coordinator_state::on_contributed(const protocol::worker_contributed& what) {
+  const auto& first = what.what;
+  core_.on_contributed(first, common::now());
+  for (const auto& record : core_.recoveries())
+    if (record.role == protocol::worker_role(first.worker) && record.replacement == first.incarnation &&
+        record.resumed)
+      tell_user("worker-resumed", record.role, first.incarnation,
+                fmt::format("worker {} contributes again from step {}, {:.0f} ms after the loss",
+                            first.worker, first.step,
+                            std::chrono::duration<double, std::milli>(*record.resumed).count()));
+}
+
+void coordinator_state::on_tick() {
+  self_->delayed_send(self_, tick_period, protocol::tick{});
+  carry_out(dispatchers_.tick(common::now()));
+  carry_out(core_.on_tick(common::now()));
+  report_alive();
+}
+
+// ---- what the core decided
+// ---------------------------------------------------------------------------------------------
+
+void coordinator_state::carry_out(const coordinator_actions& actions) {
+  for (const auto& action : actions) std::visit([this](const auto& what) { carry_out(what); }, action);
+}
+
+void coordinator_state::carry_out(const send_grant& action) { self_->send(context_.agent, action.grant); }
+
+void coordinator_state::carry_out(const send_directory& action) {
+  const auto dispatcher = caf::actor_cast<protocol::data_dispatcher_actor>(dispatcher_);
+  for (const auto& [role, handle] : members_) {
+    if (const auto* worker = std::get_if<protocol::worker_actor>(&handle))
+      self_->send(*worker, action.directory, dispatcher);
+    else if (const auto* shard = std::get_if<protocol::ps_shard_actor>(&handle))
+      self_->send(*shard, action.directory, dispatcher);
+  }
+}
+
+void coordinator_state::carry_out(const answer_join& action) { join_reply_ = action.reply; }
+
+void coordinator_state::carry_out(const worker_available& action) {
+  if (const auto* handle =
+          std::get_if<protocol::worker_actor>(&members_[protocol::worker_role(action.worker)]))
+    self_->send(dispatcher_, protocol::worker_available{action.worker, action.incarnation}, *handle);
+}
+
+void coordinator_state::carry_out(const worker_gone& action) {
+  self_->send(dispatcher_, protocol::worker_gone{action.worker, action.incarnation});
+}
+
+void coordinator_state::carry_out(const request_digests& action) {
+  const auto* handle =
+      std::get_if<protocol::ps_shard_actor>(&members_[protocol::ps_shard_role(action.shard)]);
+  if (!handle) return; // asked again on a tick
+  common::ask(
+      self_, *handle, digest_deadline, action.request,
+      [this, shard = action.shard](const protocol::digest_reply& reply) {
+        carry_out(core_.on_digests(shard, reply, common::now()));
+      },
+      [this, shard = action.shard](const caf::error& why) {
+        context_.log->warn("digests-unanswered: ps_shard {}: {}", shard, to_string(why));
+      });
+}
+
+void coordinator_state::carry_out(const finish_job& action) {
+  if (std::exchange(ended_, true)) return;
+  const report_sources sources{action.ended,       finished_.shards, finished_.slots_computed,
+                               core_.evaluation(), core_.digests(),  core_.recoveries()};
+  const auto path = context_.job->run_dir / "report.json";
+  // The last act of the job: nobody waits for this actor any more, so it may wait for the disk.
+  auto ended = action.ended;
+  if (const auto written = job::write_report(path, make_report(*context_.job, sources, common::now()));
+      !written) {
+    context_.log->error("report-failed: {}", written.error().message);
+    ended = {protocol::job_outcome::failed, written.error().message};
+  }
+  context_.log->info("job-ended: {}", ended.reason.empty() ? "all data trained" : ended.reason);
+  self_->send(context_.agent, ended);
+}
+
+void coordinator_state::report_alive() {
+  const protocol::heartbeat beat{
+      .role = context_.role, .self = context_.self, .state = ended_ ? "done" : "coordinating"};
+  heartbeat_sender_.send(self_, context_.agent, beat, [] {});
+  const protocol::heartbeat dispatcher{.role = {protocol::role_kind::data_dispatcher, 0},
+                                       .self = {core_.dispatcher_incarnation(), 0},
+                                       .state = ended_ ? "done" : "dispatching"};
+  dispatcher_heartbeat_sender_.send(self_, context_.agent, dispatcher, [] {});
+}
+
+void coordinator_state::tell_user(std::string event, const protocol::role_name& role,
+                                  dlrun::incarnation incarnation, std::string text) {
+  context_.log->info("{}: {}", event, text);
+  self_->send(context_.agent, protocol::job_event{std::move(event), role, incarnation,
+                                                  common::to_us(common::now()), std::move(text)});
+}
+
+} // namespace dlrun::coordinator

@@ -1,0 +1,84 @@
+/// The coordinator actor: routes messages into coordinator_core and carries its decisions out. It also keeps
+/// the data dispatcher, which shares its process, running.
+#pragma once
+
+#include "actors/common/job_context.hpp"
+#include "actors/common/sender.hpp"
+#include "actors/common/supervisor.hpp"
+#include "actors/coordinator/coordinator_core.hpp"
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <variant>
+
+namespace dlrun::coordinator {
+
+/// Starts a data dispatcher in this process. Roles do not include one another: the host of the roles passes
+/// this in.
+using dispatcher_starter = std::function<protocol::local_data_dispatcher_actor(
+    dlrun::incarnation, const protocol::coordinator_actor&)>;
+
+class coordinator_state {
+public:
+  struct holder {
+    std::unique_ptr<coordinator_state> role;
+    static inline const char* name = "coordinator";
+  };
+  using pointer = protocol::coordinator_actor::stateful_pointer<holder>;
+  using behavior = protocol::coordinator_actor::behavior_type;
+
+  /// For `system.spawn(coordinator_state::start, context, starter)`. The actor quits with an error when its
+  /// agent does not answer or the dispatcher cannot be kept running.
+  static behavior start(pointer self, common::role_context context, dispatcher_starter starter);
+
+private:
+  using member = std::variant<std::monostate, protocol::worker_actor, protocol::ps_shard_actor>;
+  using join_answer = caf::result<protocol::join_reply, protocol::data_dispatcher_actor>;
+
+  coordinator_state(pointer self, common::role_context context, dispatcher_starter starter);
+  behavior make_behavior();
+
+  join_answer on_join(const protocol::join& join, member who);
+  void on_role_exited(const protocol::role_exited& exited);
+  void on_stop(const protocol::stop_job& stop);
+  void on_training_finished(const protocol::training_finished& finished);
+  void on_redispatched(const protocol::slots_redispatched& what);
+  void on_contributed(const protocol::worker_contributed& what);
+  void on_tick();
+
+  void on_published(const protocol::endpoint& at);
+  void join_agent();
+  void carry_out(const supervision::actions& actions);
+  void start_dispatcher(const supervision::start_child& order);
+
+  void carry_out(const coordinator_actions& actions);
+  void carry_out(const send_grant& action);
+  void carry_out(const send_directory& action);
+  void carry_out(const answer_join& action);
+  void carry_out(const worker_available& action);
+  void carry_out(const worker_gone& action);
+  void carry_out(const request_digests& action);
+  void carry_out(const finish_job& action);
+  void report_alive();
+  void tell_user(std::string event, const protocol::role_name& role, dlrun::incarnation incarnation,
+                 std::string text);
+  void quit(const std::string& why);
+
+  pointer self_;
+  common::role_context context_;
+  coordinator_core core_;
+  dispatcher_starter start_dispatcher_;
+  supervision::supervisor dispatchers_; ///< of the one child "data_dispatcher"
+  protocol::local_data_dispatcher_actor dispatcher_;
+  supervision::generation dispatcher_generation_ = 0;
+  protocol::endpoint endpoint_;
+  std::map<protocol::role_name, member> members_;
+  std::optional<protocol::join_reply> join_reply_; ///< the core's answer to the join in hand
+  protocol::training_finished finished_;
+  common::latest_sender<protocol::heartbeat> heartbeat_sender_;
+  common::latest_sender<protocol::heartbeat> dispatcher_heartbeat_sender_; ///< speaks for the dispatcher
+  bool ended_ = false;
+};
+
+} // namespace dlrun::coordinator

@@ -1,0 +1,106 @@
+#include "actors/coordinator/job_report.hpp"
+
+#include "actors/common/fingerprint.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <caf/config.hpp>
+#include <dlrun/check.hpp>
+#include <openssl/evp.h>
+
+namespace dlrun::coordinator {
+namespace {
+
+double to_ms(protocol::duration time) { return std::chrono::duration<double, std::milli>(time).count(); }
+double to_seconds(protocol::duration time) { return std::chrono::duration<double>(time).count(); }
+
+std::string sha256_hex(const std::string& bytes) {
+  std::array<unsigned char, 32> digest{};
+  unsigned int size = 0;
+  const bool ok = EVP_Digest(bytes.data(), bytes.size(), digest.data(), &size, EVP_sha256(), nullptr) == 1;
+  DLRUN_CHECK(ok && size == digest.size(), "SHA-256 of OpenSSL cannot fail");
+  std::string hex;
+  for (const auto byte : digest) hex += fmt::format("{:02x}", byte);
+  return hex;
+}
+
+job::run_status status_of(protocol::job_outcome outcome) {
+  switch (outcome) {
+  case protocol::job_outcome::completed: return job::run_status::completed;
+  case protocol::job_outcome::interrupted: return job::run_status::interrupted;
+  case protocol::job_outcome::failed: break;
+  }
+  return job::run_status::failed;
+}
+
+/// A sample counts when every shard has applied it; it is missing or doubled when any shard says so.
+void add_ledgers(job::report& report, const common::job_context& job,
+                 const std::vector<protocol::shard_status>& shards) {
+  if (shards.size() < job.ps_shards()) return;
+  const auto lowest = [&](auto field) { return field(*std::ranges::min_element(shards, {}, field)); };
+  const auto highest = [&](auto field) { return field(*std::ranges::max_element(shards, {}, field)); };
+  report.steps = lowest([](const auto& s) { return s.applied.value; });
+  report.samples_committed = lowest([](const auto& s) { return s.ledger.samples_applied; });
+  report.samples_missing = highest([](const auto& s) { return s.ledger.samples_missing; });
+  report.samples_duplicated = highest([](const auto& s) { return s.ledger.samples_duplicated; });
+  report.steps_redone = highest([](const auto& s) { return s.ledger.steps_redone; });
+  report.epochs = report.steps / job.sampler.steps_per_epoch();
+  if (report.status == job::run_status::completed) {
+    const auto all = job.sampler.options().record_count * job.sampler.options().epochs;
+    report.samples_missing = std::max(report.samples_missing, all - std::min(all, report.samples_committed));
+  }
+}
+
+void add_training_metrics(job::report& report, const std::vector<protocol::shard_status>& shards) {
+  for (const auto& shard : shards) {
+    if (!shard.has_metrics || shard.metrics.records == 0) continue;
+    const auto records = static_cast<double>(shard.metrics.records);
+    report.train_loss = std::bit_cast<double>(shard.metrics.loss_sum_bits) / records;
+    report.train_accuracy = static_cast<double>(shard.metrics.correct) / records;
+  }
+}
+
+job::recovery to_recovery(const recovery_record& record, protocol::time_point started) {
+  return {.role = std::string{protocol::to_string(record.role.kind)},
+          .index = record.role.index,
+          .cause = record.cause,
+          .incarnation = record.replacement.value,
+          .at_seconds = to_seconds(record.noticed - started),
+          .detected_ms = to_ms(record.detected),
+          .redispatched_ms = to_ms(record.redispatched.value_or(protocol::duration{})),
+          .resumed_ms = to_ms(record.resumed.value_or(protocol::duration{}))};
+}
+
+} // namespace
+
+job::report make_report(const common::job_context& job, const report_sources& sources,
+                        protocol::time_point now) {
+  job::report report;
+  report.job = job.spec.name();
+  report.status = status_of(sources.ended.outcome);
+  report.reason = sources.ended.reason;
+  add_ledgers(report, job, sources.shards);
+  add_training_metrics(report, sources.shards);
+  if (!sources.digests.empty()) report.parameters_sha256 = sha256_hex(sources.digests);
+  if (sources.evaluation && sources.evaluation->records > 0) {
+    const auto records = static_cast<double>(sources.evaluation->records);
+    report.validation = {.loss = std::bit_cast<double>(sources.evaluation->loss_sum_bits) / records,
+                         .accuracy = static_cast<double>(sources.evaluation->correct) / records,
+                         .samples = sources.evaluation->records};
+  }
+  report.wall_seconds = to_seconds(now - job.started);
+  report.samples_per_second = static_cast<double>(report.samples_committed) / report.wall_seconds;
+  const auto slots_needed = report.steps * job.microbatches_per_step();
+  if (sources.slots_computed > 0)
+    report.goodput =
+        std::min(1.0, static_cast<double>(slots_needed) / static_cast<double>(sources.slots_computed));
+  for (const auto& record : sources.recoveries) report.recoveries.push_back(to_recovery(record, job.started));
+  const auto threads = static_cast<std::uint32_t>(job.spec.cluster().threads_per_worker());
+  report.versions = {common::dlrun_version(),
+                     fmt::format("{}.{}.{}", CAF_VERSION / 10000, CAF_VERSION / 100 % 100, CAF_VERSION % 100),
+                     common::onednn_version(), common::compiler_version(), 1};
+  report.host = {common::cpu_model(), common::instruction_set(), threads};
+  return report;
+}
+
+} // namespace dlrun::coordinator

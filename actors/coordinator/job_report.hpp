@@ -1,0 +1,25 @@
+/// Makes the job's report from what the roles reported.
+#pragma once
+
+#include "actors/common/job_context.hpp"
+#include "actors/coordinator/coordinator_core.hpp"
+#include "job/report.hpp"
+
+namespace dlrun::coordinator {
+
+/// What the report is made of. Pure data.
+struct report_sources {
+  protocol::job_ended ended;
+  std::vector<protocol::shard_status>
+      shards;                       ///< newest of each PS shard; may be incomplete when the job failed
+  std::uint64_t slots_computed = 0; ///< by all workers; 0 = not known
+  std::optional<protocol::evaluated> evaluation;
+  std::string digests; ///< of all blocks, 32 bytes each; empty when the job failed
+  std::vector<recovery_record> recoveries;
+};
+
+/// Missing and duplicated samples come from the ledgers of the PS shards, never from what workers counted.
+job::report make_report(const common::job_context& job, const report_sources& sources,
+                        protocol::time_point now);
+
+} // namespace dlrun::coordinator

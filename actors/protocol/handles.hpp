@@ -1,0 +1,63 @@
+/// The wiring diagram: every role's typed handle, one line a message. Who may send what to whom is said here
+/// and nowhere else.
+#pragma once
+
+#include "actors/protocol/local_messages.hpp"
+#include "actors/protocol/messages.hpp"
+
+#include <caf/all.hpp>
+
+namespace dlrun::protocol {
+
+using data_dispatcher_actor = caf::typed_actor< //
+    caf::reacts_to<worker_status>,              // worker: sign of life, lease acknowledged
+    caf::reacts_to<shard_status>,               // PS shard: progress
+    caf::reacts_to<evaluated>,                  // worker: validation result
+    caf::reacts_to<tick>>;                      // own clock
+
+using worker_actor = caf::typed_actor<                // every `directory` says who dispatches now
+    caf::reacts_to<shard_state>,                      // PS shard: where it stands
+    caf::reacts_to<lease>,                            // dispatcher: your slots from now on
+    caf::reacts_to<directory, data_dispatcher_actor>, // coordinator: who is where
+    caf::reacts_to<fenced>,                           // PS shard: a newer start of you exists
+    caf::reacts_to<evaluate>,                         // dispatcher: evaluate this version
+    caf::reacts_to<tick>,                             // own clock
+    caf::reacts_to<continuation>>;                    // own threads
+
+using ps_shard_actor = caf::typed_actor<                 //
+    caf::reacts_to<push>,                                // worker: a gradient lies ready
+    caf::reacts_to<pull, worker_actor>,                  // worker: where do you stand?
+    caf::reacts_to<directory, data_dispatcher_actor>,    // coordinator: who is where
+    caf::replies_to<digest_request>::with<digest_reply>, // coordinator: digests of your blocks
+    caf::reacts_to<tick>,                                // own clock
+    caf::reacts_to<continuation>>;                       // own threads
+
+/// The dispatcher as the coordinator, in the same process, sees it.
+using local_data_dispatcher_actor = data_dispatcher_actor::extend< //
+    caf::reacts_to<worker_available, worker_actor>,                // coordinator: can take slots
+    caf::reacts_to<worker_gone>>;                                  // coordinator: cannot any more
+
+using coordinator_actor = caf::typed_actor<                                         //
+    caf::replies_to<join, worker_actor>::with<join_reply, data_dispatcher_actor>,   // worker: let me in
+    caf::replies_to<join, ps_shard_actor>::with<join_reply, data_dispatcher_actor>, // PS shard: let me in
+    caf::reacts_to<role_started>,       // agent: a start of a role
+    caf::reacts_to<role_exited>,        // agent: its end
+    caf::reacts_to<stop_job>,           // agent: end the job now
+    caf::reacts_to<training_finished>,  // dispatcher: last version everywhere
+    caf::reacts_to<evaluated>,          // dispatcher: validation result
+    caf::reacts_to<slots_redispatched>, // dispatcher: a loss is made good
+    caf::reacts_to<worker_contributed>, // dispatcher: a replacement works
+    caf::reacts_to<tick>,               // own clock
+    caf::reacts_to<continuation>>;      // own threads
+
+using agent_actor = caf::typed_actor<                           //
+    caf::replies_to<join, coordinator_actor>::with<join_reply>, // coordinator: here I am
+    caf::reacts_to<grant>,                                      // coordinator: fences to start roles with
+    caf::reacts_to<job_event>,                                  // coordinator: tell the user
+    caf::reacts_to<job_ended>,                                  // coordinator: stop everything
+    caf::reacts_to<heartbeat>,                                  // every role: sign of life
+    caf::reacts_to<stop_job>,                                   // root: Ctrl-C, `dlrun stop`
+    caf::reacts_to<tick>,                                       // own clock
+    caf::reacts_to<continuation>>;                              // own threads
+
+} // namespace dlrun::protocol

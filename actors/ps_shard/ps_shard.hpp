@@ -1,0 +1,113 @@
+/// The PS shard actor: routes messages into ps_shard_core and carries its decisions out.
+#pragma once
+
+#include "actors/common/ask.hpp"
+#include "actors/common/job_context.hpp"
+#include "actors/common/sender.hpp"
+#include "actors/common/task_thread.hpp"
+#include "actors/ps_shard/ps_shard_core.hpp"
+#include "actors/ps_shard/shard_parameters.hpp"
+#include "transport/gradient_segment.hpp"
+#include "transport/segment_client.hpp"
+#include "transport/segment_server.hpp"
+
+#include <map>
+#include <memory>
+#include <set>
+
+namespace dlrun::ps_shard {
+
+class ps_shard_state {
+public:
+  struct holder {
+    std::unique_ptr<ps_shard_state> role;
+    static inline const char* name = "ps_shard";
+  };
+  using pointer = protocol::ps_shard_actor::stateful_pointer<holder>;
+  using behavior = protocol::ps_shard_actor::behavior_type;
+
+  /// For `system.spawn(ps_shard_state::start, context)`. The actor quits with an error if it cannot get
+  /// memory or threads, is refused by the coordinator, or is fenced.
+  static behavior start(pointer self, common::role_context context);
+
+private:
+  /// A gradient, or the sum of several: floats of the shard's range and what keeps them in memory.
+  struct value {
+    std::span<const float> floats;
+    std::shared_ptr<const void> memory;
+  };
+  using value_table = std::map<value_id, value>; ///< touched by the value thread only
+  using segment_key = std::pair<std::string, std::uint64_t>;
+  struct gradient_source {
+    worker_id worker;
+    dlrun::incarnation incarnation;
+    std::shared_ptr<const transport::gradient_reader> reader; ///< null while it is fetched
+    std::vector<protocol::push> waiting;
+  };
+  struct attached_worker {
+    dlrun::incarnation incarnation;
+    protocol::worker_actor handle;
+  };
+
+  ps_shard_state(pointer self, common::role_context context);
+  result<void> acquire();
+  behavior make_behavior();
+
+  void on_push(const protocol::push& push);
+  void on_pull(const protocol::pull& pull, const protocol::worker_actor& from);
+  void on_directory(const protocol::directory& directory, const protocol::data_dispatcher_actor& dispatcher);
+  caf::result<protocol::digest_reply> on_digest_request(const protocol::digest_request& request);
+  void on_tick();
+
+  void on_published(const protocol::endpoint& at);
+  void on_joined(const protocol::join_reply& reply, const protocol::data_dispatcher_actor& dispatcher);
+
+  bool speaks_for_itself(worker_id worker, const protocol::fence& claimed) const;
+  void fetch_gradient(const segment_key& key, const protocol::push& push);
+  void on_fetched(const segment_key& key, result<transport::segment> fetched);
+  void accept(const protocol::push& push, const std::shared_ptr<const transport::gradient_reader>& reader);
+  void forget_sources(worker_id worker, dlrun::incarnation older_than);
+
+  void carry_out(const ps_shard_actions& actions);
+  void carry_out(const combine& action);
+  void carry_out(const release& action);
+  void carry_out(const apply& action);
+  void carry_out(const append& action);
+  void carry_out(const publish& action);
+  void carry_out(const send_state& action);
+  void carry_out(const send_fenced& action);
+  void carry_out(const exit_fenced& action);
+  void on_applied(step_id step, const std::optional<step_metrics>& metrics);
+
+  protocol::shard_state current_state() const;
+  void report_status();
+  void report_alive();
+  void quit(const std::string& why);
+
+  pointer self_;
+  common::role_context context_;
+  ps_shard_core core_;
+  engine::shard_range range_;
+  std::unique_ptr<transport::segment_server> server_;
+  std::unique_ptr<transport::segment_client> client_;
+  std::shared_ptr<shard_parameters> parameters_;
+  protocol::tensor_location parameters_at_;
+  std::shared_ptr<value_table> values_ = std::make_shared<value_table>();
+
+  protocol::endpoint endpoint_;
+  bool joined_ = false;
+  protocol::directory directory_;
+  std::map<worker_id, attached_worker> workers_;
+  std::map<segment_key, gradient_source> sources_;
+  std::uint64_t next_value_ = 1;
+  protocol::training_metrics metrics_;
+  bool has_metrics_ = false;
+  std::uint64_t status_sequence_ = 0;
+  common::latest_sender<protocol::shard_status> status_sender_;
+  common::latest_sender<protocol::heartbeat> heartbeat_sender_;
+  protocol::data_dispatcher_actor dispatcher_;
+
+  common::task_thread values_thread_; ///< last: joined before what its tasks use goes
+};
+
+} // namespace dlrun::ps_shard

@@ -1,0 +1,142 @@
+#include "actors/worker/trainer.hpp"
+
+#include "kernels/cpu/reduce.hpp"
+
+#include <bit>
+
+namespace dlrun::worker {
+namespace {
+
+/// Steps whose gradients are kept at a time: early publish bound + 2 (R10), of at most K single slots each. A
+/// ceiling, not an allocation: buffers are made when they are needed.
+std::size_t buffers_max(const common::job_context& job) {
+  return std::size_t{3} * job.microbatches_per_step() + 1;
+}
+
+std::size_t prefetch_depth(const common::job_context& job) {
+  return std::size_t{2} * job.microbatches_per_step();
+}
+
+} // namespace
+
+result<std::unique_ptr<trainer>> trainer::create(std::shared_ptr<const common::job_context> job,
+                                                 worker_id worker, dlrun::incarnation incarnation,
+                                                 transport::segment_server& server) {
+  auto training = common::open_dataset(*job, job->spec.data().train());
+  if (!training) return tl::unexpected(training.error());
+  std::shared_ptr<const data::dataset> validation;
+  if (job->spec.data().has_validation()) {
+    auto opened = common::open_dataset(*job, job->spec.data().validation());
+    if (!opened) return tl::unexpected(opened.error());
+    validation = std::move(*opened);
+  }
+  return std::unique_ptr<trainer>(
+      new trainer(std::move(job), worker, incarnation, std::move(*training), std::move(validation), server));
+}
+
+trainer::trainer(std::shared_ptr<const common::job_context> job, worker_id worker,
+                 dlrun::incarnation incarnation, std::shared_ptr<const data::dataset> training,
+                 std::shared_ptr<const data::dataset> validation, transport::segment_server& server)
+    : job_{std::move(job)}
+    , worker_{worker}
+    , incarnation_{incarnation}
+    , validation_{std::move(validation)}
+    , prefetcher_{std::move(training), job_->sampler, prefetch_depth(*job_)}
+    , network_{job_->model, static_cast<int>(job_->spec.cluster().threads_per_worker())}
+    , gradients_{job_->model->layout().flat_size(), buffers_max(*job_), server} {
+  for (auto& version : parameters_) version.assign(job_->model->layout().flat_size(), 0.0F);
+}
+
+std::span<float> trainer::part_of(version_id version, ps_shard_id shard) {
+  const auto& range = job_->shards.at(shard.value);
+  return std::span{parameters_[version.value % 2]}.subspan(range.offset, range.size);
+}
+
+bool trainer::copy_part(const parameter_source& source, ps_shard_id shard, timeline_id timeline,
+                        version_id version) {
+  return source->copy(timeline, version, part_of(version, shard));
+}
+
+result<computed_gradient> trainer::compute(timeline_id timeline, step_id step, protocol::slot_range slots) {
+  auto buffer = gradients_.acquire();
+  if (!buffer) return tl::unexpected(buffer.error());
+  std::uint64_t records = 0;
+  for (auto slot = slots.begin; slot < slots.end; ++slot.value) {
+    prefetcher_.request(step, slot);
+    records += job_->sampler.records_in_slot(step, slot);
+  }
+  const step_id next{step.value + 1};
+  if (next.value < job_->steps())
+    for (auto slot = slots.begin; slot < slots.end && slot.value < job_->sampler.slots(next); ++slot.value)
+      prefetcher_.request(next, slot);
+
+  if (auto summed = sum_subtree(step, slots, buffer->buffer().begin_write(), 0); !summed)
+    return tl::unexpected(summed.error());
+  const auto header = buffer->buffer().seal_as({.timeline = timeline,
+                                                .worker = worker_,
+                                                .worker_incarnation = incarnation_,
+                                                .step = step,
+                                                .slots_begin = slots.begin,
+                                                .slots_end = slots.end,
+                                                .records = records,
+                                                .flat_size = job_->model->layout().flat_size()});
+  return computed_gradient{std::move(*buffer), header};
+}
+
+result<void> trainer::sum_subtree(step_id step, protocol::slot_range slots, std::span<float> out,
+                                  std::size_t depth) {
+  if (slots.size() == 1) return compute_slot(step, slots.begin, out);
+  const auto [left, right] = protocol::reduction_tree::children(slots);
+  if (auto done = sum_subtree(step, left, out, depth); !done) return done;
+  const auto beside = scratch(depth);
+  if (auto done = sum_subtree(step, right, beside, depth + 1); !done) return done;
+  kernels::cpu::add(out, beside, out);
+  return {};
+}
+
+std::span<float> trainer::scratch(std::size_t depth) {
+  if (scratch_.size() <= depth) scratch_.resize(depth + 1);
+  scratch_[depth].resize(job_->model->layout().flat_size());
+  return scratch_[depth];
+}
+
+result<void> trainer::compute_slot(step_id step, slot_id slot, std::span<float> out) {
+  prefetcher_.take(step, slot, microbatch_);
+  const engine::batch batch{microbatch_.records, microbatch_.labels,
+                            static_cast<std::int64_t>(microbatch_.count)};
+  const engine::slot_key key{job_->spec.train().seed(), step.value, slot.value};
+  return network_.forward_backward(parameters_[step.value % 2], batch, key, out);
+}
+
+result<protocol::evaluated> trainer::evaluate(const std::vector<parameter_source>& sources,
+                                              timeline_id timeline, version_id version) {
+  for (std::uint32_t shard = 0; shard < sources.size(); ++shard)
+    if (!sources[shard] || !copy_part(sources[shard], {shard}, timeline, version))
+      return fail(error_code::fenced, fmt::format("ps_shard {} does not serve version {}", shard, version));
+
+  double loss = 0;
+  protocol::evaluated sums{
+      .worker = worker_, .incarnation = incarnation_, .timeline = timeline, .version = version};
+  const data::validation_sampler order{validation_->record_count(),
+                                       static_cast<std::uint64_t>(job_->spec.train().microbatch_size())};
+  std::vector<std::uint64_t> indices;
+  std::vector<float> metrics(engine::parameter_layout::metrics_size);
+  for (std::uint64_t slot = 0; slot < order.slots(); ++slot) {
+    order.records(slot, indices);
+    microbatch_.records.resize(indices.size() * validation_->record_values());
+    microbatch_.labels.resize(indices.size());
+    validation_->read(indices, microbatch_.records, microbatch_.labels);
+    const engine::batch batch{microbatch_.records, microbatch_.labels,
+                              static_cast<std::int64_t>(indices.size())};
+    if (auto done = network_.evaluate(parameters_[version.value % 2], batch, metrics); !done)
+      return tl::unexpected(done.error());
+    using index = engine::parameter_layout::metric_index;
+    loss += metrics[index::loss_sum];
+    sums.correct += static_cast<std::uint64_t>(metrics[index::correct]);
+    sums.records += indices.size();
+  }
+  sums.loss_sum_bits = std::bit_cast<std::uint64_t>(loss);
+  return sums;
+}
+
+} // namespace dlrun::worker

@@ -1,0 +1,71 @@
+/// The numbers of a worker: parameters in two versions, gradients, and the network that makes one from the
+/// other.
+#pragma once
+
+#include "actors/common/job_context.hpp"
+#include "actors/protocol/reduction_tree.hpp"
+#include "data/prefetcher.hpp"
+#include "engine/network.hpp"
+#include "transport/gradient_pool.hpp"
+#include "transport/parameter_segment.hpp"
+
+#include <array>
+#include <memory>
+#include <vector>
+
+namespace dlrun::worker {
+
+/// The sum of gradients over a subtree of slots, in a buffer that PS shards can map.
+struct computed_gradient {
+  transport::pooled_gradient buffer;
+  transport::gradient_header header;
+};
+
+/// A shard's parameters as they are mapped here.
+using parameter_source = std::shared_ptr<const transport::parameter_reader>;
+
+/// Not thread-safe: after create() only the compute thread calls it.
+class trainer {
+public:
+  /// Opens the data and builds the network. @returns bad_data, bad_spec or system.
+  static result<std::unique_ptr<trainer>> create(std::shared_ptr<const common::job_context> job,
+                                                 worker_id worker, dlrun::incarnation incarnation,
+                                                 transport::segment_server& server);
+
+  /// Copies version `version` of the shard's part into memory; false if `source` does not serve it any more.
+  bool copy_part(const parameter_source& source, ps_shard_id shard, timeline_id timeline, version_id version);
+
+  /// Sum of the gradients of `slots` (a node of the step's reduction tree) in tree order, from the parts of
+  /// exactly version_before(step), which must all have been copied. @returns limit_exceeded when all buffers
+  /// are kept.
+  result<computed_gradient> compute(timeline_id timeline, step_id step, protocol::slot_range slots);
+
+  /// Loss and hits on the whole validation set, microbatch by microbatch in order, at `version` of all
+  /// `sources` (by shard).
+  /// @returns fenced if a source does not serve the version any more.
+  result<protocol::evaluated> evaluate(const std::vector<parameter_source>& sources, timeline_id timeline,
+                                       version_id version);
+
+private:
+  trainer(std::shared_ptr<const common::job_context> job, worker_id worker, dlrun::incarnation incarnation,
+          std::shared_ptr<const data::dataset> training, std::shared_ptr<const data::dataset> validation,
+          transport::segment_server& server);
+  std::span<float> part_of(version_id version, ps_shard_id shard);
+  result<void> sum_subtree(step_id step, protocol::slot_range slots, std::span<float> out, std::size_t depth);
+  result<void> compute_slot(step_id step, slot_id slot, std::span<float> out);
+  std::span<float> scratch(std::size_t depth);
+
+  std::shared_ptr<const common::job_context> job_;
+  worker_id worker_;
+  dlrun::incarnation incarnation_;
+  std::shared_ptr<const data::dataset> validation_;
+  data::prefetcher prefetcher_;
+  engine::network network_;
+  transport::gradient_pool gradients_;
+  std::array<std::vector<float>, 2>
+      parameters_; ///< version v in [v % 2]; the core holds at most two adjacent versions
+  std::vector<std::vector<float>> scratch_; ///< right siblings on the way up the tree, by depth
+  data::microbatch microbatch_;
+};
+
+} // namespace dlrun::worker

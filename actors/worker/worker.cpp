@@ -1,0 +1,337 @@
+#include "actors/worker/worker.hpp"
+
+#include "actors/common/clock.hpp"
+#include "actors/common/membership.hpp"
+
+namespace dlrun::worker {
+namespace {
+
+constexpr auto tick_period = std::chrono::milliseconds(100);
+constexpr auto map_deadline = std::chrono::seconds(2);
+
+worker_core_config core_config(const common::role_context& context) {
+  const auto order = context.job->sampler;
+  return {.self = {context.role.index},
+          .fence = context.self,
+          .ps_shards = context.job->ps_shards(),
+          .steps = context.job->steps(),
+          .slots_of = [order](step_id step) { return order.slots(step); }};
+}
+
+} // namespace
+
+worker_state::behavior worker_state::start(pointer self, common::role_context context) {
+  self->state.role.reset(new worker_state(self, std::move(context)));
+  auto& role = *self->state.role;
+  if (const auto ready = role.acquire(); !ready) role.quit(ready.error().message);
+  return role.make_behavior();
+}
+
+worker_state::worker_state(pointer self, common::role_context context)
+    : self_{self}
+    , context_{std::move(context)}
+    , core_{core_config(context_)} {}
+
+result<void> worker_state::acquire() {
+  const auto& job = *context_.job;
+  auto server = transport::segment_server::start({.token = job.run_token});
+  if (!server) return tl::unexpected(server.error());
+  server_ = std::move(*server);
+  auto client = transport::segment_client::start({.token = job.run_token});
+  if (!client) return tl::unexpected(client.error());
+  client_ = std::move(*client);
+  auto made = trainer::create(context_.job, {context_.role.index}, context_.self.incarnation, *server_);
+  if (!made) return tl::unexpected(made.error());
+  trainer_ = std::move(*made);
+  common::publish<protocol::worker_actor>(self_, context_, server_->address(),
+                                          [this](const protocol::endpoint& at) { on_published(at); });
+  return {};
+}
+
+worker_state::behavior worker_state::make_behavior() {
+  return {
+      [this](const protocol::shard_state& state) { on_shard_state(state); },
+      [this](const protocol::lease& lease) { on_lease(lease); },
+      [this](const protocol::directory& directory, const protocol::data_dispatcher_actor& dispatcher) {
+        on_directory(directory, dispatcher);
+      },
+      [this](const protocol::fenced& message) { on_fenced(message); },
+      [this](const protocol::evaluate& order) { on_evaluate(order); },
+      [this](const protocol::tick&) { on_tick(); },
+      [](const protocol::continuation& task) { common::run(task); },
+  };
+}
+
+// ---- entering the job
+// --------------------------------------------------------------------------------------------------
+
+void worker_state::on_published(const protocol::endpoint& at) {
+  common::join_coordinator<protocol::worker_actor>(
+      self_, context_, at,
+      [this](const auto& reply, const auto& dispatcher) { on_joined(reply, dispatcher); });
+  self_->delayed_send(self_, tick_period, protocol::tick{});
+}
+
+void worker_state::on_joined(const protocol::join_reply& reply,
+                             const protocol::data_dispatcher_actor& dispatcher) {
+  if (!reply.accepted) return quit(reply.reason);
+  dispatcher_ = dispatcher;
+  context_.log->info("joined: {} training records, {} steps", context_.job->sampler.options().record_count,
+                     context_.job->steps());
+  report_status();
+  report_alive();
+}
+
+void worker_state::on_directory(const protocol::directory& directory,
+                                const protocol::data_dispatcher_actor& dispatcher) {
+  if (directory.sequence < directory_sequence_) return;
+  directory_sequence_ = directory.sequence;
+  dispatcher_ = dispatcher;
+  for (const auto& entry : directory.entries)
+    if (entry.role.kind == protocol::role_kind::ps_shard && entry.joined)
+      connect_shard({entry.role.index}, entry);
+  carry_out(core_.on_directory(directory, common::now()));
+}
+
+void worker_state::connect_shard(ps_shard_id shard, const protocol::directory_entry& entry) {
+  auto& link = shards_[shard];
+  const bool known = link.incarnation == entry.incarnation && (link.handle || link.connecting);
+  if (known || entry.incarnation < link.incarnation) return;
+  link.incarnation = entry.incarnation;
+  link.handle = nullptr;
+  link.connecting = true;
+  common::connect<protocol::ps_shard_actor>(
+      self_, *context_.job, entry.role, entry.incarnation, entry.at,
+      [this, shard, inc = entry.incarnation](const protocol::ps_shard_actor& handle) {
+        auto& found = shards_[shard];
+        if (found.incarnation != inc) return;
+        found.handle = handle;
+        found.connecting = false;
+        carry_out(pull_state{shard});
+      },
+      [this, shard, entry](const std::string& why) {
+        context_.log->info("connect-failed: {}; trying again", why);
+        auto& found = shards_[shard];
+        if (found.incarnation != entry.incarnation) return;
+        found.connecting = false;
+        self_->delayed_send(self_, common::join_retry,
+                            protocol::continuation{std::make_shared<const std::function<void()>>(
+                                [this, shard, entry] { connect_shard(shard, entry); })});
+      });
+}
+
+void worker_state::on_fenced(const protocol::fenced& message) {
+  carry_out(core_.on_fenced(message, common::now()));
+}
+
+void worker_state::on_lease(const protocol::lease& lease) {
+  context_.log->info("lease: slots [{}, {}) sequence {}", lease.slots.begin, lease.slots.end, lease.sequence);
+  carry_out(core_.on_lease(lease, common::now()));
+  report_status();
+}
+
+void worker_state::on_tick() {
+  self_->delayed_send(self_, tick_period, protocol::tick{});
+  carry_out(core_.on_tick(common::now()));
+  report_status();
+  report_alive();
+}
+
+void worker_state::quit(const std::string& why) {
+  context_.log->error("quit: {}", why);
+  self_->quit(caf::make_error(caf::sec::runtime_error, why));
+}
+
+// ---- parameters
+// --------------------------------------------------------------------------------------------------------
+
+void worker_state::on_shard_state(const protocol::shard_state& state) {
+  if (state.shard.value >= context_.job->ps_shards()) return;
+  auto& link = shards_[state.shard];
+  if (state.incarnation > link.mapped) {
+    link.mapped = state.incarnation;
+    link.parameters = state.parameters;
+    link.source = nullptr;
+    link.mapping = false;
+  }
+  carry_out(core_.on_shard_state(state, common::now()));
+}
+
+void worker_state::carry_out(const fetch_part& action) {
+  auto& link = shards_[action.shard];
+  if (!link.source) {
+    link.waiting = action;
+    return map_parameters(action.shard);
+  }
+  const auto post = common::poster<protocol::worker_actor>{self_};
+  compute_thread_.run([this, trainer = trainer_, source = link.source, action, post] {
+    const bool ok = trainer->copy_part(source, action.shard, action.timeline, action.version);
+    post([this, action, ok] {
+      carry_out(core_.on_part(action.shard, action.shard_incarnation, action.timeline, action.version, ok,
+                              common::now()));
+    });
+  });
+}
+
+void worker_state::map_parameters(ps_shard_id shard) {
+  auto& link = shards_[shard];
+  if (link.mapping) return;
+  link.mapping = true;
+  const auto post = common::poster<protocol::worker_actor>{self_};
+  const auto expected = transport::parameter_segment_bytes(context_.job->shards.at(shard.value).size);
+  const auto asked =
+      client_->fetch(link.parameters.address, {link.parameters.segment}, expected,
+                     std::chrono::steady_clock::now() + map_deadline,
+                     [this, post, shard, mapped = link.mapped](result<transport::segment> fetched) {
+                       auto shared = std::make_shared<result<transport::segment>>(std::move(fetched));
+                       post([this, shard, mapped, shared] { on_mapped(shard, mapped, std::move(*shared)); });
+                     });
+  if (!asked) on_mapped(shard, link.mapped, tl::unexpected(asked.error()));
+}
+
+void worker_state::on_mapped(ps_shard_id shard, dlrun::incarnation incarnation,
+                             result<transport::segment> fetched) {
+  auto& link = shards_[shard];
+  if (link.mapped != incarnation) return; // a newer start of the shard took its place meanwhile
+  link.mapping = false;
+  const auto waiting = std::exchange(link.waiting, std::nullopt);
+  auto reader = fetched ? transport::parameter_reader::open(std::move(*fetched),
+                                                            context_.job->shards.at(shard.value).size)
+                        : result<transport::parameter_reader>{tl::unexpected(fetched.error())};
+  if (reader)
+    link.source = std::make_shared<const transport::parameter_reader>(std::move(*reader));
+  else
+    context_.log->warn("parameters-unreachable: ps_shard {}: {}", shard, reader.error().message);
+  if (!waiting) return;
+  if (link.source)
+    carry_out(*waiting);
+  else
+    carry_out(core_.on_part(shard, waiting->shard_incarnation, waiting->timeline, waiting->version, false,
+                            common::now()));
+}
+
+// ---- gradients
+// ---------------------------------------------------------------------------------------------------------
+
+void worker_state::carry_out(const worker_actions& actions) {
+  for (const auto& action : actions) std::visit([this](const auto& what) { carry_out(what); }, action);
+}
+
+void worker_state::carry_out(const compute_gradient& action) {
+  const auto post = common::poster<protocol::worker_actor>{self_};
+  compute_thread_.run([this, trainer = trainer_, action, post] {
+    const auto begin = common::now();
+    auto made = std::make_shared<result<computed_gradient>>(
+        trainer->compute(action.timeline, action.step, action.slots));
+    const auto took = common::now() - begin;
+    post([this, action, made, took] { on_computed(action, std::move(*made), took); });
+  });
+}
+
+void worker_state::on_computed(const compute_gradient& what, result<computed_gradient> made,
+                               protocol::duration took) {
+  if (!made)
+    return quit(fmt::format("cannot compute step {} slots [{}, {}): {}", what.step, what.slots.begin,
+                            what.slots.end, made.error().message));
+  slots_computed_ += what.slots.size();
+  compute_time_ += took;
+  const std::pair key{what.step, what.slots};
+  kept_.insert_or_assign(key, std::move(*made));
+  carry_out(core_.on_computed(what.timeline, what.step, what.slots, common::now()));
+  if (!core_.keeps(what.step, what.slots)) kept_.erase(key);
+}
+
+void worker_state::carry_out(const push_gradient& action) {
+  const auto kept = kept_.find({action.step, action.slots});
+  const auto& link = shards_[action.shard];
+  if (kept == kept_.end() || !link.handle) return; // repeated by timer
+  const auto& [buffer, header] = kept->second;
+  self_->send(link.handle, protocol::push{.timeline = header.timeline,
+                                          .worker = {context_.role.index},
+                                          .self = context_.self,
+                                          .step = action.step,
+                                          .slots = action.slots,
+                                          .records = header.records,
+                                          .tensor_sequence = header.sequence,
+                                          .where = {server_->address(), buffer.id().value,
+                                                    buffer.buffer().shared().size()}});
+}
+
+void worker_state::carry_out(const pull_state& action) {
+  const auto& link = shards_[action.shard];
+  if (link.handle)
+    self_->send(link.handle, protocol::pull{core_.timeline(), {context_.role.index}, context_.self},
+                caf::actor_cast<protocol::worker_actor>(self_));
+}
+
+void worker_state::carry_out(const forget_gradient& action) { kept_.erase({action.step, action.slots}); }
+
+void worker_state::carry_out(const discard_all& action) {
+  context_.log->info("timeline: adopts {}, drops {} kept gradients", action.adopted, kept_.size());
+  kept_.clear();
+}
+
+void worker_state::carry_out(const exit_fenced& action) {
+  quit(fmt::format("fenced: incarnation {} of worker {} exists", action.newest, context_.role.index));
+}
+
+// ---- evaluation
+// --------------------------------------------------------------------------------------------------------
+
+void worker_state::on_evaluate(const protocol::evaluate& order) {
+  if (evaluated_ && evaluated_->timeline == order.timeline && evaluated_->version == order.version)
+    return self_->send(dispatcher_, *evaluated_); // the answer was lost
+  if (evaluating_ || order.timeline != core_.timeline()) return;
+  std::vector<parameter_source> sources;
+  for (std::uint32_t shard = 0; shard < context_.job->ps_shards(); ++shard) {
+    sources.push_back(shards_[{shard}].source);
+    if (sources.back()) continue;
+    map_parameters({shard}); // the order is repeated
+    return;
+  }
+  evaluating_ = order;
+  const auto post = common::poster<protocol::worker_actor>{self_};
+  compute_thread_.run([this, trainer = trainer_, sources, order, post] {
+    auto made = std::make_shared<result<protocol::evaluated>>(
+        trainer->evaluate(sources, order.timeline, order.version));
+    post([this, order, made] { on_evaluated(order, std::move(*made)); });
+  });
+}
+
+void worker_state::on_evaluated(const protocol::evaluate& order, result<protocol::evaluated> made) {
+  evaluating_.reset();
+  if (!made) {
+    context_.log->warn("evaluation-failed: version {}: {}", order.version, made.error().message);
+    return;
+  }
+  evaluated_ = *made;
+  self_->send(dispatcher_, *made);
+}
+
+// ---- reports
+// -----------------------------------------------------------------------------------------------------------
+
+void worker_state::report_status() {
+  if (!dispatcher_) return;
+  const protocol::worker_status status{.worker = {context_.role.index},
+                                       .self = context_.self,
+                                       .timeline = core_.timeline(),
+                                       .open_step = core_.open_step().value_or(step_id{0}),
+                                       .lease_sequence = core_.lease_sequence(),
+                                       .slots_computed = slots_computed_,
+                                       .compute_us = static_cast<std::uint64_t>(compute_time_.count())};
+  status_sender_.send(self_, dispatcher_, status, [this] { report_status(); });
+}
+
+void worker_state::report_alive() {
+  const protocol::heartbeat beat{.role = context_.role,
+                                 .self = context_.self,
+                                 .state = !dispatcher_      ? "starting"
+                                          : evaluating_     ? "evaluating"
+                                          : core_.trained() ? "done"
+                                                            : "training",
+                                 .step = core_.open_step().value_or(step_id{0}).value};
+  heartbeat_sender_.send(self_, context_.agent, beat, [] {});
+}
+
+} // namespace dlrun::worker

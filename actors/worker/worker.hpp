@@ -1,0 +1,98 @@
+/// The worker actor: routes messages into worker_core and carries its decisions out.
+#pragma once
+
+#include "actors/common/ask.hpp"
+#include "actors/common/job_context.hpp"
+#include "actors/common/sender.hpp"
+#include "actors/common/task_thread.hpp"
+#include "actors/worker/trainer.hpp"
+#include "actors/worker/worker_core.hpp"
+#include "transport/segment_client.hpp"
+
+#include <map>
+#include <memory>
+#include <optional>
+
+namespace dlrun::worker {
+
+class worker_state {
+public:
+  struct holder {
+    std::unique_ptr<worker_state> role;
+    static inline const char* name = "worker";
+  };
+  using pointer = protocol::worker_actor::stateful_pointer<holder>;
+  using behavior = protocol::worker_actor::behavior_type;
+
+  /// For `system.spawn(worker_state::start, context)`. The actor quits with an error if it cannot open its
+  /// data or get memory, is refused by the coordinator, or is fenced.
+  static behavior start(pointer self, common::role_context context);
+
+private:
+  /// A PS shard as the directory and its own states describe it.
+  struct shard_link {
+    dlrun::incarnation incarnation;  ///< of the start that `handle` belongs to
+    protocol::ps_shard_actor handle; ///< null while connecting
+    bool connecting = false;
+    dlrun::incarnation mapped; ///< start whose parameters are mapped
+    protocol::tensor_location parameters;
+    parameter_source source; ///< null while mapping
+    bool mapping = false;
+    std::optional<fetch_part> waiting; ///< a fetch that waits for the mapping
+  };
+
+  worker_state(pointer self, common::role_context context);
+  result<void> acquire();
+  behavior make_behavior();
+
+  void on_shard_state(const protocol::shard_state& state);
+  void on_lease(const protocol::lease& lease);
+  void on_directory(const protocol::directory& directory, const protocol::data_dispatcher_actor& dispatcher);
+  void on_fenced(const protocol::fenced& message);
+  void on_evaluate(const protocol::evaluate& order);
+  void on_tick();
+
+  void on_published(const protocol::endpoint& at);
+  void on_joined(const protocol::join_reply& reply, const protocol::data_dispatcher_actor& dispatcher);
+  void connect_shard(ps_shard_id shard, const protocol::directory_entry& entry);
+  void map_parameters(ps_shard_id shard);
+  void on_mapped(ps_shard_id shard, dlrun::incarnation incarnation, result<transport::segment> fetched);
+  void on_computed(const compute_gradient& what, result<computed_gradient> made, protocol::duration took);
+  void on_evaluated(const protocol::evaluate& order, result<protocol::evaluated> made);
+
+  void carry_out(const worker_actions& actions);
+  void carry_out(const fetch_part& action);
+  void carry_out(const compute_gradient& action);
+  void carry_out(const push_gradient& action);
+  void carry_out(const pull_state& action);
+  void carry_out(const forget_gradient& action);
+  void carry_out(const discard_all& action);
+  void carry_out(const exit_fenced& action);
+
+  void report_status();
+  void report_alive();
+  void quit(const std::string& why);
+
+  pointer self_;
+  common::role_context context_;
+  worker_core core_;
+  std::unique_ptr<transport::segment_server> server_;
+  std::unique_ptr<transport::segment_client> client_;
+  std::shared_ptr<trainer> trainer_; ///< used on the compute thread only
+
+  bool joined_ = false;
+  std::uint64_t directory_sequence_ = 0;
+  std::map<ps_shard_id, shard_link> shards_;
+  std::map<std::pair<step_id, protocol::slot_range>, computed_gradient> kept_;
+  std::uint64_t slots_computed_ = 0;
+  protocol::duration compute_time_{};
+  std::optional<protocol::evaluate> evaluating_;
+  std::optional<protocol::evaluated> evaluated_;
+  common::latest_sender<protocol::worker_status> status_sender_;
+  common::latest_sender<protocol::heartbeat> heartbeat_sender_;
+  protocol::data_dispatcher_actor dispatcher_;
+
+  common::task_thread compute_thread_; ///< last: joined before what its tasks use goes
+};
+
+} // namespace dlrun::worker

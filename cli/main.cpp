@@ -1,0 +1,37 @@
+#include "cli/verbs.hpp"
+
+#include "job/exit_code.hpp"
+
+#include <cstdio>
+#include <exception>
+#include <fmt/core.h>
+
+int main(int argc, char** argv) {
+  CLI::App app{"dlrun trains deep-learning models on machines that fail: each sample counts exactly once, "
+               "and the result is "
+               "bit-identical to that of an undisturbed run.",
+               "dlrun"};
+  app.require_subcommand(1);
+  app.footer("Examples:\n"
+             "  dlrun train examples/fashion_mnist/cnn.yaml\n"
+             "  dlrun train job.yaml --set train.epochs=3 --set cluster.workers=4\n"
+             "  dlrun status runs/fashion-mnist-cnn --json\n"
+             "'dlrun VERB --help' says more.");
+  dlrun::cli::verb chosen;
+  dlrun::cli::add_train(app, chosen);
+  dlrun::cli::add_validate(app, chosen);
+  dlrun::cli::add_status(app, chosen);
+  dlrun::cli::add_stop(app, chosen);
+  dlrun::cli::add_version(app, chosen);
+  dlrun::cli::add_role(app, chosen);
+  try {
+    app.parse(argc, argv);
+    return chosen();
+  } catch (const CLI::ParseError& error) {
+    const int code = app.exit(error);
+    return code == 0 ? 0 : static_cast<int>(dlrun::job::exit_code::bad_input);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "dlrun: {}\n", error.what());
+    return static_cast<int>(dlrun::job::exit_code::job_failed);
+  }
+}

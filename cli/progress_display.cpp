@@ -1,0 +1,101 @@
+#include "cli/progress_display.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <fmt/core.h>
+
+namespace dlrun::cli {
+namespace {
+
+constexpr auto plain_period = std::chrono::seconds(2);
+constexpr auto rate_period = std::chrono::milliseconds(500);
+constexpr std::size_t bar_width = 20;
+constexpr double rate_smoothing = 0.5;
+
+double seconds(protocol::duration time) { return std::chrono::duration<double>(time).count(); }
+
+std::string human(double count) {
+  return count >= 10000 ? fmt::format("{:.1f}k", count / 1000) : fmt::format("{:.0f}", count);
+}
+
+} // namespace
+
+progress_display::progress_display(std::FILE* out, bool terminal, std::uint64_t records_per_step,
+                                   protocol::time_point started)
+    : out_{out}
+    , terminal_{terminal}
+    , records_per_step_{records_per_step}
+    , started_{started} {}
+
+double progress_display::samples_per_second(std::uint64_t step, protocol::time_point at) {
+  if (!rate_at_) {
+    if (step > 0) rate_at_ = at, rate_step_ = step;
+    return 0;
+  }
+  if (at - *rate_at_ < rate_period) return rate_;
+  const auto recent = static_cast<double>((step - rate_step_) * records_per_step_) / seconds(at - *rate_at_);
+  rate_ = rate_ == 0 ? recent : rate_smoothing * rate_ + (1 - rate_smoothing) * recent;
+  rate_at_ = at;
+  rate_step_ = step;
+  return rate_;
+}
+
+std::string progress_display::line(const agent::run_snapshot& now, protocol::time_point at) {
+  const auto rate = samples_per_second(now.step, at);
+  auto text = fmt::format("step {}/{}", now.step, now.steps);
+  if (now.metrics) text += fmt::format("  loss {:.4f}", std::bit_cast<double>(now.metrics->step_loss_bits));
+  if (rate > 0) {
+    text += fmt::format("  {} samples/s", human(rate));
+    text +=
+        fmt::format("  ETA {:.0f} s", static_cast<double>((now.steps - now.step) * records_per_step_) / rate);
+  }
+  return text;
+}
+
+void progress_display::clear_bar() {
+  if (std::exchange(bar_shown_, false)) fmt::print(out_, "\r\033[K");
+}
+
+void progress_display::update(const agent::run_snapshot& now, protocol::time_point at) {
+  if (now.steps == 0) return;
+  const auto text = line(now, at);
+  if (terminal_) {
+    const auto filled = static_cast<std::size_t>(now.step * bar_width / now.steps);
+    fmt::print(out_, "\r\033[K[{}{}] {}", std::string(filled, '#'), std::string(bar_width - filled, '.'),
+               text);
+    bar_shown_ = true;
+  } else if (now.step > printed_step_ && (!printed_ || at - *printed_ >= plain_period)) {
+    printed_ = at;
+    printed_step_ = now.step;
+    fmt::print(out_, "{:7.1f} s  {}\n", seconds(at - started_), text);
+  }
+  std::fflush(out_);
+}
+
+void progress_display::event(const protocol::job_event& event) {
+  clear_bar();
+  const auto at = protocol::time_point{protocol::duration{event.at_us}};
+  fmt::print(out_, "{:7.1f} s  {}: {}\n", seconds(at - started_), event.event, event.text);
+  std::fflush(out_);
+}
+
+void progress_display::summary(const job::report& report, const std::string& report_path) {
+  clear_bar();
+  fmt::print(out_,
+             "{}: {} steps, {} samples ({} missing, {} duplicated), {} recoveries, {} steps redone, {:.1f} "
+             "s, {} samples/s\n",
+             job::to_string(report.status), report.steps, report.samples_committed, report.samples_missing,
+             report.samples_duplicated, report.recoveries.size(), report.steps_redone, report.wall_seconds,
+             human(report.samples_per_second));
+  if (report.status == job::run_status::completed) {
+    fmt::print(out_, "train loss {:.4f}  accuracy {:.4f}", report.train_loss, report.train_accuracy);
+    if (report.validation)
+      fmt::print(out_, "  |  validation loss {:.4f}  accuracy {:.4f}", report.validation->loss,
+                 report.validation->accuracy);
+    fmt::print(out_, "\nparameters_sha256 {}\n", report.parameters_sha256);
+  }
+  fmt::print(out_, "report {}\n", report_path);
+  std::fflush(out_);
+}
+
+} // namespace dlrun::cli

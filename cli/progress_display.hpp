@@ -1,0 +1,45 @@
+/// What a person sees while a job runs: a progress bar on a terminal, plain lines elsewhere, a line for each
+/// failure.
+#pragma once
+
+#include "actors/agent/run_board.hpp"
+#include "actors/protocol/time.hpp"
+#include "job/report.hpp"
+
+#include <cstdio>
+#include <optional>
+#include <string>
+
+namespace dlrun::cli {
+
+class progress_display {
+public:
+  /// `records_per_step` turns steps into samples. `out` is stdout in the product.
+  progress_display(std::FILE* out, bool terminal, std::uint64_t records_per_step,
+                   protocol::time_point started);
+
+  /// Shows progress: a terminal's line is redrawn at each call; elsewhere a line is printed at most every two
+  /// seconds and only when the step has moved.
+  void update(const agent::run_snapshot& now, protocol::time_point at);
+  /// A failure or recovery; always a line of its own.
+  void event(const protocol::job_event& event);
+  void summary(const job::report& report, const std::string& report_path);
+
+private:
+  std::string line(const agent::run_snapshot& now, protocol::time_point at);
+  double samples_per_second(std::uint64_t step, protocol::time_point at);
+  void clear_bar();
+
+  std::FILE* out_;
+  bool terminal_;
+  std::uint64_t records_per_step_;
+  protocol::time_point started_;
+  bool bar_shown_ = false;
+  std::optional<protocol::time_point> printed_;
+  std::uint64_t printed_step_ = 0;
+  std::optional<protocol::time_point> rate_at_;
+  std::uint64_t rate_step_ = 0;
+  double rate_ = 0;
+};
+
+} // namespace dlrun::cli

@@ -1,0 +1,156 @@
+#include "actors/agent/process/bootstrap.hpp"
+#include "actors/agent/process/parent_bond.hpp"
+#include "actors/common/actor_config.hpp"
+#include "actors/common/role_log.hpp"
+#include "cli/complain.hpp"
+#include "cli/role_host.hpp"
+#include "cli/verbs.hpp"
+#include "proto/bootstrap.pb.h"
+#include "transport/wake_event.hpp"
+
+#include <csignal>
+#include <poll.h>
+#include <sys/signalfd.h>
+
+namespace dlrun::cli {
+namespace {
+
+constexpr std::size_t scheduler_threads = 2;
+constexpr auto agent_deadline = std::chrono::seconds(10);
+
+struct role_options {
+  int bootstrap_fd = -1;
+  int lifeline_fd = -1;
+  std::vector<int> data_fds;
+};
+
+result<bootstrap::Bootstrap> read_message(const role_options& options) {
+  const auto bytes = agent::read_bootstrap(options.bootstrap_fd);
+  if (!bytes) return tl::unexpected(bytes.error());
+  bootstrap::Bootstrap message;
+  if (!message.ParseFromString(*bytes))
+    return fail(error_code::protocol, "the bootstrap message cannot be read");
+  if (message.format() != 1)
+    return fail(error_code::protocol,
+                fmt::format("bootstrap format {} is not known, only 1", message.format()));
+  if (message.run_token().size() != 16 ||
+      message.data_files_size() != static_cast<int>(options.data_fds.size()))
+    return fail(error_code::protocol, "the bootstrap message does not fit the command line");
+  return message;
+}
+
+result<std::shared_ptr<const common::job_context>> make_job(const bootstrap::Bootstrap& message,
+                                                            const role_options& options) {
+  common::job_context_arguments arguments{.spec = message.spec(),
+                                          .train_records = message.train_records(),
+                                          .validation_records = message.validation_records(),
+                                          .run_dir = message.run_dir(),
+                                          .started =
+                                              protocol::time_point{protocol::duration{message.started_us()}}};
+  std::ranges::copy(message.run_token(), arguments.run_token.bytes.begin());
+  for (int i = 0; i < message.data_files_size(); ++i)
+    arguments.files[message.data_files(i)] = options.data_fds[static_cast<std::size_t>(i)];
+  return common::make_job_context(std::move(arguments));
+}
+
+result<protocol::agent_actor> find_agent(caf::actor_system& system, std::uint16_t port) {
+  const caf::scoped_actor self{system};
+  result<protocol::agent_actor> found = fail(error_code::timed_out, "the agent does not answer");
+  self->request(system.middleman().actor_handle(), agent_deadline, caf::connect_atom_v,
+                std::string{"127.0.0.1"}, port)
+      .receive(
+          [&](const caf::node_id&, const caf::strong_actor_ptr& agent, const std::set<std::string>&) {
+            if (agent) found = caf::actor_cast<protocol::agent_actor>(agent);
+          },
+          [&](const caf::error& why) {
+            found = fail(error_code::role_lost, "cannot reach the agent: " + to_string(why));
+          });
+  return found;
+}
+
+common::role_context make_context(const bootstrap::Bootstrap& message, protocol::role_kind kind,
+                                  std::shared_ptr<const common::job_context> job,
+                                  protocol::agent_actor agent) {
+  common::role_context context{.role = {kind, message.index()},
+                               .self = {{message.incarnation()}, message.token()},
+                               .job = std::move(job),
+                               .agent = std::move(agent)};
+  if (message.has_coordinator()) {
+    const auto& address = message.coordinator();
+    context.coordinator =
+        protocol::endpoint{address.host(), static_cast<std::uint16_t>(address.port()), address.process(), {}};
+    context.coordinator_incarnation = {address.incarnation()};
+  }
+  context.log = common::make_role_log(context.job->run_dir, context.role, context.self.incarnation);
+  return context;
+}
+
+/// SIGTERM asks the role to end in order; SIGINT is the root's business (Ctrl-C on a terminal reaches
+/// everybody).
+transport::unique_fd take_signals() {
+  sigset_t handled;
+  sigemptyset(&handled);
+  sigaddset(&handled, SIGTERM);
+  sigset_t blocked = handled;
+  sigaddset(&blocked, SIGINT);
+  sigaddset(&blocked, SIGHUP);
+  pthread_sigmask(SIG_BLOCK, &blocked, nullptr);
+  std::signal(SIGPIPE, SIG_IGN);
+  return transport::unique_fd{::signalfd(-1, &handled, SFD_CLOEXEC)};
+}
+
+/// Waits until the role has ended, passing a SIGTERM on to it. @returns true when it ended without an error.
+bool run_to_end(const caf::actor& role, const transport::unique_fd& signals) {
+  const auto ended = transport::wake_event::create();
+  if (!ended) return false;
+  auto clean = std::make_shared<std::atomic<bool>>(false);
+  role->attach_functor([clean, event = ended->fd()](const caf::error& why) {
+    clean->store(!why || why == caf::exit_reason::user_shutdown);
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const auto written = ::write(event, &one, sizeof one);
+  });
+  for (;;) {
+    pollfd watched[] = {{ended->fd(), POLLIN, 0}, {signals.get(), POLLIN, 0}};
+    if (::poll(watched, 2, -1) < 0 && errno != EINTR) return false;
+    if (watched[0].revents != 0) return clean->load();
+    if (watched[1].revents == 0) continue;
+    signalfd_siginfo info{};
+    [[maybe_unused]] const auto got = ::read(signals.get(), &info, sizeof info);
+    caf::anon_send_exit(role, caf::exit_reason::user_shutdown);
+  }
+}
+
+int run_role(const role_options& options) {
+  const auto signals = take_signals();
+  const auto message = read_message(options);
+  if (!message) return complain(message.error());
+  if (const auto bound = agent::bind_to_parent(message->parent_pid()); !bound) return complain(bound.error());
+  // Whoever dies above us, we die at once: what is not committed is void anyway.
+  const auto bond = agent::lifeline::watch(transport::unique_fd{options.lifeline_fd}, [] { std::_Exit(1); });
+  if (!bond) return complain(bond.error());
+  const auto kind = role_kind_from(message->role());
+  if (!kind) return complain({error_code::protocol, fmt::format("role '{}' is not known", message->role())});
+  auto job = make_job(*message, options);
+  if (!job) return complain(job.error());
+
+  common::actor_config config{scheduler_threads};
+  caf::actor_system system{config};
+  auto agent = find_agent(system, static_cast<std::uint16_t>(message->agent_port()));
+  if (!agent) return complain(agent.error());
+  const auto role = start_role(system, make_context(*message, *kind, std::move(*job), std::move(*agent)));
+  return run_to_end(role, signals) ? 0 : 1;
+}
+
+} // namespace
+
+void add_role(CLI::App& app, verb& chosen) {
+  auto options = std::make_shared<role_options>();
+  auto* command =
+      app.add_subcommand("role", "What a role's process runs; started by dlrun itself")->group("");
+  command->add_option("--bootstrap-fd", options->bootstrap_fd)->required();
+  command->add_option("--lifeline-fd", options->lifeline_fd)->required();
+  command->add_option("--data-fd", options->data_fds);
+  command->callback([options, &chosen] { chosen = [options] { return run_role(*options); }; });
+}
+
+} // namespace dlrun::cli

@@ -1,0 +1,63 @@
+#include "actors/agent/control_socket.hpp"
+#include "cli/complain.hpp"
+#include "cli/verbs.hpp"
+#include "job/report.hpp"
+
+#include <nlohmann/json.hpp>
+
+namespace dlrun::cli {
+namespace {
+
+struct status_options {
+  std::string run_dir;
+  bool json = false;
+};
+
+/// Status of a run that is over, in the form of a running one.
+result<std::string> status_from_report(const std::filesystem::path& run_dir) {
+  const auto report = job::read_report(run_dir / "report.json");
+  if (!report) return tl::unexpected(report.error());
+  return nlohmann::ordered_json{{"job", report->job},
+                                {"status", job::to_string(report->status)},
+                                {"step", report->steps},
+                                {"roles", nlohmann::ordered_json::array()}}
+      .dump();
+}
+
+void print_table(const nlohmann::json& status) {
+  fmt::print("{}: {}, step {}", status.value("job", "?"), status.value("status", "?"),
+             status.value("step", 0));
+  if (status.contains("steps")) fmt::print(" of {}", status["steps"].get<std::uint64_t>());
+  fmt::print("\n");
+  if (status["roles"].empty()) return;
+  fmt::print("{:<16} {:>5} {:>8} {:>11}  {}\n", "role", "index", "pid", "incarnation", "state");
+  for (const auto& role : status["roles"])
+    fmt::print("{:<16} {:>5} {:>8} {:>11}  {}\n", role.value("role", "?"), role.value("index", 0),
+               role.value("pid", 0), role.value("incarnation", 0), role.value("state", "?"));
+}
+
+int status(const status_options& options) {
+  const std::filesystem::path run_dir{options.run_dir};
+  std::error_code ignored;
+  const bool over = std::filesystem::exists(run_dir / "report.json", ignored) &&
+                    !std::filesystem::exists(run_dir / agent::agent_file, ignored);
+  const auto answer = over ? status_from_report(run_dir) : agent::ask_root(run_dir, "status");
+  if (!answer) return complain(answer.error());
+  if (options.json)
+    fmt::print("{}\n", *answer);
+  else
+    print_table(nlohmann::json::parse(*answer));
+  return 0;
+}
+
+} // namespace
+
+void add_status(CLI::App& app, verb& chosen) {
+  auto options = std::make_shared<status_options>();
+  auto* command = app.add_subcommand("status", "Show how far a job is and what its roles do");
+  command->add_option("DIR", options->run_dir, "Run folder, e.g. runs/fashion-mnist-cnn")->required();
+  command->add_flag("--json", options->json, "One line of JSON");
+  command->callback([options, &chosen] { chosen = [options] { return status(*options); }; });
+}
+
+} // namespace dlrun::cli

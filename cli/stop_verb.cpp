@@ -1,0 +1,21 @@
+#include "actors/agent/control_socket.hpp"
+#include "cli/complain.hpp"
+#include "cli/verbs.hpp"
+
+namespace dlrun::cli {
+
+void add_stop(CLI::App& app, verb& chosen) {
+  auto run_dir = std::make_shared<std::string>();
+  auto* command = app.add_subcommand("stop", "End a running job in order: workers, PS shards, coordinator");
+  command->add_option("DIR", *run_dir, "Run folder, e.g. runs/fashion-mnist-cnn")->required();
+  command->callback([run_dir, &chosen] {
+    chosen = [run_dir] {
+      const auto answer = agent::ask_root(*run_dir, "stop");
+      if (!answer) return complain(answer.error());
+      fmt::print("{}\n", *answer);
+      return 0;
+    };
+  });
+}
+
+} // namespace dlrun::cli

@@ -1,0 +1,22 @@
+/// The verbs of `dlrun`, one file each. A verb adds its options to the command line and says what it does;
+/// its return value is the exit code (docs/cli.md).
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+
+namespace dlrun::cli {
+
+/// Runs after the command line was read; returns the exit code.
+using verb = std::function<int()>;
+
+/// Each sets `chosen` when its subcommand is given.
+void add_train(CLI::App& app, verb& chosen);
+void add_validate(CLI::App& app, verb& chosen);
+void add_status(CLI::App& app, verb& chosen);
+void add_stop(CLI::App& app, verb& chosen);
+void add_version(CLI::App& app, verb& chosen);
+/// Hidden: what a role's process runs.
+void add_role(CLI::App& app, verb& chosen);
+
+} // namespace dlrun::cli
