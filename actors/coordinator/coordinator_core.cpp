@@ -79,7 +79,7 @@ bool coordinator_core::is_known_start(const role_record& record, const fence& se
 void coordinator_core::begin_start(const role_name& role, role_record& record, const fence& self,
                                    std::int32_t pid, coordinator_actions& out) {
   if (record.current != self) {
-    end_start(role, record, out);
+    end_start(role, record, fmt::format("incarnation {} has taken its place", self.incarnation), out);
     std::erase_if(record.granted, [&](const fence& one) { return one.incarnation <= self.incarnation; });
     record.current = self;
     record.running = true;
@@ -93,12 +93,22 @@ void coordinator_core::begin_start(const role_name& role, role_record& record, c
   record.pid = pid;
 }
 
-/// The current start, if any, takes no part any more.
-void coordinator_core::end_start(const role_name& role, role_record& record, coordinator_actions& out) {
-  if (record.at && role.kind == role_kind::worker)
-    out.emplace_back(worker_gone{{role.index}, record.current->incarnation});
+/// The current start, if any, takes no part any more. One that never joined has taken nothing with it.
+void coordinator_core::end_start(const role_name& role, role_record& record, std::string_view cause,
+                                 coordinator_actions& out) {
+  const bool joined = record.at.has_value();
   record.at.reset();
   record.running = false;
+  if (!joined) return;
+  if (role.kind == role_kind::worker)
+    out.emplace_back(worker_gone{{role.index}, record.current->incarnation});
+  if (role.kind != role_kind::ps_shard || config_.ps_shards_recover) return;
+  finish(protocol::job_outcome::failed,
+         fmt::format("{} was lost ({}): it kept its parameters in memory only, and durable PS shard state is "
+                     "not there in "
+                     "this version, so the job cannot go on",
+                     protocol::to_string(role), cause),
+         out);
 }
 
 coordinator_actions coordinator_core::on_role_started(const protocol::role_started& started, time_point) {
@@ -120,18 +130,9 @@ coordinator_actions coordinator_core::on_role_exited(const protocol::role_exited
   auto& record = at->second;
   if (record.current == exited.self && !record.running) return out; // told again
   begin_start(exited.role, record, exited.self, record.pid, out);
-  end_start(exited.role, record, out);
+  if (phase_ != phase::over) note_loss(exited, now);
+  end_start(exited.role, record, exited.cause, out);
   if (phase_ == phase::over) return out;
-  note_loss(exited, now);
-  if (exited.role.kind == role_kind::ps_shard && !config_.ps_shards_recover) {
-    auto end = finish(
-        protocol::job_outcome::failed,
-        fmt::format("{} was lost ({}): it kept its parameters in memory only, and durable PS shard state "
-                    "is not there in this version, so the job cannot go on",
-                    protocol::to_string(exited.role), exited.cause));
-    out.insert(out.end(), end.begin(), end.end());
-    return out;
-  }
   if (issue(record)) grant_to(exited.role, record, out);
   ++directory_sequence_;
   announce(out);
@@ -321,22 +322,25 @@ coordinator_actions coordinator_core::on_digests(ps_shard_id shard, const protoc
 void coordinator_core::finish_when_digested(coordinator_actions& out) {
   for (const auto& [shard, next] : digests_next_)
     if (next < config_.blocks_of_shard[shard.value].second) return;
-  const auto end = finish(protocol::job_outcome::completed, "all data was trained");
-  out.insert(out.end(), end.begin(), end.end());
+  finish(protocol::job_outcome::completed, "all data was trained", out);
 }
 
-coordinator_actions coordinator_core::finish(protocol::job_outcome outcome, std::string reason) {
-  if (phase_ == phase::over) return {};
+void coordinator_core::finish(protocol::job_outcome outcome, std::string reason, coordinator_actions& out) {
+  if (phase_ == phase::over) return;
   phase_ = phase::over;
-  return {finish_job{{outcome, std::move(reason)}}};
+  out.emplace_back(finish_job{{outcome, std::move(reason)}});
 }
 
 coordinator_actions coordinator_core::on_agent_gave_up(const std::string& reason, time_point) {
-  return finish(protocol::job_outcome::failed, reason);
+  coordinator_actions out;
+  finish(protocol::job_outcome::failed, reason, out);
+  return out;
 }
 
 coordinator_actions coordinator_core::on_stop_requested(const std::string& reason, time_point) {
-  return finish(protocol::job_outcome::interrupted, reason);
+  coordinator_actions out;
+  finish(protocol::job_outcome::interrupted, reason, out);
+  return out;
 }
 
 /// Nothing is remembered as sent: what is not there yet is asked for again.

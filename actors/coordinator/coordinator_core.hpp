@@ -9,6 +9,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -136,7 +137,8 @@ private:
   bool is_known_start(const role_record& record, const protocol::fence& self) const;
   void begin_start(const protocol::role_name& role, role_record& record, const protocol::fence& self,
                    std::int32_t pid, coordinator_actions& out);
-  void end_start(const protocol::role_name& role, role_record& record, coordinator_actions& out);
+  void end_start(const protocol::role_name& role, role_record& record, std::string_view cause,
+                 coordinator_actions& out);
   void note_loss(const protocol::role_exited& exited, protocol::time_point now);
   void announce(coordinator_actions& out);
   void grant_to(const protocol::role_name& role, const role_record& record, coordinator_actions& out) const;
@@ -144,7 +146,7 @@ private:
   bool ask_digests(ps_shard_id shard, coordinator_actions& out) const;
   std::uint32_t digests_asked(ps_shard_id shard) const;
   void finish_when_digested(coordinator_actions& out);
-  coordinator_actions finish(protocol::job_outcome outcome, std::string reason);
+  void finish(protocol::job_outcome outcome, std::string reason, coordinator_actions& out);
 
   coordinator_core_config config_;
   timeline_id timeline_{};

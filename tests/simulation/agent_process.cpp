@@ -1,0 +1,125 @@
+#include "tests/simulation/agent_process.hpp"
+
+#include "tests/simulation/ps_shard_process.hpp"
+#include "tests/simulation/worker_process.hpp"
+#include "tests/simulation/world.hpp"
+
+#include <algorithm>
+
+namespace dlrun::simulation {
+namespace {
+
+constexpr protocol::role_name agent_role{protocol::role_kind::agent, 0};
+constexpr protocol::role_name coordinator_role{protocol::role_kind::coordinator, 0};
+
+} // namespace
+
+agent_process::agent_process(world& where)
+    : process(where, agent_role, {{1}, 0}) {
+  std::vector<supervision::child_spec> specs;
+  const auto add = [&](protocol::role_name role) {
+    const auto id = protocol::to_string(role);
+    children_[id].role = role;
+    specs.push_back(
+        {id, supervision::restart_type::permanent, supervision::shutdown_policy::brutal_kill(), false});
+  };
+  for (std::uint32_t shard = 0; shard < where.job().ps_shards; ++shard) add(protocol::ps_shard_role({shard}));
+  for (std::uint32_t worker = 0; worker < where.plan().workers; ++worker)
+    add(protocol::worker_role({worker}));
+  supervision::supervisor_options options;
+  options.intensity = 1000;
+  auto made = supervision::supervisor::create(options, specs);
+  if (!made) where.broken("supervisor", "{}", made.error().message);
+  supervisor_.emplace(std::move(*made));
+}
+
+void agent_process::start() {
+  perform(supervisor_->start(world_.now()));
+  every(world_.plan().period, [this] { tell_coordinator(); });
+}
+
+void agent_process::perform(const supervision::actions& actions) {
+  for (const auto& action : actions) {
+    if (const auto* order = std::get_if<supervision::start_child>(&action)) {
+      auto& which = children_.at(order->id);
+      which.wanted = order->number;
+      launch(which);
+    } else if (!std::holds_alternative<supervision::supervisor_started>(action)) {
+      world_.broken("supervisor", "{} in a job that nobody stops", supervision::to_string(action));
+    }
+  }
+}
+
+/// R4: nothing starts without a fence that the coordinator issued.
+void agent_process::launch(child& which) {
+  if (!which.wanted || which.fences.empty()) return;
+  const auto number = *which.wanted;
+  which.wanted.reset();
+  const auto fence = which.fences.front();
+  which.fences.erase(which.fences.begin());
+  which.last_used = fence.incarnation;
+  const auto time = world_.random().milliseconds(0.5, 1.5) * world_.plan().start_ms;
+  after(std::chrono::duration_cast<protocol::duration>(time),
+        [this, &which, number, fence] { launched(which, number, fence); });
+}
+
+void agent_process::launched(child& which, supervision::generation number, protocol::fence fence) {
+  which.number = number;
+  const auto index = which.role.index;
+  process* started = nullptr;
+  if (which.role.kind == protocol::role_kind::worker)
+    started = &world_.start<worker_process>(worker_id{index}, fence);
+  else
+    started = &world_.start<ps_shard_process>(ps_shard_id{index}, fence);
+  if (!started->alive) world_.broken("R4", "{} could not start", started->name());
+  which.running = started;
+  send(coordinator_role, protocol::role_started{which.role, fence, 1});
+  perform(supervisor_->child_started(protocol::to_string(which.role), number, world_.now()));
+}
+
+void agent_process::lost(process& which, std::string cause) {
+  auto& child = children_.at(protocol::to_string(which.role()));
+  after(world_.random().milliseconds(0.5, 8),
+        [this, &child, &which, cause = std::move(cause)] { notice(child, which, cause); });
+}
+
+void agent_process::notice(child& which, process& lost, const std::string& cause) {
+  if (which.running != &lost) return;
+  which.running = nullptr;
+  which.exit = protocol::role_exited{which.role, lost.self(), cause, 1000, true};
+  send(coordinator_role, *which.exit);
+  perform(supervisor_->child_exited(protocol::to_string(which.role), which.number,
+                                    {supervision::exit_reason::abnormal, cause}, world_.now()));
+}
+
+bool agent_process::lacks_fences() const {
+  return std::any_of(children_.begin(), children_.end(),
+                     [](const auto& entry) { return entry.second.fences.empty(); });
+}
+
+/// From state, again and again: any of it may have been lost on the way.
+void agent_process::tell_coordinator() {
+  if (lacks_fences()) send(coordinator_role, agent_hello{});
+  for (const auto& [id, which] : children_) {
+    if (which.running != nullptr)
+      send(coordinator_role, protocol::role_started{which.role, which.running->self(), 1});
+    else if (which.exit)
+      send(coordinator_role, *which.exit);
+  }
+}
+
+void agent_process::receive(const message& what) {
+  const auto* granted = std::get_if<protocol::grant>(&what);
+  if (granted == nullptr) return;
+  auto& which = children_.at(protocol::to_string(granted->role));
+  for (const auto& fence : granted->fences) {
+    if (fence.incarnation <= which.last_used) continue;
+    if (std::find(which.fences.begin(), which.fences.end(), fence) == which.fences.end())
+      which.fences.push_back(fence);
+  }
+  std::sort(which.fences.begin(), which.fences.end(),
+            [](const auto& a, const auto& b) { return a.incarnation < b.incarnation; });
+  launch(which);
+}
+
+} // namespace dlrun::simulation

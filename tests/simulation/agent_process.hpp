@@ -1,0 +1,46 @@
+/// The simulated agent: keeps the roles running by the product's supervisor, with the fences that the
+/// coordinator grants.
+#pragma once
+
+#include "actors/common/supervisor.hpp"
+#include "tests/simulation/process.hpp"
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace dlrun::simulation {
+
+class agent_process : public process {
+public:
+  explicit agent_process(world& where);
+
+  void start() override;
+  void receive(const message& what) override;
+  /// A role of this host ended, or is taken for dead: noticed after a moment.
+  void lost(process& which, std::string cause);
+
+private:
+  struct child {
+    protocol::role_name role;
+    std::vector<protocol::fence> fences; ///< granted and not used, oldest first
+    incarnation last_used;
+    std::optional<supervision::generation> wanted; ///< a start that waits for a fence
+    supervision::generation number = 0;            ///< of the newest start
+    process* running = nullptr;
+    std::optional<protocol::role_exited> exit; ///< of the last start that ended
+  };
+
+  void perform(const supervision::actions& actions);
+  void launch(child& which);
+  void launched(child& which, supervision::generation number, protocol::fence fence);
+  void notice(child& which, process& lost, const std::string& cause);
+  void tell_coordinator();
+  bool lacks_fences() const;
+
+  std::map<std::string, child> children_;
+  std::optional<supervision::supervisor> supervisor_;
+};
+
+} // namespace dlrun::simulation

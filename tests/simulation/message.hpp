@@ -1,0 +1,46 @@
+/// What goes over the simulated network: the product's messages, with the memory that some of them name.
+#pragma once
+
+#include "actors/protocol/messages.hpp"
+#include "tests/simulation/memory.hpp"
+
+#include <memory>
+#include <variant>
+
+namespace dlrun::simulation {
+
+/// The agent is there (the start of the coordinator's connection to it).
+struct agent_hello {};
+/// Goes to the start that asked, not to its role.
+struct answered_join {
+  incarnation asker;
+  protocol::join_reply reply;
+};
+struct gradient_push {
+  protocol::push push;
+  std::shared_ptr<gradient_memory> memory;
+  std::size_t buffer = 0;
+};
+struct announced_state {
+  protocol::shard_state state;
+  std::shared_ptr<parameter_memory> memory;
+};
+struct shard_digests {
+  ps_shard_id shard;
+  protocol::digest_reply reply;
+};
+
+using message =
+    std::variant<agent_hello, protocol::grant, protocol::role_started, protocol::role_exited, protocol::join,
+                 answered_join, protocol::directory, protocol::lease, protocol::worker_status, gradient_push,
+                 protocol::pull, announced_state, protocol::fenced, protocol::shard_status,
+                 protocol::evaluate, protocol::evaluated, protocol::digest_request, shard_digests>;
+
+template <class... Handlers>
+struct overloaded : Handlers... {
+  using Handlers::operator()...;
+};
+template <class... Handlers>
+overloaded(Handlers...) -> overloaded<Handlers...>;
+
+} // namespace dlrun::simulation

@@ -1,0 +1,57 @@
+/// Everything that a seed decides before the run: what is trained, by how many, how bad the network is, which
+/// faults happen.
+#pragma once
+
+#include "actors/protocol/planted_bug.hpp"
+#include "actors/protocol/time.hpp"
+#include "tests/simulation/symbolic.hpp"
+
+#include <string_view>
+#include <vector>
+
+namespace dlrun::simulation {
+
+enum class fault_kind : std::uint8_t {
+  kill_worker,
+  kill_all_workers,
+  kill_ps_shard, ///< back from its log; without one it ends the job
+  kill_host,     ///< a worker and a PS shard at once
+  zombie_worker, ///< frozen and taken for dead: replaced, and thaws later
+  zombie_ps_shard,
+  freeze_worker,
+  freeze_ps_shard,
+  freeze_coordinator, ///< with the dispatcher in its process
+  restart_dispatcher,
+  partition,
+};
+std::string_view to_string(fault_kind kind);
+
+struct planned_fault {
+  protocol::duration at{};
+  fault_kind kind = fault_kind::kill_worker;
+};
+
+/// "Swarm" testing: each kind of fault is on or off, at its own rate, in each seed.
+struct scenario {
+  std::uint64_t seed = 0;
+  job_shape job;
+  std::uint32_t workers = 1;
+  std::uint32_t bound = 1; ///< B of R7
+  bool logs = false;
+  bool evaluates = true;
+  // network
+  double loss = 0, duplication = 0,
+         slowness = 0; ///< probability a message; a slow one takes 20 times as long
+  // speeds, milliseconds
+  double slot_ms = 1, apply_ms = 1, log_ms = 1, start_ms = 5;
+  std::vector<double> slowness_of_worker;
+  protocol::duration period{};       ///< of every timer
+  protocol::duration silent_after{}; ///< of the dispatcher
+  std::vector<planned_fault> faults;
+  protocol::duration calm{};  ///< no faults and a perfect network from here on
+  protocol::duration limit{}; ///< done by then, or liveness is broken
+};
+
+scenario draw_scenario(std::uint64_t seed);
+
+} // namespace dlrun::simulation

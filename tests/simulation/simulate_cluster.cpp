@@ -1,0 +1,118 @@
+/// dlrun_simulate_cluster: whole clusters under seeded faults. tests/simulation/README.md says what it
+/// checks.
+#include "tests/simulation/simulation.hpp"
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <fmt/ostream.h>
+#include <iostream>
+#include <map>
+#include <optional>
+#include <unistd.h>
+
+namespace {
+
+using dlrun::protocol::planted_bug;
+using dlrun::simulation::run_options;
+using dlrun::simulation::run_seed;
+
+const std::map<std::string, planted_bug> bugs{{"none", planted_bug::none},
+                                              {"mix_versions", planted_bug::mix_versions},
+                                              {"ack_forever", planted_bug::ack_forever},
+                                              {"max_version", planted_bug::max_version},
+                                              {"arrival_order", planted_bug::arrival_order}};
+
+struct command_line {
+  std::uint64_t seeds = 500;
+  std::uint64_t seed = 0;
+  bool trace = false;
+  std::string bug = "none";
+  bool all_bugs = false;
+};
+
+volatile std::sig_atomic_t seed_in_progress = 0; // for a broken DLRUN_CHECK, which ends the process
+
+void name_the_seed(int) {
+  fmt::print(stderr, "in seed {}; replay: dlrun_simulate_cluster --seed {} --seeds 1 --trace\n",
+             seed_in_progress, seed_in_progress);
+}
+
+/// The first seed at which an invariant breaks; nothing if none does.
+std::optional<std::uint64_t> search(const command_line& wanted, planted_bug bug, std::string& how) {
+  for (auto seed = wanted.seed; seed < wanted.seed + wanted.seeds; ++seed) {
+    const auto outcome = run_seed({seed, bug, nullptr});
+    if (outcome.broken.empty()) continue;
+    how = outcome.broken;
+    return seed;
+  }
+  return std::nullopt;
+}
+
+/// Each bug must be found. 0 if all are.
+int find_bugs(const command_line& wanted) {
+  int missed = 0;
+  for (const auto& [name, bug] : bugs) {
+    if (bug == planted_bug::none || (!wanted.all_bugs && name != wanted.bug)) continue;
+    std::string how;
+    const auto seed = search(wanted, bug, how);
+    if (seed)
+      fmt::print("{:<14} found at seed {}: {}\n", name, *seed, how);
+    else
+      fmt::print("{:<14} NOT found in {} seeds from {}\n", name, wanted.seeds, wanted.seed);
+    missed += seed ? 0 : 1;
+  }
+  return missed == 0 ? 0 : 1;
+}
+
+int run_seeds(const command_line& wanted, planted_bug bug) {
+  std::uint64_t broken = 0;
+  std::uint64_t events = 0;
+  const auto begin = std::chrono::steady_clock::now();
+  for (auto seed = wanted.seed; seed < wanted.seed + wanted.seeds; ++seed) {
+    seed_in_progress = static_cast<std::sig_atomic_t>(seed);
+    const auto outcome = run_seed({seed, bug, wanted.trace ? &std::cout : nullptr});
+    events += outcome.events;
+    if (outcome.broken.empty()) continue;
+    ++broken;
+    fmt::print("seed {}: {}\n  replay: dlrun_simulate_cluster --seed {} --seeds 1 --trace{}\n", seed,
+               outcome.broken, seed, bug == planted_bug::none ? "" : " --bug " + wanted.bug);
+  }
+  const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
+  fmt::print(stderr, "{} seeds from {}: {} broken, {} events, {:.1f} s\n", wanted.seeds, wanted.seed, broken,
+             events, time.count());
+  return broken == 0 ? 0 : 1;
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  command_line wanted;
+  CLI::App app{"Runs whole clusters under seeded faults and checks the invariants of each run."};
+  app.add_option("--seeds", wanted.seeds, "how many seeds (default 500)");
+  app.add_option("--seed", wanted.seed, "the first one (default 0)");
+  app.add_flag("--trace", wanted.trace, "print what happens");
+  app.add_option("--bug", wanted.bug,
+                 "break one rule on purpose: mix_versions, ack_forever, max_version, arrival_order");
+  app.add_flag("--bugs", wanted.all_bugs, "break each of them in turn and say at which seed it is found");
+  CLI11_PARSE(app, argc, argv);
+  const auto bug = bugs.find(wanted.bug);
+  if (bug == bugs.end()) {
+    fmt::print(stderr, "--bug {}: there is no such bug; see --help\n", wanted.bug);
+    return 2;
+  }
+  std::signal(SIGABRT, name_the_seed);
+#ifndef DLRUN_PLANTED_BUGS
+  if (wanted.all_bugs ||
+      bug->second != planted_bug::none) { // the shipped cores have no bugs to switch on: another build has
+    const auto mutant =
+        std::filesystem::read_symlink("/proc/self/exe").parent_path() / "dlrun_simulate_mutant";
+    execv(mutant.c_str(), argv);
+    fmt::print(stderr, "{}: cannot be run; build the target dlrun_simulate_mutant\n", mutant.string());
+    return 2;
+  }
+#endif
+  if (wanted.all_bugs) return find_bugs(wanted);
+  return run_seeds(wanted, bug->second);
+}

@@ -1,0 +1,223 @@
+#include "tests/simulation/worker_process.hpp"
+
+#include "tests/simulation/world.hpp"
+
+namespace dlrun::simulation {
+namespace {
+
+constexpr protocol::role_name dispatcher_role{protocol::role_kind::data_dispatcher, 0};
+constexpr value torn_marker = 0xdeadbeef;
+
+worker::worker_core_config config_for(const world& where, worker_id id, protocol::fence self) {
+  worker::worker_core_config config;
+  config.self = id;
+  config.fence = self;
+  config.ps_shards = where.job().ps_shards;
+  config.steps = where.job().steps;
+  config.slots_of = [job = where.job()](step_id step) { return job.slots_of(step); };
+  config.early_publish_bound = where.plan().bound;
+  config.repeat_after = where.plan().period;
+  config.bug = where.bug();
+  return config;
+}
+
+} // namespace
+
+worker_process::worker_process(world& where, worker_id id, protocol::fence self)
+    : member_process(where, protocol::worker_role(id), self)
+    , id_(id)
+    , core_(config_for(where, id, self)) {}
+
+void worker_process::begin() {
+  every(world_.plan().period, [this] {
+    perform(core_.on_tick(world_.now()));
+    report();
+  });
+}
+
+void worker_process::died() { gradients_->gone = true; }
+
+void worker_process::hear(const message& what) {
+  const auto now = world_.now();
+  std::visit(overloaded{[&](const announced_state& one) {
+                          auto& known = shard_memory_[one.state.shard];
+                          if (known.first <= one.state.incarnation)
+                            known = {one.state.incarnation, one.memory};
+                          perform(core_.on_shard_state(one.state, now));
+                        },
+                        [&](const protocol::lease& one) {
+                          perform(core_.on_lease(one, now));
+                          report();
+                        },
+                        [&](const protocol::directory& one) { perform(core_.on_directory(one, now)); },
+                        [&](const protocol::fenced& one) { perform(core_.on_fenced(one, now)); },
+                        [&](const protocol::evaluate& one) { evaluate(one); }, [](const auto&) {}},
+             what);
+}
+
+void worker_process::perform(const worker::worker_actions& actions) {
+  for (const auto& action : actions) {
+    if (!alive) return;
+    std::visit([this](const auto& order) { perform_one(order); }, action);
+  }
+  check_bounds();
+}
+
+// ---- parameters
+// --------------------------------------------------------------------------------------------------
+
+/// Copying takes time, and what is copied may be written to meanwhile.
+void worker_process::perform_one(const worker::fetch_part& order) {
+  const auto& known = shard_memory_[order.shard];
+  const auto from = known.first == order.shard_incarnation ? known.second : nullptr;
+  after(world_.delay(), [this, order, from] { copy(order, from); });
+}
+
+void worker_process::copy(const worker::fetch_part& order, const std::shared_ptr<parameter_memory>& from) {
+  auto& into = parts_[order.shard][order.version.value % 2];
+  bool ok = from && !from->gone;
+  for (const auto* owner : world_.living(protocol::ps_shard_role(order.shard)))
+    if (owner->self().incarnation == order.shard_incarnation) ok = ok && world::reaches(*this, *owner);
+  ok = ok && from->of(order.version).version == order.version;
+  const auto writes = ok ? from->of(order.version).writes : 0;
+  if (ok) into = {std::nullopt, torn_marker};
+  after(world_.delay(), [this, order, from, writes, ok] { copied(order, from, writes, ok); });
+}
+
+void worker_process::copied(const worker::fetch_part& order, const std::shared_ptr<parameter_memory>& from,
+                            std::uint64_t writes, bool ok) {
+  if (ok) {
+    const auto& source = from->of(order.version);
+    ok = source.writes == writes;
+    if (ok) parts_[order.shard][order.version.value % 2] = {order.version, source.content};
+  }
+  perform(
+      core_.on_part(order.shard, order.shard_incarnation, order.timeline, order.version, ok, world_.now()));
+}
+
+std::vector<worker_process::held_part> worker_process::parts_of(version_id version) const {
+  std::vector<held_part> parts;
+  for (std::uint32_t shard = 0; shard < world_.job().ps_shards; ++shard) {
+    const auto at = parts_.find({shard});
+    parts.push_back(at == parts_.end() ? held_part{} : at->second[version.value % 2]);
+  }
+  return parts;
+}
+
+// ---- gradients
+// ---------------------------------------------------------------------------------------------------
+
+void worker_process::perform_one(const worker::compute_gradient& order) {
+  const auto from = parts_of(version_before(order.step));
+  const double slots = order.slots.size();
+  const auto time = world_.random().milliseconds(0.5, 1.5) * slots * world_.plan().slot_ms *
+                    (world_.calm() ? 1 : world_.plan().slowness_of_worker[id_.value]);
+  const auto rounded = std::chrono::duration_cast<protocol::duration>(time);
+  slots_computed_ += order.slots.size();
+  compute_us_ += static_cast<std::uint64_t>(rounded.count());
+  after(rounded, [this, order, from] { computed(order, from); });
+}
+
+void worker_process::computed(const worker::compute_gradient& order, const std::vector<held_part>& from) {
+  const auto after_it = parts_of(version_before(order.step));
+  std::vector<value> vector;
+  for (std::size_t i = 0; i < from.size(); ++i)
+    vector.push_back(from[i].content == after_it[i].content ? from[i].content : torn_marker);
+  const auto buffer = gradients_->take();
+  auto& content = gradients_->buffers[buffer].content;
+  content.clear();
+  for (std::uint32_t shard = 0; shard < world_.job().ps_shards; ++shard)
+    content.push_back(node_gradient({shard}, order.step, order.slots, whole(vector)));
+  world_.say(this, "computes step {} [{}, {})", order.step, order.slots.begin, order.slots.end);
+  const gradient_key key{order.step, order.slots};
+  if (kept_.contains(key)) world_.broken("R6", "{} computes what it keeps: step {}", name(), order.step);
+  kept_[key] = buffer;
+  const auto actions = core_.on_computed(order.timeline, order.step, order.slots, world_.now());
+  if (!core_.keeps(order.step, order.slots) && kept_.contains(key)) {
+    bool told = false;
+    for (const auto& action : actions)
+      if (const auto* one = std::get_if<worker::forget_gradient>(&action))
+        told = told || gradient_key{one->step, one->slots} == key;
+    if (!told) {
+      gradients_->buffers[buffer].used = false;
+      kept_.erase(key);
+    }
+  }
+  perform(actions);
+}
+
+void worker_process::perform_one(const worker::push_gradient& order) {
+  const auto at = kept_.find({order.step, order.slots});
+  if (at == kept_.end()) world_.broken("R9", "{} pushes what it does not keep: step {}", name(), order.step);
+  gradient_push what;
+  what.memory = gradients_;
+  what.buffer = at->second;
+  what.push.timeline = core_.timeline();
+  what.push.worker = id_;
+  what.push.self = self();
+  what.push.step = order.step;
+  what.push.slots = order.slots;
+  what.push.records = world_.job().records_of(order.step, order.slots);
+  what.push.tensor_sequence = gradients_->buffers[at->second].sequence;
+  send(protocol::ps_shard_role(order.shard), what);
+}
+
+void worker_process::perform_one(const worker::pull_state& order) {
+  send(protocol::ps_shard_role(order.shard), protocol::pull{core_.timeline(), id_, self()});
+}
+
+/// I3: what is forgotten must be in every log, or in every shard where there is none.
+void worker_process::perform_one(const worker::forget_gradient& order) {
+  const auto at = kept_.find({order.step, order.slots});
+  if (at == kept_.end())
+    world_.broken("R10", "{} forgets what it does not keep: step {}", name(), order.step);
+  gradients_->buffers[at->second].used = false;
+  kept_.erase(at);
+  if (!world_.plan().logs) return;
+  for (std::uint32_t shard = 0; shard < world_.job().ps_shards; ++shard)
+    if (world_.disk_of({shard}).roots.size() <= order.step.value)
+      world_.broken("I3", "{} forgets step {} that ps_shard {} has not committed", name(), order.step, shard);
+}
+
+void worker_process::perform_one(const worker::discard_all&) {
+  world_.broken("R2", "{} changes its timeline, and there is but one", name());
+}
+
+void worker_process::perform_one(const worker::exit_fenced& order) { end_fenced(order.newest); }
+
+void worker_process::check_bounds() const {
+  std::set<step_id> steps;
+  for (const auto& [key, buffer] : kept_) steps.insert(key.first);
+  if (steps.size() > world_.plan().bound + 2) world_.broken("R10", "{} keeps {} steps", name(), steps.size());
+}
+
+// ---- the rest
+// ----------------------------------------------------------------------------------------------------
+
+void worker_process::report() {
+  if (!alive) return;
+  protocol::worker_status status;
+  status.worker = id_;
+  status.self = self();
+  status.timeline = core_.timeline();
+  status.open_step = core_.open_step().value_or(step_id{});
+  status.lease_sequence = core_.lease_sequence();
+  status.slots_computed = slots_computed_;
+  status.compute_us = compute_us_;
+  send(dispatcher_role, status);
+}
+
+void worker_process::evaluate(const protocol::evaluate& order) {
+  if (order.timeline != core_.timeline() || !core_.has_parts(order.version)) return;
+  std::vector<value> parts;
+  for (const auto& part : parts_of(order.version)) parts.push_back(part.content);
+  protocol::evaluated result;
+  result.worker = id_;
+  result.incarnation = self().incarnation;
+  result.timeline = order.timeline;
+  result.version = order.version;
+  result.loss_sum_bits = whole(parts);
+  after(world_.delay(), [this, result] { send(dispatcher_role, result); });
+}
+
+} // namespace dlrun::simulation

@@ -1,0 +1,62 @@
+/// A simulated worker around the product's worker_core.
+#pragma once
+
+#include "actors/worker/worker_core.hpp"
+#include "tests/simulation/process.hpp"
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+
+namespace dlrun::simulation {
+
+class worker_process : public member_process {
+public:
+  worker_process(world& where, worker_id id, protocol::fence self);
+
+  const worker::worker_core& core() const { return core_; }
+  /// The gradients that it keeps.
+  const std::map<std::pair<step_id, protocol::slot_range>, std::size_t>& kept() const { return kept_; }
+  void died() override;
+
+protected:
+  void begin() override;
+  void hear(const message& what) override;
+
+private:
+  struct held_part {
+    std::optional<version_id> version;
+    value content = 0;
+  };
+  using gradient_key = std::pair<step_id, protocol::slot_range>;
+
+  void perform(const worker::worker_actions& actions);
+  void perform_one(const worker::fetch_part& order);
+  void perform_one(const worker::compute_gradient& order);
+  void perform_one(const worker::push_gradient& order);
+  void perform_one(const worker::pull_state& order);
+  void perform_one(const worker::forget_gradient& order);
+  void perform_one(const worker::discard_all& order);
+  void perform_one(const worker::exit_fenced& order);
+
+  void copy(const worker::fetch_part& order, const std::shared_ptr<parameter_memory>& from);
+  void copied(const worker::fetch_part& order, const std::shared_ptr<parameter_memory>& from,
+              std::uint64_t writes, bool ok);
+  void computed(const worker::compute_gradient& order, const std::vector<held_part>& from);
+  void evaluate(const protocol::evaluate& order);
+  void report();
+  void check_bounds() const;
+  /// What the buffers of `version` hold, one a shard.
+  std::vector<held_part> parts_of(version_id version) const;
+
+  worker_id id_;
+  worker::worker_core core_;
+  std::map<ps_shard_id, std::pair<incarnation, std::shared_ptr<parameter_memory>>> shard_memory_;
+  std::map<ps_shard_id, std::array<held_part, 2>> parts_; ///< version v in number v mod 2
+  std::shared_ptr<gradient_memory> gradients_ = std::make_shared<gradient_memory>();
+  std::map<gradient_key, std::size_t> kept_;
+  std::uint64_t slots_computed_ = 0, compute_us_ = 0;
+};
+
+} // namespace dlrun::simulation
