@@ -21,6 +21,9 @@ data_dispatcher_core_config core_config(const common::role_context& context) {
 data_dispatcher_state::behavior data_dispatcher_state::start(pointer self, common::role_context context,
                                                              protocol::coordinator_actor coordinator) {
   self->state.role.reset(new data_dispatcher_state(self, std::move(context), std::move(coordinator)));
+  // It serves one coordinator and ends with it.
+  self->monitor(self->state.role->coordinator_);
+  self->set_down_handler([self](const caf::down_msg&) { self->quit(); });
   self->send(self, protocol::tick{});
   return self->state.role->make_behavior();
 }
