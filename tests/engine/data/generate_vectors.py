@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """Writes pytorch_vectors.hpp: what PyTorch computes, for tests to hold the engine against.
 
 Run with an interpreter that has torch (written with 1.13, CPU):

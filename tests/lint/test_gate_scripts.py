@@ -1,0 +1,118 @@
+import importlib.machinery
+import importlib.util
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+
+
+def load(name):
+    """The module of a script that has no suffix."""
+    loader = importlib.machinery.SourceFileLoader(name, str(ROOT / "scripts" / name))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(name, loader))
+    loader.exec_module(module)
+    return module
+
+
+class outcome_of_the_quickstart(unittest.TestCase):
+    GOOD = {"status": "completed", "validation": {"accuracy": 0.88}, "samples_missing": 0, "samples_duplicated": 0,
+            "recoveries": [{"role": "worker", "index": 1}]}
+
+    def problems(self, **changes):
+        return load("quickstart_demo").problems_in({**self.GOOD, **changes})
+
+    def test_a_good_report_has_no_problems(self):
+        self.assertEqual(self.problems(), [])
+
+    def test_each_broken_promise_is_named(self):
+        for changes, word in (({"status": "failed", "reason": "no data"}, "no data"),
+                              ({"validation": {"accuracy": 0.8699}}, "0.8699"),
+                              ({"validation": {"accuracy": None}}, "accuracy is None"),
+                              ({"validation": None}, "accuracy is None"),
+                              ({"samples_missing": 1}, "samples_missing is 1"),
+                              ({"samples_duplicated": 2}, "samples_duplicated is 2"),
+                              ({"recoveries": []}, "recovery of worker 1")):
+            problems = self.problems(**changes)
+            self.assertEqual(len(problems), 1, changes)
+            self.assertIn(word, problems[0])
+
+    def test_a_program_that_is_not_built_is_named(self):
+        with tempfile.TemporaryDirectory() as folder:
+            result = subprocess.run([ROOT / "scripts/quickstart_demo", "--program", f"{folder}/dlrun", "--run-dir", f"{folder}/run"],
+                                    capture_output=True, text=True)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("stage 'train' failed", result.stderr)
+        self.assertIn("run ./quickstart", result.stderr)
+
+
+class counting_of_tests(unittest.TestCase):
+    def count(self, junit, programs):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder)
+            (path / "ctest.junit").write_text(junit)
+            for name, text in programs.items():
+                (path / name).write_text(text)
+            answer = subprocess.run([ROOT / "scripts/lib/count_tests.py", path / "ctest.junit", path], capture_output=True, text=True, check=True)
+        return answer.stdout.strip()
+
+    def test_cases_are_counted_and_not_programs(self):
+        junit = '<testsuite><testcase name="a" status="run"/><testcase name="b" status="run"/></testsuite>'
+        programs = {"a.xml": '<testsuites tests="3" failures="0" disabled="0" errors="0"/>', "b.xml": '<testsuites tests="2" failures="0"/>'}
+        self.assertEqual(self.count(junit, programs), "5 0")
+
+    def test_failed_cases_are_counted_once(self):
+        junit = '<testsuite><testcase name="a" status="fail"><failure message=""/></testcase></testsuite>'
+        self.assertEqual(self.count(junit, {"a.xml": '<testsuites tests="3" failures="2" errors="0"/>'}), "1 2")
+
+    def test_a_program_that_crashed_is_one_failure(self):
+        junit = '<testsuite><testcase name="a" status="fail"><failure message=""/></testcase><testcase name="b" status="run"/></testsuite>'
+        self.assertEqual(self.count(junit, {"b.xml": '<testsuites tests="4" failures="0"/>'}), "4 1")
+
+
+class stages(unittest.TestCase):
+    def run_stage(self, *command):
+        with tempfile.TemporaryDirectory() as folder:
+            script = f'source {ROOT}/scripts/lib/stages.sh; stages_log_dir={folder}; stage probe "a probe" "$@"'
+            return subprocess.run(["bash", "-c", script, "bash", *command], capture_output=True, text=True)
+
+    def test_a_stage_that_passes_says_how_long_it_took(self):
+        result = self.run_stage("true")
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        self.assertRegex(result.stdout, r"^probe +a probe \.\.\. ok, 0\.\d s$")
+
+    def test_a_stage_that_fails_is_named_and_shows_its_output(self):
+        result = self.run_stage("bash", "-c", "echo no such luck; exit 7")
+        self.assertEqual(result.returncode, 7)
+        self.assertIn("no such luck", result.stderr)
+        self.assertIn("stage 'probe' failed (exit status 7)", result.stderr)
+
+    def test_times_are_readable(self):
+        script = f"source {ROOT}/scripts/lib/stages.sh; format_seconds 900; echo; format_seconds 59999; echo; format_seconds 185000"
+        self.assertEqual(subprocess.run(["bash", "-c", script], capture_output=True, text=True).stdout, "0.9 s\n59.9 s\n3 min 05 s")
+
+
+class usage(unittest.TestCase):
+    def test_every_entry_point_explains_itself_and_refuses_what_it_does_not_know(self):
+        for script in ("quickstart", "check", "scripts/install_dependencies", "scripts/check_tsan"):
+            explained = subprocess.run([ROOT / script, "--help"], capture_output=True, text=True)
+            self.assertEqual((explained.returncode, explained.stderr), (0, ""), script)
+            self.assertIn("Usage: ", explained.stdout)
+            refused = subprocess.run([ROOT / script, "--no-such-option"], capture_output=True, text=True)
+            self.assertEqual(refused.returncode, 2, script)
+            self.assertIn("--no-such-option", refused.stderr)
+
+    def test_a_stage_that_does_not_exist_is_refused_with_those_that_do(self):
+        refused = subprocess.run([ROOT / "check", "--stage", "lnit"], capture_output=True, text=True)
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("lint", refused.stderr)
+
+    def test_the_package_list_holds_one_name_a_line(self):
+        listed = subprocess.run([ROOT / "scripts/install_dependencies", "--list"], capture_output=True, text=True, check=True).stdout.split("\n")
+        self.assertIn("libcaf-dev", listed)
+        self.assertNotIn("python3-torch", listed)
+
+
+if __name__ == "__main__":
+    unittest.main()
