@@ -1,0 +1,269 @@
+"""One dlrun job as its user sees it: a process, a run folder, `dlrun status`. Starts it, watches it, breaks it, cleans up.
+
+Nothing here sleeps in the hope that something has happened: every wait is for a condition and has a deadline.
+Only processes that belong to the job are ever signalled.
+"""
+
+import contextlib
+import json
+import os
+import pathlib
+import select
+import signal
+import subprocess
+import tempfile
+import time
+
+POLL_S = 0.01
+PATIENCE_S = 60
+GONE_WITHIN_S = 2
+
+
+class expectation_failed(AssertionError):
+    """What was promised and did not happen, in words."""
+
+
+def expect(condition, what):
+    if not condition:
+        raise expectation_failed(what)
+
+
+def wait_until(condition, what, patience_s=PATIENCE_S):
+    """Polls until `condition()` is true. @returns its value."""
+    deadline = time.monotonic() + patience_s
+    while True:
+        value = condition()
+        if value:
+            return value
+        expect(time.monotonic() < deadline, f"not within {patience_s} s: {what}")
+        time.sleep(POLL_S)
+
+
+def now_us():
+    """The clock of events.jsonl."""
+    return time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000
+
+
+def stat_fields(pid):
+    """State, parent, session and start time of a process, or None when there is none."""
+    try:
+        fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return None
+    return {"state": fields[0], "parent": int(fields[1]), "session": int(fields[3]), "start": fields[19]}
+
+
+def writes_into(pid, folder):
+    """Whether the process's output goes into a file of `folder`."""
+    for stream in (1, 2):
+        with contextlib.suppress(OSError):
+            if os.readlink(f"/proc/{pid}/fd/{stream}").startswith(f"{folder}/"):
+                return True
+    return False
+
+
+class running_job:
+    """A `dlrun train` of its own session, with everything that it started."""
+
+    def __init__(self, program, spec_file, run_dir, overrides=()):
+        self.program = os.path.realpath(program)
+        self.run_dir = pathlib.Path(run_dir).resolve()
+        self.output_file = self.run_dir.with_name(self.run_dir.name + ".out")
+        command = [self.program, "train", str(spec_file), "--run-dir", str(self.run_dir)]
+        for one in overrides:
+            command += ["--set", one]
+        with open(self.output_file, "wb") as output:
+            self.root = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
+                                         start_new_session=True)
+        self.seen = {}  # pid -> start time, of every process that `status` named
+        self.stopped = set()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        """Ends what is left, also when a test fails half way."""
+        for pid in list(self.stopped):
+            self.send_signal(pid, signal.SIGCONT)
+        if self.root.poll() is None:
+            self.root.kill()
+        self.root.wait()
+        for pid in self.left_processes():
+            self.send_signal(pid, signal.SIGKILL)
+
+    # ---- what it says
+
+    def output(self):
+        return self.output_file.read_text(errors="replace")
+
+    def try_status(self):
+        """`dlrun status --json`, or None while the job does not answer."""
+        answer = subprocess.run([self.program, "status", str(self.run_dir), "--json"], capture_output=True, text=True,
+                                timeout=PATIENCE_S)
+        if answer.returncode != 0:
+            return None
+        status = json.loads(answer.stdout)
+        for role in status["roles"]:
+            found = stat_fields(role["pid"]) if role["pid"] else None
+            if found:
+                self.seen.setdefault(role["pid"], found["start"])
+        return status
+
+    def wait_for(self, condition, what, patience_s=PATIENCE_S):
+        """Waits until `condition(status)` holds. @returns that status."""
+
+        def holds():
+            status = self.try_status()
+            if status is not None and condition(status):
+                return status
+            if self.root.poll() is not None:
+                raise expectation_failed(f"the job ended with {self.root.returncode} before: {what}\n{self.output()}")
+            return None
+
+        return wait_until(holds, what, patience_s)
+
+    def wait_for_step(self, step, patience_s=PATIENCE_S):
+        return self.wait_for(lambda status: status["step"] >= step, f"step {step}", patience_s)
+
+    def wait_until_all_run(self):
+        """Every role has a process and has given a sign of life."""
+        return self.wait_for(lambda status: all(role["pid"] and role["state"] not in ("starting", "down")
+                                                for role in status["roles"]) and status["step"] > 0, "all roles run")
+
+    def report(self):
+        return json.loads((self.run_dir / "report.json").read_text())
+
+    def events(self, name=None):
+        lines = (self.run_dir / "events.jsonl").read_text().splitlines()
+        every = [json.loads(line) for line in lines]
+        return [event for event in every if name in (None, event["event"])]
+
+    # ---- its processes
+
+    def is_ours(self, pid):
+        """Whether the process runs this job: our program, in our session or with its output in our run folder."""
+        with contextlib.suppress(OSError):
+            if os.readlink(f"/proc/{pid}/exe").removesuffix(" (deleted)") != self.program:
+                return False
+            fields = stat_fields(pid)
+            if fields is None or fields["state"] in "ZX":
+                return False
+            named = self.seen.get(pid) == fields["start"]
+            return named or fields["session"] == self.root.pid or writes_into(pid, self.run_dir)
+        return False
+
+    def left_processes(self):
+        """Every process of the job that runs now."""
+        return [int(name) for name in os.listdir("/proc") if name.isdigit() and self.is_ours(int(name))]
+
+    def expect_nothing_left(self, within_s=GONE_WITHIN_S):
+        deadline = time.monotonic() + within_s
+        while left := self.left_processes():
+            expect(time.monotonic() < deadline, f"processes are left {within_s} s after the end: {left}")
+            time.sleep(POLL_S)
+
+    def send_signal(self, pid, which):
+        """@returns whether the process was there and is one of the job's."""
+        if not self.is_ours(pid):
+            return False
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, which)
+            (self.stopped.add if which == signal.SIGSTOP else self.stopped.discard)(pid)
+            return True
+        return False
+
+    def kill(self, role, index=0, which=signal.SIGKILL):
+        """Signals a role's process. @returns its pid and the moment before, in microseconds."""
+        status = self.wait_for(lambda now: pid_of(now, role, index) is not None, f"{role} {index} has a process")
+        pid = pid_of(status, role, index)
+        before = now_us()
+        expect(self.send_signal(pid, which), f"{role} {index} (process {pid}) is not there to be signalled")
+        return pid, before
+
+    def watch_exits(self, status, patience_s=PATIENCE_S):
+        """Waits until all role processes of `status` and the root are gone; the kernel tells in which order.
+
+        @returns names such as "worker 1" in the order of their ends."""
+        names = {}
+        for role in status["roles"]:
+            if role["pid"] and role["role"] != "data_dispatcher":
+                names.setdefault(role["pid"], f"{role['role']} {role['index']}")
+        poller, descriptors, order = select.poll(), {}, []
+        for pid in names:
+            try:
+                descriptors[os.pidfd_open(pid)] = pid
+            except ProcessLookupError:
+                order.append(names[pid])
+        for descriptor in descriptors:
+            poller.register(descriptor, select.POLLIN)
+        deadline = time.monotonic() + patience_s
+        while descriptors:
+            expect(time.monotonic() < deadline, f"still running: {[names[pid] for pid in descriptors.values()]}")
+            for descriptor, _ in poller.poll(1000):
+                poller.unregister(descriptor)
+                os.close(descriptor)
+                order.append(names[descriptors.pop(descriptor)])
+        self.root.wait()
+        return order
+
+    def wait_end(self, patience_s=PATIENCE_S):
+        """@returns the exit code of `dlrun train`."""
+        try:
+            return self.root.wait(timeout=patience_s)
+        except subprocess.TimeoutExpired:
+            raise expectation_failed(f"the job did not end within {patience_s} s\n{self.output()}") from None
+
+    def expect_complete(self, patience_s=PATIENCE_S):
+        """Waits for the end and checks what every completed job promises. @returns its report."""
+        code = self.wait_end(patience_s)
+        expect(code == 0, f"exit code {code}\n{self.output()}")
+        report = self.report()
+        expect(report["status"] == "completed", f"status {report['status']}: {report['reason']}")
+        for name in ("samples_missing", "samples_duplicated", "steps_redone"):
+            expect(report[name] == 0, f"{name} is {report[name]}")
+        self.expect_nothing_left()
+        return report
+
+
+def pid_of(status, role, index=0):
+    for entry in status["roles"]:
+        if entry["role"] == role and entry["index"] == index and entry["pid"]:
+            return entry["pid"]
+    return None
+
+
+def identities(status, kinds=("coordinator", "data_dispatcher", "ps_shard", "agent")):
+    """Who runs: (role, index) -> (pid, incarnation)."""
+    return {(one["role"], one["index"]): (one["pid"], one["incarnation"])
+            for one in status["roles"] if one["role"] in kinds}
+
+
+class job_bench:
+    """A temporary folder in which jobs are written and run; removed at the end."""
+
+    def __init__(self, program, parent=None):
+        self.program = os.path.realpath(program)
+        self.folder_owner = tempfile.TemporaryDirectory(prefix="dlrun-", dir=parent)
+        self.folder = pathlib.Path(self.folder_owner.name).resolve()
+        self.count = 0
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.folder_owner.cleanup()
+
+    def start(self, spec, overrides=()):
+        """@param spec a dictionary, or the path of a job file."""
+        self.count += 1
+        name = f"run{self.count}"
+        file = spec
+        if isinstance(spec, dict):
+            file = self.folder / f"{name}.yaml"
+            file.write_text(json.dumps(spec))
+        return running_job(self.program, file, self.folder / name, overrides)
+
+    def complete(self, spec, overrides=(), patience_s=PATIENCE_S):
+        """Runs an undisturbed job. @returns its report."""
+        with self.start(spec, overrides) as job:
+            return job.expect_complete(patience_s)

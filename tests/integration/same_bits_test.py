@@ -1,0 +1,44 @@
+"""The same parameters, bit for bit, for any number of workers and PS shards, in both placements, run after run."""
+
+from bench_case import bench_case, main
+
+FEW = ((1, 1, "processes"), (3, 2, "processes"), (5, 3, "processes"), (2, 3, "threads"))
+
+
+class same_bits(bench_case):
+    def hashes(self, model, microbatches_per_step, shapes):
+        found = {}
+        for workers, ps_shards, placement in shapes:
+            spec = self.spec(model, epochs=2, microbatches_per_step=microbatches_per_step, workers=workers,
+                             ps_shards=ps_shards, placement=placement)
+            found[workers, ps_shards, placement] = self.bench.complete(spec)["parameters_sha256"]
+        return found
+
+    def expect_one_hash(self, model, microbatches_per_step, shapes):
+        found = self.hashes(model, microbatches_per_step, shapes)
+        self.assertEqual(len(set(found.values())), 1, found)
+        return next(iter(found.values()))
+
+    def test_mlp_with_dropout_for_any_cluster_with_four_microbatches_a_step(self):
+        self.expect_one_hash("mlp_dropout", 4, FEW)
+
+    def test_mlp_with_dropout_with_six_and_seven_microbatches_a_step(self):
+        for microbatches in (6, 7):
+            self.expect_one_hash("mlp_dropout", microbatches, FEW[1:3])
+
+    def test_cnn_with_batch_norm_for_any_cluster_with_seven_microbatches_a_step(self):
+        self.expect_one_hash("cnn_batch_norm", 7, FEW)
+
+    def test_cnn_with_batch_norm_with_four_and_six_microbatches_a_step(self):
+        for microbatches in (4, 6):
+            self.expect_one_hash("cnn_batch_norm", microbatches, FEW[1:3])
+
+    def test_the_same_job_twice_and_another_seed(self):
+        first, second = (self.bench.complete(self.spec("cnn_batch_norm"))["parameters_sha256"] for _ in range(2))
+        other = self.bench.complete(self.spec("cnn_batch_norm"), ["train.seed=8"])["parameters_sha256"]
+        self.assertEqual(first, second)
+        self.assertNotEqual(first, other)
+
+
+if __name__ == "__main__":
+    main()
