@@ -1,0 +1,32 @@
+"""Workers killed at random, seeded moments: the same bits, no step redone, nobody else restarted, nothing left."""
+
+import worker_kills
+from bench_case import bench_case, main
+
+
+class worker_kill(bench_case):
+    def expect_survival(self, model, seeds):
+        spec = worker_kills.make_spec(model, self.data)
+        reference = self.bench.complete(spec)
+        for seed in seeds:
+            with self.subTest(seed=seed):
+                worker_kills.run_with_kills(self.bench, spec, seed, reference)
+
+    def test_an_mlp_with_dropout_survives_random_kills(self):
+        self.expect_survival("mlp_dropout", (1, 2))
+
+    def test_a_cnn_with_batch_norm_survives_random_kills(self):
+        self.expect_survival("cnn_batch_norm", (3, 4))
+
+    def test_all_workers_killed_at_once_and_again(self):
+        spec = worker_kills.make_spec("mlp_dropout", self.data)
+        reference = self.bench.complete(spec)["parameters_sha256"]
+        with self.bench.start(spec) as job:
+            for step in (1, 300):
+                job.wait_for_step(step)
+                self.assertEqual(worker_kills.kill_together(job, range(worker_kills.WORKERS)), worker_kills.WORKERS)
+            self.assertEqual(job.expect_complete()["parameters_sha256"], reference)
+
+
+if __name__ == "__main__":
+    main()

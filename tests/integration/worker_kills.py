@@ -1,0 +1,80 @@
+"""Kills workers of a running job at random moments and checks that the result is that of an undisturbed run."""
+
+import os
+import random
+import signal
+import time
+
+import small_data
+from dlrun_job import expect, identities, pid_of
+
+KILLS_MAX = 5
+WORKERS = 3
+EPOCHS = 16
+DELAY_MAX_S = 0.03
+
+
+def make_spec(model, train):
+    return small_data.make_spec(model, train, epochs=EPOCHS, workers=WORKERS, ps_shards=2)
+
+
+def plan_kills(source, steps):
+    """1 to 5 kills in groups. @returns [(step from which on, workers that die together)] in order of steps."""
+    left = source.randint(1, KILLS_MAX)
+    groups = []
+    while left > 0:
+        size = min(left, source.choice((1, 1, 2, WORKERS)))
+        groups.append(source.sample(range(WORKERS), size))
+        left -= size
+    moments = sorted(source.randrange(int(steps * 0.7)) for _ in groups)
+    return list(zip(moments, groups))
+
+
+class witness:
+    """Remembers who else runs, and objects when one of them is replaced."""
+
+    def __init__(self):
+        self.known = {}
+
+    def look(self, status):
+        for who, (pid, incarnation) in identities(status).items():
+            if pid and incarnation:
+                first = self.known.setdefault(who, (pid, incarnation))
+                expect(first == (pid, incarnation),
+                       f"{who} was {first} (pid, incarnation) and is {(pid, incarnation)}")
+
+
+def kill_together(job, workers):
+    """SIGKILL to all of them, one right after the other. @returns how many were there to be killed."""
+    status = job.wait_for(lambda now: all(pid_of(now, "worker", one) for one in workers), f"workers {workers} run")
+    pids = [pid_of(status, "worker", one) for one in workers]
+    return sum(job.send_signal(pid, signal.SIGKILL) for pid in pids)
+
+
+def expect_only_workers_died(job, report, kills):
+    for event in job.events():
+        expect(event["role"] == "worker", f"an event of another role: {event}")
+    exits = job.events("role-exited")
+    expect(len(exits) == kills, f"{kills} kills, but {len(exits)} exits: {exits}")
+    expect(len(report["recoveries"]) == kills, f"{kills} kills, but recoveries {report['recoveries']}")
+
+
+def run_with_kills(bench, spec, seed, reference):
+    """One job under seeded kills. @returns how many workers were killed, and the report."""
+    source = random.Random(seed)
+    plan = plan_kills(source, reference["steps"])
+    kills, others = 0, witness()
+    with bench.start(spec) as job:
+        for step, workers in plan:
+            others.look(job.wait_for_step(step))
+            time.sleep(source.uniform(0, DELAY_MAX_S))  # any moment within a step, not only where status answers
+            kills += kill_together(job, workers)
+        while job.root.poll() is None:
+            if status := job.try_status():
+                others.look(status)
+        report = job.expect_complete()
+        expect(report["parameters_sha256"] == reference["parameters_sha256"],
+               f"parameters {report['parameters_sha256']}, without kills {reference['parameters_sha256']}")
+        expect(report["samples_committed"] == reference["samples_committed"], "not all samples were trained")
+        expect_only_workers_died(job, report, kills)
+    return kills, plan, report
