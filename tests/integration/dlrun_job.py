@@ -14,7 +14,7 @@ import subprocess
 import tempfile
 import time
 
-POLL_S = 0.01
+POLL_S = 0.02
 PATIENCE_S = 60
 GONE_WITHIN_S = 2
 
@@ -28,7 +28,7 @@ def expect(condition, what):
         raise expectation_failed(what)
 
 
-def wait_until(condition, what, patience_s=PATIENCE_S):
+def wait_until(condition, what, patience_s=PATIENCE_S, pause_s=POLL_S):
     """Polls until `condition()` is true. @returns its value."""
     deadline = time.monotonic() + patience_s
     while True:
@@ -36,7 +36,7 @@ def wait_until(condition, what, patience_s=PATIENCE_S):
         if value:
             return value
         expect(time.monotonic() < deadline, f"not within {patience_s} s: {what}")
-        time.sleep(POLL_S)
+        time.sleep(pause_s)
 
 
 def now_us():
@@ -108,6 +108,11 @@ class running_job:
             if found:
                 self.seen.setdefault(role["pid"], found["start"])
         return status
+
+    def try_stop(self):
+        """`dlrun stop`. @returns whether it was taken."""
+        answer = subprocess.run([self.program, "stop", str(self.run_dir)], capture_output=True, timeout=PATIENCE_S)
+        return answer.returncode == 0
 
     def wait_for(self, condition, what, patience_s=PATIENCE_S):
         """Waits until `condition(status)` holds. @returns that status."""

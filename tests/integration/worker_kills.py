@@ -6,12 +6,14 @@ import signal
 import time
 
 import small_data
-from dlrun_job import expect, identities, pid_of
+from dlrun_job import expect, identities, pid_of, wait_until
 
 KILLS_MAX = 5
 WORKERS = 3
-EPOCHS = 16
+EPOCHS = 24
+KILLED_BEFORE = 0.5  # of all steps: `status` lags behind, and a job that has ended has no workers
 DELAY_MAX_S = 0.03
+WATCH_S = 0.1
 
 
 def make_spec(model, train):
@@ -26,7 +28,7 @@ def plan_kills(source, steps):
         size = min(left, source.choice((1, 1, 2, WORKERS)))
         groups.append(source.sample(range(WORKERS), size))
         left -= size
-    moments = sorted(source.randrange(int(steps * 0.7)) for _ in groups)
+    moments = sorted(source.randrange(int(steps * KILLED_BEFORE)) for _ in groups)
     return list(zip(moments, groups))
 
 
@@ -59,6 +61,12 @@ def expect_only_workers_died(job, report, kills):
     expect(len(report["recoveries"]) == kills, f"{kills} kills, but recoveries {report['recoveries']}")
 
 
+def looked_at_end(job, others):
+    if status := job.try_status():
+        others.look(status)
+    return job.root.poll() is not None
+
+
 def run_with_kills(bench, spec, seed, reference):
     """One job under seeded kills. @returns how many workers were killed, and the report."""
     source = random.Random(seed)
@@ -69,9 +77,7 @@ def run_with_kills(bench, spec, seed, reference):
             others.look(job.wait_for_step(step))
             time.sleep(source.uniform(0, DELAY_MAX_S))  # any moment within a step, not only where status answers
             kills += kill_together(job, workers)
-        while job.root.poll() is None:
-            if status := job.try_status():
-                others.look(status)
+        wait_until(lambda: looked_at_end(job, others), "the end", pause_s=WATCH_S)
         report = job.expect_complete()
         expect(report["parameters_sha256"] == reference["parameters_sha256"],
                f"parameters {report['parameters_sha256']}, without kills {reference['parameters_sha256']}")
