@@ -86,6 +86,7 @@ void agent_core::follow(const supervision::actions& actions, time_point now, age
     } else if (const auto* stop = std::get_if<supervision::stop_child>(&action)) {
       auto& role = of_child(stop->id);
       const bool kill = stop->how == supervision::stop_child::kind::kill;
+      role.stopping = true;
       if (role.current) {
         out.push_back(stop_role{role.name, *role.current, kill});
       } else { // it was waiting for a fence: there is nothing to stop
@@ -111,6 +112,7 @@ void agent_core::order_start(managed_role& role, time_point now, agent_actions& 
   role.fences.pop_front();
   role.heard.reset();
   role.hung = false;
+  role.stopping = false;
   role.started = now;
   role.state = "starting";
   out.push_back(start_role{role.name, *role.current});
@@ -180,7 +182,7 @@ agent_actions agent_core::on_exited(const role_name& name, const protocol::fence
   auto* role = find(name, self);
   if (!role) return out;
   const auto silent = now - role->heard.value_or(role->started);
-  const bool expected = shutting_down_;
+  const bool expected = shutting_down_ || role->stopping;
   role->current.reset();
   role->up = false;
   role->pid = 0;
@@ -201,6 +203,7 @@ agent_actions agent_core::on_exited(const role_name& name, const protocol::fence
   follow(supervisor_.child_exited(protocol::to_string(name), role->generation, {reason, why}, now), now, out);
   if (expected) return out;
   if (name.kind == role_kind::worker) {
+    if (!role->current && !role->wanted) return out; // the supervisor gave up
     tell("role-restarted", *role,
          role->current ? fmt::format("{} starts again under incarnation {}", protocol::to_string(name),
                                      role->current->incarnation)

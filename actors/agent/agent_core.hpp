@@ -109,6 +109,7 @@ private:
     std::optional<protocol::time_point> heard; ///< last sign of life of the start in hand
     protocol::time_point started{};
     bool hung = false;
+    bool stopping = false; ///< its end was ordered
     std::string state = "pending";
     std::uint64_t step = 0;
   };

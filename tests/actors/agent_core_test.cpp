@@ -1,0 +1,204 @@
+#include "actors/agent/agent_core.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace dlrun::agent {
+namespace {
+
+using namespace std::chrono_literals;
+using protocol::role_kind;
+using protocol::role_name;
+
+constexpr role_name coordinator{role_kind::coordinator, 0};
+constexpr role_name shard{role_kind::ps_shard, 0};
+constexpr role_name worker0{role_kind::worker, 0};
+constexpr role_name worker1{role_kind::worker, 1};
+constexpr protocol::fence coordinator_fence{{1}, 77};
+
+protocol::join joining(const role_name& role, const protocol::fence& self) { return {role, self, 100, {}, {}}; }
+
+/// An agent of one PS shard and two workers, and the shell that does what it says.
+struct agent_core_test : ::testing::Test {
+  agent_core core{{.workers = 2, .ps_shards = 1, .coordinator = coordinator_fence, .restart_intensity = 2}};
+  protocol::time_point now{1h};
+  std::vector<role_name> started;
+  std::vector<std::pair<role_name, bool>> stopped; ///< and whether it was a kill
+  std::map<role_name, protocol::fence> running;
+  std::vector<std::string> events;
+  std::vector<protocol::role_exited> exits_told;
+  std::vector<protocol::stop_job> stops_told;
+  std::optional<protocol::job_ended> ended;
+
+  void follow(const agent_actions& actions) {
+    for (const auto& action : actions) std::visit([this](const auto& what) { follow_one(what); }, action);
+  }
+  void follow_one(const start_role& what) {
+    started.push_back(what.role);
+    running[what.role] = what.self;
+    follow(core.on_started(what.role, what.self, 100, now));
+  }
+  void follow_one(const stop_role& what) { stopped.emplace_back(what.role, what.kill); }
+  void follow_one(const to_coordinator& what) {
+    if (const auto* exited = std::get_if<protocol::role_exited>(&what)) exits_told.push_back(*exited);
+    if (const auto* stop = std::get_if<protocol::stop_job>(&what)) stops_told.push_back(*stop);
+  }
+  void follow_one(const announce& what) { events.push_back(what.event.event); }
+  void follow_one(const all_stopped& what) { ended = what.ended; }
+
+  void grant(const role_name& role, std::uint64_t first, std::uint64_t count = 2) {
+    protocol::grant message{role, {}};
+    for (auto i = first; i < first + count; ++i) message.fences.push_back({{i}, i * 1000});
+    follow(core.on_grant(message, now));
+  }
+  void start_all() {
+    follow(core.start(now));
+    follow(core.on_coordinator_joined(now));
+    for (const auto& role : {shard, worker0, worker1}) grant(role, 1);
+  }
+  void exit(const role_name& role, bool clean = false) {
+    const auto self = running.at(role);
+    running.erase(role);
+    follow(core.on_exited(role, self, clean, "killed by signal 9", now));
+  }
+  void beat(const role_name& role) {
+    core.on_heartbeat({.role = role, .self = running.at(role), .state = "training", .step = 5}, now);
+  }
+};
+
+TEST_F(agent_core_test, starts_the_coordinator_first_and_the_others_when_it_has_joined_and_granted_fences) {
+  follow(core.start(now));
+  EXPECT_THAT(started, ::testing::ElementsAre(coordinator));
+  grant(worker0, 1);
+  EXPECT_EQ(started.size(), 1U) << "the coordinator has not joined";
+  follow(core.on_coordinator_joined(now));
+  for (const auto& role : {shard, worker1}) grant(role, 1);
+  EXPECT_THAT(started, ::testing::ElementsAre(coordinator, shard, worker0, worker1));
+}
+
+TEST_F(agent_core_test, accepts_only_the_coordinator_it_started) {
+  follow(core.start(now));
+  EXPECT_TRUE(core.accepts(joining(coordinator, coordinator_fence)));
+  EXPECT_FALSE(core.accepts(joining(coordinator, {{1}, 78})));
+  EXPECT_FALSE(core.accepts(joining(worker0, coordinator_fence)));
+}
+
+TEST_F(agent_core_test, restarts_a_dead_worker_with_a_spare_fence_without_asking_anybody) {
+  start_all();
+  exit(worker1);
+  EXPECT_EQ(started.back(), worker1);
+  EXPECT_EQ(running.at(worker1).incarnation, incarnation{2});
+  ASSERT_EQ(exits_told.size(), 1U);
+  EXPECT_TRUE(exits_told[0].replaced);
+  EXPECT_EQ(exits_told[0].self.incarnation, incarnation{1});
+  EXPECT_THAT(events, ::testing::ElementsAre("role-exited", "role-restarted"));
+}
+
+TEST_F(agent_core_test, waits_for_a_grant_when_its_spare_fences_are_used_up) {
+  start_all();
+  exit(worker1);
+  exit(worker1);
+  EXPECT_FALSE(running.contains(worker1));
+  grant(worker1, 2, 2); // 2 is used up already
+  EXPECT_EQ(running.at(worker1).incarnation, incarnation{3});
+}
+
+TEST_F(agent_core_test, ends_the_job_with_the_reason_when_the_restart_budget_is_exceeded) {
+  start_all();
+  for (const auto& role : {worker0, worker1, shard}) grant(role, 3, 5);
+  for (int i = 0; i < 3; ++i) exit(worker1);
+  EXPECT_THAT(stopped, ::testing::ElementsAre(std::pair{worker0, false}))
+      << "in reverse order, each when the one after is gone";
+  for (const auto& role : {worker0, shard, coordinator}) exit(role);
+  ASSERT_TRUE(ended.has_value());
+  EXPECT_EQ(ended->outcome, protocol::job_outcome::failed);
+  EXPECT_THAT(ended->reason, ::testing::HasSubstr("worker 1"));
+}
+
+TEST_F(agent_core_test, ends_the_job_when_a_ps_shard_dies_and_lets_the_coordinator_write_the_report) {
+  start_all();
+  exit(shard);
+  ASSERT_EQ(stops_told.size(), 1U);
+  EXPECT_THAT(stops_told[0].reason, ::testing::HasSubstr("ps_shard 0"));
+  EXPECT_TRUE(stopped.empty()) << "nobody is stopped before the report is written";
+  follow(core.on_job_ended({protocol::job_outcome::failed, "because"}, now));
+  EXPECT_THAT(stopped, ::testing::ElementsAre(std::pair{worker1, false}));
+}
+
+TEST_F(agent_core_test, stops_all_the_same_when_the_coordinator_writes_no_report) {
+  start_all();
+  follow(core.on_stop({protocol::job_outcome::interrupted, "Ctrl-C"}, now));
+  now += 4s;
+  follow(core.on_tick(now));
+  for (const auto& role : {worker1, worker0, shard, coordinator}) {
+    ASSERT_FALSE(stopped.empty());
+    EXPECT_EQ(stopped.back().first, role);
+    exit(role, true);
+  }
+  ASSERT_TRUE(ended.has_value());
+  EXPECT_EQ(ended->outcome, protocol::job_outcome::interrupted);
+  EXPECT_EQ(ended->reason, "Ctrl-C");
+}
+
+TEST_F(agent_core_test, kills_what_does_not_end_when_asked) {
+  start_all();
+  follow(core.on_job_ended({protocol::job_outcome::completed, ""}, now));
+  now += 3s;
+  follow(core.on_tick(now));
+  EXPECT_THAT(stopped, ::testing::ElementsAre(std::pair{worker1, false}, std::pair{worker1, true}));
+}
+
+TEST_F(agent_core_test, ends_the_job_when_the_coordinator_dies) {
+  start_all();
+  exit(coordinator);
+  EXPECT_THAT(stopped, ::testing::ElementsAre(std::pair{worker1, false}))
+      << "there is nobody to write a report";
+}
+
+TEST_F(agent_core_test, kills_a_role_that_gives_no_sign_of_life) {
+  start_all();
+  for (int second = 0; second <= 10; ++second, now += 1s) {
+    for (const auto& role : {coordinator, shard, worker0}) beat(role);
+    if (second == 0) beat(worker1);
+    follow(core.on_tick(now));
+  }
+  EXPECT_THAT(stopped, ::testing::ElementsAre(std::pair{worker1, true}));
+  EXPECT_THAT(events, ::testing::ElementsAre("role-hung"));
+}
+
+TEST_F(agent_core_test, holds_nobody_silent_for_the_time_it_was_stopped_itself) {
+  start_all();
+  for (const auto& role : {coordinator, shard, worker0, worker1}) beat(role);
+  follow(core.on_tick(now));
+  now += 60s; // SIGSTOP, SIGCONT
+  follow(core.on_tick(now));
+  EXPECT_TRUE(stopped.empty());
+}
+
+TEST_F(agent_core_test, ignores_ends_and_heartbeats_of_older_starts) {
+  start_all();
+  const auto old = running.at(worker0);
+  exit(worker0);
+  follow(core.on_exited(worker0, old, false, "late", now));
+  core.on_heartbeat({.role = worker0, .self = old, .state = "zombie"}, now);
+  EXPECT_EQ(exits_told.size(), 1U);
+  for (const auto& role : core.roles()) {
+    if (role.role == worker0) {
+      EXPECT_EQ(role.state, "starting");
+    }
+  }
+}
+
+TEST_F(agent_core_test, shows_every_role_with_the_lowest_step_of_the_shards) {
+  start_all();
+  beat(shard);
+  core.on_heartbeat({.role = {role_kind::data_dispatcher, 0}, .self = {{4}, 0}, .state = "dispatching"}, now);
+  std::vector<std::string> names;
+  for (const auto& role : core.roles()) names.push_back(protocol::to_string(role.role));
+  EXPECT_THAT(names, ::testing::ElementsAre("coordinator 0", "data_dispatcher 0", "ps_shard 0", "worker 0",
+                                            "worker 1"));
+  EXPECT_EQ(core.step(), 5U);
+}
+
+} // namespace
+} // namespace dlrun::agent
