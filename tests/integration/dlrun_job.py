@@ -109,10 +109,11 @@ class running_job:
                 self.seen.setdefault(role["pid"], found["start"])
         return status
 
-    def try_stop(self):
-        """`dlrun stop`. @returns whether it was taken."""
-        answer = subprocess.run([self.program, "stop", str(self.run_dir)], capture_output=True, timeout=PATIENCE_S)
-        return answer.returncode == 0
+    def ask(self, verb):
+        """`dlrun VERB` on the run folder. @returns exit code, output, complaints"""
+        answer = subprocess.run([self.program, verb, str(self.run_dir)], capture_output=True, text=True,
+                                timeout=PATIENCE_S)
+        return answer.returncode, answer.stdout, answer.stderr
 
     def wait_for(self, condition, what, patience_s=PATIENCE_S):
         """Waits until `condition(status)` holds. @returns that status."""
@@ -142,6 +143,9 @@ class running_job:
         lines = (self.run_dir / "events.jsonl").read_text().splitlines()
         every = [json.loads(line) for line in lines]
         return [event for event in every if name in (None, event["event"])]
+
+    def wait_for_exits(self, count):
+        wait_until(lambda: len(self.events("role-exited")) >= count, f"{count} exits are told")
 
     # ---- its processes
 
@@ -185,29 +189,27 @@ class running_job:
         expect(self.send_signal(pid, which), f"{role} {index} (process {pid}) is not there to be signalled")
         return pid, before
 
-    def watch_exits(self, status, patience_s=PATIENCE_S):
-        """Waits until all role processes of `status` and the root are gone; the kernel tells in which order.
+    def watch_exits(self, status, end, patience_s=PATIENCE_S):
+        """Calls `end()`, waits until all processes of `status` are gone; the kernel tells in which order.
 
         @returns names such as "worker 1" in the order of their ends."""
         names = {}
         for role in status["roles"]:
             if role["pid"] and role["role"] != "data_dispatcher":
                 names.setdefault(role["pid"], f"{role['role']} {role['index']}")
-        poller, descriptors, order = select.poll(), {}, []
-        for pid in names:
-            try:
-                descriptors[os.pidfd_open(pid)] = pid
-            except ProcessLookupError:
-                order.append(names[pid])
+        descriptors = {os.pidfd_open(pid): name for pid, name in names.items()}
+        order, deadline = [], time.monotonic() + patience_s
+        with select.epoll() as poller:  # its list of what is ready is in the order in which it became so
+            for descriptor in descriptors:
+                poller.register(descriptor, select.EPOLLIN | select.EPOLLET)
+            end()
+            while len(order) < len(names) and time.monotonic() < deadline:
+                for descriptor, _ in poller.poll(timeout=1):
+                    if descriptors[descriptor] not in order:  # its parent's wait makes it ready once more
+                        order.append(descriptors[descriptor])
         for descriptor in descriptors:
-            poller.register(descriptor, select.POLLIN)
-        deadline = time.monotonic() + patience_s
-        while descriptors:
-            expect(time.monotonic() < deadline, f"still running: {[names[pid] for pid in descriptors.values()]}")
-            for descriptor, _ in poller.poll(1000):
-                poller.unregister(descriptor)
-                os.close(descriptor)
-                order.append(names[descriptors.pop(descriptor)])
+            os.close(descriptor)
+        expect(len(order) == len(names), f"of {sorted(names.values())} ended only {order}")
         self.root.wait()
         return order
 

@@ -1,0 +1,55 @@
+"""Stops a role's process (SIGSTOP) for a while and checks that the job neither waits for it nor replaces anybody else."""
+
+import signal
+import time
+
+import small_data
+from dlrun_job import expect, identities
+
+STATUS_LAG_STEPS = 300
+EPOCHS_A_SECOND = 14  # what small jobs do on a quiet machine: a job must outlast its pause
+
+
+def make_spec(train, seconds):
+    return small_data.make_spec("mlp_dropout", train, epochs=int(EPOCHS_A_SECOND * (seconds + 2)), workers=3)
+
+
+def pause_coordinator(bench, spec, seconds, reference):
+    """@returns the steps applied during the pause, and the report."""
+    with bench.start(spec) as job:
+        before = job.wait_until_all_run()
+        job.kill("coordinator", which=signal.SIGSTOP)
+        stopped_at = time.monotonic()
+        seen = job.wait_for(lambda now: now["step"] > before["step"], "the first step without a coordinator")
+        first = last = seen["step"]
+        while time.monotonic() < stopped_at + seconds:
+            last = job.wait_for(lambda now: now["step"] > last or now["step"] == reference["steps"]
+                                or time.monotonic() >= stopped_at + seconds, "steps go on")["step"]
+        status = job.try_status()
+        expect(identities(status, ("coordinator", "ps_shard", "worker", "agent"))
+               == identities(before, ("coordinator", "ps_shard", "worker", "agent")),
+               f"somebody was restarted: {before} and then {status}")
+        for pid in list(job.stopped):
+            job.send_signal(pid, signal.SIGCONT)
+        report = job.expect_complete()
+        expect(not job.events(), f"nothing should be told, but: {job.events()}")
+        expect(report["parameters_sha256"] == reference["parameters_sha256"], "other parameters than without a pause")
+        return last - first, report
+
+
+def pause_worker(bench, spec, steps, reference):
+    """Stops a worker until the others have done `steps` more. @returns how long they waited for its slots, in s, and the report."""
+    with bench.start(spec) as job:
+        job.wait_until_all_run()
+        pid, _ = job.kill("worker", 1, signal.SIGSTOP)
+        begin = time.monotonic()
+        stopped_at = job.try_status()["step"]
+        # `status` is late by some steps; so many more need its slots done by somebody else.
+        job.wait_for_step(stopped_at + STATUS_LAG_STEPS)
+        waited = time.monotonic() - begin
+        job.wait_for_step(stopped_at + STATUS_LAG_STEPS + steps)
+        job.send_signal(pid, signal.SIGCONT)
+        report = job.expect_complete()
+        expect(report["parameters_sha256"] == reference["parameters_sha256"], "other parameters than without a pause")
+        expect(all(event["role"] == "worker" for event in job.events()), f"others died as well: {job.events()}")
+        return waited, report

@@ -1,0 +1,102 @@
+"""However `dlrun train` ends, nothing of it is left; when it is asked to end, it ends in order and says so."""
+
+import os
+import signal
+
+from bench_case import bench_case, main
+
+ENDLESS = 100000
+INTERRUPTED = 130
+
+
+class root_killed(bench_case):
+    def start(self):
+        return self.bench.start(self.spec(epochs=ENDLESS, workers=3))
+
+    def test_nothing_is_left_two_seconds_after_sigkill(self):
+        with self.start() as job:
+            job.wait_until_all_run()
+            job.root.kill()
+            job.expect_nothing_left()
+
+    def test_nothing_is_left_also_when_a_worker_and_a_ps_shard_are_stopped(self):
+        with self.start() as job:
+            job.wait_until_all_run()
+            job.kill("worker", 1, signal.SIGSTOP)
+            job.kill("ps_shard", 0, signal.SIGSTOP)
+            job.root.kill()
+            job.expect_nothing_left()
+
+    def test_nothing_is_left_when_it_dies_while_it_starts(self):
+        with self.start() as job:
+            job.wait_for(lambda status: len(status["roles"]) > 1, "it has begun to start roles")
+            job.root.kill()
+            job.expect_nothing_left()
+
+    def test_the_status_of_a_killed_run_says_that_it_is_over(self):
+        with self.start() as job:
+            job.wait_until_all_run()
+            job.root.kill()
+            job.root.wait()
+            code, _, complaint = job.ask("status")
+            self.assertNotEqual(code, 0)
+            self.assertIn("is over", complaint)
+
+
+class stop_in_order(bench_case):
+    def expect_order(self, order):
+        """Workers, then PS shards, then the coordinator, then the root."""
+        ranks = {"worker": 0, "ps_shard": 1, "coordinator": 2, "agent": 3}
+        seen = [ranks[name.split()[0]] for name in order]
+        self.assertEqual(seen, sorted(seen), order)
+        self.assertEqual(len(order), 3 + 2 + 1 + 1)
+
+    def expect_ordered_end(self, stop):
+        with self.bench.start(self.spec(epochs=ENDLESS, workers=3)) as job:
+            status = job.wait_until_all_run()
+            order = job.watch_exits(status, lambda: stop(job))
+            self.assertEqual(job.wait_end(), INTERRUPTED, job.output())
+            job.expect_nothing_left()
+            self.expect_order(order)
+            report = job.report()
+            self.assertEqual(report["status"], "interrupted")
+            self.assertNotEqual(report["reason"], "")
+            self.assertGreater(report["steps"], 0)
+            self.assertEqual(report["samples_duplicated"], 0)
+            self.assertEqual(job.events(), [])
+            return report
+
+    def test_sigint_to_the_root(self):
+        self.expect_ordered_end(lambda job: job.root.send_signal(signal.SIGINT))
+
+    def test_sigint_to_the_whole_process_group_as_a_terminal_sends_it(self):
+        self.expect_ordered_end(lambda job: os.killpg(job.root.pid, signal.SIGINT))
+
+    def test_sigterm_to_the_root(self):
+        self.expect_ordered_end(lambda job: job.root.send_signal(signal.SIGTERM))
+
+    def test_dlrun_stop(self):
+        report = self.expect_ordered_end(lambda job: self.assertEqual(job.ask("stop")[0], 0))
+        self.assertIn("dlrun stop", report["reason"])
+
+    def test_a_second_sigint_ends_everything_at_once(self):
+        with self.bench.start(self.spec(epochs=ENDLESS)) as job:
+            job.wait_until_all_run()
+            job.kill("worker", 0, signal.SIGSTOP)  # the ordered end would wait for it
+            job.root.send_signal(signal.SIGINT)
+            job.wait_for(lambda status: status["status"] == "stopping", "it stops")
+            job.root.send_signal(signal.SIGINT)
+            self.assertEqual(job.wait_end(), INTERRUPTED)
+            job.expect_nothing_left()
+
+    def test_a_stopped_worker_does_not_hold_up_the_end(self):
+        with self.bench.start(self.spec(epochs=ENDLESS)) as job:
+            job.wait_until_all_run()
+            job.kill("worker", 0, signal.SIGSTOP)
+            job.root.send_signal(signal.SIGINT)
+            self.assertEqual(job.wait_end(patience_s=15), INTERRUPTED)
+            job.expect_nothing_left()
+
+
+if __name__ == "__main__":
+    main()

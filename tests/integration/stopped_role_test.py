@@ -1,0 +1,59 @@
+"""A stopped coordinator holds nobody up; a stopped worker's slots move; what cannot go on ends with its reason."""
+
+import role_pauses
+from bench_case import bench_case, main
+
+ENDLESS = 100000
+
+
+class stopped_role(bench_case):
+    def test_steps_go_on_while_the_coordinator_is_stopped(self):
+        spec = role_pauses.make_spec(self.data, 2.5)
+        steps, _ = role_pauses.pause_coordinator(self.bench, spec, 2.5, self.bench.complete(spec))
+        self.assertGreater(steps, 20)
+
+    def test_the_others_do_the_slots_of_a_stopped_worker(self):
+        spec = role_pauses.make_spec(self.data, 2.5)
+        role_pauses.pause_worker(self.bench, spec, 300, self.bench.complete(spec))
+
+
+class job_that_cannot_go_on(bench_case):
+    def expect_failure(self, job, *words):
+        """Exit 1, a report with a reason that holds the words, the reason as last line, no process left."""
+        self.assertEqual(job.wait_end(), 1, job.output())
+        job.expect_nothing_left()
+        report = job.report()
+        self.assertEqual(report["status"], "failed")
+        for word in words:
+            self.assertIn(word, report["reason"])
+        self.assertIn(report["reason"], job.output().splitlines()[-1])
+
+    def test_a_killed_ps_shard_ends_the_job_with_the_reason(self):
+        with self.bench.start(self.spec(epochs=ENDLESS)) as job:
+            job.wait_until_all_run()
+            job.kill("ps_shard", 1)
+            self.expect_failure(job, "ps_shard 1", "signal 9")
+
+    def test_a_killed_coordinator_ends_the_job_with_the_reason(self):
+        with self.bench.start(self.spec(epochs=ENDLESS)) as job:
+            job.wait_until_all_run()
+            job.kill("coordinator")
+            self.expect_failure(job, "coordinator", "signal 9")
+
+    def test_without_a_restart_budget_the_first_death_ends_the_job(self):
+        with self.bench.start(self.spec(epochs=ENDLESS), ["cluster.restart.intensity=0"]) as job:
+            job.wait_until_all_run()
+            job.kill("worker", 1)
+            self.expect_failure(job, "worker 1")
+
+    def test_one_death_more_than_the_restart_budget_ends_the_job(self):
+        with self.bench.start(self.spec(epochs=ENDLESS), ["cluster.restart.intensity=2"]) as job:
+            for deaths in range(3):
+                job.wait_until_all_run()
+                job.kill("worker", deaths % 2)
+                job.wait_for_exits(deaths + 1)
+            self.expect_failure(job, "worker 0")
+
+
+if __name__ == "__main__":
+    main()
