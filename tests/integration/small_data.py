@@ -1,5 +1,6 @@
 """Small generated jobs: images that can be learned but not by heart, so that gradients never vanish."""
 
+import copy
 import json
 import random
 import struct
@@ -41,8 +42,8 @@ def make_spec(model, train, *, epochs=1, microbatches_per_step=4, workers=2, ps_
     """A job as a dictionary. Any number of restarts is allowed; tests of the budget set it."""
     return {
         "name": model.replace("_", "-"),
-        "model": {"input": [1, SIDE, SIDE], "layers": MODELS[model]},
-        "data": {"train": train},
+        "model": {"input": [1, SIDE, SIDE], "layers": copy.deepcopy(MODELS[model])},
+        "data": {"train": dict(train)},
         "train": {"epochs": epochs, "microbatch_size": 8, "microbatches_per_step": microbatches_per_step,
                   "optimizer": {"sgd": {"lr": 0.02, "momentum": 0.9}}, "seed": 7},
         "cluster": {"workers": workers, "ps_shards": ps_shards, "placement": placement,
