@@ -23,6 +23,10 @@ class expectation_failed(AssertionError):
     """What was promised and did not happen, in words."""
 
 
+class job_over(expectation_failed):
+    """The job ended while something was waited for."""
+
+
 def expect(condition, what):
     if not condition:
         raise expectation_failed(what)
@@ -123,7 +127,7 @@ class running_job:
             if status is not None and condition(status):
                 return status
             if self.root.poll() is not None:
-                raise expectation_failed(f"the job ended with {self.root.returncode} before: {what}\n{self.output()}")
+                raise job_over(f"the job ended with {self.root.returncode} before: {what}\n{self.output()}")
             return None
 
         return wait_until(holds, what, patience_s)

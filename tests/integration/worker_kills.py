@@ -6,18 +6,19 @@ import signal
 import time
 
 import small_data
-from dlrun_job import expect, identities, pid_of, wait_until
+from dlrun_job import expect, identities, job_over, pid_of, wait_until
 
 KILLS_MAX = 5
 WORKERS = 3
-EPOCHS = 24
+EPOCHS = {"mlp_dropout": 36, "cnn_batch_norm": 24}  # a few seconds each
+ATTEMPTS = 10  # for a job that was over before the last kill
 KILLED_BEFORE = 0.5  # of all steps: `status` lags behind, and a job that has ended has no workers
 DELAY_MAX_S = 0.03
 WATCH_S = 0.1
 
 
 def make_spec(model, train):
-    return small_data.make_spec(model, train, epochs=EPOCHS, workers=WORKERS, ps_shards=2)
+    return small_data.make_spec(model, train, epochs=EPOCHS[model], workers=WORKERS, ps_shards=2)
 
 
 def plan_kills(source, steps):
@@ -53,12 +54,14 @@ def kill_together(job, workers):
     return sum(job.send_signal(pid, signal.SIGKILL) for pid in pids)
 
 
-def expect_only_workers_died(job, report, kills):
+def told_kills(job, report, kills):
+    """Checks that only workers died. @returns how many deaths were told; one at the very end belongs to the end."""
     for event in job.events():
         expect(event["role"] == "worker", f"an event of another role: {event}")
     exits = job.events("role-exited")
-    expect(len(exits) == kills, f"{kills} kills, but {len(exits)} exits: {exits}")
-    expect(len(report["recoveries"]) == kills, f"{kills} kills, but recoveries {report['recoveries']}")
+    expect(len(exits) <= kills, f"{kills} kills, but {len(exits)} exits: {exits}")
+    expect(len(report["recoveries"]) == len(exits), f"{len(exits)} exits, but recoveries {report['recoveries']}")
+    return len(exits)
 
 
 def looked_at_end(job, others):
@@ -67,20 +70,37 @@ def looked_at_end(job, others):
     return job.root.poll() is not None
 
 
-def run_with_kills(bench, spec, seed, reference):
-    """One job under seeded kills. @returns how many workers were killed, and the report."""
-    source = random.Random(seed)
-    plan = plan_kills(source, reference["steps"])
-    kills, others = 0, witness()
-    with bench.start(spec) as job:
+def kill_as_planned(job, plan, source, others):
+    """@returns how many workers were killed: fewer than planned when the job was quicker."""
+    kills = 0
+    try:
         for step, workers in plan:
             others.look(job.wait_for_step(step))
             time.sleep(source.uniform(0, DELAY_MAX_S))  # any moment within a step, not only where status answers
             kills += kill_together(job, workers)
+    except job_over:
+        pass
+    return kills
+
+
+def run_once(bench, spec, seed, reference):
+    """One job under seeded kills, checked. @returns (deaths, the plan, the report)"""
+    source = random.Random(seed)
+    plan, others = plan_kills(source, reference["steps"]), witness()
+    with bench.start(spec) as job:
+        kills = kill_as_planned(job, plan, source, others)
         wait_until(lambda: looked_at_end(job, others), "the end", pause_s=WATCH_S)
         report = job.expect_complete()
         expect(report["parameters_sha256"] == reference["parameters_sha256"],
                f"parameters {report['parameters_sha256']}, without kills {reference['parameters_sha256']}")
         expect(report["samples_committed"] == reference["samples_committed"], "not all samples were trained")
-        expect_only_workers_died(job, report, kills)
-    return kills, plan, report
+        return told_kills(job, report, kills), plan, report
+
+
+def run_with_kills(bench, spec, seed, reference):
+    """As run_once, again while the job was over before the last kill: `status` is late on a busy machine."""
+    for _ in range(ATTEMPTS):
+        kills, plan, report = run_once(bench, spec, seed, reference)
+        if kills == sum(len(workers) for _, workers in plan):
+            return kills, plan, report
+    raise job_over(f"the job of seed {seed} is always over before its last kill")
