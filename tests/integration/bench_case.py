@@ -1,5 +1,7 @@
 """Base of the test programs here: FILE DLRUN [unittest options]."""
 
+import os
+import pathlib
 import sys
 import unittest
 
@@ -22,6 +24,18 @@ class bench_case(unittest.TestCase):
         return small_data.make_spec(model, self.data, **options)
 
 
+def write_counts(result, wanted):
+    """The counts in the form of GoogleTest, where its GTEST_OUTPUT=xml:FOLDER/ asks for them: ./check adds them up."""
+    kind, _, folder = wanted.partition(":")
+    if kind == "xml" and folder.endswith("/"):
+        name = pathlib.Path(sys.argv[0]).stem
+        pathlib.Path(folder, f"{name}.xml").write_text(
+            f'<testsuites name="{name}" tests="{result.testsRun}" failures="{len(result.failures)}"'
+            f' errors="{len(result.errors)}" disabled="{len(result.skipped)}"/>\n')
+
+
 def main():
     bench_case.program = sys.argv.pop(1)
-    unittest.main(verbosity=2)
+    result = unittest.main(verbosity=2, exit=False).result
+    write_counts(result, os.environ.get("GTEST_OUTPUT", ""))
+    sys.exit(0 if result.wasSuccessful() else 1)

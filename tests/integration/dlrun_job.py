@@ -15,7 +15,7 @@ import tempfile
 import time
 
 POLL_S = 0.02
-PATIENCE_S = 60
+PATIENCE_S = 180  # long enough for sanitizers on a busy machine
 GONE_WITHIN_S = 2
 
 
