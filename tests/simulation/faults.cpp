@@ -94,9 +94,9 @@ void fault_injector::partition() {
   });
 }
 
-/// Whether the job can go on from what is left without a rewind, which is not built yet (R14 to R16): each step that a PS shard
-/// would lack after this either can be computed again, since no shard has ever gone past it, or is kept in whole by workers
-/// that stay. Workers forget only what every shard has committed.
+/// Whether the job can go on from what is left without a rewind, which is not built yet (R14 to R16): each
+/// step that a PS shard would lack after this either can be computed again, since no shard has ever gone past
+/// it, or is kept in whole by workers that stay. Workers forget only what every shard has committed.
 ///
 /// A zombie PS shard may still publish versions, from which workers that have not heard better compute on:
 /// while there is one, no worker may be lost, and none may be a zombie.

@@ -72,7 +72,8 @@ public:
 
   /// A PS shard has published `version`, maybe not for the first time.
   void published(ps_shard_id shard, version_id version);
-  /// Highest version that any PS shard ever published: all gradients below it have existed, and may still be on their way.
+  /// Highest version that any PS shard ever published: all gradients below it have existed, and may still be
+  /// on their way.
   std::uint64_t highest_published() const { return *std::max_element(published_.begin(), published_.end()); }
   std::uint64_t events = 0;
   std::map<fault_kind, int> faults_done;

@@ -1,0 +1,283 @@
+#include "actors/data_dispatcher/data_dispatcher_core.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace dlrun::data_dispatcher {
+namespace {
+
+using protocol::make_slot_range;
+using protocol::time_point;
+using std::chrono::milliseconds;
+using testing::IsEmpty;
+
+/// The dispatcher of a job with two PS shards, four slots, ten steps.
+class data_dispatcher_core_test : public testing::Test {
+protected:
+  data_dispatcher_core_test()
+      : core(config()) {}
+
+  static data_dispatcher_core_config config() {
+    data_dispatcher_core_config made;
+    made.self = {2};
+    made.ps_shards = 2;
+    made.steps = 10;
+    made.microbatches_per_step = 4;
+    made.evaluates = true;
+    return made;
+  }
+  void perform(const data_dispatcher_actions& actions) {
+    for (const auto& action : actions)
+      if (const auto* one = std::get_if<send_lease>(&action)) leases[one->to] = one->lease;
+  }
+  data_dispatcher_actions join(std::uint32_t worker, std::uint64_t start = 1) {
+    auto actions = core.on_worker_joined({worker}, {start}, now);
+    perform(actions);
+    return actions;
+  }
+  data_dispatcher_actions lose(std::uint32_t worker, std::uint64_t start = 1) {
+    auto actions = core.on_worker_lost({worker}, {start}, now);
+    perform(actions);
+    return actions;
+  }
+  data_dispatcher_actions tick_after(milliseconds time) {
+    now += time;
+    auto actions = core.on_tick(now);
+    perform(actions);
+    return actions;
+  }
+  /// The worker follows the newest lease that was sent to it.
+  data_dispatcher_actions report(std::uint32_t worker, std::uint64_t slots = 0,
+                                 std::uint64_t compute_us = 0) {
+    protocol::worker_status status;
+    status.worker = {worker};
+    status.self = {leases[{worker}].worker, 0};
+    status.lease_sequence = leases[{worker}].sequence;
+    status.slots_computed = slots;
+    status.compute_us = compute_us;
+    auto actions = core.on_worker_status(status, now);
+    perform(actions);
+    return actions;
+  }
+  data_dispatcher_actions shard(std::uint32_t index, std::uint64_t applied, std::uint64_t committed,
+                                std::uint64_t start = 1) {
+    protocol::shard_status status;
+    status.shard = {index};
+    status.self = {{start}, 0};
+    status.sequence = ++sequence;
+    status.applied = {applied};
+    status.committed = {committed};
+    auto actions = core.on_shard_status(status, now);
+    perform(actions);
+    return actions;
+  }
+  template <class Action>
+  static std::vector<Action> only(const data_dispatcher_actions& actions) {
+    std::vector<Action> some;
+    for (const auto& action : actions)
+      if (const auto* one = std::get_if<Action>(&action)) some.push_back(*one);
+    return some;
+  }
+  protocol::slot_range slots_of(std::uint32_t worker) { return leases[{worker}].slots; }
+
+  data_dispatcher_core core;
+  std::map<worker_id, protocol::lease> leases;
+  std::uint64_t sequence = 0;
+  time_point now{std::chrono::hours(1)};
+};
+
+TEST_F(data_dispatcher_core_test, the_first_worker_gets_everything_and_shares_it_with_the_second) {
+  join(0);
+  EXPECT_EQ(slots_of(0), make_slot_range(0, 4));
+  join(1);
+  EXPECT_EQ(slots_of(0), make_slot_range(0, 2));
+  EXPECT_EQ(slots_of(1), make_slot_range(2, 4));
+  EXPECT_EQ(leases[{1}].dispatcher, incarnation{2});
+}
+
+TEST_F(data_dispatcher_core_test, slots_of_a_lost_worker_are_leased_to_others_in_the_same_call) {
+  join(0);
+  join(1);
+  const auto actions = lose(1);
+  EXPECT_EQ(only<send_lease>(actions).size(), 1U);
+  EXPECT_EQ(slots_of(0), make_slot_range(0, 4));
+}
+
+TEST_F(data_dispatcher_core_test, slots_are_with_others_when_these_have_acknowledged_them) {
+  join(0);
+  join(1);
+  report(0);
+  EXPECT_THAT(only<slots_redispatched>(lose(1)), IsEmpty());
+  now += milliseconds(7);
+  const auto moved = only<slots_redispatched>(report(0));
+  ASSERT_EQ(moved.size(), 1U);
+  EXPECT_EQ(moved[0].lost, worker_id{1});
+  EXPECT_EQ(moved[0].after, milliseconds(7));
+}
+
+TEST_F(data_dispatcher_core_test, when_all_are_lost_the_slots_go_to_who_comes_next) {
+  join(0);
+  lose(0);
+  EXPECT_THAT(only<slots_redispatched>(tick_after(milliseconds(50))), IsEmpty());
+  join(0, 2);
+  EXPECT_EQ(slots_of(0), make_slot_range(0, 4));
+  EXPECT_EQ(only<slots_redispatched>(report(0)).size(), 1U);
+}
+
+TEST_F(data_dispatcher_core_test, the_loss_of_an_older_start_is_no_loss) {
+  join(0, 2);
+  EXPECT_THAT(lose(0, 1), IsEmpty());
+  EXPECT_THAT(lose(7), IsEmpty());
+  EXPECT_THAT(join(0, 1), IsEmpty());
+}
+
+TEST_F(data_dispatcher_core_test, a_lease_is_repeated_until_it_is_acknowledged) {
+  join(0);
+  EXPECT_THAT(only<send_lease>(tick_after(milliseconds(100))), IsEmpty());
+  const auto again = only<send_lease>(tick_after(milliseconds(150)));
+  ASSERT_EQ(again.size(), 1U);
+  EXPECT_EQ(again[0].reason, "");
+  report(0);
+  EXPECT_THAT(only<send_lease>(tick_after(milliseconds(250))), IsEmpty());
+}
+
+TEST_F(data_dispatcher_core_test, an_acknowledgement_of_another_dispatchers_lease_does_not_count) {
+  join(0);
+  leases[{0}].sequence = 1000; // of an older dispatcher
+  report(0);
+  leases.clear();
+  EXPECT_EQ(only<send_lease>(tick_after(milliseconds(250))).size(), 1U);
+}
+
+TEST_F(data_dispatcher_core_test, a_silent_worker_loses_its_slots_and_gets_them_back) {
+  join(0);
+  join(1);
+  for (int i = 0; i < 12; ++i) {
+    report(0);
+    tick_after(milliseconds(100));
+  }
+  EXPECT_EQ(slots_of(0), make_slot_range(0, 4));
+  EXPECT_EQ(slots_of(1), make_slot_range(2, 4)) << "it keeps what it has";
+  report(1);
+  EXPECT_EQ(slots_of(0), make_slot_range(0, 2));
+}
+
+TEST_F(data_dispatcher_core_test, after_a_pause_of_its_own_nobody_is_silent_before_he_could_be_heard) {
+  join(0);
+  join(1);
+  tick_after(milliseconds(100));
+  tick_after(milliseconds(8000));
+  EXPECT_EQ(slots_of(0), make_slot_range(0, 2));
+  for (int i = 0; i < 9; ++i) tick_after(milliseconds(100));
+  EXPECT_EQ(slots_of(0), make_slot_range(0, 2));
+}
+
+TEST_F(data_dispatcher_core_test, when_nobody_is_heard_the_leases_stay) {
+  join(0);
+  join(1);
+  for (int i = 0; i < 20; ++i) tick_after(milliseconds(100));
+  EXPECT_EQ(slots_of(0), make_slot_range(0, 2));
+  EXPECT_EQ(slots_of(1), make_slot_range(2, 4));
+}
+
+TEST_F(data_dispatcher_core_test, a_slow_worker_gets_fewer_slots) {
+  join(0);
+  join(1);
+  report(0, 100, 100'000);
+  report(1, 100, 300'000);
+  tick_after(milliseconds(100));
+  EXPECT_EQ(slots_of(0), make_slot_range(0, 3));
+}
+
+TEST_F(data_dispatcher_core_test, everybody_helps_when_a_step_takes_far_too_long) {
+  join(0);
+  join(1);
+  for (std::uint64_t version = 0; version < 4; ++version) {
+    shard(0, version, version);
+    shard(1, version, version);
+    report(0);
+    report(1);
+    tick_after(milliseconds(100));
+  }
+  for (int i = 0; i < 5; ++i) {
+    report(0);
+    report(1);
+    tick_after(milliseconds(100));
+  }
+  EXPECT_EQ(slots_of(0), make_slot_range(0, 4));
+  EXPECT_EQ(slots_of(1), make_slot_range(0, 4));
+  shard(0, 4, 4);
+  EXPECT_EQ(slots_of(0), make_slot_range(0, 4)) << "one PS shard is still behind";
+  shard(1, 4, 4);
+  EXPECT_EQ(slots_of(0), make_slot_range(0, 2));
+}
+
+TEST_F(data_dispatcher_core_test, training_is_finished_once_when_all_is_applied_and_committed) {
+  join(0);
+  EXPECT_THAT(only<training_finished>(shard(0, 10, 10)), IsEmpty());
+  EXPECT_THAT(only<training_finished>(shard(1, 10, 9)), IsEmpty());
+  EXPECT_EQ(only<training_finished>(shard(1, 10, 10)).size(), 1U);
+  EXPECT_THAT(only<training_finished>(shard(1, 10, 10)), IsEmpty());
+}
+
+TEST_F(data_dispatcher_core_test, statuses_of_older_starts_and_late_ones_are_ignored) {
+  shard(0, 5, 5, 2);
+  shard(0, 9, 9, 1);
+  EXPECT_EQ(core.shards().at({0}).applied, version_id{5});
+  shard(1, 5, 5);
+  sequence = 0;
+  shard(1, 4, 4);
+  EXPECT_EQ(core.shards().at({1}).applied, version_id{5});
+  EXPECT_THAT(shard(9, 1, 1), IsEmpty());
+  EXPECT_EQ(core.applied_everywhere(), version_id{5});
+}
+
+TEST_F(data_dispatcher_core_test, one_worker_evaluates_and_another_when_it_is_lost) {
+  join(0);
+  join(1);
+  shard(0, 10, 10);
+  auto orders = only<order_evaluation>(shard(1, 10, 10));
+  ASSERT_EQ(orders.size(), 1U);
+  EXPECT_EQ(orders[0].to, worker_id{0});
+  EXPECT_EQ(orders[0].order.version, version_id{10});
+  orders = only<order_evaluation>(lose(0));
+  ASSERT_EQ(orders.size(), 1U);
+  EXPECT_EQ(orders[0].to, worker_id{1});
+  EXPECT_EQ(only<order_evaluation>(tick_after(milliseconds(250))).size(), 1U)
+      << "repeated until it is answered";
+}
+
+TEST_F(data_dispatcher_core_test,
+       a_result_of_another_version_or_timeline_is_ignored_and_the_right_one_given_once) {
+  join(0);
+  protocol::evaluated result;
+  result.version = {10};
+  EXPECT_THAT(core.on_evaluated(result, now), IsEmpty()) << "not asked for yet";
+  shard(0, 10, 10);
+  shard(1, 10, 10);
+  result.version = {9};
+  EXPECT_THAT(core.on_evaluated(result, now), IsEmpty());
+  result.version = {10};
+  result.timeline = {1};
+  EXPECT_THAT(core.on_evaluated(result, now), IsEmpty());
+  result.timeline = {0};
+  EXPECT_EQ(only<evaluation_finished>(core.on_evaluated(result, now)).size(), 1U);
+  EXPECT_THAT(core.on_evaluated(result, now), IsEmpty());
+  EXPECT_THAT(only<order_evaluation>(tick_after(milliseconds(500))), IsEmpty());
+}
+
+TEST_F(data_dispatcher_core_test, each_start_of_a_worker_contributes_first_once) {
+  protocol::shard_status status;
+  status.self = {{1}, 0};
+  status.sequence = 1;
+  status.contributions = {{{0}, {1}, {3}}};
+  EXPECT_EQ(only<worker_contributed>(core.on_shard_status(status, now)).size(), 1U);
+  status.sequence = 2;
+  EXPECT_THAT(core.on_shard_status(status, now), IsEmpty());
+  status.sequence = 3;
+  status.contributions = {{{0}, {2}, {5}}};
+  EXPECT_EQ(only<worker_contributed>(core.on_shard_status(status, now)).size(), 1U);
+}
+
+} // namespace
+} // namespace dlrun::data_dispatcher

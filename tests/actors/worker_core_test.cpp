@@ -1,0 +1,318 @@
+#include "actors/worker/worker_core.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace dlrun::worker {
+namespace {
+
+using protocol::make_slot_range;
+using protocol::time_point;
+using std::chrono::milliseconds;
+using testing::IsEmpty;
+
+constexpr incarnation me{3};
+
+/// A worker of a job with two PS shards, four slots, ten steps, B = 1.
+class worker_core_test : public testing::Test {
+protected:
+  worker_core_test()
+      : core(config()) {}
+
+  static worker_core_config config() {
+    worker_core_config made;
+    made.self = {1};
+    made.fence = {me, 77};
+    made.ps_shards = 2;
+    made.steps = 10;
+    made.slots_of = [](step_id step) { return step.value == 9 ? 3U : 4U; };
+    return made;
+  }
+  static protocol::shard_state state(std::uint32_t shard, std::uint64_t applied, std::uint64_t committed,
+                                     std::uint64_t start = 1, std::uint64_t timeline = 0) {
+    protocol::shard_state made;
+    made.shard = {shard};
+    made.incarnation = {start};
+    made.timeline = {timeline};
+    made.applied = {applied};
+    made.committed = {committed};
+    made.serves_previous = applied > 0;
+    return made;
+  }
+  worker_actions hear(std::uint32_t shard, std::uint64_t applied, std::uint64_t committed,
+                      std::uint64_t start = 1) {
+    return core.on_shard_state(state(shard, applied, committed, start), now);
+  }
+  worker_actions lease(std::uint32_t begin, std::uint32_t end, std::uint64_t sequence = 1) {
+    return core.on_lease({{1}, sequence, me, make_slot_range(begin, end)}, now);
+  }
+  worker_actions part(std::uint32_t shard, std::uint64_t version, std::uint64_t start = 1, bool ok = true) {
+    return core.on_part({shard}, {start}, {}, {version}, ok, now);
+  }
+  worker_actions computed(std::uint64_t step, std::uint32_t begin, std::uint32_t end) {
+    return core.on_computed({}, {step}, make_slot_range(begin, end), now);
+  }
+  worker_actions tick_after(milliseconds time) {
+    now += time;
+    return core.on_tick(now);
+  }
+  /// Both shards at `version`, nothing committed beyond it; lease [0, 2); its parts are there.
+  void begin_at(std::uint64_t version) {
+    lease(0, 2);
+    hear(0, version, version);
+    hear(1, version, version);
+    part(0, version);
+    part(1, version);
+  }
+  template <class Action>
+  static std::vector<Action> only(const worker_actions& actions) {
+    std::vector<Action> some;
+    for (const auto& action : actions)
+      if (const auto* one = std::get_if<Action>(&action)) some.push_back(*one);
+    return some;
+  }
+
+  worker_core core;
+  time_point now{std::chrono::hours(1)};
+};
+
+TEST_F(worker_core_test, asks_every_shard_where_it_stands_and_repeats_it) {
+  EXPECT_EQ(core.on_tick(now), (worker_actions{pull_state{{0}}, pull_state{{1}}}));
+  EXPECT_THAT(tick_after(milliseconds(10)), IsEmpty());
+  hear(0, 0, 0);
+  EXPECT_EQ(tick_after(milliseconds(95)), (worker_actions{pull_state{{1}}}));
+}
+
+TEST_F(worker_core_test, computes_from_exactly_the_version_of_all_shards) {
+  lease(0, 2);
+  EXPECT_THAT(hear(0, 0, 0), IsEmpty());
+  EXPECT_EQ(hear(1, 0, 0), (worker_actions{fetch_part{{0}, {1}, {}, {0}}, fetch_part{{1}, {1}, {}, {0}}}));
+  EXPECT_THAT(part(0, 0), IsEmpty());
+  EXPECT_EQ(part(1, 0), (worker_actions{compute_gradient{{}, {0}, make_slot_range(0, 2)}}));
+}
+
+TEST_F(worker_core_test, works_at_the_lowest_version_and_fetches_the_next_ahead) {
+  begin_at(0);
+  EXPECT_EQ(hear(0, 1, 1), (worker_actions{fetch_part{{0}, {1}, {}, {1}}}));
+  EXPECT_EQ(core.open_step(), step_id{0});
+  EXPECT_THAT(part(0, 1), IsEmpty());
+}
+
+TEST_F(worker_core_test, pushes_what_it_computed_to_every_shard_once) {
+  begin_at(0);
+  EXPECT_EQ(computed(0, 0, 2), (worker_actions{push_gradient{{0}, {0}, make_slot_range(0, 2)},
+                                               push_gradient{{1}, {0}, make_slot_range(0, 2)}}));
+  EXPECT_TRUE(core.keeps({0}, make_slot_range(0, 2)));
+  EXPECT_THAT(hear(0, 0, 0), IsEmpty());
+  EXPECT_THAT(tick_after(milliseconds(50)), IsEmpty());
+  EXPECT_EQ(only<push_gradient>(tick_after(milliseconds(60))).size(), 2U);
+}
+
+TEST_F(worker_core_test, does_not_push_to_a_shard_that_is_past_the_step) {
+  begin_at(0);
+  hear(0, 1, 1);
+  EXPECT_EQ(only<push_gradient>(computed(0, 0, 2)),
+            (std::vector{push_gradient{{1}, {0}, make_slot_range(0, 2)}}));
+}
+
+TEST_F(worker_core_test, pushes_again_to_a_shard_that_came_back_lower) {
+  begin_at(4);
+  computed(4, 0, 2);
+  hear(0, 5, 4);
+  hear(1, 5, 4);
+  EXPECT_EQ(core.open_step(), step_id{5});
+  const auto actions = hear(1, 4, 4, 2);
+  EXPECT_EQ(only<push_gradient>(actions), (std::vector{push_gradient{{1}, {4}, make_slot_range(0, 2)}}));
+  EXPECT_EQ(core.open_step(), step_id{4});
+}
+
+TEST_F(worker_core_test, a_state_of_an_older_start_is_ignored) {
+  begin_at(4);
+  hear(1, 4, 4, 2);
+  EXPECT_THAT(hear(1, 6, 6, 1), IsEmpty());
+  EXPECT_EQ(core.open_step(), step_id{4});
+}
+
+TEST_F(worker_core_test, a_late_state_of_the_same_start_takes_nothing_back) {
+  begin_at(4);
+  hear(0, 5, 5);
+  hear(1, 5, 5);
+  hear(0, 4, 4);
+  EXPECT_EQ(core.open_step(), step_id{5});
+}
+
+TEST_F(worker_core_test, forgets_a_step_when_every_shard_has_committed_it) {
+  begin_at(0);
+  computed(0, 0, 2);
+  EXPECT_THAT(only<forget_gradient>(hear(0, 1, 1)), IsEmpty());
+  EXPECT_THAT(only<forget_gradient>(hear(1, 1, 0)), IsEmpty());
+  EXPECT_EQ(only<forget_gradient>(hear(1, 1, 1)), (std::vector{forget_gradient{{0}, make_slot_range(0, 2)}}));
+  EXPECT_EQ(core.kept_count(), 0U);
+}
+
+TEST_F(worker_core_test, does_not_keep_what_was_committed_while_it_computed) {
+  begin_at(0);
+  hear(0, 1, 1);
+  hear(1, 1, 1);
+  EXPECT_THAT(only<push_gradient>(computed(0, 0, 2)), IsEmpty());
+  EXPECT_FALSE(core.keeps({0}, make_slot_range(0, 2)));
+}
+
+TEST_F(worker_core_test, a_new_lease_takes_effect_with_the_next_node_and_only_what_is_missing_is_computed) {
+  begin_at(0);
+  lease(0, 4, 2);
+  EXPECT_EQ(only<compute_gradient>(computed(0, 0, 2)),
+            (std::vector{compute_gradient{{}, {0}, make_slot_range(2, 4)}}));
+}
+
+TEST_F(worker_core_test, of_a_node_that_is_kept_in_part_the_largest_missing_nodes_are_computed) {
+  lease(1, 2);
+  hear(0, 0, 0);
+  hear(1, 0, 0);
+  part(0, 0);
+  part(1, 0);
+  lease(0, 4, 2);
+  EXPECT_EQ(only<compute_gradient>(computed(0, 1, 2)),
+            (std::vector{compute_gradient{{}, {0}, make_slot_range(0, 1)}}));
+  EXPECT_EQ(only<compute_gradient>(computed(0, 0, 1)),
+            (std::vector{compute_gradient{{}, {0}, make_slot_range(2, 4)}}));
+}
+
+TEST_F(worker_core_test, a_lease_is_cut_to_the_slots_of_a_partial_step) {
+  lease(2, 4);
+  hear(0, 9, 9);
+  hear(1, 9, 9);
+  part(0, 9);
+  EXPECT_EQ(only<compute_gradient>(part(1, 9)),
+            (std::vector{compute_gradient{{}, {9}, make_slot_range(2, 3)}}));
+}
+
+TEST_F(worker_core_test, old_leases_and_those_of_another_start_are_ignored) {
+  lease(0, 2, 5);
+  lease(2, 4, 4);
+  EXPECT_EQ(core.lease_sequence(), 5U);
+  core.on_lease({{1}, 9, {2}, make_slot_range(2, 4)}, now);
+  EXPECT_EQ(core.lease_sequence(), 5U);
+  core.on_lease({{2}, 1, me, make_slot_range(2, 4)}, now); // of a newer dispatcher
+  EXPECT_EQ(core.lease_sequence(), 1U);
+}
+
+TEST_F(worker_core_test, an_idle_worker_fetches_nothing) {
+  lease(3, 3);
+  hear(0, 0, 0);
+  EXPECT_THAT(hear(1, 0, 0), IsEmpty());
+  EXPECT_EQ(core.waiting_for(), "slots");
+}
+
+TEST_F(worker_core_test, a_failed_fetch_is_asked_again_when_the_shard_moves_or_by_timer) {
+  lease(0, 2);
+  hear(0, 0, 0);
+  hear(1, 0, 0);
+  part(0, 0);
+  EXPECT_EQ(part(1, 0, 1, false), (worker_actions{pull_state{{1}}}));
+  EXPECT_THAT(hear(1, 0, 0), IsEmpty());
+  EXPECT_EQ(only<fetch_part>(tick_after(milliseconds(150))), (std::vector{fetch_part{{1}, {1}, {}, {0}}}));
+}
+
+TEST_F(worker_core_test, one_fetch_a_shard_at_a_time_also_over_a_restart_of_it) {
+  lease(0, 2);
+  hear(0, 0, 0);
+  hear(1, 0, 0);
+  EXPECT_THAT(only<fetch_part>(hear(1, 0, 0, 2)), IsEmpty());
+  EXPECT_EQ(only<fetch_part>(part(1, 0, 1)), (std::vector{fetch_part{{1}, {2}, {}, {0}}}));
+}
+
+TEST_F(worker_core_test, nothing_is_fetched_into_the_buffer_that_is_computed_from) {
+  begin_at(4);
+  EXPECT_THAT(only<fetch_part>(hear(0, 4, 4, 2)), IsEmpty()); // the same version again, of a new start
+  EXPECT_EQ(only<fetch_part>(computed(4, 0, 2)).size(), 0U);  // kept: not needed any more
+  hear(0, 5, 4, 2);
+  hear(1, 5, 4);
+  part(0, 5, 2);
+  part(1, 5);
+  EXPECT_FALSE(only<fetch_part>(hear(1, 6, 5)).empty()); // the other buffer
+}
+
+TEST_F(worker_core_test, a_newer_timeline_voids_everything_and_an_older_one_nothing) {
+  begin_at(4);
+  computed(4, 0, 2);
+  const auto actions = core.on_shard_state(state(0, 2, 2, 1, 7), now);
+  EXPECT_EQ(only<discard_all>(actions), std::vector{discard_all{{7}}});
+  EXPECT_EQ(core.kept_count(), 0U);
+  EXPECT_EQ(core.timeline(), timeline_id{7});
+  EXPECT_THAT(hear(1, 4, 4), IsEmpty());
+  EXPECT_EQ(core.open_step(), std::nullopt);
+}
+
+TEST_F(worker_core_test, what_was_computed_on_an_older_timeline_is_not_kept) {
+  begin_at(4);
+  core.on_shard_state(state(0, 4, 4, 1, 7), now);
+  core.on_shard_state(state(1, 4, 4, 1, 7), now);
+  EXPECT_THAT(only<push_gradient>(computed(4, 0, 2)), IsEmpty());
+  EXPECT_EQ(core.kept_count(), 0U);
+}
+
+TEST_F(worker_core_test, at_most_B_plus_two_steps_are_kept_and_the_highest_go_first) {
+  begin_at(0);
+  for (std::uint64_t step = 0; step < 4; ++step) { // applied everywhere, committed nowhere
+    computed(step, 0, 2);
+    hear(0, step + 1, 0);
+    hear(1, step + 1, 0);
+    part(0, step + 1);
+    part(1, step + 1);
+  }
+  EXPECT_TRUE(core.keeps({2}, make_slot_range(0, 2)));
+  EXPECT_FALSE(core.keeps({3}, make_slot_range(0, 2)));
+}
+
+TEST_F(worker_core_test, stops_and_stays_when_every_shard_stands_at_the_last_version) {
+  begin_at(9);
+  computed(9, 0, 2);
+  hear(0, 10, 10);
+  EXPECT_FALSE(core.trained());
+  const auto actions = hear(1, 10, 10);
+  EXPECT_TRUE(core.trained());
+  EXPECT_THAT(only<compute_gradient>(actions), IsEmpty());
+  EXPECT_FALSE(core.has_parts({10}));
+  part(0, 10);
+  part(1, 10);
+  EXPECT_TRUE(core.has_parts({10}));
+  EXPECT_THAT(tick_after(milliseconds(500)), IsEmpty());
+}
+
+TEST_F(worker_core_test, ends_when_a_newer_start_of_it_exists_and_says_nothing_more) {
+  protocol::directory all{{1}, 1, {{protocol::worker_role({1}), me, true, {}}}};
+  EXPECT_THAT(core.on_directory(all, now), IsEmpty());
+  EXPECT_THAT(core.on_fenced({protocol::worker_role({0}), {9}}, now), IsEmpty());
+  all.entries[0].incarnation = {4};
+  EXPECT_EQ(core.on_directory(all, now), (worker_actions{exit_fenced{{4}}}));
+  EXPECT_THAT(core.on_fenced({protocol::worker_role({1}), {5}}, now), IsEmpty());
+  EXPECT_THAT(hear(0, 0, 0), IsEmpty());
+  EXPECT_THAT(core.on_tick(now), IsEmpty());
+}
+
+TEST_F(worker_core_test, hostile_states_and_answers_to_nothing_are_ignored) {
+  EXPECT_THAT(hear(2, 0, 0), IsEmpty());
+  EXPECT_THAT(hear(UINT32_MAX, 0, 0), IsEmpty());
+  EXPECT_THAT(part(0, 3), IsEmpty());
+  EXPECT_THAT(computed(0, 0, 2), IsEmpty());
+  EXPECT_THAT(lease(9, 3), IsEmpty());
+  begin_at(0);
+}
+
+TEST_F(worker_core_test, says_what_it_waits_for) {
+  EXPECT_EQ(core.waiting_for(), "ps_shard 0");
+  hear(0, 0, 0);
+  hear(1, 0, 0);
+  EXPECT_EQ(core.waiting_for(), "lease");
+  lease(0, 2);
+  EXPECT_EQ(core.waiting_for(), "parameters of ps_shard 0");
+  part(0, 0);
+  part(1, 0);
+  EXPECT_EQ(core.waiting_for(), "its own computation");
+  computed(0, 0, 2);
+  EXPECT_EQ(core.waiting_for(), "other workers");
+}
+
+} // namespace
+} // namespace dlrun::worker
