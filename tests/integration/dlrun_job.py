@@ -15,6 +15,7 @@ import tempfile
 import time
 
 POLL_S = 0.02
+WATCH_S = 0.1
 PATIENCE_S = 180  # long enough for sanitizers on a busy machine
 GONE_WITHIN_S = 2
 
@@ -32,7 +33,7 @@ def expect(condition, what):
         raise expectation_failed(what)
 
 
-def wait_until(condition, what, patience_s=PATIENCE_S, pause_s=POLL_S):
+def wait_until(condition, what, patience_s=PATIENCE_S):
     """Polls until `condition()` is true. @returns its value."""
     deadline = time.monotonic() + patience_s
     while True:
@@ -40,7 +41,7 @@ def wait_until(condition, what, patience_s=PATIENCE_S, pause_s=POLL_S):
         if value:
             return value
         expect(time.monotonic() < deadline, f"not within {patience_s} s: {what}")
-        time.sleep(pause_s)
+        time.sleep(POLL_S)
 
 
 def now_us():
@@ -169,6 +170,11 @@ class running_job:
         """Every process of the job that runs now."""
         return [int(name) for name in os.listdir("/proc") if name.isdigit() and self.is_ours(int(name))]
 
+    def describe(self):
+        """For messages: what the job said, its status and the state of each of its processes (R, S, T = stopped, ...)."""
+        states = {pid: (stat_fields(pid) or {}).get("state") for pid in self.left_processes()}
+        return f"processes {states}\nstatus {self.try_status()}\n{self.output()}"
+
     def expect_nothing_left(self, within_s=GONE_WITHIN_S):
         deadline = time.monotonic() + within_s
         while left := self.left_processes():
@@ -217,12 +223,22 @@ class running_job:
         self.root.wait()
         return order
 
+    def watch_until_end(self, look, patience_s=PATIENCE_S):
+        """Calls `look(status)` now and then until the job has ended."""
+        deadline = time.monotonic() + patience_s
+        while self.root.poll() is None:
+            if status := self.try_status():
+                look(status)
+            expect(time.monotonic() < deadline, f"the job did not end within {patience_s} s\n{self.describe()}")
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.root.wait(timeout=WATCH_S)
+
     def wait_end(self, patience_s=PATIENCE_S):
         """@returns the exit code of `dlrun train`."""
         try:
             return self.root.wait(timeout=patience_s)
         except subprocess.TimeoutExpired:
-            raise expectation_failed(f"the job did not end within {patience_s} s\n{self.output()}") from None
+            raise expectation_failed(f"the job did not end within {patience_s} s\n{self.describe()}") from None
 
     def expect_complete(self, patience_s=PATIENCE_S):
         """Waits for the end and checks what every completed job promises. @returns its report."""

@@ -1,12 +1,11 @@
 """Kills workers of a running job at random moments and checks that the result is that of an undisturbed run."""
 
-import os
 import random
 import signal
 import time
 
 import small_data
-from dlrun_job import expect, identities, job_over, pid_of, wait_until
+from dlrun_job import expect, identities, job_over, pid_of
 
 KILLS_MAX = 5
 WORKERS = 3
@@ -14,7 +13,6 @@ EPOCHS = {"mlp_dropout": 36, "cnn_batch_norm": 24}  # a few seconds each
 ATTEMPTS = 10  # for a job that was over before the last kill
 KILLED_BEFORE = 0.5  # of all steps: `status` lags behind, and a job that has ended has no workers
 DELAY_MAX_S = 0.03
-WATCH_S = 0.1
 
 
 def make_spec(model, train):
@@ -64,12 +62,6 @@ def told_kills(job, report, kills):
     return len(exits)
 
 
-def looked_at_end(job, others):
-    if status := job.try_status():
-        others.look(status)
-    return job.root.poll() is not None
-
-
 def kill_as_planned(job, plan, source, others):
     """@returns how many workers were killed: fewer than planned when the job was quicker."""
     kills = 0
@@ -89,7 +81,7 @@ def run_once(bench, spec, seed, reference):
     plan, others = plan_kills(source, reference["steps"]), witness()
     with bench.start(spec) as job:
         kills = kill_as_planned(job, plan, source, others)
-        wait_until(lambda: looked_at_end(job, others), "the end", pause_s=WATCH_S)
+        job.watch_until_end(others.look)
         report = job.expect_complete()
         expect(report["parameters_sha256"] == reference["parameters_sha256"],
                f"parameters {report['parameters_sha256']}, without kills {reference['parameters_sha256']}")
