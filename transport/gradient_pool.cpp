@@ -10,16 +10,16 @@ namespace dlrun::transport {
 struct pooled_gradient::shelf {
   const std::size_t floats;
   const std::size_t buffers_max;
-  segment_server& server;
+  const std::shared_ptr<segment_server> server;
   std::mutex mutex;
   std::vector<std::unique_ptr<entry>> free; // guarded by mutex, as are the next two
   std::size_t existing = 0;
   bool closed = false;
 
-  shelf(std::size_t floats_, std::size_t buffers_max_, segment_server& server_)
+  shelf(std::size_t floats_, std::size_t buffers_max_, std::shared_ptr<segment_server> server_)
       : floats(floats_)
       , buffers_max(buffers_max_)
-      , server(server_) {}
+      , server(std::move(server_)) {}
 
   void put_back(std::unique_ptr<entry> returned) {
     {
@@ -30,13 +30,13 @@ struct pooled_gradient::shelf {
       }
       --existing;
     }
-    server.withdraw(returned->id);
+    server->withdraw(returned->id);
   }
 
   result<std::unique_ptr<entry>> make() {
     auto writer = gradient_writer::create(floats);
     if (!writer) return tl::unexpected(writer.error());
-    const auto id = server.offer(writer->shared());
+    const auto id = server->offer(writer->shared());
     if (!id) return tl::unexpected(id.error());
     return std::make_unique<entry>(entry{std::move(*writer), *id});
   }
@@ -62,8 +62,9 @@ void pooled_gradient::give_back() {
   home_.reset();
 }
 
-gradient_pool::gradient_pool(std::size_t floats, std::size_t buffers_max, segment_server& server)
-    : shelf_(std::make_shared<pooled_gradient::shelf>(floats, buffers_max, server)) {}
+gradient_pool::gradient_pool(std::size_t floats, std::size_t buffers_max,
+                             std::shared_ptr<segment_server> server)
+    : shelf_(std::make_shared<pooled_gradient::shelf>(floats, buffers_max, std::move(server))) {}
 
 gradient_pool::~gradient_pool() {
   std::vector<std::unique_ptr<pooled_gradient::entry>> free;
@@ -73,7 +74,7 @@ gradient_pool::~gradient_pool() {
     shelf_->existing -= shelf_->free.size();
     free.swap(shelf_->free);
   }
-  for (const auto& entry : free) shelf_->server.withdraw(entry->id);
+  for (const auto& entry : free) shelf_->server->withdraw(entry->id);
 }
 
 result<pooled_gradient> gradient_pool::acquire() {

@@ -39,13 +39,13 @@ private:
 };
 
 /// Grows on demand up to a bound and offers each new buffer at `server`. Hands out the buffer returned last,
-/// whose pages are likeliest in the caches. Thread-safe. Loans may outlive the pool; the server must outlive
-/// both.
+/// whose pages are likeliest in the caches. Thread-safe. Loans may outlive the pool; pool and
+/// loans keep the server alive, so the order in which an actor and its mailbox go does not matter.
 class gradient_pool {
 public:
   /// @param floats length of the flat gradient vector; @param buffers_max bound of buffers, lent and free
   /// together.
-  gradient_pool(std::size_t floats, std::size_t buffers_max, segment_server& server);
+  gradient_pool(std::size_t floats, std::size_t buffers_max, std::shared_ptr<segment_server> server);
   /// Withdraws the free buffers; those on loan are withdrawn when they come back.
   ~gradient_pool();
 

@@ -167,8 +167,8 @@ agent_actions agent_core::on_start_failed(const role_name& name, const protocol:
   if (!role) return out;
   role->current.reset();
   role->state = "failed to start";
-  tell("role-start-failed", *role, fmt::format("{} cannot be started: {}", protocol::to_string(name), why),
-       now, out);
+  tell("role-start-failed", *role, self.incarnation,
+       fmt::format("{} cannot be started: {}", protocol::to_string(name), why), now, out);
   follow(supervisor_.child_start_failed(protocol::to_string(name), role->generation, why, now), now, out);
   return out;
 }
@@ -192,7 +192,7 @@ agent_actions agent_core::on_exited(const role_name& name, const protocol::fence
                               : cause;
   if (!expected) {
     const bool replaced = name.kind == role_kind::worker;
-    tell("role-exited", *role,
+    tell("role-exited", *role, self.incarnation,
          fmt::format("{} (incarnation {}) {}", protocol::to_string(name), self.incarnation, why), now, out);
     out.push_back(to_coordinator{protocol::role_exited{
         name, self, why, static_cast<std::uint64_t>(std::max<std::int64_t>(0, silent.count())), replaced}});
@@ -204,7 +204,7 @@ agent_actions agent_core::on_exited(const role_name& name, const protocol::fence
   if (expected) return out;
   if (name.kind == role_kind::worker) {
     if (!role->current && !role->wanted) return out; // the supervisor gave up
-    tell("role-restarted", *role,
+    tell("role-restarted", *role, role->current ? role->current->incarnation : dlrun::incarnation{},
          role->current ? fmt::format("{} starts again under incarnation {}", protocol::to_string(name),
                                      role->current->incarnation)
                        : fmt::format("{} waits to be started again", protocol::to_string(name)),
@@ -284,14 +284,14 @@ void agent_core::check_silence(time_point now, agent_actions& out) {
     const auto since = role.heard.value_or(role.started);
     if (now - since < (role.heard ? config_.hang_after : config_.start_patience)) continue;
     role.hung = true;
-    tell("role-hung", role, fmt::format("{} gives no sign of life and is killed", id), now, out);
+    tell("role-hung", role, role.current->incarnation,
+         fmt::format("{} gives no sign of life and is killed", id), now, out);
     out.push_back(stop_role{role.name, *role.current, true});
   }
 }
 
-void agent_core::tell(const char* event, const managed_role& role, std::string text, time_point now,
-                      agent_actions& out) const {
-  const auto incarnation = role.current ? role.current->incarnation : dlrun::incarnation{};
+void agent_core::tell(const char* event, const managed_role& role, dlrun::incarnation incarnation,
+                      std::string text, time_point now, agent_actions& out) {
   out.push_back(announce{protocol::job_event{event, role.name, incarnation,
                                              static_cast<std::uint64_t>(now.time_since_epoch().count()),
                                              std::move(text)}});

@@ -122,8 +122,8 @@ private:
                  agent_actions& out);
   void shut_down(protocol::time_point now, agent_actions& out);
   void check_silence(protocol::time_point now, agent_actions& out);
-  void tell(const char* event, const managed_role& role, std::string text, protocol::time_point now,
-            agent_actions& out) const;
+  static void tell(const char* event, const managed_role& role, dlrun::incarnation incarnation,
+                   std::string text, protocol::time_point now, agent_actions& out);
 
   agent_core_config config_;
   supervision::supervisor supervisor_;

@@ -78,7 +78,8 @@ coordinator_state::behavior coordinator_state::make_behavior() {
       },
       [this](const protocol::role_exited& exited) { on_role_exited(exited); },
       [this](const protocol::stop_job& stop) { on_stop(stop); },
-      [this](const protocol::training_finished& finished) { on_training_finished(finished); },
+      [this](const protocol::training_progress& progress) { progress_ = progress; },
+      [this](const protocol::training_finished&) { carry_out(core_.on_training_finished(common::now())); },
       [this](const protocol::evaluated& result) { carry_out(core_.on_evaluated(result, common::now())); },
       [this](const protocol::slots_redispatched& what) { on_redispatched(what); },
       [this](const protocol::worker_contributed& what) { on_contributed(what); },
@@ -166,11 +167,6 @@ void coordinator_state::on_stop(const protocol::stop_job& stop) {
                 : core_.on_agent_gave_up(stop.reason, common::now()));
 }
 
-void coordinator_state::on_training_finished(const protocol::training_finished& finished) {
-  finished_ = finished;
-  carry_out(core_.on_training_finished(common::now()));
-}
-
 void coordinator_state::on_redispatched(const protocol::slots_redispatched& what) {
   core_.on_redispatched(what.lost, what.incarnation, protocol::duration{what.after_us});
   tell_user("slots-redispatched", protocol::worker_role(what.lost), what.incarnation,
@@ -244,7 +240,7 @@ void coordinator_state::carry_out(const request_digests& action) {
 
 void coordinator_state::carry_out(const finish_job& action) {
   if (std::exchange(ended_, true)) return;
-  const report_sources sources{action.ended,       finished_.shards, finished_.slots_computed,
+  const report_sources sources{action.ended,       progress_.shards, progress_.slots_computed,
                                core_.evaluation(), core_.digests(),  core_.recoveries()};
   const auto path = context_.job->run_dir / "report.json";
   // The last act of the job: nobody waits for this actor any more, so it may wait for the disk.

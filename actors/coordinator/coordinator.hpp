@@ -42,7 +42,6 @@ private:
   join_answer on_join(const protocol::join& join, member who);
   void on_role_exited(const protocol::role_exited& exited);
   void on_stop(const protocol::stop_job& stop);
-  void on_training_finished(const protocol::training_finished& finished);
   void on_redispatched(const protocol::slots_redispatched& what);
   void on_contributed(const protocol::worker_contributed& what);
   void on_tick();
@@ -75,7 +74,7 @@ private:
   protocol::endpoint endpoint_;
   std::map<protocol::role_name, member> members_;
   std::optional<protocol::join_reply> join_reply_; ///< the core's answer to the join in hand
-  protocol::training_finished finished_;
+  protocol::training_progress progress_;           ///< newest
   common::latest_sender<protocol::heartbeat> heartbeat_sender_;
   common::latest_sender<protocol::heartbeat> dispatcher_heartbeat_sender_; ///< speaks for the dispatcher
   bool ended_ = false;

@@ -322,7 +322,7 @@ coordinator_actions coordinator_core::on_digests(ps_shard_id shard, const protoc
 void coordinator_core::finish_when_digested(coordinator_actions& out) {
   for (const auto& [shard, next] : digests_next_)
     if (next < config_.blocks_of_shard[shard.value].second) return;
-  finish(protocol::job_outcome::completed, "all data was trained", out);
+  finish(protocol::job_outcome::completed, {}, out);
 }
 
 void coordinator_core::finish(protocol::job_outcome outcome, std::string reason, coordinator_actions& out) {

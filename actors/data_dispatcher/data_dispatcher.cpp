@@ -68,6 +68,14 @@ void data_dispatcher_state::on_worker_status(const protocol::worker_status& stat
 void data_dispatcher_state::on_tick() {
   self_->delayed_send(self_, tick_period, protocol::tick{});
   carry_out(core_.on_tick(common::now()));
+  report_progress();
+}
+
+void data_dispatcher_state::report_progress() {
+  protocol::training_progress message;
+  for (const auto& [shard, status] : core_.shards()) message.shards.push_back(status);
+  for (const auto& [start, slots] : slots_computed_) message.slots_computed += slots;
+  self_->send(coordinator_, std::move(message));
 }
 
 void data_dispatcher_state::carry_out(const data_dispatcher_actions& actions) {
@@ -88,11 +96,9 @@ void data_dispatcher_state::carry_out(const order_evaluation& action) {
 }
 
 void data_dispatcher_state::carry_out(const training_finished&) {
-  protocol::training_finished message;
-  for (const auto& [shard, status] : core_.shards()) message.shards.push_back(status);
-  for (const auto& [start, slots] : slots_computed_) message.slots_computed += slots;
+  report_progress();
   context_.log->info("training-finished: version {} on every PS shard", context_.job->steps());
-  self_->send(coordinator_, message);
+  self_->send(coordinator_, protocol::training_finished{});
 }
 
 void data_dispatcher_state::carry_out(const evaluation_finished& action) {

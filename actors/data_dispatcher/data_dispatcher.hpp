@@ -30,6 +30,7 @@ private:
   void on_worker_gone(const protocol::worker_gone& who);
   void on_worker_status(const protocol::worker_status& status);
   void on_tick();
+  void report_progress();
 
   void carry_out(const data_dispatcher_actions& actions);
   void carry_out(const send_lease& action);

@@ -43,6 +43,7 @@ using coordinator_actor = caf::typed_actor<                                     
     caf::reacts_to<role_started>,       // agent: a start of a role
     caf::reacts_to<role_exited>,        // agent: its end
     caf::reacts_to<stop_job>,           // agent: end the job now
+    caf::reacts_to<training_progress>,  // dispatcher: what the shards have applied
     caf::reacts_to<training_finished>,  // dispatcher: last version everywhere
     caf::reacts_to<evaluated>,          // dispatcher: validation result
     caf::reacts_to<slots_redispatched>, // dispatcher: a loss is made good

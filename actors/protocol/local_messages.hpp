@@ -47,14 +47,21 @@ struct worker_gone {
     return f(x.worker, x.incarnation);
   }
 };
-/// Dispatcher -> coordinator: every shard stands at the last version; with what the shards have applied.
-struct training_finished {
+/// Dispatcher -> coordinator, periodic and before training_finished: what the report is made of.
+struct training_progress {
   std::vector<shard_status> shards;
   std::uint64_t slots_computed = 0; ///< by all workers, repeated and lost ones included
 
   template <class Inspector>
-  friend auto inspect(Inspector& f, training_finished& x) {
+  friend auto inspect(Inspector& f, training_progress& x) {
     return f(x.shards, x.slots_computed);
+  }
+};
+/// Dispatcher -> coordinator: every shard stands at the last version.
+struct training_finished {
+  template <class Inspector>
+  friend auto inspect(Inspector& f, training_finished&) {
+    return f();
   }
 };
 /// Dispatcher -> coordinator: the slots of a lost worker are with others.

@@ -206,8 +206,9 @@ void ps_shard_state::accept(const protocol::push& push,
     return carry_out(core_.on_unusable_push(push));
   }
   const value_id id{next_value_++};
-  values_thread_.run([values = values_, id, floats = whole->subspan(range_.offset, range_.size), reader] {
-    values->emplace(id, value{floats, reader});
+  values_thread_.run([values = values_, id, floats = whole->subspan(range_.offset, range_.size), reader,
+                      expected] {
+    values->emplace(id, value{floats, reader, [reader, expected] { return reader->unchanged(expected); }});
   });
   carry_out(core_.on_push(push, id));
 }
@@ -229,13 +230,17 @@ void ps_shard_state::carry_out(const ps_shard_actions& actions) {
 }
 
 void ps_shard_state::carry_out(const combine& action) {
-  values_thread_.run([values = values_, action, size = range_.size] {
+  const auto post = common::poster<protocol::ps_shard_actor>{self_};
+  values_thread_.run([this, values = values_, action, size = range_.size, post] {
     const auto left = values->extract(action.left);
     const auto right = values->extract(action.right);
     DLRUN_CHECK(left && right, "the core combines values that are there");
     auto sum = std::make_shared<std::vector<float>>(size);
     kernels::cpu::add(left.mapped().floats, right.mapped().floats, *sum);
-    values->emplace(action.into, value{*sum, sum});
+    for (const auto* part : {&left.mapped(), &right.mapped()})
+      if (part->intact && !part->intact())
+        post([this] { lose_trust("a gradient changed while it was summed"); });
+    values->emplace(action.into, value{*sum, sum, nullptr});
   });
 }
 
@@ -249,14 +254,23 @@ void ps_shard_state::carry_out(const apply& action) {
       [this, values = values_, parameters = parameters_, action, timeline = core_.state().timeline, post] {
         const auto root = values->find(action.root);
         DLRUN_CHECK(root != values->end(), "the core applies a root that is there");
-        const auto metrics = parameters->apply(timeline, action.step, root->second.floats);
-        post([this, action, metrics] { on_applied(action.step, metrics); });
+        const auto made = parameters->apply(timeline, action.step, root->second.floats, root->second.intact);
+        post([this, action, made] {
+          if (made)
+            on_applied(action.step, *made);
+          else
+            lose_trust(made.error().message);
+        });
       });
 }
 
 void ps_shard_state::carry_out(const append&) {
   DLRUN_CHECK(false, "the core was told that there is no log");
 }
+
+/// A worker reuses a buffer only when this shard has applied its step. So the one that is wrong here is this
+/// start: it was taken for dead and replaced while it was stopped, and nothing it has may be published.
+void ps_shard_state::lose_trust(const std::string& why) { quit("overtaken: " + why); }
 
 void ps_shard_state::on_applied(step_id step, const std::optional<step_metrics>& metrics) {
   if (metrics) {

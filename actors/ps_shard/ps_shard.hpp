@@ -35,6 +35,9 @@ private:
   struct value {
     std::span<const float> floats;
     std::shared_ptr<const void> memory;
+    /// Of a worker's buffer, which is read in place: whether it is still what was pushed. Asked after
+    /// reading.
+    std::function<bool()> intact;
   };
   using value_table = std::map<value_id, value>; ///< touched by the value thread only
   using segment_key = std::pair<std::string, std::uint64_t>;
@@ -77,6 +80,7 @@ private:
   void carry_out(const send_state& action);
   void carry_out(const send_fenced& action);
   void carry_out(const exit_fenced& action);
+  void lose_trust(const std::string& why);
   void on_applied(step_id step, const std::optional<step_metrics>& metrics);
 
   protocol::shard_state current_state() const;

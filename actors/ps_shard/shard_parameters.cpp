@@ -60,8 +60,9 @@ void shard_parameters::update(const owned_block& owned, step_id step, std::span<
   }
 }
 
-std::optional<step_metrics> shard_parameters::apply(timeline_id timeline, step_id step,
-                                                    std::span<const float> root) {
+result<std::optional<step_metrics>> shard_parameters::apply(timeline_id timeline, step_id step,
+                                                            std::span<const float> root,
+                                                            const std::function<bool()>& intact) {
   DLRUN_CHECK(root.size() == range_.size, "a root has {} floats, the shard {}", root.size(), range_.size);
   const auto out = writer_.begin_write(timeline, version_after(step));
   std::optional<step_metrics> metrics;
@@ -73,6 +74,9 @@ std::optional<step_metrics> shard_parameters::apply(timeline_id timeline, step_i
     metrics = step_metrics{values[index::loss_sum], static_cast<std::uint64_t>(values[index::correct]),
                            static_cast<std::uint64_t>(values[index::records])};
   }
+  if (intact && !intact())
+    return fail(error_code::protocol,
+                fmt::format("the gradient of step {} changed while it was applied", step));
   writer_.publish();
   return metrics;
 }

@@ -26,9 +26,11 @@ public:
   static result<shard_parameters> create(const common::job_context& job, ps_shard_id shard);
 
   /// Applies step `step`: `root` (range().size floats) is the sum of its gradients over all records. Writes
-  /// into the buffer of the older version and publishes it. @returns the metrics when this shard owns the
-  /// metric block.
-  std::optional<step_metrics> apply(timeline_id timeline, step_id step, std::span<const float> root);
+  /// into the buffer of the older version and, if `intact()` (may be empty) holds after that, publishes it.
+  /// @returns protocol when `root` changed meanwhile; else the metrics, when this shard owns the metric
+  /// block.
+  result<std::optional<step_metrics>> apply(timeline_id timeline, step_id step, std::span<const float> root,
+                                            const std::function<bool()>& intact);
 
   /// SHA-256 of (block number, parameters, optimizer state) of each block in [first, first + count), 32 bytes
   /// each. Blocks are numbered over the whole model. @returns bad_usage for blocks that are not this shard's.

@@ -21,7 +21,7 @@ std::size_t prefetch_depth(const common::job_context& job) {
 
 result<std::unique_ptr<trainer>> trainer::create(std::shared_ptr<const common::job_context> job,
                                                  worker_id worker, dlrun::incarnation incarnation,
-                                                 transport::segment_server& server) {
+                                                 std::shared_ptr<transport::segment_server> server) {
   auto training = common::open_dataset(*job, job->spec.data().train());
   if (!training) return tl::unexpected(training.error());
   std::shared_ptr<const data::dataset> validation;
@@ -30,20 +30,21 @@ result<std::unique_ptr<trainer>> trainer::create(std::shared_ptr<const common::j
     if (!opened) return tl::unexpected(opened.error());
     validation = std::move(*opened);
   }
-  return std::unique_ptr<trainer>(
-      new trainer(std::move(job), worker, incarnation, std::move(*training), std::move(validation), server));
+  return std::unique_ptr<trainer>(new trainer(std::move(job), worker, incarnation, std::move(*training),
+                                              std::move(validation), std::move(server)));
 }
 
 trainer::trainer(std::shared_ptr<const common::job_context> job, worker_id worker,
                  dlrun::incarnation incarnation, std::shared_ptr<const data::dataset> training,
-                 std::shared_ptr<const data::dataset> validation, transport::segment_server& server)
+                 std::shared_ptr<const data::dataset> validation,
+                 std::shared_ptr<transport::segment_server> server)
     : job_{std::move(job)}
     , worker_{worker}
     , incarnation_{incarnation}
     , validation_{std::move(validation)}
     , prefetcher_{std::move(training), job_->sampler, prefetch_depth(*job_)}
     , network_{job_->model, static_cast<int>(job_->spec.cluster().threads_per_worker())}
-    , gradients_{job_->model->layout().flat_size(), buffers_max(*job_), server} {
+    , gradients_{job_->model->layout().flat_size(), buffers_max(*job_), std::move(server)} {
   for (auto& version : parameters_) version.assign(job_->model->layout().flat_size(), 0.0F);
 }
 

@@ -30,7 +30,7 @@ public:
   /// Opens the data and builds the network. @returns bad_data, bad_spec or system.
   static result<std::unique_ptr<trainer>> create(std::shared_ptr<const common::job_context> job,
                                                  worker_id worker, dlrun::incarnation incarnation,
-                                                 transport::segment_server& server);
+                                                 std::shared_ptr<transport::segment_server> server);
 
   /// Copies version `version` of the shard's part into memory; false if `source` does not serve it any more.
   bool copy_part(const parameter_source& source, ps_shard_id shard, timeline_id timeline, version_id version);
@@ -49,7 +49,7 @@ public:
 private:
   trainer(std::shared_ptr<const common::job_context> job, worker_id worker, dlrun::incarnation incarnation,
           std::shared_ptr<const data::dataset> training, std::shared_ptr<const data::dataset> validation,
-          transport::segment_server& server);
+          std::shared_ptr<transport::segment_server> server);
   std::span<float> part_of(version_id version, ps_shard_id shard);
   result<void> sum_subtree(step_id step, protocol::slot_range slots, std::span<float> out, std::size_t depth);
   result<void> compute_slot(step_id step, slot_id slot, std::span<float> out);

@@ -40,7 +40,7 @@ result<void> worker_state::acquire() {
   auto client = transport::segment_client::start({.token = job.run_token});
   if (!client) return tl::unexpected(client.error());
   client_ = std::move(*client);
-  auto made = trainer::create(context_.job, {context_.role.index}, context_.self.incarnation, *server_);
+  auto made = trainer::create(context_.job, {context_.role.index}, context_.self.incarnation, server_);
   if (!made) return tl::unexpected(made.error());
   trainer_ = std::move(*made);
   common::publish<protocol::worker_actor>(self_, context_, server_->address(),

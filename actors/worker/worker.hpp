@@ -76,7 +76,7 @@ private:
   pointer self_;
   common::role_context context_;
   worker_core core_;
-  std::unique_ptr<transport::segment_server> server_;
+  std::shared_ptr<transport::segment_server> server_; ///< outlives every gradient that was lent from it
   std::unique_ptr<transport::segment_client> client_;
   std::shared_ptr<trainer> trainer_; ///< used on the compute thread only
 

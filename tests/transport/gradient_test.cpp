@@ -97,11 +97,11 @@ TEST(gradient_segment, a_segment_of_another_shape_is_refused) {
 
 class gradient_pools : public ::testing::Test {
 protected:
-  std::unique_ptr<segment_server> server = segment_server::start({}).value();
+  std::shared_ptr<segment_server> server = segment_server::start({}).value();
 };
 
 TEST_F(gradient_pools, grow_on_demand_up_to_their_bound) {
-  gradient_pool pool(16, 2, *server);
+  gradient_pool pool(16, 2, server);
   EXPECT_EQ(pool.size(), 0U);
   auto a = pool.acquire().value();
   auto b = pool.acquire().value();
@@ -111,7 +111,7 @@ TEST_F(gradient_pools, grow_on_demand_up_to_their_bound) {
 }
 
 TEST_F(gradient_pools, reuse_a_buffer_only_after_it_came_back) {
-  gradient_pool pool(16, 2, *server);
+  gradient_pool pool(16, 2, server);
   auto a = pool.acquire().value();
   const auto id = a.id();
   a = pooled_gradient();
@@ -121,15 +121,24 @@ TEST_F(gradient_pools, reuse_a_buffer_only_after_it_came_back) {
 }
 
 TEST_F(gradient_pools, may_end_before_their_loans) {
-  auto pool = std::make_unique<gradient_pool>(16, 2, *server);
+  auto pool = std::make_unique<gradient_pool>(16, 2, server);
   auto lent = pool->acquire().value();
   pool.reset();
   lent.buffer().begin_write()[0] = 1;
   lent = pooled_gradient();
 }
 
+TEST_F(gradient_pools, keep_their_server_while_a_loan_lives) {
+  auto pool = std::make_unique<gradient_pool>(16, 2, server);
+  auto lent = pool->acquire();
+  ASSERT_TRUE(lent);
+  pool.reset();
+  server.reset();
+  *lent = pooled_gradient{}; // comes back when everybody else is gone
+}
+
 TEST_F(gradient_pools, offer_their_buffers_under_the_id_they_tell) {
-  gradient_pool pool(16, 2, *server);
+  gradient_pool pool(16, 2, server);
   auto lent = pool.acquire().value();
   const auto sealed = lent.buffer().seal_as(header_of(16));
   const auto client = segment_client::start({}).value();
