@@ -52,6 +52,11 @@ void expect_equal(const std::vector<double>& found, std::uint64_t count) {
 
 TEST(loss_curve, of_the_mlp_is_that_of_pytorch) { expect_equal(differences("mlp", "mlp", steps), steps); }
 
+TEST(loss_curve, of_the_cnn_at_a_small_rate_is_that_of_pytorch) {
+  const std::vector<std::string> overrides{"train.optimizer.sgd.lr=0.001"};
+  expect_equal(differences("cnn", "cnn_small_rate", steps, overrides), steps);
+}
+
 // At the example's rate of 0.05 the CNN amplifies rounding errors about tenfold every five steps: PyTorch in
 // float32 is more than 1e-4 away from PyTorch in float64 from step 19 on, and 1 % within 60 steps. What any
 // right implementation must still share is the beginning.

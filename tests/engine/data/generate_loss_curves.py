@@ -18,7 +18,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 DATA = pathlib.Path("/usr/share/datasets/fashion-mnist")
 BATCH, MEAN, STD, MOMENTUM = 128, 0.2860, 0.3530, 0.9
 # curve -> model, learning rate
-CURVES = {"mlp": ("mlp", 0.05), "cnn": ("cnn", 0.05)}
+CURVES = {"mlp": ("mlp", 0.05), "cnn": ("cnn", 0.05), "cnn_small_rate": ("cnn", 0.001)}
 
 
 def idx(name, header):
