@@ -115,8 +115,16 @@ void data_dispatcher_core::divide(time_point now, data_dispatcher_actions& out) 
 void data_dispatcher_core::lease_to(worker_id id, live_worker& worker, slot_range slots,
                                     const std::string& reason, time_point now, data_dispatcher_actions& out) {
   worker.lease = protocol::lease{config_.self, next_sequence_++, worker.incarnation, slots};
-  worker.lease_sent = now;
+  worker.lease_sent = worker.leased_at = now;
   out.emplace_back(send_lease{id, *worker.lease, reason});
+}
+
+/// Who has no slots is not measured. Its old measure counts no more after a while, so that one bad moment
+/// does not keep a worker idle for ever.
+void data_dispatcher_core::forget_idle_speeds(time_point now) {
+  for (auto& [id, worker] : workers_)
+    if (worker.lease && worker.lease->slots.empty() && now - worker.leased_at >= config_.retry_idle_after)
+      worker.slots_per_second = 0;
 }
 
 bool data_dispatcher_core::is_with_others(slot_range slots) const {
@@ -213,6 +221,7 @@ data_dispatcher_actions data_dispatcher_core::on_tick(time_point now) {
   data_dispatcher_actions out;
   notice_pause(now);
   notice_silence(now, out);
+  forget_idle_speeds(now);
   divide(now, out);
   help_straggler(now, out);
   for (auto& [id, worker] : workers_) {

@@ -29,6 +29,9 @@ struct data_dispatcher_core_config {
   /// worker compute every slot of it: an idle worker helps a straggler.
   double straggler_factor = 4;
   protocol::duration straggler_min = std::chrono::milliseconds(500);
+  /// A worker whose measured speed was worth no slots is measured anew after this long. Larger: a worker that
+  /// was slow for a moment idles longer; smaller: a slow one costs a slow step more often.
+  protocol::duration retry_idle_after = std::chrono::seconds(2);
 };
 
 /// Send to the worker's newest start; repeated by the core until acknowledged.
@@ -98,6 +101,7 @@ private:
     std::uint64_t acknowledged = 0;
     std::optional<protocol::lease> lease;
     protocol::time_point lease_sent{};
+    protocol::time_point leased_at{}; ///< since when it has these slots
     bool silent = false;
   };
   struct loss {
@@ -107,6 +111,7 @@ private:
     protocol::time_point noticed{};
   };
 
+  void forget_idle_speeds(protocol::time_point now);
   void divide(protocol::time_point now, data_dispatcher_actions& out);
   void lease_to(worker_id id, live_worker& worker, protocol::slot_range slots, const std::string& reason,
                 protocol::time_point now, data_dispatcher_actions& out);

@@ -16,7 +16,9 @@ constexpr role_name worker0{role_kind::worker, 0};
 constexpr role_name worker1{role_kind::worker, 1};
 constexpr protocol::fence coordinator_fence{{1}, 77};
 
-protocol::join joining(const role_name& role, const protocol::fence& self) { return {role, self, 100, {}, {}}; }
+protocol::join joining(const role_name& role, const protocol::fence& self) {
+  return {role, self, 100, {}, {}};
+}
 
 /// An agent of one PS shard and two workers, and the shell that does what it says.
 struct agent_core_test : ::testing::Test {
