@@ -16,10 +16,10 @@ struct pooled_gradient::shelf {
   std::size_t existing = 0;
   bool closed = false;
 
-  shelf(std::size_t floats_, std::size_t buffers_max_, std::shared_ptr<segment_server> server_)
-      : floats(floats_)
-      , buffers_max(buffers_max_)
-      , server(std::move(server_)) {}
+  shelf(std::size_t floats_each, std::size_t most, std::shared_ptr<segment_server> offered_by)
+      : floats(floats_each)
+      , buffers_max(most)
+      , server(std::move(offered_by)) {}
 
   void put_back(std::unique_ptr<entry> returned) {
     {

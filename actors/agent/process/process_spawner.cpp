@@ -98,6 +98,7 @@ public:
   }
 
   result<child_id> enqueue(command what) {
+    child_id id{};
     {
       const std::lock_guard lock(mutex_);
       if (stopping_) return fail(error_code::interrupted, "the process spawner is stopping");
@@ -105,11 +106,11 @@ public:
         return fail(error_code::limit_exceeded,
                     fmt::format("{} calls of the process spawner wait", commands_max));
       if (what.child) what.id = child_id{next_id_++};
+      id = what.id;
       commands_.push_back(std::move(what));
-      what.id = commands_.back().id;
     }
     wake_.notify();
-    return what.id;
+    return id;
   }
 
 private:
