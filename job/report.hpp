@@ -14,7 +14,8 @@ namespace dlrun::job {
 enum class run_status : std::uint8_t { completed, failed, interrupted };
 std::string to_string(run_status status);
 
-/// One failure and what became of it. Times are milliseconds from the failure.
+/// One failure and what became of it. `detected_ms` is the time from the role's last sign of life to the
+/// notice of its end (an upper bound); the other times count from that notice.
 struct recovery {
   std::string role; // coordinator, data_dispatcher, ps_shard, worker, agent
   std::uint32_t index = 0;
