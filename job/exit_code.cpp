@@ -14,7 +14,10 @@ exit_code exit_code_for(error_code code) {
   case error_code::protocol:
   case error_code::restart_budget_exceeded:
   case error_code::role_lost:
-  case error_code::limit_exceeded: return exit_code::job_failed;
+  case error_code::limit_exceeded:
+  case error_code::storage_damaged:
+  case error_code::disk_full:
+  case error_code::in_use: return exit_code::job_failed;
   }
   return exit_code::job_failed;
 }

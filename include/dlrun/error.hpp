@@ -35,6 +35,12 @@ enum class error_code : std::uint8_t {
   interrupted,
   /// A limit (memory, buffers, file size) would have been exceeded.
   limit_exceeded,
+  /// What is stored is not what was written, or was written by another version. Nothing of it was used.
+  storage_damaged,
+  /// The disk, or the quota that the job was given of it, is full. It can be tried again when there is space.
+  disk_full,
+  /// Another live process holds it. It can be tried again when that one is gone.
+  in_use,
 };
 
 /// Name of the code as documented, e.g. "bad_spec".
@@ -51,6 +57,9 @@ constexpr std::string_view to_string(error_code code) {
   case error_code::role_lost: return "role_lost";
   case error_code::interrupted: return "interrupted";
   case error_code::limit_exceeded: return "limit_exceeded";
+  case error_code::storage_damaged: return "storage_damaged";
+  case error_code::disk_full: return "disk_full";
+  case error_code::in_use: return "in_use";
   }
   return "unknown";
 }

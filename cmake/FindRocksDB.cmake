@@ -1,0 +1,16 @@
+# Finds RocksDB as Debian packages it. Its own CMake package wants the headers of everything it is linked with.
+# Defines RocksDB_FOUND, RocksDB_VERSION and the imported target RocksDB::rocksdb.
+find_path(RocksDB_INCLUDE_DIR rocksdb/db.h)
+find_library(RocksDB_LIBRARY rocksdb)
+if(RocksDB_INCLUDE_DIR)
+  file(STRINGS ${RocksDB_INCLUDE_DIR}/rocksdb/version.h version_lines REGEX "#define ROCKSDB_(MAJOR|MINOR|PATCH) ")
+  string(REGEX REPLACE "[^0-9;]" "" version_numbers "${version_lines}")
+  list(JOIN version_numbers "." RocksDB_VERSION)
+endif()
+include(FindPackageHandleStandardArgs)
+find_package_handle_standard_args(RocksDB REQUIRED_VARS RocksDB_LIBRARY RocksDB_INCLUDE_DIR VERSION_VAR RocksDB_VERSION)
+if(RocksDB_FOUND AND NOT TARGET RocksDB::rocksdb)
+  add_library(RocksDB::rocksdb UNKNOWN IMPORTED)
+  set_target_properties(RocksDB::rocksdb PROPERTIES IMPORTED_LOCATION ${RocksDB_LIBRARY} INTERFACE_INCLUDE_DIRECTORIES ${RocksDB_INCLUDE_DIR})
+endif()
+mark_as_advanced(RocksDB_INCLUDE_DIR RocksDB_LIBRARY)

@@ -1,0 +1,25 @@
+/// CRC32C, at the speed of the memory where the processor has an instruction for it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace dlrun::persistence {
+
+/// The CRC with the Castagnoli polynomial (RFC 3720, section 12.1) of the bytes that `crc` is of, followed by
+/// `bytes`. Start with 0. Uses SSE4.2 when the processor has it; the same value either way. Thread-safe.
+std::uint32_t crc32c_extend(std::uint32_t crc, std::span<const std::byte> bytes);
+
+inline std::uint32_t crc32c(std::span<const std::byte> bytes) { return crc32c_extend(0, bytes); }
+inline std::uint32_t crc32c(std::string_view bytes) { return crc32c(std::as_bytes(std::span(bytes))); }
+
+namespace detail {
+/// The two ways, for tests. The second requires has_crc_instruction().
+std::uint32_t crc32c_by_table(std::uint32_t crc, std::span<const std::byte> bytes);
+std::uint32_t crc32c_by_instruction(std::uint32_t crc, std::span<const std::byte> bytes);
+bool has_crc_instruction();
+} // namespace detail
+
+} // namespace dlrun::persistence

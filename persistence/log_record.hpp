@@ -1,0 +1,73 @@
+/// What the store of a PS shard holds: records, histories, snapshots, and ranges of versions.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <dlrun/ids.hpp>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace dlrun::persistence {
+
+/// One step as it is logged: everything that replay needs, so that replay asks nobody (PROTOCOL R12).
+/// Norms travel and rest as the bit patterns of doubles: a conversion could change them.
+struct log_record {
+  step_id step;
+  /// The timeline that the step was computed in; its spec replays it (R11e).
+  timeline_id timeline;
+  std::uint64_t own_norm_bits = 0;
+  std::uint64_t combined_norm_bits = 0;
+  /// The root gradient of the step. Borrowed for the duration of the call.
+  std::span<const std::byte> payload;
+};
+
+/// A record without its payload.
+struct record_head {
+  step_id step;
+  timeline_id timeline;
+  std::uint64_t own_norm_bits = 0;
+  std::uint64_t combined_norm_bits = 0;
+  std::uint64_t payload_bytes = 0;
+
+  friend bool operator==(const record_head&, const record_head&) = default;
+};
+
+/// A record as it is read back. Owns its bytes, whose checksum was right.
+struct stored_record {
+  record_head head;
+  std::vector<std::byte> payload;
+};
+
+/// One timeline of the training: it left its predecessor at version `branch` (R16). `parked` are the slots
+/// that its spec leaves out (R18).
+struct history_entry {
+  timeline_id timeline;
+  version_id branch;
+  std::uint64_t spec_revision = 0;
+  std::vector<std::pair<step_id, slot_id>> parked;
+
+  friend bool operator==(const history_entry&, const history_entry&) = default;
+};
+
+/// The versions [first, last], both included.
+struct version_range {
+  version_id first;
+  version_id last;
+
+  friend bool operator==(const version_range&, const version_range&) = default;
+};
+
+struct snapshot_info {
+  version_id version;
+  timeline_id timeline;
+  /// What the writer was given, without metadata and framing.
+  std::uint64_t payload_bytes = 0;
+  /// What it takes on disk.
+  std::uint64_t file_bytes = 0;
+
+  friend bool operator==(const snapshot_info&, const snapshot_info&) = default;
+};
+
+} // namespace dlrun::persistence

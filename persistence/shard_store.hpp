@@ -1,0 +1,186 @@
+/// shard_store: everything of a PS shard that outlives its process.
+#pragma once
+
+#include "persistence/file_system.hpp"
+#include "persistence/log_record.hpp"
+#include "persistence/snapshot_reader.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <dlrun/error.hpp>
+#include <dlrun/ids.hpp>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace dlrun::persistence {
+
+/// What a record survives once append() has returned.
+enum class sync_mode : std::uint8_t {
+  /// The death of every process (kill -9): it was handed to the operating system.
+  process,
+  /// A power cut too: append() ends with a sync.
+  power,
+};
+
+struct shard_store_options {
+  /// Holds FORMAT, log/, segments/, snapshots/; created when missing. Nobody else may write there.
+  std::string directory;
+  /// Who opens. A store that a higher incarnation opened before is refused (R4).
+  incarnation opener;
+  /// Null: the operating system's.
+  std::shared_ptr<file_system> files;
+  sync_mode sync = sync_mode::process;
+  /// Most bytes that the directory may take; 0: no limit.
+  std::uint64_t disk_quota_bytes = 0;
+  /// A segment file is closed and the next begun when it reaches this. Larger: fewer files, but space comes
+  /// back later after drop_below. A record that is larger gets a file of its own.
+  std::uint64_t segment_bytes = std::uint64_t{64} << 20;
+  /// Payloads up to this rest in RocksDB, larger ones in segments. Above 64 KiB RocksDB writes slower.
+  std::size_t inline_bytes_max = std::size_t{64} << 10;
+};
+
+/// What open() found.
+struct store_contents {
+  /// Who opened it last; 0 for a new store.
+  incarnation last_opener;
+  /// In the order of timelines; empty before the first rewind.
+  std::vector<history_entry> history;
+  /// The records [log_first, log_end) are there without a gap. Equal when there are none.
+  step_id log_first;
+  step_id log_end;
+  /// In the order of versions. Their contents are verified when they are read.
+  std::vector<snapshot_info> snapshots;
+  /// One line for each thing that was dropped since it was torn or damaged: file, offset, why. A torn tail is
+  /// normal after a crash; what was synced is never in it unless the disk lost it.
+  std::vector<std::string> damaged;
+};
+
+struct store_counters {
+  /// Payload bytes appended since open.
+  std::uint64_t bytes_logged = 0;
+  /// Files of the snapshots there are.
+  std::uint64_t bytes_in_snapshots = 0;
+  /// Everything in the directory; of RocksDB's own files an estimate.
+  std::uint64_t bytes_on_disk = 0;
+};
+
+class snapshot_writer;
+
+/// The log of record, the snapshots and the history of one PS shard (PROTOCOL section 1, column "durable").
+/// Formats: docs/formats.md.
+///
+/// Errors: disk_full (no space, quota exceeded), system (the operating system refused something),
+/// storage_damaged (bytes that are not what was written), fenced. Each names path and size. After a failed
+/// append nothing of it is there, and it can be tried again. After a failed *sync* every later write fails:
+/// what the disk holds is unknown until the store is opened again. Broken order is a broken invariant
+/// (DLRUN_CHECK).
+///
+/// Threads: append(), rewind(), drop_below() and discard_snapshot() belong to one thread at a time. All other
+/// functions, and all of snapshot_writer and snapshot_reader, may be called from any thread at the same time.
+/// All of them block, up to tens of milliseconds and more when the disk is busy.
+class shard_store {
+public:
+  /// Opens or creates. Writes the opener's incarnation, synced, before anything else; then looks at all that
+  /// is there, drops what is torn or damaged, and syncs the rest (R11b).
+  /// @returns in_use while another live process (or another store of this one) holds it: try again;
+  /// fenced when a higher incarnation opened it before; storage_damaged when it cannot be read at all or has
+  /// another format.
+  static result<std::unique_ptr<shard_store>> open(const shard_store_options& options);
+
+  shard_store(const shard_store&) = delete;
+  shard_store& operator=(const shard_store&) = delete;
+  /// No snapshot_writer may be left. Syncs nothing.
+  ~shard_store();
+
+  const store_contents& found() const;
+
+  /// Appends records in step order, all or none of them, as one write: the first must be of next_step().
+  /// Durable as options.sync says when it returns. Records of a timeline below the newest one are a broken
+  /// invariant.
+  result<void> append(std::span<const log_record> records);
+
+  /// The step that append() takes next: the log's end, or the newest snapshot's version if that is above it.
+  /// Also the newest version that can be restored.
+  step_id next_step() const;
+
+  /// Makes all that is appended survive a power cut: segments first, then RocksDB's log.
+  /// @returns the log's end as it was when the call began.
+  result<step_id> sync();
+  /// The records below this are synced.
+  step_id synced_end() const;
+
+  /// @returns storage_damaged when the checksum is wrong, bad_usage when there is no such record.
+  result<stored_record> read(step_id step) const;
+  /// The same into memory that is used again: replay is several times faster when it need not get fresh
+  /// pages.
+  result<void> read(step_id step, stored_record& record) const;
+  /// Without payload, from RocksDB alone: what a lagging shard asks for (R12).
+  result<record_head> read_head(step_id step) const;
+
+  /// Begins a snapshot of `version`, which must not exist. It counts when commit() has returned. While
+  /// another one is being written that began on this timeline, the lower version is committed or abandoned
+  /// first (R11c). A snapshot above the log's end lets the log go on at its version (mode `snapshots`).
+  result<snapshot_writer> begin_snapshot(version_id version, timeline_id timeline);
+  /// In the order of versions.
+  std::vector<snapshot_info> snapshots() const;
+  /// @returns storage_damaged, naming file and offset, when what frames the file is damaged; bad_usage when
+  /// there is no such snapshot. Damage in the middle is found when it is read.
+  result<snapshot_reader> open_snapshot(version_id version) const;
+  /// Drops a damaged snapshot, synced, so that an older one is used.
+  result<void> discard_snapshot(version_id version);
+
+  /// The history, in the order of timelines.
+  std::vector<history_entry> history() const;
+  /// Goes back to `to`, which must be restorable: in one synced write it records `history`, whose last entry
+  /// is the new timeline, and drops log and snapshots above `to` (R16). Snapshots in the making are void:
+  /// their commit() says fenced. Calling it again with the same history and version changes nothing.
+  /// @returns bad_usage when `to` cannot be restored here.
+  result<void> rewind(std::span<const history_entry> history, version_id to);
+
+  /// Drops, synced, the snapshots below `floor` and the log below step `floor` (R13). If there is no snapshot
+  /// of version `floor`, the newest one below it takes its place, so that what can be restored above `floor`
+  /// remains so.
+  result<void> drop_below(version_id floor);
+
+  /// What can be rebuilt from here, sorted and disjoint: version 0 without storage, every snapshot, and from
+  /// each of them as far as the log has no gap.
+  std::vector<version_range> restorable() const;
+
+  store_counters counters() const;
+
+private:
+  friend class snapshot_writer;
+  class implementation;
+  explicit shard_store(std::unique_ptr<implementation> parts);
+
+  std::unique_ptr<implementation> parts_;
+};
+
+/// Writes one snapshot. From any one thread, beside appends. Destroyed without commit() it leaves nothing
+/// behind. Must not outlive its store.
+class snapshot_writer {
+public:
+  snapshot_writer(snapshot_writer&& other) noexcept;
+  snapshot_writer& operator=(snapshot_writer&& other) noexcept;
+  ~snapshot_writer();
+
+  /// Appends to the snapshot. After an error the snapshot is abandoned.
+  result<void> write(std::span<const std::byte> bytes);
+
+  /// Makes it durable: fsync, rename, fsync of the directory, sync of the log up to it, and then its entry in
+  /// RocksDB, synced. `metadata` (at most 16 MiB) is given back by snapshot_reader::metadata(). The writer is
+  /// of no more use.
+  /// @returns fenced if the store was rewound meanwhile.
+  result<snapshot_info> commit(std::span<const std::byte> metadata);
+
+private:
+  friend class shard_store;
+  struct state;
+  explicit snapshot_writer(std::unique_ptr<state> state);
+
+  std::unique_ptr<state> state_;
+};
+
+} // namespace dlrun::persistence
