@@ -6,19 +6,25 @@
 #include <dlrun/ids.hpp>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 namespace dlrun::persistence {
 
+/// Most of what the owner may keep with a step beside its gradient: it rests in RocksDB, which large values
+/// make slow.
+inline constexpr std::size_t extra_bytes_max = std::size_t{48} << 10;
+
 /// One step as it is logged: everything that replay needs, so that replay asks nobody (PROTOCOL R12).
-/// Norms travel and rest as the bit patterns of doubles: a conversion could change them.
 struct log_record {
   step_id step;
   /// The timeline that the step was computed in; its spec replays it (R11e).
   timeline_id timeline;
-  std::uint64_t own_norm_bits = 0;
-  std::uint64_t combined_norm_bits = 0;
+  /// What the owner keeps with the step beside its gradient (coupled quantities, ledger), in its own
+  /// encoding; opaque here, at most extra_bytes_max. Rests in RocksDB, so read_head() gives it without the
+  /// payload. Borrowed for the duration of the call.
+  std::string_view extra;
   /// The root gradient of the step. Borrowed for the duration of the call.
   std::span<const std::byte> payload;
 };
@@ -27,8 +33,7 @@ struct log_record {
 struct record_head {
   step_id step;
   timeline_id timeline;
-  std::uint64_t own_norm_bits = 0;
-  std::uint64_t combined_norm_bits = 0;
+  std::string extra;
   std::uint64_t payload_bytes = 0;
 
   friend bool operator==(const record_head&, const record_head&) = default;

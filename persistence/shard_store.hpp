@@ -134,9 +134,11 @@ public:
   /// The history, in the order of timelines.
   std::vector<history_entry> history() const;
   /// Goes back to `to`, which must be restorable: in one synced write it records `history`, whose last entry
-  /// is the new timeline, and drops log and snapshots above `to` (R16). Snapshots in the making are void:
-  /// their commit() says fenced. Calling it again with the same history and version changes nothing.
-  /// @returns bad_usage when `to` cannot be restored here.
+  /// is the new timeline, and drops log and snapshots above `to` (R16). `to` is the lowest branch that this
+  /// shard has not taken yet, not always that of the last entry. Snapshots in the making are void: their
+  /// commit() says fenced. A repetition, known by its history, changes nothing.
+  /// @returns bad_usage when `to` cannot be restored here, fenced when the store is on that timeline or a
+  /// later one.
   result<void> rewind(std::span<const history_entry> history, version_id to);
 
   /// Drops, synced, the snapshots below `floor` and the log below step `floor` (R13). If there is no snapshot

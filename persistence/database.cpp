@@ -1,0 +1,223 @@
+#include "persistence/database.hpp"
+
+#include "persistence/record_log_scan.hpp"
+
+#include <dlrun/check.hpp>
+#include <mutex>
+#include <rocksdb/convenience.h>
+#include <rocksdb/env.h>
+#include <rocksdb/file_system.h>
+
+namespace dlrun::persistence {
+
+namespace {
+
+constexpr const char* log_table = "log";
+
+/// RocksDB's own chatter has no reader: what matters comes back as a status.
+class silent_logger : public rocksdb::Logger {
+public:
+  using rocksdb::Logger::Logv;
+  void Logv(const char*, va_list) override {}
+};
+
+rocksdb::Options make_settings(const database_options& options, rocksdb::Env* env) {
+  rocksdb::Options settings;
+  settings.env = env;
+  settings.create_if_missing = options.create;
+  settings.create_missing_column_families = !options.read_only;
+  settings.info_log = std::make_shared<silent_logger>();
+  // A flush is how the log's space comes back; keys of the log only grow, so levels are filled by moving
+  // files.
+  settings.write_buffer_size = std::size_t{32} << 20;
+  settings.max_total_wal_size = std::uint64_t{128} << 20;
+  settings.level0_file_num_compaction_trigger = 2;
+  settings.compression = rocksdb::kNoCompression; // gradients do not compress
+  settings.max_background_jobs = 2;
+  settings.track_and_verify_wals_in_manifest = true; // a log that is gone is damage, not an empty one
+  settings.avoid_unnecessary_blocking_io = true;
+  settings.skip_stats_update_on_db_open = true;
+  settings.stats_dump_period_sec = 0;
+  settings.stats_persist_period_sec = 0;
+  return settings;
+}
+
+bool ends_with(const std::string& text, std::string_view end) {
+  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
+}
+
+tl::unexpected<error> fail_held(const std::string& directory, const rocksdb::Status& status) {
+  return fail(
+      error_code::in_use,
+      fmt::format(
+          "{} is held by another process that lives: stop that one, or try again when it is gone ({})",
+          directory, status.ToString()));
+}
+
+} // namespace
+
+database::database(database_options options)
+    : options_(std::move(options))
+    , env_(rocksdb::NewCompositeEnv(options_.files)) {}
+
+database::~database() { close(); }
+
+result<std::unique_ptr<database>> database::open(database_options options) {
+  std::unique_ptr<database> made(new database(std::move(options)));
+  if (auto opened = made->open_now(); !opened) return tl::unexpected(opened.error());
+  return made;
+}
+
+result<void> database::check_unheld(file_system& files, const std::string& directory) {
+  const auto path = directory + "/LOCK";
+  const auto there = file_exists(files, path);
+  if (!there) return tl::unexpected(there.error());
+  if (!*there) return {};
+  rocksdb::FileLock* lock = nullptr;
+  if (const auto status = files.LockFile(path, {}, &lock, nullptr); !status.ok())
+    return fail_held(directory, status);
+  files.UnlockFile(lock, {}, nullptr).PermitUncheckedError();
+  return {};
+}
+
+tl::unexpected<error> database::failure(const rocksdb::Status& status, std::string_view what,
+                                        std::uint64_t bytes) const {
+  const auto text = status.ToString();
+  if (text.find("lock file") != std::string::npos || text.find("lock hold by") != std::string::npos)
+    return fail_held(options_.directory, status);
+  auto failed = fail_status(status, what, options_.directory, bytes);
+  // RocksDB calls files that are missing or do not make sense corrupt, or invalid, or not found.
+  if (status.IsCorruption() || status.IsInvalidArgument() || status.IsNotFound() || status.IsPathNotFound())
+    return fail(error_code::storage_damaged, fmt::format("{}; {}", failed.value().message, options_.way_out));
+  return failed;
+}
+
+result<void> database::examine_logs(rocksdb::Options& settings) {
+  settings.wal_recovery_mode = rocksdb::WALRecoveryMode::kAbsoluteConsistency;
+  const auto there = file_exists(*options_.files, options_.directory);
+  if (!there) return tl::unexpected(there.error());
+  if (!*there) return {};
+  const auto entries = list_files(*options_.files, options_.directory); // by name: numbers of equal width
+  if (!entries) return tl::unexpected(entries.error());
+  std::string bad;
+  for (const auto& entry : *entries) {
+    if (!ends_with(entry.name, ".log") || entry.bytes == 0) continue;
+    const auto path = options_.directory + "/" + entry.name;
+    const auto scan = scan_record_log(*options_.files, path);
+    if (!scan) return tl::unexpected(scan.error());
+    if (!bad.empty()) {
+      if (options_.strict)
+        return fail(error_code::storage_damaged, fmt::format("{}; {}", bad, options_.way_out));
+      dropped_.push_back(
+          fmt::format("{}: {} bytes follow that damage and may be lost with it", path, scan->file_bytes));
+    }
+    if (scan->tail == log_tail::intact) continue;
+    bad = fmt::format("{}: {} of {} bytes dropped from byte {} on: {}", path,
+                      scan->file_bytes - scan->valid_bytes, scan->file_bytes, scan->valid_bytes, scan->why);
+    if (options_.strict && scan->tail == log_tail::damaged)
+      return fail(error_code::storage_damaged,
+                  fmt::format("{} is damaged: {}; {}", path, scan->why, options_.way_out));
+    dropped_.push_back(bad);
+    settings.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
+  }
+  return {};
+}
+
+result<void> database::open_now() {
+  auto settings = make_settings(options_, env_.get());
+  if (auto examined = examine_logs(settings); !examined) return examined;
+  std::vector<rocksdb::ColumnFamilyDescriptor> families;
+  families.emplace_back(rocksdb::kDefaultColumnFamilyName, rocksdb::ColumnFamilyOptions(settings));
+  families.emplace_back(log_table, rocksdb::ColumnFamilyOptions(settings));
+  rocksdb::DB* opened = nullptr;
+  const auto status =
+      options_.read_only
+          ? rocksdb::DB::OpenForReadOnly(settings, options_.directory, families, &tables_, &opened)
+          : rocksdb::DB::Open(settings, options_.directory, families, &tables_, &opened);
+  if (!status.ok()) return failure(status, "open");
+  db_.reset(opened);
+  broken_ = false;
+  return {};
+}
+
+void database::close() {
+  if (db_ == nullptr) return;
+  for (auto* family : tables_) db_->DestroyColumnFamilyHandle(family).PermitUncheckedError();
+  tables_.clear();
+  db_->Close().PermitUncheckedError();
+  db_.reset();
+}
+
+result<void> database::reopen() {
+  const std::unique_lock lock(mutex_);
+  broken_ = true;
+  close();
+  return open_now();
+}
+
+result<std::optional<std::string>> database::get(table from, const std::string& key) const {
+  const std::shared_lock lock(mutex_);
+  if (db_ == nullptr) return fail(error_code::system, options_.directory + " is closed since a write failed");
+  std::string value;
+  const auto status = db_->Get({}, handle(from), key, &value);
+  if (status.IsNotFound()) return std::nullopt;
+  if (!status.ok()) return failure(status, "read");
+  return value;
+}
+
+std::unique_ptr<rocksdb::Iterator> database::iterate(table of) const {
+  const std::shared_lock lock(mutex_);
+  return std::unique_ptr<rocksdb::Iterator>(db_->NewIterator({}, handle(of)));
+}
+
+result<void> database::verify(const rocksdb::Iterator& iterator) const {
+  if (!iterator.status().ok()) return failure(iterator.status(), "read");
+  return {};
+}
+
+result<void> database::check_usable() const {
+  if (lost_)
+    return fail(error_code::system, fmt::format("{} takes no writes since a sync of it failed: open it again",
+                                                options_.directory));
+  if (broken_)
+    return fail(error_code::system, fmt::format("{} is closed since a write failed", options_.directory));
+  return {};
+}
+
+result<void> database::write(rocksdb::WriteBatch& batch, bool synced) {
+  {
+    const std::shared_lock lock(mutex_);
+    if (auto usable = check_usable(); !usable) return usable;
+    if (const auto status = db_->Write({}, &batch); !status.ok()) {
+      broken_ = true;
+      return failure(status, "write to", batch.GetDataSize());
+    }
+  }
+  return synced ? sync() : result<void>();
+}
+
+result<void> database::sync() {
+  const std::shared_lock lock(mutex_);
+  if (auto usable = check_usable(); !usable) return usable;
+  const auto status = db_->SyncWAL();
+  if (status.ok()) return {};
+  lost_ = true;
+  return failure(status, "sync");
+}
+
+void database::drop_log_files_below(const std::string& end) {
+  const std::shared_lock lock(mutex_);
+  if (broken_) return;
+  const rocksdb::Slice limit(end);
+  rocksdb::DeleteFilesInRange(db_.get(), handle(table::log), nullptr, &limit, false).PermitUncheckedError();
+}
+
+result<std::uint64_t> database::bytes_on_disk() const {
+  const auto entries = list_files(*options_.files, options_.directory);
+  if (!entries) return tl::unexpected(entries.error());
+  std::uint64_t sum = 0;
+  for (const auto& entry : *entries) sum += entry.bytes;
+  return sum;
+}
+
+} // namespace dlrun::persistence

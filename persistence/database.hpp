@@ -1,0 +1,105 @@
+/// database: RocksDB with the settings, the care on opening, and the errors that dlrun wants.
+#pragma once
+
+#include "persistence/file_system.hpp"
+
+#include <atomic>
+#include <cstdint>
+#include <dlrun/error.hpp>
+#include <memory>
+#include <optional>
+#include <rocksdb/db.h>
+#include <rocksdb/write_batch.h>
+#include <shared_mutex>
+#include <string>
+#include <vector>
+
+namespace dlrun::persistence {
+
+struct database_options {
+  std::string directory;
+  std::shared_ptr<file_system> files;
+  /// Make it if there is none. Otherwise a missing one is storage_damaged.
+  bool create = false;
+  /// Refuse a damaged log (a torn one is still accepted). Otherwise recover what is before the damage and say
+  /// so.
+  bool strict = false;
+  /// For a look: nothing is written, also not by the recovery.
+  bool read_only = false;
+  /// What the user can do about damage: the end of the message.
+  std::string way_out;
+};
+
+/// The tables (column families) of each database. One write may change both, atomically.
+enum class table : std::uint8_t {
+  /// Few small values that change.
+  facts = 0,
+  /// Records in the order of their keys, dropped from both ends.
+  log = 1,
+};
+
+/// An open RocksDB. Thread-safe. After a write failed RocksDB refuses all others until it is opened anew;
+/// whether the failed one is there is then open. After a sync failed it stays closed for writes: what the
+/// operating system wrote of it is unknown, and a second sync would succeed without telling.
+class database {
+public:
+  /// @returns in_use, storage_damaged (naming file and offset), disk_full, system.
+  static result<std::unique_ptr<database>> open(database_options options);
+  database(const database&) = delete;
+  database& operator=(const database&) = delete;
+  ~database();
+
+  /// @returns in_use while somebody has it open. Only a look: a moment later it may be otherwise.
+  static result<void> check_unheld(file_system& files, const std::string& directory);
+
+  /// One line for each log file of which something was dropped.
+  const std::vector<std::string>& dropped() const { return dropped_; }
+
+  /// nullopt when there is no such key.
+  result<std::optional<std::string>> get(table from, const std::string& key) const;
+  /// Must go before reopen() and the end.
+  std::unique_ptr<rocksdb::Iterator> iterate(table of) const;
+  /// An iterator's status as an error.
+  result<void> verify(const rocksdb::Iterator& iterator) const;
+
+  /// To name a table in a batch. Valid until reopen().
+  rocksdb::ColumnFamilyHandle* handle(table of) const { return tables_[static_cast<std::size_t>(of)]; }
+  /// Handed to the operating system when it returns; on disk when `synced`.
+  result<void> write(rocksdb::WriteBatch& batch, bool synced);
+  /// Everything written before survives a power cut.
+  result<void> sync();
+
+  /// A write failed: reopen() is needed before the next.
+  bool broken() const { return broken_; }
+  /// A sync failed.
+  bool lost() const { return lost_; }
+  result<void> reopen();
+
+  /// Gives back the space of whole files with keys of the log below `end`. Keys that share a file with others
+  /// stay.
+  void drop_log_files_below(const std::string& end);
+  result<std::uint64_t> bytes_on_disk() const;
+  const std::string& directory() const { return options_.directory; }
+
+private:
+  explicit database(database_options options);
+  result<void> open_now();
+  /// Looks at the logs before RocksDB does and chooses how it recovers.
+  result<void> examine_logs(rocksdb::Options& settings);
+  void close();
+  result<void> check_usable() const;
+  tl::unexpected<error> failure(const rocksdb::Status& status, std::string_view what,
+                                std::uint64_t bytes = 0) const;
+
+  database_options options_;
+  std::unique_ptr<rocksdb::Env> env_;
+  std::vector<std::string> dropped_;
+  std::atomic<bool> broken_ = false;
+  std::atomic<bool> lost_ = false;
+
+  mutable std::shared_mutex mutex_; // exclusive while it is opened anew
+  std::unique_ptr<rocksdb::DB> db_;
+  std::vector<rocksdb::ColumnFamilyHandle*> tables_;
+};
+
+} // namespace dlrun::persistence

@@ -1,0 +1,35 @@
+#include "persistence/format_file.hpp"
+
+#include <fmt/format.h>
+
+namespace dlrun::persistence {
+
+namespace {
+
+constexpr std::string_view name = "/FORMAT";
+
+std::string content_of(const folder_format& format) {
+  return fmt::format("{} {}\n", format.kind, format.number);
+}
+
+} // namespace
+
+result<bool> check_format(file_system& files, const std::string& directory, const folder_format& expected) {
+  const auto path = directory + std::string(name);
+  const auto there = file_exists(files, path);
+  if (!there || !*there) return there;
+  const auto content = read_file(files, path);
+  if (!content) return tl::unexpected(content.error());
+  if (*content == content_of(expected)) return true;
+  const auto first_line = content->substr(0, std::min<std::size_t>(content->find('\n'), 80));
+  return fail(
+      error_code::storage_damaged,
+      fmt::format("{} says '{}', this dlrun reads '{} {}': use the version that wrote it, or another folder",
+                  path, first_line, expected.kind, expected.number));
+}
+
+result<void> write_format(file_system& files, const std::string& directory, const folder_format& format) {
+  return write_file_durably(files, directory + std::string(name), content_of(format));
+}
+
+} // namespace dlrun::persistence

@@ -1,0 +1,129 @@
+#include "persistence/journal.hpp"
+
+#include "persistence/database.hpp"
+#include "persistence/format_file.hpp"
+#include "persistence/store_codec.hpp"
+
+namespace dlrun::persistence {
+
+namespace {
+
+constexpr folder_format journal_format{"dlrun-journal", 1};
+constexpr const char* way_out =
+    "nothing was changed: restore the folder from a copy, or start the job in another run folder";
+
+/// Beside the entries, which have a prefix, so that no key of the user can be taken for it.
+constexpr const char* owner_key = "owner";
+constexpr std::string_view entry_prefix = "entry/";
+
+result<std::unique_ptr<database>> open_database(const std::string& directory,
+                                                const std::shared_ptr<file_system>& files, bool create,
+                                                bool read_only) {
+  return database::open({directory + "/log", files, create, true, read_only, way_out});
+}
+
+result<journal_contents> load(const database& from, const std::string& directory) {
+  journal_contents contents;
+  const auto owner = from.get(table::facts, owner_key);
+  if (!owner) return tl::unexpected(owner.error());
+  const auto decoded = decode_opener(owner->value_or(""));
+  if (!decoded)
+    return fail(error_code::storage_damaged,
+                fmt::format("{}: its owner is unreadable; {}", directory, way_out));
+  contents.owner = *decoded;
+  const auto entries = from.iterate(table::facts);
+  for (entries->SeekToFirst(); entries->Valid(); entries->Next())
+    if (auto key = entries->key(); key.starts_with(entry_prefix)) {
+      key.remove_prefix(entry_prefix.size());
+      contents.entries.emplace(key.ToString(), entries->value().ToString());
+    }
+  if (auto whole = from.verify(*entries); !whole) return tl::unexpected(whole.error());
+  return contents;
+}
+
+} // namespace
+
+class journal::implementation {
+public:
+  result<void> open(const journal_options& options) {
+    const auto files = options.files != nullptr ? options.files : default_file_system();
+    if (auto made = create_directories(*files, options.directory); !made) return made;
+    const auto known = check_format(*files, options.directory, journal_format);
+    if (!known) return tl::unexpected(known.error());
+    auto opened = open_database(options.directory, files, !*known, false);
+    if (!opened) return tl::unexpected(opened.error());
+    database_ = std::move(*opened);
+    if (auto owned = own(options); !owned) return owned;
+    if (*known) return {};
+    if (!contents_.empty())
+      return fail(error_code::storage_damaged,
+                  fmt::format("{} holds data, but its file FORMAT is gone; {}", options.directory, way_out));
+    return write_format(*files, options.directory, journal_format);
+  }
+
+  result<void> write(std::span<const journal_write> changes) {
+    rocksdb::WriteBatch batch;
+    auto* const facts = database_->handle(table::facts);
+    for (const auto& change : changes) {
+      const auto key = std::string(entry_prefix) + change.key;
+      if (change.value)
+        batch.Put(facts, key, *change.value);
+      else
+        batch.Delete(facts, key);
+    }
+    if (auto written = database_->write(batch, true); !written) return written;
+    for (const auto& change : changes)
+      if (change.value)
+        contents_.insert_or_assign(change.key, *change.value);
+      else
+        contents_.erase(change.key);
+    return {};
+  }
+
+  const std::map<std::string, std::string>& contents() const { return contents_; }
+
+private:
+  result<void> own(const journal_options& options) {
+    auto found = load(*database_, options.directory);
+    if (!found) return tl::unexpected(found.error());
+    if (found->owner >= options.owner)
+      return fail(error_code::fenced,
+                  fmt::format("{} was opened by incarnation {}: incarnation {} comes too late",
+                              options.directory, found->owner, options.owner));
+    rocksdb::WriteBatch batch;
+    batch.Put(database_->handle(table::facts), owner_key, encode_opener(options.owner));
+    contents_ = std::move(found->entries);
+    return database_->write(batch, true);
+  }
+
+  std::unique_ptr<database> database_;
+  std::map<std::string, std::string> contents_;
+};
+
+journal::journal(std::unique_ptr<implementation> parts)
+    : parts_(std::move(parts)) {}
+journal::~journal() = default;
+
+result<std::unique_ptr<journal>> journal::open(const journal_options& options) {
+  auto parts = std::make_unique<implementation>();
+  if (auto opened = parts->open(options); !opened) return tl::unexpected(opened.error());
+  return std::unique_ptr<journal>(new journal(std::move(parts)));
+}
+
+result<journal_contents> journal::read(const std::string& directory,
+                                       const std::shared_ptr<file_system>& files) {
+  const auto through = files != nullptr ? files : default_file_system();
+  const auto known = check_format(*through, directory, journal_format);
+  if (!known) return tl::unexpected(known.error());
+  if (!*known) return fail(error_code::bad_usage, fmt::format("there is no journal in {}", directory));
+  if (auto unheld = database::check_unheld(*through, directory + "/log"); !unheld)
+    return tl::unexpected(unheld.error());
+  const auto opened = open_database(directory, through, false, true);
+  if (!opened) return tl::unexpected(opened.error());
+  return load(**opened, directory);
+}
+
+const std::map<std::string, std::string>& journal::contents() const { return parts_->contents(); }
+result<void> journal::write(std::span<const journal_write> changes) { return parts_->write(changes); }
+
+} // namespace dlrun::persistence

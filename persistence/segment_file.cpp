@@ -1,0 +1,158 @@
+#include "persistence/segment_file.hpp"
+
+#include "persistence/crc32c.hpp"
+#include "persistence/framing.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <rocksdb/file_system.h>
+
+namespace dlrun::persistence {
+
+namespace {
+
+constexpr rocksdb::IODebugContext* no_context = nullptr;
+constexpr std::string_view magic = "dlrunseg";
+constexpr std::size_t record_head_bytes = 32;
+/// Records begin at multiples of this.
+constexpr std::uint64_t alignment = 64;
+/// Read and verified while it is in the cache.
+constexpr std::size_t piece_bytes = std::size_t{256} << 10;
+
+/// Step (8), timeline (8), bytes (8), CRC32C of the payload (4), CRC32C of these 28 bytes (4).
+std::array<std::byte, record_head_bytes> encode(const segment_record& head) {
+  std::array<std::byte, record_head_bytes> bytes{};
+  put(bytes, 0, head.step.value);
+  put(bytes, 8, head.timeline.value);
+  put(bytes, 16, head.bytes);
+  put(bytes, 24, head.crc32c);
+  put(bytes, 28, crc32c(std::span(bytes).first(28)));
+  return bytes;
+}
+
+} // namespace
+
+std::string segment_file_name(std::uint64_t number) { return fmt::format("{:06}.seg", number); }
+
+result<void> read_exactly(const rocksdb::FSRandomAccessFile& file, const std::string& path,
+                          std::uint64_t offset, std::span<std::byte> bytes) {
+  auto* const goal = reinterpret_cast<char*>(bytes.data());
+  rocksdb::Slice got;
+  if (const auto status = file.Read(offset, bytes.size(), {}, &got, goal, no_context); !status.ok())
+    return fail_status(status, "read", path, bytes.size());
+  if (got.size() < bytes.size()) return fail_damaged(path, offset + got.size(), "the file ends there");
+  if (got.data() != goal) std::memcpy(goal, got.data(), got.size());
+  return {};
+}
+
+segment_writer::segment_writer(std::unique_ptr<rocksdb::FSWritableFile> file, std::string path,
+                               std::uint64_t number)
+    : file_(std::move(file))
+    , path_(std::move(path))
+    , number_(number) {}
+
+segment_writer::~segment_writer() { file_->Close({}, no_context).PermitUncheckedError(); }
+
+result<std::unique_ptr<segment_writer>> segment_writer::create(const std::shared_ptr<file_system>& files,
+                                                               const std::string& directory,
+                                                               std::uint64_t number,
+                                                               std::uint64_t preallocation_bytes) {
+  auto path = directory + "/" + segment_file_name(number);
+  std::unique_ptr<rocksdb::FSWritableFile> file;
+  if (const auto status = files->NewWritableFile(path, {}, &file, no_context); !status.ok())
+    return fail_status(status, "create", path);
+  file->SetPreallocationBlockSize(preallocation_bytes);
+  std::unique_ptr<segment_writer> made(new segment_writer(std::move(file), path, number));
+  const auto head = encode(file_head{magic, 1, {number, 0, 0, 0, 0}});
+  if (auto written = made->write(head); !written) {
+    made.reset();
+    remove_file(*files, path);
+    return tl::unexpected(written.error());
+  }
+  return made;
+}
+
+result<void> segment_writer::write(std::span<const std::byte> bytes) {
+  file_->PrepareWrite(bytes_, bytes.size(), {}, no_context);
+  const rocksdb::Slice slice(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  if (const auto status = file_->Append(slice, {}, no_context); !status.ok())
+    return fail_status(status, "write to", path_, bytes.size());
+  bytes_ += bytes.size();
+  return {};
+}
+
+result<std::uint64_t> segment_writer::append(const segment_record& head, std::span<const std::byte> payload) {
+  if (auto written = write(encode(head)); !written) return tl::unexpected(written.error());
+  const std::uint64_t offset = bytes_;
+  if (auto written = write(payload); !written) return tl::unexpected(written.error());
+  constexpr std::array<std::byte, alignment> zeroes{};
+  if (const auto over = bytes_ % alignment; over != 0)
+    if (auto written = write(std::span(zeroes).first(alignment - over)); !written)
+      return tl::unexpected(written.error());
+  return offset;
+}
+
+result<void> segment_writer::sync() {
+  const std::uint64_t goal = bytes_;
+  if (const auto status = file_->Sync({}, no_context); !status.ok())
+    return fail_status(status, "sync", path_, goal);
+  auto before = synced_bytes_.load();
+  while (before < goal && !synced_bytes_.compare_exchange_weak(before, goal)) {
+  }
+  return {};
+}
+
+void segment_writer::cut_to(std::uint64_t bytes) {
+  if (file_->Truncate(bytes, {}, no_context).ok()) bytes_ = bytes;
+}
+
+segment_reader::segment_reader(std::unique_ptr<rocksdb::FSRandomAccessFile> file, std::string path)
+    : file_(std::move(file))
+    , path_(std::move(path)) {}
+
+segment_reader::~segment_reader() = default;
+
+result<std::unique_ptr<segment_reader>> segment_reader::open(const std::shared_ptr<file_system>& files,
+                                                             const std::string& directory,
+                                                             std::uint64_t number) {
+  auto path = directory + "/" + segment_file_name(number);
+  std::unique_ptr<rocksdb::FSRandomAccessFile> file;
+  if (const auto status = files->NewRandomAccessFile(path, {}, &file, no_context); !status.ok()) {
+    if (status.IsNotFound() || status.IsPathNotFound()) return fail_damaged(path, 0, "there is no such file");
+    return fail_status(status, "open", path);
+  }
+  std::array<std::byte, file_head::bytes> head{};
+  if (auto got = read_exactly(*file, path, 0, head); !got) return tl::unexpected(got.error());
+  const auto numbers = decode_file_head(head, file_head{magic}, path);
+  if (!numbers) return tl::unexpected(numbers.error());
+  if (numbers->front() != number)
+    return fail_damaged(path, 0, fmt::format("it says that it is segment {}", numbers->front()));
+  return std::unique_ptr<segment_reader>(new segment_reader(std::move(file), std::move(path)));
+}
+
+result<void> segment_reader::read(std::uint64_t offset, const segment_record& expected,
+                                  std::vector<std::byte>& payload) const {
+  if (offset < file_head::bytes + record_head_bytes)
+    return fail_damaged(path_, offset, "no record can be there");
+  std::array<std::byte, record_head_bytes> head{};
+  if (auto got = read_exactly(*file_, path_, offset - record_head_bytes, head); !got) return got;
+  if (head != encode(expected))
+    return fail_damaged(path_, offset - record_head_bytes,
+                        fmt::format("there is no record of step {}, timeline {}, {} bytes", expected.step,
+                                    expected.timeline, expected.bytes));
+  payload.resize(expected.bytes);
+  std::uint32_t crc = 0;
+  for (std::size_t done = 0; done < payload.size();) {
+    const auto piece = std::span(payload).subspan(done, std::min(piece_bytes, payload.size() - done));
+    if (auto got = read_exactly(*file_, path_, offset + done, piece); !got) return got;
+    crc = crc32c_extend(crc, piece);
+    done += piece.size();
+  }
+  if (crc != expected.crc32c)
+    return fail_damaged(
+        path_, offset,
+        fmt::format("the checksum of the {} bytes of step {} is wrong", expected.bytes, expected.step));
+  return {};
+}
+
+} // namespace dlrun::persistence

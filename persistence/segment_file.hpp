@@ -1,0 +1,98 @@
+/// Segment files: the payload of large records. The writer and the reader of one file.
+#pragma once
+
+#include "persistence/file_system.hpp"
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <dlrun/error.hpp>
+#include <dlrun/ids.hpp>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace rocksdb {
+class FSRandomAccessFile;
+class FSWritableFile;
+} // namespace rocksdb
+
+namespace dlrun::persistence {
+
+/// What one payload is of; stored before it, and compared when it is read.
+struct segment_record {
+  step_id step;
+  timeline_id timeline;
+  std::uint64_t bytes = 0;
+  std::uint32_t crc32c = 0;
+
+  friend bool operator==(const segment_record&, const segment_record&) = default;
+};
+
+/// "000042.seg"
+std::string segment_file_name(std::uint64_t number);
+
+/// Appends payloads to a new file. append() from one thread; sync() also from others at the same time.
+class segment_writer {
+public:
+  /// Space is taken from the file system in pieces of `preallocation_bytes`, so that a file is few extents.
+  static result<std::unique_ptr<segment_writer>> create(const std::shared_ptr<file_system>& files,
+                                                        const std::string& directory, std::uint64_t number,
+                                                        std::uint64_t preallocation_bytes);
+  /// Gives back what was preallocated and is not used.
+  ~segment_writer();
+  segment_writer(const segment_writer&) = delete;
+  segment_writer& operator=(const segment_writer&) = delete;
+
+  /// Hands head and payload to the operating system. @returns the payload's offset. After an error the file
+  /// ends in something undefined: cut_to() what was there before and use another file.
+  result<std::uint64_t> append(const segment_record& head, std::span<const std::byte> payload);
+  /// Everything appended before survives a power cut, if the directory is synced too.
+  result<void> sync();
+  /// Drops what is behind; for after a failure, best effort.
+  void cut_to(std::uint64_t bytes);
+
+  std::uint64_t number() const { return number_; }
+  std::uint64_t bytes() const { return bytes_; }
+  bool synced() const { return synced_bytes_ == bytes_; }
+
+private:
+  segment_writer(std::unique_ptr<rocksdb::FSWritableFile> file, std::string path, std::uint64_t number);
+  result<void> write(std::span<const std::byte> bytes);
+
+  std::unique_ptr<rocksdb::FSWritableFile> file_;
+  std::string path_;
+  std::uint64_t number_;
+  std::atomic<std::uint64_t> bytes_ = 0;
+  std::atomic<std::uint64_t> synced_bytes_ = 0;
+};
+
+/// Reads payloads back. Thread-safe.
+class segment_reader {
+public:
+  /// Verifies the file's head. @returns storage_damaged naming file and offset, also when there is no such
+  /// file; system.
+  static result<std::unique_ptr<segment_reader>> open(const std::shared_ptr<file_system>& files,
+                                                      const std::string& directory, std::uint64_t number);
+  ~segment_reader();
+  segment_reader(const segment_reader&) = delete;
+  segment_reader& operator=(const segment_reader&) = delete;
+
+  /// Resizes `payload` and fills it, if head and checksum are those of `expected`.
+  /// @returns storage_damaged naming file and offset, system.
+  result<void> read(std::uint64_t offset, const segment_record& expected,
+                    std::vector<std::byte>& payload) const;
+
+private:
+  segment_reader(std::unique_ptr<rocksdb::FSRandomAccessFile> file, std::string path);
+
+  std::unique_ptr<rocksdb::FSRandomAccessFile> file_;
+  std::string path_;
+};
+
+/// Reads `bytes.size()` bytes at `offset`. @returns storage_damaged if the file ends before that, system.
+result<void> read_exactly(const rocksdb::FSRandomAccessFile& file, const std::string& path,
+                          std::uint64_t offset, std::span<std::byte> bytes);
+
+} // namespace dlrun::persistence

@@ -1,0 +1,93 @@
+/// segment_set: the segment files of one store.
+#pragma once
+
+#include "persistence/segment_file.hpp"
+
+#include <cstdint>
+#include <dlrun/error.hpp>
+#include <dlrun/ids.hpp>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace dlrun::persistence {
+
+/// Where a payload is.
+struct segment_place {
+  std::uint64_t segment = 0;
+  std::uint64_t offset = 0;
+};
+
+/// A payload to be appended.
+struct segment_payload {
+  segment_record head;
+  std::span<const std::byte> bytes;
+};
+
+/// Appends payloads to one file after the other, knows which steps each holds, and removes files that hold
+/// none any more. append() and the cuts belong to one thread at a time, everything else may be called beside
+/// them.
+class segment_set {
+public:
+  /// `directory` must exist. A file is closed when it reaches `segment_bytes`.
+  segment_set(std::shared_ptr<file_system> files, std::string directory, std::uint64_t segment_bytes);
+
+  /// After a start: learns which files there are. use() then tells which records of them count, and
+  /// remove_unused() removes the files that hold none.
+  result<void> find_files();
+  void use(std::uint64_t segment, step_id step);
+  void remove_unused();
+  /// Syncs every file that is there, and the directory.
+  result<void> sync_found();
+
+  /// Appends all or nothing; a place for each payload, in order.
+  result<std::vector<segment_place>> append(std::span<const segment_payload> payloads);
+  /// Everything appended before survives a power cut.
+  result<void> sync();
+  /// @returns storage_damaged naming file and offset, system.
+  result<void> read(const segment_place& place, const segment_record& expected,
+                    std::vector<std::byte>& payload) const;
+
+  /// The records of the steps from `first` on, or below `end`, count no more.
+  void cut_from(step_id first);
+  void cut_below(step_id end);
+
+  std::uint64_t bytes() const;
+
+private:
+  struct file {
+    std::uint64_t bytes = 0;
+    bool used = false;
+    /// The steps [first, end) are among what it holds.
+    step_id first;
+    step_id end;
+  };
+
+  result<std::vector<segment_place>> append_each(std::span<const segment_payload> payloads);
+  result<void> begin_file_for(std::uint64_t bytes);
+  void roll_back(std::uint64_t segment, std::uint64_t bytes);
+  void close_current();
+  void remove_if(bool (*unneeded)(const file&, step_id), step_id limit);
+  result<std::shared_ptr<segment_reader>> reader(std::uint64_t segment) const;
+
+  std::shared_ptr<file_system> files_;
+  std::string directory_;
+  std::uint64_t segment_bytes_;
+
+  mutable std::mutex mutex_; // what follows; not held during input and output
+  std::map<std::uint64_t, file> known_;
+  std::uint64_t next_number_ = 1;
+  std::shared_ptr<segment_writer> current_;
+  /// Not synced as a whole, in order; the last may be current_.
+  std::vector<std::shared_ptr<segment_writer>> unsynced_;
+  mutable std::map<std::uint64_t, std::shared_ptr<segment_reader>> readers_;
+
+  std::mutex sync_mutex_; // held during a sync; taken before mutex_
+  /// The names of the files with numbers below this survive a power cut.
+  std::uint64_t directory_synced_below_ = 0;
+};
+
+} // namespace dlrun::persistence

@@ -1,0 +1,119 @@
+/// The inside of shard_store, shared by the sources that make it up.
+#pragma once
+
+#include "persistence/database.hpp"
+#include "persistence/segment_set.hpp"
+#include "persistence/shard_store.hpp"
+#include "persistence/snapshot_file_writer.hpp"
+#include "persistence/store_codec.hpp"
+#include "persistence/version_ranges.hpp"
+
+#include <atomic>
+#include <mutex>
+
+namespace dlrun::persistence {
+
+/// What counts of a store, in memory: a copy of what RocksDB holds.
+struct store_state {
+  step_set steps;
+  std::vector<snapshot_info> snapshots; // in the order of versions
+  std::vector<history_entry> history;
+  version_id floor;
+  /// The records below it are synced.
+  step_id synced_end;
+  /// Counts rewinds: what began before one is void after it.
+  std::uint64_t rewinds = 0;
+  /// Versions of the snapshots being written since the last rewind.
+  std::vector<version_id> in_the_making;
+};
+
+class shard_store::implementation {
+public:
+  explicit implementation(const shard_store_options& options);
+
+  result<void> open();
+
+  result<void> append(std::span<const log_record> records);
+  result<step_id> sync();
+  result<void> read(step_id step, stored_record& record) const;
+  result<record_head> read_head(step_id step) const;
+
+  result<std::uint64_t> begin_snapshot(version_id version);
+  void end_snapshot(version_id version, std::uint64_t rewinds);
+  result<void> register_snapshot(const snapshot_info& snapshot, std::uint64_t rewinds);
+  result<snapshot_reader> open_snapshot(version_id version) const;
+  result<void> discard_snapshot(version_id version);
+
+  result<void> rewind(std::span<const history_entry> history, version_id to);
+  result<void> drop_below(version_id floor);
+
+  /// Is there room for `bytes` more? @returns disk_full, naming path and size.
+  result<void> check_quota(std::uint64_t bytes);
+  store_counters counters() const;
+
+  template <class Function>
+  auto with_state(Function&& function) const {
+    const std::lock_guard lock(mutex_);
+    return function(state_);
+  }
+
+  const store_contents& found() const { return found_; }
+  const std::shared_ptr<file_system>& files() const { return files_; }
+  const std::string& snapshot_directory() const { return snapshot_directory_; }
+  /// Bytes of snapshots that have no name yet.
+  std::atomic<std::uint64_t> unfinished_bytes = 0;
+
+private:
+  // Opening, in this order (shard_store_open.cpp).
+  result<void> open_database();
+  result<void> claim(bool is_new);
+  result<void> load_facts();
+  result<void> load_snapshots();
+  result<void> load_log();
+  result<void> drop_unreachable(std::vector<std::pair<step_id, std::uint64_t>>& places);
+  result<void> settle();
+  result<bool> verify_record(step_id step, std::string_view value, std::vector<std::byte>& memory,
+                             std::vector<std::pair<step_id, std::uint64_t>>& places);
+  result<std::string> get_fact(const std::string& key) const;
+  result<void> delete_fact(const std::string& key);
+  void note_damage(std::string line);
+
+  // The rest; log_mutex_ is held.
+  result<void> check_usable() const;
+  /// After a write failed: RocksDB anew, without what that write may have left.
+  result<void> recover();
+  result<logged_record> logged(step_id step) const;
+  result<std::vector<std::string>> write_segments(std::span<const log_record> records);
+  result<void> write_synced(rocksdb::WriteBatch& batch, std::uint64_t database_bytes);
+  void check_order(std::span<const log_record> records) const;
+  void remove_snapshot_files(std::span<const snapshot_info> snapshots);
+  void count_database_bytes(std::uint64_t added);
+
+  shard_store_options options_;
+  std::shared_ptr<file_system> files_;
+  std::string log_directory_;
+  std::string snapshot_directory_;
+  store_contents found_;
+  std::uint64_t damage_left_out_ = 0;
+
+  std::unique_ptr<database> database_;
+  segment_set segments_;
+
+  /// Held by whoever changes the log or the facts; taken before mutex_.
+  std::mutex log_mutex_;
+  /// A sync or a rewind failed: what is durable is unknown.
+  std::atomic<bool> lost_ = false;
+
+  mutable std::mutex mutex_; // state_; never held during input and output
+  store_state state_;
+
+  std::atomic<std::uint64_t> bytes_logged_ = 0;
+  std::atomic<std::uint64_t> database_bytes_ = 0;
+  std::atomic<std::uint64_t> database_bytes_measured_ = 0;
+};
+
+/// The newest version that `state` can restore, as the step that is appended next.
+step_id next_step_of(const store_state& state);
+std::vector<version_range> restorable_of(const store_state& state);
+
+} // namespace dlrun::persistence

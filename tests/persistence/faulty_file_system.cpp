@@ -1,0 +1,427 @@
+#include "tests/persistence/faulty_file_system.hpp"
+
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <thread>
+
+namespace dlrun::test {
+
+namespace fs = std::filesystem;
+using rocksdb::IOStatus;
+
+namespace {
+
+constexpr std::uint64_t page_bytes = 4096;
+/// Files that were removed and whose removal is not durable. RocksDB's and our own listings take no notice of
+/// the name.
+constexpr const char* grave = ".buried-";
+
+std::string folder_of(const std::string& path) { return fs::path(path).parent_path().string(); }
+
+/// "a//b" and "a/b" are one file.
+std::string normal(const std::string& path) {
+  auto text = fs::path(path).lexically_normal().string();
+  while (text.size() > 1 && text.back() == '/') text.pop_back();
+  return text;
+}
+
+IOStatus power_error() { return IOStatus::IOError("the power is cut"); }
+
+} // namespace
+
+/// Appends as the file system lets it.
+class faulty_writable_file : public rocksdb::FSWritableFileOwnerWrapper {
+public:
+  faulty_writable_file(std::unique_ptr<rocksdb::FSWritableFile> below, faulty_file_system& system,
+                       std::string path)
+      : FSWritableFileOwnerWrapper(std::move(below))
+      , system_(system)
+      , path_(std::move(path)) {}
+
+  IOStatus Append(const rocksdb::Slice& data, const rocksdb::IOOptions& options,
+                  rocksdb::IODebugContext*) override {
+    return system_.append(path_, data, *target(), options);
+  }
+  IOStatus Append(const rocksdb::Slice& data, const rocksdb::IOOptions& options,
+                  const rocksdb::DataVerificationInfo&, rocksdb::IODebugContext*) override {
+    return system_.append(path_, data, *target(), options);
+  }
+  IOStatus Truncate(std::uint64_t size, const rocksdb::IOOptions&, rocksdb::IODebugContext*) override {
+    return system_.truncate(path_, size, *target());
+  }
+  IOStatus Sync(const rocksdb::IOOptions& options, rocksdb::IODebugContext*) override {
+    return system_.sync(path_, *target(), options, false);
+  }
+  IOStatus Fsync(const rocksdb::IOOptions& options, rocksdb::IODebugContext*) override {
+    return system_.sync(path_, *target(), options, true);
+  }
+
+private:
+  faulty_file_system& system_;
+  std::string path_;
+};
+
+class faulty_random_access_file : public rocksdb::FSRandomAccessFileOwnerWrapper {
+public:
+  faulty_random_access_file(std::unique_ptr<rocksdb::FSRandomAccessFile> below,
+                            const faulty_file_system& system, std::string path)
+      : FSRandomAccessFileOwnerWrapper(std::move(below))
+      , system_(system)
+      , path_(std::move(path)) {}
+
+  IOStatus Read(std::uint64_t offset, std::size_t size, const rocksdb::IOOptions& options,
+                rocksdb::Slice* result, char* scratch, rocksdb::IODebugContext* context) const override {
+    if (auto status = system_.check_read(path_); !status.ok()) return status;
+    return target()->Read(offset, size, options, result, scratch, context);
+  }
+
+private:
+  const faulty_file_system& system_;
+  std::string path_;
+};
+
+class faulty_sequential_file : public rocksdb::FSSequentialFileOwnerWrapper {
+public:
+  faulty_sequential_file(std::unique_ptr<rocksdb::FSSequentialFile> below, const faulty_file_system& system,
+                         std::string path)
+      : FSSequentialFileOwnerWrapper(std::move(below))
+      , system_(system)
+      , path_(std::move(path)) {}
+
+  IOStatus Read(std::size_t size, const rocksdb::IOOptions& options, rocksdb::Slice* result, char* scratch,
+                rocksdb::IODebugContext* context) override {
+    if (auto status = system_.check_read(path_); !status.ok()) return status;
+    return target()->Read(size, options, result, scratch, context);
+  }
+
+private:
+  const faulty_file_system& system_;
+  std::string path_;
+};
+
+class faulty_directory : public rocksdb::FSDirectoryWrapper {
+public:
+  faulty_directory(std::unique_ptr<rocksdb::FSDirectory> below, faulty_file_system& system, std::string path)
+      : FSDirectoryWrapper(std::move(below))
+      , system_(system)
+      , path_(std::move(path)) {}
+
+  IOStatus Fsync(const rocksdb::IOOptions&, rocksdb::IODebugContext*) override {
+    return system_.sync_directory(path_);
+  }
+  IOStatus FsyncWithDirOptions(const rocksdb::IOOptions&, rocksdb::IODebugContext*,
+                               const rocksdb::DirFsyncOptions&) override {
+    return system_.sync_directory(path_);
+  }
+
+private:
+  faulty_file_system& system_;
+  std::string path_;
+};
+
+faulty_file_system::faulty_file_system(std::uint64_t seed)
+    : FileSystemWrapper(rocksdb::FileSystem::Default())
+    , random_(seed) {}
+
+faulty_file_system::~faulty_file_system() = default;
+
+void faulty_file_system::cut_power_after(std::uint64_t changes) {
+  const std::lock_guard lock(mutex_);
+  cut_at_ = changes_ + changes;
+}
+bool faulty_file_system::power_is_cut() const {
+  const std::lock_guard lock(mutex_);
+  return cut_;
+}
+std::uint64_t faulty_file_system::changes() const {
+  const std::lock_guard lock(mutex_);
+  return changes_;
+}
+void faulty_file_system::set_free_bytes(std::optional<std::uint64_t> bytes) {
+  const std::lock_guard lock(mutex_);
+  free_bytes_ = bytes;
+}
+void faulty_file_system::set_read_only(bool read_only) {
+  const std::lock_guard lock(mutex_);
+  read_only_ = read_only;
+}
+void faulty_file_system::fail(operation what, const std::string& part) {
+  const std::lock_guard lock(mutex_);
+  failing_[what] = part;
+}
+void faulty_file_system::set_sync_delay(std::chrono::microseconds delay) {
+  const std::lock_guard lock(mutex_);
+  sync_delay_ = delay;
+}
+
+std::uint64_t faulty_file_system::random_up_to(std::uint64_t limit) {
+  return std::uniform_int_distribution<std::uint64_t>(0, limit)(random_);
+}
+
+IOStatus faulty_file_system::check_alive() const { return cut_ ? power_error() : IOStatus::OK(); }
+
+bool faulty_file_system::is_to_fail(operation what, const std::string& path) const {
+  const auto found = failing_.find(what);
+  return found != failing_.end() && !found->second.empty() && path.find(found->second) != std::string::npos;
+}
+
+IOStatus faulty_file_system::count_change(operation what, const std::string& path) {
+  if (cut_) return power_error();
+  if (read_only_ && what != operation::sync)
+    return IOStatus::IOError("While changing " + path, "Read-only file system");
+  if (is_to_fail(what, path)) return IOStatus::IOError("While changing " + path, "Input/output error");
+  ++changes_;
+  if (!cut_at_ || changes_ < *cut_at_) return IOStatus::OK();
+  cut_ = true;
+  return power_error();
+}
+
+IOStatus faulty_file_system::check_read(const std::string& path) const {
+  const std::lock_guard lock(mutex_);
+  if (is_to_fail(operation::read, path))
+    return IOStatus::IOError("While reading " + path, "Input/output error");
+  return check_alive();
+}
+
+IOStatus faulty_file_system::append(const std::string& path, const rocksdb::Slice& data,
+                                    rocksdb::FSWritableFile& below, const rocksdb::IOOptions& options) {
+  const std::lock_guard lock(mutex_);
+  const bool was_cut = cut_;
+  auto status = count_change(operation::write, path);
+  auto written = data.size();
+  if (!status.ok()) {
+    if (was_cut || !cut_) return status;
+    written = random_up_to(data.size()); // the power goes while this is written
+  } else if (free_bytes_ && data.size() > *free_bytes_) {
+    written = *free_bytes_;
+    status = IOStatus::NoSpace("While appending to " + path, "No space left on device");
+  }
+  if (written > 0)
+    if (auto done = below.Append(rocksdb::Slice(data.data(), written), options, nullptr); !done.ok())
+      return done;
+  files_[path].bytes += written;
+  if (free_bytes_) *free_bytes_ -= written;
+  return status;
+}
+
+IOStatus faulty_file_system::sync(const std::string& path, rocksdb::FSWritableFile& below,
+                                  const rocksdb::IOOptions& options, bool with_metadata) {
+  std::chrono::microseconds delay{};
+  std::uint64_t bytes = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    if (auto status = count_change(operation::sync, path); !status.ok()) return status;
+    delay = sync_delay_;
+    bytes = files_[path].bytes;
+  }
+  if (delay.count() > 0) std::this_thread::yield();
+  for (const auto end = std::chrono::steady_clock::now() + delay; std::chrono::steady_clock::now() < end;)
+    std::this_thread::yield();
+  auto status =
+      with_metadata ? below.Flush(options, nullptr) : IOStatus::OK(); // the real disk need not be asked
+  const std::lock_guard lock(mutex_);
+  if (cut_) return power_error();
+  auto& file = files_[path];
+  file.synced_bytes = std::max(file.synced_bytes, bytes);
+  return status;
+}
+
+IOStatus faulty_file_system::truncate(const std::string& path, std::uint64_t bytes,
+                                      rocksdb::FSWritableFile& below) {
+  const std::lock_guard lock(mutex_);
+  if (auto status = count_change(operation::write, path); !status.ok()) return status;
+  auto& file = files_[path];
+  if (free_bytes_) *free_bytes_ += file.bytes > bytes ? file.bytes - bytes : 0;
+  file.bytes = bytes;
+  file.synced_bytes = std::min(file.synced_bytes, bytes);
+  return below.Truncate(bytes, {}, nullptr);
+}
+
+IOStatus faulty_file_system::sync_directory(const std::string& path) {
+  const std::lock_guard lock(mutex_);
+  if (auto status = count_change(operation::sync, path); !status.ok()) return status;
+  for (const auto& change : names_[path])
+    if (!change.buried.empty()) fs::remove(change.buried);
+  names_.erase(path);
+  return IOStatus::OK();
+}
+
+std::string faulty_file_system::bury(const std::string& path) {
+  auto goal = folder_of(path) + "/" + grave + std::to_string(++buried_);
+  fs::rename(path, goal);
+  if (const auto found = files_.find(path); found != files_.end()) {
+    if (free_bytes_) *free_bytes_ += found->second.bytes;
+    files_[goal] = found->second;
+    files_.erase(path);
+  }
+  return goal;
+}
+
+IOStatus faulty_file_system::NewSequentialFile(const std::string& path, const rocksdb::FileOptions& options,
+                                               std::unique_ptr<rocksdb::FSSequentialFile>* file,
+                                               rocksdb::IODebugContext* context) {
+  if (auto status = check_read(path); !status.ok()) return status;
+  std::unique_ptr<rocksdb::FSSequentialFile> below;
+  auto status = target()->NewSequentialFile(path, options, &below, context);
+  if (status.ok()) *file = std::make_unique<faulty_sequential_file>(std::move(below), *this, path);
+  return status;
+}
+
+IOStatus faulty_file_system::NewRandomAccessFile(const std::string& path, const rocksdb::FileOptions& options,
+                                                 std::unique_ptr<rocksdb::FSRandomAccessFile>* file,
+                                                 rocksdb::IODebugContext* context) {
+  if (auto status = check_read(path); !status.ok()) return status;
+  std::unique_ptr<rocksdb::FSRandomAccessFile> below;
+  auto status = target()->NewRandomAccessFile(path, options, &below, context);
+  if (status.ok()) *file = std::make_unique<faulty_random_access_file>(std::move(below), *this, path);
+  return status;
+}
+
+IOStatus faulty_file_system::NewWritableFile(const std::string& name, const rocksdb::FileOptions& options,
+                                             std::unique_ptr<rocksdb::FSWritableFile>* file,
+                                             rocksdb::IODebugContext* context) {
+  const auto path = normal(name);
+  const std::lock_guard lock(mutex_);
+  if (auto status = count_change(operation::write, path); !status.ok()) return status;
+  const auto buried = fs::exists(path) ? bury(path) : std::string();
+  std::unique_ptr<rocksdb::FSWritableFile> below;
+  auto status = target()->NewWritableFile(path, options, &below, context);
+  if (!status.ok()) return status;
+  files_[path] = {};
+  names_[folder_of(path)].push_back({path, "", buried});
+  *file = std::make_unique<faulty_writable_file>(std::move(below), *this, path);
+  return status;
+}
+
+IOStatus faulty_file_system::ReopenWritableFile(const std::string& name, const rocksdb::FileOptions& options,
+                                                std::unique_ptr<rocksdb::FSWritableFile>* file,
+                                                rocksdb::IODebugContext* context) {
+  const auto path = normal(name);
+  const std::lock_guard lock(mutex_);
+  if (auto status = check_alive(); !status.ok()) return status;
+  if (read_only_) return IOStatus::IOError("While opening " + path, "Read-only file system");
+  std::unique_ptr<rocksdb::FSWritableFile> below;
+  auto status = target()->ReopenWritableFile(path, options, &below, context);
+  if (!status.ok()) return status;
+  if (!files_.contains(path)) files_[path] = {fs::file_size(path), fs::file_size(path)};
+  *file = std::make_unique<faulty_writable_file>(std::move(below), *this, path);
+  return status;
+}
+
+IOStatus faulty_file_system::NewDirectory(const std::string& name, const rocksdb::IOOptions& options,
+                                          std::unique_ptr<rocksdb::FSDirectory>* directory,
+                                          rocksdb::IODebugContext* context) {
+  const auto path = normal(name);
+  std::unique_ptr<rocksdb::FSDirectory> below;
+  auto status = target()->NewDirectory(path, options, &below, context);
+  if (status.ok()) *directory = std::make_unique<faulty_directory>(std::move(below), *this, path);
+  return status;
+}
+
+IOStatus faulty_file_system::GetChildren(const std::string& path, const rocksdb::IOOptions& options,
+                                         std::vector<std::string>* names, rocksdb::IODebugContext* context) {
+  auto status = target()->GetChildren(path, options, names, context);
+  std::erase_if(*names, [](const std::string& name) { return name.starts_with(grave); });
+  return status;
+}
+
+IOStatus faulty_file_system::DeleteFile(const std::string& name, const rocksdb::IOOptions& options,
+                                        rocksdb::IODebugContext* context) {
+  const auto path = normal(name);
+  const std::lock_guard lock(mutex_);
+  if (!fs::exists(path)) return target()->DeleteFile(path, options, context);
+  if (auto status = count_change(operation::write, path); !status.ok()) return status;
+  names_[folder_of(path)].push_back({"", path, bury(path)});
+  return IOStatus::OK();
+}
+
+IOStatus faulty_file_system::CreateDirIfMissing(const std::string& name, const rocksdb::IOOptions& options,
+                                                rocksdb::IODebugContext* context) {
+  const auto path = normal(name);
+  const std::lock_guard lock(mutex_);
+  if (fs::exists(path)) return target()->CreateDirIfMissing(path, options, context);
+  if (auto status = count_change(operation::write, path); !status.ok()) return status;
+  names_[folder_of(path)].push_back({path, "", ""});
+  return target()->CreateDirIfMissing(path, options, context);
+}
+
+IOStatus faulty_file_system::RenameFile(const std::string& old_name, const std::string& new_name,
+                                        const rocksdb::IOOptions& options, rocksdb::IODebugContext* context) {
+  const auto from = normal(old_name);
+  const auto to = normal(new_name);
+  const std::lock_guard lock(mutex_);
+  if (auto status = count_change(operation::rename, to); !status.ok()) return status;
+  const auto buried = fs::exists(to) ? bury(to) : std::string();
+  auto status = target()->RenameFile(from, to, options, context);
+  if (!status.ok()) return status;
+  names_[folder_of(to)].push_back({to, from, buried});
+  files_[to] = files_[from];
+  files_.erase(from);
+  return status;
+}
+
+IOStatus faulty_file_system::GetFreeSpace(const std::string& path, const rocksdb::IOOptions& options,
+                                          std::uint64_t* free, rocksdb::IODebugContext* context) {
+  const std::lock_guard lock(mutex_);
+  if (!free_bytes_) return target()->GetFreeSpace(path, options, free, context);
+  *free = *free_bytes_;
+  return IOStatus::OK();
+}
+
+void faulty_file_system::undo(const name_change& change) {
+  if (!change.path.empty()) {
+    if (change.from.empty()) {
+      fs::remove_all(change.path);
+      files_.erase(change.path);
+    } else if (fs::exists(change.path)) {
+      fs::rename(change.path, change.from);
+      files_[change.from] = files_[change.path];
+      files_.erase(change.path);
+    }
+  }
+  if (change.buried.empty()) return;
+  const auto& name = change.path.empty() ? change.from : change.path;
+  fs::rename(change.buried, name);
+  if (const auto found = files_.find(change.buried); found != files_.end()) {
+    files_[name] = found->second;
+    files_.erase(change.buried);
+  }
+}
+
+void faulty_file_system::lose_unsynced_bytes(const std::string& path, const file_state& file) {
+  if (!fs::exists(path) || file.bytes <= file.synced_bytes) return;
+  // Nothing, all, or something of it.
+  const auto choice = random_up_to(3);
+  const auto unsynced = file.bytes - file.synced_bytes;
+  const auto kept = choice == 0 ? 0 : choice == 1 ? unsynced : random_up_to(unsynced);
+  const auto size = file.synced_bytes + kept;
+  fs::resize_file(path, size);
+  // The size can reach the disk before the bytes do.
+  const auto first_page = (file.synced_bytes / page_bytes + 1) * page_bytes;
+  if (random_up_to(2) != 0 || first_page >= size) return;
+  const auto from = first_page + random_up_to((size - first_page) / page_bytes) * page_bytes;
+  if (from >= size) return;
+  fs::resize_file(path, from);
+  fs::resize_file(path, size);
+}
+
+void faulty_file_system::restore_power() {
+  const std::lock_guard lock(mutex_);
+  for (auto& [folder, changes] : names_) {
+    if (!fs::exists(folder)) continue;
+    for (auto lost = random_up_to(changes.size()); lost > 0; --lost) {
+      undo(changes.back());
+      changes.pop_back();
+    }
+    for (const auto& change : changes)
+      if (!change.buried.empty()) fs::remove(change.buried);
+  }
+  names_.clear();
+  for (const auto& [path, file] : files_) lose_unsynced_bytes(path, file);
+  files_.clear();
+  cut_at_.reset();
+  cut_ = false;
+}
+
+} // namespace dlrun::test
