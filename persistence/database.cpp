@@ -1,7 +1,9 @@
 #include "persistence/database.hpp"
 
+#include "persistence/manifest_mark.hpp"
 #include "persistence/record_log_scan.hpp"
 
+#include <algorithm>
 #include <dlrun/check.hpp>
 #include <mutex>
 #include <rocksdb/convenience.h>
@@ -13,12 +15,26 @@ namespace dlrun::persistence {
 namespace {
 
 constexpr const char* log_table = "log";
+/// For the small files that RocksDB makes when it opens.
+constexpr std::uint64_t room_to_open_bytes = std::uint64_t{1} << 20;
 
 /// RocksDB's own chatter has no reader: what matters comes back as a status.
 class silent_logger : public rocksdb::Logger {
 public:
   using rocksdb::Logger::Logv;
   void Logv(const char*, va_list) override {}
+};
+
+/// After an error RocksDB would go on by itself when it sees enough free space, in a thread that sleeps for
+/// seconds and that others wait for. Who does not tell it how much is free is asked to say when: resume().
+class untold_free_space : public rocksdb::FileSystemWrapper {
+public:
+  using FileSystemWrapper::FileSystemWrapper;
+  const char* Name() const override { return "dlrun"; }
+  rocksdb::IOStatus GetFreeSpace(const std::string&, const rocksdb::IOOptions&, std::uint64_t*,
+                                 rocksdb::IODebugContext*) override {
+    return rocksdb::IOStatus::NotSupported("GetFreeSpace");
+  }
 };
 
 rocksdb::Options make_settings(const database_options& options, rocksdb::Env* env) {
@@ -29,21 +45,19 @@ rocksdb::Options make_settings(const database_options& options, rocksdb::Env* en
   settings.info_log = std::make_shared<silent_logger>();
   // A flush is how the log's space comes back; keys of the log only grow, so levels are filled by moving
   // files.
-  settings.write_buffer_size = std::size_t{32} << 20;
-  settings.max_total_wal_size = std::uint64_t{128} << 20;
-  settings.level0_file_num_compaction_trigger = 2;
+  settings.write_buffer_size = options.buffer_bytes;
+  settings.max_total_wal_size = 4 * options.buffer_bytes;
+  settings.level0_file_num_compaction_trigger = 4;
   settings.compression = rocksdb::kNoCompression; // gradients do not compress
   settings.max_background_jobs = 2;
+  settings.max_file_opening_threads = 1;             // threads cost more than the few files
   settings.track_and_verify_wals_in_manifest = true; // a log that is gone is damage, not an empty one
   settings.avoid_unnecessary_blocking_io = true;
+  settings.max_bgerror_resume_count = 0;
   settings.skip_stats_update_on_db_open = true;
   settings.stats_dump_period_sec = 0;
   settings.stats_persist_period_sec = 0;
   return settings;
-}
-
-bool ends_with(const std::string& text, std::string_view end) {
-  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
 }
 
 tl::unexpected<error> fail_held(const std::string& directory, const rocksdb::Status& status) {
@@ -58,7 +72,7 @@ tl::unexpected<error> fail_held(const std::string& directory, const rocksdb::Sta
 
 database::database(database_options options)
     : options_(std::move(options))
-    , env_(rocksdb::NewCompositeEnv(options_.files)) {}
+    , env_(rocksdb::NewCompositeEnv(std::make_shared<untold_free_space>(options_.files))) {}
 
 database::~database() { close(); }
 
@@ -97,34 +111,41 @@ result<void> database::examine_logs(rocksdb::Options& settings) {
   const auto there = file_exists(*options_.files, options_.directory);
   if (!there) return tl::unexpected(there.error());
   if (!*there) return {};
-  const auto entries = list_files(*options_.files, options_.directory); // by name: numbers of equal width
-  if (!entries) return tl::unexpected(entries.error());
-  std::string bad;
-  for (const auto& entry : *entries) {
-    if (!ends_with(entry.name, ".log") || entry.bytes == 0) continue;
-    const auto path = options_.directory + "/" + entry.name;
-    const auto scan = scan_record_log(*options_.files, path);
+  auto logs = list_files(*options_.files, options_.directory); // by name: numbers of equal width
+  if (!logs) return tl::unexpected(logs.error());
+  std::erase_if(*logs,
+                [](const file_entry& entry) { return !entry.name.ends_with(".log") || entry.bytes == 0; });
+  for (auto& log : *logs) log.name.insert(0, options_.directory + "/");
+  for (auto log = logs->begin(); log != logs->end(); ++log) {
+    const auto scan = scan_record_log(*options_.files, log->name);
     if (!scan) return tl::unexpected(scan.error());
-    if (!bad.empty()) {
-      if (options_.strict)
-        return fail(error_code::storage_damaged, fmt::format("{}; {}", bad, options_.way_out));
-      dropped_.push_back(
-          fmt::format("{}: {} bytes follow that damage and may be lost with it", path, scan->file_bytes));
-    }
     if (scan->tail == log_tail::intact) continue;
-    bad = fmt::format("{}: {} of {} bytes dropped from byte {} on: {}", path,
-                      scan->file_bytes - scan->valid_bytes, scan->file_bytes, scan->valid_bytes, scan->why);
-    if (options_.strict && scan->tail == log_tail::damaged)
+    const bool is_last = std::next(log) == logs->end();
+    if (options_.strict && (scan->tail == log_tail::damaged || !is_last))
       return fail(error_code::storage_damaged,
-                  fmt::format("{} is damaged: {}; {}", path, scan->why, options_.way_out));
-    dropped_.push_back(bad);
-    settings.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
+                  fmt::format("{} is damaged: {}; {}", log->name, scan->why, options_.way_out));
+    dropped_.push_back(fmt::format("{}: {} of {} bytes dropped from byte {} on: {}", log->name,
+                                   scan->file_bytes - scan->valid_bytes, scan->file_bytes, scan->valid_bytes,
+                                   scan->why));
+    if (options_.read_only || !is_last) {
+      settings.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
+      continue;
+    }
+    // Cut here, so that the file is whole should it come back: its removal, later, may be lost with the
+    // power.
+    if (auto cut = cut_file(*options_.files, log->name, scan->valid_bytes); !cut) return cut;
   }
   return {};
 }
 
 result<void> database::open_now() {
   auto settings = make_settings(options_, env_.get());
+  if (!options_.create)
+    if (auto whole = check_manifest(*options_.files, options_.directory); !whole) {
+      if (whole.error().code != error_code::storage_damaged) return whole;
+      return fail(error_code::storage_damaged,
+                  fmt::format("{}; {}", whole.error().message, options_.way_out));
+    }
   if (auto examined = examine_logs(settings); !examined) return examined;
   std::vector<rocksdb::ColumnFamilyDescriptor> families;
   families.emplace_back(rocksdb::kDefaultColumnFamilyName, rocksdb::ColumnFamilyOptions(settings));
@@ -137,7 +158,18 @@ result<void> database::open_now() {
   if (!status.ok()) return failure(status, "open");
   db_.reset(opened);
   broken_ = false;
-  return {};
+  return options_.read_only ? result<void>() : mark();
+}
+
+result<void> database::mark() {
+  std::vector<std::string> names;
+  std::uint64_t bytes = 0;
+  if (const auto status = db_->GetLiveFiles(names, &bytes, false); !status.ok())
+    return failure(status, "look at");
+  const auto manifest =
+      std::ranges::find_if(names, [](const auto& name) { return name.starts_with("/MANIFEST-"); });
+  DLRUN_CHECK(manifest != names.end(), "a RocksDB without a MANIFEST in {}", options_.directory);
+  return mark_manifest(*options_.files, options_.directory, manifest->substr(1), bytes);
 }
 
 void database::close() {
@@ -148,9 +180,27 @@ void database::close() {
   db_.reset();
 }
 
-result<void> database::reopen() {
+result<void> database::check_room_to_open() const {
+  std::uint64_t free = 0;
+  if (!options_.files->GetFreeSpace(options_.directory, {}, &free, nullptr).ok()) return {};
+  const auto bytes = bytes_on_disk(); // what is in the log is written to a table, at most
+  if (!bytes) return tl::unexpected(bytes.error());
+  if (free > *bytes + room_to_open_bytes) return {};
+  return fail_status(rocksdb::Status::NoSpace(fmt::format("{} bytes are free", free)), "open",
+                     options_.directory, *bytes + room_to_open_bytes);
+}
+
+bool database::resume() {
+  const std::shared_lock lock(mutex_);
+  if (db_ == nullptr || !db_->Resume().ok()) return false;
+  broken_ = false;
+  return true;
+}
+
+result<void> database::recover() {
+  if (resume()) return {};
+  if (auto room = check_room_to_open(); !room) return room;
   const std::unique_lock lock(mutex_);
-  broken_ = true;
   close();
   return open_now();
 }

@@ -26,6 +26,9 @@ struct database_options {
   bool strict = false;
   /// For a look: nothing is written, also not by the recovery.
   bool read_only = false;
+  /// Writes are gathered in memory up to this, then written to a table and the log is dropped. That much is
+  /// also preallocated for the log on opening.
+  std::size_t buffer_bytes = std::size_t{4} << 20;
   /// What the user can do about damage: the end of the message.
   std::string way_out;
 };
@@ -57,23 +60,27 @@ public:
 
   /// nullopt when there is no such key.
   result<std::optional<std::string>> get(table from, const std::string& key) const;
-  /// Must go before reopen() and the end.
+  /// Must go before recover() and the end.
   std::unique_ptr<rocksdb::Iterator> iterate(table of) const;
   /// An iterator's status as an error.
   result<void> verify(const rocksdb::Iterator& iterator) const;
 
-  /// To name a table in a batch. Valid until reopen().
+  /// To name a table in a batch. Valid until recover().
   rocksdb::ColumnFamilyHandle* handle(table of) const { return tables_[static_cast<std::size_t>(of)]; }
   /// Handed to the operating system when it returns; on disk when `synced`.
   result<void> write(rocksdb::WriteBatch& batch, bool synced);
   /// Everything written before survives a power cut.
   result<void> sync();
 
-  /// A write failed: reopen() is needed before the next.
+  /// A write failed: recover() is needed before the next.
   bool broken() const { return broken_; }
   /// A sync failed.
   bool lost() const { return lost_; }
-  result<void> reopen();
+  /// Lets RocksDB go on after an error that is over. @returns false if it cannot.
+  bool resume();
+  /// Makes writes possible again, by opening it anew if need be. What the failed one left may be there or
+  /// not. The handles of tables change. After an error nothing can be read either, unless that is disk_full.
+  result<void> recover();
 
   /// Gives back the space of whole files with keys of the log below `end`. Keys that share a file with others
   /// stay.
@@ -86,7 +93,11 @@ private:
   result<void> open_now();
   /// Looks at the logs before RocksDB does and chooses how it recovers.
   result<void> examine_logs(rocksdb::Options& settings);
+  /// Notes how long the MANIFEST is.
+  result<void> mark();
   void close();
+  /// A full disk is found before it is closed, so that it can still be read.
+  result<void> check_room_to_open() const;
   result<void> check_usable() const;
   tl::unexpected<error> failure(const rocksdb::Status& status, std::string_view what,
                                 std::uint64_t bytes = 0) const;

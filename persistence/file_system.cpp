@@ -77,10 +77,10 @@ result<std::vector<file_entry>> list_files(file_system& files, const std::string
   std::vector<file_entry> found;
   for (auto& name : names) {
     file_entry entry{std::move(name), 0};
-    const auto path = directory + "/" + entry.name;
-    bool is_directory = true;
-    if (!files.IsDirectory(path, {}, &is_directory, no_context).ok() || is_directory) continue;
-    if (files.GetFileSize(path, {}, &entry.bytes, no_context).ok()) found.push_back(std::move(entry));
+    // Not to be opened, not even to see what it is: closing any descriptor of a file gives up the locks that
+    // this process has on it (fcntl(2)), and one of these files is RocksDB's LOCK.
+    if (files.GetFileSize(directory + "/" + entry.name, {}, &entry.bytes, no_context).ok())
+      found.push_back(std::move(entry));
   }
   std::ranges::sort(found, {}, &file_entry::name);
   return found;
@@ -103,6 +103,16 @@ result<void> write_file_durably(file_system& files, const std::string& path, std
   if (status.ok()) status = files.RenameFile(temporary, path, {}, no_context);
   if (!status.ok()) return fail_status(status, "write", path, content.size());
   return sync_directory(files, parent_of(path));
+}
+
+result<void> cut_file(file_system& files, const std::string& path, std::uint64_t bytes) {
+  std::unique_ptr<rocksdb::FSWritableFile> file;
+  auto status = files.ReopenWritableFile(path, {}, &file, no_context);
+  if (status.ok()) status = file->Truncate(bytes, {}, no_context);
+  if (status.ok()) status = file->Fsync({}, no_context);
+  if (status.ok()) status = file->Close({}, no_context);
+  if (!status.ok()) return fail_status(status, "cut off the torn end of", path);
+  return {};
 }
 
 void remove_file(file_system& files, const std::string& path) {

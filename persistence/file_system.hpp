@@ -37,7 +37,7 @@ struct file_entry {
   std::string name;
   std::uint64_t bytes = 0;
 };
-/// The regular files of `directory`, sorted by name. What vanishes meanwhile is left out.
+/// What is in `directory`, sorted by name. Opens nothing. What vanishes meanwhile is left out.
 result<std::vector<file_entry>> list_files(file_system& files, const std::string& directory);
 
 result<std::string> read_file(file_system& files, const std::string& path);
@@ -47,6 +47,9 @@ result<std::string> read_file(file_system& files, const std::string& path);
 result<void> write_file_durably(file_system& files, const std::string& path, std::string_view content);
 
 result<bool> file_exists(file_system& files, const std::string& path);
+
+/// Drops what is behind the first `bytes` of a file, durably.
+result<void> cut_file(file_system& files, const std::string& path, std::uint64_t bytes);
 
 /// Best effort: what stays is removed when the store is opened next.
 void remove_file(file_system& files, const std::string& path);

@@ -12,6 +12,7 @@ constexpr folder_format journal_format{"dlrun-journal", 1};
 constexpr const char* way_out =
     "nothing was changed: restore the folder from a copy, or start the job in another run folder";
 
+constexpr std::size_t buffer_bytes = std::size_t{4} << 20;
 /// Beside the entries, which have a prefix, so that no key of the user can be taken for it.
 constexpr const char* owner_key = "owner";
 constexpr std::string_view entry_prefix = "entry/";
@@ -19,7 +20,7 @@ constexpr std::string_view entry_prefix = "entry/";
 result<std::unique_ptr<database>> open_database(const std::string& directory,
                                                 const std::shared_ptr<file_system>& files, bool create,
                                                 bool read_only) {
-  return database::open({directory + "/log", files, create, true, read_only, way_out});
+  return database::open({directory + "/log", files, create, true, read_only, buffer_bytes, way_out});
 }
 
 result<journal_contents> load(const database& from, const std::string& directory) {

@@ -14,6 +14,7 @@ namespace {
 constexpr std::size_t block_bytes = 32768;
 constexpr std::size_t head_bytes = 7; // CRC32C (4), length (2), type (1)
 constexpr std::size_t page_bytes = 4096;
+constexpr std::size_t search_bytes = std::size_t{1} << 20;
 
 enum fragment_type : std::uint8_t { zero = 0, full = 1, first = 2, middle = 3, last = 4 };
 
@@ -86,14 +87,16 @@ private:
     return page < bytes_.size() && zero_from(page);
   }
 
-  /// Is there any whole fragment behind the bad one? Then it was not the end that was being written.
+  /// Is there any whole fragment behind the bad one? Then it was not the end that was being written. The
+  /// length of the bad one cannot be believed, so it is looked for at every byte nearby; farther away, where
+  /// blocks begin.
   bool something_follows(std::uint64_t bad) const {
+    const auto near_end = std::min<std::uint64_t>(bytes_.size(), bad + search_bytes);
+    for (auto at = bad + 1; at < near_end; ++at)
+      if (look(at).second == flaw::none) return true;
     for (auto block = (bad / block_bytes + 1) * block_bytes; block < bytes_.size(); block += block_bytes)
       if (look(block).second == flaw::none) return true;
-    const auto rest = bytes_.subspan(bad);
-    if (rest.size() < head_bytes) return false;
-    const auto after = next_head(bad + head_bytes + get<std::uint16_t>(rest, 4));
-    return after < bytes_.size() && look(after).second == flaw::none;
+    return false;
   }
 
   record_log_scan ended_badly(record_log_scan found, std::uint64_t at, flaw problem) const {

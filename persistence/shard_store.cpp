@@ -23,6 +23,10 @@ std::vector<version_range> restorable_of(const store_state& state) {
   return restorable_versions(bases, state.steps);
 }
 
+timeline_id timeline_of(const store_state& state) {
+  return state.history.empty() ? timeline_id{0} : state.history.back().timeline;
+}
+
 step_id next_step_of(const store_state& state) { return step_from(restorable_of(state).back().last); }
 
 shard_store::implementation::implementation(const shard_store_options& options)
@@ -78,7 +82,7 @@ result<void> shard_store::implementation::check_quota(std::uint64_t bytes) {
 void shard_store::implementation::check_order(std::span<const log_record> records) const {
   const std::lock_guard lock(mutex_);
   auto expected = next_step_of(state_);
-  const auto timeline = state_.history.empty() ? timeline_id{0} : state_.history.back().timeline;
+  const auto timeline = timeline_of(state_);
   for (const auto& record : records) {
     DLRUN_CHECK(record.step == expected, "step {} is appended to {} where step {} comes next", record.step,
                 options_.directory, expected);
@@ -128,7 +132,7 @@ result<void> shard_store::implementation::append(std::span<const log_record> rec
   rocksdb::WriteBatch batch;
   for (std::size_t i = 0; i < records.size(); ++i)
     batch.Put(database_->handle(table::log), keys::of_step(records[i].step), (*values)[i]);
-  if (auto written = database_->write(batch, false); !written) {
+  if (auto written = write(batch, false); !written) {
     segments_.cut_from(records.front().step);
     return written;
   }
@@ -137,7 +141,6 @@ result<void> shard_store::implementation::append(std::span<const log_record> rec
     const std::lock_guard lock(mutex_);
     for (const auto& record : records) state_.steps.add(record.step);
   }
-  count_database_bytes(batch.GetDataSize());
   if (options_.sync != sync_mode::power) return {};
   const auto synced = sync();
   return synced ? result<void>() : tl::unexpected(synced.error());
@@ -161,22 +164,28 @@ result<step_id> shard_store::implementation::sync() {
   return end;
 }
 
-result<void> shard_store::implementation::write_synced(rocksdb::WriteBatch& batch,
-                                                       std::uint64_t database_bytes) {
-  if (auto written = database_->write(batch, true); !written) return written;
-  count_database_bytes(database_bytes);
-  return {};
+result<void> shard_store::implementation::write(rocksdb::WriteBatch& batch, bool synced) {
+  auto written = database_->write(batch, synced);
+  // RocksDB may remember an error that is over, e.g. of a flush while the disk was full: one more try tells.
+  if (!written && database_->broken() && database_->resume() && drop_leftovers())
+    written = database_->write(batch, synced);
+  if (written) count_database_bytes(batch.GetDataSize());
+  return written;
 }
 
 result<void> shard_store::implementation::recover() {
   if (!database_->broken()) return {};
-  if (auto opened = database_->reopen(); !opened) return opened;
+  if (auto opened = database_->recover(); !opened) return opened;
   const auto opener = get_fact(keys::opener);
   if (!opener) return tl::unexpected(opener.error());
   if (const auto now = decode_opener(*opener); !now || *now > options_.opener)
     return fail(error_code::fenced,
                 fmt::format("{} was opened by a higher incarnation meanwhile", options_.directory));
-  // The write that failed is as good as lost for whoever asked for it: what it may have left goes.
+  return drop_leftovers();
+}
+
+/// The write that failed is as good as lost for whoever asked for it: what it may have left goes.
+result<void> shard_store::implementation::drop_leftovers() {
   const auto state = with_state([](const store_state& current) { return current; });
   rocksdb::WriteBatch batch;
   batch.DeleteRange(database_->handle(table::log), keys::of_step(next_step_of(state)),

@@ -15,9 +15,13 @@ auto find_snapshot(const store_state& state, version_id version) {
 
 } // namespace
 
-result<std::uint64_t> shard_store::implementation::begin_snapshot(version_id version) {
+result<std::uint64_t> shard_store::implementation::begin_snapshot(version_id version, timeline_id timeline) {
   if (auto usable = check_usable(); !usable) return tl::unexpected(usable.error());
   const std::lock_guard lock(mutex_);
+  if (timeline < timeline_of(state_))
+    return fail(error_code::fenced,
+                fmt::format("{} is on timeline {}: a snapshot of timeline {} comes too late",
+                            options_.directory, timeline_of(state_), timeline));
   DLRUN_CHECK(find_snapshot(state_, version) == state_.snapshots.end(),
               "{} has a snapshot of version {} already", options_.directory, version);
   state_.in_the_making.push_back(version);
@@ -55,7 +59,7 @@ result<void> shard_store::implementation::register_snapshot(const snapshot_info&
   }
   rocksdb::WriteBatch batch;
   batch.Put(database_->handle(table::facts), keys::of_snapshot(snapshot.version), encode(snapshot));
-  if (auto written = write_synced(batch, batch.GetDataSize()); !written) return written;
+  if (auto written = write(batch, true); !written) return written;
   const std::lock_guard lock(mutex_);
   const auto place =
       std::ranges::upper_bound(state_.snapshots, snapshot.version, {}, &snapshot_info::version);
@@ -99,7 +103,7 @@ result<void> shard_store::implementation::discard_snapshot(version_id version) {
   rocksdb::WriteBatch batch;
   batch.Delete(database_->handle(table::facts), keys::of_snapshot(version));
   batch.DeleteRange(database_->handle(table::log), keys::of_step(end), keys::after_all_steps());
-  if (auto written = write_synced(batch, batch.GetDataSize()); !written) return written;
+  if (auto written = write(batch, true); !written) return written;
   {
     const std::lock_guard lock(mutex_);
     std::erase(state_.snapshots, discarded);
@@ -133,7 +137,7 @@ result<void> shard_store::implementation::rewind(std::span<const history_entry> 
   for (const auto& snapshot : above)
     batch.Delete(database_->handle(table::facts), keys::of_snapshot(snapshot.version));
   batch.DeleteRange(database_->handle(table::log), keys::of_step(step_from(to)), keys::after_all_steps());
-  if (auto written = write_synced(batch, batch.GetDataSize()); !written) {
+  if (auto written = write(batch, true); !written) {
     lost_ = true; // it may be there or not
     return written;
   }
@@ -167,7 +171,7 @@ result<void> shard_store::implementation::drop_below(version_id floor) {
   batch.Put(database_->handle(table::facts), keys::floor, encode_floor(kept));
   for (const auto& snapshot : below)
     batch.Delete(database_->handle(table::facts), keys::of_snapshot(snapshot.version));
-  if (auto written = write_synced(batch, batch.GetDataSize()); !written) return written;
+  if (auto written = write(batch, true); !written) return written;
   {
     const std::lock_guard lock(mutex_);
     state_.floor = kept;
@@ -198,7 +202,7 @@ struct snapshot_writer::state {
 };
 
 result<snapshot_writer> shard_store::begin_snapshot(version_id version, timeline_id timeline) {
-  const auto rewinds = parts_->begin_snapshot(version);
+  const auto rewinds = parts_->begin_snapshot(version, timeline);
   if (!rewinds) return tl::unexpected(rewinds.error());
   auto made = std::make_unique<snapshot_writer::state>(parts_.get(), nullptr, version, *rewinds);
   auto file = snapshot_file_writer::create(parts_->files(), parts_->snapshot_directory(), version, timeline);

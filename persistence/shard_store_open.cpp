@@ -12,6 +12,7 @@ namespace dlrun::persistence {
 namespace {
 
 constexpr folder_format store_format{"dlrun-shard-store", 1};
+constexpr std::size_t buffer_bytes = std::size_t{16} << 20;
 constexpr std::size_t damage_lines_max = 32;
 constexpr const char* way_out =
     "move the folder away, and the shard begins anew with what the others can compute again";
@@ -56,7 +57,7 @@ result<void> shard_store::implementation::open() {
 result<void> shard_store::implementation::open_database() {
   const auto known = check_format(*files_, options_.directory, store_format);
   if (!known) return tl::unexpected(known.error());
-  auto opened = database::open({log_directory_, files_, !*known, false, false, way_out});
+  auto opened = database::open({log_directory_, files_, !*known, false, false, buffer_bytes, way_out});
   if (!opened) return tl::unexpected(opened.error());
   database_ = std::move(*opened);
   return claim(!*known);

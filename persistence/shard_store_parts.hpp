@@ -38,7 +38,7 @@ public:
   result<void> read(step_id step, stored_record& record) const;
   result<record_head> read_head(step_id step) const;
 
-  result<std::uint64_t> begin_snapshot(version_id version);
+  result<std::uint64_t> begin_snapshot(version_id version, timeline_id timeline);
   void end_snapshot(version_id version, std::uint64_t rewinds);
   result<void> register_snapshot(const snapshot_info& snapshot, std::uint64_t rewinds);
   result<snapshot_reader> open_snapshot(version_id version) const;
@@ -82,9 +82,10 @@ private:
   result<void> check_usable() const;
   /// After a write failed: RocksDB anew, without what that write may have left.
   result<void> recover();
+  result<void> drop_leftovers();
   result<logged_record> logged(step_id step) const;
   result<std::vector<std::string>> write_segments(std::span<const log_record> records);
-  result<void> write_synced(rocksdb::WriteBatch& batch, std::uint64_t database_bytes);
+  result<void> write(rocksdb::WriteBatch& batch, bool synced);
   void check_order(std::span<const log_record> records) const;
   void remove_snapshot_files(std::span<const snapshot_info> snapshots);
   void count_database_bytes(std::uint64_t added);
@@ -112,6 +113,8 @@ private:
   std::atomic<std::uint64_t> database_bytes_measured_ = 0;
 };
 
+/// The newest timeline; 0 before the first rewind.
+timeline_id timeline_of(const store_state& state);
 /// The newest version that `state` can restore, as the step that is appended next.
 step_id next_step_of(const store_state& state);
 std::vector<version_range> restorable_of(const store_state& state);

@@ -1,0 +1,131 @@
+#include "persistence/journal.hpp"
+
+#include "tests/data/files.hpp"
+#include "tests/persistence/damage.hpp"
+#include "tests/persistence/faulty_file_system.hpp"
+
+#include <gtest/gtest.h>
+
+namespace dlrun::persistence {
+namespace {
+
+using entries = std::map<std::string, std::string>;
+
+class journal_test : public ::testing::Test {
+protected:
+  journal_options options(std::uint64_t owner) const { return {directory, {owner}, files}; }
+  static result<void> put(journal& into, const std::string& key, const std::string& value) {
+    const journal_write change{key, value};
+    return into.write(std::span(&change, 1));
+  }
+  std::filesystem::path log() const {
+    std::filesystem::path found;
+    for (const auto& entry : std::filesystem::directory_iterator(directory + "/log"))
+      if (entry.path().extension() == ".log") found = entry.path();
+    return found;
+  }
+
+  test::temporary_folder folder;
+  std::string directory = (folder.path() / "journal").string();
+  std::shared_ptr<test::faulty_file_system> files = std::make_shared<test::faulty_file_system>(1);
+};
+
+TEST_F(journal_test, remembers_what_was_written_and_who_opened_it) {
+  {
+    const auto first = journal::open(options(1)).value();
+    EXPECT_TRUE(first->contents().empty());
+    ASSERT_TRUE(put(*first, "a", "1"));
+    const std::vector<journal_write> both{
+        {"b", std::string("2\0x", 3)}, {"a", std::nullopt}, {"owner", "mine"}};
+    ASSERT_TRUE(first->write(both));
+    EXPECT_EQ(first->contents(), (entries{{"b", std::string("2\0x", 3)}, {"owner", "mine"}}));
+  }
+  const auto found = journal::read(directory, files).value();
+  EXPECT_EQ(found.owner, incarnation{1});
+  EXPECT_EQ(found.entries, (entries{{"b", std::string("2\0x", 3)}, {"owner", "mine"}}));
+  const auto second = journal::open(options(2)).value();
+  EXPECT_EQ(second->contents(), found.entries);
+}
+
+TEST_F(journal_test, refuses_an_owner_that_is_not_above_the_last_one) {
+  journal::open(options(3)).value().reset();
+  for (const std::uint64_t late : {2, 3}) {
+    const auto opened = journal::open(options(late));
+    EXPECT_EQ(opened.error().code, error_code::fenced);
+    EXPECT_NE(opened.error().message.find("opened by incarnation 3"), std::string::npos);
+  }
+  EXPECT_TRUE(journal::open(options(4)));
+}
+
+TEST_F(journal_test, is_refused_to_others_while_an_owner_has_it) {
+  const auto owner = journal::open(options(1)).value();
+  EXPECT_EQ(journal::open(options(2)).error().code, error_code::in_use);
+  EXPECT_EQ(journal::read(directory, files).error().code, error_code::in_use);
+}
+
+TEST_F(journal_test, a_look_changes_nothing) {
+  {
+    const auto owner = journal::open(options(1)).value();
+    ASSERT_TRUE(put(*owner, "a", "1"));
+  }
+  const auto changes = files->changes();
+  EXPECT_EQ(journal::read(directory, files)->entries, (entries{{"a", "1"}}));
+  EXPECT_EQ(journal::read(directory, files)->entries, (entries{{"a", "1"}}));
+  EXPECT_EQ(files->changes(), changes);
+  EXPECT_EQ(journal::read(directory + "-none", files).error().code, error_code::bad_usage);
+}
+
+TEST_F(journal_test, another_format_is_refused_naming_both) {
+  journal::open(options(1)).value().reset();
+  std::ofstream(directory + "/FORMAT") << "dlrun-journal 7\n";
+  EXPECT_NE(journal::read(directory, files)
+                .error()
+                .message.find("'dlrun-journal 7', this dlrun reads 'dlrun-journal 1'"),
+            std::string::npos);
+  EXPECT_EQ(journal::open(options(2)).error().code, error_code::storage_damaged);
+}
+
+TEST_F(journal_test, a_write_torn_in_the_middle_is_dropped_and_the_ones_before_are_not) {
+  {
+    const auto owner = journal::open(options(1)).value();
+    ASSERT_TRUE(put(*owner, "a", "1"));
+    ASSERT_TRUE(put(*owner, "b", "2"));
+  }
+  std::filesystem::resize_file(log(), std::filesystem::file_size(log()) - 1);
+  EXPECT_EQ(journal::read(directory, files)->entries, (entries{{"a", "1"}}));
+  EXPECT_EQ(journal::open(options(2)).value()->contents(), (entries{{"a", "1"}}));
+}
+
+TEST_F(journal_test, a_damaged_write_is_an_error_that_names_the_file_and_the_way_out) {
+  {
+    const auto owner = journal::open(options(1)).value();
+    ASSERT_TRUE(put(*owner, "a", "1"));
+  }
+  test::flip_byte(log(), std::filesystem::file_size(log()) - 1, 1);
+  for (const auto& problem : {journal::read(directory, files).error(), journal::open(options(2)).error()}) {
+    EXPECT_EQ(problem.code, error_code::storage_damaged);
+    EXPECT_NE(problem.message.find(log().string()), std::string::npos) << problem.message;
+    EXPECT_NE(problem.message.find("restore the folder from a copy"), std::string::npos) << problem.message;
+  }
+}
+
+TEST_F(journal_test, takes_no_more_writes_after_one_failed) {
+  const auto owner = journal::open(options(1)).value();
+  ASSERT_TRUE(put(*owner, "a", "1"));
+  files->fail(test::faulty_file_system::operation::sync, "/log/");
+  EXPECT_EQ(put(*owner, "b", "2").error().code, error_code::system);
+  files->fail(test::faulty_file_system::operation::sync, "");
+  EXPECT_EQ(put(*owner, "c", "3").error().code, error_code::system);
+  EXPECT_EQ(owner->contents(), (entries{{"a", "1"}}));
+}
+
+TEST_F(journal_test, a_full_disk_is_said_to_be_full) {
+  const auto owner = journal::open(options(1)).value();
+  files->set_free_bytes(10);
+  const auto problem = put(*owner, "a", std::string(1000, 'x')).error();
+  EXPECT_EQ(problem.code, error_code::disk_full);
+  EXPECT_NE(problem.message.find(directory), std::string::npos);
+}
+
+} // namespace
+} // namespace dlrun::persistence

@@ -1,0 +1,125 @@
+// The writer and the reader of segment files, as a pair.
+#include "persistence/segment_file.hpp"
+
+#include "persistence/crc32c.hpp"
+#include "tests/data/files.hpp"
+#include "tests/persistence/damage.hpp"
+#include "tests/persistence/payload.hpp"
+
+#include <gtest/gtest.h>
+
+namespace dlrun::persistence {
+namespace {
+
+constexpr std::uint64_t preallocation = std::uint64_t{1} << 20;
+
+class segment_file_test : public ::testing::Test {
+protected:
+  struct written {
+    segment_record head;
+    std::uint64_t offset = 0;
+    std::vector<std::byte> payload;
+  };
+
+  std::vector<written> write(std::uint64_t number, int count) {
+    auto writer = segment_writer::create(files, directory, number, preallocation).value();
+    std::vector<written> records;
+    for (int i = 0; i < count; ++i) {
+      const step_id step{static_cast<std::uint64_t>(i)};
+      auto payload = test::payload_of(step, {3}, 700 + 91 * i);
+      const segment_record head{step, {3}, payload.size(), crc32c(payload)};
+      const auto offset = writer->append(head, payload).value();
+      records.push_back({head, offset, std::move(payload)});
+    }
+    EXPECT_FALSE(writer->synced());
+    EXPECT_TRUE(writer->sync());
+    EXPECT_TRUE(writer->synced());
+    return records;
+  }
+
+  test::temporary_folder folder;
+  std::string directory = folder.path().string();
+  std::shared_ptr<file_system> files = default_file_system();
+};
+
+TEST_F(segment_file_test, gives_back_what_was_appended_in_any_order) {
+  const auto records = write(7, 20);
+  const auto reader = segment_reader::open(files, directory, 7).value();
+  std::vector<std::byte> payload;
+  for (auto record = records.rbegin(); record != records.rend(); ++record) {
+    ASSERT_TRUE(reader->read(record->offset, record->head, payload));
+    EXPECT_EQ(payload, record->payload);
+    EXPECT_EQ(record->offset % 32, 0U);
+  }
+}
+
+TEST_F(segment_file_test, takes_no_more_space_than_it_needs_when_it_is_closed) {
+  const auto records = write(7, 3);
+  const auto path = folder.path() / segment_file_name(7);
+  EXPECT_LT(std::filesystem::file_size(path), records.back().offset + records.back().payload.size() + 64);
+}
+
+TEST_F(segment_file_test, refuses_a_record_that_is_not_the_expected_one) {
+  const auto records = write(7, 3);
+  const auto reader = segment_reader::open(files, directory, 7).value();
+  std::vector<std::byte> payload;
+  EXPECT_EQ(reader->read(records[1].offset, records[0].head, payload).error().code,
+            error_code::storage_damaged);
+  EXPECT_EQ(reader->read(records[1].offset + 64, records[1].head, payload).error().code,
+            error_code::storage_damaged);
+  EXPECT_EQ(reader->read(3, records[0].head, payload).error().code, error_code::storage_damaged);
+  auto other_timeline = records[1].head;
+  other_timeline.timeline = {4};
+  EXPECT_EQ(reader->read(records[1].offset, other_timeline, payload).error().code,
+            error_code::storage_damaged);
+}
+
+TEST_F(segment_file_test, refuses_a_file_that_is_missing_or_has_another_name_or_format) {
+  write(7, 1);
+  EXPECT_EQ(segment_reader::open(files, directory, 8).error().code, error_code::storage_damaged);
+  std::filesystem::copy(folder.path() / segment_file_name(7), folder.path() / segment_file_name(8));
+  const auto renamed = segment_reader::open(files, directory, 8);
+  EXPECT_NE(renamed.error().message.find("it says that it is segment 7"), std::string::npos);
+  auto content = test::content_of(folder.path() / segment_file_name(7));
+  content[8] = 2;
+  const auto checksum = crc32c(std::string_view(content).substr(0, 60));
+  content.replace(60, 4, reinterpret_cast<const char*>(&checksum), 4);
+  std::ofstream(folder.path() / segment_file_name(7), std::ios::binary) << content;
+  const auto newer = segment_reader::open(files, directory, 7);
+  EXPECT_NE(newer.error().message.find("has format 2, this dlrun reads format 1"), std::string::npos)
+      << newer.error().message;
+}
+
+TEST_F(segment_file_test, damage_anywhere_is_noticed_by_the_records_it_hits_and_only_by_them) {
+  const auto records = write(7, 20);
+  const auto path = folder.path() / segment_file_name(7);
+  const auto whole = test::content_of(path);
+  std::vector<std::uint64_t> borders{0, 64};
+  for (const auto& record : records) borders.push_back(record.offset - 32);
+  for (const auto& harm : test::damages(whole.size(), borders, 200, 11)) {
+    SCOPED_TRACE(harm.describe());
+    harm.apply_to(path);
+    const auto repair = std::shared_ptr<void>(nullptr, [&](auto) { harm.undo(path, whole); });
+    const auto reader = segment_reader::open(files, directory, 7);
+    ASSERT_EQ(reader.has_value(), harm.offset >= 64);
+    if (!reader) {
+      EXPECT_NE(reader.error().message.find(path.string()), std::string::npos);
+      continue;
+    }
+    std::vector<std::byte> payload;
+    for (const auto& record : records) {
+      const auto end = record.offset + record.payload.size();
+      const bool hit =
+          harm.truncate ? harm.offset < end : harm.offset >= record.offset - 32 && harm.offset < end;
+      const auto got = (*reader)->read(record.offset, record.head, payload);
+      ASSERT_EQ(got.has_value(), !hit);
+      if (got)
+        ASSERT_EQ(payload, record.payload);
+      else
+        ASSERT_EQ(got.error().code, error_code::storage_damaged);
+    }
+  }
+}
+
+} // namespace
+} // namespace dlrun::persistence
