@@ -183,11 +183,14 @@ void database::close() {
 result<void> database::check_room_to_open() const {
   std::uint64_t free = 0;
   if (!options_.files->GetFreeSpace(options_.directory, {}, &free, nullptr).ok()) return {};
-  const auto bytes = bytes_on_disk(); // what is in the log is written to a table, at most
-  if (!bytes) return tl::unexpected(bytes.error());
-  if (free > *bytes + room_to_open_bytes) return {};
+  const auto entries = list_files(*options_.files, options_.directory);
+  if (!entries) return tl::unexpected(entries.error());
+  std::uint64_t needed = room_to_open_bytes;
+  for (const auto& entry : *entries) // what is in the logs is written to tables
+    if (entry.name.ends_with(".log")) needed += entry.bytes;
+  if (free > needed) return {};
   return fail_status(rocksdb::Status::NoSpace(fmt::format("{} bytes are free", free)), "open",
-                     options_.directory, *bytes + room_to_open_bytes);
+                     options_.directory, needed);
 }
 
 bool database::resume() {

@@ -23,12 +23,12 @@ result<std::unique_ptr<database>> open_database(const std::string& directory,
   return database::open({directory + "/log", files, create, true, read_only, buffer_bytes, way_out});
 }
 
-result<journal_contents> load(const database& from, const std::string& directory) {
+result<journal_contents> load(const database& from, const std::string& directory, bool is_new) {
   journal_contents contents;
   const auto owner = from.get(table::facts, owner_key);
   if (!owner) return tl::unexpected(owner.error());
   const auto decoded = decode_opener(owner->value_or(""));
-  if (!decoded)
+  if (!decoded || (!*owner && !is_new))
     return fail(error_code::storage_damaged,
                 fmt::format("{}: its owner is unreadable; {}", directory, way_out));
   contents.owner = *decoded;
@@ -54,7 +54,7 @@ public:
     auto opened = open_database(options.directory, files, !*known, false);
     if (!opened) return tl::unexpected(opened.error());
     database_ = std::move(*opened);
-    if (auto owned = own(options); !owned) return owned;
+    if (auto owned = own(options, !*known); !owned) return owned;
     if (*known) return {};
     if (!contents_.empty())
       return fail(error_code::storage_damaged,
@@ -84,8 +84,8 @@ public:
   const std::map<std::string, std::string>& contents() const { return contents_; }
 
 private:
-  result<void> own(const journal_options& options) {
-    auto found = load(*database_, options.directory);
+  result<void> own(const journal_options& options, bool is_new) {
+    auto found = load(*database_, options.directory, is_new);
     if (!found) return tl::unexpected(found.error());
     if (found->owner >= options.owner)
       return fail(error_code::fenced,
@@ -121,7 +121,7 @@ result<journal_contents> journal::read(const std::string& directory,
     return tl::unexpected(unheld.error());
   const auto opened = open_database(directory, through, false, true);
   if (!opened) return tl::unexpected(opened.error());
-  return load(**opened, directory);
+  return load(**opened, directory, false);
 }
 
 const std::map<std::string, std::string>& journal::contents() const { return parts_->contents(); }

@@ -95,8 +95,12 @@ result<std::uint64_t> segment_writer::append(const segment_record& head, std::sp
 
 result<void> segment_writer::sync() {
   const std::uint64_t goal = bytes_;
-  if (const auto status = file_->Sync({}, no_context); !status.ok())
+  auto status = rocksdb::IOStatus::IOError("an earlier sync failed");
+  if (!sync_failed_) status = file_->Sync({}, no_context);
+  if (!status.ok()) {
+    sync_failed_ = true;
     return fail_status(status, "sync", path_, goal);
+  }
   auto before = synced_bytes_.load();
   while (before < goal && !synced_bytes_.compare_exchange_weak(before, goal)) {
   }

@@ -48,7 +48,8 @@ public:
   /// Hands head and payload to the operating system. @returns the payload's offset. After an error the file
   /// ends in something undefined: cut_to() what was there before and use another file.
   result<std::uint64_t> append(const segment_record& head, std::span<const std::byte> payload);
-  /// Everything appended before survives a power cut, if the directory is synced too.
+  /// Everything appended before survives a power cut, if the directory is synced too. Once it failed it fails
+  /// for ever: a second fdatasync could succeed although pages were lost.
   result<void> sync();
   /// Drops what is behind; for after a failure, best effort.
   void cut_to(std::uint64_t bytes);
@@ -66,6 +67,7 @@ private:
   std::uint64_t number_;
   std::atomic<std::uint64_t> bytes_ = 0;
   std::atomic<std::uint64_t> synced_bytes_ = 0;
+  std::atomic<bool> sync_failed_ = false;
 };
 
 /// Reads payloads back. Thread-safe.

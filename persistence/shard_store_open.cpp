@@ -67,7 +67,7 @@ result<void> shard_store::implementation::claim(bool is_new) {
   const auto last = get_fact(keys::opener);
   if (!last) return tl::unexpected(last.error());
   const auto opener = decode_opener(*last);
-  if (!opener)
+  if (!opener || (last->empty() && !is_new))
     return fail(error_code::storage_damaged,
                 fmt::format("{}: who opened it last is unreadable; {}", log_directory_, way_out));
   found_.last_opener = *opener;
