@@ -79,7 +79,9 @@ coordinator_state::behavior coordinator_state::make_behavior() {
       [this](const protocol::role_exited& exited) { on_role_exited(exited); },
       [this](const protocol::stop_job& stop) { on_stop(stop); },
       [this](const protocol::training_progress& progress) { progress_ = progress; },
-      [this](const protocol::training_finished&) { carry_out(core_.on_training_finished(common::now())); },
+      [this](const protocol::training_finished& what) {
+        carry_out(core_.on_training_finished(what.timeline, common::now()));
+      },
       [this](const protocol::evaluated& result) { carry_out(core_.on_evaluated(result, common::now())); },
       [this](const protocol::slots_redispatched& what) { on_redispatched(what); },
       [this](const protocol::worker_contributed& what) { on_contributed(what); },
@@ -250,6 +252,11 @@ void coordinator_state::carry_out(const finish_job& action) {
     context_.log->error("report-failed: {}", written.error().message);
     ended = {protocol::job_outcome::failed, written.error().message};
   }
+  carry_out(core_.on_report_written(ended, common::now()));
+}
+
+void coordinator_state::carry_out(const announce_end& action) {
+  const auto& ended = action.ended;
   context_.log->info("job-ended: {}", ended.reason.empty() ? "all data trained" : ended.reason);
   self_->send(context_.agent, ended);
 }

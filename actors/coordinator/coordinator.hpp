@@ -59,6 +59,10 @@ private:
   void carry_out(const worker_gone& action);
   void carry_out(const request_digests& action);
   void carry_out(const finish_job& action);
+  void carry_out(const announce_end& action);
+  /// Of the journal and of PS shards that come back, of which the core was told that there are none.
+  template <class Action>
+  void carry_out(const Action&) {}
   void report_alive();
   void tell_user(std::string event, const protocol::role_name& role, dlrun::incarnation incarnation,
                  std::string text);

@@ -15,64 +15,95 @@ using protocol::time_point;
 constexpr role_name coordinator_role{role_kind::coordinator, 0};
 constexpr role_name dispatcher_role{role_kind::data_dispatcher, 0};
 constexpr std::size_t digest_bytes = 32;
+/// Starts of the dispatcher that one coordinator can tell apart; its restart budget ends it long before.
+constexpr std::uint64_t dispatchers_max = 1024;
+/// The roles that the agent starts; the dispatcher lives in the coordinator's process.
+std::vector<role_name> started_roles(const coordinator_core_config& config) {
+  std::vector<role_name> all;
+  if (config.is_durable) all.push_back(coordinator_role);
+  for (std::uint32_t i = 0; i < config.ps_shards; ++i) all.push_back({role_kind::ps_shard, i});
+  for (std::uint32_t i = 0; i < config.workers; ++i) all.push_back({role_kind::worker, i});
+  return all;
+}
 
 } // namespace
 
-coordinator_core::coordinator_core(coordinator_core_config config)
-    : config_(std::move(config)) {
+coordinator_core::coordinator_core(coordinator_core_config config, journaled_job journaled)
+    : config_(std::move(config))
+    , fences_({config_.is_durable, config_.agent, config_.random}, started_roles(config_)) {
   DLRUN_CHECK(config_.random != nullptr, "tokens need a source of random numbers");
   DLRUN_CHECK(config_.blocks_of_shard.size() == config_.ps_shards,
               "the blocks of {} of {} PS shards are known", config_.blocks_of_shard.size(),
               config_.ps_shards);
-  for (std::uint32_t i = 0; i < config_.ps_shards; ++i) roles_[{role_kind::ps_shard, i}];
-  for (std::uint32_t i = 0; i < config_.workers; ++i) roles_[{role_kind::worker, i}];
+  for (const auto& role : started_roles(config_)) roles_[role];
   auto& own = roles_[coordinator_role];
-  own.current = fence{config_.self, 0};
-  own.last_issued = config_.self;
+  own.current = fence{config_.self, config_.token};
+  own.running = true;
   digests_.resize(config_.parameter_blocks * digest_bytes);
+  restore(journaled);
+}
+
+/// What runs is not in the journal: the agent tells.
+void coordinator_core::restore(const journaled_job& journaled) {
+  if (config_.is_durable) fences_.use(coordinator_role, *roles_.at(coordinator_role).current);
+  for (const auto& kept : journaled.roles) fences_.restore(kept);
+  if (journaled.lost) fences_.begin_anew(std::max(journaled.highest_found, config_.self));
+  evaluation_ = journaled.evaluation;
+  ended_ = journaled.ended;
+  if (ended_) phase_ = phase::over;
 }
 
 // ---- starts
 // ------------------------------------------------------------------------------------------------------
 
-/// Whether the agent starts it: the dispatcher lives in the coordinator's process.
-bool coordinator_core::is_startable(const role_name& role) {
-  return role.kind == role_kind::ps_shard || role.kind == role_kind::worker;
+bool coordinator_core::is_startable(const role_name& role) const {
+  return role.kind == role_kind::ps_shard || role.kind == role_kind::worker ||
+         (config_.is_durable && role == coordinator_role);
 }
 
-fence coordinator_core::new_fence(role_record& record) {
-  ++record.last_issued.value;
-  return {record.last_issued, config_.random()};
+/// R4: fences before starts. True when there are some to be granted at once.
+bool coordinator_core::issue(const role_name& role) {
+  return fences_.issue(role, config_.spare_fences + (roles_.at(role).running ? 0 : 1));
 }
 
-/// R4: fences before starts. True when there are new ones.
-bool coordinator_core::issue(role_record& record) {
-  const std::size_t wanted = config_.spare_fences + (record.running ? 0 : 1);
-  const bool some = record.granted.size() < wanted;
-  while (record.granted.size() < wanted) record.granted.push_back(new_fence(record));
-  return some;
+/// R15. One write at a time; what is issued meanwhile goes with the next.
+void coordinator_core::journal_new_fences(coordinator_actions& out) {
+  auto roles = fences_.begin_write();
+  if (!roles.empty()) out.emplace_back(journal_fences{++last_write_, std::move(roles)});
 }
 
-void coordinator_core::grant_to(const role_name& role, const role_record& record,
-                                coordinator_actions& out) const {
-  if (agent_is_there_) out.emplace_back(send_grant{{role, record.granted}});
+coordinator_actions coordinator_core::on_fences_journaled(std::uint64_t id, time_point) {
+  coordinator_actions out;
+  if (id != last_write_) return out;
+  for (const auto& role : fences_.end_write())
+    if (phase_ != phase::over) grant_to(role, out);
+  journal_new_fences(out);
+  return out;
+}
+
+void coordinator_core::grant_to(const role_name& role, coordinator_actions& out) const {
+  const auto& fences = fences_.granted(role);
+  if (agent_is_there_ && !fences.empty()) out.emplace_back(send_grant{{role, fences, config_.agent}});
 }
 
 coordinator_actions coordinator_core::on_agent(time_point) {
   coordinator_actions out;
   agent_is_there_ = true;
-  if (phase_ == phase::over) return out;
-  for (auto& [role, record] : roles_) {
-    if (!is_startable(role)) continue;
-    issue(record);
-    grant_to(role, record, out);
+  if (phase_ == phase::over) {
+    announce_the_end(out);
+    return out;
   }
+  for (const auto& role : started_roles(config_)) {
+    issue(role);
+    grant_to(role, out);
+  }
+  journal_new_fences(out);
   return out;
 }
 
-bool coordinator_core::is_known_start(const role_record& record, const fence& self) const {
-  return record.current == self ||
-         std::find(record.granted.begin(), record.granted.end(), self) != record.granted.end();
+bool coordinator_core::is_known_start(const role_name& role, const fence& self) const {
+  const auto& current = roles_.at(role).current;
+  return current == self || fences_.is_issued(role, self, current ? current->incarnation : incarnation{});
 }
 
 /// `self` is the newest start that was heard of: an older one is over.
@@ -80,15 +111,16 @@ void coordinator_core::begin_start(const role_name& role, role_record& record, c
                                    std::int32_t pid, coordinator_actions& out) {
   if (record.current != self) {
     end_start(role, record, fmt::format("incarnation {} has taken its place", self.incarnation), out);
-    std::erase_if(record.granted, [&](const fence& one) { return one.incarnation <= self.incarnation; });
+    fences_.use(role, self);
     record.current = self;
     record.running = true;
     for (auto& recovery : recoveries_)
       if (recovery.role == role && recovery.lost < self.incarnation && recovery.replacement.value == 0)
         recovery.replacement = self.incarnation;
     ++directory_sequence_;
-    issue(record);
-    grant_to(role, record, out);
+    issue(role);
+    grant_to(role, out);
+    journal_new_fences(out);
   }
   record.pid = pid;
 }
@@ -102,11 +134,12 @@ void coordinator_core::end_start(const role_name& role, role_record& record, std
   if (!joined) return;
   if (role.kind == role_kind::worker)
     out.emplace_back(worker_gone{{role.index}, record.current->incarnation});
-  if (role.kind != role_kind::ps_shard || config_.ps_shards_recover) return;
+  if (role.kind != role_kind::ps_shard) return;
+  out.emplace_back(ps_shard_gone{{role.index}, record.current->incarnation});
+  if (config_.is_durable) return;
   finish(protocol::job_outcome::failed,
-         fmt::format("{} was lost ({}): it kept its parameters in memory only, and durable PS shard state is "
-                     "not there in "
-                     "this version, so the job cannot go on",
+         fmt::format("{} was lost ({}): with 'durability.log: off' it kept its parameters in memory only, so "
+                     "the job cannot go on",
                      protocol::to_string(role), cause),
          out);
 }
@@ -114,8 +147,8 @@ void coordinator_core::end_start(const role_name& role, role_record& record, std
 coordinator_actions coordinator_core::on_role_started(const protocol::role_started& started, time_point) {
   coordinator_actions out;
   const auto at = roles_.find(started.role);
-  if (at == roles_.end() || !is_startable(started.role) || !is_known_start(at->second, started.self))
-    return out;
+  if (at == roles_.end() || !is_startable(started.role) || started.role == coordinator_role) return out;
+  if (!is_known_start(started.role, started.self)) return out;
   const auto before = directory_sequence_;
   begin_start(started.role, at->second, started.self, started.pid, out);
   if (directory_sequence_ != before) announce(out);
@@ -125,15 +158,24 @@ coordinator_actions coordinator_core::on_role_started(const protocol::role_start
 coordinator_actions coordinator_core::on_role_exited(const protocol::role_exited& exited, time_point now) {
   coordinator_actions out;
   const auto at = roles_.find(exited.role);
-  if (at == roles_.end() || !is_startable(exited.role) || !is_known_start(at->second, exited.self))
+  if (at == roles_.end() || !is_startable(exited.role)) return out;
+  if (exited.role == coordinator_role) { // the one before this
+    const bool known = std::any_of(recoveries_.begin(), recoveries_.end(), [&](const auto& one) {
+      return one.role == exited.role && one.lost == exited.self.incarnation;
+    });
+    if (exited.self.incarnation < config_.self && phase_ != phase::over && !known) note_loss(exited, now);
     return out;
+  }
+  if (!is_known_start(exited.role, exited.self)) return out;
   auto& record = at->second;
   if (record.current == exited.self && !record.running) return out; // told again
   begin_start(exited.role, record, exited.self, record.pid, out);
   if (phase_ != phase::over) note_loss(exited, now);
   end_start(exited.role, record, exited.cause, out);
   if (phase_ == phase::over) return out;
-  if (issue(record)) grant_to(exited.role, record, out);
+  count_crash(exited, out);
+  if (issue(exited.role)) grant_to(exited.role, out);
+  journal_new_fences(out);
   ++directory_sequence_;
   announce(out);
   return out;
@@ -144,9 +186,19 @@ void coordinator_core::note_loss(const protocol::role_exited& exited, time_point
   record.role = exited.role;
   record.lost = exited.self.incarnation;
   record.cause = exited.cause;
-  record.noticed = now;
+  record.noticed = exited.at_us == 0 ? now : time_point(protocol::duration(exited.at_us));
   record.detected = protocol::duration(exited.detected_us);
+  if (exited.role == coordinator_role) {
+    record.replacement = config_.self;
+    record.resumed = now - record.noticed;
+  }
   recoveries_.push_back(std::move(record));
+}
+
+/// R18: only a crash of the worker's own, in a slot that it names.
+void coordinator_core::count_crash(const protocol::role_exited& exited, coordinator_actions& out) {
+  if (!config_.is_durable || exited.role.kind != role_kind::worker || !exited.has_progress) return;
+  if (++crashes_[exited.progress] == config_.parks_after) out.emplace_back(poisoned_slot{exited.progress});
 }
 
 // ---- membership
@@ -155,11 +207,11 @@ void coordinator_core::note_loss(const protocol::role_exited& exited, time_point
 std::string coordinator_core::why_refused(const protocol::join& join) const {
   const auto name = protocol::to_string(join.role);
   const auto at = roles_.find(join.role);
-  if (at == roles_.end() || !is_startable(join.role))
+  if (at == roles_.end() || !is_startable(join.role) || join.role == coordinator_role)
     return fmt::format("this job has no {} that could join", name);
   const auto& record = at->second;
   const auto newest = record.current ? record.current->incarnation : incarnation{0};
-  if (!is_known_start(record, join.self)) {
+  if (!is_known_start(join.role, join.self)) {
     if (join.self.incarnation < newest)
       return fmt::format("{} incarnation {} is not the newest, which is {}", name, join.self.incarnation,
                          newest);
@@ -169,7 +221,7 @@ std::string coordinator_core::why_refused(const protocol::join& join) const {
   }
   if (record.current == join.self && !record.running)
     return fmt::format("{} incarnation {} is over; the newest that was issued is {}", name,
-                       join.self.incarnation, record.last_issued);
+                       join.self.incarnation, fences_.last_issued(join.role));
   if (fingerprint_ && *fingerprint_ != join.fingerprint)
     return fmt::format(
         "{} has the fingerprint '{}', but {} joined with '{}': they would not compute the same bits", name,
@@ -197,21 +249,28 @@ coordinator_actions coordinator_core::on_join(const protocol::join& join, time_p
     ++directory_sequence_;
     if (join.role.kind == role_kind::worker)
       out.emplace_back(worker_available{{join.role.index}, join.self.incarnation});
+    else
+      out.emplace_back(ps_shard_available{{join.role.index}, join.self.incarnation});
   }
   announce(out);
   return out;
 }
 
+/// Where the coordinator can be replaced, its successor's dispatchers must be newer than all of its own: each
+/// coordinator has a range of its own, so these need no journal.
 coordinator_actions coordinator_core::on_dispatcher_started(const protocol::endpoint& at, time_point) {
   auto& record = roles_[dispatcher_role];
-  if (!record.current)
-    record.last_issued = {config_.self.value - 1}; // the first is as new as the coordinator itself
-  record.current = new_fence(record);
+  DLRUN_CHECK(dispatchers_started_ < dispatchers_max, "the dispatcher was started {} times",
+              dispatchers_started_);
+  const auto first = config_.is_durable ? config_.self.value * dispatchers_max : config_.self.value;
+  record.current = fence{{first + dispatchers_started_++}, config_.random()};
   record.at = at;
   roles_.at(coordinator_role).at = at;
   ++directory_sequence_;
   coordinator_actions out;
   announce(out);
+  for (const auto& [slot, times] : crashes_)
+    if (times >= config_.parks_after) out.emplace_back(poisoned_slot{slot});
   return out;
 }
 
@@ -224,6 +283,14 @@ std::vector<worker_available> coordinator_core::available_workers() const {
   std::vector<worker_available> all;
   for (const auto& [role, record] : roles_)
     if (role.kind == role_kind::worker && record.at)
+      all.push_back({{role.index}, record.current->incarnation});
+  return all;
+}
+
+std::vector<ps_shard_available> coordinator_core::available_ps_shards() const {
+  std::vector<ps_shard_available> all;
+  for (const auto& [role, record] : roles_)
+    if (role.kind == role_kind::ps_shard && record.at)
       all.push_back({{role.index}, record.current->incarnation});
   return all;
 }
@@ -262,13 +329,25 @@ void coordinator_core::on_contributed(const protocol::first_contribution& what, 
   }
 }
 
+void coordinator_core::on_shard_resumed(ps_shard_id shard, incarnation incarnation, time_point now) {
+  for (auto& recovery : recoveries_) {
+    if (recovery.role != protocol::ps_shard_role(shard) || recovery.lost >= incarnation || recovery.resumed)
+      continue;
+    recovery.replacement = incarnation;
+    recovery.resumed = now - recovery.noticed;
+  }
+}
+
 // ---- the end
 // -----------------------------------------------------------------------------------------------------
 
-coordinator_actions coordinator_core::on_training_finished(time_point) {
+/// Where state is durable the evaluation came before, and a rewind at the very end makes it begin again.
+coordinator_actions coordinator_core::on_training_finished(timeline_id timeline, time_point) {
   coordinator_actions out;
-  if (phase_ != phase::training) return out;
-  if (config_.evaluates)
+  const bool again = phase_ == phase::digesting && timeline > timeline_;
+  if (phase_ != phase::training && !again) return out;
+  timeline_ = timeline;
+  if (config_.evaluates && !config_.is_durable)
     phase_ = phase::evaluating;
   else
     begin_digests(out);
@@ -277,7 +356,9 @@ coordinator_actions coordinator_core::on_training_finished(time_point) {
 
 coordinator_actions coordinator_core::on_evaluated(const protocol::evaluated& result, time_point) {
   coordinator_actions out;
-  if (phase_ != phase::evaluating) return out;
+  if (config_.is_durable && result.version.value == config_.steps && phase_ != phase::over)
+    evaluation_ = result;
+  if (config_.is_durable || phase_ != phase::evaluating) return out;
   evaluation_ = result;
   begin_digests(out);
   return out;
@@ -331,6 +412,32 @@ void coordinator_core::finish(protocol::job_outcome outcome, std::string reason,
   out.emplace_back(finish_job{{outcome, std::move(reason)}});
 }
 
+/// R19: the report first, since it can be written again; then the journal; then the agent, which ends
+/// everybody.
+coordinator_actions coordinator_core::on_report_written(const protocol::job_ended& as_written, time_point) {
+  coordinator_actions out;
+  if (phase_ != phase::over || ended_) return out;
+  ended_ = as_written;
+  if (config_.is_durable && as_written.outcome == protocol::job_outcome::completed) {
+    end_in_writing_ = true;
+    out.emplace_back(journal_end{as_written});
+  } else {
+    announce_the_end(out);
+  }
+  return out;
+}
+
+coordinator_actions coordinator_core::on_end_journaled(time_point) {
+  coordinator_actions out;
+  if (!std::exchange(end_in_writing_, false)) return out;
+  announce_the_end(out);
+  return out;
+}
+
+void coordinator_core::announce_the_end(coordinator_actions& out) {
+  if (ended_ && !end_in_writing_) out.emplace_back(announce_end{*ended_});
+}
+
 coordinator_actions coordinator_core::on_agent_gave_up(const std::string& reason, time_point) {
   coordinator_actions out;
   finish(protocol::job_outcome::failed, reason, out);
@@ -349,7 +456,7 @@ coordinator_actions coordinator_core::on_tick(time_point now) {
   if (phase_ == phase::over || (repeated_ && now - *repeated_ < config_.repeat_after)) return out;
   repeated_ = now;
   for (const auto& [role, record] : roles_)
-    if (is_startable(role) && !record.running && !record.granted.empty()) grant_to(role, record, out);
+    if (is_startable(role) && !record.running) grant_to(role, out);
   if (phase_ == phase::digesting)
     for (std::uint32_t i = 0; i < config_.ps_shards; ++i) ask_digests({i}, out);
   announce(out);

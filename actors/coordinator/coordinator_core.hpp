@@ -2,6 +2,7 @@
 /// "C").
 #pragma once
 
+#include "actors/coordinator/fence_book.hpp"
 #include "actors/protocol/messages.hpp"
 #include "actors/protocol/time.hpp"
 
@@ -27,10 +28,28 @@ struct coordinator_core_config {
   /// Fences an agent holds in advance for each role, beside the one in use.
   std::uint32_t spare_fences = 2;
   protocol::duration repeat_after = std::chrono::milliseconds(500);
-  /// A PS shard that is started again finds its state: its loss is no reason to end the job. False while PS
-  /// shards keep nothing on disk.
-  bool ps_shards_recover = false;
   std::function<std::uint64_t()> random{}; ///< for tokens
+  std::uint64_t token = 0;                 ///< of this start
+  /// Fences and the end are journaled before they count (R15), the agent gets fences for the coordinator too,
+  /// and a PS shard that is started again finds its state. False, as with `durability.log: off`: the loss of
+  /// either ends the job.
+  bool is_durable = false;
+  /// Random number of the agent's process (fence_book_config).
+  std::uint64_t agent = 0;
+  std::uint32_t parks_after = 2; ///< crashes of workers in one slot until it is parked (R18)
+};
+
+/// What the journal holds for the coordinator when it starts.
+struct journaled_job {
+  std::vector<journaled_role> roles{};
+  std::optional<protocol::job_ended> ended{};      ///< the job is over (R19)
+  std::optional<protocol::evaluated> evaluation{}; ///< of version N
+  /// R20: the journal knows nothing of fences although the job has run. True until journal_fences is written
+  /// for the first time: fences begin beyond anything ever issued, and of those before each newer one is
+  /// believed.
+  bool lost = false;
+  dlrun::incarnation
+      highest_found{}; ///< when lost: highest incarnation in the stores and of this coordinator
 };
 
 struct send_grant {
@@ -54,18 +73,46 @@ struct worker_gone {
   worker_id worker;
   dlrun::incarnation incarnation;
 };
+/// The same for PS shards.
+struct ps_shard_available {
+  ps_shard_id shard;
+  dlrun::incarnation incarnation;
+};
+struct ps_shard_gone {
+  ps_shard_id shard;
+  dlrun::incarnation incarnation;
+};
+/// Workers keep dying in this slot: for the dispatcher, which parks it (R18).
+struct poisoned_slot {
+  protocol::parked_slot what;
+};
+/// Write to the journal, synced, then call on_fences_journaled(id). Nothing starts with a fence before (R4).
+struct journal_fences {
+  std::uint64_t id = 0;
+  std::vector<journaled_role> roles;
+};
+/// Write to the journal, synced, then call on_end_journaled() (R19).
+struct journal_end {
+  protocol::job_ended ended;
+};
 /// Ask the shard for digests; repeated until answered by on_digests().
 struct request_digests {
   ps_shard_id shard;
   protocol::digest_request request;
 };
-/// The job is over; write the report, tell the agent. Given once.
+/// The job is over: write the report, then call on_report_written(). Given once.
 struct finish_job {
   protocol::job_ended ended;
 };
+/// Tell the agent. Given again when the agent comes again.
+struct announce_end {
+  protocol::job_ended ended;
+};
 
-using coordinator_action = std::variant<send_grant, send_directory, answer_join, worker_available,
-                                        worker_gone, request_digests, finish_job>;
+using coordinator_action =
+    std::variant<send_grant, send_directory, answer_join, worker_available, worker_gone, ps_shard_available,
+                 ps_shard_gone, poisoned_slot, journal_fences, journal_end, request_digests, finish_job,
+                 announce_end>;
 using coordinator_actions = std::vector<coordinator_action>;
 
 /// One loss of a role and what became of it.
@@ -82,9 +129,12 @@ struct recovery_record {
 /// Pure.
 class coordinator_core {
 public:
-  explicit coordinator_core(coordinator_core_config config);
+  /// `journaled`: what the journal holds; `config.self` is larger than any coordinator in it. The first
+  /// fences are issued when the agent is there.
+  explicit coordinator_core(coordinator_core_config config, journaled_job journaled = {});
 
-  /// The agent is there: grants for every role.
+  /// The agent is there: grants for every role. It then tells of everything that runs, with
+  /// on_role_started(), and of what ended while there was no coordinator.
   coordinator_actions on_agent(protocol::time_point now);
   coordinator_actions on_role_started(const protocol::role_started& started, protocol::time_point now);
   /// A lost PS shard that keeps nothing on disk cannot be recovered: the job fails with the reason. A lost
@@ -101,16 +151,24 @@ public:
   /// coordinator or dispatcher.
   coordinator_actions on_dispatcher_started(const protocol::endpoint& at, protocol::time_point now);
   dlrun::incarnation dispatcher_incarnation() const;
-  /// The starts of workers that can take work, for a dispatcher that was started again.
+  /// The starts that have joined, for a dispatcher that was started again.
   std::vector<worker_available> available_workers() const;
+  std::vector<ps_shard_available> available_ps_shards() const;
+  /// The fences given with this id, and all before, are in the journal.
+  coordinator_actions on_fences_journaled(std::uint64_t id, protocol::time_point now);
 
   /// From the dispatcher.
-  coordinator_actions on_training_finished(protocol::time_point now);
+  coordinator_actions on_training_finished(timeline_id timeline, protocol::time_point now);
+  /// With a journal, also before the training is finished, and again after a rewind.
   coordinator_actions on_evaluated(const protocol::evaluated& result, protocol::time_point now);
   void on_redispatched(worker_id lost, dlrun::incarnation incarnation, protocol::duration after);
   void on_contributed(const protocol::first_contribution& what, protocol::time_point now);
+  void on_shard_resumed(ps_shard_id shard, dlrun::incarnation incarnation, protocol::time_point now);
   coordinator_actions on_digests(ps_shard_id shard, const protocol::digest_reply& reply,
                                  protocol::time_point now);
+  /// The report is written; `as_written` is failed when it could not be.
+  coordinator_actions on_report_written(const protocol::job_ended& as_written, protocol::time_point now);
+  coordinator_actions on_end_journaled(protocol::time_point now);
   coordinator_actions on_tick(protocol::time_point now);
 
   protocol::directory directory() const;
@@ -121,36 +179,38 @@ public:
 
 private:
   struct role_record {
-    std::vector<protocol::fence> granted; ///< issued, not yet started; oldest first
     std::optional<protocol::fence> current;
     bool running = false; ///< `current` has started and is not known to be over
     std::int32_t pid = 0;
     std::optional<protocol::endpoint> at; ///< where `current` joined
-    dlrun::incarnation last_issued;
   };
   enum class phase : std::uint8_t { training, evaluating, digesting, over };
 
-  static bool is_startable(const protocol::role_name& role);
-  bool issue(role_record& record);
-  protocol::fence new_fence(role_record& record);
+  bool is_startable(const protocol::role_name& role) const;
+  void restore(const journaled_job& journaled);
+  bool issue(const protocol::role_name& role);
+  void journal_new_fences(coordinator_actions& out);
+  void count_crash(const protocol::role_exited& exited, coordinator_actions& out);
   std::string why_refused(const protocol::join& join) const;
-  bool is_known_start(const role_record& record, const protocol::fence& self) const;
+  bool is_known_start(const protocol::role_name& role, const protocol::fence& self) const;
   void begin_start(const protocol::role_name& role, role_record& record, const protocol::fence& self,
                    std::int32_t pid, coordinator_actions& out);
   void end_start(const protocol::role_name& role, role_record& record, std::string_view cause,
                  coordinator_actions& out);
   void note_loss(const protocol::role_exited& exited, protocol::time_point now);
   void announce(coordinator_actions& out);
-  void grant_to(const protocol::role_name& role, const role_record& record, coordinator_actions& out) const;
+  void grant_to(const protocol::role_name& role, coordinator_actions& out) const;
   void begin_digests(coordinator_actions& out);
   bool ask_digests(ps_shard_id shard, coordinator_actions& out) const;
   std::uint32_t digests_asked(ps_shard_id shard) const;
   void finish_when_digested(coordinator_actions& out);
   void finish(protocol::job_outcome outcome, std::string reason, coordinator_actions& out);
+  void announce_the_end(coordinator_actions& out);
 
   coordinator_core_config config_;
   timeline_id timeline_{};
   std::map<protocol::role_name, role_record> roles_;
+  fence_book fences_;
   std::uint64_t directory_sequence_ = 0;
   std::optional<std::string> fingerprint_; ///< of the first role that joined, and who that was
   protocol::role_name fingerprint_from_;
@@ -160,6 +220,11 @@ private:
   std::map<ps_shard_id, std::uint32_t> digests_next_; ///< next block to ask a shard for
   std::vector<recovery_record> recoveries_;
   bool agent_is_there_ = false;
+  std::uint64_t dispatchers_started_ = 0;
+  std::uint64_t last_write_ = 0; ///< id of the newest order to journal fences
+  std::map<protocol::parked_slot, std::uint32_t> crashes_;
+  std::optional<protocol::job_ended> ended_; ///< the report is written
+  bool end_in_writing_ = false;
   std::optional<protocol::time_point> repeated_;
 };
 

@@ -39,6 +39,9 @@ private:
   void carry_out(const evaluation_finished& action);
   void carry_out(const slots_redispatched& action);
   void carry_out(const worker_contributed& action);
+  /// Of snapshots and rewinds, of which the core was told that there are none.
+  template <class Action>
+  void carry_out(const Action&) {}
 
   pointer self_;
   common::role_context context_;

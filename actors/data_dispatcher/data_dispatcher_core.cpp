@@ -21,10 +21,22 @@ double running_mean(double before, double newest) {
 } // namespace
 
 data_dispatcher_core::data_dispatcher_core(data_dispatcher_core_config config)
-    : config_(config)
-    , assignment_(config.microbatches_per_step)
-    , next_sequence_((config.self.value << 32) + 1) {
+    : config_(std::move(config))
+    , assignment_(config_.microbatches_per_step) {
   DLRUN_CHECK(config_.ps_shards >= 1, "a job has at least one PS shard");
+  if (config_.durability == protocol::durability::off) return;
+  timeline_keeper_config keeper{.self = config_.self,
+                                .ps_shards = config_.ps_shards,
+                                .steps = config_.steps,
+                                .slots_of = config_.slots_of,
+                                .durability = config_.durability,
+                                .couples = config_.couples,
+                                .evaluations = config_.evaluations,
+                                .max_recovery = config_.max_recovery,
+                                .repeat_after = config_.repeat_after,
+                                .bug = config_.bug};
+  if (config_.evaluates) keeper.evaluations.insert({config_.steps});
+  keeper_.emplace(std::move(keeper), std::exchange(config_.course, {}));
 }
 
 // ---- workers come and go
@@ -39,6 +51,7 @@ data_dispatcher_actions data_dispatcher_core::on_worker_joined(worker_id worker,
   at->second.incarnation = incarnation;
   at->second.heard = now;
   if (evaluator_ == worker) evaluator_.reset();
+  if (keeper_) tell_keeper_of_workers(now);
   divide(now, out);
   order_evaluation_again(now, out);
   return out;
@@ -55,6 +68,7 @@ data_dispatcher_actions data_dispatcher_core::on_worker_lost(worker_id worker, i
   losses_.push_back({worker, at->second.incarnation, slots, now});
   workers_.erase(at);
   if (evaluator_ == worker) evaluator_.reset();
+  if (keeper_) tell_keeper_of_workers(now);
   divide(now, out);
   settle_losses(now, out);
   order_evaluation_again(now, out);
@@ -68,7 +82,8 @@ data_dispatcher_actions data_dispatcher_core::on_worker_status(const protocol::w
   if (at == workers_.end() || at->second.incarnation != status.self.incarnation) return out;
   auto& worker = at->second;
   worker.heard = now;
-  worker.acknowledged = std::max(worker.acknowledged, status.lease_sequence);
+  if (status.lease_of == config_.self)
+    worker.acknowledged = std::max(worker.acknowledged, status.lease_sequence);
   measure_speed(worker, status);
   if (worker.silent) {
     worker.silent = false;
@@ -161,7 +176,10 @@ data_dispatcher_actions data_dispatcher_core::on_shard_status(const protocol::sh
     return std::pair(one.self.incarnation, one.sequence);
   };
   if (!first_time && age(status) <= age(known)) return out;
+  const auto newest = shard_starts_.find(status.shard);
+  if (newest != shard_starts_.end() && status.self.incarnation < newest->second.incarnation) return out;
   known = status;
+  report_resumed(status, out);
   for (const auto& what : status.contributions) {
     auto& newest = contributed_[what.worker];
     if (newest >= what.incarnation) continue;
@@ -169,8 +187,37 @@ data_dispatcher_actions data_dispatcher_core::on_shard_status(const protocol::sh
     out.emplace_back(worker_contributed{what});
   }
   notice_progress(now, out);
+  if (keeper_) keeper_->on_shard_status(status, now, out);
   finish_when_trained(now, out);
   return out;
+}
+
+void data_dispatcher_core::report_resumed(const protocol::shard_status& status,
+                                          data_dispatcher_actions& out) {
+  auto& start = shard_starts_[status.shard];
+  if (start.incarnation < status.self.incarnation) start = {status.self.incarnation, std::nullopt, false};
+  if (!start.first_heard || status.applied < *start.first_heard) start.first_heard = status.applied;
+  if (start.resumed || status.applied <= *start.first_heard) return;
+  start.resumed = true;
+  out.emplace_back(ps_shard_resumed{status.shard, status.self.incarnation, status.applied});
+}
+
+data_dispatcher_actions data_dispatcher_core::on_shard_started(ps_shard_id shard, incarnation incarnation,
+                                                               time_point) {
+  auto& start = shard_starts_[shard];
+  if (shard.value >= config_.ps_shards || start.incarnation >= incarnation) return {};
+  start = {incarnation, std::nullopt, false};
+  if (keeper_) keeper_->on_shard_lost(shard); // the one before
+  return {};
+}
+
+data_dispatcher_actions data_dispatcher_core::on_shard_lost(ps_shard_id shard, incarnation incarnation,
+                                                            time_point) {
+  const auto at = shard_starts_.find(shard);
+  if (at != shard_starts_.end() && at->second.incarnation > incarnation) return {};
+  shard_starts_[shard] = {{incarnation.value + 1}, std::nullopt, false}; // what comes next is larger
+  if (keeper_) keeper_->on_shard_lost(shard);
+  return {};
 }
 
 std::optional<version_id> data_dispatcher_core::applied_everywhere() const {
@@ -219,6 +266,7 @@ void data_dispatcher_core::help_straggler(time_point now, data_dispatcher_action
 
 data_dispatcher_actions data_dispatcher_core::on_tick(time_point now) {
   data_dispatcher_actions out;
+  if (!first_tick_) first_tick_ = now;
   notice_pause(now);
   notice_silence(now, out);
   forget_idle_speeds(now);
@@ -230,8 +278,23 @@ data_dispatcher_actions data_dispatcher_core::on_tick(time_point now) {
     worker.lease_sent = now;
     out.emplace_back(send_lease{id, *worker.lease, {}});
   }
+  if (keeper_) {
+    tell_keeper_of_workers(now);
+    keeper_->on_tick(now, out);
+    finish_when_trained(now, out);
+  }
   order_evaluation_again(now, out);
   return out;
+}
+
+/// Who is running but has not joined this dispatcher yet may keep gradients: until it had the time to,
+/// nothing is called lost.
+void data_dispatcher_core::tell_keeper_of_workers(time_point now) {
+  std::map<worker_id, incarnation> heard;
+  for (const auto& [id, worker] : workers_)
+    if (!worker.silent) heard[id] = worker.incarnation;
+  const bool had_time = first_tick_ && now - *first_tick_ > config_.silent_after;
+  keeper_->set_workers(std::move(heard), workers_.size() >= config_.workers || had_time);
 }
 
 /// What was sent to this process while it was paused lies in its mailbox still: nobody is late because of it.
@@ -268,16 +331,25 @@ bool data_dispatcher_core::is_trained() const {
 }
 
 void data_dispatcher_core::finish_when_trained(time_point now, data_dispatcher_actions& out) {
-  if (finished_ || !is_trained()) return;
-  finished_ = true;
-  out.emplace_back(training_finished{});
+  const auto timeline = keeper_ ? keeper_->timeline() : timeline_id{};
+  if (finished_ == timeline || !(keeper_ ? keeper_->finished() : is_trained())) return;
+  finished_ = timeline;
+  out.emplace_back(training_finished{timeline});
   order_evaluation_again(now, out);
+}
+
+std::optional<protocol::evaluate> data_dispatcher_core::evaluation_due() const {
+  if (keeper_) return keeper_->evaluation_due();
+  if (!config_.evaluates || !finished_ || evaluation_) return std::nullopt;
+  return protocol::evaluate{shards_.begin()->second.timeline, {config_.steps}};
 }
 
 /// R17: to one worker that is heard; to another when it is not any more.
 void data_dispatcher_core::order_evaluation_again(time_point now, data_dispatcher_actions& out) {
-  if (!evaluation_is_due()) return;
-  if (evaluator_ && now - evaluation_sent_ < config_.repeat_after) return;
+  const auto due = evaluation_due();
+  if (!due) return;
+  const bool told = evaluator_ && evaluation_ordered_ == due;
+  if (told && now - evaluation_sent_ < config_.repeat_after) return;
   if (!evaluator_) {
     const auto heard = std::find_if(workers_.begin(), workers_.end(),
                                     [](const auto& entry) { return !entry.second.silent; });
@@ -285,15 +357,54 @@ void data_dispatcher_core::order_evaluation_again(time_point now, data_dispatche
     evaluator_ = heard->first;
   }
   evaluation_sent_ = now;
-  out.emplace_back(order_evaluation{*evaluator_, {shards_.begin()->second.timeline, {config_.steps}}});
+  evaluation_ordered_ = due;
+  out.emplace_back(order_evaluation{*evaluator_, *due});
 }
 
-data_dispatcher_actions data_dispatcher_core::on_evaluated(const protocol::evaluated& result, time_point) {
-  if (!evaluation_is_due() || result.version.value != config_.steps ||
-      result.timeline != shards_.begin()->second.timeline)
-    return {};
+data_dispatcher_actions data_dispatcher_core::on_evaluated(const protocol::evaluated& result,
+                                                           time_point now) {
+  data_dispatcher_actions out;
+  if (keeper_) {
+    keeper_->on_evaluated(result, out);
+    finish_when_trained(now, out);
+    return out;
+  }
+  const auto due = evaluation_due();
+  if (!due || result.version != due->version || result.timeline != due->timeline) return out;
   evaluation_ = result;
-  return {evaluation_finished{result}};
+  out.emplace_back(evaluation_finished{result});
+  return out;
+}
+
+// ---- snapshots and rewinds: the keeper's
+// -----------------------------------------------------------------------------
+
+data_dispatcher_actions data_dispatcher_core::on_kept(const protocol::kept& answer, time_point now) {
+  data_dispatcher_actions out;
+  if (keeper_) keeper_->on_kept(answer, now, out);
+  return out;
+}
+
+data_dispatcher_actions data_dispatcher_core::on_journaled(std::uint64_t id, time_point now) {
+  data_dispatcher_actions out;
+  if (!keeper_) return out;
+  keeper_->on_journaled(id, now, out);
+  finish_when_trained(now, out);
+  order_evaluation_again(now, out);
+  return out;
+}
+
+data_dispatcher_actions data_dispatcher_core::on_poisoned_slot(const protocol::parked_slot& slot,
+                                                               time_point now) {
+  data_dispatcher_actions out;
+  if (keeper_) keeper_->park(slot, now, out);
+  return out;
+}
+
+data_dispatcher_actions data_dispatcher_core::on_go_back(const protocol::go_back& wanted, time_point now) {
+  data_dispatcher_actions out;
+  if (keeper_) keeper_->go_back(wanted, now, out);
+  return out;
 }
 
 } // namespace dlrun::data_dispatcher

@@ -3,23 +3,26 @@
 #pragma once
 
 #include "actors/data_dispatcher/assignment.hpp"
+#include "actors/data_dispatcher/data_dispatcher_actions.hpp"
+#include "actors/data_dispatcher/timeline_keeper.hpp"
 #include "actors/protocol/messages.hpp"
 #include "actors/protocol/time.hpp"
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
-#include <variant>
 #include <vector>
 
 namespace dlrun::data_dispatcher {
 
 struct data_dispatcher_core_config {
   dlrun::incarnation self;
+  std::uint32_t workers = 1;
   std::uint32_t ps_shards = 1;
   std::uint64_t steps = 0;                 ///< N
   std::uint32_t microbatches_per_step = 1; ///< K
-  bool evaluates = false;                  ///< the job has a validation set
+  bool evaluates = false;                  ///< the job has a validation set; version N is evaluated
   /// A worker silent for longer gets no slots (it keeps its lease; what it still sends is welcome). Must be
   /// several times the period of worker_status.
   protocol::duration silent_after = std::chrono::milliseconds(1000);
@@ -32,43 +35,19 @@ struct data_dispatcher_core_config {
   /// A worker whose measured speed was worth no slots is measured anew after this long. Larger: a worker that
   /// was slow for a moment idles longer; smaller: a slow one costs a slow step more often.
   protocol::duration retry_idle_after = std::chrono::seconds(2);
+
+  // where state is durable; the rest has no meaning with `off`
+  protocol::durability durability = protocol::durability::off;
+  std::function<std::uint32_t(step_id)> slots_of{};
+  bool couples = false;               ///< shards exchange norms (R12)
+  std::set<version_id> evaluations{}; ///< versions before N to evaluate too (R17)
+  protocol::duration max_recovery = std::chrono::milliseconds(500);
+  journaled_course course{}; ///< what the journal holds
+  protocol::planted_bug bug = protocol::planted_bug::none;
 };
 
-/// Send to the worker's newest start; repeated by the core until acknowledged.
-struct send_lease {
-  worker_id to;
-  protocol::lease lease;
-  std::string reason; ///< empty for a repeat; else logged once
-};
-struct order_evaluation {
-  worker_id to;
-  protocol::evaluate order;
-};
-/// Every shard stands at version N: the training is over. Given once.
-struct training_finished {};
-/// The validation result is there. Given once.
-struct evaluation_finished {
-  protocol::evaluated result;
-};
-/// A worker that was lost has its slots with others now: every one of them is in a lease that its worker has
-/// acknowledged. `after` = time since the notice of the loss. A worker should report its status as soon as it
-/// takes a lease.
-struct slots_redispatched {
-  worker_id lost;
-  dlrun::incarnation lost_incarnation;
-  protocol::duration after;
-};
-/// The start of a worker made its first contribution to the training.
-struct worker_contributed {
-  protocol::first_contribution what;
-};
-
-using data_dispatcher_action = std::variant<send_lease, order_evaluation, training_finished,
-                                            evaluation_finished, slots_redispatched, worker_contributed>;
-using data_dispatcher_actions = std::vector<data_dispatcher_action>;
-
-/// Pure. In synchronous mode all it knows follows from what workers and shards report, so it can be restarted
-/// at any time.
+/// Pure. In synchronous mode all it knows but the course (history, parked slots, evaluations: journaled)
+/// follows from what workers and shards report, so it can be restarted at any time.
 class data_dispatcher_core {
 public:
   explicit data_dispatcher_core(data_dispatcher_core_config config);
@@ -82,12 +61,22 @@ public:
   data_dispatcher_actions on_worker_status(const protocol::worker_status& status, protocol::time_point now);
   data_dispatcher_actions on_shard_status(const protocol::shard_status& status, protocol::time_point now);
   data_dispatcher_actions on_evaluated(const protocol::evaluated& result, protocol::time_point now);
+  /// A start of a PS shard has joined / is over.
+  data_dispatcher_actions on_shard_started(ps_shard_id shard, dlrun::incarnation incarnation,
+                                           protocol::time_point now);
+  data_dispatcher_actions on_shard_lost(ps_shard_id shard, dlrun::incarnation incarnation,
+                                        protocol::time_point now);
+  data_dispatcher_actions on_kept(const protocol::kept& answer, protocol::time_point now);
+  /// The course given with this id is in the journal, synced.
+  data_dispatcher_actions on_journaled(std::uint64_t id, protocol::time_point now);
+  data_dispatcher_actions on_poisoned_slot(const protocol::parked_slot& slot, protocol::time_point now);
+  data_dispatcher_actions on_go_back(const protocol::go_back& wanted, protocol::time_point now);
   /// Periodic, every `repeat_after` or sooner and at least four times in `silent_after`. A gap between ticks
   /// much longer than the period means that this process was paused: then nobody is held silent before they
   /// had the time to be heard again.
   data_dispatcher_actions on_tick(protocol::time_point now);
 
-  /// Newest status of each shard heard.
+  /// Newest status of each shard heard; of a lost one until its next start is heard.
   const std::map<ps_shard_id, protocol::shard_status>& shards() const { return shards_; }
   /// Lowest version over the shards; empty before all were heard.
   std::optional<version_id> applied_everywhere() const;
@@ -124,29 +113,38 @@ private:
   void help_straggler(protocol::time_point now, data_dispatcher_actions& out);
   void finish_when_trained(protocol::time_point now, data_dispatcher_actions& out);
   void order_evaluation_again(protocol::time_point now, data_dispatcher_actions& out);
+  void report_resumed(const protocol::shard_status& status, data_dispatcher_actions& out);
   bool is_trained() const;
-  bool evaluation_is_due() const { return config_.evaluates && finished_ && !evaluation_; }
+  std::optional<protocol::evaluate> evaluation_due() const;
+  void tell_keeper_of_workers(protocol::time_point now);
 
   data_dispatcher_core_config config_;
   assignment assignment_;
   std::map<worker_id, live_worker> workers_;
   std::map<ps_shard_id, protocol::shard_status> shards_;
+  struct shard_start {
+    dlrun::incarnation incarnation;
+    std::optional<version_id> first_heard; ///< the version that it restored
+    bool resumed = false;
+  };
+  std::map<ps_shard_id, shard_start> shard_starts_; ///< newest
   std::map<worker_id, dlrun::incarnation> contributed_;
   std::vector<loss> losses_; ///< whose slots are not with others yet
-  /// Grows over restarts of the dispatcher too, so that no acknowledgement of an older one's lease is
-  /// mistaken.
-  std::uint64_t next_sequence_;
+  std::uint64_t next_sequence_ = 1;
   // progress, stragglers
   std::optional<version_id> progress_;
   protocol::time_point progress_at_{};
   double step_seconds_ = 0;
   bool helping_ = false;
   // the end
-  bool finished_ = false;
-  std::optional<protocol::evaluated> evaluation_;
+  std::optional<timeline_id> finished_;
+  std::optional<protocol::evaluated> evaluation_; ///< of version N, where nothing is durable
+  std::optional<protocol::evaluate> evaluation_ordered_;
   protocol::time_point evaluation_sent_{};
   std::optional<worker_id> evaluator_;
   std::optional<protocol::time_point> last_tick_;
+  std::optional<protocol::time_point> first_tick_;
+  std::optional<timeline_keeper> keeper_; ///< where state is durable
 };
 
 } // namespace dlrun::data_dispatcher

@@ -57,11 +57,14 @@ struct training_progress {
     return f(x.shards, x.slots_computed);
   }
 };
-/// Dispatcher -> coordinator: every shard stands at the last version.
+/// Dispatcher -> coordinator: every shard stands at the last version, durably where state is durable, and all
+/// evaluations are journaled (R19). Once a timeline.
 struct training_finished {
+  timeline_id timeline;
+
   template <class Inspector>
-  friend auto inspect(Inspector& f, training_finished&) {
-    return f();
+  friend auto inspect(Inspector& f, training_finished& x) {
+    return f(x.timeline);
   }
 };
 /// Dispatcher -> coordinator: the slots of a lost worker are with others.
@@ -73,6 +76,74 @@ struct slots_redispatched {
   template <class Inspector>
   friend auto inspect(Inspector& f, slots_redispatched& x) {
     return f(x.lost, x.incarnation, x.after_us);
+  }
+};
+/// Coordinator -> dispatcher: this start of a PS shard has joined.
+struct ps_shard_available {
+  ps_shard_id shard;
+  dlrun::incarnation incarnation;
+
+  template <class Inspector>
+  friend auto inspect(Inspector& f, ps_shard_available& x) {
+    return f(x.shard, x.incarnation);
+  }
+};
+/// Coordinator -> dispatcher: this start is over: what it said counts no more.
+struct ps_shard_gone {
+  ps_shard_id shard;
+  dlrun::incarnation incarnation;
+
+  template <class Inspector>
+  friend auto inspect(Inspector& f, ps_shard_gone& x) {
+    return f(x.shard, x.incarnation);
+  }
+};
+/// Dispatcher -> coordinator: this start of a PS shard has made a version beyond those it restored.
+struct ps_shard_resumed {
+  ps_shard_id shard;
+  dlrun::incarnation incarnation;
+  version_id version;
+
+  template <class Inspector>
+  friend auto inspect(Inspector& f, ps_shard_resumed& x) {
+    return f(x.shard, x.incarnation, x.version);
+  }
+};
+/// Coordinator -> dispatcher (R18): this slot has crashed its worker too often: train without it.
+struct poisoned_slot {
+  parked_slot what;
+
+  template <class Inspector>
+  friend auto inspect(Inspector& f, poisoned_slot& x) {
+    return f(x.what);
+  }
+};
+/// Coordinator -> dispatcher (R16a): the operator wants to go on from `version` (or the greatest below it
+/// that can be restored) with another revision of the specification, and without some slots.
+struct go_back {
+  version_id version;
+  std::uint64_t revision = 0;
+  std::vector<parked_slot> skip{};
+
+  bool operator==(const go_back&) const = default;
+
+  template <class Inspector>
+  friend auto inspect(Inspector& f, go_back& x) {
+    return f(x.version, x.revision, x.skip);
+  }
+};
+/// Dispatcher -> coordinator: training went back, and why; once it is journaled.
+struct timeline_started {
+  timeline_id timeline;
+  version_id branch;
+  std::uint64_t steps_redone = 0; ///< the most that any shard had applied beyond `branch`
+  std::string reason;
+
+  bool operator==(const timeline_started&) const = default;
+
+  template <class Inspector>
+  friend auto inspect(Inspector& f, timeline_started& x) {
+    return f(x.timeline, x.branch, x.steps_redone, x.reason);
   }
 };
 /// Dispatcher -> coordinator: a start of a worker made its first contribution.

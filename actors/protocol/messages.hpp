@@ -6,7 +6,9 @@
 #pragma once
 
 #include "actors/protocol/reduction_tree.hpp"
+#include "actors/protocol/rewind_messages.hpp"
 #include "actors/protocol/roles.hpp"
+#include "actors/protocol/timeline.hpp"
 
 #include <string>
 #include <vector>
@@ -109,10 +111,11 @@ struct directory {
 struct grant {
   role_name role;
   std::vector<fence> fences;
+  std::uint64_t agent = 0; ///< random number of the process they are for: another one must not use them
 
   template <class Inspector>
   friend auto inspect(Inspector& f, grant& x) {
-    return f(x.role, x.fences);
+    return f(x.role, x.fences, x.agent);
   }
 };
 
@@ -135,10 +138,13 @@ struct role_exited {
   std::string cause;             ///< e.g. "killed by signal 9 (SIGKILL)"
   std::uint64_t detected_us = 0; ///< from its last sign of life to the notice of its end, microseconds
   bool replaced = false;         ///< a new start follows
+  bool has_progress = false; ///< a worker that ended by its own doing (a crash, no kill) in mid-computation:
+  parked_slot progress{};    ///< the slot that it was computing (R18)
+  std::uint64_t at_us = 0;   ///< when it was noticed, CLOCK_MONOTONIC of the host, microseconds
 
   template <class Inspector>
   friend auto inspect(Inspector& f, role_exited& x) {
-    return f(x.role, x.self, x.cause, x.detected_us, x.replaced);
+    return f(x.role, x.self, x.cause, x.detected_us, x.replaced, x.has_progress, x.progress, x.at_us);
   }
 };
 
@@ -165,13 +171,15 @@ struct worker_status {
   fence self;
   timeline_id timeline;
   step_id open_step;                ///< the step it works on
-  std::uint64_t lease_sequence = 0; ///< newest lease it follows, 0 = none
+  dlrun::incarnation lease_of;      ///< the dispatcher that gave the newest lease it follows
+  std::uint64_t lease_sequence = 0; ///< of that lease, 0 = none
   std::uint64_t slots_computed = 0; ///< since its start
   std::uint64_t compute_us = 0;     ///< time spent on those, microseconds
 
   template <class Inspector>
   friend auto inspect(Inspector& f, worker_status& x) {
-    return f(x.worker, x.self, x.timeline, x.open_step, x.lease_sequence, x.slots_computed, x.compute_us);
+    return f(x.worker, x.self, x.timeline, x.open_step, x.lease_of, x.lease_sequence, x.slots_computed,
+             x.compute_us);
   }
 };
 
@@ -217,12 +225,14 @@ struct shard_state {
   version_id committed;
   bool serves_previous = false; ///< version applied - 1 is served too
   tensor_location parameters;
+  std::vector<parked_slot> parked{}; ///< all of this timeline, sorted: their gradients are zero (R18)
 
   bool operator==(const shard_state&) const = default;
 
   template <class Inspector>
   friend auto inspect(Inspector& f, shard_state& x) {
-    return f(x.shard, x.incarnation, x.timeline, x.applied, x.committed, x.serves_previous, x.parameters);
+    return f(x.shard, x.incarnation, x.timeline, x.applied, x.committed, x.serves_previous, x.parameters,
+             x.parked);
   }
 };
 
@@ -299,11 +309,14 @@ struct shard_status {
   bool has_metrics = false;
   training_metrics metrics{};
   std::vector<first_contribution> contributions{}; ///< newest incarnation of each worker seen so far
+  durability_status durable{};
+  std::uint64_t probe = 0;        ///< of the probe that this answers, 0 = none
+  std::uint64_t bytes_logged = 0; ///< written to its log since its start
 
   template <class Inspector>
   friend auto inspect(Inspector& f, shard_status& x) {
     return f(x.shard, x.self, x.sequence, x.timeline, x.applied, x.committed, x.ledger, x.has_metrics,
-             x.metrics, x.contributions);
+             x.metrics, x.contributions, x.durable, x.probe, x.bytes_logged);
   }
 };
 
@@ -314,6 +327,8 @@ struct shard_status {
 struct evaluate {
   timeline_id timeline;
   version_id version;
+
+  bool operator==(const evaluate&) const = default;
 
   template <class Inspector>
   friend auto inspect(Inspector& f, evaluate& x) {
@@ -336,6 +351,21 @@ struct evaluated {
   template <class Inspector>
   friend auto inspect(Inspector& f, evaluated& x) {
     return f(x.worker, x.incarnation, x.timeline, x.version, x.loss_sum_bits, x.correct, x.records);
+  }
+};
+
+/// Worker -> dispatcher -> coordinator: a gradient that it computed is NaN or infinite. It is pushed nowhere,
+/// so the version before the step stays good, and the job ends.
+struct divergence {
+  worker_id worker;
+  fence self;
+  timeline_id timeline;
+  step_id step;
+  std::string text; ///< names step, slot and records
+
+  template <class Inspector>
+  friend auto inspect(Inspector& f, divergence& x) {
+    return f(x.worker, x.self, x.timeline, x.step, x.text);
   }
 };
 
@@ -403,6 +433,18 @@ struct job_event {
   template <class Inspector>
   friend auto inspect(Inspector& f, job_event& x) {
     return f(x.event, x.role, x.incarnation, x.at_us, x.text);
+  }
+};
+
+/// Agent -> role, the answer to a heartbeat: where the coordinator is now. A role that joined an older start
+/// joins this one.
+struct coordinator_location {
+  dlrun::incarnation incarnation; ///< 0: none is up
+  endpoint at;
+
+  template <class Inspector>
+  friend auto inspect(Inspector& f, coordinator_location& x) {
+    return f(x.incarnation, x.at);
   }
 };
 

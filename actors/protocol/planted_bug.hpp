@@ -8,11 +8,30 @@ namespace dlrun::protocol {
 
 enum class planted_bug : std::uint8_t {
   none,
-  mix_versions,  ///< R6: a worker computes from the newest part of each shard
-  ack_forever,   ///< R9: an acknowledgement outlives the PS incarnation that gave it
-  max_version,   ///< R3: a worker believes the highest version ever heard from a shard, whatever the
-                 ///< incarnation
-  arrival_order, ///< I2: a shard sums gradients in the order in which they arrive
+  // in the shipped cores
+  arrival_order,   ///< I2: a shard sums gradients in the order in which they arrive
+  no_timeline,     ///< R2: a shard accepts gradients of another timeline
+  no_timeline_w,   ///< R2: a worker accepts parameters of another timeline
+  max_version,     ///< R3: a worker believes the highest version ever heard from a shard, whatever the start
+  mix_versions,    ///< R6: a worker computes from the newest part of each shard
+  no_bound,        ///< R7: early publish without a bound
+  one_buffer,      ///< R8: a shard keeps only the newest version of its parameters
+  ack_forever,     ///< R9: an acknowledgement outlives the PS incarnation that gave it
+  drop_on_publish, ///< R10: a worker drops a step once every shard has published it
+  drop_own_commit, ///< R10: a worker drops a step once one shard has committed it
+  no_norms,        ///< R12: a shard forgets its norm of a step once the step is applied
+  own_floor,       ///< R13: a shard drops old snapshots and log as soon as its own new snapshot is durable
+  untagged_status, ///< R13: snapshot reports of an older timeline are kept when the floor is set
+  no_probe,        ///< R14: no rewind: lost gradients are only leased again
+  late_journal,    ///< R15: a rewind is sent before it is journaled
+  undo_unpinned,   ///< R16a: an undo to an old version is not preceded by a pin
+  message_snap,    ///< R17: evaluation versions are snapshotted on request only
+  park_in_place,   ///< R18: a parked slot is announced to the shards without a rewind
+  exit_at_last,    ///< R19: workers and shards leave when they have seen the last version published
+  // in the simulated shell and store around them
+  no_fence_store,  ///< R4: storage does not refuse the writes of an older PS incarnation
+  volatile_rewind, ///< R16: a shard acts on a rewind before its marker is durable
+  keep_snapshots,  ///< R16: a rewind leaves the snapshots above the branch version in place
 };
 
 #ifdef DLRUN_PLANTED_BUGS

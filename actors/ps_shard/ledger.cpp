@@ -57,6 +57,14 @@ bool coverage::touches(slot_range slots) const {
   return std::any_of(runs_.begin(), runs_.end(), [&](const run& one) { return one.slots.overlaps(slots); });
 }
 
+void ledger::restart(const protocol::applied_ledger& totals, step_id next) {
+  const auto before = totals_;
+  totals_ = totals;
+  totals_.steps_applied = std::max(before.steps_applied, totals.steps_applied);
+  totals_.steps_redone = std::max(before.steps_redone, totals.steps_redone);
+  next_step_ = std::max(next_step_, next.value);
+}
+
 void ledger::applied(step_id step, const coverage& value, const std::vector<std::uint64_t>& records_of_slot) {
   ++totals_.steps_applied;
   if (step.value < next_step_) ++totals_.steps_redone;

@@ -34,10 +34,9 @@ private:
 /// Sums over all updates of a shard. `steps_redone` counts updates of a step that had been applied before.
 class ledger {
 public:
-  ledger() = default;
-  /// Steps below `first` were applied before this ledger was opened.
-  explicit ledger(step_id first)
-      : next_step_(first.value) {}
+  /// The parameters are those before step `next` now, and `totals` says what is in them. What was applied and
+  /// redone so far stays counted.
+  void restart(const protocol::applied_ledger& totals, step_id next);
 
   /// `records_of_slot[k]` = training records of slot k of the step.
   void applied(step_id step, const coverage& value, const std::vector<std::uint64_t>& records_of_slot);

@@ -19,6 +19,7 @@ ps_shard_core_config core_config(const common::role_context& context) {
   const auto order = context.job->sampler;
   return {.self = {context.role.index},
           .fence = context.self,
+          .ps_shards = context.job->ps_shards(),
           .steps = context.job->steps(),
           .slots_of = [order](step_id step) { return order.slots(step); },
           .records_of = [order](step_id step, slot_id slot) { return order.records_in_slot(step, slot); }};
@@ -36,7 +37,7 @@ ps_shard_state::behavior ps_shard_state::start(pointer self, common::role_contex
 ps_shard_state::ps_shard_state(pointer self, common::role_context context)
     : self_{self}
     , context_{std::move(context)}
-    , core_{core_config(context_), timeline_id{0}, version_id{0}}
+    , core_{core_config(context_), restored_state{}}
     , range_{context_.job->shards.at(context_.role.index)} {}
 
 result<void> ps_shard_state::acquire() {
@@ -262,10 +263,6 @@ void ps_shard_state::carry_out(const apply& action) {
             lose_trust(made.error().message);
         });
       });
-}
-
-void ps_shard_state::carry_out(const append&) {
-  DLRUN_CHECK(false, "the core was told that there is no log");
 }
 
 /// A worker reuses a buffer only when this shard has applied its step. So the one that is wrong here is this

@@ -11,6 +11,7 @@
 #include "transport/segment_client.hpp"
 #include "transport/segment_server.hpp"
 
+#include <dlrun/check.hpp>
 #include <map>
 #include <memory>
 #include <set>
@@ -75,11 +76,15 @@ private:
   void carry_out(const combine& action);
   void carry_out(const release& action);
   void carry_out(const apply& action);
-  void carry_out(const append& action);
   void carry_out(const publish& action);
   void carry_out(const send_state& action);
   void carry_out(const send_fenced& action);
   void carry_out(const exit_fenced& action);
+  /// Of what the core was told that there is none: log, snapshots, rewinds.
+  template <class Action>
+  void carry_out(const Action&) {
+    DLRUN_CHECK(false, "the core was told that nothing is durable");
+  }
   void lose_trust(const std::string& why);
   void on_applied(step_id step, const std::optional<step_metrics>& metrics);
 

@@ -5,34 +5,75 @@
 
 namespace dlrun::ps_shard {
 
+using protocol::durability;
 using protocol::is_planted;
 using protocol::planted_bug;
 using protocol::reduction_tree;
-using protocol::slot_range;
 
-ps_shard_core::ps_shard_core(ps_shard_core_config config, timeline_id timeline, version_id restored,
-                             bool serves_previous)
-    : config_(std::move(config))
-    , timeline_(timeline)
-    , applied_(restored)
-    , committed_(restored)
-    , serves_previous_(serves_previous)
-    , ledger_(step_from(restored)) {
-  DLRUN_CHECK(config_.slots_of && config_.records_of, "a PS shard must know the shape of a step");
-  DLRUN_CHECK(config_.early_publish_bound >= 1, "a bound of 0 publishes nothing");
-  DLRUN_CHECK(restored.value <= config_.steps, "version {} of a job of {} steps", restored, config_.steps);
+namespace {
+
+/// R17: N always; nothing where nothing is kept.
+std::set<version_id> named_snapshots(const ps_shard_core_config& config) {
+  if (config.durability == durability::off) return {};
+  std::set<version_id> all{{config.steps}};
+  if (!is_planted(config.bug, planted_bug::message_snap))
+    all.insert(config.named_snapshots.begin(), config.named_snapshots.end());
+  return all;
 }
 
-// ---- what it hears
-// -----------------------------------------------------------------------------------------------
+} // namespace
+
+ps_shard_core::ps_shard_core(ps_shard_core_config config, restored_state restored)
+    : config_(std::move(config))
+    , open_(config_.slots_of, first_own_value, config_.bug)
+    , norms_(config_.self, config_.ps_shards, config_.early_publish_bound + 2, config_.combine_norms)
+    , store_(named_snapshots(config_)) {
+  DLRUN_CHECK(config_.slots_of && config_.records_of, "a PS shard must know the shape of a step");
+  DLRUN_CHECK(config_.early_publish_bound >= 1, "a bound of 0 publishes nothing");
+  DLRUN_CHECK(config_.snapshots_in_work_max >= 1, "a pool for no snapshot at all");
+  load(std::move(restored));
+}
+
+void ps_shard_core::load(restored_state&& restored) {
+  DLRUN_CHECK(is_valid(restored.history), "a store has a history");
+  DLRUN_CHECK(restored.version.value <= config_.steps, "version {} of a job of {} steps", restored.version,
+              config_.steps);
+  history_ = std::move(restored.history);
+  parked_ = parked_slots(history_);
+  applied_ = committed_ = restored.version;
+  serves_previous_ = restored.serves_previous && !is_planted(config_.bug, planted_bug::one_buffer);
+  applying_.reset();
+  logging_.clear();
+  ledger_.restart(restored.ledger, step_from(restored.version));
+  norms_.restart(timeline(), std::move(restored.partials));
+  store_.restart(std::move(restored.restorable), restored.snapshots);
+}
+
+ps_shard_actions ps_shard_core::start() {
+  ps_shard_actions out;
+  announce(out);
+  return out;
+}
+
+void ps_shard_core::announce(ps_shard_actions& out) {
+  out.emplace_back(publish{});
+  out.emplace_back(send_status{});
+  make_missing_snapshots(out);
+  apply_next(out);
+}
+
+// ---- workers
+// -----------------------------------------------------------------------------------------------------
 
 bool ps_shard_core::wants(const protocol::push& push) const {
-  return !fenced_ && !knows_newer(push) && is_acceptable(push) && !holds(push.step, push.slots);
+  return !fenced_ && !rewinding_ && !knows_newer(push) && is_acceptable(push) &&
+         !open_.holds(push.step, push.slots);
 }
 
 ps_shard_actions ps_shard_core::on_push(const protocol::push& push, value_id value) {
   DLRUN_CHECK(value.value < first_own_value, "value {} is not one of the shell's", value);
   ps_shard_actions out;
+  open_.fill(push.step, wants(push) ? parked_in(push.step) : std::vector<slot_id>{}, out);
   if (!wants(push)) {
     out.emplace_back(release{value});
     auto answer = on_unusable_push(push);
@@ -41,10 +82,7 @@ ps_shard_actions ps_shard_core::on_push(const protocol::push& push, value_id val
   }
   refuse_if_fenced(push.worker, push.self.incarnation);
   note_contribution(push);
-  if (is_planted(config_.bug, planted_bug::arrival_order))
-    insert_in_arrival_order(push, value, out);
-  else
-    insert(push, value, out);
+  open_.insert(push.step, push.slots, value, out);
   apply_next(out);
   return out;
 }
@@ -57,36 +95,6 @@ ps_shard_actions ps_shard_core::on_unusable_push(const protocol::push& push) {
 ps_shard_actions ps_shard_core::on_pull(const protocol::pull& pull) {
   if (auto refused = refuse_if_fenced(pull.worker, pull.self.incarnation)) return *refused;
   return {send_state{pull.worker}};
-}
-
-ps_shard_actions ps_shard_core::on_applied(step_id step) {
-  DLRUN_CHECK(applying_ == step, "step {} was applied, but not asked for", step);
-  ps_shard_actions out;
-  applying_.reset();
-  const auto done = open_.find(step);
-  const auto root = done->second.begin()->second.value;
-  open_.erase(done);
-  applied_ = version_after(step);
-  serves_previous_ = true;
-  if (!config_.logs) committed_ = applied_;
-  if (!logging_.contains(step)) out.emplace_back(release{root});
-  if (fenced_) return out;
-  out.emplace_back(publish{});
-  apply_next(out);
-  return out;
-}
-
-ps_shard_actions ps_shard_core::on_appended(step_id step) {
-  const auto logged = logging_.begin();
-  DLRUN_CHECK(logged != logging_.end() && logged->first == step, "step {} is not the next in the log", step);
-  ps_shard_actions out;
-  committed_ = version_after(step);
-  if (applied_ >= committed_) out.emplace_back(release{logged->second});
-  logging_.erase(logged);
-  if (fenced_) return out;
-  out.emplace_back(publish{});
-  apply_next(out);
-  return out;
 }
 
 ps_shard_actions ps_shard_core::on_directory(const protocol::directory& directory) {
@@ -103,9 +111,6 @@ ps_shard_actions ps_shard_core::on_directory(const protocol::directory& director
   }
   return {};
 }
-
-// ---- which gradients
-// ---------------------------------------------------------------------------------------------
 
 bool ps_shard_core::knows_newer(const protocol::push& push) const {
   const auto newest = newest_.find(push.worker);
@@ -128,105 +133,255 @@ bool ps_shard_core::is_in_window(step_id step) const {
 }
 
 bool ps_shard_core::is_acceptable(const protocol::push& push) const {
-  if (push.timeline != timeline_ || !is_in_window(push.step)) return false;
+  const bool ours = push.timeline == timeline() || is_planted(config_.bug, planted_bug::no_timeline);
+  if (!ours || !is_in_window(push.step)) return false;
   if (!reduction_tree(config_.slots_of(push.step)).is_node(push.slots)) return false;
   std::uint64_t records = 0;
   for (auto slot = push.slots.begin; slot < push.slots.end; ++slot.value)
-    records += config_.records_of(push.step, slot);
+    records += records_of(push.step, slot);
   return records == push.records;
 }
 
-bool ps_shard_core::holds(step_id step, slot_range slots) const {
-  const auto open = open_.find(step);
-  if (open == open_.end()) return false;
-  if (is_planted(config_.bug, planted_bug::arrival_order))
-    return !open->second.empty() && open->second.begin()->second.slots.touches(slots);
-  const auto after = open->second.upper_bound({slots.begin, {UINT32_MAX}});
-  return after != open->second.begin() && std::prev(after)->first.contains(slots);
+std::vector<slot_id> ps_shard_core::parked_in(step_id step) const {
+  std::vector<slot_id> slots;
+  for (auto at = std::lower_bound(parked_.begin(), parked_.end(), protocol::parked_slot{step, {0}});
+       at != parked_.end() && at->step == step; ++at)
+    slots.push_back(at->slot);
+  return slots;
 }
 
-/// R5: nodes are nested or disjoint, so the newcomer, which is in none, replaces those in it and touches no
-/// other.
-void ps_shard_core::insert(const protocol::push& push, value_id value, ps_shard_actions& out) {
-  auto& open = open_[push.step];
-  auto inner = open.lower_bound({push.slots.begin, {0}});
-  while (inner != open.end() && inner->first.begin < push.slots.end) {
-    out.emplace_back(release{inner->second.value});
-    inner = open.erase(inner);
-  }
-  const auto node = open.emplace_hint(inner, push.slots, held_value{value, coverage(push.slots)});
-  merge_upwards(push.step, node, out);
-}
-
-void ps_shard_core::merge_upwards(step_id step, open_step::iterator node, ps_shard_actions& out) {
-  auto& open = open_.at(step);
-  const reduction_tree tree(config_.slots_of(step));
-  for (auto parent = tree.parent(node->first); parent; parent = tree.parent(node->first)) {
-    const auto [left, right] = reduction_tree::children(*parent);
-    const auto first = open.find(left);
-    const auto second = open.find(right);
-    if (first == open.end() || second == open.end()) return;
-    auto sum = merge(std::move(first->second), std::move(second->second), out);
-    open.erase(first);
-    open.erase(second);
-    node = open.emplace(*parent, std::move(sum)).first;
-  }
-}
-
-ps_shard_core::held_value ps_shard_core::merge(held_value left, held_value right, ps_shard_actions& out) {
-  const value_id sum{next_value_++};
-  out.emplace_back(combine{sum, left.value, right.value});
-  left.slots.add(right.slots);
-  return {sum, std::move(left.slots)};
-}
-
-/// The mistake that the canonical tree is there to avoid.
-void ps_shard_core::insert_in_arrival_order(const protocol::push& push, value_id value,
-                                            ps_shard_actions& out) {
-  auto& open = open_[push.step];
-  held_value sum{value, coverage(push.slots)};
-  if (!open.empty()) sum = merge(std::move(open.begin()->second), std::move(sum), out);
-  open.clear();
-  const auto root = reduction_tree(config_.slots_of(push.step)).root();
-  bool complete = true;
-  for (auto slot = root.begin; slot < root.end; ++slot.value)
-    complete = complete && sum.slots.count(slot) > 0;
-  open.emplace(complete ? root : slot_range{root.end, root.end}, std::move(sum));
-}
-
-// ---- which steps
-// -------------------------------------------------------------------------------------------------
-
-/// R7: applies the next step when its root is there and the log is not too far behind.
-void ps_shard_core::apply_next(ps_shard_actions& out) {
-  const auto step = step_from(applied_);
-  if (applying_ || fenced_ || step.value >= config_.steps) return;
-  const auto open = open_.find(step);
-  if (open == open_.end()) return;
-  const auto slots = config_.slots_of(step);
-  const auto root = open->second.find(reduction_tree(slots).root());
-  if (root == open->second.end()) return;
-  if (applied_.value + 1 > committed_.value + config_.early_publish_bound) return;
-  std::vector<std::uint64_t> records(slots);
-  for (std::uint32_t slot = 0; slot < slots; ++slot) records[slot] = config_.records_of(step, {slot});
-  ledger_.applied(step, root->second.slots, records);
-  applying_ = step;
-  out.emplace_back(apply{step, root->second.value});
-  if (!config_.logs) return;
-  logging_.emplace(step, root->second.value);
-  out.emplace_back(append{step, root->second.value});
+std::uint64_t ps_shard_core::records_of(step_id step, slot_id slot) const {
+  const bool parked = std::binary_search(parked_.begin(), parked_.end(), protocol::parked_slot{step, slot});
+  return parked ? 0 : config_.records_of(step, slot);
 }
 
 void ps_shard_core::note_contribution(const protocol::push& push) {
-  const protocol::first_contribution now{push.worker, push.self.incarnation, push.step};
-  const auto [at, first_time] = contributions_.try_emplace(push.worker, now);
-  if (!first_time && at->second.incarnation < now.incarnation) at->second = now;
+  auto& noted = contributions_[push.worker];
+  if (push.self.incarnation > noted.incarnation) noted = {push.worker, push.self.incarnation, push.step};
 }
+
+// ---- steps
+// -------------------------------------------------------------------------------------------------------
+
+/// R7, R12: applies the next step when its root and everybody's norm are there and the log is not too far
+/// behind.
+void ps_shard_core::apply_next(ps_shard_actions& out) {
+  const auto step = step_from(applied_);
+  if (applying_ || fenced_ || rewinding_ || step.value >= config_.steps) return;
+  open_.fill(step, parked_in(step), out);
+  const auto* root = open_.root(step);
+  if (root == nullptr) return;
+  if (norms_.must_measure(step)) out.emplace_back(measure{step, root->value});
+  const auto coupled = norms_.combined(step);
+  if (coupled && may_apply(step)) apply_root(step, *root, *coupled, out);
+}
+
+bool ps_shard_core::may_apply(step_id step) const {
+  const bool too_far = config_.durability == durability::every_step &&
+                       version_after(step).value > committed_.value + config_.early_publish_bound &&
+                       !is_planted(config_.bug, planted_bug::no_bound);
+  const bool pool_is_full =
+      store_.is_wanted(version_after(step)) && store_.in_work() >= config_.snapshots_in_work_max;
+  return !too_far && !pool_is_full;
+}
+
+void ps_shard_core::apply_root(step_id step, const open_steps::held_value& root, std::uint64_t coupled,
+                               ps_shard_actions& out) {
+  std::vector<std::uint64_t> records(config_.slots_of(step));
+  for (std::uint32_t slot = 0; slot < records.size(); ++slot) records[slot] = records_of(step, {slot});
+  ledger_.applied(step, root.slots, records);
+  applying_ = step;
+  const auto revision = revision_at(history_, step);
+  out.emplace_back(apply{step, root.value, coupled, revision});
+  if (config_.durability != durability::every_step) return;
+  logging_.emplace(step, root.value);
+  out.emplace_back(
+      append{step, root.value, timeline(), revision, coupled, norms_.own(step), ledger_.totals()});
+}
+
+ps_shard_actions ps_shard_core::on_measured(step_id step, norm_partials partials) {
+  ps_shard_actions out;
+  norms_.measured(step, std::move(partials), out);
+  apply_next(out);
+  return out;
+}
+
+ps_shard_actions ps_shard_core::on_applied(step_id step) {
+  DLRUN_CHECK(applying_ == step, "step {} was applied, but not asked for", step);
+  ps_shard_actions out;
+  applying_.reset();
+  const auto root = open_.root(step)->value;
+  open_.close(step);
+  applied_ = version_after(step);
+  serves_previous_ = !is_planted(config_.bug, planted_bug::one_buffer);
+  if (config_.durability == durability::off) committed_ = applied_;
+  norms_.forget_before(step_from(applied_), is_planted(config_.bug, planted_bug::no_norms));
+  if (!logging_.contains(step)) out.emplace_back(release{root});
+  if (fenced_ || rewinding_) return out;
+  out.emplace_back(publish{});
+  if (store_.is_wanted(applied_)) order_snapshot(applied_, out);
+  apply_next(out);
+  return out;
+}
+
+ps_shard_actions ps_shard_core::on_committed(version_id version) {
+  DLRUN_CHECK(config_.durability == durability::every_step, "version {} in the log, but there is none",
+              version);
+  ps_shard_actions out;
+  if (version <= committed_) return out;
+  while (!logging_.empty() && version_after(logging_.begin()->first) <= version) {
+    const auto [step, root] = *logging_.begin();
+    if (applied_ >= version_after(step)) out.emplace_back(release{root});
+    logging_.erase(logging_.begin());
+  }
+  DLRUN_CHECK(logging_.empty() ? version.value <= applied_.value + 1
+                               : version == version_before(logging_.begin()->first),
+              "version {} is in the log, but not everything of it was appended", version);
+  store_.committed(committed_, version);
+  committed_ = version;
+  if (fenced_ || rewinding_) return out;
+  out.emplace_back(publish{});
+  apply_next(out);
+  return out;
+}
+
+// ---- norms
+// -------------------------------------------------------------------------------------------------------
+
+ps_shard_actions ps_shard_core::on_norm(const protocol::norm& message) {
+  ps_shard_actions out;
+  if (fenced_ || rewinding_) return out;
+  norms_.heard(message, step_from(applied_));
+  apply_next(out);
+  return out;
+}
+
+ps_shard_actions ps_shard_core::on_norm_request(const protocol::norm_request& message) {
+  ps_shard_actions out;
+  if (!fenced_ && !rewinding_) norms_.asked(message, out);
+  return out;
+}
+
+ps_shard_actions ps_shard_core::on_tick() {
+  ps_shard_actions out;
+  if (fenced_ || rewinding_) return out;
+  if (!applying_) norms_.repeat(step_from(applied_), out);
+  make_missing_snapshots(out);
+  return out;
+}
+
+// ---- snapshots
+// ---------------------------------------------------------------------------------------------------
+
+void ps_shard_core::order_snapshot(version_id version, ps_shard_actions& out) {
+  store_.begin(version);
+  out.emplace_back(take_snapshot{version, ledger_.totals()});
+}
+
+/// R17: those that a crash cut short, or that failed.
+void ps_shard_core::make_missing_snapshots(ps_shard_actions& out) {
+  const auto at_hand = applying_ ? std::nullopt : std::optional(applied_);
+  for (const auto version : store_.missing(applied_, at_hand))
+    if (store_.in_work() < config_.snapshots_in_work_max) order_snapshot(version, out);
+}
+
+ps_shard_actions ps_shard_core::on_name_snapshot(const protocol::name_snapshot& order) {
+  const bool usable = config_.durability != durability::off && order.timeline == timeline() && !rewinding_ &&
+                      order.version > applied_ && order.version.value <= config_.steps;
+  if (usable) store_.ask_for(order.version);
+  return {};
+}
+
+ps_shard_actions ps_shard_core::on_snapshot_durable(version_id version) {
+  ps_shard_actions out;
+  store_.snapshot_durable(version);
+  if (config_.durability == durability::snapshots) {
+    committed_ = std::max(committed_, version);
+    if (!fenced_ && !rewinding_) out.emplace_back(publish{});
+  }
+  DLRUN_CHECK(committed_ >= version, "a snapshot of version {} is durable before the log up to it", version);
+  if (fenced_ || rewinding_) return out;
+  if (is_planted(config_.bug, planted_bug::own_floor)) drop(version, out);
+  out.emplace_back(send_status{});
+  apply_next(out);
+  return out;
+}
+
+ps_shard_actions ps_shard_core::on_snapshot_failed(version_id version) {
+  ps_shard_actions out;
+  store_.failed(version);
+  apply_next(out);
+  return out;
+}
+
+ps_shard_actions ps_shard_core::on_floor(const protocol::floor& order) {
+  ps_shard_actions out;
+  if (fenced_ || rewinding_ || order.timeline != timeline()) return out;
+  const auto bound = store_.droppable(order.version, order.dispatcher);
+  if (is_planted(config_.bug, planted_bug::untagged_status)) // to the letter, not lowered to what is there
+    drop(order.version, out);
+  else if (bound)
+    drop(*bound, out);
+  return out;
+}
+
+void ps_shard_core::drop(version_id below, ps_shard_actions& out) {
+  store_.dropped_below(below);
+  out.emplace_back(drop_below{below});
+}
+
+ps_shard_actions ps_shard_core::on_pin(const protocol::pin& order) {
+  if (fenced_ || rewinding_ || order.timeline != timeline()) return {};
+  store_.set_pin(order.dispatcher, order.version);
+  return {send_status{}};
+}
+
+bool ps_shard_core::has_snapshot(timeline_id wanted, version_id version) const {
+  return !rewinding_ && wanted == timeline() && store_.has_snapshot(version);
+}
+
+// ---- going back
+// --------------------------------------------------------------------------------------------------
+
+/// R16. What cannot be obeyed is answered with where it stands.
+ps_shard_actions ps_shard_core::on_rewind(const protocol::rewind& order) {
+  if (fenced_ || rewinding_ || config_.durability == durability::off) return {};
+  if (!is_valid(order.history) || newest_timeline(order.history) != order.timeline) return {};
+  if (is_planted(config_.bug, planted_bug::park_in_place) && order.timeline == timeline()) {
+    history_ = order.history;
+    parked_ = parked_slots(history_);
+    ps_shard_actions out;
+    apply_next(out);
+    return out;
+  }
+  if (order.timeline <= timeline() || !store_.can_restore(order.version)) return {send_status{}};
+  rewinding_ = true;
+  return {perform_rewind{order.timeline, order.version, order.history}};
+}
+
+ps_shard_actions ps_shard_core::on_rewound(restored_state loaded) {
+  DLRUN_CHECK(rewinding_, "version {} is loaded, but nobody went back", loaded.version);
+  ps_shard_actions out;
+  for (const auto& [step, root] : logging_)
+    if (step < step_from(applied_)) out.emplace_back(release{root}); // the others are open still
+  open_.clear(out);
+  rewinding_ = false;
+  load(std::move(loaded));
+  if (!fenced_) announce(out);
+  return out;
+}
+
+ps_shard_actions ps_shard_core::on_probe(const protocol::probe& question) {
+  if (fenced_) return {};
+  return {send_status{question.id}};
+}
+
+// ---- where it stands
+// ---------------------------------------------------------------------------------------------
 
 std::vector<protocol::first_contribution> ps_shard_core::contributions() const {
   std::vector<protocol::first_contribution> all;
-  all.reserve(contributions_.size());
-  for (const auto& [worker, what] : contributions_) all.push_back(what);
+  for (const auto& [worker, noted] : contributions_) all.push_back(noted);
   return all;
 }
 
@@ -235,11 +390,39 @@ std::vector<protocol::first_contribution> ps_shard_core::contributions() const {
 protocol::shard_state ps_shard_core::state() const {
   return {.shard = config_.self,
           .incarnation = config_.fence.incarnation,
-          .timeline = timeline_,
+          .timeline = timeline(),
           .applied = applied_,
           .committed = std::min(applied_, committed_),
           .serves_previous = serves_previous_ && !applying_,
-          .parameters = {}};
+          .parameters = {},
+          .parked = parked_};
+}
+
+protocol::shard_status ps_shard_core::status(std::uint64_t probe) const {
+  const auto now = state();
+  protocol::shard_status all{.shard = now.shard,
+                             .self = config_.fence,
+                             .timeline = now.timeline,
+                             .applied = now.applied,
+                             .committed = now.committed,
+                             .ledger = ledger_.totals(),
+                             .contributions = contributions(),
+                             .probe = probe};
+  if (config_.durability == durability::off) return all;
+  auto& kept = all.durable;
+  kept.history = history_;
+  kept.restorable = store_.restorable();
+  kept.snapshots = store_.snapshots();
+  kept.planned = store_.planned(applied_);
+  kept.serves_previous = now.serves_previous;
+  kept.norms_from = norms_.known_from(step_from(applied_));
+  kept.held = open_.runs(step_from(applied_));
+  if (const auto& pinned = store_.pinned()) {
+    kept.has_pin = true;
+    kept.pinned_by = pinned->dispatcher;
+    kept.pinned = pinned->version;
+  }
+  return all;
 }
 
 } // namespace dlrun::ps_shard

@@ -1,93 +1,51 @@
-/// Decides what a PS shard accepts, sums, applies and publishes (rules R2, R4, R5, R7, R8).
+/// Decides what a PS shard accepts, sums, applies, publishes, writes down and drops (rules R2, R4, R5, R7,
+/// R8, R11 to R13, R16 to R18).
 #pragma once
 
+#include "actors/protocol/durability.hpp"
 #include "actors/protocol/messages.hpp"
 #include "actors/protocol/planted_bug.hpp"
-#include "actors/protocol/time.hpp"
 #include "actors/ps_shard/ledger.hpp"
+#include "actors/ps_shard/norm_exchange.hpp"
+#include "actors/ps_shard/open_steps.hpp"
+#include "actors/ps_shard/ps_shard_actions.hpp"
+#include "actors/ps_shard/version_store.hpp"
 
 #include <functional>
 #include <map>
 #include <optional>
-#include <variant>
+#include <set>
 #include <vector>
 
 namespace dlrun::ps_shard {
 
-/// Names a gradient value (a whole part of this shard's size) that the shell holds.
-using value_id = strong_id<struct value_tag, std::uint64_t>;
-
 struct ps_shard_core_config {
   ps_shard_id self;
   protocol::fence fence;
+  std::uint32_t ps_shards = 1;
   std::uint64_t steps = 0; ///< N
   std::function<std::uint32_t(step_id)> slots_of;
   std::function<std::uint64_t(step_id, slot_id)> records_of; ///< training records of a slot, for the ledger
   std::uint32_t early_publish_bound = 1;                     ///< B of rule R7
-  bool logs = false; ///< false: no log; a version is committed when it is applied
+  protocol::durability durability = protocol::durability::off;
+  /// R17: versions that are snapshotted whoever asks, e.g. those to be evaluated. N always is.
+  std::set<version_id> named_snapshots{};
+  std::size_t snapshots_in_work_max = 2; ///< the shell's pool; a step that would need one more waits
+  /// R12: makes the coupled quantity from the partials of all shards, in shard order. Pure; null when nothing
+  /// couples.
+  std::function<std::uint64_t(const std::vector<norm_partials>&)> combine_norms{};
   protocol::planted_bug bug = protocol::planted_bug::none;
 };
-
-// ---- what the shell must do; values are worked on strictly in the order of these actions
-// -------------------------------
-
-/// into = left + right, element by element; `left` and `right` are consumed.
-struct combine {
-  value_id into, left, right;
-  bool operator==(const combine&) const = default;
-};
-/// The value is not needed.
-struct release {
-  value_id value;
-  bool operator==(const release&) const = default;
-};
-/// Make version_after(step) from version_before(step) and the step's summed gradient `root`, into the buffer
-/// of the older version; then call on_applied(). `root` stays until released.
-struct apply {
-  step_id step;
-  value_id root;
-  bool operator==(const apply&) const = default;
-};
-/// Append the step's record to the log, then call on_appended(). Only when the configuration says that it
-/// logs.
-struct append {
-  step_id step;
-  value_id root;
-  bool operator==(const append&) const = default;
-};
-/// Tell every worker state().
-struct publish {
-  bool operator==(const publish&) const = default;
-};
-/// Tell one worker state().
-struct send_state {
-  worker_id to;
-  bool operator==(const send_state&) const = default;
-};
-/// Refuse: `to` speaks under an old incarnation.
-struct send_fenced {
-  worker_id to;
-  incarnation newest;
-  bool operator==(const send_fenced&) const = default;
-};
-/// This start is over (R4).
-struct exit_fenced {
-  incarnation newest;
-  bool operator==(const exit_fenced&) const = default;
-};
-
-using ps_shard_action =
-    std::variant<combine, release, apply, append, publish, send_state, send_fenced, exit_fenced>;
-using ps_shard_actions = std::vector<ps_shard_action>;
 
 /// Pure: same calls, same answers. It knows which subtrees are there, never their numbers.
 class ps_shard_core {
 public:
-  /// Starts at version `restored` of `timeline` (0 of timeline 0 for a new job). `serves_previous`: the
-  /// version before it is there too (R8). The shell publishes state() when it has started: that is the whole
-  /// handshake of a restart (R9).
-  ps_shard_core(ps_shard_core_config config, timeline_id timeline, version_id restored,
-                bool serves_previous = false);
+  /// Starts where the store stands; a new job (or one without a store) with `restored_state{}`.
+  ps_shard_core(ps_shard_core_config config, restored_state restored);
+
+  /// To be called once, when the shell can carry out actions: announces where it stands, which is the whole
+  /// handshake of a restart (R9), makes named snapshots that a crash cut short, applies what needs no push.
+  ps_shard_actions start();
 
   /// Whether the tensor of this push is worth mapping; cheap, changes nothing. The shell asks before it
   /// fetches a segment.
@@ -100,52 +58,82 @@ public:
   /// The same for a push that the shell did not map, or could not: the sender is told the state.
   ps_shard_actions on_unusable_push(const protocol::push& push);
   ps_shard_actions on_pull(const protocol::pull& pull);
-  ps_shard_actions on_applied(step_id step);
-  ps_shard_actions on_appended(step_id step);
   ps_shard_actions on_directory(const protocol::directory& directory);
+
+  // from other PS shards
+  ps_shard_actions on_norm(const protocol::norm& message);
+  ps_shard_actions on_norm_request(const protocol::norm_request& message);
+
+  // from the dispatcher
+  ps_shard_actions on_rewind(const protocol::rewind& order);
+  ps_shard_actions on_name_snapshot(const protocol::name_snapshot& order);
+  ps_shard_actions on_floor(const protocol::floor& order);
+  ps_shard_actions on_pin(const protocol::pin& order);
+  ps_shard_actions on_probe(const protocol::probe& question);
+
+  // from its shell
+  ps_shard_actions on_measured(step_id step, norm_partials partials);
+  ps_shard_actions on_applied(step_id step);
+  /// The log holds (with `durability.sync: power`: synced) every step below `version`. Once for several steps
+  /// when they were written as a group.
+  ps_shard_actions on_committed(version_id version);
+  /// The snapshot of `version`, and in `every_step` the log up to it, is synced; on_committed() came before.
+  ps_shard_actions on_snapshot_durable(version_id version);
+  /// It could not be written; training goes on without it. One that must be is ordered again by on_tick().
+  ps_shard_actions on_snapshot_failed(version_id version);
+  /// perform_rewind is done. `loaded` as after an opening of the store.
+  ps_shard_actions on_rewound(restored_state loaded);
+  /// Periodic, e.g. every 100 ms: repeats what may have been lost between shards (R12), and failed snapshots.
+  ps_shard_actions on_tick();
 
   /// Where it stands; `parameters` is filled in by the shell.
   protocol::shard_state state() const;
+  /// For the dispatcher; `sequence`, metrics and `durable.replay_us` are filled in by the shell.
+  protocol::shard_status status(std::uint64_t probe = 0) const;
   const ledger& applied() const { return ledger_; }
   /// The first gradient of each worker's newest start that was accepted and not held already, by worker.
   std::vector<protocol::first_contribution> contributions() const;
   bool trained() const { return applied_.value == config_.steps; }
+  timeline_id timeline() const { return newest_timeline(history_); }
+  /// Whether it can hand out the snapshot of `version` for an evaluation (R17).
+  bool has_snapshot(timeline_id timeline, version_id version) const;
 
   static constexpr std::uint64_t first_own_value = std::uint64_t{1} << 62;
 
 private:
-  struct held_value {
-    value_id value;
-    coverage slots; ///< which slots are really in it, from the pushes that made it
-  };
-  using open_step = std::map<protocol::slot_range, held_value>; ///< disjoint nodes of the step's tree
-
+  void load(restored_state&& restored);
+  void announce(ps_shard_actions& out);
   bool knows_newer(const protocol::push& push) const;
   bool is_acceptable(const protocol::push& push) const;
-  bool holds(step_id step, protocol::slot_range slots) const;
   bool is_in_window(step_id step) const;
+  std::vector<slot_id> parked_in(step_id step) const;
+  std::uint64_t records_of(step_id step, slot_id slot) const;
   std::optional<ps_shard_actions> refuse_if_fenced(worker_id worker, incarnation speaking);
-  void insert(const protocol::push& push, value_id value, ps_shard_actions& out);
-  void insert_in_arrival_order(const protocol::push& push, value_id value, ps_shard_actions& out);
-  void merge_upwards(step_id step, open_step::iterator node, ps_shard_actions& out);
-  held_value merge(held_value left, held_value right, ps_shard_actions& out);
   void apply_next(ps_shard_actions& out);
+  bool may_apply(step_id step) const;
+  void apply_root(step_id step, const open_steps::held_value& root, std::uint64_t coupled,
+                  ps_shard_actions& out);
+  void order_snapshot(version_id version, ps_shard_actions& out);
+  void make_missing_snapshots(ps_shard_actions& out);
+  void drop(version_id below, ps_shard_actions& out);
   void note_contribution(const protocol::push& push);
 
   ps_shard_core_config config_;
-  timeline_id timeline_;
+  protocol::history history_;
+  std::vector<protocol::parked_slot> parked_; ///< of the newest timeline, sorted
   version_id applied_;
   version_id committed_;
-  bool serves_previous_;
+  bool serves_previous_ = false;
   bool fenced_ = false;
-  std::map<step_id, open_step>
-      open_; ///< of the step that is being applied too: what comes late is seen to be there
+  bool rewinding_ = false;
+  open_steps open_; ///< of the step that is being applied too: what comes late is seen to be there
   std::optional<step_id> applying_;
   std::map<step_id, value_id> logging_; ///< roots that are not yet in the log
+  norm_exchange norms_;
+  version_store store_;
   std::map<worker_id, incarnation> newest_;
   std::map<worker_id, protocol::first_contribution> contributions_;
   ledger ledger_;
-  std::uint64_t next_value_ = first_own_value;
 };
 
 } // namespace dlrun::ps_shard

@@ -317,6 +317,7 @@ void worker_state::report_status() {
                                        .self = context_.self,
                                        .timeline = core_.timeline(),
                                        .open_step = core_.open_step().value_or(step_id{0}),
+                                       .lease_of = core_.lease_of(),
                                        .lease_sequence = core_.lease_sequence(),
                                        .slots_computed = slots_computed_,
                                        .compute_us = static_cast<std::uint64_t>(compute_time_.count())};

@@ -67,6 +67,7 @@ private:
   void carry_out(const pull_state& action);
   void carry_out(const forget_gradient& action);
   void carry_out(const discard_all& action);
+  void carry_out(const send_kept&) {} // nobody probes where nothing is durable
   void carry_out(const exit_fenced& action);
 
   void report_status();

@@ -23,7 +23,7 @@ worker_core::worker_core(worker_core_config config)
 worker_actions worker_core::on_shard_state(const protocol::shard_state& state, time_point now) {
   if (fenced_ || state.shard.value >= config_.ps_shards) return {};
   worker_actions out;
-  if (!adopt(state.timeline, out)) return out;
+  if (!adopt(state, out)) return out;
   auto [at, first_time] = known_.try_emplace(state.shard);
   auto& shard = at->second;
   if (!first_time && state.incarnation < shard.shard_incarnation) return out;
@@ -77,10 +77,12 @@ worker_actions worker_core::on_part(ps_shard_id shard, incarnation shard_incarna
 
 worker_actions worker_core::on_computed(timeline_id timeline, step_id step, slot_range slots,
                                         time_point now) {
-  if (fenced_ || computing_ != compute_gradient{timeline, step, slots}) return {};
+  if (fenced_ || !computing_ || computing_->timeline != timeline || computing_->step != step ||
+      computing_->slots != slots)
+    return {};
   computing_.reset();
   worker_actions out;
-  if (timeline == timeline_ && !committed_everywhere(step)) {
+  if (timeline == timeline_ && !is_safe_everywhere(step)) {
     const kept_key key{step, slots};
     kept_.insert(key);
     for (auto& [id, shard] : known_) {
@@ -127,13 +129,16 @@ worker_actions worker_core::on_tick(time_point now) {
 // ------------------------------------------------------------------------------------------------
 
 /// False when what was heard belongs to an older timeline (R2).
-bool worker_core::adopt(timeline_id timeline, worker_actions& out) {
-  if (timeline <= timeline_) return timeline == timeline_;
-  timeline_ = timeline;
-  known_.clear();
-  kept_.clear();
-  acknowledged_.clear();
-  out.emplace_back(discard_all{timeline});
+bool worker_core::adopt(const protocol::shard_state& state, worker_actions& out) {
+  if (state.timeline < timeline_) return is_planted(config_.bug, planted_bug::no_timeline_w);
+  if (state.timeline > timeline_) {
+    timeline_ = state.timeline;
+    known_.clear();
+    kept_.clear();
+    acknowledged_.clear();
+    out.emplace_back(discard_all{state.timeline});
+  }
+  if (known_.empty() || is_planted(config_.bug, planted_bug::park_in_place)) parked_ = state.parked;
   return true;
 }
 
@@ -147,7 +152,7 @@ void worker_core::act(worker_actions& out) {
 
 /// R10: what every shard has committed, and what is beyond the bound: there the highest step first.
 void worker_core::forget(worker_actions& out) {
-  while (!kept_.empty() && committed_everywhere(kept_.begin()->first)) forget_key(kept_.begin(), out);
+  while (!kept_.empty() && is_safe_everywhere(kept_.begin()->first)) forget_key(kept_.begin(), out);
   auto next = kept_.begin();
   for (std::uint32_t steps = 0; next != kept_.end() && steps < config_.early_publish_bound + 2; ++steps)
     next = kept_.lower_bound({{next->first.value + 1}, slot_range{}});
@@ -193,7 +198,7 @@ void worker_core::compute(worker_actions& out) {
   const bool mixes = is_planted(config_.bug, planted_bug::mix_versions);
   for (const auto& [id, shard] : known_)
     if (mixes ? shard.parts.empty() : !shard.parts.contains(version_before(step))) return; // R6
-  computing_ = compute_gradient{timeline_, step, *slots};
+  computing_ = compute_gradient{timeline_, step, *slots, parked_in(step, *slots)};
   out.emplace_back(*computing_);
 }
 
@@ -215,7 +220,7 @@ void worker_core::repeat(ps_shard_id id, time_point now, worker_actions& out) {
   if (shard.refused && now - shard.refused_at >= config_.repeat_after) shard.refused.reset();
   const auto before = out.size();
   if (now - shard.pushed >= config_.repeat_after) push_from(id, step_from(shard.applied), now, out);
-  const bool over = shard.applied.value >= config_.steps && shard.committed.value >= config_.steps;
+  const bool over = config_.durability == protocol::durability::off && shard.applied.value >= config_.steps;
   if (out.size() == before && !over && now - shard.heard >= config_.repeat_after) pull(id, now, out);
 }
 
@@ -224,6 +229,19 @@ void worker_core::pull(ps_shard_id id, time_point now, worker_actions& out) {
   if (!first_time && now - at->second < config_.repeat_after) return;
   at->second = now;
   out.emplace_back(pull_state{id});
+}
+
+worker_actions worker_core::on_probe(const protocol::probe& question, time_point) {
+  if (fenced_) return {};
+  protocol::kept answer{config_.self, config_.fence, timeline_, question.id, {}};
+  auto& runs = answer.slots;
+  for (const auto& [step, slots] : kept_) {
+    if (!runs.empty() && runs.back().step == step && runs.back().slots.end == slots.begin)
+      runs.back().slots.end = slots.end;
+    else if (runs.size() < protocol::reported_slots_max)
+      runs.push_back({step, slots});
+  }
+  return {send_kept{std::move(answer)}};
 }
 
 worker_actions worker_core::exit_if_older(incarnation newest) {
@@ -254,10 +272,26 @@ bool worker_core::has_parts(version_id version) const {
          });
 }
 
-bool worker_core::committed_everywhere(step_id step) const {
-  return everything_known() && std::all_of(known_.begin(), known_.end(), [&](const auto& entry) {
-           return entry.second.committed > version_before(step);
-         });
+/// R10: nobody will ask for the gradient of `step` again, as far as its shard knows. With `snapshots` what is
+/// between two of them is computed again, so that a gradient is of no use when it is applied.
+bool worker_core::is_safe_everywhere(step_id step) const {
+  if (!everything_known()) return false;
+  const bool when_applied = config_.durability == protocol::durability::snapshots ||
+                            is_planted(config_.bug, planted_bug::drop_on_publish);
+  const auto is_safe = [&](const auto& entry) {
+    return (when_applied ? entry.second.applied : entry.second.committed) > version_before(step);
+  };
+  if (is_planted(config_.bug, planted_bug::drop_own_commit))
+    return std::any_of(known_.begin(), known_.end(), is_safe);
+  return std::all_of(known_.begin(), known_.end(), is_safe);
+}
+
+std::vector<slot_id> worker_core::parked_in(step_id step, slot_range slots) const {
+  std::vector<slot_id> all;
+  for (const auto& parked : parked_)
+    if (parked.step == step && slots.begin <= parked.slot && parked.slot < slots.end)
+      all.push_back(parked.slot);
+  return all;
 }
 
 bool worker_core::part_is_needed(version_id version) const {
@@ -277,7 +311,8 @@ bool worker_core::keeps_something_in(step_id step, slot_range slots) const {
   return next != kept_.begin() && std::prev(next)->first == step && std::prev(next)->second.end > slots.begin;
 }
 
-/// The next leased node of `step` of which nothing is kept.
+/// The next leased node of `step` of which nothing is kept. What is parked in whole the shards fill in
+/// themselves (R18).
 std::optional<slot_range> worker_core::next_missing(step_id step) const {
   if (!lease_) return std::nullopt;
   for (const auto& node : reduction_tree(config_.slots_of(step)).cover(lease_->slots))
@@ -286,6 +321,7 @@ std::optional<slot_range> worker_core::next_missing(step_id step) const {
 }
 
 std::optional<slot_range> worker_core::first_missing(step_id step, slot_range node) const {
+  if (!parked_.empty() && parked_in(step, node).size() == node.size()) return std::nullopt;
   if (!keeps_something_in(step, node)) return node;
   const auto at_or_before = kept_.upper_bound({step, slot_range{node.begin, {UINT32_MAX}}});
   if (at_or_before != kept_.begin()) {

@@ -1,6 +1,7 @@
 /// Decides what a worker computes, fetches, pushes and keeps (rules R2, R3, R5, R6, R9, R10).
 #pragma once
 
+#include "actors/protocol/durability.hpp"
 #include "actors/protocol/messages.hpp"
 #include "actors/protocol/planted_bug.hpp"
 #include "actors/protocol/time.hpp"
@@ -23,6 +24,7 @@ struct worker_core_config {
   std::function<std::uint32_t(step_id)>
       slots_of;                          ///< slots of a step (the last one of an epoch may have fewer)
   std::uint32_t early_publish_bound = 1; ///< B of rule R7; bounds what is kept (R10)
+  protocol::durability durability = protocol::durability::off; ///< decides when a gradient may be forgotten
   /// A push or pull without effect is repeated after this long. Larger: less traffic, slower recovery from a
   /// lost message.
   protocol::duration repeat_after = std::chrono::milliseconds(100);
@@ -50,6 +52,7 @@ struct compute_gradient {
   timeline_id timeline;
   step_id step;
   protocol::slot_range slots;
+  std::vector<slot_id> parked{}; ///< slots of it whose gradient is zero: added in tree order, not computed
   bool operator==(const compute_gradient&) const = default;
 };
 /// Tell the shard where the kept gradient of (`step`, `slots`) lies.
@@ -70,6 +73,11 @@ struct forget_gradient {
   protocol::slot_range slots;
   bool operator==(const forget_gradient&) const = default;
 };
+/// Tell the dispatcher.
+struct send_kept {
+  protocol::kept message;
+  bool operator==(const send_kept&) const = default;
+};
 /// A newer timeline (R2): everything held (parts, kept gradients, work in hand) is void; its buffers may be
 /// reused.
 struct discard_all {
@@ -83,7 +91,7 @@ struct exit_fenced {
 };
 
 using worker_action = std::variant<fetch_part, compute_gradient, push_gradient, pull_state, forget_gradient,
-                                   discard_all, exit_fenced>;
+                                   send_kept, discard_all, exit_fenced>;
 using worker_actions = std::vector<worker_action>;
 
 /// Pure: same calls, same answers; no clock, no socket, no thread. Values (parameters, gradients) stay in the
@@ -107,6 +115,8 @@ public:
   worker_actions on_lease(const protocol::lease& lease, protocol::time_point now);
   worker_actions on_directory(const protocol::directory& directory, protocol::time_point now);
   worker_actions on_fenced(const protocol::fenced& message, protocol::time_point now);
+  /// The dispatcher looks for gradients (R14). Answered at once.
+  worker_actions on_probe(const protocol::probe& question, protocol::time_point now);
   /// To be called every `repeat_after` or sooner.
   worker_actions on_tick(protocol::time_point now);
 
@@ -116,6 +126,8 @@ public:
   bool keeps(step_id step, protocol::slot_range slots) const { return kept_.contains({step, slots}); }
   std::size_t kept_count() const { return kept_.size(); }
   std::uint64_t lease_sequence() const { return lease_ ? lease_->sequence : 0; }
+  /// The dispatcher that gave it.
+  incarnation lease_of() const { return lease_ ? lease_->dispatcher : incarnation{}; }
   /// True when every shard stands at version N.
   bool trained() const;
   /// True when the parts of `version` of every shard are in memory. Version N is fetched too, for the
@@ -140,7 +152,7 @@ private:
   };
   using kept_key = std::pair<step_id, protocol::slot_range>;
 
-  bool adopt(timeline_id timeline, worker_actions& out);
+  bool adopt(const protocol::shard_state& state, worker_actions& out);
   void act(worker_actions& out);
   void forget(worker_actions& out);
   void drop_parts();
@@ -153,7 +165,8 @@ private:
   worker_actions exit_if_older(incarnation newest);
 
   bool everything_known() const { return known_.size() == config_.ps_shards; }
-  bool committed_everywhere(step_id step) const;
+  bool is_safe_everywhere(step_id step) const;
+  std::vector<slot_id> parked_in(step_id step, protocol::slot_range slots) const;
   bool part_is_needed(version_id version) const;
   bool is_read_by_computation(version_id version) const;
   bool keeps_something_in(step_id step, protocol::slot_range slots) const;
@@ -162,6 +175,7 @@ private:
 
   worker_core_config config_;
   timeline_id timeline_{};
+  std::vector<protocol::parked_slot> parked_; ///< of that timeline
   bool fenced_ = false;
   std::map<ps_shard_id, known_shard> known_;
   std::set<kept_key> kept_; ///< disjoint within a step

@@ -52,6 +52,7 @@ protected:
     protocol::worker_status status;
     status.worker = {worker};
     status.self = {leases[{worker}].worker, 0};
+    status.lease_of = leases[{worker}].dispatcher;
     status.lease_sequence = leases[{worker}].sequence;
     status.slots_computed = slots;
     status.compute_us = compute_us;
@@ -143,7 +144,7 @@ TEST_F(data_dispatcher_core_test, a_lease_is_repeated_until_it_is_acknowledged) 
 
 TEST_F(data_dispatcher_core_test, an_acknowledgement_of_another_dispatchers_lease_does_not_count) {
   join(0);
-  leases[{0}].sequence = 1000; // of an older dispatcher
+  leases[{0}].dispatcher = {1}; // an older one, with the same number
   report(0);
   leases.clear();
   EXPECT_EQ(only<send_lease>(tick_after(milliseconds(250))).size(), 1U);

@@ -64,7 +64,8 @@ TEST(ledger, a_step_applied_again_is_redone) {
 }
 
 TEST(ledger, steps_before_it_was_opened_count_as_applied) {
-  ledger book(step_id{5});
+  ledger book;
+  book.restart({.samples_applied = 50}, {5});
   book.applied({5}, coverage(make_slot_range(0, 1)), {1});
   EXPECT_EQ(book.totals().steps_redone, 0U);
   book.applied({4}, coverage(make_slot_range(0, 1)), {1});

@@ -16,14 +16,14 @@ constexpr std::uint64_t own = ps_shard_core::first_own_value;
 /// A PS shard of a job with four slots of two records, ten steps, B = 1.
 class ps_shard_core_test : public testing::Test {
 protected:
-  static ps_shard_core_config config(bool logs) {
+  static ps_shard_core_config config(protocol::durability durability) {
     ps_shard_core_config made;
     made.self = {0};
     made.fence = {{5}, 1};
     made.steps = 10;
     made.slots_of = [](step_id) { return 4U; };
     made.records_of = [](step_id, slot_id) { return std::uint64_t{2}; };
-    made.logs = logs;
+    made.durability = durability;
     return made;
   }
   static protocol::push gradient(std::uint64_t step, std::uint32_t begin, std::uint32_t end,
@@ -39,6 +39,12 @@ protected:
   ps_shard_actions push(std::uint64_t step, std::uint32_t begin, std::uint32_t end, std::uint64_t value) {
     return core.on_push(gradient(step, begin, end), {value});
   }
+  /// The record of a step of eight samples after undisturbed ones.
+  static append logged(std::uint64_t step, std::uint64_t root) {
+    append made{{step}, {root}, {}};
+    made.ledger = {.steps_applied = step + 1, .samples_applied = 8 * (step + 1)};
+    return made;
+  }
   template <class Action>
   static std::vector<Action> only(const ps_shard_actions& actions) {
     std::vector<Action> some;
@@ -47,8 +53,8 @@ protected:
     return some;
   }
 
-  ps_shard_core core{config(false), {}, {0}};
-  ps_shard_core logging{config(true), {}, {0}};
+  ps_shard_core core{config(protocol::durability::off), {}};
+  ps_shard_core logging{config(protocol::durability::every_step), {}};
 };
 
 TEST_F(ps_shard_core_test, a_whole_step_is_applied_published_and_released) {
@@ -146,25 +152,29 @@ TEST_F(ps_shard_core_test, ends_when_a_newer_start_of_it_exists) {
 
 TEST_F(ps_shard_core_test,
        with_a_log_a_version_is_published_before_it_is_committed_but_not_beyond_the_bound) {
-  EXPECT_EQ(logging.on_push(gradient(0, 0, 4), {1}), (ps_shard_actions{apply{{0}, {1}}, append{{0}, {1}}}));
+  EXPECT_EQ(logging.on_push(gradient(0, 0, 4), {1}), (ps_shard_actions{apply{{0}, {1}}, logged(0, 1)}));
   EXPECT_EQ(logging.on_applied({0}), (ps_shard_actions{publish{}}));
   EXPECT_EQ(logging.state().committed, version_id{0});
   EXPECT_THAT(logging.on_push(gradient(1, 0, 4), {2}), IsEmpty());
-  EXPECT_EQ(logging.on_appended({0}),
-            (ps_shard_actions{release{{1}}, publish{}, apply{{1}, {2}}, append{{1}, {2}}}));
+  EXPECT_EQ(logging.on_committed({1}),
+            (ps_shard_actions{release{{1}}, publish{}, apply{{1}, {2}}, logged(1, 2)}));
   EXPECT_EQ(logging.state().committed, version_id{1});
 }
 
 TEST_F(ps_shard_core_test, a_root_stays_until_it_is_applied_and_in_the_log) {
   logging.on_push(gradient(0, 0, 4), {1});
-  EXPECT_THAT(only<release>(logging.on_appended({0})), IsEmpty());
+  EXPECT_THAT(only<release>(logging.on_committed({1})), IsEmpty());
   EXPECT_EQ(logging.state().committed, version_id{0}) << "nothing is committed that is not applied";
   EXPECT_EQ(only<release>(logging.on_applied({0})), std::vector{release{{1}}});
   EXPECT_EQ(logging.state().committed, version_id{1});
 }
 
 TEST_F(ps_shard_core_test, a_restored_shard_goes_on_where_it_was) {
-  ps_shard_core restored(config(true), {}, {4}, true);
+  restored_state found;
+  found.version = {4};
+  found.serves_previous = true;
+  found.restorable = {{{0}, {4}}};
+  ps_shard_core restored(config(protocol::durability::every_step), found);
   EXPECT_EQ(restored.state().applied, version_id{4});
   EXPECT_EQ(restored.state().committed, version_id{4});
   EXPECT_TRUE(restored.state().serves_previous);
@@ -184,7 +194,7 @@ TEST_F(ps_shard_core_test, the_first_contribution_of_the_newest_start_of_each_wo
 
 TEST_F(ps_shard_core_test, every_step_is_complete_in_the_ledger_and_nothing_leaks_whatever_arrives) {
   std::mt19937 random(11); // NOLINT: the same every time
-  ps_shard_core busy(config(false), {}, {0});
+  ps_shard_core busy(config(protocol::durability::off), {});
   std::vector<std::pair<std::uint32_t, std::uint32_t>> nodes{{0, 1}, {1, 2}, {2, 3}, {3, 4},
                                                              {0, 2}, {2, 4}, {0, 4}, {1, 3}};
   std::int64_t held = 0;

@@ -1,5 +1,6 @@
 #include "tests/simulation/agent_process.hpp"
 
+#include "tests/simulation/coordinator_process.hpp"
 #include "tests/simulation/ps_shard_process.hpp"
 #include "tests/simulation/worker_process.hpp"
 #include "tests/simulation/world.hpp"
@@ -14,8 +15,9 @@ constexpr protocol::role_name coordinator_role{protocol::role_kind::coordinator,
 
 } // namespace
 
-agent_process::agent_process(world& where)
-    : process(where, agent_role, {{1}, 0}) {
+agent_process::agent_process(world& where, std::uint64_t number)
+    : process(where, agent_role, {{number}, 0})
+    , number_(number) {
   std::vector<supervision::child_spec> specs;
   const auto add = [&](protocol::role_name role) {
     const auto id = protocol::to_string(role);
@@ -23,6 +25,8 @@ agent_process::agent_process(world& where)
     specs.push_back(
         {id, supervision::restart_type::permanent, supervision::shutdown_policy::brutal_kill(), false});
   };
+  add(coordinator_role);
+  coordinator().last_used = where.journal().owner;
   for (std::uint32_t shard = 0; shard < where.job().ps_shards; ++shard) add(protocol::ps_shard_role({shard}));
   for (std::uint32_t worker = 0; worker < where.plan().workers; ++worker)
     add(protocol::worker_role({worker}));
@@ -31,6 +35,10 @@ agent_process::agent_process(world& where)
   auto made = supervision::supervisor::create(options, specs);
   if (!made) where.broken("supervisor", "{}", made.error().message);
   supervisor_.emplace(std::move(*made));
+}
+
+agent_process::child& agent_process::coordinator() {
+  return children_.at(protocol::to_string(coordinator_role));
 }
 
 void agent_process::start() {
@@ -50,8 +58,11 @@ void agent_process::perform(const supervision::actions& actions) {
   }
 }
 
-/// R4: nothing starts without a fence that the coordinator issued.
+/// R4: nothing starts without a fence that the coordinator issued. Its own the agent can issue when it has
+/// none left: to open the journal is to write it down.
 void agent_process::launch(child& which) {
+  if (which.wanted && which.fences.empty() && which.role == coordinator_role)
+    which.fences.push_back({{which.last_used.value + 1}, world_.random().next()});
   if (!which.wanted || which.fences.empty()) return;
   const auto number = *which.wanted;
   which.wanted.reset();
@@ -65,20 +76,25 @@ void agent_process::launch(child& which) {
 
 void agent_process::launched(child& which, supervision::generation number, protocol::fence fence) {
   which.number = number;
-  const auto index = which.role.index;
-  process* started = nullptr;
-  if (which.role.kind == protocol::role_kind::worker)
-    started = &world_.start<worker_process>(worker_id{index}, fence);
-  else
-    started = &world_.start<ps_shard_process>(ps_shard_id{index}, fence);
-  if (!started->alive) world_.broken("R4", "{} could not start", started->name());
-  which.running = started;
+  auto& started = create(which.role, fence);
+  which.running = &started;
+  if (!started.alive) lost(started, "cannot start");
   send(coordinator_role, protocol::role_started{which.role, fence, 1});
   perform(supervisor_->child_started(protocol::to_string(which.role), number, world_.now()));
 }
 
+process& agent_process::create(protocol::role_name role, protocol::fence fence) {
+  switch (role.kind) {
+  case protocol::role_kind::worker: return world_.start<worker_process>(worker_id{role.index}, fence);
+  case protocol::role_kind::ps_shard: return world_.start<ps_shard_process>(ps_shard_id{role.index}, fence);
+  default: return world_.start<coordinator_process>(fence, number_);
+  }
+}
+
 void agent_process::lost(process& which, std::string cause) {
-  auto& child = children_.at(protocol::to_string(which.role()));
+  const auto at = children_.find(protocol::to_string(which.role()));
+  if (at == children_.end() || at->second.running != &which) return;
+  auto& child = at->second;
   after(world_.random().milliseconds(0.5, 8),
         [this, &child, &which, cause = std::move(cause)] { notice(child, which, cause); });
 }
@@ -87,20 +103,29 @@ void agent_process::notice(child& which, process& lost, const std::string& cause
   if (which.running != &lost) return;
   which.running = nullptr;
   which.exit = protocol::role_exited{which.role, lost.self(), cause, 1000, true};
+  if (const auto* worker = dynamic_cast<const worker_process*>(&lost);
+      worker != nullptr && worker->progress) {
+    which.exit->has_progress = true;
+    which.exit->progress = *worker->progress;
+  }
   send(coordinator_role, *which.exit);
   perform(supervisor_->child_exited(protocol::to_string(which.role), which.number,
                                     {supervision::exit_reason::abnormal, cause}, world_.now()));
 }
 
 bool agent_process::lacks_fences() const {
-  return std::any_of(children_.begin(), children_.end(),
-                     [](const auto& entry) { return entry.second.fences.empty(); });
+  return std::any_of(children_.begin(), children_.end(), [&](const auto& entry) {
+    const bool is_granted = world_.is_durable() || entry.second.role != coordinator_role;
+    return is_granted && entry.second.fences.empty();
+  });
 }
 
 /// From state, again and again: any of it may have been lost on the way.
 void agent_process::tell_coordinator() {
-  if (lacks_fences()) send(coordinator_role, agent_hello{});
+  if (lacks_fences() || ++rounds_ % 4 == 0) send(coordinator_role, agent_hello{});
   for (const auto& [id, which] : children_) {
+    if (const auto* up = coordinator().running; up != nullptr && which.role != coordinator_role)
+      send(which.role, coordinator_moved{up->self().incarnation});
     if (which.running != nullptr)
       send(coordinator_role, protocol::role_started{which.role, which.running->self(), 1});
     else if (which.exit)
@@ -109,8 +134,9 @@ void agent_process::tell_coordinator() {
 }
 
 void agent_process::receive(const message& what) {
+  if (const auto* ended = std::get_if<protocol::job_ended>(&what)) return world_.finish(*ended);
   const auto* granted = std::get_if<protocol::grant>(&what);
-  if (granted == nullptr) return;
+  if (granted == nullptr || granted->agent != number_) return;
   auto& which = children_.at(protocol::to_string(granted->role));
   for (const auto& fence : granted->fences) {
     if (fence.incarnation <= which.last_used) continue;

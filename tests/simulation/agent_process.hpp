@@ -14,7 +14,9 @@ namespace dlrun::simulation {
 
 class agent_process : public process {
 public:
-  explicit agent_process(world& where);
+  /// The `number`th agent of the job: after a power cut another one takes over, and knows nothing but what
+  /// the journal says.
+  agent_process(world& where, std::uint64_t number);
 
   void start() override;
   void receive(const message& what) override;
@@ -35,10 +37,14 @@ private:
   void perform(const supervision::actions& actions);
   void launch(child& which);
   void launched(child& which, supervision::generation number, protocol::fence fence);
+  process& create(protocol::role_name role, protocol::fence fence);
   void notice(child& which, process& lost, const std::string& cause);
   void tell_coordinator();
+  child& coordinator();
   bool lacks_fences() const;
 
+  std::uint64_t number_;
+  std::uint64_t rounds_ = 0;
   std::map<std::string, child> children_;
   std::optional<supervision::supervisor> supervisor_;
 };

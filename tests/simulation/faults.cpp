@@ -12,16 +12,18 @@ namespace {
 
 using protocol::role_kind;
 
-bool contains(const std::vector<process*>& all, const process* one) {
-  return std::find(all.begin(), all.end(), one) != all.end();
-}
+constexpr role_kind all_kinds[] = {role_kind::coordinator, role_kind::ps_shard, role_kind::worker};
 
 } // namespace
 
-fault_injector::fault_injector(world& where, agent_process& agent, coordinator_process& coordinator)
-    : world_(where)
-    , agent_(agent)
-    , coordinator_(coordinator) {}
+fault_injector::fault_injector(world& where)
+    : world_(where) {
+  world_.on_death = [this](process& which, std::string_view why) {
+    if (agent_ != nullptr && agent_->alive && !which.taken_for_dead) agent_->lost(which, std::string(why));
+  };
+}
+
+void fault_injector::start() { agent_ = &world_.start<agent_process>(++agents_); }
 
 void fault_injector::plan() {
   for (const auto& one : world_.plan().faults)
@@ -35,11 +37,6 @@ process* fault_injector::some(role_kind kind) {
   return all.empty() ? nullptr : world_.random().pick(all);
 }
 
-bool fault_injector::has_zombie(role_kind kind) const {
-  const auto all = world_.living(kind);
-  return std::any_of(all.begin(), all.end(), [](const process* one) { return one->taken_for_dead; });
-}
-
 void fault_injector::inject(fault_kind kind) {
   world_.say(nullptr, "FAULT: {}", to_string(kind));
   switch (kind) {
@@ -51,38 +48,62 @@ void fault_injector::inject(fault_kind kind) {
   case fault_kind::zombie_ps_shard: return kill({some(role_kind::ps_shard)}, true);
   case fault_kind::freeze_worker: return freeze_for_a_while(some(role_kind::worker));
   case fault_kind::freeze_ps_shard: return freeze_for_a_while(some(role_kind::ps_shard));
-  case fault_kind::freeze_coordinator: return freeze_for_a_while(&coordinator_);
-  case fault_kind::restart_dispatcher:
-    if (!coordinator_.frozen) coordinator_.restart_dispatcher();
+  case fault_kind::freeze_coordinator: return freeze_for_a_while(some(role_kind::coordinator));
+  case fault_kind::restart_dispatcher: {
+    auto* coordinator = static_cast<coordinator_process*>(some(role_kind::coordinator));
+    if (coordinator != nullptr && !coordinator->frozen) coordinator->restart_dispatcher();
     return;
+  }
   case fault_kind::partition: return partition();
+  default: return inject_durable(kind);
   }
 }
+
+void fault_injector::inject_durable(fault_kind kind) {
+  switch (kind) {
+  case fault_kind::kill_coordinator: return kill({some(role_kind::coordinator)}, false);
+  case fault_kind::zombie_coordinator: return kill({some(role_kind::coordinator)}, true);
+  case fault_kind::burst: return burst();
+  case fault_kind::cut_power: return cut_power();
+  case fault_kind::lose_journal: return lose_journal();
+  case fault_kind::lose_disk: return lose_disk();
+  case fault_kind::fill_disk: return fill_disk();
+  case fault_kind::go_back: return go_back();
+  default: return;
+  }
+}
+
+// ---- processes
+// ---------------------------------------------------------------------------------------------------
 
 void fault_injector::kill(const std::vector<process*>& chosen, bool as_zombies) {
   auto victims = chosen;
   std::erase(victims, nullptr);
-  if (victims.empty() || !is_bearable(victims, as_zombies)) return world_.say(nullptr, "not now");
   for (auto* victim : victims) {
-    if (victim->role().kind == role_kind::ps_shard && !world_.plan().logs) ended_the_job_ = true;
+    if (victim->role().kind == role_kind::ps_shard) {
+      world_.happened().ps_shard_lost = true;
+      if (!world_.is_durable()) ended_the_job_ = true;
+    }
+    if (victim->role().kind == role_kind::worker) world_.happened().worker_lost = true;
     if (as_zombies) {
+      agent_->lost(*victim, "silent");
       victim->taken_for_dead = true;
       freeze_for_a_while(victim);
     } else {
-      world_.kill(*victim, "SIGKILL");
+      world_.kill(*victim, "killed by signal 9 (SIGKILL)");
     }
-    if (!as_zombies || !contains(victims, nullptr))
-      agent_.lost(*victim, as_zombies ? "silent" : "killed by signal 9 (SIGKILL)");
   }
 }
 
 void fault_injector::freeze_for_a_while(process* which) {
   if (which == nullptr || which->frozen) return;
+  if (which->role().kind == role_kind::worker) world_.happened().worker_lost = true;
   world_.freeze(*which);
   world_.after(world_.random().milliseconds(5, 200), nullptr, [this, which] { world_.thaw(*which); });
 }
 
 void fault_injector::partition() {
+  world_.happened().worker_lost = true;
   const auto group = 1 + static_cast<int>(world_.random().below(3));
   std::vector<process*> cut;
   for (const auto kind : {role_kind::worker, role_kind::ps_shard, role_kind::coordinator})
@@ -94,39 +115,82 @@ void fault_injector::partition() {
   });
 }
 
-/// Whether the job can go on from what is left without a rewind, which is not built yet (R14 to R16): each
-/// step that a PS shard would lack after this either can be computed again, since no shard has ever gone past
-/// it, or is kept in whole by workers that stay. Workers forget only what every shard has committed.
-///
-/// A zombie PS shard may still publish versions, from which workers that have not heard better compute on:
-/// while there is one, no worker may be lost, and none may be a zombie.
-bool fault_injector::is_bearable(const std::vector<process*>& victims, bool as_zombies) const {
-  const auto& job = world_.job();
-  if (!world_.plan().logs || job.ps_shards == 1) return true;
-  const auto is_worker = [](const process* one) { return one->role().kind == role_kind::worker; };
-  if (std::any_of(victims.begin(), victims.end(), is_worker) ? has_zombie(role_kind::ps_shard)
-                                                             : as_zombies && has_zombie(role_kind::worker))
-    return false;
-  std::map<step_id, std::vector<bool>> kept;
-  for (auto* one : world_.living(role_kind::worker)) {
-    if (one->taken_for_dead || contains(victims, one)) continue;
-    for (const auto& [key, buffer] : static_cast<worker_process*>(one)->kept()) {
-      auto& slots = kept[key.first];
-      slots.resize(job.slots_of(key.first));
-      for (auto slot = key.second.begin; slot < key.second.end; ++slot.value) slots[slot.value] = true;
-    }
+void fault_injector::burst() {
+  for (int i = 0; i < 3; ++i) {
+    const auto kind = world_.random().pick({fault_kind::kill_ps_shard, fault_kind::kill_worker,
+                                            fault_kind::kill_coordinator, fault_kind::kill_ps_shard});
+    world_.after(i * world_.random().milliseconds(0, 6), nullptr, [this, kind] { inject(kind); });
   }
-  for (std::uint32_t shard = 0; shard < job.ps_shards; ++shard) {
-    auto lacks_from = world_.disk_of({shard}).roots.size();
-    auto* running = world_.newest(protocol::ps_shard_role({shard}));
-    if (running != nullptr && !contains(victims, running))
-      lacks_from = static_cast<ps_shard_process*>(running)->core().state().applied.value;
-    for (step_id step{lacks_from}; step.value < world_.highest_published(); ++step.value) {
-      const auto& slots = kept[step];
-      if (slots.empty() || std::find(slots.begin(), slots.end(), false) != slots.end()) return false;
-    }
-  }
-  return true;
+}
+
+// ---- what outlives them
+// ------------------------------------------------------------------------------------------
+
+/// Everything dies, the agent too; `dlrun resume` follows.
+void fault_injector::cut_power() {
+  auto& happened = world_.happened();
+  happened.ps_shard_lost = happened.worker_lost = true;
+  if (world_.plan().durability == protocol::durability::every_step && !world_.plan().syncs_each_step)
+    happened.lossy_power_cut = true; // `process` does not promise power cuts
+  for (std::uint32_t shard = 0; shard < world_.job().ps_shards; ++shard)
+    world_.disk_of({shard}).cut_power(world_.random());
+  world_.kill(*agent_, "power cut");
+  for (const auto kind : all_kinds)
+    for (auto* one : world_.living(kind)) world_.kill(*one, "power cut");
+  start();
+}
+
+/// The results of evaluations are in the metrics file too.
+void fault_injector::lose_journal() {
+  world_.happened().journal_lost = true;
+  auto& journal = world_.journal();
+  const auto evaluations = journal.course.evaluations;
+  journal = {};
+  journal.fences_are_lost = journal.course_is_lost = true;
+  journal.course.evaluations = evaluations;
+  for (auto* one : world_.living(role_kind::coordinator)) world_.kill(*one, "its journal is lost");
+}
+
+void fault_injector::lose_disk() {
+  const ps_shard_id shard{static_cast<std::uint32_t>(world_.random().below(world_.job().ps_shards))};
+  auto& happened = world_.happened();
+  happened.disk_lost = happened.ps_shard_lost = true;
+  auto& disk = world_.disk_of(shard);
+  const auto opened_by = disk.opened_by;
+  disk = shard_disk(shard, world_.plan().durability, world_.plan().syncs_each_step);
+  disk.opened_by = opened_by; // so that zombies stay out
+  for (auto* one : world_.living(protocol::ps_shard_role(shard))) world_.kill(*one, "its disk is lost");
+}
+
+void fault_injector::fill_disk() {
+  auto& disk = world_.disk_of({static_cast<std::uint32_t>(world_.random().below(world_.job().ps_shards))});
+  disk.full = true;
+  world_.after(world_.random().milliseconds(10, 120), nullptr, [&disk] { disk.full = false; });
+}
+
+/// To any version at once, or to one just below a floor that is on its way.
+void fault_injector::go_back() {
+  if (world_.random().chance(0.4)) return go_back_to({world_.random().below(world_.job().steps)});
+  world_.on_floor = [this](version_id floor) {
+    world_.on_floor = nullptr;
+    const auto below = 1 + world_.random().below(3);
+    world_.after(world_.random().milliseconds(0, 3), nullptr,
+                 [this, floor, below] { go_back_to({floor.value > below ? floor.value - below : 0}); });
+  };
+}
+
+void fault_injector::go_back_to(version_id version) {
+  ask_to_go_back({version, world_.journal().course.history.back().revision + 1, {}});
+}
+
+void fault_injector::ask_to_go_back(const protocol::go_back& wanted) {
+  if (world_.calm() || world_.journal().course_is_lost ||
+      world_.journal().course.history.back().revision >= wanted.revision)
+    return;
+  world_.happened().went_back_on_purpose = true;
+  auto* coordinator = static_cast<coordinator_process*>(some(role_kind::coordinator));
+  if (coordinator != nullptr && !coordinator->frozen) coordinator->go_back(wanted);
+  world_.after(world_.plan().period * 2, nullptr, [this, wanted] { ask_to_go_back(wanted); });
 }
 
 } // namespace dlrun::simulation

@@ -1,6 +1,7 @@
 /// Carries out the faults that a scenario plans.
 #pragma once
 
+#include "actors/protocol/local_messages.hpp"
 #include "tests/simulation/scenario.hpp"
 #include "tests/simulation/world.hpp"
 
@@ -9,11 +10,13 @@
 namespace dlrun::simulation {
 
 class agent_process;
-class coordinator_process;
 
 class fault_injector {
 public:
-  fault_injector(world& where, agent_process& agent, coordinator_process& coordinator);
+  explicit fault_injector(world& where);
+
+  /// Starts the first agent, and so everything.
+  void start();
 
   /// Plans all of them, and the calm after them.
   void plan();
@@ -24,14 +27,22 @@ private:
   void inject(fault_kind kind);
   void kill(const std::vector<process*>& victims, bool as_zombies);
   void freeze_for_a_while(process* which);
+  void inject_durable(fault_kind kind);
   void partition();
+  void burst();
+  void cut_power();
+  void lose_journal();
+  void lose_disk();
+  void fill_disk();
+  void go_back();
+  void go_back_to(version_id version);
+  /// The operator asks until the journal has it.
+  void ask_to_go_back(const protocol::go_back& wanted);
   process* some(protocol::role_kind kind);
-  bool is_bearable(const std::vector<process*>& victims, bool as_zombies) const;
-  bool has_zombie(protocol::role_kind kind) const;
 
   world& world_;
-  agent_process& agent_;
-  coordinator_process& coordinator_;
+  agent_process* agent_ = nullptr;
+  std::uint64_t agents_ = 0;
   bool ended_the_job_ = false;
 };
 

@@ -1,4 +1,4 @@
-/// What processes share: memory of theirs that others read in place, and what outlives them.
+/// What processes share: memory of theirs that others read in place.
 #pragma once
 
 #include "tests/simulation/symbolic.hpp"
@@ -15,6 +15,7 @@ namespace dlrun::simulation {
 struct parameter_memory {
   struct buffer {
     std::optional<version_id> version; ///< empty while it is written to
+    timeline_id timeline{};
     value content = 0;
     std::uint64_t writes = 0;
   };
@@ -29,6 +30,7 @@ struct gradient_memory {
   struct buffer {
     std::uint64_t sequence = 0;
     bool used = false;
+    std::uint64_t records = 0;
     std::vector<value> content; ///< one a PS shard
   };
   std::vector<buffer> buffers;
@@ -45,11 +47,5 @@ inline std::size_t gradient_memory::take() {
   ++buffers[index].sequence;
   return index;
 }
-
-/// The log of a PS shard: outlives its process, refuses writes of older starts (R4).
-struct shard_disk {
-  incarnation opened_by;
-  std::vector<value> roots; ///< root gradient of step i; its length is D
-};
 
 } // namespace dlrun::simulation

@@ -11,10 +11,24 @@ namespace dlrun::simulation {
 
 /// The agent is there (the start of the coordinator's connection to it).
 struct agent_hello {};
+/// Where the coordinator is, as the agent knows; in the answers to heartbeats.
+struct coordinator_moved {
+  incarnation coordinator;
+};
 /// Goes to the start that asked, not to its role.
 struct answered_join {
   incarnation asker;
+  incarnation coordinator;
   protocol::join_reply reply;
+};
+/// For an evaluation: give me the snapshot of this version, and the answer.
+struct snapshot_pull {
+  protocol::evaluate of;
+};
+struct snapshot_part {
+  ps_shard_id shard;
+  protocol::evaluate of;
+  value content = 0;
 };
 struct gradient_push {
   protocol::push push;
@@ -34,7 +48,10 @@ using message =
     std::variant<agent_hello, protocol::grant, protocol::role_started, protocol::role_exited, protocol::join,
                  answered_join, protocol::directory, protocol::lease, protocol::worker_status, gradient_push,
                  protocol::pull, announced_state, protocol::fenced, protocol::shard_status,
-                 protocol::evaluate, protocol::evaluated, protocol::digest_request, shard_digests>;
+                 protocol::evaluate, protocol::evaluated, protocol::digest_request, shard_digests,
+                 coordinator_moved, protocol::job_ended, snapshot_pull, snapshot_part, protocol::rewind,
+                 protocol::name_snapshot, protocol::floor, protocol::pin, protocol::probe, protocol::kept,
+                 protocol::norm, protocol::norm_request>;
 
 template <class... Handlers>
 struct overloaded : Handlers... {

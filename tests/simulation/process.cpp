@@ -2,6 +2,8 @@
 
 #include "tests/simulation/world.hpp"
 
+#include <utility>
+
 namespace dlrun::simulation {
 
 constexpr protocol::role_name coordinator_role{protocol::role_kind::coordinator, 0};
@@ -17,31 +19,45 @@ void process::every(protocol::duration period, std::function<void()> what) {
   after(period, [this, period, what = std::move(what)] { every(period, what); });
 }
 
-void member_process::start() { ask_to_join(); }
+void member_process::start() {
+  if (const auto* up = world_.newest(coordinator_role)) joining_ = up->self().incarnation;
+  ask_to_join();
+}
 
+/// Until the newest coordinator has answered; again when the agent tells of another.
 void member_process::ask_to_join() {
-  if (admitted_) return;
+  after(world_.plan().period, [this] { ask_to_join(); });
+  if (coordinator_ >= joining_) return;
   const protocol::endpoint at{"127.0.0.1", 1, self().incarnation.value, {}};
   send(coordinator_role, protocol::join{role(), self(), 1, at, "the same everywhere"});
-  after(world_.plan().period, [this] { ask_to_join(); });
 }
 
 void member_process::receive(const message& what) {
   if (const auto* answer = std::get_if<answered_join>(&what)) {
-    if (admitted_ || answer->asker != self().incarnation) return;
+    if (answer->asker != self().incarnation || answer->coordinator < joining_ ||
+        answer->coordinator <= coordinator_)
+      return;
     if (!answer->reply.accepted) {
       world_.say(this, "is refused: {}", answer->reply.reason);
+      if (answer->reply.reason == "the job is over") return world_.kill(*this, "the job is over");
       return end_fenced({});
     }
-    admitted_ = true;
-    return begin();
+    coordinator_ = answer->coordinator;
+    joining_ = std::max(joining_, coordinator_);
+    if (!std::exchange(admitted_, true)) begin();
+    return;
+  }
+  if (const auto* moved = std::get_if<coordinator_moved>(&what)) {
+    joining_ = std::max(joining_, moved->coordinator);
+    return;
   }
   if (admitted_) hear(what);
 }
 
 void member_process::end_fenced(incarnation newest) {
   world_.say(this, "is fenced by incarnation {}", newest);
-  if (!taken_for_dead) world_.broken("R4", "{} was fenced although it is the newest start", name());
+  if (!taken_for_dead && !world_.happened().journal_lost)
+    world_.broken("R4", "{} was fenced although it is the newest start", name());
   world_.kill(*this, "fenced");
 }
 

@@ -68,6 +68,8 @@ protected:
 private:
   void ask_to_join();
   bool admitted_ = false;
+  incarnation coordinator_{}; ///< that it has joined
+  incarnation joining_{};     ///< that the agent knows; 0 = none is up
 };
 
 } // namespace dlrun::simulation

@@ -4,6 +4,7 @@
 
 namespace dlrun::simulation {
 
+using protocol::durability;
 using protocol::duration;
 
 std::string_view to_string(fault_kind kind) {
@@ -19,6 +20,14 @@ std::string_view to_string(fault_kind kind) {
   case fault_kind::freeze_coordinator: return "freeze the coordinator";
   case fault_kind::restart_dispatcher: return "restart the dispatcher";
   case fault_kind::partition: return "partition";
+  case fault_kind::kill_coordinator: return "kill the coordinator";
+  case fault_kind::zombie_coordinator: return "take a frozen coordinator for dead";
+  case fault_kind::burst: return "burst";
+  case fault_kind::cut_power: return "cut the power";
+  case fault_kind::lose_journal: return "lose the journal";
+  case fault_kind::lose_disk: return "lose a disk";
+  case fault_kind::fill_disk: return "fill a disk";
+  case fault_kind::go_back: return "go back on purpose";
   }
   return "unknown";
 }
@@ -40,8 +49,25 @@ void draw_job(scenario& plan, random_source& random) {
   job.records_of_last = 1 + random.below(job_shape::records_per_slot);
   plan.workers = random.pick({1U, 2U, 2U, 3U, 4U, 5U});
   plan.bound = random.pick({1U, 1U, 2U, 3U});
-  plan.logs = random.chance(0.7);
   plan.evaluates = random.chance(0.7);
+}
+
+void draw_durability(scenario& plan, random_source& random) {
+  const auto kind = random.real();
+  plan.durability = kind < 0.2    ? durability::off
+                    : kind < 0.45 ? durability::snapshots
+                                  : durability::every_step;
+  plan.syncs_each_step = random.chance(0.4);
+  plan.max_recovery = random.pick({duration(10'000), duration(40'000), duration(150'000)});
+  if (plan.durability == durability::off) return;
+  plan.job.couples = plan.job.ps_shards > 1 && random.chance(0.35);
+  if (random.chance(0.4)) plan.evaluations.insert({1 + random.below(plan.job.steps)});
+  if (random.chance(0.15)) plan.evaluations.insert({1 + random.below(plan.job.steps)});
+  if (random.chance(0.08)) {
+    const step_id step{random.below(plan.job.steps)};
+    plan.poison.insert({step, {static_cast<std::uint32_t>(random.below(plan.job.slots_of(step)))}});
+  }
+  plan.damage = rate(random, 0.2, 0.1, 0.5);
 }
 
 void draw_speeds(scenario& plan, random_source& random) {
@@ -51,6 +77,8 @@ void draw_speeds(scenario& plan, random_source& random) {
   plan.slot_ms = random.pick({0.5, 2.0, 5.0});
   plan.apply_ms = random.pick({0.2, 1.0, 4.0});
   plan.log_ms = random.pick({1.0, 5.0, 20.0, 60.0});
+  plan.snapshot_ms = random.pick({2.0, 10.0, 50.0});
+  plan.journal_ms = random.pick({0.5, 3.0, 10.0});
   plan.start_ms = random.pick({3.0, 10.0, 40.0});
   for (std::uint32_t i = 0; i < plan.workers; ++i)
     plan.slowness_of_worker.push_back(random.chance(0.2) ? random.between(2, 20) : 1);
@@ -58,28 +86,69 @@ void draw_speeds(scenario& plan, random_source& random) {
   plan.silent_after = plan.period * 6;
 }
 
+class fault_plan {
+public:
+  fault_plan(scenario& plan, random_source& random)
+      : plan_(plan)
+      , random_(random) {}
+
+  void add(fault_kind kind, double on, double low, double high) {
+    const auto times = static_cast<int>(rate(random_, on, low, high) + random_.real() * 0.99);
+    for (int i = 0; i < times; ++i)
+      plan_.faults.push_back(
+          {duration(static_cast<std::int64_t>(static_cast<double>(plan_.calm.count()) * random_.real())),
+           kind});
+  }
+  void rarely(fault_kind kind, double probability) {
+    if (random_.chance(probability)) add(kind, 1, 1, 1);
+  }
+
+private:
+  scenario& plan_;
+  random_source& random_;
+};
+
+void draw_durable_faults(const scenario& plan, fault_plan& faults, random_source& random) {
+  if (plan.durability == durability::off) return;
+  faults.add(fault_kind::kill_coordinator, 0.45, 0.5, 3);
+  faults.add(fault_kind::zombie_coordinator, 0.3, 0.5, 2);
+  faults.add(fault_kind::burst, 0.3, 0.5, 2);
+  faults.add(fault_kind::cut_power, 0.25, 0.3, 1.5);
+  faults.add(fault_kind::fill_disk, 0.2, 0.5, 2);
+  faults.rarely(fault_kind::lose_disk, 0.04);
+  faults.rarely(fault_kind::lose_journal, 0.05);
+  if (random.chance(0.12)) faults.add(fault_kind::go_back, 1, 1, 3);
+}
+
+/// Shards far apart: a slow log, PS shards and workers die together.
+void stress(scenario& plan, random_source& random) {
+  plan.durability = durability::every_step;
+  plan.bound = random.pick({2U, 3U, 4U});
+  plan.log_ms = random.pick({60.0, 150.0, 300.0});
+  plan.calm = random.milliseconds(150, 400);
+}
+
 void draw_faults(scenario& plan, random_source& random) {
   plan.calm = random.milliseconds(40, 240);
-  plan.limit = plan.calm + std::chrono::seconds(6);
-  const auto add = [&](fault_kind kind, double on, double low, double high) {
-    const auto times = static_cast<int>(rate(random, on, low, high) + random.real() * 0.99);
-    for (int i = 0; i < times; ++i)
-      plan.faults.push_back({duration(static_cast<std::int64_t>(plan.calm.count() * random.real())), kind});
-  };
-  add(fault_kind::kill_worker, 0.6, 0.5, 4);
-  add(fault_kind::kill_all_workers, 0.2, 0.3, 1.5);
-  add(fault_kind::zombie_worker, 0.3, 0.5, 2);
-  add(fault_kind::freeze_worker, 0.3, 0.5, 3);
-  add(fault_kind::freeze_ps_shard, 0.2, 0.5, 2);
-  add(fault_kind::freeze_coordinator, 0.3, 0.5, 2);
-  add(fault_kind::restart_dispatcher, 0.3, 0.5, 2);
-  add(fault_kind::partition, 0.3, 0.5, 2);
-  const bool spares_shards = !plan.logs && !random.chance(0.1); // without a log their death ends the job
-  if (!spares_shards) {
-    add(fault_kind::kill_ps_shard, 0.6, 0.5, 4);
-    add(fault_kind::zombie_ps_shard, 0.3, 0.5, 2);
-    add(fault_kind::kill_host, 0.3, 0.5, 2);
+  const bool stressed = plan.durability != durability::off && random.chance(0.1);
+  if (stressed) stress(plan, random);
+  plan.limit = plan.calm + std::chrono::seconds(stressed ? 30 : 10);
+  fault_plan faults(plan, random);
+  faults.add(fault_kind::kill_worker, 0.6, 0.5, 4);
+  faults.add(fault_kind::kill_all_workers, 0.2, 0.3, 1.5);
+  faults.add(fault_kind::zombie_worker, 0.3, 0.5, 2);
+  faults.add(fault_kind::freeze_worker, 0.3, 0.5, 3);
+  faults.add(fault_kind::freeze_ps_shard, 0.2, 0.5, 2);
+  faults.add(fault_kind::freeze_coordinator, 0.3, 0.5, 2);
+  faults.add(fault_kind::restart_dispatcher, 0.3, 0.5, 2);
+  faults.add(fault_kind::partition, 0.3, 0.5, 2);
+  const bool is_durable = plan.durability != durability::off;
+  if (is_durable || random.chance(0.1)) { // else their death ends the job
+    faults.add(fault_kind::kill_ps_shard, 0.6, 0.5, 4);
+    faults.add(fault_kind::zombie_ps_shard, 0.3, 0.5, 2);
+    faults.add(fault_kind::kill_host, stressed ? 1 : 0.3, 0.5, 2);
   }
+  draw_durable_faults(plan, faults, random);
   std::stable_sort(plan.faults.begin(), plan.faults.end(),
                    [](const auto& a, const auto& b) { return a.at < b.at; });
 }
@@ -91,6 +160,7 @@ scenario draw_scenario(std::uint64_t seed) {
   scenario plan;
   plan.seed = seed;
   draw_job(plan, random);
+  draw_durability(plan, random);
   draw_speeds(plan, random);
   draw_faults(plan, random);
   return plan;

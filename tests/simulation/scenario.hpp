@@ -2,10 +2,12 @@
 /// faults happen.
 #pragma once
 
+#include "actors/protocol/durability.hpp"
 #include "actors/protocol/planted_bug.hpp"
 #include "actors/protocol/time.hpp"
 #include "tests/simulation/symbolic.hpp"
 
+#include <set>
 #include <string_view>
 #include <vector>
 
@@ -14,7 +16,7 @@ namespace dlrun::simulation {
 enum class fault_kind : std::uint8_t {
   kill_worker,
   kill_all_workers,
-  kill_ps_shard, ///< back from its log; without one it ends the job
+  kill_ps_shard, ///< back from its disk; where nothing is durable it ends the job
   kill_host,     ///< a worker and a PS shard at once
   zombie_worker, ///< frozen and taken for dead: replaced, and thaws later
   zombie_ps_shard,
@@ -23,7 +25,17 @@ enum class fault_kind : std::uint8_t {
   freeze_coordinator, ///< with the dispatcher in its process
   restart_dispatcher,
   partition,
+  // only where state is durable
+  kill_coordinator,
+  zombie_coordinator,
+  burst,        ///< several kills within milliseconds
+  cut_power,    ///< everything dies, what is not synced may be lost, the job is resumed
+  lose_journal, ///< the coordinator's, not the shards' disks
+  lose_disk,    ///< of one PS shard
+  fill_disk,    ///< of one PS shard: it takes no writes for a while
+  go_back,      ///< the operator's undo
 };
+inline constexpr int fault_kinds = 19;
 std::string_view to_string(fault_kind kind);
 
 struct planned_fault {
@@ -37,13 +49,18 @@ struct scenario {
   job_shape job;
   std::uint32_t workers = 1;
   std::uint32_t bound = 1; ///< B of R7
-  bool logs = false;
-  bool evaluates = true;
+  protocol::durability durability = protocol::durability::off;
+  bool syncs_each_step = false;           ///< `durability.sync: power`
+  bool evaluates = true;                  ///< version N
+  std::set<version_id> evaluations;       ///< versions before N to evaluate
+  std::set<protocol::parked_slot> poison; ///< slots that kill who computes them
+  protocol::duration max_recovery{};
   // network
   double loss = 0, duplication = 0,
          slowness = 0; ///< probability a message; a slow one takes 20 times as long
   // speeds, milliseconds
-  double slot_ms = 1, apply_ms = 1, log_ms = 1, start_ms = 5;
+  double slot_ms = 1, apply_ms = 1, log_ms = 1, snapshot_ms = 1, journal_ms = 1, start_ms = 5;
+  double damage = 0; ///< probability that a PS shard finds its newest snapshot damaged when it starts
   std::vector<double> slowness_of_worker;
   protocol::duration period{};       ///< of every timer
   protocol::duration silent_after{}; ///< of the dispatcher

@@ -20,6 +20,8 @@ struct run_outcome {
   std::uint64_t events = 0;
   std::uint64_t faults = 0;
   bool ps_shard_restarted = false;
+  std::uint64_t rewinds = 0;
+  std::uint64_t steps_redone = 0;
 };
 
 /// Same seed, same run, event by event.

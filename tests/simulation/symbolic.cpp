@@ -5,7 +5,7 @@
 namespace dlrun::simulation {
 namespace {
 
-enum class kind : std::uint64_t { initial = 1, gradient, sum, update, whole };
+enum class kind : std::uint64_t { initial = 1, gradient, sum, update, whole, zero, norm, norms };
 
 value hashed(kind what, std::initializer_list<std::uint64_t> of) {
   auto h = mix(static_cast<std::uint64_t>(what));
@@ -13,49 +13,87 @@ value hashed(kind what, std::initializer_list<std::uint64_t> of) {
   return h;
 }
 
-} // namespace
-
-std::uint64_t job_shape::records_of(step_id step, protocol::slot_range range) const {
-  std::uint64_t records = 0;
-  for (auto slot = range.begin; slot < range.end; ++slot.value) records += records_of(step, slot);
-  return records;
+std::set<slot_id> parked_in(const course& trained, step_id step) {
+  std::set<slot_id> slots;
+  for (const auto& one : trained.parked)
+    if (one.step == step) slots.insert(one.slot);
+  return slots;
 }
 
-std::uint64_t job_shape::records_of(step_id step) const {
-  return records_of(step, protocol::make_slot_range(0, slots_of(step)));
+} // namespace
+
+course course_of(const protocol::history& history, std::uint64_t steps) {
+  course trained;
+  for (step_id step{0}; step.value < steps; ++step.value)
+    trained.revisions.push_back(revision_at(history, step));
+  const auto parked = parked_slots(history);
+  trained.parked = {parked.begin(), parked.end()};
+  return trained;
 }
 
 value initial(ps_shard_id shard) { return hashed(kind::initial, {shard.value}); }
 value slot_gradient(ps_shard_id shard, step_id step, slot_id slot, value whole_vector) {
   return hashed(kind::gradient, {shard.value, step.value, slot.value, whole_vector});
 }
+value zero_gradient() { return hashed(kind::zero, {}); }
 value sum(value left, value right) {
   return hashed(kind::sum, {std::min(left, right), std::max(left, right)});
 }
-value update(value parameters, value root) { return hashed(kind::update, {parameters, root}); }
+value norm_of(value root) { return hashed(kind::norm, {root}); }
+value combine(const std::vector<std::vector<std::uint64_t>>& norms) {
+  auto h = hashed(kind::norms, {norms.size()});
+  for (const auto& of_shard : norms)
+    for (const auto one : of_shard) h = hashed(kind::norms, {h, one});
+  return h;
+}
+value update(value parameters, value root, value coupled, std::uint64_t revision) {
+  return hashed(kind::update, {parameters, root, coupled, revision});
+}
 value whole(const std::vector<value>& parts) {
   auto h = hashed(kind::whole, {parts.size()});
   for (const auto part : parts) h = hashed(kind::whole, {h, part});
   return h;
 }
 
-value node_gradient(ps_shard_id shard, step_id step, protocol::slot_range node, value whole_vector) {
-  if (node.size() == 1) return slot_gradient(shard, step, node.begin, whole_vector);
+value node_gradient(ps_shard_id shard, step_id step, protocol::slot_range node, value whole_vector,
+                    const std::set<slot_id>& parked) {
+  if (node.size() == 1)
+    return parked.contains(node.begin) ? zero_gradient()
+                                       : slot_gradient(shard, step, node.begin, whole_vector);
   const auto [left, right] = protocol::reduction_tree::children(node);
-  return sum(node_gradient(shard, step, left, whole_vector), node_gradient(shard, step, right, whole_vector));
+  return sum(node_gradient(shard, step, left, whole_vector, parked),
+             node_gradient(shard, step, right, whole_vector, parked));
 }
 
-oracle::oracle(const job_shape& shape) {
+const oracle::versions& oracle::versions_of(const course& trained) {
+  auto& all = runs_[trained];
+  if (!all.empty()) return all;
   std::vector<value> now;
-  for (std::uint32_t shard = 0; shard < shape.ps_shards; ++shard) now.push_back(initial({shard}));
-  versions_.push_back(now);
-  for (step_id step{0}; step.value < shape.steps; ++step.value) {
+  for (std::uint32_t shard = 0; shard < shape_.ps_shards; ++shard) now.push_back(initial({shard}));
+  all.push_back(now);
+  for (step_id step{0}; step.value < shape_.steps; ++step.value) {
     const auto from = whole(now);
-    const auto root = protocol::make_slot_range(0, shape.slots_of(step));
-    for (std::uint32_t shard = 0; shard < shape.ps_shards; ++shard)
-      now[shard] = update(now[shard], node_gradient({shard}, step, root, from));
-    versions_.push_back(now);
+    const auto node = protocol::make_slot_range(0, shape_.slots_of(step));
+    std::vector<value> roots;
+    std::vector<std::vector<std::uint64_t>> norms;
+    for (std::uint32_t shard = 0; shard < shape_.ps_shards; ++shard) {
+      roots.push_back(node_gradient({shard}, step, node, from, parked_in(trained, step)));
+      norms.push_back({norm_of(roots.back())});
+    }
+    const auto coupled = shape_.couples ? combine(norms) : 0;
+    for (std::uint32_t shard = 0; shard < shape_.ps_shards; ++shard)
+      now[shard] = update(now[shard], roots[shard], coupled, trained.revisions[step.value]);
+    all.push_back(now);
   }
+  return all;
+}
+
+std::uint64_t oracle::records(const course& trained, version_id version) const {
+  std::uint64_t records = 0;
+  for (step_id step{0}; step < step_from(version); ++step.value)
+    for (slot_id slot{0}; slot.value < shape_.slots_of(step); ++slot.value)
+      if (!trained.parked.contains({step, slot})) records += shape_.records_of(step, slot);
+  return records;
 }
 
 } // namespace dlrun::simulation

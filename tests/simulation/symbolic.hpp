@@ -4,9 +4,12 @@
 #pragma once
 
 #include "actors/protocol/reduction_tree.hpp"
+#include "actors/protocol/timeline.hpp"
 #include "tests/simulation/random_source.hpp"
 
 #include <cstdint>
+#include <map>
+#include <set>
 #include <vector>
 
 namespace dlrun::simulation {
@@ -21,40 +24,64 @@ struct job_shape {
   std::uint64_t steps_per_epoch = 1; ///< the last step of an epoch is a partial one
   std::uint32_t slots_of_last = 1;   ///< slots of that step
   std::uint64_t records_of_last = 1; ///< records of the last slot of that step
+  bool couples = false;              ///< an update needs a norm over the gradients of all shards (R12)
   static constexpr std::uint64_t records_per_slot = 4;
 
   std::uint32_t slots_of(step_id step) const { return is_partial(step) ? slots_of_last : slots; }
   std::uint64_t records_of(step_id step, slot_id slot) const {
     return is_partial(step) && slot.value + 1 == slots_of_last ? records_of_last : records_per_slot;
   }
-  std::uint64_t records_of(step_id step) const;
-  std::uint64_t records_of(step_id step, protocol::slot_range slots) const;
 
 private:
   bool is_partial(step_id step) const { return (step.value + 1) % steps_per_epoch == 0; }
 };
 
+/// What a timeline trains beside the shape: which revision each step is made with, and which slots are left
+/// out.
+struct course {
+  std::vector<std::uint64_t> revisions; ///< one a step
+  std::set<protocol::parked_slot> parked;
+
+  auto operator<=>(const course&) const = default;
+};
+course course_of(const protocol::history& history, std::uint64_t steps);
+
 value initial(ps_shard_id shard);
 /// Gradient of one slot for one PS shard, from the parameters of all of them.
 value slot_gradient(ps_shard_id shard, step_id step, slot_id slot, value whole_vector);
+/// Of a slot that is left out.
+value zero_gradient();
 value sum(value left, value right);
-value update(value parameters, value root);
+/// What a shard tells the others of its root, and what is made of all of that.
+value norm_of(value root);
+value combine(const std::vector<std::vector<std::uint64_t>>& norms);
+value update(value parameters, value root, value coupled, std::uint64_t revision);
 /// All parts as one, in shard order.
 value whole(const std::vector<value>& parts);
 /// The summed gradient of a node of the tree.
-value node_gradient(ps_shard_id shard, step_id step, protocol::slot_range node, value whole_vector);
+value node_gradient(ps_shard_id shard, step_id step, protocol::slot_range node, value whole_vector,
+                    const std::set<slot_id>& parked);
 
-/// The undisturbed run.
+/// The undisturbed runs, one for each course.
 class oracle {
 public:
-  explicit oracle(const job_shape& shape);
-  value parameters(version_id version, ps_shard_id shard) const {
-    return versions_.at(version.value).at(shard.value);
+  explicit oracle(const job_shape& shape)
+      : shape_(shape) {}
+  value parameters(const course& trained, version_id version, ps_shard_id shard) {
+    return versions_of(trained).at(version.value).at(shard.value);
   }
-  value whole_parameters(version_id version) const { return whole(versions_.at(version.value)); }
+  value whole_parameters(const course& trained, version_id version) {
+    return whole(versions_of(trained).at(version.value));
+  }
+  /// Training records in the parameters of `version`.
+  std::uint64_t records(const course& trained, version_id version) const;
 
 private:
-  std::vector<std::vector<value>> versions_;
+  using versions = std::vector<std::vector<value>>; ///< by version, by shard
+  const versions& versions_of(const course& trained);
+
+  job_shape shape_;
+  std::map<course, versions> runs_;
 };
 
 } // namespace dlrun::simulation

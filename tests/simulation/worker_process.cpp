@@ -2,8 +2,12 @@
 
 #include "tests/simulation/world.hpp"
 
+#include <algorithm>
+
 namespace dlrun::simulation {
 namespace {
+
+using protocol::planted_bug;
 
 constexpr protocol::role_name dispatcher_role{protocol::role_kind::data_dispatcher, 0};
 constexpr value torn_marker = 0xdeadbeef;
@@ -16,6 +20,7 @@ worker::worker_core_config config_for(const world& where, worker_id id, protocol
   config.steps = where.job().steps;
   config.slots_of = [job = where.job()](step_id step) { return job.slots_of(step); };
   config.early_publish_bound = where.plan().bound;
+  config.durability = where.plan().durability;
   config.repeat_after = where.plan().period;
   config.bug = where.bug();
   return config;
@@ -44,6 +49,7 @@ void worker_process::hear(const message& what) {
                           if (known.first <= one.state.incarnation)
                             known = {one.state.incarnation, one.memory};
                           perform(core_.on_shard_state(one.state, now));
+                          leave_if_trained();
                         },
                         [&](const protocol::lease& one) {
                           perform(core_.on_lease(one, now));
@@ -51,7 +57,9 @@ void worker_process::hear(const message& what) {
                         },
                         [&](const protocol::directory& one) { perform(core_.on_directory(one, now)); },
                         [&](const protocol::fenced& one) { perform(core_.on_fenced(one, now)); },
-                        [&](const protocol::evaluate& one) { evaluate(one); }, [](const auto&) {}},
+                        [&](const protocol::probe& one) { perform(core_.on_probe(one, now)); },
+                        [&](const protocol::evaluate& one) { evaluate(one); },
+                        [&](const snapshot_part& one) { on_snapshot_part(one); }, [](const auto&) {}},
              what);
 }
 
@@ -78,7 +86,8 @@ void worker_process::copy(const worker::fetch_part& order, const std::shared_ptr
   bool ok = from && !from->gone;
   for (const auto* owner : world_.living(protocol::ps_shard_role(order.shard)))
     if (owner->self().incarnation == order.shard_incarnation) ok = ok && world::reaches(*this, *owner);
-  ok = ok && from->of(order.version).version == order.version;
+  ok = ok && from->of(order.version).version == order.version &&
+       (from->of(order.version).timeline == order.timeline || world_.is_planted(planted_bug::no_timeline_w));
   const auto writes = ok ? from->of(order.version).writes : 0;
   if (ok) into = {std::nullopt, torn_marker};
   after(world_.delay(), [this, order, from, writes, ok] { copied(order, from, writes, ok); });
@@ -113,6 +122,10 @@ void worker_process::perform_one(const worker::compute_gradient& order) {
   const auto time = world_.random().milliseconds(0.5, 1.5) * slots * world_.plan().slot_ms *
                     (world_.calm() ? 1 : world_.plan().slowness_of_worker[id_.value]);
   const auto rounded = std::chrono::duration_cast<protocol::duration>(time);
+  if (const auto poisonous = poison_in(order)) {
+    after(rounded, [this, slot = *poisonous] { crash_in(slot); });
+    return;
+  }
   slots_computed_ += order.slots.size();
   compute_us_ += static_cast<std::uint64_t>(rounded.count());
   after(rounded, [this, order, from] { computed(order, from); });
@@ -126,8 +139,10 @@ void worker_process::computed(const worker::compute_gradient& order, const std::
   const auto buffer = gradients_->take();
   auto& content = gradients_->buffers[buffer].content;
   content.clear();
+  gradients_->buffers[buffer].records = records_in(order);
   for (std::uint32_t shard = 0; shard < world_.job().ps_shards; ++shard)
-    content.push_back(node_gradient({shard}, order.step, order.slots, whole(vector)));
+    content.push_back(node_gradient({shard}, order.step, order.slots, whole(vector),
+                                    {order.parked.begin(), order.parked.end()}));
   world_.say(this, "computes step {} [{}, {})", order.step, order.slots.begin, order.slots.end);
   const gradient_key key{order.step, order.slots};
   if (kept_.contains(key)) world_.broken("R6", "{} computes what it keeps: step {}", name(), order.step);
@@ -149,6 +164,7 @@ void worker_process::computed(const worker::compute_gradient& order, const std::
 void worker_process::perform_one(const worker::push_gradient& order) {
   const auto at = kept_.find({order.step, order.slots});
   if (at == kept_.end()) world_.broken("R9", "{} pushes what it does not keep: step {}", name(), order.step);
+  const auto& buffer = gradients_->buffers[at->second];
   gradient_push what;
   what.memory = gradients_;
   what.buffer = at->second;
@@ -157,8 +173,8 @@ void worker_process::perform_one(const worker::push_gradient& order) {
   what.push.self = self();
   what.push.step = order.step;
   what.push.slots = order.slots;
-  what.push.records = world_.job().records_of(order.step, order.slots);
-  what.push.tensor_sequence = gradients_->buffers[at->second].sequence;
+  what.push.records = buffer.records;
+  what.push.tensor_sequence = buffer.sequence;
   send(protocol::ps_shard_role(order.shard), what);
 }
 
@@ -166,21 +182,61 @@ void worker_process::perform_one(const worker::pull_state& order) {
   send(protocol::ps_shard_role(order.shard), protocol::pull{core_.timeline(), id_, self()});
 }
 
-/// I3: what is forgotten must be in every log, or in every shard where there is none.
+/// I3: what is forgotten must be in every log.
 void worker_process::perform_one(const worker::forget_gradient& order) {
   const auto at = kept_.find({order.step, order.slots});
   if (at == kept_.end())
     world_.broken("R10", "{} forgets what it does not keep: step {}", name(), order.step);
   gradients_->buffers[at->second].used = false;
   kept_.erase(at);
-  if (!world_.plan().logs) return;
-  for (std::uint32_t shard = 0; shard < world_.job().ps_shards; ++shard)
-    if (world_.disk_of({shard}).roots.size() <= order.step.value)
+  const auto& happened = world_.happened();
+  if (world_.plan().durability != protocol::durability::every_step || happened.lossy_power_cut ||
+      happened.disk_lost || newest_timeline(world_.journal().course.history) != core_.timeline())
+    return;
+  for (std::uint32_t shard = 0; shard < world_.job().ps_shards; ++shard) {
+    const auto& disk = world_.disk_of({shard});
+    if (newest_timeline(disk.history()) == core_.timeline() && disk.committed() <= order.step.value)
       world_.broken("I3", "{} forgets step {} that ps_shard {} has not committed", name(), order.step, shard);
+  }
 }
 
-void worker_process::perform_one(const worker::discard_all&) {
-  world_.broken("R2", "{} changes its timeline, and there is but one", name());
+void worker_process::perform_one(const worker::send_kept& order) { send(dispatcher_role, order.message); }
+
+void worker_process::perform_one(const worker::discard_all& order) {
+  world_.say(this, "adopts timeline {}", order.adopted);
+  for (const auto& [key, buffer] : kept_) gradients_->buffers[buffer].used = false;
+  kept_.clear();
+  for (auto& [shard, buffers] : parts_) buffers = {};
+}
+
+// ---- ends
+// --------------------------------------------------------------------------------------------------------
+
+std::optional<protocol::parked_slot> worker_process::poison_in(const worker::compute_gradient& order) const {
+  for (const auto& one : world_.plan().poison)
+    if (one.step == order.step && order.slots.begin <= one.slot && one.slot < order.slots.end &&
+        !std::count(order.parked.begin(), order.parked.end(), one.slot))
+      return one;
+  return std::nullopt;
+}
+
+void worker_process::crash_in(const protocol::parked_slot& slot) {
+  progress = slot;
+  world_.kill(*this, "killed by signal 11 (SIGSEGV)");
+}
+
+/// R19, planted.
+void worker_process::leave_if_trained() {
+  if (alive && world_.is_planted(planted_bug::exit_at_last) && core_.trained())
+    world_.kill(*this, "leaves when it is done");
+}
+
+std::uint64_t worker_process::records_in(const worker::compute_gradient& order) const {
+  std::uint64_t records = 0;
+  for (auto slot = order.slots.begin; slot < order.slots.end; ++slot.value)
+    if (!std::count(order.parked.begin(), order.parked.end(), slot))
+      records += world_.job().records_of(order.step, slot);
+  return records;
 }
 
 void worker_process::perform_one(const worker::exit_fenced& order) { end_fenced(order.newest); }
@@ -201,21 +257,46 @@ void worker_process::report() {
   status.self = self();
   status.timeline = core_.timeline();
   status.open_step = core_.open_step().value_or(step_id{});
+  status.lease_of = core_.lease_of();
   status.lease_sequence = core_.lease_sequence();
   status.slots_computed = slots_computed_;
   status.compute_us = compute_us_;
   send(dispatcher_role, status);
 }
 
+/// R17: from the snapshots; where there are none from the last version, which stays.
 void worker_process::evaluate(const protocol::evaluate& order) {
-  if (order.timeline != core_.timeline() || !core_.has_parts(order.version)) return;
+  if (order.timeline != core_.timeline()) return;
+  if (world_.is_durable()) {
+    if (evaluating_ != order) evaluation_parts_.clear();
+    evaluating_ = order;
+    if (evaluation_parts_.size() == world_.job().ps_shards) return tell_evaluated(); // the answer was lost
+    for (std::uint32_t shard = 0; shard < world_.job().ps_shards; ++shard)
+      if (!evaluation_parts_.contains({shard})) send(protocol::ps_shard_role({shard}), snapshot_pull{order});
+    return;
+  }
+  if (!core_.has_parts(order.version)) return;
+  evaluating_ = order;
+  const auto parts = parts_of(order.version);
+  for (std::uint32_t shard = 0; shard < parts.size(); ++shard)
+    evaluation_parts_[{shard}] = parts[shard].content;
+  tell_evaluated();
+}
+
+void worker_process::on_snapshot_part(const snapshot_part& part) {
+  if (evaluating_ != part.of || part.of.timeline != core_.timeline()) return;
+  evaluation_parts_[part.shard] = part.content;
+  if (evaluation_parts_.size() == world_.job().ps_shards) tell_evaluated();
+}
+
+void worker_process::tell_evaluated() {
   std::vector<value> parts;
-  for (const auto& part : parts_of(order.version)) parts.push_back(part.content);
+  for (const auto& [shard, content] : evaluation_parts_) parts.push_back(content);
   protocol::evaluated result;
   result.worker = id_;
   result.incarnation = self().incarnation;
-  result.timeline = order.timeline;
-  result.version = order.version;
+  result.timeline = evaluating_->timeline;
+  result.version = evaluating_->version;
   result.loss_sum_bits = whole(parts);
   after(world_.delay(), [this, result] { send(dispatcher_role, result); });
 }

@@ -19,6 +19,7 @@ public:
   /// The gradients that it keeps.
   const std::map<std::pair<step_id, protocol::slot_range>, std::size_t>& kept() const { return kept_; }
   void died() override;
+  std::optional<protocol::parked_slot> progress; ///< the slot that it crashed in, by its own doing
 
 protected:
   void begin() override;
@@ -37,6 +38,7 @@ private:
   void perform_one(const worker::push_gradient& order);
   void perform_one(const worker::pull_state& order);
   void perform_one(const worker::forget_gradient& order);
+  void perform_one(const worker::send_kept& order);
   void perform_one(const worker::discard_all& order);
   void perform_one(const worker::exit_fenced& order);
 
@@ -44,7 +46,13 @@ private:
   void copied(const worker::fetch_part& order, const std::shared_ptr<parameter_memory>& from,
               std::uint64_t writes, bool ok);
   void computed(const worker::compute_gradient& order, const std::vector<held_part>& from);
+  std::optional<protocol::parked_slot> poison_in(const worker::compute_gradient& order) const;
+  void crash_in(const protocol::parked_slot& slot);
+  void leave_if_trained();
+  std::uint64_t records_in(const worker::compute_gradient& order) const;
   void evaluate(const protocol::evaluate& order);
+  void on_snapshot_part(const snapshot_part& part);
+  void tell_evaluated();
   void report();
   void check_bounds() const;
   /// What the buffers of `version` hold, one a shard.
@@ -56,6 +64,8 @@ private:
   std::map<ps_shard_id, std::array<held_part, 2>> parts_; ///< version v in number v mod 2
   std::shared_ptr<gradient_memory> gradients_ = std::make_shared<gradient_memory>();
   std::map<gradient_key, std::size_t> kept_;
+  std::optional<protocol::evaluate> evaluating_;
+  std::map<ps_shard_id, value> evaluation_parts_;
   std::uint64_t slots_computed_ = 0, compute_us_ = 0;
 };
 

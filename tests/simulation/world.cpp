@@ -16,9 +16,10 @@ world::world(const scenario& plan, protocol::planted_bug bug, std::ostream* trac
     , truth_(plan.job)
     , random_(mix(plan.seed) + 1)
     , trace_(trace)
-    , now_(beginning)
-    , disks_(plan.job.ps_shards)
-    , published_(plan.job.ps_shards) {}
+    , now_(beginning) {
+  for (std::uint32_t shard = 0; shard < plan.job.ps_shards; ++shard)
+    disks_.emplace_back(ps_shard_id{shard}, plan.durability, plan.syncs_each_step);
+}
 
 double world::milliseconds_now() const {
   return std::chrono::duration<double, std::milli>(now_ - beginning).count();
@@ -60,6 +61,7 @@ void world::kill(process& which, std::string_view why) {
   which.deferred.clear();
   std::erase(living_[which.role()], &which);
   which.died();
+  if (on_death) on_death(which, why);
 }
 
 void world::freeze(process& which) {
@@ -80,6 +82,10 @@ protocol::duration world::delay() {
   auto long_ms = random_.between(0.3, 1.5);
   if (!calm_ && random_.chance(plan_.slowness)) long_ms *= 20;
   return protocol::duration(static_cast<std::int64_t>(1000 * long_ms));
+}
+
+protocol::duration world::journal_delay() {
+  return protocol::duration(static_cast<std::int64_t>(1000 * random_.between(0.2, 1) * plan_.journal_ms));
 }
 
 void world::send(process& from, protocol::role_name to, message what) {
@@ -103,15 +109,43 @@ void world::deliver(process& from, protocol::role_name to, const std::shared_ptr
   }
 }
 
-void world::published(ps_shard_id shard, version_id version) {
-  auto& highest = published_.at(shard.value);
-  highest = std::max(highest, version.value);
+// ---- for the oracle
+// ---------------------------------------------------------------------------------------------
+
+void world::report(const protocol::job_ended& ended, const coordinator::coordinator_core& by) {
+  report_ = job_report{ended, by.digests(), by.evaluation()};
+}
+
+void world::note_floor(const protocol::floor& order) {
+  if (order.timeline == newest_timeline(journal_.course.history))
+    happened_.floor = std::max(happened_.floor, order.version.value);
+  if (on_floor) on_floor(order.version);
+}
+
+/// R13: whoever goes back without being asked to finds a version that is not below the floor.
+void world::note_rewind(const data_dispatcher::timeline_started& start) {
+  ++happened_.rewinds;
+  happened_.steps_redone += start.steps_redone;
+  const bool is_lost = start.reason.find("lacks step") != std::string::npos;
+  if (is_lost) ++happened_.rewinds_for_lost_gradients;
+  const bool may_be_below = start.reason == "the operator goes back" || happened_.disk_lost ||
+                            happened_.journal_lost || plan_.damage > 0;
+  if (start.branch.value < happened_.floor && !may_be_below)
+    broken("R13", "training goes back to version {}, below the floor {}", start.branch, happened_.floor);
+  happened_.floor = std::min(happened_.floor, start.branch.value);
+}
+
+void world::check_begun(const ps_shard::perform_rewind& order, const process& by) const {
+  if (happened_.journal_lost) return;
+  if (order.timeline > newest_timeline(journal_.course.history))
+    broken("R15", "{} goes to timeline {}, which is not in the journal", by.name(), order.timeline);
 }
 
 void world::start_calm() {
   say(nullptr, "faults stop");
   calm_ = true;
   for (const auto& one : processes_) one->group = 0;
+  for (auto& disk : disks_) disk.full = false;
 }
 
 std::vector<process*> world::living(protocol::role_name role) const {

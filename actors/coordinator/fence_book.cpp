@@ -1,0 +1,99 @@
+#include "actors/coordinator/fence_book.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace dlrun::coordinator {
+
+using protocol::fence;
+using protocol::role_name;
+
+namespace {
+
+/// R20: more than a coordinator can have issued after what was heard of.
+constexpr std::uint64_t incarnations_skipped = std::uint64_t{1} << 32;
+
+} // namespace
+
+fence_book::fence_book(fence_book_config config, const std::vector<role_name>& roles)
+    : config_(std::move(config)) {
+  for (const auto& role : roles) pages_[role];
+}
+
+void fence_book::restore(const journaled_role& kept) {
+  const auto at = pages_.find(kept.role);
+  if (at == pages_.end()) return; // of a role that this job has no more
+  auto& page = at->second;
+  page.last_issued = std::max(page.last_issued, kept.last_issued);
+  if (kept.agent != config_.agent) return;
+  page.believed_up_to = kept.believed_up_to;
+  for (const auto& one : kept.usable)
+    if (!page.in_use || one.incarnation > page.in_use->incarnation) page.granted.push_back(one);
+}
+
+void fence_book::begin_anew(incarnation highest) {
+  everything_is_new_ = true;
+  for (auto& [role, page] : pages_) {
+    page.believed_up_to = {highest.value + incarnations_skipped};
+    page.last_issued = std::max(page.last_issued, page.believed_up_to);
+  }
+}
+
+bool fence_book::issue(const role_name& role, std::size_t wanted) {
+  auto& page = pages_.at(role);
+  auto& to = config_.journals ? page.fresh : page.granted;
+  const auto has = page.granted.size() + page.writing.size() + page.fresh.size();
+  for (auto number = has; number < wanted; ++number) {
+    ++page.last_issued.value;
+    to.push_back({page.last_issued, config_.random()});
+  }
+  return has < wanted && !config_.journals;
+}
+
+const std::vector<fence>& fence_book::granted(const role_name& role) const { return pages_.at(role).granted; }
+
+incarnation fence_book::last_issued(const role_name& role) const { return pages_.at(role).last_issued; }
+
+bool fence_book::is_issued(const role_name& role, const fence& self, incarnation newest) const {
+  const auto& page = pages_.at(role);
+  if (std::find(page.granted.begin(), page.granted.end(), self) != page.granted.end()) return true;
+  return self.incarnation <= page.believed_up_to && self.incarnation > newest;
+}
+
+void fence_book::use(const role_name& role, const fence& self) {
+  auto& page = pages_.at(role);
+  page.in_use = self;
+  page.last_issued = std::max(page.last_issued, self.incarnation);
+  std::erase_if(page.granted, [&](const fence& one) { return one.incarnation <= self.incarnation; });
+}
+
+std::vector<journaled_role> fence_book::begin_write() {
+  std::vector<journaled_role> all;
+  if (is_writing_ || !config_.journals) return all;
+  for (auto& [role, page] : pages_) {
+    if (page.fresh.empty() && !everything_is_new_) continue;
+    page.writing = std::exchange(page.fresh, {});
+    journaled_role kept{role, page.last_issued, {}, config_.agent, page.believed_up_to};
+    if (page.in_use) kept.usable.push_back(*page.in_use);
+    kept.usable.insert(kept.usable.end(), page.granted.begin(), page.granted.end());
+    kept.usable.insert(kept.usable.end(), page.writing.begin(), page.writing.end());
+    all.push_back(std::move(kept));
+  }
+  is_writing_ = !all.empty();
+  everything_is_new_ = everything_is_new_ && all.empty();
+  return all;
+}
+
+std::vector<role_name> fence_book::end_write() {
+  std::vector<role_name> granted;
+  is_writing_ = false;
+  for (auto& [role, page] : pages_) {
+    if (page.writing.empty()) continue;
+    page.granted.insert(page.granted.end(), page.writing.begin(), page.writing.end());
+    page.writing.clear();
+    granted.push_back(role);
+  }
+  return granted;
+}
+
+} // namespace dlrun::coordinator

@@ -1,0 +1,75 @@
+/// The fences that starts of roles are called by: issued, journaled, granted, used up (rules R4, R15, R20).
+#pragma once
+
+#include "actors/protocol/roles.hpp"
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <vector>
+
+namespace dlrun::coordinator {
+
+/// What the journal keeps of one role; replaces what it kept before.
+struct journaled_role {
+  protocol::role_name role;
+  dlrun::incarnation last_issued;
+  std::vector<protocol::fence> usable{}; ///< issued and not known to be over, ascending
+  std::uint64_t agent = 0;               ///< to whom
+  /// R20: a journal that is lost may have issued any up to this one, under tokens that nobody knows any more.
+  dlrun::incarnation believed_up_to{};
+
+  bool operator==(const journaled_role&) const = default;
+};
+
+struct fence_book_config {
+  /// Nothing is granted before it is journaled. False: there is no journal.
+  bool journals = false;
+  /// Random number of the agent's process: it alone knows which of its fences are used up, so what was issued
+  /// to another (before a `dlrun resume`) starts nothing any more.
+  std::uint64_t agent = 0;
+  std::function<std::uint64_t()> random{}; ///< for tokens
+};
+
+/// Pure. An incarnation is never issued twice, over all coordinators of a job.
+class fence_book {
+public:
+  fence_book(fence_book_config config, const std::vector<protocol::role_name>& roles);
+
+  void restore(const journaled_role& kept);
+  /// R20: begins beyond anything ever issued; `highest` is the highest that was heard of.
+  void begin_anew(dlrun::incarnation highest);
+
+  /// Issues fences until there are `wanted` that are not used. True when that grants some at once.
+  bool issue(const protocol::role_name& role, std::size_t wanted);
+  /// Fences that the role may be started with, ascending.
+  const std::vector<protocol::fence>& granted(const protocol::role_name& role) const;
+  dlrun::incarnation last_issued(const protocol::role_name& role) const;
+  /// Whether `self` is a fence of this book; `newest` is the newest start that was heard of.
+  bool is_issued(const protocol::role_name& role, const protocol::fence& self,
+                 dlrun::incarnation newest) const;
+  /// The role was started with it: it and the older ones are used up.
+  void use(const protocol::role_name& role, const protocol::fence& self);
+
+  /// What is to be journaled next; empty when nothing is, or a write is on its way.
+  std::vector<journaled_role> begin_write();
+  /// That write is done. @returns the roles with newly granted fences.
+  std::vector<protocol::role_name> end_write();
+
+private:
+  struct page {
+    std::optional<protocol::fence> in_use;
+    std::vector<protocol::fence> granted; ///< journaled, not used
+    std::vector<protocol::fence> writing; ///< on their way to the journal
+    std::vector<protocol::fence> fresh;   ///< not on their way yet
+    dlrun::incarnation last_issued;
+    dlrun::incarnation believed_up_to;
+  };
+
+  fence_book_config config_;
+  std::map<protocol::role_name, page> pages_;
+  bool is_writing_ = false;
+  bool everything_is_new_ = false; ///< R20: the next write names every role
+};
+
+} // namespace dlrun::coordinator

@@ -1,0 +1,104 @@
+/// Timelines: the history of a training that went back (rules R2, R14 to R18), and the sets of versions,
+/// steps and slots that are spoken of when it does.
+#pragma once
+
+#include "actors/protocol/reduction_tree.hpp"
+
+#include <cstdint>
+#include <dlrun/ids.hpp>
+#include <optional>
+#include <vector>
+
+namespace dlrun::protocol {
+
+/// A slot that is left out of the training (R18): its gradient is zero.
+struct parked_slot {
+  step_id step;
+  slot_id slot;
+
+  auto operator<=>(const parked_slot&) const = default;
+
+  template <class Inspector>
+  friend auto inspect(Inspector& f, parked_slot& x) {
+    return f(x.step, x.slot);
+  }
+};
+
+/// One timeline: it goes on from version `branch` of the one before it in the history.
+struct timeline_entry {
+  timeline_id timeline;
+  version_id branch;
+  std::uint64_t revision = 0; ///< number of the specification as used: a larger one than before holds from
+                              ///< `branch` on (revision_at)
+  std::vector<parked_slot> parked{}; ///< beside those of the entries before: nothing is taken back
+
+  bool operator==(const timeline_entry&) const = default;
+
+  template <class Inspector>
+  friend auto inspect(Inspector& f, timeline_entry& x) {
+    return f(x.timeline, x.branch, x.revision, x.parked);
+  }
+};
+
+/// Entries ascending by timeline. The first is timeline 0, branch 0; never empty in a valid history.
+using history = std::vector<timeline_entry>;
+
+history first_history();
+/// What comes from another process or a disk: ascending, with the first entry, within the bounds below.
+bool is_valid(const history& all);
+inline timeline_id newest_timeline(const history& all) { return all.back().timeline; }
+/// The lowest version at which a timeline newer than `since` branched; empty when there is none. What was
+/// made on `since` is good up to there.
+std::optional<version_id> branched_since(const history& all, timeline_id since);
+/// The revision that `step` is trained with on the newest timeline: an operator's change holds from the
+/// branch of its timeline on, and a rewind to before it takes nothing of it back.
+std::uint64_t revision_at(const history& all, step_id step);
+/// All parked slots of the newest timeline, sorted.
+std::vector<parked_slot> parked_slots(const history& all);
+/// Bounds, so that a status stays far below 64 KiB. Older entries that change no revision are merged, which
+/// costs a shard that stands on one of them, if any, to go back a little further than it had to.
+inline constexpr std::size_t history_entries_max = 128;
+inline constexpr std::size_t parked_slots_max = 512;
+/// `all` with one more entry, merged to the bound.
+history extended(history all, timeline_entry next);
+
+/// Versions first to last, both included.
+struct version_range {
+  version_id first;
+  version_id last;
+
+  bool operator==(const version_range&) const = default;
+
+  template <class Inspector>
+  friend auto inspect(Inspector& f, version_range& x) {
+    return f(x.first, x.last);
+  }
+};
+/// Disjoint, ascending, not adjacent.
+using version_set = std::vector<version_range>;
+
+bool contains(const version_set& set, version_id version);
+void insert(version_set& set, version_range added);
+/// What both have.
+version_set common(const version_set& left, const version_set& right);
+/// Without what lies above `last`.
+version_set up_to(version_set set, version_id last);
+/// Without what lies below `first`; version 0 stays (R11: it is restorable without storage).
+version_set from(version_set set, version_id first);
+/// The greatest of the set that is not above `bound`.
+std::optional<version_id> greatest_up_to(const version_set& set, version_id bound);
+
+/// A run of slots of one step, e.g. those of which gradients are held.
+struct step_slots {
+  step_id step;
+  slot_range slots;
+
+  auto operator<=>(const step_slots&) const = default;
+
+  template <class Inspector>
+  friend auto inspect(Inspector& f, step_slots& x) {
+    return f(x.step, x.slots);
+  }
+};
+
+} // namespace dlrun::protocol

@@ -1,0 +1,219 @@
+/// coordinator_core where it may die: fences, journal, what runs, the end.
+#include "actors/coordinator/coordinator_core.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace dlrun::coordinator {
+namespace {
+
+using protocol::fence;
+using protocol::job_outcome;
+using protocol::ps_shard_role;
+using protocol::role_name;
+using protocol::worker_role;
+using std::chrono::milliseconds;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+constexpr role_name coordinator_role{protocol::role_kind::coordinator, 0};
+
+/// The coordinator of a job with one worker and one PS shard of one block, with a journal.
+class coordinator_recovery_test : public testing::Test {
+protected:
+  coordinator_core_config config(std::uint64_t self) {
+    coordinator_core_config made;
+    made.self = {self};
+    made.token = 500 + self;
+    made.evaluates = true;
+    made.parameter_blocks = 1;
+    made.blocks_of_shard = {{0, 1}};
+    made.steps = 10;
+    made.is_durable = true;
+    made.agent = 1;
+    made.random = [this] { return ++token; };
+    return made;
+  }
+  /// What journal and agent know after these actions; the journal answers at once.
+  coordinator_actions perform(coordinator_core& core, coordinator_actions actions) {
+    for (std::size_t i = 0; i < actions.size(); ++i) {
+      if (const auto* one = std::get_if<send_grant>(&actions[i]))
+        granted[one->grant.role] = one->grant.fences;
+      if (const auto* one = std::get_if<journal_end>(&actions[i])) journal.ended = one->ended;
+      const auto* order = std::get_if<journal_fences>(&actions[i]);
+      if (order == nullptr || !journal_answers) continue;
+      keep(order->roles);
+      const auto more = core.on_fences_journaled(order->id, now);
+      actions.insert(actions.end(), more.begin(), more.end());
+    }
+    return actions;
+  }
+  void keep(const std::vector<journaled_role>& roles) {
+    for (const auto& role : roles) {
+      std::erase_if(journal.roles, [&](const auto& one) { return one.role == role.role; });
+      journal.roles.push_back(role);
+    }
+  }
+  fence start(coordinator_core& core, role_name role) {
+    const auto self = granted.at(role).front();
+    perform(core, core.on_role_started({role, self, 100}, now));
+    return self;
+  }
+  bool join(coordinator_core& core, role_name role, fence self) {
+    for (const auto& action : perform(
+             core, core.on_join({role, self, 100, {"127.0.0.1", 9, self.incarnation.value, ""}, "A"}, now)))
+      if (const auto* answer = std::get_if<answer_join>(&action)) return answer->reply.accepted;
+    return false;
+  }
+  template <class Action>
+  static std::vector<Action> only(const coordinator_actions& actions) {
+    std::vector<Action> some;
+    for (const auto& action : actions)
+      if (const auto* one = std::get_if<Action>(&action)) some.push_back(*one);
+    return some;
+  }
+
+  std::uint64_t token = 1000;
+  bool journal_answers = true;
+  journaled_job journal;
+  std::map<role_name, std::vector<fence>> granted;
+  protocol::time_point now{std::chrono::hours(1)};
+  coordinator_core core{config(1)};
+};
+
+TEST_F(coordinator_recovery_test, nothing_can_start_before_its_fence_is_in_the_journal) {
+  journal_answers = false;
+  const auto actions = perform(core, core.on_agent(now));
+  const auto orders = only<journal_fences>(actions);
+  ASSERT_THAT(orders, SizeIs(1));
+  EXPECT_THAT(orders[0].roles, SizeIs(3)) << "its own role too";
+  EXPECT_THAT(granted, IsEmpty());
+  perform(core, core.on_fences_journaled(orders[0].id, now));
+  EXPECT_THAT(granted, SizeIs(3));
+  EXPECT_GT(granted.at(coordinator_role).front().incarnation, incarnation{1});
+}
+
+TEST_F(coordinator_recovery_test, its_successor_takes_over_what_runs_and_restarts_nobody) {
+  perform(core, core.on_agent(now));
+  const auto worker = start(core, worker_role({0}));
+  const auto shard = start(core, ps_shard_role({0}));
+  coordinator_core next(config(2), journal);
+  granted.clear();
+  perform(next, next.on_agent(now));
+  EXPECT_TRUE(join(next, worker_role({0}), worker)) << "also before the agent tells of it";
+  perform(next, next.on_role_started({ps_shard_role({0}), shard, 100}, now));
+  EXPECT_TRUE(join(next, ps_shard_role({0}), shard));
+  for (const auto& one : next.directory().entries)
+    EXPECT_TRUE(one.role != worker_role({0}) || one.incarnation == worker.incarnation);
+  EXPECT_THAT(next.available_workers(), SizeIs(1));
+  EXPECT_THAT(next.available_ps_shards(), SizeIs(1));
+  EXPECT_GT(granted.at(worker_role({0})).front().incarnation, worker.incarnation);
+}
+
+TEST_F(coordinator_recovery_test, its_successor_counts_its_loss_once) {
+  coordinator_core next(config(2), journal);
+  protocol::role_exited exited{coordinator_role, {{1}, 501}, "killed by signal 9 (SIGKILL)", 2000, true};
+  exited.at_us = static_cast<std::uint64_t>((now - milliseconds(40)).time_since_epoch().count());
+  perform(next, next.on_role_exited(exited, now));
+  perform(next, next.on_role_exited(exited, now + milliseconds(10)));
+  ASSERT_THAT(next.recoveries(), SizeIs(1));
+  EXPECT_EQ(next.recoveries()[0].replacement, incarnation{2});
+  EXPECT_EQ(next.recoveries()[0].resumed, milliseconds(40));
+}
+
+TEST_F(coordinator_recovery_test, the_loss_of_a_shard_is_told_to_the_dispatcher_and_ends_nothing) {
+  perform(core, core.on_agent(now));
+  const auto shard = start(core, ps_shard_role({0}));
+  join(core, ps_shard_role({0}), shard);
+  const auto actions =
+      perform(core, core.on_role_exited({ps_shard_role({0}), shard, "killed", 1, true}, now));
+  EXPECT_THAT(only<ps_shard_gone>(actions), SizeIs(1));
+  EXPECT_THAT(only<finish_job>(actions), IsEmpty());
+  const auto newer = start(core, ps_shard_role({0}));
+  join(core, ps_shard_role({0}), newer);
+  core.on_shard_resumed({0}, newer.incarnation, now + milliseconds(30));
+  EXPECT_EQ(core.recoveries().at(0).resumed, milliseconds(30));
+}
+
+TEST_F(coordinator_recovery_test, dispatchers_of_a_successor_are_newer_than_all_of_its_own) {
+  for (int i = 0; i < 5; ++i) core.on_dispatcher_started({}, now);
+  coordinator_core next(config(2), journal);
+  next.on_dispatcher_started({}, now);
+  EXPECT_GT(next.dispatcher_incarnation(), core.dispatcher_incarnation());
+}
+
+TEST_F(coordinator_recovery_test, a_slot_that_crashes_its_worker_twice_is_to_be_parked) {
+  perform(core, core.on_agent(now));
+  const auto crash = [&](bool own_doing) {
+    const auto self = start(core, worker_role({0}));
+    protocol::role_exited exited{worker_role({0}), self, "killed by signal 11 (SIGSEGV)", 1, true};
+    exited.has_progress = own_doing;
+    exited.progress = {{4}, {1}};
+    return only<poisoned_slot>(perform(core, core.on_role_exited(exited, now)));
+  };
+  EXPECT_THAT(crash(true), IsEmpty());
+  EXPECT_THAT(crash(false), IsEmpty()) << "somebody killed it";
+  const auto poisoned = crash(true);
+  ASSERT_THAT(poisoned, SizeIs(1));
+  EXPECT_EQ(poisoned[0].what, (protocol::parked_slot{{4}, {1}}));
+  EXPECT_THAT(only<poisoned_slot>(core.on_dispatcher_started({}, now)), SizeIs(1)) << "a new one must know";
+}
+
+// ---- the end
+// -----------------------------------------------------------------------------------------------------
+
+TEST_F(coordinator_recovery_test, the_report_comes_first_then_the_journal_and_then_the_agent) {
+  perform(core, core.on_agent(now));
+  protocol::evaluated result;
+  result.version = {10};
+  core.on_evaluated(result, now);
+  perform(core, core.on_training_finished({3}, now));
+  const auto finished = only<finish_job>(core.on_digests({0}, {0, std::string(32, 'x')}, now));
+  ASSERT_THAT(finished, SizeIs(1));
+  const auto written = core.on_report_written(finished[0].ended, now);
+  EXPECT_THAT(only<journal_end>(written), SizeIs(1));
+  EXPECT_THAT(only<announce_end>(written), IsEmpty());
+  EXPECT_THAT(only<announce_end>(core.on_agent(now)), IsEmpty());
+  EXPECT_THAT(only<announce_end>(core.on_end_journaled(now)), SizeIs(1));
+  EXPECT_THAT(only<announce_end>(core.on_agent(now)), SizeIs(1)) << "it was lost on the way";
+}
+
+TEST_F(coordinator_recovery_test, a_rewind_at_the_very_end_makes_the_digests_begin_again) {
+  perform(core, core.on_agent(now));
+  EXPECT_THAT(only<request_digests>(core.on_training_finished({3}, now)), SizeIs(1));
+  EXPECT_THAT(core.on_training_finished({3}, now), IsEmpty());
+  const auto again = only<request_digests>(core.on_training_finished({4}, now));
+  ASSERT_THAT(again, SizeIs(1));
+  EXPECT_EQ(again[0].request.timeline, timeline_id{4});
+}
+
+TEST_F(coordinator_recovery_test, a_job_that_is_journaled_as_done_is_over) {
+  journal.ended = protocol::job_ended{job_outcome::completed, ""};
+  coordinator_core next(config(2), journal);
+  EXPECT_FALSE(join(next, worker_role({0}), {{1}, 1}));
+  EXPECT_THAT(only<announce_end>(next.on_agent(now)), SizeIs(1));
+  EXPECT_THAT(next.on_training_finished({0}, now), IsEmpty());
+}
+
+TEST_F(coordinator_recovery_test, a_job_that_was_stopped_can_be_resumed) {
+  perform(core, core.on_agent(now));
+  const auto finished = only<finish_job>(core.on_stop_requested("Ctrl-C", now));
+  const auto written = core.on_report_written(finished.at(0).ended, now);
+  EXPECT_THAT(only<journal_end>(written), IsEmpty());
+  EXPECT_THAT(only<announce_end>(written), SizeIs(1));
+}
+
+TEST_F(coordinator_recovery_test, without_its_journal_it_believes_what_runs_and_begins_far_beyond) {
+  journaled_job lost;
+  lost.lost = true;
+  lost.highest_found = {9};
+  coordinator_core next(config(5), lost);
+  perform(next, next.on_role_started({worker_role({0}), {{7}, 1234}, 100}, now));
+  EXPECT_TRUE(join(next, worker_role({0}), {{7}, 1234}));
+  EXPECT_FALSE(join(next, worker_role({0}), {{6}, 1234})) << "an older one";
+  perform(next, next.on_agent(now));
+  EXPECT_GT(granted.at(worker_role({0})).front().incarnation.value, std::uint64_t{1} << 32);
+}
+
+} // namespace
+} // namespace dlrun::coordinator

@@ -1,0 +1,385 @@
+#include "actors/data_dispatcher/timeline_keeper.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace dlrun::data_dispatcher {
+namespace {
+
+using protocol::extended;
+using protocol::first_history;
+using protocol::make_slot_range;
+using std::chrono::milliseconds;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr incarnation me{6};
+
+/// Of a job with two PS shards, two slots, twenty steps; version 8 is evaluated.
+class timeline_keeper_test : public testing::Test {
+protected:
+  static timeline_keeper_config config() {
+    timeline_keeper_config made;
+    made.self = me;
+    made.ps_shards = 2;
+    made.steps = 20;
+    made.slots_of = [](step_id) { return 2U; };
+    made.evaluations = {{8}};
+    return made;
+  }
+  timeline_keeper_test() { keeper.set_workers({{{0}, {1}}}, true); }
+
+  /// PS shard `shard` has logged up to `applied`, from a snapshot on.
+  protocol::shard_status status(std::uint32_t shard, std::uint64_t applied,
+                                std::vector<version_id> snapshots = {},
+                                protocol::history history = first_history()) {
+    protocol::shard_status made;
+    made.shard = {shard};
+    made.self = {{1}, 0};
+    made.timeline = newest_timeline(history);
+    made.applied = made.committed = {applied};
+    made.durable.history = std::move(history);
+    const auto first = snapshots.empty() ? version_id{0} : snapshots.front();
+    made.durable.restorable = protocol::from({{{0}, {applied}}}, first);
+    made.durable.snapshots = std::move(snapshots);
+    made.durable.serves_previous = applied > 0;
+    return made;
+  }
+  data_dispatcher_actions hear(const protocol::shard_status& what) {
+    data_dispatcher_actions out;
+    keeper.on_shard_status(what, now, out);
+    return out;
+  }
+  data_dispatcher_actions hear_both(std::uint64_t first, std::uint64_t second,
+                                    std::vector<version_id> snapshots = {},
+                                    const protocol::history& history = first_history()) {
+    hear(status(0, first, snapshots, history));
+    return hear(status(1, second, snapshots, history));
+  }
+  data_dispatcher_actions tick(milliseconds time = milliseconds(0)) {
+    now += time;
+    data_dispatcher_actions out;
+    keeper.on_tick(now, out);
+    return out;
+  }
+  data_dispatcher_actions journaled(const data_dispatcher_actions& order) {
+    data_dispatcher_actions out;
+    for (const auto& one : only<journal_course>(order)) {
+      course = one.course;
+      keeper.on_journaled(one.id, now, out);
+    }
+    return out;
+  }
+  data_dispatcher_actions go_back(std::uint64_t version, std::uint64_t revision) {
+    data_dispatcher_actions out;
+    keeper.go_back({{version}, revision, {}}, now, out);
+    return out;
+  }
+  data_dispatcher_actions park(std::uint64_t step, std::uint32_t slot) {
+    data_dispatcher_actions out;
+    keeper.park({{step}, {slot}}, now, out);
+    return out;
+  }
+  data_dispatcher_actions answer(const std::vector<send_probe>& probes,
+                                 std::vector<protocol::step_slots> kept = {}) {
+    data_dispatcher_actions out;
+    for (const auto& one : probes)
+      if (one.to.kind == protocol::role_kind::worker)
+        keeper.on_kept({{one.to.index}, {{1}, 0}, keeper.timeline(), one.message.id, kept}, now, out);
+    return out;
+  }
+  template <class Action>
+  static std::vector<Action> only(const data_dispatcher_actions& actions) {
+    std::vector<Action> some;
+    for (const auto& action : actions)
+      if (const auto* one = std::get_if<Action>(&action)) some.push_back(*one);
+    return some;
+  }
+  /// Shard 0 lacks step 4, of which nobody keeps a gradient; @returns what the decision brings.
+  data_dispatcher_actions lose_a_gradient() {
+    const auto probes = only<send_probe>(hear_both(4, 6));
+    const auto asked = only<send_probe>(answer(probes));
+    auto last = status(0, 4);
+    last.probe = asked.at(0).message.id;
+    hear(last);
+    last = status(1, 6);
+    last.probe = asked.at(0).message.id;
+    return hear(last);
+  }
+
+  timeline_keeper keeper{config(), {}};
+  journaled_course course;
+  protocol::time_point now{std::chrono::hours(1)};
+};
+
+// ---- lost gradients
+// ----------------------------------------------------------------------------------------------
+
+TEST_F(timeline_keeper_test, decides_nothing_before_all_shards_have_reported) {
+  EXPECT_THAT(hear(status(1, 6)), IsEmpty());
+  keeper.on_shard_lost({1});
+  EXPECT_THAT(hear(status(0, 4)), IsEmpty());
+}
+
+TEST_F(timeline_keeper_test, when_a_shard_lacks_what_nobody_can_compute_workers_are_asked_and_then_shards) {
+  const auto probes = only<send_probe>(hear_both(4, 6));
+  ASSERT_EQ(probes.size(), 1U);
+  EXPECT_EQ(probes[0].to, protocol::worker_role({0}));
+  EXPECT_THAT(tick(milliseconds(100)), IsEmpty());
+  EXPECT_EQ(only<send_probe>(tick(milliseconds(100))).size(), 1U) << "asked again";
+  EXPECT_EQ(only<send_probe>(answer(probes)).size(), 2U);
+}
+
+TEST_F(timeline_keeper_test, while_workers_may_not_have_joined_yet_nothing_is_called_lost) {
+  keeper.set_workers({}, false);
+  EXPECT_THAT(only<send_probe>(hear_both(4, 6)), IsEmpty());
+}
+
+TEST_F(timeline_keeper_test, a_lost_gradient_is_a_rewind_to_the_newest_version_that_all_can_restore) {
+  const auto decided = lose_a_gradient();
+  ASSERT_EQ(only<journal_course>(decided).size(), 1U);
+  EXPECT_THAT(only<send_rewind>(decided), IsEmpty()) << "the journal comes first";
+  EXPECT_THAT(tick(milliseconds(1000)), IsEmpty()) << "and nothing else is ordered meanwhile";
+  const auto after = journaled(decided);
+  const auto starts = only<timeline_started>(after);
+  ASSERT_EQ(starts.size(), 1U);
+  EXPECT_EQ(starts[0].branch, version_id{4});
+  EXPECT_EQ(starts[0].steps_redone, 2U);
+  EXPECT_THAT(starts[0].reason, HasSubstr("ps_shard 0 lacks step 4"));
+  const auto rewinds = only<send_rewind>(after);
+  ASSERT_EQ(rewinds.size(), 2U);
+  EXPECT_EQ(rewinds[0].message.timeline, timeline_id{1});
+  EXPECT_EQ(rewinds[0].message.history, course.history);
+  EXPECT_EQ(keeper.timeline(), timeline_id{1});
+}
+
+TEST_F(timeline_keeper_test, nothing_is_rewound_when_a_worker_keeps_it) {
+  const auto probes = only<send_probe>(hear_both(4, 6));
+  const auto asked = only<send_probe>(answer(probes, {{{4}, make_slot_range(0, 2)}}));
+  auto last = status(0, 4);
+  last.probe = asked.at(0).message.id;
+  hear(last);
+  last = status(1, 6);
+  last.probe = asked.at(0).message.id;
+  EXPECT_THAT(only<journal_course>(hear(last)), IsEmpty());
+  EXPECT_EQ(only<send_probe>(tick(milliseconds(200))).size(), 1U) << "looked at again as long as it lasts";
+}
+
+TEST_F(timeline_keeper_test, shards_are_told_until_they_are_there) {
+  journaled(lose_a_gradient());
+  EXPECT_EQ(only<send_rewind>(tick(milliseconds(250))).size(), 2U);
+  hear(status(0, 4, {}, course.history));
+  const auto again = only<send_rewind>(tick(milliseconds(250)));
+  ASSERT_EQ(again.size(), 1U);
+  EXPECT_EQ(again[0].to, ps_shard_id{1});
+  hear(status(1, 4, {}, course.history));
+  EXPECT_THAT(only<send_rewind>(tick(milliseconds(250))), IsEmpty());
+}
+
+TEST_F(timeline_keeper_test, a_shard_that_slept_over_several_rewinds_goes_back_to_the_lowest) {
+  journaled_course journal;
+  journal.history = extended(extended(first_history(), {{1}, {3}, 0, {}}), {{2}, {5}, 0, {}});
+  keeper = timeline_keeper(config(), journal);
+  hear(status(0, 7));
+  const auto rewinds = only<send_rewind>(hear(status(1, 6, {}, journal.history)));
+  ASSERT_EQ(rewinds.size(), 1U);
+  EXPECT_EQ(rewinds[0].message.version, version_id{3});
+}
+
+TEST_F(timeline_keeper_test, a_shard_that_cannot_go_back_there_makes_all_go_back_further) {
+  journaled_course journal;
+  journal.history = extended(first_history(), {{1}, {5}, 0, {}});
+  keeper = timeline_keeper(config(), journal);
+  hear(status(0, 0)); // its disk was lost
+  const auto starts = only<timeline_started>(journaled(hear(status(1, 6, {}, journal.history))));
+  ASSERT_EQ(starts.size(), 1U);
+  EXPECT_EQ(starts[0].timeline, timeline_id{2});
+  EXPECT_EQ(starts[0].branch, version_id{0});
+}
+
+// ---- snapshots
+// ---------------------------------------------------------------------------------------------------
+
+TEST_F(timeline_keeper_test, snapshots_are_named_when_they_are_due) {
+  auto late = status(1, 5);
+  late.durable.replay_us = 300'000;
+  hear(status(0, 5));
+  const auto actions = hear(late);
+  EXPECT_EQ(only<send_name_snapshot>(actions).size(), 2U);
+  EXPECT_EQ(only<decision_made>(actions).at(0).event, "snapshot-named");
+}
+
+TEST_F(timeline_keeper_test, the_floor_leaves_one_common_snapshot_to_fall_back_on) {
+  EXPECT_THAT(only<send_floor>(hear_both(7, 7, {{2}})), IsEmpty());
+  const auto floors = only<send_floor>(hear_both(7, 7, {{2}, {4}, {6}}));
+  ASSERT_EQ(floors.size(), 2U);
+  EXPECT_EQ(floors[0].message, (protocol::floor{{0}, {4}, me}));
+  EXPECT_THAT(only<send_floor>(hear_both(7, 7, {{4}, {6}})), IsEmpty()) << "obeyed";
+}
+
+TEST_F(timeline_keeper_test, the_floor_stays_below_what_is_to_be_evaluated) {
+  const auto floors = only<send_floor>(hear_both(14, 14, {{2}, {6}, {9}, {12}, {14}}));
+  ASSERT_EQ(floors.size(), 2U);
+  EXPECT_EQ(floors[0].message.version, version_id{6});
+}
+
+TEST_F(timeline_keeper_test, a_snapshot_that_one_shard_lacks_counts_for_nothing) {
+  hear(status(0, 7, {{2}, {4}, {6}}));
+  EXPECT_THAT(only<send_floor>(hear(status(1, 7, {{4}}))), IsEmpty());
+}
+
+// ---- evaluation, the end
+// -----------------------------------------------------------------------------------------
+
+TEST_F(timeline_keeper_test,
+       an_evaluation_is_due_when_all_have_its_snapshot_and_counts_when_it_is_journaled) {
+  hear(status(0, 9, {{8}}));
+  EXPECT_FALSE(keeper.evaluation_due());
+  hear(status(1, 8, {{8}}));
+  ASSERT_TRUE(keeper.evaluation_due());
+  EXPECT_EQ(keeper.evaluation_due()->version, version_id{8});
+  protocol::evaluated result;
+  result.version = {8};
+  result.timeline = {4};
+  data_dispatcher_actions out;
+  keeper.on_evaluated(result, out);
+  EXPECT_THAT(out, IsEmpty()) << "of another timeline";
+  result.timeline = {0};
+  keeper.on_evaluated(result, out);
+  EXPECT_FALSE(keeper.evaluation_due());
+  EXPECT_EQ(only<evaluation_finished>(journaled(out)).size(), 1U);
+  EXPECT_EQ(course.evaluations.size(), 1U);
+}
+
+TEST_F(timeline_keeper_test, a_rewind_below_it_voids_an_evaluation) {
+  journaled_course journal;
+  protocol::evaluated result;
+  result.version = {8};
+  journal.evaluations = {result};
+  keeper = timeline_keeper(config(), journal);
+  hear_both(9, 9, {{8}});
+  EXPECT_FALSE(keeper.evaluation_due());
+  for (std::uint32_t shard = 0; shard < 2; ++shard) keeper.on_shard_lost({shard});
+  keeper.set_workers({}, true);
+  hear_both(4, 9);
+  auto asked = only<send_probe>(tick(milliseconds(300)));
+  auto last = status(0, 4);
+  last.probe = asked.at(0).message.id;
+  hear(last);
+  last = status(1, 9);
+  last.probe = asked.at(0).message.id;
+  journaled(hear(last));
+  EXPECT_THAT(course.evaluations, IsEmpty());
+}
+
+TEST_F(timeline_keeper_test, training_is_finished_with_the_last_snapshot_everywhere_and_every_evaluation) {
+  hear_both(20, 20, {{8}, {20}});
+  EXPECT_FALSE(keeper.finished()) << "version 8 is not evaluated";
+  protocol::evaluated result;
+  result.version = {8};
+  data_dispatcher_actions out;
+  keeper.on_evaluated(result, out);
+  EXPECT_FALSE(keeper.finished());
+  journaled(out);
+  EXPECT_TRUE(keeper.finished());
+  hear(status(1, 19, {{8}}));
+  EXPECT_FALSE(keeper.finished());
+}
+
+TEST_F(timeline_keeper_test, what_cannot_be_evaluated_any_more_is_given_up_and_named) {
+  const auto decided = only<decision_made>(hear_both(20, 20, {{12}, {20}}));
+  ASSERT_FALSE(decided.empty());
+  EXPECT_EQ(decided[0].event, "evaluation-given-up");
+  EXPECT_TRUE(keeper.finished());
+}
+
+// ---- parked slots, the operator
+// -----------------------------------------------------------------------------------
+
+TEST_F(timeline_keeper_test, a_parked_slot_is_journaled_and_then_gone_back_for) {
+  hear_both(7, 6);
+  const auto first = park(4, 1);
+  EXPECT_EQ(only<decision_made>(first).at(0).event, "slot-parked");
+  const auto second = journaled(first);
+  EXPECT_THAT(course.parked, ElementsAre(protocol::parked_slot{{4}, {1}}));
+  EXPECT_THAT(only<timeline_started>(second), IsEmpty());
+  const auto starts = only<timeline_started>(journaled(second));
+  ASSERT_EQ(starts.size(), 1U);
+  EXPECT_EQ(starts[0].branch, version_id{4});
+  EXPECT_THAT(course.history.back().parked, ElementsAre(protocol::parked_slot{{4}, {1}}));
+  EXPECT_THAT(park(4, 1), IsEmpty()) << "told again";
+}
+
+TEST_F(timeline_keeper_test, a_slot_of_a_step_to_come_costs_nothing) {
+  hear_both(6, 6);
+  const auto starts = only<timeline_started>(journaled(journaled(park(12, 0))));
+  ASSERT_EQ(starts.size(), 1U);
+  EXPECT_EQ(starts[0].branch, version_id{6});
+  EXPECT_EQ(starts[0].steps_redone, 0U);
+}
+
+TEST_F(timeline_keeper_test, going_back_on_purpose_pins_the_version_first) {
+  hear_both(7, 7, {{2}, {6}});
+  const auto pins = only<send_pin>(go_back(4, 1));
+  ASSERT_EQ(pins.size(), 2U);
+  EXPECT_EQ(pins[0].message, (protocol::pin{{0}, me, {4}}));
+  auto pinned = status(0, 7, {{2}, {6}});
+  pinned.durable.has_pin = true;
+  pinned.durable.pinned_by = me;
+  pinned.durable.pinned = {4};
+  EXPECT_THAT(only<journal_course>(hear(pinned)), IsEmpty());
+  pinned.shard = {1};
+  const auto starts = only<timeline_started>(journaled(hear(pinned)));
+  ASSERT_EQ(starts.size(), 1U);
+  EXPECT_EQ(starts[0].branch, version_id{4});
+  EXPECT_EQ(revision_at(course.history, {4}), 1U);
+  EXPECT_EQ(revision_at(course.history, {3}), 0U);
+  EXPECT_THAT(go_back(4, 1), IsEmpty()) << "that revision is in force";
+}
+
+TEST_F(timeline_keeper_test, a_version_that_nobody_has_is_taken_for_the_greatest_below_it) {
+  const auto pins = only<send_pin>((hear_both(7, 6, {{2}, {6}}), go_back(1000, 1)));
+  ASSERT_EQ(pins.size(), 2U);
+  EXPECT_EQ(pins[0].message.version, version_id{6});
+}
+
+// ---- the journal is lost
+// -----------------------------------------------------------------------------------------
+
+TEST_F(timeline_keeper_test, a_lost_course_is_taken_from_the_shards_and_begins_far_beyond) {
+  journaled_course journal;
+  journal.lost = true;
+  keeper = timeline_keeper(config(), journal);
+  const auto history = extended(first_history(), {{4}, {3}, 2, {{{9}, {0}}}});
+  hear(status(0, 6, {}, history));
+  const auto starts = only<timeline_started>(journaled(hear(status(1, 5, {}, history))));
+  ASSERT_EQ(starts.size(), 1U);
+  EXPECT_EQ(starts[0].timeline, timeline_id{1004});
+  EXPECT_EQ(starts[0].branch, version_id{5});
+  EXPECT_FALSE(course.lost);
+  EXPECT_THAT(course.parked, ElementsAre(protocol::parked_slot{{9}, {0}}));
+  EXPECT_EQ(course.history.back().revision, 2U);
+}
+
+TEST_F(timeline_keeper_test, a_journal_that_is_behind_its_shards_is_as_good_as_lost) {
+  const auto history = extended(first_history(), {{1}, {3}, 0, {}});
+  hear(status(0, 6, {}, history));
+  const auto starts = only<timeline_started>(journaled(hear(status(1, 5))));
+  ASSERT_EQ(starts.size(), 1U);
+  EXPECT_EQ(starts[0].timeline, timeline_id{1001});
+  EXPECT_EQ(starts[0].branch, version_id{3});
+}
+
+TEST_F(timeline_keeper_test, hostile_statuses_are_ignored) {
+  auto without_history = status(0, 5);
+  without_history.durable.history.clear();
+  hear(without_history);
+  auto of_another = status(0, 5);
+  of_another.timeline = {3};
+  hear(of_another);
+  EXPECT_THAT(hear(status(1, 9)), IsEmpty());
+}
+
+} // namespace
+} // namespace dlrun::data_dispatcher

@@ -1,0 +1,110 @@
+#include "tests/simulation/checks.hpp"
+
+#include "tests/simulation/ps_shard_process.hpp"
+
+#include <algorithm>
+
+namespace dlrun::simulation {
+namespace {
+
+using protocol::durability;
+
+std::string digest_of(value content) {
+  std::string digest;
+  for (int i = 0; i < 32; ++i) digest += static_cast<char>((content >> (8 * (i % 8))) & 0xff);
+  return digest;
+}
+
+/// I1, from what the shards say of themselves.
+void check_ledger(world& where, const course& trained, const ps_shard_process& shard) {
+  const auto& totals = shard.core().applied().totals();
+  auto records = where.truth().records(trained, {where.job().steps});
+  if (totals.samples_applied != records || totals.samples_missing != 0 || totals.samples_duplicated != 0)
+    where.broken("I1", "{} counts {} of {} samples, {} missing, {} twice", shard.name(),
+                 totals.samples_applied, records, totals.samples_missing, totals.samples_duplicated);
+  if (totals.steps_redone != 0 && where.happened().rewinds == 0)
+    where.broken("waste", "{} has redone {} steps", shard.name(), totals.steps_redone);
+  if (shard.values_held() != 0 && !where.is_durable())
+    where.broken("values", "{} still holds {} gradients", shard.name(), shard.values_held());
+}
+
+/// I6: nothing is over before it is on every disk.
+void check_disk(world& where, const course& trained, ps_shard_id shard) {
+  const version_id last{where.job().steps};
+  const auto& disk = where.disk_of(shard);
+  const auto* image = disk.snapshot(last);
+  const bool is_there =
+      image != nullptr && newest_timeline(disk.history()) == newest_timeline(where.journal().course.history);
+  if (!is_there) {
+    if (where.happened().disk_lost) return; // between its last report and the end
+    if (where.plan().damage > 0 && contains(disk.restorable(), last)) return; // the log makes it again
+    where.broken("I6", "the job is over, but ps_shard {} has no durable version {}", shard, last);
+  }
+  if (image->content != where.truth().parameters(trained, last, shard))
+    where.broken("I2", "ps_shard {} has wrong parameters on disk", shard);
+}
+
+void check_evaluations(world& where, const course& trained) {
+  for (const auto version : where.plan().evaluations) {
+    const auto& done = where.journal().course.evaluations;
+    const auto at =
+        std::find_if(done.begin(), done.end(), [&](const auto& one) { return one.version == version; });
+    if (at == done.end()) {
+      if (where.happened().journal_lost || where.happened().disk_lost || where.plan().damage > 0) continue;
+      where.broken("R17", "version {} was not evaluated", version);
+    }
+    if (at->loss_sum_bits != where.truth().whole_parameters(trained, version))
+      where.broken("I2", "the evaluation of version {} is of other parameters", version);
+  }
+}
+
+/// Training goes back only when something is lost, or when somebody wants it.
+void check_waste(world& where) {
+  const auto& happened = where.happened();
+  const auto& plan = where.plan();
+  const bool planned =
+      happened.went_back_on_purpose || !plan.poison.empty() || happened.disk_lost || happened.journal_lost;
+  if (!planned && !happened.ps_shard_lost && happened.rewinds > 0)
+    where.broken("waste", "training went back although no PS shard was lost");
+  const bool excused = happened.worker_lost || plan.durability == durability::snapshots ||
+                       happened.lossy_power_cut || happened.disk_lost || plan.loss > 0 || plan.damage > 0 ||
+                       !plan.poison.empty();
+  if (!excused && happened.rewinds_for_lost_gradients > 0)
+    where.broken("waste", "training went back although no worker was lost");
+}
+
+} // namespace
+
+void check_failed_as_promised(world& where) {
+  const auto& ended = *where.ended();
+  if (ended.outcome != protocol::job_outcome::failed || ended.reason.find("ps_shard") == std::string::npos)
+    where.broken("I6", "a PS shard without a disk was lost, and the job ended with: {}", ended.reason);
+}
+
+void check_completed(world& where) {
+  const auto& ended = *where.ended();
+  const version_id last{where.job().steps};
+  if (ended.outcome != protocol::job_outcome::completed || !where.report())
+    where.broken("I6", "the job ended with: {}", ended.reason);
+  const auto trained = course_of(where.journal().course.history, where.job().steps);
+  for (const auto& slot : trained.parked)
+    if (!where.plan().poison.contains(slot))
+      where.broken("I6", "slot {} of step {} is left out, and it is good", slot.slot, slot.step);
+  std::string digests;
+  for (std::uint32_t shard = 0; shard < where.job().ps_shards; ++shard) {
+    digests += digest_of(where.truth().parameters(trained, last, {shard}));
+    if (where.is_durable()) check_disk(where, trained, {shard});
+    if (const auto* running = where.newest(protocol::ps_shard_role({shard})))
+      check_ledger(where, trained, *static_cast<const ps_shard_process*>(running));
+  }
+  if (where.report()->digests != digests)
+    where.broken("I2", "the digests are not those of the undisturbed run");
+  check_waste(where);
+  check_evaluations(where, trained);
+  if (!where.plan().evaluates) return;
+  const auto& evaluation = where.report()->evaluation;
+  if (!evaluation || evaluation->loss_sum_bits != where.truth().whole_parameters(trained, last))
+    where.broken("I2", "the evaluation is missing or of other parameters");
+}
+
+} // namespace dlrun::simulation
