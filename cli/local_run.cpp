@@ -42,6 +42,7 @@ result<std::shared_ptr<const common::job_context>> make_context(const prepared_j
   const auto token = transport::run_token::random();
   if (!token) return tl::unexpected(token.error());
   return common::make_job_context({.spec = job.spec,
+                                   .optimizers = job.optimizers,
                                    .train_records = job.train_records,
                                    .validation_records = job.validation_records,
                                    .run_dir = run_dir,
@@ -116,9 +117,9 @@ job::report final_report(const common::job_context& job, const protocol::job_end
   return report;
 }
 
-protocol::fence coordinator_fence() {
+protocol::fence fence_of(incarnation coordinator) {
   std::random_device random;
-  return {{1}, (std::uint64_t{random()} << 32) | random()};
+  return {coordinator, (std::uint64_t{random()} << 32) | random()};
 }
 
 std::string answer_control(const agent::run_board& board, const protocol::agent_actor& agent,
@@ -131,7 +132,8 @@ std::string answer_control(const agent::run_board& board, const protocol::agent_
 
 } // namespace
 
-result<job::exit_code> run_locally(const prepared_job& prepared, const std::filesystem::path& run_dir) {
+result<job::exit_code> run_locally(const prepared_job& prepared, const std::filesystem::path& run_dir,
+                                   incarnation coordinator) {
   const auto signals = take_signals();
   auto job = make_context(prepared, run_dir);
   if (!job) return tl::unexpected(job.error());
@@ -142,8 +144,8 @@ result<job::exit_code> run_locally(const prepared_job& prepared, const std::file
   auto chosen = choose_launcher(system, *job);
   if (!chosen) return tl::unexpected(chosen.error());
   const auto log = common::make_role_log(run_dir, {protocol::role_kind::agent, 0}, {1});
-  auto agent = system.spawn(agent::agent_state::start,
-                            agent::agent_arguments{*job, coordinator_fence(), chosen->launcher, board, log});
+  auto agent = system.spawn(agent::agent_state::start, agent::agent_arguments{*job, fence_of(coordinator),
+                                                                              chosen->launcher, board, log});
   if (auto ready = chosen->introduce(system, agent); !ready) {
     caf::anon_send_exit(agent, caf::exit_reason::user_shutdown);
     return tl::unexpected(ready.error());

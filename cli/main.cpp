@@ -19,6 +19,7 @@ int main(int argc, char** argv) {
              "'dlrun VERB --help' says more.");
   dlrun::cli::verb chosen;
   dlrun::cli::add_train(app, chosen);
+  dlrun::cli::add_resume(app, chosen);
   dlrun::cli::add_validate(app, chosen);
   dlrun::cli::add_status(app, chosen);
   dlrun::cli::add_stop(app, chosen);

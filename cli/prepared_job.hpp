@@ -13,6 +13,7 @@ namespace dlrun::cli {
 
 struct prepared_job {
   spec::JobSpec spec;
+  std::vector<spec::OptimizerSpec> optimizers; ///< of each revision of a resumed run; else empty
   std::uint64_t train_records = 0;
   std::uint64_t validation_records = 0;
   std::uint64_t steps = 0;

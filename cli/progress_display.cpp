@@ -32,6 +32,7 @@ double progress_display::samples_per_second(std::uint64_t step, protocol::time_p
     if (step > 0) rate_at_ = at, rate_step_ = step;
     return 0;
   }
+  if (step < rate_step_) rate_at_ = at, rate_step_ = step; // after a rewind
   if (at - *rate_at_ < rate_period) return rate_;
   const auto recent = static_cast<double>((step - rate_step_) * records_per_step_) / seconds(at - *rate_at_);
   rate_ = rate_ == 0 ? recent : rate_smoothing * rate_ + (1 - rate_smoothing) * recent;

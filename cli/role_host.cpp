@@ -15,12 +15,14 @@ using protocol::role_kind;
 
 caf::actor start_coordinator(caf::actor_system& system, common::role_context context) {
   const auto start_dispatcher = [&system, context](dlrun::incarnation incarnation,
-                                                   const protocol::coordinator_actor& coordinator) {
+                                                   const protocol::coordinator_actor& coordinator,
+                                                   const std::shared_ptr<common::job_journal>& journal) {
     auto own = context;
     own.role = {role_kind::data_dispatcher, 0};
     own.self = {incarnation, context.self.token};
     own.log = common::make_role_log(context.job->run_dir, own.role, incarnation);
-    return system.spawn(data_dispatcher::data_dispatcher_state::start, own, coordinator);
+    return system.spawn(data_dispatcher::data_dispatcher_state::start, own,
+                        data_dispatcher::data_dispatcher_state::arguments{coordinator, journal});
   };
   return caf::actor_cast<caf::actor>(system.spawn(coordinator::coordinator_state::start, std::move(context),
                                                   coordinator::dispatcher_starter{start_dispatcher}));

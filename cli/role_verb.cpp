@@ -45,9 +45,11 @@ result<std::shared_ptr<const common::job_context>> make_job(const bootstrap::Boo
                                           .train_records = message.train_records(),
                                           .validation_records = message.validation_records(),
                                           .run_dir = message.run_dir(),
+                                          .agent_process = message.agent_process(),
                                           .started =
                                               protocol::time_point{protocol::duration{message.started_us()}}};
   std::ranges::copy(message.run_token(), arguments.run_token.bytes.begin());
+  arguments.optimizers.assign(message.optimizers().begin(), message.optimizers().end());
   for (int i = 0; i < message.data_files_size(); ++i)
     arguments.files[message.data_files(i)] = options.data_fds[static_cast<std::size_t>(i)];
   return common::make_job_context(std::move(arguments));

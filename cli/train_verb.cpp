@@ -1,6 +1,8 @@
 #include "cli/complain.hpp"
+#include "cli/durability_choice.hpp"
 #include "cli/local_run.hpp"
 #include "cli/prepared_job.hpp"
+#include "cli/run_folder.hpp"
 #include "cli/verbs.hpp"
 #include "job/spec_writer.hpp"
 
@@ -13,33 +15,27 @@ struct train_options {
   std::vector<std::string> overrides;
 };
 
-/// Creates the run folder with the specification as used. @returns bad_usage when there is a run in it
-/// already.
-result<std::filesystem::path> make_run_dir(const std::string& wanted, const spec::JobSpec& spec) {
-  std::error_code why;
-  const auto path = std::filesystem::absolute(
-      wanted.empty() ? std::filesystem::path{"runs"} / spec.name() : std::filesystem::path{wanted}, why);
-  if (std::filesystem::exists(path, why) && !std::filesystem::is_empty(path, why))
-    return fail(
-        error_code::bad_usage,
-        fmt::format(
-            "the run folder '{}' exists and is not empty: remove it, or choose another with --run-dir",
-            path.string()));
-  if (!std::filesystem::create_directories(path / "logs", why) && why)
-    return fail(error_code::bad_usage,
-                fmt::format("cannot create the run folder '{}': {}; choose another with --run-dir",
-                            path.string(), why.message()));
-  if (auto written = job::write_spec_file(path / "spec.yaml", spec); !written)
-    return tl::unexpected(written.error());
-  return path;
+/// Decides what `durability.log: auto` is for this run, and keeps the decision in the folder.
+result<void> settle_durability(prepared_job& job, const run_folder& folder) {
+  if (job.spec.durability().log() != "auto") return {};
+  const auto choice = measure_durability(job, folder.path());
+  if (!choice) return tl::unexpected(choice.error());
+  job.spec.mutable_durability()->set_log(choice->log);
+  fmt::print("durability.log: auto is {}: {}\n", choice->log, choice->reason);
+  return job::write_spec_file(folder.spec_file(), job.spec);
 }
 
 int train(const train_options& options) {
   auto job = prepare_job(options.file, options.overrides);
   if (!job) return complain(job.error());
-  const auto run_dir = make_run_dir(options.run_dir, job->spec);
-  if (!run_dir) return complain(run_dir.error());
-  const auto code = run_locally(*job, *run_dir);
+  if (job->spec.train().skip_size() > 0)
+    return complain({error_code::bad_spec,
+                     "train.skip is for a run that is resumed: 'dlrun resume DIR --skip "
+                     "STEP:SLOT' writes it"});
+  const auto folder = run_folder::create(options.run_dir, job->spec);
+  if (!folder) return complain(folder.error());
+  if (const auto settled = settle_durability(*job, *folder); !settled) return complain(settled.error());
+  const auto code = run_locally(*job, folder->path(), first_coordinator);
   if (!code) return complain(code.error());
   return static_cast<int>(*code);
 }

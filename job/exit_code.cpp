@@ -15,6 +15,7 @@ exit_code exit_code_for(error_code code) {
   case error_code::restart_budget_exceeded:
   case error_code::role_lost:
   case error_code::limit_exceeded:
+  case error_code::diverged:
   case error_code::storage_damaged:
   case error_code::disk_full:
   case error_code::in_use: return exit_code::job_failed;

@@ -1,5 +1,6 @@
 #include "job/field_rules.hpp"
 
+#include "job/quantity.hpp"
 #include "job/utf8.hpp"
 
 #include <algorithm>
@@ -46,6 +47,18 @@ std::string integer_range(const FieldDescriptor& field, const spec::FieldRule& r
   return range_of(rule);
 }
 
+std::string quantity_range(const spec::FieldRule& rule, std::string_view unit) {
+  std::string text;
+  if (rule.has_min()) text += fmt::format(" from {}{}", rule.min(), unit);
+  if (rule.has_max()) text += fmt::format(" to {}{}", rule.max(), unit);
+  return text;
+}
+
+template <class Number>
+bool quantity_allowed(const spec::FieldRule& rule, const std::optional<Number>& value) {
+  return value && within_bounds(rule, static_cast<double>(*value));
+}
+
 std::string text_expectation(const spec::FieldRule& rule) {
   if (rule.one_of_size() == 1) return "\"" + rule.one_of(0) + "\"";
   if (rule.one_of_size() > 1) return fmt::format("one of {}", fmt::join(rule.one_of(), ", "));
@@ -53,6 +66,8 @@ std::string text_expectation(const spec::FieldRule& rule) {
     return fmt::format(
         "a name of letters, digits, '.', '_', '-' that starts with a letter or digit (at most {})",
         identifier_length_max);
+  if (rule.duration()) return "a duration" + quantity_range(rule, "s") + ", as in 500ms, 2s, 1.5min";
+  if (rule.bytes()) return "a size" + quantity_range(rule, "B") + ", as in 512MiB, 10GB";
   return rule.path() ? "the path of a file" : "text";
 }
 
@@ -88,6 +103,8 @@ bool text_allowed(const spec::FieldRule& rule, const std::string& text) {
   if (rule.one_of_size() > 0)
     return std::find(rule.one_of().begin(), rule.one_of().end(), text) != rule.one_of().end();
   if (rule.identifier()) return is_identifier(text);
+  if (rule.duration()) return quantity_allowed(rule, parse_duration(text));
+  if (rule.bytes()) return quantity_allowed(rule, parse_bytes(text));
   if (rule.path())
     return !text.empty() && text.size() <= path_length_max && text.find('\0') == std::string::npos &&
            !first_invalid_utf8(text);

@@ -17,6 +17,7 @@ agent_core_config core_config(const agent_arguments& arguments) {
   return {.workers = arguments.job->workers(),
           .ps_shards = arguments.job->ps_shards(),
           .coordinator = arguments.coordinator,
+          .state_is_durable = arguments.job->spec.durability().log() != "off",
           .restart_intensity = static_cast<std::size_t>(cluster.restart().intensity()),
           .restart_period =
               std::chrono::milliseconds(static_cast<std::int64_t>(cluster.restart().period_s() * 1000))};
@@ -57,10 +58,10 @@ agent_state::behavior agent_state::make_behavior() {
       [this](const protocol::join& join, const protocol::coordinator_actor& who) {
         return on_join(join, who);
       },
-      [this](const protocol::grant& grant) { carry_out(core_.on_grant(grant, common::now())); },
+      [this](const protocol::grant& grant) { on_grant(grant); },
       [this](const protocol::job_event& event) { add_event(event); },
       [this](const protocol::job_ended& ended) { carry_out(core_.on_job_ended(ended, common::now())); },
-      [this](const protocol::heartbeat& beat) { core_.on_heartbeat(beat, common::now()); },
+      [this](const protocol::heartbeat& beat) { return on_heartbeat(beat); },
       [this](const protocol::stop_job& stop) { carry_out(core_.on_stop(stop, common::now())); },
       [this](const protocol::tick&) { on_tick(); },
       [](const protocol::continuation& task) { common::run(task); },
@@ -76,6 +77,17 @@ caf::result<protocol::join_reply> agent_state::on_join(const protocol::join& joi
   coordinator_at_ = join;
   carry_out(core_.on_coordinator_joined(common::now()));
   return protocol::join_reply{true, {}};
+}
+
+/// What was issued to the root of an earlier start of the run is not for this one.
+void agent_state::on_grant(const protocol::grant& grant) {
+  if (grant.agent == arguments_.job->process) carry_out(core_.on_grant(grant, common::now()));
+}
+
+protocol::coordinator_location agent_state::on_heartbeat(const protocol::heartbeat& beat) {
+  core_.on_heartbeat(beat, common::now());
+  if (!coordinator_at_) return {};
+  return {coordinator_at_->self.incarnation, coordinator_at_->at};
 }
 
 void agent_state::on_tick() {

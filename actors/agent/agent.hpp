@@ -39,6 +39,8 @@ private:
 
   caf::result<protocol::join_reply> on_join(const protocol::join& join,
                                             const protocol::coordinator_actor& coordinator);
+  void on_grant(const protocol::grant& grant);
+  protocol::coordinator_location on_heartbeat(const protocol::heartbeat& beat);
   void on_tick();
   void add_event(const protocol::job_event& event);
 

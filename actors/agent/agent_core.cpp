@@ -14,9 +14,7 @@ using protocol::time_point;
 constexpr auto pause_min = std::chrono::seconds(2);
 
 supervision::child_spec child_of(const role_name& role, const agent_core_config& config) {
-  // A worker can always be replaced. What a coordinator or PS shard knows is in its memory only, so its end
-  // is the job's.
-  const bool replaceable = role.kind == role_kind::worker;
+  const bool replaceable = config.state_is_durable || role.kind == role_kind::worker;
   return {.id = protocol::to_string(role),
           .restart =
               replaceable ? supervision::restart_type::permanent : supervision::restart_type::temporary,
@@ -143,6 +141,10 @@ agent_actions agent_core::on_coordinator_joined(time_point now) {
   if (coordinator.up) return out;
   coordinator.up = true;
   coordinator.heard = now;
+  for (auto& exited : std::exchange(untold_exits_, {})) out.push_back(to_coordinator{std::move(exited)});
+  for (const auto& [id, role] : roles_)
+    if (role.up && role.name.kind != role_kind::coordinator)
+      out.push_back(to_coordinator{protocol::role_started{role.name, *role.current, role.pid}});
   follow(supervisor_.child_started(order_.front(), coordinator.generation, now), now, out);
   return out;
 }
@@ -191,33 +193,52 @@ agent_actions agent_core::on_exited(const role_name& name, const protocol::fence
                                             std::chrono::duration<double>(silent).count(), cause)
                               : cause;
   if (!expected) {
-    const bool replaced = name.kind == role_kind::worker;
     tell("role-exited", *role, self.incarnation,
          fmt::format("{} (incarnation {}) {}", protocol::to_string(name), self.incarnation, why), now, out);
-    out.push_back(to_coordinator{protocol::role_exited{
-        name, self, why, static_cast<std::uint64_t>(std::max<std::int64_t>(0, silent.count())), replaced}});
+    tell_coordinator_of({.role = name,
+                         .self = self,
+                         .cause = why,
+                         .detected_us = static_cast<std::uint64_t>(std::max<std::int64_t>(0, silent.count())),
+                         .replaced = is_replaceable(name),
+                         .at_us = static_cast<std::uint64_t>(now.time_since_epoch().count())},
+                        out);
   }
   const auto reason = expected ? supervision::exit_reason::shutdown
                       : clean  ? supervision::exit_reason::normal
                                : supervision::exit_reason::abnormal;
   follow(supervisor_.child_exited(protocol::to_string(name), role->generation, {reason, why}, now), now, out);
   if (expected) return out;
-  if (name.kind == role_kind::worker) {
-    if (!role->current && !role->wanted) return out; // the supervisor gave up
-    tell("role-restarted", *role, role->current ? role->current->incarnation : dlrun::incarnation{},
-         role->current ? fmt::format("{} starts again under incarnation {}", protocol::to_string(name),
-                                     role->current->incarnation)
-                       : fmt::format("{} waits to be started again", protocol::to_string(name)),
-         now, out);
+  if (is_replaceable(name)) {
+    tell_restart(*role, now, out);
   } else {
-    begin_end(
-        protocol::job_outcome::failed,
-        fmt::format("{} {}; what it knew was in its memory only, so the job cannot go on. Run it again; "
-                    "restart of this role needs durable state, which this version does not have",
-                    protocol::to_string(name), why),
-        now, out);
+    begin_end(protocol::job_outcome::failed,
+              fmt::format("{} {}; with 'durability.log: off' what it knew was in its memory only, so the job "
+                          "cannot go on. Run it again, with another durability.log to survive this",
+                          protocol::to_string(name), why),
+              now, out);
   }
   return out;
+}
+
+bool agent_core::is_replaceable(const role_name& role) const {
+  return config_.state_is_durable || role.kind == role_kind::worker;
+}
+
+/// Kept while no coordinator is up, so that the next one hears of it.
+void agent_core::tell_coordinator_of(const protocol::role_exited& exited, agent_actions& out) {
+  if (roles_.at(order_.front()).up)
+    out.push_back(to_coordinator{exited});
+  else
+    untold_exits_.push_back(exited);
+}
+
+void agent_core::tell_restart(const managed_role& role, time_point now, agent_actions& out) {
+  if (!role.current && !role.wanted) return; // the supervisor gave up
+  const auto name = protocol::to_string(role.name);
+  tell("role-restarted", role, role.current ? role.current->incarnation : dlrun::incarnation{},
+       role.current ? fmt::format("{} starts again under incarnation {}", name, role.current->incarnation)
+                    : fmt::format("{} waits to be started again", name),
+       now, out);
 }
 
 void agent_core::begin_end(protocol::job_outcome outcome, const std::string& reason, time_point now,

@@ -18,7 +18,10 @@ namespace dlrun::agent {
 struct agent_core_config {
   std::uint32_t workers = 1;
   std::uint32_t ps_shards = 1;
-  protocol::fence coordinator;        ///< of the one start of the coordinator
+  protocol::fence coordinator; ///< of the first start of the coordinator
+  /// The coordinator and the PS shards find their state on disk when they are started again. False: it was in
+  /// their memory only, so their end is the job's.
+  bool state_is_durable = false;
   std::size_t restart_intensity = 10; ///< more restarts than this within the period end the job
   std::chrono::milliseconds restart_period{60000};
   std::chrono::milliseconds shutdown_patience{2000}; ///< between a request to end and a kill
@@ -73,8 +76,10 @@ public:
   explicit agent_core(agent_core_config config);
 
   agent_actions start(protocol::time_point now);
-  /// The coordinator of this incarnation is up: the next roles may start. @returns false for any other.
+  /// Whether this is the start of the coordinator that the agent started last.
   bool accepts(const protocol::join& join) const;
+  /// The coordinator is up: the next roles may start. One that was started again is told what runs, and what
+  /// ended while there was none.
   agent_actions on_coordinator_joined(protocol::time_point now);
   agent_actions on_grant(const protocol::grant& grant, protocol::time_point now);
   agent_actions on_started(const protocol::role_name& role, const protocol::fence& self, std::int32_t pid,
@@ -121,12 +126,17 @@ private:
   void begin_end(protocol::job_outcome outcome, const std::string& reason, protocol::time_point now,
                  agent_actions& out);
   void shut_down(protocol::time_point now, agent_actions& out);
+  bool is_replaceable(const protocol::role_name& role) const;
+  void tell_coordinator_of(const protocol::role_exited& exited, agent_actions& out);
+  void tell_restart(const managed_role& role, protocol::time_point now, agent_actions& out);
   void check_silence(protocol::time_point now, agent_actions& out);
   static void tell(const char* event, const managed_role& role, dlrun::incarnation incarnation,
                    std::string text, protocol::time_point now, agent_actions& out);
 
   agent_core_config config_;
   supervision::supervisor supervisor_;
+  /// The end of a start of which no coordinator has heard, because none was up.
+  std::vector<protocol::role_exited> untold_exits_;
   std::map<std::string, managed_role> roles_; ///< by child id, which is to_string(role_name)
   std::vector<std::string> order_;
   std::optional<protocol::job_ended> ended_;       ///< how the job ends, once that is known

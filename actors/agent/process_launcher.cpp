@@ -42,6 +42,7 @@ bootstrap::Bootstrap make_message(const process_launch_options& options, std::ui
   message.set_run_token(job.run_token.bytes.data(), job.run_token.bytes.size());
   message.set_parent_pid(::getpid());
   message.set_agent_port(agent_port);
+  message.set_agent_process(job.process);
   if (order.coordinator) {
     auto& address = *message.mutable_coordinator();
     address.set_host(order.coordinator->at.host);
@@ -55,6 +56,7 @@ bootstrap::Bootstrap make_message(const process_launch_options& options, std::ui
   message.set_validation_records(job.validation_records);
   message.set_started_us(common::to_us(job.started));
   for (const auto& [path, fd] : job.files) message.add_data_files(path);
+  for (const auto& optimizer : job.optimizers) *message.add_optimizers() = optimizer;
   return message;
 }
 

@@ -6,6 +6,9 @@
 #include <fcntl.h>
 #include <random>
 
+#include <algorithm>
+#include <charconv>
+
 namespace dlrun::common {
 
 result<std::shared_ptr<const job_context>> make_job_context(job_context_arguments arguments) {
@@ -15,19 +18,47 @@ result<std::shared_ptr<const job_context>> make_job_context(job_context_argument
   auto shards = engine::place_blocks((*model)->layout(),
                                      static_cast<std::uint32_t>(arguments.spec.cluster().ps_shards()));
   const auto threads = static_cast<int>(arguments.spec.cluster().threads_per_worker());
+  if (arguments.optimizers.empty()) arguments.optimizers.push_back(arguments.spec.train().optimizer());
   std::random_device random;
   const auto process = (std::uint64_t{random()} << 32) | random();
-  return std::make_shared<const job_context>(job_context{.spec = std::move(arguments.spec),
-                                                         .model = std::move(*model),
-                                                         .sampler = std::move(sampler),
-                                                         .shards = std::move(shards),
-                                                         .validation_records = arguments.validation_records,
-                                                         .run_dir = std::move(arguments.run_dir),
-                                                         .run_token = arguments.run_token,
-                                                         .process = process,
-                                                         .started = arguments.started,
-                                                         .fingerprint = host_fingerprint(threads),
-                                                         .files = std::move(arguments.files)});
+  return std::make_shared<const job_context>(
+      job_context{.spec = std::move(arguments.spec),
+                  .optimizers = std::move(arguments.optimizers),
+                  .model = std::move(*model),
+                  .sampler = std::move(sampler),
+                  .shards = std::move(shards),
+                  .validation_records = arguments.validation_records,
+                  .run_dir = std::move(arguments.run_dir),
+                  .run_token = arguments.run_token,
+                  .process = process,
+                  .agent_process = arguments.agent_process != 0 ? arguments.agent_process : process,
+                  .started = arguments.started,
+                  .fingerprint = host_fingerprint(threads),
+                  .files = std::move(arguments.files)});
+}
+
+std::optional<protocol::parked_slot> parse_slot(const std::string& text) {
+  protocol::parked_slot slot;
+  const auto* const end = text.data() + text.size();
+  const auto first = std::from_chars(text.data(), end, slot.step.value);
+  if (first.ec != std::errc{} || first.ptr == end || *first.ptr != ':') return std::nullopt;
+  const auto second = std::from_chars(first.ptr + 1, end, slot.slot.value);
+  if (second.ec != std::errc{} || second.ptr != end) return std::nullopt;
+  return slot;
+}
+
+std::vector<protocol::parked_slot> job_context::skipped() const {
+  std::vector<protocol::parked_slot> all;
+  for (const auto& text : spec.train().skip())
+    if (const auto slot = parse_slot(text)) all.push_back(*slot);
+  std::ranges::sort(all);
+  return all;
+}
+
+protocol::durability job_context::durability() const {
+  const auto& log = spec.durability().log();
+  if (log == "every_step") return protocol::durability::every_step;
+  return log == "snapshots" ? protocol::durability::snapshots : protocol::durability::off;
 }
 
 namespace {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "actors/common/local_roles.hpp"
+#include "actors/protocol/durability.hpp"
 #include "actors/protocol/handles.hpp"
 #include "actors/protocol/time.hpp"
 #include "data/dataset.hpp"
@@ -24,21 +25,33 @@ namespace dlrun::common {
 /// map.
 using data_files = std::map<std::string, int>;
 
+/// B of rule R7: steps that a PS shard may publish ahead of its log, and so (B + 2) steps of gradients that a
+/// worker may have to keep. Larger: a slow disk is felt later; each costs the memory of a gradient.
+inline constexpr std::uint32_t early_publish_bound = 2;
+
 /// Facts of the job, the same in every process; immutable after make_job_context().
 struct job_context {
   spec::JobSpec spec; ///< as used: defaults filled in
+  /// Of each revision of the specification; `spec` is the newest (docs/cli.md, resume --set).
+  std::vector<spec::OptimizerSpec> optimizers{};
   std::shared_ptr<const engine::model> model;
   data::sampler sampler;
   std::vector<engine::shard_range> shards{}; ///< what each PS shard owns
   std::uint64_t validation_records = 0;
   std::filesystem::path run_dir{};
   transport::run_token run_token{};
-  std::uint64_t process = 0; ///< random number of this process (endpoint::process)
+  std::uint64_t process = 0;       ///< random number of this process (endpoint::process)
+  std::uint64_t agent_process = 0; ///< the same of the agent's
   protocol::time_point started{};
   std::string fingerprint{};
   data_files files{};
   std::shared_ptr<local_roles> local = std::make_shared<local_roles>();
 
+  /// What PS shards keep on disk.
+  protocol::durability durability() const;
+  /// Slots that the specification wants left out.
+  std::vector<protocol::parked_slot> skipped() const;
+  std::uint64_t revision() const { return optimizers.size() - 1; }
   std::uint64_t steps() const { return sampler.total_steps(); }
   std::uint32_t microbatches_per_step() const {
     return static_cast<std::uint32_t>(spec.train().microbatches_per_step());
@@ -47,11 +60,16 @@ struct job_context {
   std::uint32_t ps_shards() const { return static_cast<std::uint32_t>(spec.cluster().ps_shards()); }
 };
 
+/// "STEP:SLOT", as in train.skip. @returns nothing for any other text.
+std::optional<protocol::parked_slot> parse_slot(const std::string& text);
+
 struct job_context_arguments {
   spec::JobSpec spec;
+  std::vector<spec::OptimizerSpec> optimizers{}; ///< empty: that of `spec` is the only one
   std::uint64_t train_records = 0;
   std::uint64_t validation_records = 0;
   std::filesystem::path run_dir{};
+  std::uint64_t agent_process = 0; ///< 0: this process is the agent's
   transport::run_token run_token{};
   protocol::time_point started{};
   data_files files{};

@@ -24,7 +24,8 @@ public:
     }
     busy_ = true;
     dirty_ = false;
-    const auto done = [this, on_free](bool taken) {
+    const auto done = [this, on_free, receiver = receiver_](bool taken) {
+      if (receiver != receiver_) return;
       busy_ = false;
       if (taken && dirty_) on_free();
     };
@@ -33,7 +34,29 @@ public:
         [done](const caf::error&) { done(false); });
   }
 
+  /// The same for a message with an answer, which `on_answer` gets, on the actor. What comes while one is on
+  /// the way is left out: the next period sends a newer one.
+  template <class Answer, class Self, class Handle, class OnAnswer>
+  void send_for_answer(Self* self, const Handle& to, Message message, OnAnswer on_answer) {
+    if (busy_) return;
+    busy_ = true;
+    ask(
+        self, to, report_deadline, std::move(message),
+        [this, on_answer](const Answer& answer) {
+          busy_ = false;
+          on_answer(answer);
+        },
+        [this](const caf::error&) { busy_ = false; });
+  }
+
+  /// What is on the way went to a receiver that is gone: the next one is not kept waiting for it.
+  void change_receiver() {
+    ++receiver_;
+    busy_ = false;
+  }
+
 private:
+  std::uint64_t receiver_ = 0; ///< counts them
   bool busy_ = false;
   bool dirty_ = false;
 };

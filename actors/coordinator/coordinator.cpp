@@ -3,6 +3,7 @@
 #include "actors/common/ask.hpp"
 #include "actors/common/clock.hpp"
 #include "actors/common/connect.hpp"
+#include "actors/coordinator/coordinator_journal.hpp"
 #include "actors/coordinator/job_report.hpp"
 
 #include <dlrun/check.hpp>
@@ -18,6 +19,14 @@ constexpr auto agent_deadline = std::chrono::seconds(5);
 constexpr auto digest_deadline = std::chrono::seconds(10);
 constexpr auto dispatcher_id = "data_dispatcher";
 
+bool is_durable(const common::job_context& job) { return job.durability() != protocol::durability::off; }
+
+/// R20: PS shards have written something, which they do after their fences were journaled.
+bool has_lost_journal(const journaled_job& journaled, const std::filesystem::path& run_dir) {
+  std::error_code ignored;
+  return journaled.roles.empty() && std::filesystem::exists(run_dir / "ps_shard-0", ignored);
+}
+
 coordinator_core_config core_config(const common::role_context& context) {
   const auto& job = *context.job;
   coordinator_core_config config{.self = context.self.incarnation,
@@ -26,7 +35,10 @@ coordinator_core_config core_config(const common::role_context& context) {
                                  .evaluates = job.spec.data().has_validation(),
                                  .parameter_blocks =
                                      static_cast<std::uint32_t>(job.model->layout().blocks().size()),
-                                 .steps = job.steps()};
+                                 .steps = job.steps(),
+                                 .token = context.self.token,
+                                 .is_durable = is_durable(job),
+                                 .agent = job.agent_process};
   for (const auto& range : job.shards)
     config.blocks_of_shard.emplace_back(range.first_block, range.last_block);
   config.random = [device = std::make_shared<std::random_device>()] {
@@ -51,21 +63,78 @@ coordinator_state::behavior coordinator_state::start(pointer self, common::role_
                                                      dispatcher_starter starter) {
   self->state.role.reset(new coordinator_state(self, std::move(context), std::move(starter)));
   auto* role = self->state.role.get();
-  self->set_down_handler([role](const caf::down_msg& down) {
-    const auto how = supervision::child_exit{supervision::exit_reason::abnormal, to_string(down.reason)};
-    if (caf::actor_cast<caf::actor_addr>(role->dispatcher_) == down.source)
-      role->carry_out(
-          role->dispatchers_.child_exited(dispatcher_id, role->dispatcher_generation_, how, common::now()));
-  });
-  common::publish<protocol::coordinator_actor>(
-      self, role->context_, {}, [role](const protocol::endpoint& at) { role->on_published(at); });
+  self->set_down_handler([role](const caf::down_msg& down) { role->on_dispatcher_down(down); });
+  if (is_durable(*role->context_.job))
+    role->open_journal();
+  else
+    role->enter({});
   return role->make_behavior();
+}
+
+void coordinator_state::on_dispatcher_down(const caf::down_msg& down) {
+  if (caf::actor_cast<caf::actor_addr>(dispatcher_) != down.source) return;
+  if (journal_ && journal_->is_broken()) return quit("the journal cannot be written");
+  const auto how = supervision::child_exit{supervision::exit_reason::abnormal, to_string(down.reason)};
+  carry_out(dispatchers_.child_exited(dispatcher_id, dispatcher_generation_, how, common::now()));
+}
+
+// ---- the journal
+// -----------------------------------------------------------------------------------------------
+
+void coordinator_state::open_journal() {
+  const auto post = common::poster<protocol::coordinator_actor>{self_};
+  journal_opener_.run([this, post, run_dir = context_.job->run_dir, owner = context_.self.incarnation] {
+    const auto opened = common::job_journal::open(run_dir, owner);
+    post([this, opened] { on_journal_opened(opened); });
+  });
+}
+
+void coordinator_state::on_journal_opened(const result<std::shared_ptr<common::job_journal>>& opened) {
+  if (!opened) return quit(opened.error().message);
+  journal_ = *opened;
+  auto journaled = read_job(journal_->entries(), context_.job->steps());
+  if (!journaled) return quit(journaled.error().message);
+  journaled->lost = has_lost_journal(*journaled, context_.job->run_dir);
+  record_ = run_record{journal_->entries(), context_.job->started, context_.self.incarnation};
+  enter(std::move(*journaled));
+}
+
+void coordinator_state::enter(journaled_job journaled) {
+  core_.emplace(core_config(context_), std::move(journaled));
+  common::publish<protocol::coordinator_actor>(self_, context_, {},
+                                               [this](const protocol::endpoint& at) { on_published(at); });
+}
+
+void coordinator_state::journal_then(common::job_journal::writes changes,
+                                     std::function<coordinator_actions()> next) {
+  const auto post = common::poster<protocol::coordinator_actor>{self_};
+  journal_->write(std::move(changes), [this, post, next = std::move(next)](const result<void>& written) {
+    post([this, next, written] {
+      if (!written) return quit(written.error().message);
+      carry_out(next());
+    });
+  });
+}
+
+void coordinator_state::carry_out(const journal_fences& action) {
+  journal_then(to_writes(action),
+               [this, id = action.id] { return core_->on_fences_journaled(id, common::now()); });
+}
+
+void coordinator_state::carry_out(const journal_end& action) {
+  journal_then(to_writes(action), [this] { return core_->on_end_journaled(common::now()); });
+}
+
+/// What the report needs and no actor depends on: it is written now and then, and nobody waits for it.
+void coordinator_state::keep_record() {
+  if (!journal_) return;
+  auto changes = record_.changes(core_->recoveries(), progress_.slots_computed, common::now());
+  if (!changes.empty()) journal_->write(std::move(changes), [](const result<void>&) {});
 }
 
 coordinator_state::coordinator_state(pointer self, common::role_context context, dispatcher_starter starter)
     : self_{self}
     , context_{std::move(context)}
-    , core_{core_config(context_)}
     , start_dispatcher_{std::move(starter)}
     , dispatchers_{make_supervisor(context_)} {}
 
@@ -74,17 +143,20 @@ coordinator_state::behavior coordinator_state::make_behavior() {
       [this](const protocol::join& join, const protocol::worker_actor& who) { return on_join(join, who); },
       [this](const protocol::join& join, const protocol::ps_shard_actor& who) { return on_join(join, who); },
       [this](const protocol::role_started& started) {
-        carry_out(core_.on_role_started(started, common::now()));
+        carry_out(core_->on_role_started(started, common::now()));
       },
       [this](const protocol::role_exited& exited) { on_role_exited(exited); },
       [this](const protocol::stop_job& stop) { on_stop(stop); },
       [this](const protocol::training_progress& progress) { progress_ = progress; },
       [this](const protocol::training_finished& what) {
-        carry_out(core_.on_training_finished(what.timeline, common::now()));
+        carry_out(core_->on_training_finished(what.timeline, common::now()));
       },
-      [this](const protocol::evaluated& result) { carry_out(core_.on_evaluated(result, common::now())); },
+      [this](const protocol::evaluated& result) { carry_out(core_->on_evaluated(result, common::now())); },
       [this](const protocol::slots_redispatched& what) { on_redispatched(what); },
       [this](const protocol::worker_contributed& what) { on_contributed(what); },
+      [this](const protocol::ps_shard_resumed& what) { on_shard_resumed(what); },
+      [this](const protocol::timeline_started& what) { on_timeline_started(what); },
+      [this](const protocol::divergence& what) { on_divergence(what); },
       [this](const protocol::tick&) { on_tick(); },
       [](const protocol::continuation& task) { common::run(task); },
   };
@@ -109,7 +181,7 @@ void coordinator_state::join_agent() {
         if (!reply.accepted) return quit(reply.reason);
         context_.log->info("joined: {} PS shards, {} workers, {} steps", context_.job->ps_shards(),
                            context_.job->workers(), context_.job->steps());
-        carry_out(core_.on_agent(common::now()));
+        carry_out(core_->on_agent(common::now()));
       },
       [this](const caf::error& why) { quit(fmt::format("the agent does not answer: {}", to_string(why))); });
 }
@@ -119,19 +191,20 @@ void coordinator_state::carry_out(const supervision::actions& actions) {
     if (const auto* order = std::get_if<supervision::start_child>(&action))
       start_dispatcher(*order);
     else if (const auto* end = std::get_if<supervision::escalate>(&action))
-      carry_out(core_.on_agent_gave_up(end->reason, common::now()));
+      carry_out(core_->on_agent_gave_up(end->reason, common::now()));
   }
 }
 
 void coordinator_state::start_dispatcher(const supervision::start_child& order) {
   dispatcher_generation_ = order.number;
-  auto announce = core_.on_dispatcher_started(endpoint_, common::now());
-  dispatcher_ =
-      start_dispatcher_(core_.dispatcher_incarnation(), caf::actor_cast<protocol::coordinator_actor>(self_));
+  auto announce = core_->on_dispatcher_started(endpoint_, common::now());
+  dispatcher_ = start_dispatcher_(core_->dispatcher_incarnation(),
+                                  caf::actor_cast<protocol::coordinator_actor>(self_), journal_);
   self_->monitor(dispatcher_);
-  context_.log->info("dispatcher-started: incarnation {}: {}", core_.dispatcher_incarnation(), order.reason);
+  context_.log->info("dispatcher-started: incarnation {}: {}", core_->dispatcher_incarnation(), order.reason);
   carry_out(announce);
-  for (const auto& worker : core_.available_workers()) carry_out(worker);
+  for (const auto& shard : core_->available_ps_shards()) carry_out(shard);
+  for (const auto& worker : core_->available_workers()) carry_out(worker);
   carry_out(dispatchers_.child_started(dispatcher_id, order.number, common::now()));
 }
 
@@ -147,7 +220,7 @@ coordinator_state::join_answer coordinator_state::on_join(const protocol::join& 
   const auto before = members_[join.role];
   members_[join.role] = std::move(who);
   join_reply_.reset();
-  carry_out(core_.on_join(join, common::now()));
+  carry_out(core_->on_join(join, common::now()));
   DLRUN_CHECK(join_reply_.has_value(), "the core answers every join");
   if (!join_reply_->accepted) {
     members_[join.role] = before;
@@ -160,17 +233,17 @@ coordinator_state::join_answer coordinator_state::on_join(const protocol::join& 
 void coordinator_state::on_role_exited(const protocol::role_exited& exited) {
   context_.log->warn("role-exited: {} incarnation {}: {}", protocol::to_string(exited.role),
                      exited.self.incarnation, exited.cause);
-  carry_out(core_.on_role_exited(exited, common::now()));
+  carry_out(core_->on_role_exited(exited, common::now()));
 }
 
 void coordinator_state::on_stop(const protocol::stop_job& stop) {
   carry_out(stop.outcome == protocol::job_outcome::interrupted
-                ? core_.on_stop_requested(stop.reason, common::now())
-                : core_.on_agent_gave_up(stop.reason, common::now()));
+                ? core_->on_stop_requested(stop.reason, common::now())
+                : core_->on_agent_gave_up(stop.reason, common::now()));
 }
 
 void coordinator_state::on_redispatched(const protocol::slots_redispatched& what) {
-  core_.on_redispatched(what.lost, what.incarnation, protocol::duration{what.after_us});
+  core_->on_redispatched(what.lost, what.incarnation, protocol::duration{what.after_us});
   tell_user("slots-redispatched", protocol::worker_role(what.lost), what.incarnation,
             fmt::format("slots of worker {} are with others after {:.1f} ms", what.lost,
                         static_cast<double>(what.after_us) / 1000.0));
@@ -178,8 +251,8 @@ void coordinator_state::on_redispatched(const protocol::slots_redispatched& what
 
 void coordinator_state::on_contributed(const protocol::worker_contributed& what) {
   const auto& first = what.what;
-  core_.on_contributed(first, common::now());
-  for (const auto& record : core_.recoveries())
+  core_->on_contributed(first, common::now());
+  for (const auto& record : core_->recoveries())
     if (record.role == protocol::worker_role(first.worker) && record.replacement == first.incarnation &&
         record.resumed)
       tell_user("worker-resumed", record.role, first.incarnation,
@@ -188,10 +261,40 @@ void coordinator_state::on_contributed(const protocol::worker_contributed& what)
                             std::chrono::duration<double, std::milli>(*record.resumed).count()));
 }
 
+void coordinator_state::on_shard_resumed(const protocol::ps_shard_resumed& what) {
+  core_->on_shard_resumed(what.shard, what.incarnation, common::now());
+  for (const auto& record : core_->recoveries())
+    if (record.role == protocol::ps_shard_role(what.shard) && record.replacement == what.incarnation &&
+        record.resumed)
+      tell_user("ps-shard-resumed", record.role, what.incarnation,
+                fmt::format("ps_shard {} has made version {}, {:.0f} ms after the loss", what.shard,
+                            what.version,
+                            std::chrono::duration<double, std::milli>(*record.resumed).count()));
+}
+
+void coordinator_state::on_timeline_started(const protocol::timeline_started& what) {
+  record_.add_redone(what.steps_redone);
+  tell_user("rewind", {protocol::role_kind::data_dispatcher, 0}, core_->dispatcher_incarnation(),
+            fmt::format("everybody goes back to version {} on timeline {}, {} steps are done again: {}",
+                        what.branch, what.timeline, what.steps_redone, what.reason));
+}
+
+void coordinator_state::on_divergence(const protocol::divergence& what) {
+  const auto way_out =
+      journal_
+          ? fmt::format("version {0} is good and kept: go on from there with 'dlrun resume {1} --set "
+                        "train.optimizer...' or without the records, 'dlrun resume {1} --skip STEP:SLOT'",
+                        what.step, context_.job->run_dir.string())
+          : std::string{"nothing was kept, since durability.log is off"};
+  carry_out(core_->on_agent_gave_up(fmt::format("the training diverged at {}; {}", what.text, way_out),
+                                    common::now()));
+}
+
 void coordinator_state::on_tick() {
   self_->delayed_send(self_, tick_period, protocol::tick{});
   carry_out(dispatchers_.tick(common::now()));
-  carry_out(core_.on_tick(common::now()));
+  carry_out(core_->on_tick(common::now()));
+  keep_record();
   report_alive();
 }
 
@@ -226,6 +329,20 @@ void coordinator_state::carry_out(const worker_gone& action) {
   self_->send(dispatcher_, protocol::worker_gone{action.worker, action.incarnation});
 }
 
+void coordinator_state::carry_out(const ps_shard_available& action) {
+  if (const auto* handle =
+          std::get_if<protocol::ps_shard_actor>(&members_[protocol::ps_shard_role(action.shard)]))
+    self_->send(dispatcher_, protocol::ps_shard_available{action.shard, action.incarnation}, *handle);
+}
+
+void coordinator_state::carry_out(const ps_shard_gone& action) {
+  self_->send(dispatcher_, protocol::ps_shard_gone{action.shard, action.incarnation});
+}
+
+void coordinator_state::carry_out(const poisoned_slot& action) {
+  self_->send(dispatcher_, protocol::poisoned_slot{action.what});
+}
+
 void coordinator_state::carry_out(const request_digests& action) {
   const auto* handle =
       std::get_if<protocol::ps_shard_actor>(&members_[protocol::ps_shard_role(action.shard)]);
@@ -233,42 +350,45 @@ void coordinator_state::carry_out(const request_digests& action) {
   common::ask(
       self_, *handle, digest_deadline, action.request,
       [this, shard = action.shard](const protocol::digest_reply& reply) {
-        carry_out(core_.on_digests(shard, reply, common::now()));
+        carry_out(core_->on_digests(shard, reply, common::now()));
       },
       [this, shard = action.shard](const caf::error& why) {
         context_.log->warn("digests-unanswered: ps_shard {}: {}", shard, to_string(why));
       });
 }
 
+/// Nobody waits for this actor any more, so it may wait for the disk.
 void coordinator_state::carry_out(const finish_job& action) {
-  if (std::exchange(ended_, true)) return;
-  const report_sources sources{action.ended,       progress_.shards, progress_.slots_computed,
-                               core_.evaluation(), core_.digests(),  core_.recoveries()};
-  const auto path = context_.job->run_dir / "report.json";
-  // The last act of the job: nobody waits for this actor any more, so it may wait for the disk.
+  const report_sources sources{action.ended,        progress_.shards, progress_.slots_computed,
+                               core_->evaluation(), core_->digests(), core_->recoveries(),
+                               record_.earlier(),   record_.redone()};
   auto ended = action.ended;
-  if (const auto written = job::write_report(path, make_report(*context_.job, sources, common::now()));
+  if (const auto written = job::write_report(context_.job->run_dir / "report.json",
+                                             make_report(*context_.job, sources, common::now()));
       !written) {
     context_.log->error("report-failed: {}", written.error().message);
     ended = {protocol::job_outcome::failed, written.error().message};
   }
-  carry_out(core_.on_report_written(ended, common::now()));
+  carry_out(core_->on_report_written(ended, common::now()));
 }
 
 void coordinator_state::carry_out(const announce_end& action) {
-  const auto& ended = action.ended;
-  context_.log->info("job-ended: {}", ended.reason.empty() ? "all data trained" : ended.reason);
-  self_->send(context_.agent, ended);
+  if (!std::exchange(ended_, true))
+    context_.log->info("job-ended: {}",
+                       action.ended.reason.empty() ? "all data trained" : action.ended.reason);
+  self_->send(context_.agent, action.ended);
 }
 
 void coordinator_state::report_alive() {
   const protocol::heartbeat beat{
       .role = context_.role, .self = context_.self, .state = ended_ ? "done" : "coordinating"};
-  heartbeat_sender_.send(self_, context_.agent, beat, [] {});
+  heartbeat_sender_.send_for_answer<protocol::coordinator_location>(self_, context_.agent, beat,
+                                                                    [](const auto&) {});
   const protocol::heartbeat dispatcher{.role = {protocol::role_kind::data_dispatcher, 0},
-                                       .self = {core_.dispatcher_incarnation(), 0},
+                                       .self = {core_->dispatcher_incarnation(), 0},
                                        .state = ended_ ? "done" : "dispatching"};
-  dispatcher_heartbeat_sender_.send(self_, context_.agent, dispatcher, [] {});
+  dispatcher_heartbeat_sender_.send_for_answer<protocol::coordinator_location>(
+      self_, context_.agent, dispatcher, [](const auto&) {});
 }
 
 void coordinator_state::tell_user(std::string event, const protocol::role_name& role,

@@ -3,9 +3,11 @@
 #pragma once
 
 #include "actors/common/job_context.hpp"
+#include "actors/common/job_journal.hpp"
 #include "actors/common/sender.hpp"
 #include "actors/common/supervisor.hpp"
 #include "actors/coordinator/coordinator_core.hpp"
+#include "actors/coordinator/run_record.hpp"
 
 #include <functional>
 #include <map>
@@ -17,7 +19,7 @@ namespace dlrun::coordinator {
 /// Starts a data dispatcher in this process. Roles do not include one another: the host of the roles passes
 /// this in.
 using dispatcher_starter = std::function<protocol::local_data_dispatcher_actor(
-    dlrun::incarnation, const protocol::coordinator_actor&)>;
+    dlrun::incarnation, const protocol::coordinator_actor&, const std::shared_ptr<common::job_journal>&)>;
 
 class coordinator_state {
 public:
@@ -29,7 +31,7 @@ public:
   using behavior = protocol::coordinator_actor::behavior_type;
 
   /// For `system.spawn(coordinator_state::start, context, starter)`. The actor quits with an error when its
-  /// agent does not answer or the dispatcher cannot be kept running.
+  /// agent does not answer, the dispatcher cannot be kept running, or the journal cannot be used.
   static behavior start(pointer self, common::role_context context, dispatcher_starter starter);
 
 private:
@@ -38,12 +40,19 @@ private:
 
   coordinator_state(pointer self, common::role_context context, dispatcher_starter starter);
   behavior make_behavior();
+  void open_journal();
+  void on_journal_opened(const result<std::shared_ptr<common::job_journal>>& opened);
+  void enter(journaled_job journaled);
 
   join_answer on_join(const protocol::join& join, member who);
   void on_role_exited(const protocol::role_exited& exited);
   void on_stop(const protocol::stop_job& stop);
   void on_redispatched(const protocol::slots_redispatched& what);
   void on_contributed(const protocol::worker_contributed& what);
+  void on_shard_resumed(const protocol::ps_shard_resumed& what);
+  void on_timeline_started(const protocol::timeline_started& what);
+  void on_divergence(const protocol::divergence& what);
+  void on_dispatcher_down(const caf::down_msg& down);
   void on_tick();
 
   void on_published(const protocol::endpoint& at);
@@ -57,12 +66,16 @@ private:
   void carry_out(const answer_join& action);
   void carry_out(const worker_available& action);
   void carry_out(const worker_gone& action);
+  void carry_out(const ps_shard_available& action);
+  void carry_out(const ps_shard_gone& action);
+  void carry_out(const poisoned_slot& action);
+  void carry_out(const journal_fences& action);
+  void carry_out(const journal_end& action);
   void carry_out(const request_digests& action);
   void carry_out(const finish_job& action);
   void carry_out(const announce_end& action);
-  /// Of the journal and of PS shards that come back, of which the core was told that there are none.
-  template <class Action>
-  void carry_out(const Action&) {}
+  void journal_then(common::job_journal::writes changes, std::function<coordinator_actions()> next);
+  void keep_record();
   void report_alive();
   void tell_user(std::string event, const protocol::role_name& role, dlrun::incarnation incarnation,
                  std::string text);
@@ -70,7 +83,9 @@ private:
 
   pointer self_;
   common::role_context context_;
-  coordinator_core core_;
+  std::shared_ptr<common::job_journal> journal_; ///< null where nothing is kept on disk
+  std::optional<coordinator_core> core_;         ///< from when the journal has been read
+  run_record record_;
   dispatcher_starter start_dispatcher_;
   supervision::supervisor dispatchers_; ///< of the one child "data_dispatcher"
   protocol::local_data_dispatcher_actor dispatcher_;
@@ -82,6 +97,7 @@ private:
   common::latest_sender<protocol::heartbeat> heartbeat_sender_;
   common::latest_sender<protocol::heartbeat> dispatcher_heartbeat_sender_; ///< speaks for the dispatcher
   bool ended_ = false;
+  common::task_thread journal_opener_; ///< last: joined first
 };
 
 } // namespace dlrun::coordinator

@@ -11,7 +11,6 @@
 namespace dlrun::coordinator {
 namespace {
 
-double to_ms(protocol::duration time) { return std::chrono::duration<double, std::milli>(time).count(); }
 double to_seconds(protocol::duration time) { return std::chrono::duration<double>(time).count(); }
 
 std::string sha256_hex(const std::string& bytes) {
@@ -60,17 +59,6 @@ void add_training_metrics(job::report& report, const std::vector<protocol::shard
   }
 }
 
-job::recovery to_recovery(const recovery_record& record, protocol::time_point started) {
-  return {.role = std::string{protocol::to_string(record.role.kind)},
-          .index = record.role.index,
-          .cause = record.cause,
-          .incarnation = record.replacement.value,
-          .at_seconds = to_seconds(record.noticed - started),
-          .detected_ms = to_ms(record.detected),
-          .redispatched_ms = to_ms(record.redispatched.value_or(protocol::duration{})),
-          .resumed_ms = to_ms(record.resumed.value_or(protocol::duration{}))};
-}
-
 } // namespace
 
 job::report make_report(const common::job_context& job, const report_sources& sources,
@@ -88,13 +76,19 @@ job::report make_report(const common::job_context& job, const report_sources& so
                          .accuracy = static_cast<double>(sources.evaluation->correct) / records,
                          .samples = sources.evaluation->records};
   }
-  report.wall_seconds = to_seconds(now - job.started);
+  report.wall_seconds = sources.earlier.wall_seconds + to_seconds(now - job.started);
+  report.steps_redone += sources.steps_redone;
   report.samples_per_second = static_cast<double>(report.samples_committed) / report.wall_seconds;
   const auto slots_needed = report.steps * job.microbatches_per_step();
-  if (sources.slots_computed > 0)
-    report.goodput =
-        std::min(1.0, static_cast<double>(slots_needed) / static_cast<double>(sources.slots_computed));
-  for (const auto& record : sources.recoveries) report.recoveries.push_back(to_recovery(record, job.started));
+  const auto slots_computed = sources.slots_computed + sources.earlier.slots_computed;
+  if (slots_computed > 0)
+    report.goodput = std::min(1.0, static_cast<double>(slots_needed) / static_cast<double>(slots_computed));
+  report.recoveries = sources.earlier.recoveries;
+  for (const auto& record : sources.recoveries) {
+    report.recoveries.push_back(to_recovery(record, job.started));
+    report.recoveries.back().at_seconds += sources.earlier.wall_seconds;
+  }
+  for (const auto& shard : sources.shards) report.bytes_logged += shard.bytes_logged;
   const auto threads = static_cast<std::uint32_t>(job.spec.cluster().threads_per_worker());
   report.versions = {common::dlrun_version(),
                      fmt::format("{}.{}.{}", CAF_VERSION / 10000, CAF_VERSION / 100 % 100, CAF_VERSION % 100),

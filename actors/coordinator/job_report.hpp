@@ -3,6 +3,7 @@
 
 #include "actors/common/job_context.hpp"
 #include "actors/coordinator/coordinator_core.hpp"
+#include "actors/coordinator/run_record.hpp"
 #include "job/report.hpp"
 
 namespace dlrun::coordinator {
@@ -16,6 +17,8 @@ struct report_sources {
   std::optional<protocol::evaluated> evaluation;
   std::string digests; ///< of all blocks, 32 bytes each; empty when the job failed
   std::vector<recovery_record> recoveries;
+  earlier_starts earlier{};       ///< of the coordinator
+  std::uint64_t steps_redone = 0; ///< after rewinds
 };
 
 /// Missing and duplicated samples come from the ledgers of the PS shards, never from what workers counted.

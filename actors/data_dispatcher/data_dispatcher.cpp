@@ -1,39 +1,61 @@
 #include "actors/data_dispatcher/data_dispatcher.hpp"
 
+#include "actors/common/ask.hpp"
 #include "actors/common/clock.hpp"
+#include "actors/data_dispatcher/course_journal.hpp"
+#include "job/quantity.hpp"
+
+#include <algorithm>
 
 namespace dlrun::data_dispatcher {
 namespace {
 
 constexpr auto tick_period = std::chrono::milliseconds(50);
 
-data_dispatcher_core_config core_config(const common::role_context& context) {
+data_dispatcher_core_config core_config(const common::role_context& context, journaled_course course) {
   const auto& job = *context.job;
+  const auto order = job.sampler;
+  const auto max_recovery = job::parse_duration(job.spec.durability().max_recovery()).value_or(0);
   return {.self = context.self.incarnation,
           .ps_shards = job.ps_shards(),
           .steps = job.steps(),
           .microbatches_per_step = job.microbatches_per_step(),
-          .evaluates = job.spec.data().has_validation()};
+          .evaluates = job.spec.data().has_validation(),
+          .durability = job.durability(),
+          .slots_of = [order](step_id step) { return order.slots(step); },
+          .max_recovery =
+              std::chrono::duration_cast<protocol::duration>(std::chrono::duration<double>(max_recovery)),
+          .course = std::move(course)};
 }
 
 } // namespace
 
 data_dispatcher_state::behavior data_dispatcher_state::start(pointer self, common::role_context context,
-                                                             protocol::coordinator_actor coordinator) {
-  self->state.role.reset(new data_dispatcher_state(self, std::move(context), std::move(coordinator)));
+                                                             arguments with) {
+  auto course = with.journal ? read_course(with.journal->entries()) : journaled_course{};
+  const auto unreadable = course ? std::string{} : course.error().message;
+  self->state.role.reset(new data_dispatcher_state(self, std::move(context), std::move(with),
+                                                   std::move(course).value_or(journaled_course{})));
+  auto& role = *self->state.role;
+  if (!unreadable.empty()) role.quit(unreadable);
   // It serves one coordinator and ends with it.
-  self->monitor(self->state.role->coordinator_);
+  self->monitor(role.with_.coordinator);
   self->set_down_handler([self](const caf::down_msg&) { self->quit(); });
   self->send(self, protocol::tick{});
-  return self->state.role->make_behavior();
+  return role.make_behavior();
 }
 
-data_dispatcher_state::data_dispatcher_state(pointer self, common::role_context context,
-                                             protocol::coordinator_actor coordinator)
+data_dispatcher_state::data_dispatcher_state(pointer self, common::role_context context, arguments with,
+                                             journaled_course course)
     : self_{self}
     , context_{std::move(context)}
-    , coordinator_{std::move(coordinator)}
-    , core_{core_config(context_)} {}
+    , with_{std::move(with)}
+    , core_{core_config(context_, std::move(course))} {}
+
+void data_dispatcher_state::quit(const std::string& why) {
+  context_.log->error("quit: {}", why);
+  self_->quit(caf::make_error(caf::sec::runtime_error, why));
+}
 
 data_dispatcher_state::behavior data_dispatcher_state::make_behavior() {
   return {
@@ -42,11 +64,22 @@ data_dispatcher_state::behavior data_dispatcher_state::make_behavior() {
         carry_out(core_.on_shard_status(status, common::now()));
       },
       [this](const protocol::evaluated& result) { carry_out(core_.on_evaluated(result, common::now())); },
+      [this](const protocol::kept& answer) { carry_out(core_.on_kept(answer, common::now())); },
+      [this](const protocol::divergence& what) { on_divergence(what); },
       [this](const protocol::tick&) { on_tick(); },
       [this](const protocol::worker_available& who, const protocol::worker_actor& handle) {
         on_worker_available(who, handle);
       },
       [this](const protocol::worker_gone& who) { on_worker_gone(who); },
+      [this](const protocol::ps_shard_available& who, const protocol::ps_shard_actor& handle) {
+        on_ps_shard_available(who, handle);
+      },
+      [this](const protocol::ps_shard_gone& who) { on_ps_shard_gone(who); },
+      [this](const protocol::poisoned_slot& slot) {
+        carry_out(core_.on_poisoned_slot(slot.what, common::now()));
+      },
+      [this](const protocol::go_back& wanted) { carry_out(core_.on_go_back(wanted, common::now())); },
+      [](const protocol::continuation& task) { common::run(task); },
   };
 }
 
@@ -60,14 +93,47 @@ void data_dispatcher_state::on_worker_gone(const protocol::worker_gone& who) {
   carry_out(core_.on_worker_lost(who.worker, who.incarnation, common::now()));
 }
 
+void data_dispatcher_state::on_ps_shard_available(const protocol::ps_shard_available& who,
+                                                  const protocol::ps_shard_actor& handle) {
+  ps_shards_[who.shard] = handle;
+  carry_out(core_.on_shard_started(who.shard, who.incarnation, common::now()));
+}
+
+void data_dispatcher_state::on_ps_shard_gone(const protocol::ps_shard_gone& who) {
+  carry_out(core_.on_shard_lost(who.shard, who.incarnation, common::now()));
+}
+
 void data_dispatcher_state::on_worker_status(const protocol::worker_status& status) {
   slots_computed_[{status.worker, status.self.incarnation}] = status.slots_computed;
   carry_out(core_.on_worker_status(status, common::now()));
 }
 
+/// One of a timeline that was left since means nothing.
+void data_dispatcher_state::on_divergence(const protocol::divergence& what) {
+  for (const auto& [shard, status] : core_.shards())
+    if (status.timeline > what.timeline) return;
+  self_->send(with_.coordinator, what);
+}
+
+/// What `dlrun resume` was asked to change: a revision of the specification that the course does not show
+/// yet.
+void data_dispatcher_state::apply_revision() {
+  const auto& job = *context_.job;
+  const auto is_older = [&](const auto& entry) {
+    const auto& history = entry.second.durable.history;
+    return !history.empty() && history.back().revision < job.revision();
+  };
+  if (!std::ranges::any_of(core_.shards(), is_older)) return;
+  const auto skip = job.skipped();
+  // Skipped slots must still be ahead.
+  const version_id version{skip.empty() ? job.steps() : skip.front().step.value};
+  carry_out(core_.on_go_back({version, job.revision(), skip}, common::now()));
+}
+
 void data_dispatcher_state::on_tick() {
   self_->delayed_send(self_, tick_period, protocol::tick{});
   carry_out(core_.on_tick(common::now()));
+  apply_revision();
   report_progress();
 }
 
@@ -75,7 +141,7 @@ void data_dispatcher_state::report_progress() {
   protocol::training_progress message;
   for (const auto& [shard, status] : core_.shards()) message.shards.push_back(status);
   for (const auto& [start, slots] : slots_computed_) message.slots_computed += slots;
-  self_->send(coordinator_, std::move(message));
+  self_->send(with_.coordinator, std::move(message));
 }
 
 void data_dispatcher_state::carry_out(const data_dispatcher_actions& actions) {
@@ -95,25 +161,74 @@ void data_dispatcher_state::carry_out(const order_evaluation& action) {
     self_->send(found->second, action.order);
 }
 
-void data_dispatcher_state::carry_out(const training_finished&) {
+void data_dispatcher_state::carry_out(const training_finished& action) {
   report_progress();
   context_.log->info("training-finished: version {} on every PS shard", context_.job->steps());
-  self_->send(coordinator_, protocol::training_finished{});
+  self_->send(with_.coordinator, protocol::training_finished{action.timeline});
 }
 
 void data_dispatcher_state::carry_out(const evaluation_finished& action) {
-  self_->send(coordinator_, action.result);
+  self_->send(with_.coordinator, action.result);
 }
 
 void data_dispatcher_state::carry_out(const slots_redispatched& action) {
   context_.log->info("slots-redispatched: of worker {} incarnation {} after {} us", action.lost,
                      action.lost_incarnation, action.after.count());
-  self_->send(coordinator_, protocol::slots_redispatched{action.lost, action.lost_incarnation,
-                                                         static_cast<std::uint64_t>(action.after.count())});
+  self_->send(with_.coordinator,
+              protocol::slots_redispatched{action.lost, action.lost_incarnation,
+                                           static_cast<std::uint64_t>(action.after.count())});
 }
 
 void data_dispatcher_state::carry_out(const worker_contributed& action) {
-  self_->send(coordinator_, protocol::worker_contributed{action.what});
+  self_->send(with_.coordinator, protocol::worker_contributed{action.what});
+}
+
+void data_dispatcher_state::carry_out(const ps_shard_resumed& action) {
+  self_->send(with_.coordinator,
+              protocol::ps_shard_resumed{action.shard, action.incarnation, action.version});
+}
+
+// ---- snapshots and rewinds
+// ---------------------------------------------------------------------------------------------
+
+void data_dispatcher_state::carry_out(const journal_course& action) {
+  const auto post = common::poster<protocol::local_data_dispatcher_actor>{self_};
+  with_.journal->write(to_writes(action.course), [this, post, id = action.id](const result<void>& written) {
+    post([this, id, written] {
+      if (!written) return quit(written.error().message);
+      carry_out(core_.on_journaled(id, common::now()));
+    });
+  });
+}
+
+template <class Message>
+void data_dispatcher_state::send_to(ps_shard_id shard, const Message& message) {
+  if (const auto found = ps_shards_.find(shard); found != ps_shards_.end())
+    self_->send(found->second, message);
+}
+
+void data_dispatcher_state::carry_out(const send_rewind& action) { send_to(action.to, action.message); }
+void data_dispatcher_state::carry_out(const send_floor& action) { send_to(action.to, action.message); }
+void data_dispatcher_state::carry_out(const send_pin& action) { send_to(action.to, action.message); }
+void data_dispatcher_state::carry_out(const send_name_snapshot& action) {
+  send_to(action.to, action.message);
+}
+
+void data_dispatcher_state::carry_out(const send_probe& action) {
+  if (action.to.kind == protocol::role_kind::ps_shard) return send_to({action.to.index}, action.message);
+  if (const auto found = workers_.find({action.to.index}); found != workers_.end())
+    self_->send(found->second, action.message);
+}
+
+void data_dispatcher_state::carry_out(const timeline_started& action) {
+  context_.log->warn("rewind: timeline {} goes on from version {}: {}", action.timeline, action.branch,
+                     action.reason);
+  self_->send(with_.coordinator,
+              protocol::timeline_started{action.timeline, action.branch, action.steps_redone, action.reason});
+}
+
+void data_dispatcher_state::carry_out(const decision_made& action) {
+  context_.log->info("{}: {}", action.event, action.reason);
 }
 
 } // namespace dlrun::data_dispatcher

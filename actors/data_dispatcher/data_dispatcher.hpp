@@ -2,6 +2,7 @@
 #pragma once
 
 #include "actors/common/job_context.hpp"
+#include "actors/common/job_journal.hpp"
 #include "actors/data_dispatcher/data_dispatcher_core.hpp"
 
 #include <map>
@@ -18,17 +19,27 @@ public:
   using pointer = protocol::local_data_dispatcher_actor::stateful_pointer<holder>;
   using behavior = protocol::local_data_dispatcher_actor::behavior_type;
 
-  /// For `system.spawn(data_dispatcher_state::start, context, coordinator)`; lives in the coordinator's
-  /// process.
-  static behavior start(pointer self, common::role_context context, protocol::coordinator_actor coordinator);
+  /// What a dispatcher starts with beside its context.
+  struct arguments {
+    protocol::coordinator_actor coordinator;
+    std::shared_ptr<common::job_journal> journal; ///< null where nothing is kept on disk
+  };
+
+  /// For `system.spawn(data_dispatcher_state::start, context, arguments)`; lives in the coordinator's
+  /// process. Quits with an error when the journal cannot be read or written.
+  static behavior start(pointer self, common::role_context context, arguments with);
 
 private:
-  data_dispatcher_state(pointer self, common::role_context context, protocol::coordinator_actor coordinator);
+  data_dispatcher_state(pointer self, common::role_context context, arguments with, journaled_course course);
   behavior make_behavior();
 
   void on_worker_available(const protocol::worker_available& who, const protocol::worker_actor& handle);
   void on_worker_gone(const protocol::worker_gone& who);
+  void on_ps_shard_available(const protocol::ps_shard_available& who, const protocol::ps_shard_actor& handle);
+  void on_ps_shard_gone(const protocol::ps_shard_gone& who);
   void on_worker_status(const protocol::worker_status& status);
+  void on_divergence(const protocol::divergence& what);
+  void apply_revision();
   void on_tick();
   void report_progress();
 
@@ -39,15 +50,25 @@ private:
   void carry_out(const evaluation_finished& action);
   void carry_out(const slots_redispatched& action);
   void carry_out(const worker_contributed& action);
-  /// Of snapshots and rewinds, of which the core was told that there are none.
-  template <class Action>
-  void carry_out(const Action&) {}
+  void carry_out(const ps_shard_resumed& action);
+  void carry_out(const journal_course& action);
+  void carry_out(const send_rewind& action);
+  void carry_out(const send_floor& action);
+  void carry_out(const send_pin& action);
+  void carry_out(const send_name_snapshot& action);
+  void carry_out(const send_probe& action);
+  void carry_out(const timeline_started& action);
+  void carry_out(const decision_made& action);
+  template <class Message>
+  void send_to(ps_shard_id shard, const Message& message);
+  void quit(const std::string& why);
 
   pointer self_;
   common::role_context context_;
-  protocol::coordinator_actor coordinator_;
+  arguments with_;
   data_dispatcher_core core_;
   std::map<worker_id, protocol::worker_actor> workers_;
+  std::map<ps_shard_id, protocol::ps_shard_actor> ps_shards_;
   std::map<std::pair<worker_id, dlrun::incarnation>, std::uint64_t> slots_computed_;
 };
 

@@ -13,6 +13,8 @@ using data_dispatcher_actor = caf::typed_actor< //
     caf::reacts_to<worker_status>,              // worker: sign of life, lease acknowledged
     caf::reacts_to<shard_status>,               // PS shard: progress
     caf::reacts_to<evaluated>,                  // worker: validation result
+    caf::reacts_to<kept>,                       // worker: the gradients it keeps, for a probe
+    caf::reacts_to<divergence>,                 // worker: a gradient is no number
     caf::reacts_to<tick>>;                      // own clock
 
 using worker_actor = caf::typed_actor<                // every `directory` says who dispatches now
@@ -21,6 +23,7 @@ using worker_actor = caf::typed_actor<                // every `directory` says 
     caf::reacts_to<directory, data_dispatcher_actor>, // coordinator: who is where
     caf::reacts_to<fenced>,                           // PS shard: a newer start of you exists
     caf::reacts_to<evaluate>,                         // dispatcher: evaluate this version
+    caf::reacts_to<probe>,                            // dispatcher: what do you keep?
     caf::reacts_to<tick>,                             // own clock
     caf::reacts_to<continuation>>;                    // own threads
 
@@ -29,13 +32,25 @@ using ps_shard_actor = caf::typed_actor<                 //
     caf::reacts_to<pull, worker_actor>,                  // worker: where do you stand?
     caf::reacts_to<directory, data_dispatcher_actor>,    // coordinator: who is where
     caf::replies_to<digest_request>::with<digest_reply>, // coordinator: digests of your blocks
+    caf::reacts_to<rewind>,                              // dispatcher: go back to this version
+    caf::reacts_to<name_snapshot>,                       // dispatcher: take a snapshot there
+    caf::reacts_to<protocol::floor>,                     // dispatcher: what is below may be dropped
+    caf::reacts_to<pin>,                                 // dispatcher: keep this version
+    caf::reacts_to<probe>,                               // dispatcher: where do you stand?
+    caf::reacts_to<norm>,                                // PS shard: its part of a coupled quantity
+    caf::reacts_to<norm_request>,                        // PS shard: send me yours
     caf::reacts_to<tick>,                                // own clock
     caf::reacts_to<continuation>>;                       // own threads
 
 /// The dispatcher as the coordinator, in the same process, sees it.
 using local_data_dispatcher_actor = data_dispatcher_actor::extend< //
     caf::reacts_to<worker_available, worker_actor>,                // coordinator: can take slots
-    caf::reacts_to<worker_gone>>;                                  // coordinator: cannot any more
+    caf::reacts_to<worker_gone>,                                   // coordinator: cannot any more
+    caf::reacts_to<ps_shard_available, ps_shard_actor>,            // coordinator: is up
+    caf::reacts_to<ps_shard_gone>,                                 // coordinator: is not any more
+    caf::reacts_to<poisoned_slot>,                                 // coordinator: leave this slot out
+    caf::reacts_to<go_back>,                                       // coordinator: the operator's undo
+    caf::reacts_to<continuation>>;                                 // journal's thread
 
 using coordinator_actor = caf::typed_actor<                                         //
     caf::replies_to<join, worker_actor>::with<join_reply, data_dispatcher_actor>,   // worker: let me in
@@ -48,6 +63,9 @@ using coordinator_actor = caf::typed_actor<                                     
     caf::reacts_to<evaluated>,          // dispatcher: validation result
     caf::reacts_to<slots_redispatched>, // dispatcher: a loss is made good
     caf::reacts_to<worker_contributed>, // dispatcher: a replacement works
+    caf::reacts_to<ps_shard_resumed>,   // dispatcher: a restarted shard makes versions again
+    caf::reacts_to<timeline_started>,   // dispatcher: training went back
+    caf::reacts_to<divergence>,         // dispatcher: a gradient is no number
     caf::reacts_to<tick>,               // own clock
     caf::reacts_to<continuation>>;      // own threads
 
@@ -56,7 +74,7 @@ using agent_actor = caf::typed_actor<                           //
     caf::reacts_to<grant>,                                      // coordinator: fences to start roles with
     caf::reacts_to<job_event>,                                  // coordinator: tell the user
     caf::reacts_to<job_ended>,                                  // coordinator: stop everything
-    caf::reacts_to<heartbeat>,                                  // every role: sign of life
+    caf::replies_to<heartbeat>::with<coordinator_location>,     // every role: sign of life
     caf::reacts_to<stop_job>,                                   // root: Ctrl-C, `dlrun stop`
     caf::reacts_to<tick>,                                       // own clock
     caf::reacts_to<continuation>>;                              // own threads

@@ -27,8 +27,8 @@ enum class planted_bug : std::uint8_t {
   undo_unpinned,   ///< R16a: an undo to an old version is not preceded by a pin
   message_snap,    ///< R17: evaluation versions are snapshotted on request only
   park_in_place,   ///< R18: a parked slot is announced to the shards without a rewind
+  // in the simulated shell and disk around them
   exit_at_last,    ///< R19: workers and shards leave when they have seen the last version published
-  // in the simulated shell and store around them
   no_fence_store,  ///< R4: storage does not refuse the writes of an older PS incarnation
   volatile_rewind, ///< R16: a shard acts on a rewind before its marker is durable
   keep_snapshots,  ///< R16: a rewind leaves the snapshots above the branch version in place

@@ -4,9 +4,6 @@
 #include "actors/common/membership.hpp"
 #include "kernels/cpu/reduce.hpp"
 
-#include <bit>
-#include <dlrun/check.hpp>
-
 namespace dlrun::ps_shard {
 namespace {
 
@@ -22,7 +19,9 @@ ps_shard_core_config core_config(const common::role_context& context) {
           .ps_shards = context.job->ps_shards(),
           .steps = context.job->steps(),
           .slots_of = [order](step_id step) { return order.slots(step); },
-          .records_of = [order](step_id step, slot_id slot) { return order.records_in_slot(step, slot); }};
+          .records_of = [order](step_id step, slot_id slot) { return order.records_in_slot(step, slot); },
+          .early_publish_bound = common::early_publish_bound,
+          .durability = context.job->durability()};
 }
 
 } // namespace
@@ -37,7 +36,6 @@ ps_shard_state::behavior ps_shard_state::start(pointer self, common::role_contex
 ps_shard_state::ps_shard_state(pointer self, common::role_context context)
     : self_{self}
     , context_{std::move(context)}
-    , core_{core_config(context_), restored_state{}}
     , range_{context_.job->shards.at(context_.role.index)} {}
 
 result<void> ps_shard_state::acquire() {
@@ -48,15 +46,70 @@ result<void> ps_shard_state::acquire() {
   auto client = transport::segment_client::start({.token = job.run_token});
   if (!client) return tl::unexpected(client.error());
   client_ = std::move(*client);
-  auto parameters = shard_parameters::create(job, {context_.role.index});
+  auto parameters = shard_parameters::create(context_.job, {context_.role.index});
   if (!parameters) return tl::unexpected(parameters.error());
   parameters_ = std::make_shared<shard_parameters>(std::move(*parameters));
+  if (job.durability() == protocol::durability::off) return enter({});
+  open_storage();
+  return {};
+}
+
+/// Opening and replaying take their time: on the value thread, which is idle.
+void ps_shard_state::open_storage() {
+  const auto post = common::poster<protocol::ps_shard_actor>{self_};
+  values_thread_.run([this, parameters = parameters_, post,
+                      options = shard_storage_options{
+                          context_.job, {context_.role.index}, context_.self.incarnation, context_.log}] {
+    auto opened = shard_storage::open(options);
+    auto restored = opened ? (*opened)->restore_newest(*parameters)
+                           : result<restored_state>{tl::unexpected(opened.error())};
+    const auto storage = std::shared_ptr<shard_storage>{opened ? std::move(*opened) : nullptr};
+    const auto shared = std::make_shared<result<restored_state>>(std::move(restored));
+    post([this, storage, shared] {
+      storage_ = storage;
+      on_opened(shared);
+    });
+  });
+}
+
+void ps_shard_state::on_opened(const std::shared_ptr<result<restored_state>>& restored) {
+  if (!*restored) return quit(restored->error().message);
+  metrics_ = epoch_metrics{storage_->restored_metrics()};
+  storage_->run(make_storage_events());
+  if (const auto entered = enter(std::move(**restored)); !entered) quit(entered.error().message);
+}
+
+result<void> ps_shard_state::enter(restored_state restored) {
   const auto offered = server_->offer(parameters_->shared());
   if (!offered) return tl::unexpected(offered.error());
   parameters_at_ = {server_->address(), offered->value, parameters_->shared().size()};
+  core_.emplace(core_config(context_), std::move(restored));
   common::publish<protocol::ps_shard_actor>(self_, context_, server_->address(),
                                             [this](const protocol::endpoint& at) { on_published(at); });
   return {};
+}
+
+shard_storage_events ps_shard_state::make_storage_events() {
+  const auto post = common::poster<protocol::ps_shard_actor>{self_};
+  return {.log = {.committed =
+                      [this, post](timeline_id timeline, version_id version) {
+                        post([this, timeline, version] {
+                          if (timeline == core_->timeline()) carry_out(core_->on_committed(version));
+                        });
+                      },
+                  .stalled = [this, post](const auto& why) { post([this, why] { on_stalled(why); }); },
+                  .broken = [this, post](const error& why) { post([this, why] { quit(why.message); }); }},
+          .snapshot_durable =
+              [this, post](version_id version) {
+                post([this, version] { carry_out(core_->on_snapshot_durable(version)); });
+              },
+          .snapshot_failed =
+              [this, post](version_id version, const error& why) {
+                post([this, version, why] {
+                  context_.log->warn("snapshot-failed: version {}: {}", version, why.message);
+                  carry_out(core_->on_snapshot_failed(version));
+                });
+              }};
 }
 
 ps_shard_state::behavior ps_shard_state::make_behavior() {
@@ -67,6 +120,13 @@ ps_shard_state::behavior ps_shard_state::make_behavior() {
         on_directory(directory, dispatcher);
       },
       [this](const protocol::digest_request& request) { return on_digest_request(request); },
+      [this](const protocol::rewind& order) { carry_out(core_->on_rewind(order)); },
+      [this](const protocol::name_snapshot& order) { carry_out(core_->on_name_snapshot(order)); },
+      [this](const protocol::floor& order) { carry_out(core_->on_floor(order)); },
+      [this](const protocol::pin& order) { carry_out(core_->on_pin(order)); },
+      [this](const protocol::probe& question) { carry_out(core_->on_probe(question)); },
+      [this](const protocol::norm& message) { carry_out(core_->on_norm(message)); },
+      [this](const protocol::norm_request& message) { carry_out(core_->on_norm_request(message)); },
       [this](const protocol::tick&) { on_tick(); },
       [](const protocol::continuation& task) { common::run(task); },
   };
@@ -76,15 +136,18 @@ ps_shard_state::behavior ps_shard_state::make_behavior() {
 // --------------------------------------------------------------------------------------------------
 
 void ps_shard_state::on_published(const protocol::endpoint& at) {
+  endpoint_ = at;
   common::join_coordinator<protocol::ps_shard_actor>(
       self_, context_, at,
       [this](const auto& reply, const auto& dispatcher) { on_joined(reply, dispatcher); });
   self_->delayed_send(self_, tick_period, protocol::tick{});
+  carry_out(core_->start());
 }
 
 void ps_shard_state::on_joined(const protocol::join_reply& reply,
                                const protocol::data_dispatcher_actor& dispatcher) {
   if (!reply.accepted) return quit(reply.reason);
+  status_sender_.change_receiver();
   dispatcher_ = dispatcher;
   context_.log->info("joined: blocks [{}, {}), {} floats", range_.first_block, range_.last_block,
                      range_.size);
@@ -94,16 +157,19 @@ void ps_shard_state::on_joined(const protocol::join_reply& reply,
 
 void ps_shard_state::on_directory(const protocol::directory& directory,
                                   const protocol::data_dispatcher_actor& dispatcher) {
-  if (directory.coordinator < directory_.coordinator || directory.sequence < directory_.sequence) return;
+  if (std::pair(directory.coordinator, directory.sequence) <
+      std::pair(directory_.coordinator, directory_.sequence))
+    return;
   directory_ = directory;
-  dispatcher_ = dispatcher;
+  if (std::exchange(dispatcher_, dispatcher) != dispatcher) status_sender_.change_receiver();
   for (const auto& entry : directory.entries)
     if (entry.role.kind == protocol::role_kind::worker) forget_sources({entry.role.index}, entry.incarnation);
-  carry_out(core_.on_directory(directory));
+  carry_out(core_->on_directory(directory));
 }
 
 void ps_shard_state::on_tick() {
   self_->delayed_send(self_, tick_period, protocol::tick{});
+  carry_out(core_->on_tick());
   report_status();
   report_alive();
 }
@@ -128,7 +194,7 @@ void ps_shard_state::on_pull(const protocol::pull& pull, const protocol::worker_
   auto& attached = workers_[pull.worker];
   if (pull.self.incarnation < attached.incarnation) return;
   attached = {pull.self.incarnation, from};
-  carry_out(core_.on_pull(pull));
+  carry_out(core_->on_pull(pull));
 }
 
 void ps_shard_state::on_push(const protocol::push& push) {
@@ -137,7 +203,7 @@ void ps_shard_state::on_push(const protocol::push& push) {
                        push.self.incarnation);
     return;
   }
-  if (!core_.wants(push)) return carry_out(core_.on_unusable_push(push));
+  if (!core_->wants(push)) return carry_out(core_->on_unusable_push(push));
   const segment_key key{push.where.address, push.where.segment};
   const auto found = sources_.find(key);
   if (found == sources_.end()) return fetch_gradient(key, push);
@@ -183,10 +249,10 @@ void ps_shard_state::on_fetched(const segment_key& key, result<transport::segmen
   const auto waiting = std::exchange(source.waiting, {});
   const auto opened = source.reader;
   for (const auto& push : waiting) {
-    if (core_.wants(push))
+    if (core_->wants(push))
       accept(push, opened);
     else
-      carry_out(core_.on_unusable_push(push));
+      carry_out(core_->on_unusable_push(push));
   }
 }
 
@@ -204,14 +270,14 @@ void ps_shard_state::accept(const protocol::push& push,
   const auto whole = reader->view(expected);
   if (!whole) { // the buffer was reused: the message is an old one
     context_.log->info("push-outdated: worker {} step {}: {}", push.worker, push.step, whole.error().message);
-    return carry_out(core_.on_unusable_push(push));
+    return carry_out(core_->on_unusable_push(push));
   }
   const value_id id{next_value_++};
   values_thread_.run([values = values_, id, floats = whole->subspan(range_.offset, range_.size), reader,
                       expected] {
     values->emplace(id, value{floats, reader, [reader, expected] { return reader->unchanged(expected); }});
   });
-  carry_out(core_.on_push(push, id));
+  carry_out(core_->on_push(push, id));
 }
 
 void ps_shard_state::forget_sources(worker_id worker, dlrun::incarnation older_than) {
@@ -223,129 +289,59 @@ void ps_shard_state::forget_sources(worker_id worker, dlrun::incarnation older_t
     workers_.erase(found);
 }
 
-// ---- what the core decided
-// ---------------------------------------------------------------------------------------------
-
-void ps_shard_state::carry_out(const ps_shard_actions& actions) {
-  for (const auto& action : actions) std::visit([this](const auto& what) { carry_out(what); }, action);
-}
-
-void ps_shard_state::carry_out(const combine& action) {
-  const auto post = common::poster<protocol::ps_shard_actor>{self_};
-  values_thread_.run([this, values = values_, action, size = range_.size, post] {
-    const auto left = values->extract(action.left);
-    const auto right = values->extract(action.right);
-    DLRUN_CHECK(left && right, "the core combines values that are there");
-    auto sum = std::make_shared<std::vector<float>>(size);
-    kernels::cpu::add(left.mapped().floats, right.mapped().floats, *sum);
-    for (const auto* part : {&left.mapped(), &right.mapped()})
-      if (part->intact && !part->intact())
-        post([this] { lose_trust("a gradient changed while it was summed"); });
-    values->emplace(action.into, value{*sum, sum, nullptr});
-  });
-}
-
-void ps_shard_state::carry_out(const release& action) {
-  values_thread_.run([values = values_, action] { values->erase(action.value); });
-}
-
-void ps_shard_state::carry_out(const apply& action) {
-  const auto post = common::poster<protocol::ps_shard_actor>{self_};
-  values_thread_.run(
-      [this, values = values_, parameters = parameters_, action, timeline = core_.state().timeline, post] {
-        const auto root = values->find(action.root);
-        DLRUN_CHECK(root != values->end(), "the core applies a root that is there");
-        const auto made = parameters->apply(timeline, action.step, root->second.floats, root->second.intact);
-        post([this, action, made] {
-          if (made)
-            on_applied(action.step, *made);
-          else
-            lose_trust(made.error().message);
-        });
-      });
-}
-
-/// A worker reuses a buffer only when this shard has applied its step. So the one that is wrong here is this
-/// start: it was taken for dead and replaced while it was stopped, and nothing it has may be published.
-void ps_shard_state::lose_trust(const std::string& why) { quit("overtaken: " + why); }
-
-void ps_shard_state::on_applied(step_id step, const std::optional<step_metrics>& metrics) {
-  if (metrics) {
-    const auto epoch = context_.job->sampler.epoch_of(step);
-    if (!has_metrics_ || epoch != metrics_.epoch) metrics_ = {.epoch = epoch};
-    has_metrics_ = true;
-    metrics_.loss_sum_bits =
-        std::bit_cast<std::uint64_t>(std::bit_cast<double>(metrics_.loss_sum_bits) + metrics->loss_sum);
-    metrics_.correct += metrics->correct;
-    metrics_.records += metrics->records;
-    metrics_.step_loss_bits =
-        std::bit_cast<std::uint64_t>(metrics->loss_sum / static_cast<double>(metrics->records));
-  }
-  const auto contributions = core_.contributions();
-  carry_out(core_.on_applied(step));
-  if (core_.trained() || contributions != core_.contributions()) report_status();
-}
-
-void ps_shard_state::carry_out(const publish&) {
-  for (const auto& [worker, attached] : workers_) self_->send(attached.handle, current_state());
-}
-
-void ps_shard_state::carry_out(const send_state& action) {
-  if (const auto found = workers_.find(action.to); found != workers_.end())
-    self_->send(found->second.handle, current_state());
-}
-
-void ps_shard_state::carry_out(const send_fenced& action) {
-  context_.log->info("fenced-worker: worker {} speaks under an old incarnation, the newest is {}", action.to,
-                     action.newest);
-  if (const auto found = workers_.find(action.to); found != workers_.end())
-    self_->send(found->second.handle, protocol::fenced{protocol::worker_role(action.to), action.newest});
-}
-
-void ps_shard_state::carry_out(const exit_fenced& action) {
-  quit(fmt::format("fenced: incarnation {} of ps_shard {} exists", action.newest, context_.role.index));
-}
-
 // ---- what others ask
 // ---------------------------------------------------------------------------------------------------
 
 protocol::shard_state ps_shard_state::current_state() const {
-  auto state = core_.state();
+  auto state = core_->state();
   state.parameters = parameters_at_;
   return state;
 }
 
+protocol::shard_status ps_shard_state::current_status(std::uint64_t probe) {
+  auto status = core_->status(probe);
+  status.sequence = ++status_sequence_;
+  status.has_metrics = metrics_.sums().has_value();
+  status.metrics = metrics_.sums().value_or(protocol::training_metrics{});
+  status.durable.replay_us = replay_us(status);
+  if (storage_) status.bytes_logged = storage_->counters().bytes_logged;
+  return status;
+}
+
+/// A step is replayed by reading it and applying it; reading is as fast as applying, or faster.
+std::uint64_t ps_shard_state::replay_us(const protocol::shard_status& status) const {
+  const auto& snapshots = status.durable.snapshots;
+  const auto base = snapshots.empty() ? version_id{0} : snapshots.back();
+  const auto steps = status.applied.value - std::min(base.value, status.applied.value);
+  return static_cast<std::uint64_t>(2 * apply_us_ * static_cast<double>(steps));
+}
+
 void ps_shard_state::report_status() {
   if (!dispatcher_) return;
-  const auto state = core_.state();
-  protocol::shard_status status{.shard = state.shard,
-                                .self = context_.self,
-                                .sequence = ++status_sequence_,
-                                .timeline = state.timeline,
-                                .applied = state.applied,
-                                .committed = state.committed,
-                                .ledger = core_.applied().totals(),
-                                .has_metrics = has_metrics_,
-                                .metrics = metrics_,
-                                .contributions = core_.contributions()};
-  status_sender_.send(self_, dispatcher_, std::move(status), [this] { report_status(); });
+  status_sender_.send(self_, dispatcher_, current_status(0), [this] { report_status(); });
 }
 
 void ps_shard_state::report_alive() {
   const protocol::heartbeat beat{.role = context_.role,
                                  .self = context_.self,
-                                 .state = !dispatcher_      ? "starting"
-                                          : core_.trained() ? "done"
-                                                            : "training",
-                                 .step = core_.state().applied.value,
-                                 .has_metrics = has_metrics_,
-                                 .metrics = metrics_};
-  heartbeat_sender_.send(self_, context_.agent, beat, [] {});
+                                 .state = !dispatcher_       ? "starting"
+                                          : stalled_         ? "disk-full"
+                                          : core_->trained() ? "done"
+                                                             : "training",
+                                 .step = core_->state().applied.value,
+                                 .has_metrics = metrics_.sums().has_value(),
+                                 .metrics = metrics_.sums().value_or(protocol::training_metrics{})};
+  heartbeat_sender_.send_for_answer<protocol::coordinator_location>(
+      self_, context_.agent, beat, [this](const auto& location) {
+        common::follow_coordinator<protocol::ps_shard_actor>(
+            self_, context_, location, endpoint_,
+            [this](const auto& reply, const auto& dispatcher) { on_joined(reply, dispatcher); });
+      });
 }
 
 caf::result<protocol::digest_reply>
 ps_shard_state::on_digest_request(const protocol::digest_request& request) {
-  const auto state = core_.state();
+  const auto state = core_->state();
   if (request.timeline != state.timeline || request.version != state.applied)
     return caf::make_error(caf::sec::invalid_argument, "this shard stands at another version");
   if (request.count > protocol::digest_blocks_max)

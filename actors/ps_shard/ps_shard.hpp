@@ -5,13 +5,14 @@
 #include "actors/common/job_context.hpp"
 #include "actors/common/sender.hpp"
 #include "actors/common/task_thread.hpp"
+#include "actors/ps_shard/epoch_metrics.hpp"
 #include "actors/ps_shard/ps_shard_core.hpp"
 #include "actors/ps_shard/shard_parameters.hpp"
+#include "actors/ps_shard/shard_storage.hpp"
 #include "transport/gradient_segment.hpp"
 #include "transport/segment_client.hpp"
 #include "transport/segment_server.hpp"
 
-#include <dlrun/check.hpp>
 #include <map>
 #include <memory>
 #include <set>
@@ -28,7 +29,7 @@ public:
   using behavior = protocol::ps_shard_actor::behavior_type;
 
   /// For `system.spawn(ps_shard_state::start, context)`. The actor quits with an error if it cannot get
-  /// memory or threads, is refused by the coordinator, or is fenced.
+  /// memory or threads, cannot use its store, is refused by the coordinator, or is fenced.
   static behavior start(pointer self, common::role_context context);
 
 private:
@@ -55,6 +56,10 @@ private:
 
   ps_shard_state(pointer self, common::role_context context);
   result<void> acquire();
+  void open_storage();
+  void on_opened(const std::shared_ptr<result<restored_state>>& restored);
+  result<void> enter(restored_state restored);
+  shard_storage_events make_storage_events();
   behavior make_behavior();
 
   void on_push(const protocol::push& push);
@@ -74,28 +79,37 @@ private:
 
   void carry_out(const ps_shard_actions& actions);
   void carry_out(const combine& action);
+  void carry_out(const make_zero& action);
   void carry_out(const release& action);
+  void carry_out(const measure& action);
   void carry_out(const apply& action);
+  void carry_out(const append& action);
+  void carry_out(const take_snapshot& action);
+  void carry_out(const drop_below& action);
+  void carry_out(const perform_rewind& action);
+  void carry_out(const send_norm& action);
+  void carry_out(const send_norm_request& action);
+  void carry_out(const send_status& action);
   void carry_out(const publish& action);
   void carry_out(const send_state& action);
   void carry_out(const send_fenced& action);
   void carry_out(const exit_fenced& action);
-  /// Of what the core was told that there is none: log, snapshots, rewinds.
-  template <class Action>
-  void carry_out(const Action&) {
-    DLRUN_CHECK(false, "the core was told that nothing is durable");
-  }
   void lose_trust(const std::string& why);
-  void on_applied(step_id step, const std::optional<step_metrics>& metrics);
+  void on_applied(step_id step, const std::optional<step_metrics>& metrics, protocol::duration took);
+  void on_truncated(const perform_rewind& action, const result<void>& truncated);
+  void on_rewound(const result<restored_state>& loaded);
+  void on_stalled(const std::optional<error>& why);
 
   protocol::shard_state current_state() const;
+  protocol::shard_status current_status(std::uint64_t probe);
+  std::uint64_t replay_us(const protocol::shard_status& status) const;
   void report_status();
   void report_alive();
   void quit(const std::string& why);
 
   pointer self_;
   common::role_context context_;
-  ps_shard_core core_;
+  std::optional<ps_shard_core> core_; ///< from when it is known where the store stands
   engine::shard_range range_;
   std::unique_ptr<transport::segment_server> server_;
   std::unique_ptr<transport::segment_client> client_;
@@ -104,19 +118,20 @@ private:
   std::shared_ptr<value_table> values_ = std::make_shared<value_table>();
 
   protocol::endpoint endpoint_;
-  bool joined_ = false;
   protocol::directory directory_;
   std::map<worker_id, attached_worker> workers_;
   std::map<segment_key, gradient_source> sources_;
   std::uint64_t next_value_ = 1;
-  protocol::training_metrics metrics_;
-  bool has_metrics_ = false;
+  epoch_metrics metrics_;
+  double apply_us_ = 0;          ///< running mean of the time that a step takes to apply
+  std::optional<error> stalled_; ///< why the disk takes nothing
   std::uint64_t status_sequence_ = 0;
   common::latest_sender<protocol::shard_status> status_sender_;
   common::latest_sender<protocol::heartbeat> heartbeat_sender_;
   protocol::data_dispatcher_actor dispatcher_;
 
-  common::task_thread values_thread_; ///< last: joined before what its tasks use goes
+  std::shared_ptr<shard_storage> storage_; ///< null where nothing is kept on disk
+  common::task_thread values_thread_;      ///< last: joined before what its tasks use goes
 };
 
 } // namespace dlrun::ps_shard

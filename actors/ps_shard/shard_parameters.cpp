@@ -6,54 +6,122 @@
 
 namespace dlrun::ps_shard {
 
-result<shard_parameters> shard_parameters::create(const common::job_context& job, ps_shard_id shard) {
-  auto optimizer = engine::optimizer::build(job.spec.train().optimizer());
-  if (!optimizer) return tl::unexpected(optimizer.error());
-  const auto& range = job.shards.at(shard.value);
-  auto writer = transport::parameter_writer::create(range.size);
+result<shard_parameters> shard_parameters::create(std::shared_ptr<const common::job_context> job,
+                                                  ps_shard_id shard) {
+  std::vector<engine::optimizer> optimizers;
+  for (const auto& spec : job->optimizers) {
+    auto optimizer = engine::optimizer::build(spec);
+    if (!optimizer) return tl::unexpected(optimizer.error());
+    optimizers.push_back(*optimizer);
+  }
+  auto writer = transport::parameter_writer::create(job->shards.at(shard.value).size);
   if (!writer) return tl::unexpected(writer.error());
-  shard_parameters made{job, shard, std::move(*writer), *optimizer};
-
-  std::vector<float> flat(job.model->layout().flat_size());
-  job.model->initialise(job.spec.train().seed(), flat);
-  const auto first = made.writer_.begin_write(timeline_id{0}, version_id{0});
-  std::copy_n(flat.begin() + static_cast<std::ptrdiff_t>(range.offset), range.size, first.begin());
-  made.writer_.publish();
+  shard_parameters made{std::move(job), shard, std::move(*writer), std::move(optimizers)};
+  made.reset(timeline_id{0});
   return made;
 }
 
-shard_parameters::shard_parameters(const common::job_context& job, ps_shard_id shard,
-                                   transport::parameter_writer writer, engine::optimizer optimizer)
-    : sampler_{job.sampler}
-    , range_{job.shards.at(shard.value)}
+shard_parameters::shard_parameters(std::shared_ptr<const common::job_context> job, ps_shard_id shard,
+                                   transport::parameter_writer writer,
+                                   std::vector<engine::optimizer> optimizers)
+    : job_{std::move(job)}
+    , range_{job_->shards.at(shard.value)}
     , writer_{std::move(writer)}
-    , optimizer_{optimizer} {
-  const auto& layout = job.model->layout();
+    , optimizers_{std::move(optimizers)} {
+  const auto& layout = job_->model->layout();
   std::uint64_t state = 0;
   for (auto index = range_.first_block; index < range_.last_block; ++index) {
     const auto& block = layout.blocks()[index];
     blocks_.push_back({block, block.offset - range_.offset, state, layout.tensors()[block.tensor].momentum});
     if (block.kind == engine::block_kind::parameter)
-      state += block.size * optimizer_.state_floats_per_parameter();
+      state += block.size * optimizers_.front().state_floats_per_parameter();
   }
   state_.assign(state, 0.0F);
 }
 
-std::span<float> shard_parameters::state_of(const owned_block& owned) {
-  return std::span{state_}.subspan(owned.state_offset,
-                                   owned.block.size * optimizer_.state_floats_per_parameter());
+step_shape shape_of(const data::sampler& sampler, step_id step, std::uint64_t revision,
+                    const std::vector<protocol::parked_slot>& parked) {
+  step_shape shape{revision, sampler.records_in_step(step), sampler.slots(step)};
+  for (const auto& one : parked) {
+    if (one.step != step || one.slot.value >= sampler.slots(step)) continue;
+    shape.records -= sampler.records_in_slot(step, one.slot);
+    --shape.slots;
+  }
+  return shape;
 }
 
-void shard_parameters::update(const owned_block& owned, step_id step, std::span<const float> root,
-                              std::span<float> out) {
+// ---- whole states
+// ----------------------------------------------------------------------------------------------
+
+void shard_parameters::reset(timeline_id timeline) {
+  std::vector<float> flat(job_->model->layout().flat_size());
+  job_->model->initialise(job_->spec.train().seed(), flat);
+  std::ranges::fill(state_, 0.0F);
+  const auto first = writer_.begin_write(timeline, version_id{0});
+  std::copy_n(flat.begin() + static_cast<std::ptrdiff_t>(range_.offset), range_.size, first.begin());
+  writer_.publish();
+}
+
+void shard_parameters::withdraw() { writer_.withdraw_all(); }
+
+result<void> shard_parameters::load(timeline_id timeline, version_id version, const state_source& source) {
+  const auto into = writer_.begin_write(timeline, version);
+  for (const auto& owned : blocks_) {
+    auto read = source(into.subspan(owned.offset, owned.block.size));
+    if (read) read = source(state_of(owned));
+    if (read) continue;
+    writer_.withdraw_all();
+    return read;
+  }
+  writer_.publish();
+  return {};
+}
+
+std::shared_ptr<state_image> shard_parameters::begin_image(std::size_t pool_blocks) {
+  std::vector<block_memory> memory;
+  memory.reserve(blocks_.size());
+  for (const auto& owned : blocks_)
+    memory.push_back({writer_.current().subspan(owned.offset, owned.block.size), state_of(owned)});
+  auto image = std::make_shared<state_image>(std::move(memory), pool_blocks);
+  images_.push_back(image);
+  return image;
+}
+
+std::size_t shard_parameters::image_floats() const {
+  std::size_t all = state_.size();
+  for (const auto& owned : blocks_) all += owned.block.size;
+  return all;
+}
+
+void shard_parameters::preserve(std::size_t block) {
+  for (const auto& one : images_)
+    if (const auto image = one.lock()) image->preserve(block);
+}
+
+// ---- one step
+// --------------------------------------------------------------------------------------------------
+
+std::span<float> shard_parameters::state_of(const owned_block& owned) {
+  return std::span{state_}.subspan(owned.state_offset, state_floats(owned));
+}
+
+std::uint64_t shard_parameters::state_floats(const owned_block& owned) const {
+  return owned.block.kind == engine::block_kind::parameter
+             ? owned.block.size * optimizers_.front().state_floats_per_parameter()
+             : 0;
+}
+
+void shard_parameters::update(const owned_block& owned, step_id step, const step_shape& shape,
+                              std::span<const float> root, std::span<float> out) {
   const auto part = [&](auto span) { return span.subspan(owned.offset, owned.block.size); };
   switch (owned.block.kind) {
   case engine::block_kind::parameter:
-    optimizer_.update(step, 1.0F / static_cast<float>(sampler_.records_in_step(step)), part(root),
-                      part(writer_.current()), part(out), state_of(owned));
+    optimizers_.at(shape.revision)
+        .update(step, 1.0F / static_cast<float>(shape.records), part(root), part(writer_.current()),
+                part(out), state_of(owned));
     break;
   case engine::block_kind::buffer:
-    engine::update_buffer(1.0F / static_cast<float>(sampler_.slots(step)), owned.momentum, part(root),
+    engine::update_buffer(1.0F / static_cast<float>(shape.slots), owned.momentum, part(root),
                           part(writer_.current()), part(out));
     break;
   case engine::block_kind::metric: std::ranges::fill(part(out), 0.0F); break;
@@ -61,13 +129,17 @@ void shard_parameters::update(const owned_block& owned, step_id step, std::span<
 }
 
 result<std::optional<step_metrics>> shard_parameters::apply(timeline_id timeline, step_id step,
+                                                            const step_shape& shape,
                                                             std::span<const float> root,
                                                             const std::function<bool()>& intact) {
   DLRUN_CHECK(root.size() == range_.size, "a root has {} floats, the shard {}", root.size(), range_.size);
   const auto out = writer_.begin_write(timeline, version_after(step));
   std::optional<step_metrics> metrics;
-  for (const auto& owned : blocks_) {
-    update(owned, step, root, out);
+  std::erase_if(images_, [](const auto& image) { return image.expired(); });
+  for (std::size_t number = 0; number < blocks_.size(); ++number) {
+    const auto& owned = blocks_[number];
+    preserve(number);
+    update(owned, step, shape, root, out);
     if (owned.block.kind != engine::block_kind::metric) continue;
     const auto values = root.subspan(owned.offset, owned.block.size);
     using index = engine::parameter_layout::metric_index;
@@ -106,11 +178,8 @@ result<std::string> shard_parameters::digests(std::uint32_t first, std::uint32_t
   std::string all;
   for (auto index = first; index < first + count; ++index) {
     const auto& owned = blocks_[index - range_.first_block];
-    const auto state = owned.block.kind == engine::block_kind::parameter
-                           ? owned.block.size * optimizer_.state_floats_per_parameter()
-                           : 0;
     all += sha256(index, writer_.current().subspan(owned.offset, owned.block.size),
-                  std::span{state_}.subspan(owned.state_offset, state));
+                  std::span{state_}.subspan(owned.state_offset, state_floats(owned)));
   }
   return all;
 }

@@ -3,34 +3,59 @@
 #pragma once
 
 #include "actors/common/job_context.hpp"
+#include "actors/ps_shard/epoch_metrics.hpp"
+#include "actors/ps_shard/state_image.hpp"
 #include "transport/parameter_segment.hpp"
 
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace dlrun::ps_shard {
 
-/// Training metrics of one step, as the reduction tree summed them.
-struct step_metrics {
-  double loss_sum = 0;
-  std::uint64_t correct = 0;
-  std::uint64_t records = 0;
+/// What an update takes from the specification and its timeline.
+struct step_shape {
+  std::uint64_t revision = 0; ///< of the specification: which optimizer
+  std::uint64_t records = 0;  ///< that are summed in the step's gradient
+  std::uint32_t slots = 0;    ///< that hold records
 };
+/// Of `step` on a timeline with these parked slots (sorted).
+step_shape shape_of(const data::sampler& sampler, step_id step, std::uint64_t revision,
+                    const std::vector<protocol::parked_slot>& parked);
+
+/// Fills the floats of one part of the state, in the order in which an image gives them.
+using state_source = std::function<result<void>(std::span<float>)>;
 
 /// Not thread-safe: after create() only the value thread calls it, except shared() and range().
 class shard_parameters {
 public:
   /// Memory for the shard's range of the model and version 0 in it. @returns system when memory cannot be
   /// had.
-  static result<shard_parameters> create(const common::job_context& job, ps_shard_id shard);
+  static result<shard_parameters> create(std::shared_ptr<const common::job_context> job, ps_shard_id shard);
 
-  /// Applies step `step`: `root` (range().size floats) is the sum of its gradients over all records. Writes
-  /// into the buffer of the older version and, if `intact()` (may be empty) holds after that, publishes it.
+  /// Applies step `step`: `root` (range().size floats) is the sum of its gradients over `shape.records`.
+  /// Writes into the buffer of the older version and, if `intact()` (may be empty) holds after that,
+  /// publishes it.
   /// @returns protocol when `root` changed meanwhile; else the metrics, when this shard owns the metric
   /// block.
-  result<std::optional<step_metrics>> apply(timeline_id timeline, step_id step, std::span<const float> root,
-                                            const std::function<bool()>& intact);
+  result<std::optional<step_metrics>> apply(timeline_id timeline, step_id step, const step_shape& shape,
+                                            std::span<const float> root, const std::function<bool()>& intact);
+
+  /// The state of the version published last, for a snapshot of it: may be read from another thread while
+  /// apply() goes on. `pool_blocks` as for state_image. The image must not outlive this object.
+  std::shared_ptr<state_image> begin_image(std::size_t pool_blocks);
+
+  /// Serves nothing, until load() or reset() is done.
+  void withdraw();
+  /// Takes parameters and optimizer state from `source` and publishes them as `version`. On failure nothing
+  /// is served.
+  result<void> load(timeline_id timeline, version_id version, const state_source& source);
+  /// Publishes the initial parameters, version 0.
+  void reset(timeline_id timeline);
+  /// Floats that an image of this shard has.
+  std::size_t image_floats() const;
 
   /// SHA-256 of (block number, parameters, optimizer state) of each block in [first, first + count), 32 bytes
   /// each. Blocks are numbered over the whole model. @returns bad_usage for blocks that are not this shard's.
@@ -47,17 +72,21 @@ private:
     float momentum = 0; ///< of a buffer
   };
 
-  shard_parameters(const common::job_context& job, ps_shard_id shard, transport::parameter_writer writer,
-                   engine::optimizer optimizer);
-  void update(const owned_block& owned, step_id step, std::span<const float> root, std::span<float> out);
+  shard_parameters(std::shared_ptr<const common::job_context> job, ps_shard_id shard,
+                   transport::parameter_writer writer, std::vector<engine::optimizer> optimizers);
+  void preserve(std::size_t block);
+  void update(const owned_block& owned, step_id step, const step_shape& shape, std::span<const float> root,
+              std::span<float> out);
   std::span<float> state_of(const owned_block& owned);
+  std::uint64_t state_floats(const owned_block& owned) const;
 
-  data::sampler sampler_;
+  std::shared_ptr<const common::job_context> job_;
   engine::shard_range range_;
   transport::parameter_writer writer_;
-  engine::optimizer optimizer_;
+  std::vector<engine::optimizer> optimizers_; ///< by revision of the specification; all with the same state
   std::vector<owned_block> blocks_;
   std::vector<float> state_;
+  std::vector<std::weak_ptr<state_image>> images_;
 };
 
 } // namespace dlrun::ps_shard

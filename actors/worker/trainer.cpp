@@ -2,7 +2,10 @@
 
 #include "kernels/cpu/reduce.hpp"
 
+#include <algorithm>
 #include <bit>
+#include <cmath>
+#include <fmt/ranges.h>
 
 namespace dlrun::worker {
 namespace {
@@ -10,12 +13,15 @@ namespace {
 /// Steps whose gradients are kept at a time: early publish bound + 2 (R10), of at most K single slots each. A
 /// ceiling, not an allocation: buffers are made when they are needed.
 std::size_t buffers_max(const common::job_context& job) {
-  return std::size_t{3} * job.microbatches_per_step() + 1;
+  return std::size_t{common::early_publish_bound + 2} * job.microbatches_per_step() + 1;
 }
 
 std::size_t prefetch_depth(const common::job_context& job) {
   return std::size_t{2} * job.microbatches_per_step();
 }
+
+/// In the message of a divergence.
+constexpr std::size_t records_named_max = 64;
 
 } // namespace
 
@@ -58,11 +64,12 @@ bool trainer::copy_part(const parameter_source& source, ps_shard_id shard, timel
   return source->copy(timeline, version, part_of(version, shard));
 }
 
-result<computed_gradient> trainer::compute(timeline_id timeline, step_id step, protocol::slot_range slots) {
-  auto buffer = gradients_.acquire();
-  if (!buffer) return tl::unexpected(buffer.error());
+/// What is needed now, and what is likely to be needed next. @returns the records of `slots`.
+std::uint64_t trainer::request_records(step_id step, protocol::slot_range slots,
+                                       const std::vector<slot_id>& parked) {
   std::uint64_t records = 0;
   for (auto slot = slots.begin; slot < slots.end; ++slot.value) {
+    if (std::ranges::find(parked, slot) != parked.end()) continue;
     prefetcher_.request(step, slot);
     records += job_->sampler.records_in_slot(step, slot);
   }
@@ -70,9 +77,17 @@ result<computed_gradient> trainer::compute(timeline_id timeline, step_id step, p
   if (next.value < job_->steps())
     for (auto slot = slots.begin; slot < slots.end && slot.value < job_->sampler.slots(next); ++slot.value)
       prefetcher_.request(next, slot);
+  return records;
+}
 
-  if (auto summed = sum_subtree(step, slots, buffer->buffer().begin_write(), 0); !summed)
-    return tl::unexpected(summed.error());
+result<computed_gradient> trainer::compute(timeline_id timeline, step_id step, protocol::slot_range slots,
+                                           const std::vector<slot_id>& parked) {
+  auto buffer = gradients_.acquire();
+  if (!buffer) return tl::unexpected(buffer.error());
+  const auto records = request_records(step, slots, parked);
+  const auto sum = buffer->buffer().begin_write();
+  if (auto summed = sum_subtree(step, slots, parked, sum, 0); !summed) return tl::unexpected(summed.error());
+  if (auto finite = check_finite(step, slots, parked, sum); !finite) return tl::unexpected(finite.error());
   const auto header = buffer->buffer().seal_as({.timeline = timeline,
                                                 .worker = worker_,
                                                 .worker_incarnation = incarnation_,
@@ -84,15 +99,50 @@ result<computed_gradient> trainer::compute(timeline_id timeline, step_id step, p
   return computed_gradient{std::move(*buffer), header};
 }
 
-result<void> trainer::sum_subtree(step_id step, protocol::slot_range slots, std::span<float> out,
+result<void> trainer::sum_subtree(step_id step, protocol::slot_range slots,
+                                  const std::vector<slot_id>& parked, std::span<float> out,
                                   std::size_t depth) {
-  if (slots.size() == 1) return compute_slot(step, slots.begin, out);
+  if (slots.size() == 1) {
+    if (std::ranges::find(parked, slots.begin) == parked.end()) return compute_slot(step, slots.begin, out);
+    std::ranges::fill(out, 0.0F);
+    return {};
+  }
   const auto [left, right] = protocol::reduction_tree::children(slots);
-  if (auto done = sum_subtree(step, left, out, depth); !done) return done;
+  if (auto done = sum_subtree(step, left, parked, out, depth); !done) return done;
   const auto beside = scratch(depth);
-  if (auto done = sum_subtree(step, right, beside, depth + 1); !done) return done;
+  if (auto done = sum_subtree(step, right, parked, beside, depth + 1); !done) return done;
   kernels::cpu::add(out, beside, out);
   return {};
+}
+
+/// The sum of something that is not finite is not finite. Where it came from is looked for only then.
+result<void> trainer::check_finite(step_id step, protocol::slot_range slots,
+                                   const std::vector<slot_id>& parked, std::span<const float> sum) {
+  if (kernels::cpu::all_finite(sum)) return {};
+  for (auto slot = slots.begin; slot < slots.end; ++slot.value) {
+    if (std::ranges::find(parked, slot) != parked.end()) continue;
+    const auto alone = scratch(0);
+    prefetcher_.request(step, slot);
+    if (auto done = compute_slot(step, slot, alone); !done) return done;
+    if (!kernels::cpu::all_finite(alone))
+      return fail(error_code::diverged, describe_divergence(step, slot, alone));
+  }
+  return fail(error_code::diverged,
+              fmt::format("step {}: the sum of the gradients of slots [{}, {}) is too large for a float",
+                          step, slots.begin, slots.end));
+}
+
+std::string trainer::describe_divergence(step_id step, slot_id slot, std::span<const float> gradient) {
+  const auto& layout = job_->model->layout();
+  const auto& metrics = layout.tensors().back();
+  const auto loss = gradient[metrics.offset + engine::parameter_layout::metric_index::loss_sum];
+  std::vector<std::uint64_t> records;
+  job_->sampler.records(step, slot, records);
+  const auto named = std::span{records}.first(std::min(records.size(), records_named_max));
+  return fmt::format("step {}, slot {}: the {} is {}; its {} records are {}{}", step, slot,
+                     std::isfinite(loss) ? "loss is finite, but the gradient" : "loss",
+                     std::isfinite(loss) ? "not" : fmt::format("{}", loss), records.size(),
+                     fmt::join(named, ", "), named.size() < records.size() ? ", ..." : "");
 }
 
 std::span<float> trainer::scratch(std::size_t depth) {

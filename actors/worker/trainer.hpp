@@ -36,9 +36,11 @@ public:
   bool copy_part(const parameter_source& source, ps_shard_id shard, timeline_id timeline, version_id version);
 
   /// Sum of the gradients of `slots` (a node of the step's reduction tree) in tree order, from the parts of
-  /// exactly version_before(step), which must all have been copied. @returns limit_exceeded when all buffers
-  /// are kept.
-  result<computed_gradient> compute(timeline_id timeline, step_id step, protocol::slot_range slots);
+  /// exactly version_before(step), which must all have been copied. That of a slot in `parked` is zero, and
+  /// it has no records. @returns limit_exceeded when all buffers are kept; diverged, naming step, slot and
+  /// records, when a loss or gradient is NaN or infinite.
+  result<computed_gradient> compute(timeline_id timeline, step_id step, protocol::slot_range slots,
+                                    const std::vector<slot_id>& parked);
 
   /// Loss and hits on the whole validation set, microbatch by microbatch in order, at `version` of all
   /// `sources` (by shard).
@@ -51,8 +53,13 @@ private:
           std::shared_ptr<const data::dataset> training, std::shared_ptr<const data::dataset> validation,
           std::shared_ptr<transport::segment_server> server);
   std::span<float> part_of(version_id version, ps_shard_id shard);
-  result<void> sum_subtree(step_id step, protocol::slot_range slots, std::span<float> out, std::size_t depth);
+  std::uint64_t request_records(step_id step, protocol::slot_range slots, const std::vector<slot_id>& parked);
+  result<void> sum_subtree(step_id step, protocol::slot_range slots, const std::vector<slot_id>& parked,
+                           std::span<float> out, std::size_t depth);
   result<void> compute_slot(step_id step, slot_id slot, std::span<float> out);
+  result<void> check_finite(step_id step, protocol::slot_range slots, const std::vector<slot_id>& parked,
+                            std::span<const float> sum);
+  std::string describe_divergence(step_id step, slot_id slot, std::span<const float> gradient);
   std::span<float> scratch(std::size_t depth);
 
   std::shared_ptr<const common::job_context> job_;

@@ -15,7 +15,9 @@ worker_core_config core_config(const common::role_context& context) {
           .fence = context.self,
           .ps_shards = context.job->ps_shards(),
           .steps = context.job->steps(),
-          .slots_of = [order](step_id step) { return order.slots(step); }};
+          .slots_of = [order](step_id step) { return order.slots(step); },
+          .early_publish_bound = common::early_publish_bound,
+          .durability = context.job->durability()};
 }
 
 } // namespace
@@ -57,6 +59,7 @@ worker_state::behavior worker_state::make_behavior() {
       },
       [this](const protocol::fenced& message) { on_fenced(message); },
       [this](const protocol::evaluate& order) { on_evaluate(order); },
+      [this](const protocol::probe& question) { carry_out(core_.on_probe(question, common::now())); },
       [this](const protocol::tick&) { on_tick(); },
       [](const protocol::continuation& task) { common::run(task); },
   };
@@ -66,6 +69,7 @@ worker_state::behavior worker_state::make_behavior() {
 // --------------------------------------------------------------------------------------------------
 
 void worker_state::on_published(const protocol::endpoint& at) {
+  endpoint_ = at;
   common::join_coordinator<protocol::worker_actor>(
       self_, context_, at,
       [this](const auto& reply, const auto& dispatcher) { on_joined(reply, dispatcher); });
@@ -75,6 +79,7 @@ void worker_state::on_published(const protocol::endpoint& at) {
 void worker_state::on_joined(const protocol::join_reply& reply,
                              const protocol::data_dispatcher_actor& dispatcher) {
   if (!reply.accepted) return quit(reply.reason);
+  status_sender_.change_receiver();
   dispatcher_ = dispatcher;
   context_.log->info("joined: {} training records, {} steps", context_.job->sampler.options().record_count,
                      context_.job->steps());
@@ -84,9 +89,10 @@ void worker_state::on_joined(const protocol::join_reply& reply,
 
 void worker_state::on_directory(const protocol::directory& directory,
                                 const protocol::data_dispatcher_actor& dispatcher) {
-  if (directory.sequence < directory_sequence_) return;
-  directory_sequence_ = directory.sequence;
-  dispatcher_ = dispatcher;
+  const std::pair age{directory.coordinator, directory.sequence};
+  if (age < directory_age_) return;
+  directory_age_ = age;
+  if (std::exchange(dispatcher_, dispatcher) != dispatcher) status_sender_.change_receiver();
   for (const auto& entry : directory.entries)
     if (entry.role.kind == protocol::role_kind::ps_shard && entry.joined)
       connect_shard({entry.role.index}, entry);
@@ -125,7 +131,9 @@ void worker_state::on_fenced(const protocol::fenced& message) {
 }
 
 void worker_state::on_lease(const protocol::lease& lease) {
-  context_.log->info("lease: slots [{}, {}) sequence {}", lease.slots.begin, lease.slots.end, lease.sequence);
+  if (lease.sequence != core_.lease_sequence() || lease.dispatcher != core_.lease_of())
+    context_.log->info("lease: slots [{}, {}) sequence {}", lease.slots.begin, lease.slots.end,
+                       lease.sequence);
   carry_out(core_.on_lease(lease, common::now()));
   report_status();
 }
@@ -133,6 +141,7 @@ void worker_state::on_lease(const protocol::lease& lease) {
 void worker_state::on_tick() {
   self_->delayed_send(self_, tick_period, protocol::tick{});
   carry_out(core_.on_tick(common::now()));
+  if (diverged_ && dispatcher_) self_->send(dispatcher_, *diverged_); // until the job has ended
   report_status();
   report_alive();
 }
@@ -222,7 +231,7 @@ void worker_state::carry_out(const compute_gradient& action) {
   compute_thread_.run([this, trainer = trainer_, action, post] {
     const auto begin = common::now();
     auto made = std::make_shared<result<computed_gradient>>(
-        trainer->compute(action.timeline, action.step, action.slots));
+        trainer->compute(action.timeline, action.step, action.slots, action.parked));
     const auto took = common::now() - begin;
     post([this, action, made, took] { on_computed(action, std::move(*made), took); });
   });
@@ -230,6 +239,8 @@ void worker_state::carry_out(const compute_gradient& action) {
 
 void worker_state::on_computed(const compute_gradient& what, result<computed_gradient> made,
                                protocol::duration took) {
+  if (!made && made.error().code == error_code::diverged)
+    return report_divergence(what, made.error().message);
   if (!made)
     return quit(fmt::format("cannot compute step {} slots [{}, {}): {}", what.step, what.slots.begin,
                             what.slots.end, made.error().message));
@@ -239,6 +250,13 @@ void worker_state::on_computed(const compute_gradient& what, result<computed_gra
   kept_.insert_or_assign(key, std::move(*made));
   carry_out(core_.on_computed(what.timeline, what.step, what.slots, common::now()));
   if (!core_.keeps(what.step, what.slots)) kept_.erase(key);
+}
+
+/// The job ends by this; the core is left waiting, so nothing of the step is pushed.
+void worker_state::report_divergence(const compute_gradient& what, const std::string& text) {
+  context_.log->error("diverged: {}", text);
+  diverged_ = protocol::divergence{{context_.role.index}, context_.self, what.timeline, what.step, text};
+  self_->send(dispatcher_, *diverged_);
 }
 
 void worker_state::carry_out(const push_gradient& action) {
@@ -265,6 +283,10 @@ void worker_state::carry_out(const pull_state& action) {
 }
 
 void worker_state::carry_out(const forget_gradient& action) { kept_.erase({action.step, action.slots}); }
+
+void worker_state::carry_out(const send_kept& action) {
+  if (dispatcher_) self_->send(dispatcher_, action.message);
+}
 
 void worker_state::carry_out(const discard_all& action) {
   context_.log->info("timeline: adopts {}, drops {} kept gradients", action.adopted, kept_.size());
@@ -332,7 +354,12 @@ void worker_state::report_alive() {
                                           : core_.trained() ? "done"
                                                             : "training",
                                  .step = core_.open_step().value_or(step_id{0}).value};
-  heartbeat_sender_.send(self_, context_.agent, beat, [] {});
+  heartbeat_sender_.send_for_answer<protocol::coordinator_location>(
+      self_, context_.agent, beat, [this](const auto& location) {
+        common::follow_coordinator<protocol::worker_actor>(
+            self_, context_, location, endpoint_,
+            [this](const auto& reply, const auto& dispatcher) { on_joined(reply, dispatcher); });
+      });
 }
 
 } // namespace dlrun::worker

@@ -63,11 +63,12 @@ private:
   void carry_out(const worker_actions& actions);
   void carry_out(const fetch_part& action);
   void carry_out(const compute_gradient& action);
+  void report_divergence(const compute_gradient& what, const std::string& text);
   void carry_out(const push_gradient& action);
   void carry_out(const pull_state& action);
   void carry_out(const forget_gradient& action);
+  void carry_out(const send_kept& action);
   void carry_out(const discard_all& action);
-  void carry_out(const send_kept&) {} // nobody probes where nothing is durable
   void carry_out(const exit_fenced& action);
 
   void report_status();
@@ -76,13 +77,16 @@ private:
 
   pointer self_;
   common::role_context context_;
+  std::optional<protocol::divergence> diverged_;
+  protocol::endpoint endpoint_;
   worker_core core_;
   std::shared_ptr<transport::segment_server> server_; ///< outlives every gradient that was lent from it
   std::unique_ptr<transport::segment_client> client_;
   std::shared_ptr<trainer> trainer_; ///< used on the compute thread only
 
   bool joined_ = false;
-  std::uint64_t directory_sequence_ = 0;
+  std::pair<dlrun::incarnation, std::uint64_t>
+      directory_age_; ///< coordinator and sequence of the newest heard
   std::map<ps_shard_id, shard_link> shards_;
   std::map<std::pair<step_id, protocol::slot_range>, computed_gradient> kept_;
   std::uint64_t slots_computed_ = 0;

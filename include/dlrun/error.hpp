@@ -33,6 +33,8 @@ enum class error_code : std::uint8_t {
   role_lost,
   /// The job was asked to stop before all data was trained.
   interrupted,
+  /// The training left the numbers: a loss or gradient is NaN or infinite.
+  diverged,
   /// A limit (memory, buffers, file size) would have been exceeded.
   limit_exceeded,
   /// What is stored is not what was written, or was written by another version. Nothing of it was used.
@@ -56,6 +58,7 @@ constexpr std::string_view to_string(error_code code) {
   case error_code::restart_budget_exceeded: return "restart_budget_exceeded";
   case error_code::role_lost: return "role_lost";
   case error_code::interrupted: return "interrupted";
+  case error_code::diverged: return "diverged";
   case error_code::limit_exceeded: return "limit_exceeded";
   case error_code::storage_damaged: return "storage_damaged";
   case error_code::disk_full: return "disk_full";

@@ -22,7 +22,14 @@ protocol::join joining(const role_name& role, const protocol::fence& self) {
 
 /// An agent of one PS shard and two workers, and the shell that does what it says.
 struct agent_core_test : ::testing::Test {
-  agent_core core{{.workers = 2, .ps_shards = 1, .coordinator = coordinator_fence, .restart_intensity = 2}};
+  explicit agent_core_test(bool durable = false)
+      : core{{.workers = 2,
+              .ps_shards = 1,
+              .coordinator = coordinator_fence,
+              .state_is_durable = durable,
+              .restart_intensity = 2}} {}
+
+  agent_core core;
   protocol::time_point now{1h};
   std::vector<role_name> started;
   std::vector<std::pair<role_name, bool>> stopped; ///< and whether it was a kill
@@ -30,6 +37,7 @@ struct agent_core_test : ::testing::Test {
   std::vector<std::string> events;
   std::vector<protocol::role_exited> exits_told;
   std::vector<protocol::stop_job> stops_told;
+  std::vector<role_name> starts_told;
   std::optional<protocol::job_ended> ended;
 
   void follow(const agent_actions& actions) {
@@ -44,6 +52,7 @@ struct agent_core_test : ::testing::Test {
   void follow_one(const to_coordinator& what) {
     if (const auto* exited = std::get_if<protocol::role_exited>(&what)) exits_told.push_back(*exited);
     if (const auto* stop = std::get_if<protocol::stop_job>(&what)) stops_told.push_back(*stop);
+    if (const auto* start = std::get_if<protocol::role_started>(&what)) starts_told.push_back(start->role);
   }
   void follow_one(const announce& what) { events.push_back(what.event.event); }
   void follow_one(const all_stopped& what) { ended = what.ended; }
@@ -200,6 +209,51 @@ TEST_F(agent_core_test, shows_every_role_with_the_lowest_step_of_the_shards) {
   EXPECT_THAT(names, ::testing::ElementsAre("coordinator 0", "data_dispatcher 0", "ps_shard 0", "worker 0",
                                             "worker 1"));
   EXPECT_EQ(core.step(), 5U);
+}
+
+// ---- with durable state
+// ----------------------------------------------------------------------------------------------
+
+struct durable_agent_core_test : agent_core_test {
+  durable_agent_core_test()
+      : agent_core_test(true) {}
+};
+
+TEST_F(durable_agent_core_test, a_ps_shard_is_started_again_with_a_fence_granted_in_advance) {
+  start_all();
+  started.clear();
+  exit(shard);
+  EXPECT_THAT(started, ::testing::ElementsAre(shard));
+  EXPECT_EQ(running.at(shard).incarnation.value, 2u);
+  ASSERT_EQ(exits_told.size(), 1u);
+  EXPECT_TRUE(exits_told.front().replaced);
+  EXPECT_FALSE(core.ending());
+}
+
+TEST_F(durable_agent_core_test, the_coordinator_is_started_again_and_nobody_else) {
+  start_all();
+  grant(coordinator, 2);
+  started.clear();
+  exit(coordinator);
+  EXPECT_THAT(started, ::testing::ElementsAre(coordinator));
+  EXPECT_EQ(running.at(coordinator).incarnation.value, 2u);
+  EXPECT_TRUE(stopped.empty());
+  EXPECT_TRUE(core.accepts(joining(coordinator, running.at(coordinator))));
+}
+
+TEST_F(durable_agent_core_test, a_new_coordinator_hears_what_ended_meanwhile_and_what_runs) {
+  start_all();
+  grant(coordinator, 2);
+  exit(coordinator);
+  exit(worker0);
+  EXPECT_TRUE(exits_told.empty()) << "there is nobody to tell";
+  starts_told.clear();
+  follow(core.on_coordinator_joined(now));
+  ASSERT_EQ(exits_told.size(), 2u);
+  EXPECT_EQ(exits_told[0].role, coordinator);
+  EXPECT_EQ(exits_told[1].role, worker0);
+  EXPECT_EQ(exits_told[1].at_us, static_cast<std::uint64_t>(now.time_since_epoch().count()));
+  EXPECT_THAT(starts_told, ::testing::UnorderedElementsAre(shard, worker0, worker1));
 }
 
 } // namespace

@@ -28,14 +28,16 @@ class job_that_cannot_go_on(bench_case):
             self.assertIn(word, report["reason"])
         self.assertIn(report["reason"], job.output().splitlines()[-1])
 
-    def test_a_killed_ps_shard_ends_the_job_with_the_reason(self):
-        with self.bench.start(self.spec(epochs=ENDLESS)) as job:
+    NOTHING_KEPT = ["durability.log=off"]
+
+    def test_a_killed_ps_shard_ends_a_job_that_keeps_nothing(self):
+        with self.bench.start(self.spec(epochs=ENDLESS), self.NOTHING_KEPT) as job:
             job.wait_until_all_run()
             job.kill("ps_shard", 1)
             self.expect_failure(job, "ps_shard 1", "signal 9")
 
-    def test_a_killed_coordinator_ends_the_job_with_the_reason(self):
-        with self.bench.start(self.spec(epochs=ENDLESS)) as job:
+    def test_a_killed_coordinator_ends_a_job_that_keeps_nothing(self):
+        with self.bench.start(self.spec(epochs=ENDLESS), self.NOTHING_KEPT) as job:
             job.wait_until_all_run()
             job.kill("coordinator")
             self.expect_failure(job, "coordinator", "signal 9")

@@ -60,7 +60,7 @@ TEST(spec_reader, an_unknown_key_names_file_line_key_and_the_nearest_valid_one) 
             "job.yaml:3: model.layers[1].linear: unknown key \"bais\"; did you mean \"bias\"?");
   EXPECT_EQ(problems_of(minimal_spec + "colour: red\n"),
             "job.yaml:7: unknown key \"colour\"; the nearest is \"model\", valid are name, model, data, "
-            "train, cluster");
+            "train, cluster, durability");
 }
 
 TEST(spec_reader, an_unknown_layer_names_the_nearest) {
@@ -209,7 +209,7 @@ TEST(spec_reader, missing_sections_are_named) {
             "job.yaml:1: model: is missing; expected keys (input, layers, loss)\n"
             "job.yaml:1: data: is missing; expected keys (train, validation)\n"
             "job.yaml:1: train: is missing; expected keys (epochs, microbatch_size, "
-            "microbatches_per_step, optimizer, mode, seed, shuffle)");
+            "microbatches_per_step, optimizer, mode, seed, shuffle, skip)");
 }
 
 TEST(spec_reader, reads_files_and_resolves_paths_against_their_folder) {

@@ -67,7 +67,7 @@ TEST_F(process_kill, loses_nothing_that_was_acknowledged) {
   for (const auto* mode : {"process", "power", "process", "process", "power", "process"}) {
     appender child(directory(), opener++, mode);
     ASSERT_EQ(child.line(), "opened");
-    const auto enough = known + (std::string(mode) == "power" ? 20 : 300 + 77 * opener);
+    const auto enough = known + (std::string(mode) == "power" ? 10 : 100 + 17 * opener);
     while (known < enough) known = std::stoull(child.line());
     child.kill();
     for (auto line = child.line(); !line.empty(); line = child.line()) known = std::stoull(line);

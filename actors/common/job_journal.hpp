@@ -1,0 +1,52 @@
+/// The journal of the process in which coordinator and data dispatcher run, on a thread of its own.
+#pragma once
+
+#include "actors/common/task_thread.hpp"
+#include "persistence/journal.hpp"
+
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace dlrun::common {
+
+/// Where it is in a run folder.
+inline constexpr auto journal_directory = "journal";
+
+/// Thread-safe. Writes are synced one after the other, in the order in which they were asked for.
+class job_journal {
+public:
+  using writes = std::vector<persistence::journal_write>;
+
+  /// `owner` must be above every owner before it. While an older process still holds the journal, tries again
+  /// for `patience`. Blocks. @returns as persistence::journal::open() does.
+  static result<std::shared_ptr<job_journal>>
+  open(const std::filesystem::path& run_dir, incarnation owner,
+       std::chrono::milliseconds patience = std::chrono::milliseconds(5000));
+
+  /// What it holds: what was found when it was opened, and the writes since that have succeeded.
+  std::map<std::string, std::string> entries() const;
+  /// A write has failed: all later ones will. A new owner must open it.
+  bool is_broken() const;
+
+  /// All of `changes` or none; `done` is called on the journal's thread when they are durable, or why not.
+  void write(writes changes, std::function<void(result<void>)> done);
+
+private:
+  explicit job_journal(std::unique_ptr<persistence::journal> journal)
+      : journal_(std::move(journal))
+      , entries_(journal_->contents()) {}
+
+  std::unique_ptr<persistence::journal> journal_; ///< of the thread
+  mutable std::mutex mutex_;
+  std::map<std::string, std::string> entries_;
+  bool broken_ = false;
+  task_thread thread_; ///< last: its tasks use the journal
+};
+
+} // namespace dlrun::common

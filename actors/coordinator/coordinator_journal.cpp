@@ -1,0 +1,120 @@
+#include "actors/coordinator/coordinator_journal.hpp"
+
+#include "actors/common/job_journal.hpp"
+#include "proto/journal_records.pb.h"
+
+namespace dlrun::coordinator {
+namespace {
+
+constexpr auto role_prefix = "role/";
+constexpr auto outcome_key = "outcome";
+constexpr auto course_key = "course"; // the dispatcher's
+
+std::string key_of(const protocol::role_name& role) { return role_prefix + protocol::to_string(role); }
+
+tl::unexpected<error> unreadable(const std::string& key) {
+  return fail(error_code::storage_damaged,
+              fmt::format("the entry '{}' of the journal cannot be read by this version", key));
+}
+
+records::JournalOutcome::Kind to_record(protocol::job_outcome outcome) {
+  switch (outcome) {
+  case protocol::job_outcome::completed: return records::JournalOutcome::COMPLETED;
+  case protocol::job_outcome::interrupted: return records::JournalOutcome::INTERRUPTED;
+  case protocol::job_outcome::failed: break;
+  }
+  return records::JournalOutcome::FAILED;
+}
+
+protocol::evaluated evaluation_from(const records::JournalEvaluation& from) {
+  protocol::evaluated result;
+  result.timeline = {from.timeline()};
+  result.version = {from.version()};
+  result.loss_sum_bits = from.loss_sum_bits();
+  result.correct = from.correct();
+  result.records = from.records();
+  return result;
+}
+
+result<journaled_role> read_role(const std::string& key, const std::string& bytes) {
+  records::JournalRole message;
+  if (!message.ParseFromString(bytes)) return unreadable(key);
+  journaled_role role;
+  role.role = {static_cast<protocol::role_kind>(message.kind()), message.index()};
+  if (key != key_of(role.role)) return unreadable(key);
+  role.last_issued = {message.last_issued()};
+  role.agent = message.agent();
+  role.believed_up_to = {message.believed_up_to()};
+  for (const auto& fence : message.usable()) role.usable.push_back({{fence.incarnation()}, fence.token()});
+  return role;
+}
+
+} // namespace
+
+result<journaled_job> read_job(const journal_entries& entries, std::uint64_t steps) {
+  journaled_job job;
+  for (const auto& [key, bytes] : entries) {
+    if (key.starts_with(role_prefix)) {
+      auto role = read_role(key, bytes);
+      if (!role) return tl::unexpected(role.error());
+      job.roles.push_back(std::move(*role));
+    } else if (key == outcome_key) {
+      records::JournalOutcome message;
+      if (!message.ParseFromString(bytes)) return unreadable(key);
+      // A run that was interrupted or failed goes on when it is resumed.
+      if (message.kind() == records::JournalOutcome::COMPLETED)
+        job.ended = protocol::job_ended{protocol::job_outcome::completed, message.reason()};
+    } else if (key == course_key) {
+      records::JournalCourse message;
+      if (!message.ParseFromString(bytes)) return unreadable(key);
+      for (const auto& one : message.evaluations())
+        if (one.version() == steps) job.evaluation = evaluation_from(one);
+    }
+  }
+  return job;
+}
+
+std::vector<persistence::journal_write> to_writes(const journal_fences& order) {
+  std::vector<persistence::journal_write> writes;
+  for (const auto& role : order.roles) {
+    records::JournalRole message;
+    message.set_kind(static_cast<std::uint32_t>(role.role.kind));
+    message.set_index(role.role.index);
+    message.set_last_issued(role.last_issued.value);
+    message.set_agent(role.agent);
+    message.set_believed_up_to(role.believed_up_to.value);
+    for (const auto& fence : role.usable) {
+      auto& stored = *message.add_usable();
+      stored.set_incarnation(fence.incarnation.value);
+      stored.set_token(fence.token);
+    }
+    writes.push_back({key_of(role.role), message.SerializeAsString()});
+  }
+  return writes;
+}
+
+std::vector<persistence::journal_write> to_writes(const journal_end& order) {
+  records::JournalOutcome message;
+  message.set_kind(to_record(order.ended.outcome));
+  message.set_reason(order.ended.reason);
+  return {{outcome_key, message.SerializeAsString()}};
+}
+
+result<past_run> read_past_run(const std::filesystem::path& run_dir) {
+  const auto directory = run_dir / common::journal_directory;
+  std::error_code ignored;
+  if (!std::filesystem::exists(directory, ignored)) return past_run{};
+  const auto contents = persistence::journal::read(directory.string());
+  // It died while it made its journal: nothing was issued yet.
+  if (!contents && contents.error().code == error_code::bad_usage) return past_run{};
+  if (!contents) return tl::unexpected(contents.error());
+  const auto job = read_job(contents->entries, 0);
+  if (!job) return tl::unexpected(job.error());
+  past_run past{job->ended.has_value(), contents->owner};
+  for (const auto& role : job->roles)
+    if (role.role.kind == protocol::role_kind::coordinator)
+      past.last_coordinator = std::max(past.last_coordinator, role.last_issued);
+  return past;
+}
+
+} // namespace dlrun::coordinator

@@ -1,0 +1,32 @@
+/// What the coordinator keeps in the journal, and how (docs/formats.md).
+#pragma once
+
+#include "actors/coordinator/coordinator_core.hpp"
+#include "persistence/journal.hpp"
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace dlrun::coordinator {
+
+using journal_entries = std::map<std::string, std::string>;
+
+/// What a new start of the coordinator begins with. @returns storage_damaged for an entry that cannot be
+/// read. `steps`: N, whose evaluation is wanted.
+result<journaled_job> read_job(const journal_entries& entries, std::uint64_t steps);
+
+std::vector<persistence::journal_write> to_writes(const journal_fences& order);
+std::vector<persistence::journal_write> to_writes(const journal_end& order);
+
+/// What a run folder's journal says of the run, while nobody runs it.
+struct past_run {
+  bool completed = false;
+  incarnation last_coordinator; ///< highest incarnation issued for the coordinator; 0: it never started
+};
+/// @returns in_use while a coordinator has the journal, storage_damaged. A folder without a journal is that
+/// of a run that never started.
+result<past_run> read_past_run(const std::filesystem::path& run_dir);
+
+} // namespace dlrun::coordinator

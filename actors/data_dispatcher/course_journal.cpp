@@ -1,0 +1,72 @@
+#include "actors/data_dispatcher/course_journal.hpp"
+
+#include "proto/journal_records.pb.h"
+
+namespace dlrun::data_dispatcher {
+namespace {
+
+constexpr auto course_key = "course";
+
+void put(const protocol::parked_slot& parked, records::ParkedSlot& into) {
+  into.set_step(parked.step.value);
+  into.set_slot(parked.slot.value);
+}
+
+protocol::parked_slot parked_from(const records::ParkedSlot& from) { return {{from.step()}, {from.slot()}}; }
+
+protocol::timeline_entry entry_from(const records::Timeline& from) {
+  protocol::timeline_entry entry{{from.timeline()}, {from.branch()}, from.revision(), {}};
+  for (const auto& parked : from.parked()) entry.parked.push_back(parked_from(parked));
+  return entry;
+}
+
+protocol::evaluated evaluated_from(const records::JournalEvaluation& from) {
+  protocol::evaluated result;
+  result.timeline = {from.timeline()};
+  result.version = {from.version()};
+  result.loss_sum_bits = from.loss_sum_bits();
+  result.correct = from.correct();
+  result.records = from.records();
+  return result;
+}
+
+} // namespace
+
+result<journaled_course> read_course(const std::map<std::string, std::string>& entries) {
+  journaled_course course;
+  const auto found = entries.find(course_key);
+  if (found == entries.end()) return course;
+  records::JournalCourse message;
+  if (message.ParseFromString(found->second)) {
+    course.history.clear();
+    for (const auto& entry : message.history()) course.history.push_back(entry_from(entry));
+    for (const auto& parked : message.parked()) course.parked.push_back(parked_from(parked));
+    for (const auto& one : message.evaluations()) course.evaluations.push_back(evaluated_from(one));
+    if (protocol::is_valid(course.history)) return course;
+  }
+  return fail(error_code::storage_damaged,
+              fmt::format("the entry '{}' of the journal cannot be read by this version", course_key));
+}
+
+std::vector<persistence::journal_write> to_writes(const journaled_course& course) {
+  records::JournalCourse message;
+  for (const auto& entry : course.history) {
+    auto& stored = *message.add_history();
+    stored.set_timeline(entry.timeline.value);
+    stored.set_branch(entry.branch.value);
+    stored.set_revision(entry.revision);
+    for (const auto& parked : entry.parked) put(parked, *stored.add_parked());
+  }
+  for (const auto& parked : course.parked) put(parked, *message.add_parked());
+  for (const auto& one : course.evaluations) {
+    auto& stored = *message.add_evaluations();
+    stored.set_timeline(one.timeline.value);
+    stored.set_version(one.version.value);
+    stored.set_loss_sum_bits(one.loss_sum_bits);
+    stored.set_correct(one.correct);
+    stored.set_records(one.records);
+  }
+  return {{course_key, message.SerializeAsString()}};
+}
+
+} // namespace dlrun::data_dispatcher

@@ -1,0 +1,40 @@
+/// Training metrics of the epoch in hand, summed step by step.
+#pragma once
+
+#include "actors/protocol/messages.hpp"
+
+#include <bit>
+#include <optional>
+
+namespace dlrun::ps_shard {
+
+/// Training metrics of one step, as the reduction tree summed them.
+struct step_metrics {
+  double loss_sum = 0;
+  std::uint64_t correct = 0;
+  std::uint64_t records = 0;
+};
+
+/// Steps must be added in order: the sums are part of what must be the same bits in every run.
+class epoch_metrics {
+public:
+  epoch_metrics() = default;
+  explicit epoch_metrics(std::optional<protocol::training_metrics> sums)
+      : sums_(sums) {}
+
+  void add(std::uint64_t epoch, const step_metrics& step) {
+    if (!sums_ || sums_->epoch != epoch) sums_ = protocol::training_metrics{.epoch = epoch};
+    sums_->loss_sum_bits =
+        std::bit_cast<std::uint64_t>(std::bit_cast<double>(sums_->loss_sum_bits) + step.loss_sum);
+    sums_->correct += step.correct;
+    sums_->records += step.records;
+    sums_->step_loss_bits = std::bit_cast<std::uint64_t>(step.loss_sum / static_cast<double>(step.records));
+  }
+  /// Nothing before the first step, and on shards that do not own the metric block.
+  const std::optional<protocol::training_metrics>& sums() const { return sums_; }
+
+private:
+  std::optional<protocol::training_metrics> sums_;
+};
+
+} // namespace dlrun::ps_shard

@@ -1,0 +1,178 @@
+/// What the core of a PS shard decided, done.
+#include "actors/common/clock.hpp"
+#include "actors/ps_shard/ps_shard.hpp"
+#include "kernels/cpu/reduce.hpp"
+
+#include <dlrun/check.hpp>
+
+namespace dlrun::ps_shard {
+namespace {
+
+/// Copies of blocks that may wait for the writer of a snapshot. A block has 64 Ki floats and their optimizer
+/// state: with momentum 32 MiB in all.
+constexpr std::size_t snapshot_pool_blocks = 64;
+/// Of the newest measurement in the running mean.
+constexpr double apply_weight = 0.1;
+
+} // namespace
+
+// ---- what the core decided
+// ---------------------------------------------------------------------------------------------
+
+void ps_shard_state::carry_out(const ps_shard_actions& actions) {
+  for (const auto& action : actions) std::visit([this](const auto& what) { carry_out(what); }, action);
+}
+
+void ps_shard_state::carry_out(const combine& action) {
+  const auto post = common::poster<protocol::ps_shard_actor>{self_};
+  values_thread_.run([this, values = values_, action, size = range_.size, post] {
+    const auto left = values->extract(action.left);
+    const auto right = values->extract(action.right);
+    DLRUN_CHECK(left && right, "the core combines values that are there");
+    auto sum = std::make_shared<std::vector<float>>(size);
+    kernels::cpu::add(left.mapped().floats, right.mapped().floats, *sum);
+    for (const auto* part : {&left.mapped(), &right.mapped()})
+      if (part->intact && !part->intact())
+        post([this] { lose_trust("a gradient changed while it was summed"); });
+    values->emplace(action.into, value{*sum, sum, nullptr});
+  });
+}
+
+void ps_shard_state::carry_out(const make_zero& action) {
+  values_thread_.run([values = values_, action, size = range_.size] {
+    auto zero = std::make_shared<std::vector<float>>(size, 0.0F);
+    values->emplace(action.into, value{*zero, zero, nullptr});
+  });
+}
+
+void ps_shard_state::carry_out(const release& action) {
+  values_thread_.run([values = values_, action] { values->erase(action.value); });
+}
+
+void ps_shard_state::carry_out(const measure&) {
+  DLRUN_CHECK(false, "no quantity couples the blocks of this job");
+}
+
+void ps_shard_state::carry_out(const apply& action) {
+  const auto shape = shape_of(context_.job->sampler, action.step, action.revision, core_->state().parked);
+  const auto post = common::poster<protocol::ps_shard_actor>{self_};
+  values_thread_.run(
+      [this, values = values_, parameters = parameters_, action, timeline = core_->timeline(), shape, post] {
+        const auto root = values->find(action.root);
+        DLRUN_CHECK(root != values->end(), "the core applies a root that is there");
+        const auto begin = common::now();
+        const auto made =
+            parameters->apply(timeline, action.step, shape, root->second.floats, root->second.intact);
+        post([this, action, made, took = common::now() - begin] {
+          if (made)
+            on_applied(action.step, *made, took);
+          else
+            lose_trust(made.error().message);
+        });
+      });
+}
+
+void ps_shard_state::carry_out(const append& action) {
+  values_thread_.run([values = values_, storage = storage_, action] {
+    const auto root = values->find(action.root);
+    DLRUN_CHECK(root != values->end(), "the core appends a root that is there");
+    storage->append({action.step, action.timeline,
+                     encode(step_extra{action.revision, action.coupled, action.partials, action.ledger}),
+                     root->second.floats, root->second.memory, root->second.intact});
+  });
+}
+
+void ps_shard_state::carry_out(const take_snapshot& action) {
+  const bool is_current = action.version == core_->state().applied;
+  snapshot_order order{action.version, core_->timeline(), nullptr, metrics_.sums(), action.ledger};
+  context_.log->info("snapshot: version {}{}", action.version, is_current ? "" : " from the log");
+  values_thread_.run([parameters = parameters_, storage = storage_, order, is_current]() mutable {
+    if (is_current) order.image = parameters->begin_image(snapshot_pool_blocks);
+    storage->take_snapshot(std::move(order));
+  });
+}
+
+void ps_shard_state::carry_out(const drop_below& action) { storage_->drop_below(action.version); }
+
+/// First the disk, then the numbers, then the core.
+void ps_shard_state::carry_out(const perform_rewind& action) {
+  context_.log->info("rewind: to version {} on timeline {}", action.version, action.timeline);
+  const auto post = common::poster<protocol::ps_shard_actor>{self_};
+  storage_->rewind(action, [this, action, post](const result<void>& truncated) {
+    post([this, action, truncated] { on_truncated(action, truncated); });
+  });
+}
+
+void ps_shard_state::on_truncated(const perform_rewind& action, const result<void>& truncated) {
+  if (!truncated) return quit(truncated.error().message);
+  const auto post = common::poster<protocol::ps_shard_actor>{self_};
+  values_thread_.run([this, parameters = parameters_, storage = storage_, action, post] {
+    const auto loaded = storage->load_after_rewind(*parameters, action);
+    post([this, loaded] { on_rewound(loaded); });
+  });
+}
+
+void ps_shard_state::on_rewound(const result<restored_state>& loaded) {
+  if (!loaded) return quit(loaded.error().message);
+  metrics_ = epoch_metrics{storage_->restored_metrics()};
+  carry_out(core_->on_rewound(*loaded));
+  report_status();
+}
+
+void ps_shard_state::on_stalled(const std::optional<error>& why) {
+  stalled_ = why;
+  const auto text =
+      why ? fmt::format("ps_shard {} pauses: {}", context_.role.index, why->message)
+          : fmt::format("ps_shard {} goes on: the disk takes its log again", context_.role.index);
+  context_.log->warn("disk: {}", text);
+  self_->send(context_.agent,
+              protocol::job_event{why ? "disk-full" : "disk-ok", context_.role, context_.self.incarnation,
+                                  common::to_us(common::now()), text});
+}
+
+/// A worker reuses a buffer only when this shard has applied its step. So the one that is wrong here is this
+/// start: it was taken for dead and replaced while it was stopped, and nothing it has may be published.
+void ps_shard_state::lose_trust(const std::string& why) { quit("overtaken: " + why); }
+
+void ps_shard_state::on_applied(step_id step, const std::optional<step_metrics>& metrics,
+                                protocol::duration took) {
+  if (metrics) metrics_.add(context_.job->sampler.epoch_of(step), *metrics);
+  apply_us_ += apply_weight * (static_cast<double>(took.count()) - apply_us_);
+  const auto contributions = core_->contributions();
+  carry_out(core_->on_applied(step));
+  if (core_->trained() || contributions != core_->contributions()) report_status();
+}
+
+void ps_shard_state::carry_out(const send_norm&) {
+  DLRUN_CHECK(false, "no quantity couples the blocks of this job");
+}
+
+void ps_shard_state::carry_out(const send_norm_request&) {
+  DLRUN_CHECK(false, "no quantity couples the blocks of this job");
+}
+
+void ps_shard_state::carry_out(const send_status& action) {
+  if (dispatcher_) self_->send(dispatcher_, current_status(action.probe));
+}
+
+void ps_shard_state::carry_out(const publish&) {
+  for (const auto& [worker, attached] : workers_) self_->send(attached.handle, current_state());
+}
+
+void ps_shard_state::carry_out(const send_state& action) {
+  if (const auto found = workers_.find(action.to); found != workers_.end())
+    self_->send(found->second.handle, current_state());
+}
+
+void ps_shard_state::carry_out(const send_fenced& action) {
+  context_.log->info("fenced-worker: worker {} speaks under an old incarnation, the newest is {}", action.to,
+                     action.newest);
+  if (const auto found = workers_.find(action.to); found != workers_.end())
+    self_->send(found->second.handle, protocol::fenced{protocol::worker_role(action.to), action.newest});
+}
+
+void ps_shard_state::carry_out(const exit_fenced& action) {
+  quit(fmt::format("fenced: incarnation {} of ps_shard {} exists", action.newest, context_.role.index));
+}
+
+} // namespace dlrun::ps_shard

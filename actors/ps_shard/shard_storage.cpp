@@ -1,0 +1,174 @@
+#include "actors/ps_shard/shard_storage.hpp"
+
+#include "actors/common/clock.hpp"
+#include "job/quantity.hpp"
+
+#include <dlrun/check.hpp>
+#include <thread>
+
+namespace dlrun::ps_shard {
+namespace {
+
+constexpr auto open_retry = std::chrono::milliseconds(20);
+
+protocol::history history_from(const std::vector<persistence::history_entry>& stored) {
+  auto all = protocol::first_history();
+  for (const auto& entry : stored) {
+    if (entry.timeline.value == 0) continue;
+    protocol::timeline_entry one{entry.timeline, entry.branch, entry.spec_revision, {}};
+    for (const auto& [step, slot] : entry.parked) one.parked.push_back({step, slot});
+    all.push_back(std::move(one));
+  }
+  return all;
+}
+
+std::vector<persistence::history_entry> history_to_store(const protocol::history& all) {
+  std::vector<persistence::history_entry> stored;
+  for (const auto& entry : all) {
+    persistence::history_entry one{entry.timeline, entry.branch, entry.revision, {}};
+    for (const auto& parked : entry.parked) one.parked.emplace_back(parked.step, parked.slot);
+    stored.push_back(std::move(one));
+  }
+  return stored;
+}
+
+persistence::shard_store_options store_options(const shard_storage_options& options) {
+  const auto& spec = options.job->spec.durability();
+  return {.directory = (options.job->run_dir / fmt::format("ps_shard-{}", options.shard)).string(),
+          .opener = options.opener,
+          .files = nullptr,
+          .sync = spec.sync() == "power" ? persistence::sync_mode::power : persistence::sync_mode::process,
+          // The quota is of the whole run folder: each PS shard gets its part.
+          .disk_quota_bytes = job::parse_bytes(spec.disk_quota()).value_or(0) / options.job->ps_shards()};
+}
+
+} // namespace
+
+// ---- coming back
+// -----------------------------------------------------------------------------------------------
+
+result<std::unique_ptr<shard_storage>> shard_storage::open(shard_storage_options options) {
+  const auto give_up = common::now() + options.patience;
+  for (;;) {
+    auto store = persistence::shard_store::open(store_options(options));
+    if (store) {
+      std::unique_ptr<shard_storage> made{new shard_storage(std::move(options))};
+      made->store_ = std::move(*store);
+      for (const auto& line : made->store_->found().damaged)
+        made->options_.log->warn("storage-damaged: {}", line);
+      return made;
+    }
+    // The start before this one is being ended: its lock goes with it.
+    if (store.error().code != error_code::in_use || common::now() > give_up)
+      return tl::unexpected(store.error());
+    std::this_thread::sleep_for(open_retry);
+  }
+}
+
+shard_storage::~shard_storage() {
+  if (log_) log_->stop(); // a snapshot may be waiting for it
+  snapshot_thread_.reset();
+}
+
+result<restored_state> shard_storage::restore_newest(shard_parameters& parameters) {
+  for (;;) {
+    const auto version = newest_restorable(*store_);
+    auto restored = restore_version(parameters, version);
+    // What was damaged is dropped by now; something lower may be whole.
+    if (restored || newest_restorable(*store_) >= version) return restored;
+  }
+}
+
+result<restored_state> shard_storage::restore_version(shard_parameters& parameters, version_id version) {
+  const auto history = history_from(store_->history());
+  const auto made = restore(*store_, parameters, options_.job->sampler, history, version,
+                            damaged_snapshot::drop, *options_.log);
+  if (!made) return tl::unexpected(made.error());
+  options_.log->info("restored: version {} on timeline {}, {} steps replayed in {:.1f} ms", version,
+                     protocol::newest_timeline(history), made->steps_replayed,
+                     std::chrono::duration<double, std::milli>(made->replay_time).count());
+  metrics_ = made->metrics;
+  restored_state state{.history = history, .version = version, .serves_previous = made->has_previous};
+  state.restorable = restorable();
+  state.snapshots = snapshots();
+  state.ledger = made->ledger;
+  return state;
+}
+
+// ---- while training goes on
+// -----------------------------------------------------------------------------------------------
+
+void shard_storage::run(shard_storage_events events) {
+  events_ = std::move(events);
+  log_ = std::make_unique<step_log>(*store_, events_.log);
+  snapshot_thread_ = std::make_unique<common::task_thread>();
+}
+
+void shard_storage::take_snapshot(snapshot_order order) {
+  snapshot_thread_->run([this, order = std::move(order), rewinds = rewinds_.load()] {
+    const auto written =
+        rewinds != rewinds_.load() ? fail(error_code::interrupted, "overtaken by a rewind") : write(order);
+    if (order.image) order.image->abandon();
+    if (written)
+      events_.snapshot_durable(order.version);
+    else
+      events_.snapshot_failed(order.version, written.error());
+  });
+}
+
+result<void> shard_storage::write(const snapshot_order& order) {
+  if (!order.image) return write_from_log(order);
+  const auto floats = order.image->floats();
+  const snapshot_extra extra{options_.job->shards.at(options_.shard.value), floats, order.metrics,
+                             order.ledger};
+  const bool logs = options_.job->spec.durability().log() == "every_step";
+  return write_snapshot(*store_, order.version, order.timeline, *order.image, extra,
+                        [&] { return !logs || log_->wait_for(order.version); });
+}
+
+/// The version is past: it is made again beside the one that is trained on.
+result<void> shard_storage::write_from_log(const snapshot_order& order) {
+  auto scratch = shard_parameters::create(options_.job, options_.shard);
+  if (!scratch) return tl::unexpected(scratch.error());
+  const auto made = restore(*store_, *scratch, options_.job->sampler, history_from(store_->history()),
+                            order.version, damaged_snapshot::leave, *options_.log);
+  if (!made) return tl::unexpected(made.error());
+  const auto image = scratch->begin_image(1);
+  const snapshot_extra extra{scratch->range(), image->floats(), made->metrics, made->ledger};
+  return write_snapshot(*store_, order.version, order.timeline, *image, extra, [] { return true; });
+}
+
+void shard_storage::drop_below(version_id version) {
+  log_->between_writes([this, version] {
+    if (const auto dropped = store_->drop_below(version); !dropped) events_.log.broken(dropped.error());
+  });
+}
+
+void shard_storage::rewind(const perform_rewind& order, std::function<void(result<void>)> load) {
+  ++rewinds_;
+  log_->interrupt([this, order, load = std::move(load)] {
+    load(store_->rewind(history_to_store(order.history), order.version));
+  });
+}
+
+result<restored_state> shard_storage::load_after_rewind(shard_parameters& parameters,
+                                                        const perform_rewind& order) {
+  return restore_version(parameters, order.version);
+}
+
+// ---- what is there
+// -----------------------------------------------------------------------------------------------
+
+protocol::version_set shard_storage::restorable() const {
+  protocol::version_set all{{{0}, {0}}};
+  for (const auto& range : store_->restorable()) protocol::insert(all, {range.first, range.last});
+  return all;
+}
+
+std::vector<version_id> shard_storage::snapshots() const {
+  std::vector<version_id> all;
+  for (const auto& one : store_->snapshots()) all.push_back(one.version);
+  return all;
+}
+
+} // namespace dlrun::ps_shard

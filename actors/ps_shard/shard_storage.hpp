@@ -1,0 +1,88 @@
+/// The disk of a PS shard, as its actor uses it: everything slow happens on threads of its own.
+#pragma once
+
+#include "actors/common/task_thread.hpp"
+#include "actors/ps_shard/durable_state.hpp"
+#include "actors/ps_shard/ps_shard_actions.hpp"
+#include "actors/ps_shard/step_log.hpp"
+
+#include <atomic>
+#include <memory>
+#include <optional>
+
+namespace dlrun::ps_shard {
+
+/// What the storage tells; called on its threads.
+struct shard_storage_events {
+  step_log_events log;
+  std::function<void(version_id)> snapshot_durable;
+  /// A snapshot failed; training goes on without it.
+  std::function<void(version_id, const error&)> snapshot_failed;
+};
+
+/// State of one version, on its way to a snapshot.
+struct snapshot_order {
+  version_id version;
+  timeline_id timeline;
+  std::shared_ptr<state_image> image; ///< null: of a version that is past; to be made from the log
+  std::optional<protocol::training_metrics> metrics;
+  protocol::applied_ledger ledger;
+};
+
+struct shard_storage_options {
+  std::shared_ptr<const common::job_context> job;
+  ps_shard_id shard;
+  incarnation opener;
+  std::shared_ptr<spdlog::logger> log;
+  /// How long an opener waits for the process that had the store before to be gone.
+  std::chrono::milliseconds patience{5000};
+};
+
+/// Thread-safe where not said otherwise. On destruction the write in hand is finished, the rest dropped.
+class shard_storage {
+public:
+  /// Opens the store in the run folder. Blocks. @returns as shard_store::open() does.
+  static result<std::unique_ptr<shard_storage>> open(shard_storage_options options);
+  ~shard_storage();
+
+  /// What is there, loaded into `parameters` (which the caller must not use meanwhile): the newest version
+  /// that can be had. Blocks. To be called once, before run().
+  result<restored_state> restore_newest(shard_parameters& parameters);
+  /// Metrics of the epoch as of what was restored last.
+  const std::optional<protocol::training_metrics>& restored_metrics() const { return metrics_; }
+
+  /// From here on events come, and the functions below may be called.
+  void run(shard_storage_events events);
+
+  void append(step_to_log step) { log_->append(std::move(step)); }
+  /// In version order.
+  void take_snapshot(snapshot_order order);
+  void drop_below(version_id version);
+  /// R16. Drops what waits. `load` is called on the log's thread when history and truncation are durable, and
+  /// must see to it that load_after_rewind() is called on the thread that owns the parameters.
+  void rewind(const perform_rewind& order, std::function<void(result<void>)> load);
+  result<restored_state> load_after_rewind(shard_parameters& parameters, const perform_rewind& order);
+
+  persistence::store_counters counters() const { return store_->counters(); }
+  /// Versions it can go back to, and snapshots there are.
+  protocol::version_set restorable() const;
+  std::vector<version_id> snapshots() const;
+
+private:
+  explicit shard_storage(shard_storage_options options)
+      : options_(std::move(options)) {}
+
+  result<restored_state> restore_version(shard_parameters& parameters, version_id version);
+  result<void> write(const snapshot_order& order);
+  result<void> write_from_log(const snapshot_order& order);
+
+  shard_storage_options options_;
+  std::unique_ptr<persistence::shard_store> store_;
+  std::optional<protocol::training_metrics> metrics_;
+  shard_storage_events events_;
+  std::atomic<std::uint64_t> rewinds_{0}; ///< snapshots ordered before the newest one are void
+  std::unique_ptr<step_log> log_;
+  std::unique_ptr<common::task_thread> snapshot_thread_; ///< last: its tasks use all of the above
+};
+
+} // namespace dlrun::ps_shard

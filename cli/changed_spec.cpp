@@ -1,0 +1,52 @@
+#include "cli/changed_spec.hpp"
+
+#include <fmt/format.h>
+#include <google/protobuf/util/message_differencer.h>
+
+namespace dlrun::cli {
+namespace {
+
+using google::protobuf::util::MessageDifferencer;
+
+/// `into` with what may be changed freely taken from `from`.
+void take_free_parts(const spec::JobSpec& from, spec::JobSpec& into) {
+  auto& cluster = *into.mutable_cluster();
+  cluster.set_workers(from.cluster().workers());
+  cluster.set_placement(from.cluster().placement());
+  *cluster.mutable_restart() = from.cluster().restart();
+  auto& durability = *into.mutable_durability();
+  durability.set_sync(from.durability().sync());
+  durability.set_max_recovery(from.durability().max_recovery());
+  durability.set_disk_quota(from.durability().disk_quota());
+}
+
+/// The numbers may change, not the kind: what is on disk holds the state of this one. Momentum may not come
+/// or go, because it is that state.
+bool same_kind(const spec::OptimizerSpec& before, const spec::OptimizerSpec& after) {
+  if (before.kind_case() != after.kind_case()) return false;
+  return !before.has_sgd() || (before.sgd().momentum() == 0) == (after.sgd().momentum() == 0);
+}
+
+} // namespace
+
+result<spec_change> compare_specs(const spec::JobSpec& before, const spec::JobSpec& after) {
+  if (MessageDifferencer::Equals(before, after)) return spec_change::none;
+  auto allowed = before;
+  take_free_parts(after, allowed);
+  if (MessageDifferencer::Equals(allowed, after)) return spec_change::free;
+  if (same_kind(before.train().optimizer(), after.train().optimizer()))
+    *allowed.mutable_train()->mutable_optimizer() = after.train().optimizer();
+  *allowed.mutable_train()->mutable_skip() = after.train().skip();
+  std::string differences;
+  MessageDifferencer differencer;
+  differencer.ReportDifferencesToString(&differences);
+  if (differencer.Compare(allowed, after)) return spec_change::revision;
+  while (differences.ends_with('\n')) differences.pop_back();
+  return fail(error_code::bad_usage,
+              fmt::format("a run that is resumed keeps its model, data, seed, steps and PS shards; only the "
+                          "numbers of train.optimizer, cluster.workers, .placement, .restart and "
+                          "durability.sync, .max_recovery, .disk_quota can be changed, but: {}",
+                          differences));
+}
+
+} // namespace dlrun::cli

@@ -1,0 +1,108 @@
+#include "actors/coordinator/coordinator_journal.hpp"
+#include "cli/changed_spec.hpp"
+#include "cli/complain.hpp"
+#include "cli/local_run.hpp"
+#include "cli/prepared_job.hpp"
+#include "cli/run_folder.hpp"
+#include "cli/verbs.hpp"
+#include "job/spec_reader.hpp"
+#include "job/spec_writer.hpp"
+
+#include <algorithm>
+
+namespace dlrun::cli {
+namespace {
+
+struct resume_options {
+  std::string directory;
+  std::vector<std::string> overrides;
+  std::vector<std::string> skip;
+};
+
+/// Adds what is to be skipped to the specification: slots that the job has.
+result<void> add_skipped(const std::vector<std::string>& slots, prepared_job& job) {
+  const data::sampler sampler{data::sampler_options_from(job.spec.train(), job.train_records)};
+  for (const auto& text : slots) {
+    const auto slot = common::parse_slot(text);
+    if (!slot)
+      return fail(error_code::bad_usage,
+                  fmt::format("--skip takes STEP:SLOT, two numbers as in 12:3, not '{}'", text));
+    if (slot->step.value >= job.steps || slot->slot.value >= sampler.slots(slot->step))
+      return fail(error_code::bad_usage, fmt::format("the job has no slot {}", text));
+    if (std::ranges::find(job.spec.train().skip(), text) == job.spec.train().skip().end())
+      job.spec.mutable_train()->add_skip(text);
+  }
+  return {};
+}
+
+/// The specification to go on with: the newest of the run, changed as asked. What changes the training is
+/// a new revision of it, kept beside the ones before.
+result<prepared_job> prepare_resumed(const run_folder& folder, const resume_options& options) {
+  const auto files = folder.spec_files();
+  const auto before = job::read_spec(files.back(), {});
+  if (!before) return tl::unexpected(before.error());
+  auto job = prepare_job(files.back(), options.overrides);
+  if (!job) return job;
+  if (auto added = add_skipped(options.skip, *job); !added) return tl::unexpected(added.error());
+  const auto change = compare_specs(*before, job->spec);
+  if (!change) return tl::unexpected(change.error());
+  for (const auto& file : files) {
+    const auto spec = job::read_spec(file, {});
+    if (!spec) return tl::unexpected(spec.error());
+    job->optimizers.push_back(spec->train().optimizer());
+  }
+  if (*change == spec_change::none) return job;
+  const bool revised = *change == spec_change::revision;
+  if (revised) job->optimizers.push_back(job->spec.train().optimizer());
+  const auto file = revised ? folder.spec_file(files.size()) : files.back();
+  if (auto written = job::write_spec_file(file, job->spec); !written) return tl::unexpected(written.error());
+  return job;
+}
+
+int resume(const resume_options& options) {
+  auto folder = run_folder::open(options.directory);
+  if (!folder) return complain(folder.error());
+  const auto past = coordinator::read_past_run(folder->path());
+  if (!past) return complain(past.error());
+  if (past->completed) {
+    fmt::print("the run in '{}' is completed: there is nothing left to train (see report.json there)\n",
+               folder->path().string());
+    return static_cast<int>(job::exit_code::success);
+  }
+  auto job = prepare_resumed(*folder, options);
+  if (!job) return complain(job.error());
+  if (job->spec.durability().log() == "off")
+    return complain({error_code::bad_usage,
+                     fmt::format("the run in '{}' kept nothing on disk (durability.log is off): it cannot be "
+                                 "resumed, only trained again in another folder",
+                                 folder->path().string())});
+  std::error_code ignored; // of the start before: were it left, it could be taken for that of this one
+  std::filesystem::remove(folder->path() / "report.json", ignored);
+  const auto code = run_locally(*job, folder->path(), {past->last_coordinator.value + 1});
+  if (!code) return complain(code.error());
+  return static_cast<int>(*code);
+}
+
+} // namespace
+
+void add_resume(CLI::App& app, verb& chosen) {
+  auto options = std::make_shared<resume_options>();
+  auto* command = app.add_subcommand(
+      "resume", "Go on with a run that was stopped or died: from what its PS shards have on disk");
+  command->add_option("DIR", options->directory, "Run folder, e.g. runs/fashion-mnist-cnn")->required();
+  command
+      ->add_option("--set", options->overrides,
+                   "Go on with another value: path=value, e.g. train.optimizer.sgd.lr=0.01; may be repeated")
+      ->allow_extra_args(false);
+  command->add_option("--skip", options->skip, "Leave the records of a slot out: STEP:SLOT; may be repeated")
+      ->allow_extra_args(false);
+  command->footer(
+      "Examples:\n"
+      "  dlrun resume runs/fashion-mnist-cnn\n"
+      "  dlrun resume runs/diverged --set train.optimizer.sgd.lr=0.01\n"
+      "Without changes the result is that of an undisturbed run, bit for bit. A folder that a run "
+      "is using is\nrefused; a run that is completed says so.");
+  command->callback([options, &chosen] { chosen = [options] { return resume(*options); }; });
+}
+
+} // namespace dlrun::cli

@@ -1,0 +1,92 @@
+"""Kills any role of a running job, or all of them, at random moments; the result must be that of an undisturbed run.
+
+Needs durable state: `durability.log` every_step or snapshots. A death of everything is followed by `dlrun resume`.
+"""
+
+import random
+import signal
+import time
+
+import small_data
+from dlrun_job import expect, job_over, pid_of
+
+WORKERS, PS_SHARDS = 3, 2
+EPOCHS = {"mlp_dropout": 36, "cnn_batch_norm": 24}  # a few seconds each
+KILLED_BEFORE = 0.6  # of all steps
+DELAY_MAX_S = 0.03
+RECOVERY_DELAY_MAX_S = 0.15  # a second kill falls into the recovery from the first
+
+SINGLE = ("worker", "ps_shard", "coordinator")
+SEVERAL = ("ps_shard_and_workers", "all_ps_shards", "ps_shard_twice", "coordinator_and_ps_shard", "everything")
+
+
+def make_spec(model, train, log, sync="process"):
+    spec = small_data.make_spec(model, train, epochs=EPOCHS[model], workers=WORKERS, ps_shards=PS_SHARDS)
+    spec["durability"] = {"log": log, "sync": sync}
+    spec.setdefault("cluster", {})["restart"] = {"intensity": 100}
+    return spec
+
+
+def plan_kills(source, steps, kinds, count):
+    """@returns [(step from which on, kind)] in order of steps."""
+    moments = sorted(source.randrange(int(steps * KILLED_BEFORE)) for _ in range(count))
+    return [(step, source.choice(kinds)) for step in moments]
+
+
+def victims_of(kind, source):
+    """Groups of (role, index); between groups a moment passes."""
+    shard = ("ps_shard", source.randrange(PS_SHARDS))
+    workers = [("worker", one) for one in range(WORKERS)]
+    return {
+        "worker": [[source.choice(workers)]],
+        "ps_shard": [[shard]],
+        "coordinator": [[("coordinator", 0)]],
+        "ps_shard_and_workers": [[shard, *workers]],
+        "all_ps_shards": [[("ps_shard", one) for one in range(PS_SHARDS)]],
+        "ps_shard_twice": [[shard], [shard]],
+        "coordinator_and_ps_shard": [[("coordinator", 0), shard]],
+    }[kind]
+
+
+def kill_group(job, group):
+    """SIGKILL to all of them, one right after the other. @returns how many were there to be killed."""
+    status = job.wait_for(lambda now: all(pid_of(now, role, index) for role, index in group), f"{group} run")
+    pids = [pid_of(status, role, index) for role, index in group]
+    return sum(job.send_signal(pid, signal.SIGKILL) for pid in pids)
+
+
+def carry_out(job, kind, source):
+    """@returns how many processes were killed by name (the death of everything counts as one)."""
+    if kind == "everything":
+        job.kill_everything()
+        job.resume()
+        return 1
+    kills = 0
+    for number, group in enumerate(victims_of(kind, source)):
+        if number:
+            time.sleep(source.uniform(0, RECOVERY_DELAY_MAX_S))
+        kills += kill_group(job, group)
+    return kills
+
+
+def run_once(bench, spec, seed, reference, kinds, count):
+    """One job under seeded kills, checked. @returns (kills, the plan as far as it came, the report)"""
+    source = random.Random(seed)
+    plan, done, kills = plan_kills(source, reference["steps"], kinds, count), [], 0
+    may_redo = spec["durability"]["log"] != "every_step" or any(kind in SEVERAL for _, kind in plan)
+    with bench.start(spec) as job:
+        try:
+            for step, kind in plan:
+                job.wait_for_step(step)
+                time.sleep(source.uniform(0, DELAY_MAX_S))  # any moment within a step
+                kills += carry_out(job, kind, source)
+                done.append((step, kind))
+        except job_over:
+            if job.root.poll() != 0:
+                raise
+        report = job.expect_complete(may_redo=may_redo)
+        expect(report["parameters_sha256"] == reference["parameters_sha256"],
+               f"parameters {report['parameters_sha256']}, without kills {reference['parameters_sha256']}\n"
+               f"{job.output()}")
+        expect(report["samples_committed"] == reference["samples_committed"], "not all samples were trained")
+        return kills, done, report

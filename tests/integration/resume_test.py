@@ -1,0 +1,91 @@
+"""`dlrun resume`: after a stop, after the death of everything; refused while the folder is in use, or done."""
+
+import shutil
+import signal
+
+import any_kills
+from bench_case import bench_case, main
+
+BAD_USAGE = 2
+INTERRUPTED = 130
+
+
+class resume(bench_case):
+    def spec_with(self, log):
+        return any_kills.make_spec("mlp_dropout", self.data, log)
+
+    def expect_same_end(self, log, end):
+        reference = self.bench.complete(self.spec_with("off"))
+        with self.bench.start(self.spec_with(log)) as job:
+            job.wait_for_step(reference["steps"] // 3)
+            end(job)
+            job.expect_nothing_left()
+            job.resume()
+            report = job.expect_complete(may_redo=True)
+            self.assertEqual(report["parameters_sha256"], reference["parameters_sha256"])
+            self.assertEqual(report["samples_committed"], reference["samples_committed"])
+            self.assertEqual(report["train_loss"], reference["train_loss"])
+
+    def interrupt(self, job):
+        job.root.send_signal(signal.SIGINT)
+        self.assertEqual(job.wait_end(), INTERRUPTED, job.output())
+
+    def test_goes_on_after_a_stop(self):
+        for log in ("every_step", "snapshots"):
+            with self.subTest(log=log):
+                self.expect_same_end(log, self.interrupt)
+
+    def test_goes_on_after_the_death_of_everything(self):
+        for log in ("every_step", "snapshots"):
+            with self.subTest(log=log):
+                self.expect_same_end(log, lambda job: job.kill_everything())
+
+    def test_goes_on_when_it_died_before_the_first_snapshot(self):
+        def die_early(job):
+            job.kill_everything()
+
+        reference = self.bench.complete(self.spec_with("off"))
+        with self.bench.start(self.spec_with("snapshots")) as job:
+            job.wait_for(lambda status: len(status["roles"]) > 1, "it has begun to start roles")
+            die_early(job)
+            job.resume()
+            self.assertEqual(job.expect_complete(may_redo=True)["parameters_sha256"],
+                             reference["parameters_sha256"])
+
+    def test_refuses_a_folder_in_use(self):
+        with self.bench.start(self.spec_with("every_step")) as job:
+            job.wait_until_all_run()
+            code, _, complaint = job.ask("resume")
+            self.assertEqual(code, BAD_USAGE)
+            self.assertIn("in use by process", complaint)
+            job.expect_complete()
+
+    def test_says_that_a_run_is_completed(self):
+        with self.bench.start(self.spec_with("every_step")) as job:
+            job.expect_complete()
+            before = job.report()
+            code, output, _ = job.ask("resume")
+            self.assertEqual(code, 0)
+            self.assertIn("is completed", output)
+            self.assertEqual(job.report(), before)
+
+    def test_refuses_a_run_that_kept_nothing(self):
+        with self.bench.start(self.spec_with("off")) as job:
+            job.wait_until_all_run()
+            job.kill_everything()
+            code, _, complaint = job.ask("resume")
+            self.assertEqual(code, BAD_USAGE)
+            self.assertIn("durability.log is off", complaint)
+
+    def test_refuses_what_is_no_run_folder(self):
+        with self.bench.start(self.spec_with("every_step")) as job:
+            job.expect_complete()
+            shutil.rmtree(job.run_dir)
+            job.run_dir.mkdir()
+            code, _, complaint = job.ask("resume")
+            self.assertEqual(code, BAD_USAGE)
+            self.assertIn("no spec.yaml", complaint)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,34 @@
+#include "job/quantity.hpp"
+
+#include <gtest/gtest.h>
+
+namespace dlrun::job {
+namespace {
+
+TEST(duration, is_a_number_and_a_unit) {
+  EXPECT_DOUBLE_EQ(parse_duration("500ms").value(), 0.5);
+  EXPECT_DOUBLE_EQ(parse_duration("1.5s").value(), 1.5);
+  EXPECT_DOUBLE_EQ(parse_duration("2 min").value(), 120);
+  EXPECT_DOUBLE_EQ(parse_duration("1e3us").value(), 0.001);
+}
+
+TEST(duration, without_a_unit_or_with_another_is_refused) {
+  for (const char* text : {"", "s", "5", "5 years", "-1s", "nans", "infs", "1s2", "1 S", "0x10s"})
+    EXPECT_FALSE(parse_duration(text)) << text;
+}
+
+TEST(size, is_a_number_with_or_without_a_unit) {
+  EXPECT_EQ(parse_bytes("0"), 0u);
+  EXPECT_EQ(parse_bytes("4096"), 4096u);
+  EXPECT_EQ(parse_bytes("10GB"), 10'000'000'000u);
+  EXPECT_EQ(parse_bytes("1.5KiB"), 1536u);
+  EXPECT_EQ(parse_bytes("512 MiB"), 512u << 20);
+}
+
+TEST(size, that_cannot_be_or_is_too_large_is_refused) {
+  for (const char* text : {"", "GB", "-1", "1 apple", "1e30GB", "nan", "10gb"})
+    EXPECT_FALSE(parse_bytes(text)) << text;
+}
+
+} // namespace
+} // namespace dlrun::job
