@@ -16,7 +16,7 @@ std::string content_of(const folder_format& format) {
 
 result<bool> check_format(file_system& files, const std::string& directory, const folder_format& expected) {
   const auto path = directory + std::string(name);
-  const auto there = file_exists(files, path);
+  auto there = file_exists(files, path);
   if (!there || !*there) return there;
   const auto content = read_file(files, path);
   if (!content) return tl::unexpected(content.error());

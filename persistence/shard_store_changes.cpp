@@ -204,7 +204,8 @@ struct snapshot_writer::state {
 result<snapshot_writer> shard_store::begin_snapshot(version_id version, timeline_id timeline) {
   const auto rewinds = parts_->begin_snapshot(version, timeline);
   if (!rewinds) return tl::unexpected(rewinds.error());
-  auto made = std::make_unique<snapshot_writer::state>(parts_.get(), nullptr, version, *rewinds);
+  std::unique_ptr<snapshot_writer::state> made{
+      new snapshot_writer::state{parts_.get(), nullptr, version, *rewinds}};
   auto file = snapshot_file_writer::create(parts_->files(), parts_->snapshot_directory(), version, timeline);
   if (!file) return tl::unexpected(file.error());
   made->file = std::move(*file);
@@ -232,7 +233,7 @@ result<snapshot_info> snapshot_writer::commit(std::span<const std::byte> metadat
   DLRUN_CHECK(state_ != nullptr, "the snapshot was abandoned after an error, or is finished");
   const auto writing = std::move(state_); // whatever comes, the writer is done
   if (auto room = writing->store->check_quota(metadata.size()); !room) return tl::unexpected(room.error());
-  const auto finished = writing->file->finish(metadata);
+  auto finished = writing->file->finish(metadata);
   if (!finished) return finished;
   if (auto counts = writing->store->register_snapshot(*finished, writing->rewinds); !counts) {
     remove_file(*writing->store->files(), writing->file->path());
