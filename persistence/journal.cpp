@@ -54,6 +54,7 @@ public:
     auto opened = open_database(options.directory, files, !*known, false);
     if (!opened) return tl::unexpected(opened.error());
     database_ = std::move(*opened);
+    // One that died before it had written FORMAT never owned it: nobody was told that the journal was open.
     if (auto owned = own(options, !*known); !owned) return owned;
     if (*known) return {};
     if (!contents_.empty())
@@ -87,7 +88,7 @@ private:
   result<void> own(const journal_options& options, bool is_new) {
     auto found = load(*database_, options.directory, is_new);
     if (!found) return tl::unexpected(found.error());
-    if (found->owner >= options.owner)
+    if (!is_new && found->owner >= options.owner)
       return fail(error_code::fenced,
                   fmt::format("{} was opened by incarnation {}: incarnation {} comes too late",
                               options.directory, found->owner, options.owner));

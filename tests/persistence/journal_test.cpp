@@ -57,6 +57,24 @@ TEST_F(journal_test, refuses_an_owner_that_is_not_above_the_last_one) {
   EXPECT_TRUE(journal::open(options(4)));
 }
 
+/// Whoever goes on takes the number after what it reads, or the first one where there is no journal yet.
+TEST_F(journal_test, goes_on_wherever_the_first_opening_was_cut_short) {
+  bool whole = false;
+  for (std::uint64_t changes = 1; !whole; ++changes) {
+    std::filesystem::remove_all(directory);
+    files = std::make_shared<test::faulty_file_system>(changes);
+    files->cut_power_after(changes);
+    whole = bool(journal::open(options(1))) && !files->power_is_cut();
+    if (whole) break;
+    files->restore_power();
+    const auto found = journal::read(directory, files);
+    ASSERT_TRUE(found || found.error().code == error_code::bad_usage) << changes << found.error().message;
+    const auto next = journal::open(options(found ? found->owner.value + 1 : 1));
+    ASSERT_TRUE(next) << "cut at change " << changes << ": " << next.error().message;
+    EXPECT_TRUE(next.value()->contents().empty());
+  }
+}
+
 TEST_F(journal_test, is_refused_to_others_while_an_owner_has_it) {
   const auto owner = journal::open(options(1)).value();
   EXPECT_EQ(journal::open(options(2)).error().code, error_code::in_use);
