@@ -17,6 +17,10 @@ namespace dlrun::common {
 
 /// Where it is in a run folder.
 inline constexpr auto journal_directory = "journal";
+/// Entries that more than their writer reads: the end of the job (the coordinator's,
+/// records::JournalOutcome), the course of the training (the dispatcher's, records::JournalCourse).
+inline constexpr auto outcome_key = "outcome";
+inline constexpr auto course_key = "course";
 
 /// Thread-safe. Writes are synced one after the other, in the order in which they were asked for.
 class job_journal {

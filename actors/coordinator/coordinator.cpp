@@ -151,6 +151,9 @@ coordinator_state::behavior coordinator_state::make_behavior() {
       [this](const protocol::training_finished& what) {
         carry_out(core_->on_training_finished(what.timeline, common::now()));
       },
+      [this](const protocol::training_closed& what) {
+        carry_out(core_->on_training_closed(what.timeline, common::now()));
+      },
       [this](const protocol::evaluated& result) { carry_out(core_->on_evaluated(result, common::now())); },
       [this](const protocol::slots_redispatched& what) { on_redispatched(what); },
       [this](const protocol::worker_contributed& what) { on_contributed(what); },
@@ -355,6 +358,10 @@ void coordinator_state::carry_out(const request_digests& action) {
       [this, shard = action.shard](const caf::error& why) {
         context_.log->warn("digests-unanswered: ps_shard {}: {}", shard, to_string(why));
       });
+}
+
+void coordinator_state::carry_out(const close_training& action) {
+  self_->send(dispatcher_, protocol::close_training{action.timeline});
 }
 
 /// Nobody waits for this actor any more, so it may wait for the disk.

@@ -72,6 +72,7 @@ private:
   void carry_out(const journal_fences& action);
   void carry_out(const journal_end& action);
   void carry_out(const request_digests& action);
+  void carry_out(const close_training& action);
   void carry_out(const finish_job& action);
   void carry_out(const announce_end& action);
   void journal_then(common::job_journal::writes changes, std::function<coordinator_actions()> next);

@@ -344,7 +344,7 @@ void coordinator_core::on_shard_resumed(ps_shard_id shard, incarnation incarnati
 /// Where state is durable the evaluation came before, and a rewind at the very end makes it begin again.
 coordinator_actions coordinator_core::on_training_finished(timeline_id timeline, time_point) {
   coordinator_actions out;
-  const bool again = phase_ == phase::digesting && timeline > timeline_;
+  const bool again = (phase_ == phase::digesting || phase_ == phase::closing) && timeline > timeline_;
   if (phase_ != phase::training && !again) return out;
   timeline_ = timeline;
   if (config_.evaluates && !config_.is_durable)
@@ -403,7 +403,16 @@ coordinator_actions coordinator_core::on_digests(ps_shard_id shard, const protoc
 void coordinator_core::finish_when_digested(coordinator_actions& out) {
   for (const auto& [shard, next] : digests_next_)
     if (next < config_.blocks_of_shard[shard.value].second) return;
-  finish(protocol::job_outcome::completed, {}, out);
+  if (!config_.is_durable) return finish(protocol::job_outcome::completed, {}, out);
+  phase_ = phase::closing;
+  out.emplace_back(close_training{timeline_});
+}
+
+/// Only now can nobody go back any more: what was digested is what the job has trained.
+coordinator_actions coordinator_core::on_training_closed(timeline_id timeline, time_point) {
+  coordinator_actions out;
+  if (phase_ == phase::closing && timeline == timeline_) finish(protocol::job_outcome::completed, {}, out);
+  return out;
 }
 
 void coordinator_core::finish(protocol::job_outcome outcome, std::string reason, coordinator_actions& out) {
@@ -459,6 +468,7 @@ coordinator_actions coordinator_core::on_tick(time_point now) {
     if (is_startable(role) && !record.running) grant_to(role, out);
   if (phase_ == phase::digesting)
     for (std::uint32_t i = 0; i < config_.ps_shards; ++i) ask_digests({i}, out);
+  if (phase_ == phase::closing) out.emplace_back(close_training{timeline_});
   announce(out);
   return out;
 }

@@ -100,6 +100,11 @@ struct request_digests {
   ps_shard_id shard;
   protocol::digest_request request;
 };
+/// Ask the dispatcher to close the training; repeated until answered by on_training_closed(). Only where
+/// state is durable.
+struct close_training {
+  timeline_id timeline;
+};
 /// The job is over: write the report, then call on_report_written(). Given once.
 struct finish_job {
   protocol::job_ended ended;
@@ -111,8 +116,8 @@ struct announce_end {
 
 using coordinator_action =
     std::variant<send_grant, send_directory, answer_join, worker_available, worker_gone, ps_shard_available,
-                 ps_shard_gone, poisoned_slot, journal_fences, journal_end, request_digests, finish_job,
-                 announce_end>;
+                 ps_shard_gone, poisoned_slot, journal_fences, journal_end, request_digests, close_training,
+                 finish_job, announce_end>;
 using coordinator_actions = std::vector<coordinator_action>;
 
 /// One loss of a role and what became of it.
@@ -163,6 +168,7 @@ public:
   coordinator_actions on_evaluated(const protocol::evaluated& result, protocol::time_point now);
   void on_redispatched(worker_id lost, dlrun::incarnation incarnation, protocol::duration after);
   void on_contributed(const protocol::first_contribution& what, protocol::time_point now);
+  coordinator_actions on_training_closed(timeline_id timeline, protocol::time_point now);
   void on_shard_resumed(ps_shard_id shard, dlrun::incarnation incarnation, protocol::time_point now);
   coordinator_actions on_digests(ps_shard_id shard, const protocol::digest_reply& reply,
                                  protocol::time_point now);
@@ -184,7 +190,7 @@ private:
     std::int32_t pid = 0;
     std::optional<protocol::endpoint> at; ///< where `current` joined
   };
-  enum class phase : std::uint8_t { training, evaluating, digesting, over };
+  enum class phase : std::uint8_t { training, evaluating, digesting, closing, over };
 
   bool is_startable(const protocol::role_name& role) const;
   void restore(const journaled_job& journaled);

@@ -7,8 +7,8 @@ namespace dlrun::coordinator {
 namespace {
 
 constexpr auto role_prefix = "role/";
-constexpr auto outcome_key = "outcome";
-constexpr auto course_key = "course"; // the dispatcher's
+using common::course_key;
+using common::outcome_key;
 
 std::string key_of(const protocol::role_name& role) { return role_prefix + protocol::to_string(role); }
 

@@ -1,11 +1,18 @@
 #include "actors/data_dispatcher/course_journal.hpp"
 
+#include "actors/common/job_journal.hpp"
 #include "proto/journal_records.pb.h"
 
 namespace dlrun::data_dispatcher {
 namespace {
 
-constexpr auto course_key = "course";
+using common::course_key;
+using common::outcome_key;
+
+tl::unexpected<error> unreadable(const char* key) {
+  return fail(error_code::storage_damaged,
+              fmt::format("the entry '{}' of the journal cannot be read by this version", key));
+}
 
 void put(const protocol::parked_slot& parked, records::ParkedSlot& into) {
   into.set_step(parked.step.value);
@@ -34,6 +41,11 @@ protocol::evaluated evaluated_from(const records::JournalEvaluation& from) {
 
 result<journaled_course> read_course(const std::map<std::string, std::string>& entries) {
   journaled_course course;
+  if (const auto end = entries.find(outcome_key); end != entries.end()) {
+    records::JournalOutcome outcome;
+    if (!outcome.ParseFromString(end->second)) return unreadable(outcome_key);
+    course.ended = outcome.kind() == records::JournalOutcome::COMPLETED;
+  }
   const auto found = entries.find(course_key);
   if (found == entries.end()) return course;
   records::JournalCourse message;
@@ -44,8 +56,7 @@ result<journaled_course> read_course(const std::map<std::string, std::string>& e
     for (const auto& one : message.evaluations()) course.evaluations.push_back(evaluated_from(one));
     if (protocol::is_valid(course.history)) return course;
   }
-  return fail(error_code::storage_damaged,
-              fmt::format("the entry '{}' of the journal cannot be read by this version", course_key));
+  return unreadable(course_key);
 }
 
 std::vector<persistence::journal_write> to_writes(const journaled_course& course) {

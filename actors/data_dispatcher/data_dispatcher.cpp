@@ -79,6 +79,9 @@ data_dispatcher_state::behavior data_dispatcher_state::make_behavior() {
         carry_out(core_.on_poisoned_slot(slot.what, common::now()));
       },
       [this](const protocol::go_back& wanted) { carry_out(core_.on_go_back(wanted, common::now())); },
+      [this](const protocol::close_training& wanted) {
+        carry_out(core_.on_close(wanted.timeline, common::now()));
+      },
       [](const protocol::continuation& task) { common::run(task); },
   };
 }
@@ -165,6 +168,11 @@ void data_dispatcher_state::carry_out(const training_finished& action) {
   report_progress();
   context_.log->info("training-finished: version {} on every PS shard", context_.job->steps());
   self_->send(with_.coordinator, protocol::training_finished{action.timeline});
+}
+
+void data_dispatcher_state::carry_out(const training_closed& action) {
+  report_progress();
+  self_->send(with_.coordinator, protocol::training_closed{action.timeline});
 }
 
 void data_dispatcher_state::carry_out(const evaluation_finished& action) {

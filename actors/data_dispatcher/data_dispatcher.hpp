@@ -47,6 +47,7 @@ private:
   void carry_out(const send_lease& action);
   void carry_out(const order_evaluation& action);
   void carry_out(const training_finished& action);
+  void carry_out(const training_closed& action);
   void carry_out(const evaluation_finished& action);
   void carry_out(const slots_redispatched& action);
   void carry_out(const worker_contributed& action);

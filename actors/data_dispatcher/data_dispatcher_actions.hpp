@@ -25,6 +25,11 @@ struct order_evaluation {
 struct training_finished {
   timeline_id timeline;
 };
+/// The job may end on this timeline: nothing more is decided that could change what it has trained. The
+/// answer to on_close().
+struct training_closed {
+  timeline_id timeline;
+};
 /// A validation result is there (and journaled where state is durable). Given once a version and timeline.
 struct evaluation_finished {
   protocol::evaluated result;
@@ -60,6 +65,8 @@ struct journaled_course {
   std::vector<protocol::evaluated> evaluations{}; ///< that are not void, ascending by version
   /// True when there was no journal although the job has run: history and parked slots are unknown (R20).
   bool lost = false;
+  /// The end of the job is journaled. Not written with the course.
+  bool ended = false;
 
   bool operator==(const journaled_course&) const = default;
 };
@@ -105,9 +112,9 @@ struct decision_made {
 };
 
 using data_dispatcher_action =
-    std::variant<send_lease, order_evaluation, training_finished, evaluation_finished, slots_redispatched,
-                 worker_contributed, ps_shard_resumed, journal_course, send_rewind, send_floor, send_pin,
-                 send_name_snapshot, send_probe, timeline_started, decision_made>;
+    std::variant<send_lease, order_evaluation, training_finished, training_closed, evaluation_finished,
+                 slots_redispatched, worker_contributed, ps_shard_resumed, journal_course, send_rewind,
+                 send_floor, send_pin, send_name_snapshot, send_probe, timeline_started, decision_made>;
 using data_dispatcher_actions = std::vector<data_dispatcher_action>;
 
 } // namespace dlrun::data_dispatcher

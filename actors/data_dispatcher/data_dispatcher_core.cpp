@@ -401,6 +401,11 @@ data_dispatcher_actions data_dispatcher_core::on_poisoned_slot(const protocol::p
   return out;
 }
 
+data_dispatcher_actions data_dispatcher_core::on_close(timeline_id timeline, time_point) {
+  if (keeper_ && !keeper_->close(timeline)) return {};
+  return {training_closed{timeline}};
+}
+
 data_dispatcher_actions data_dispatcher_core::on_go_back(const protocol::go_back& wanted, time_point now) {
   data_dispatcher_actions out;
   if (keeper_) keeper_->go_back(wanted, now, out);

@@ -70,6 +70,9 @@ public:
   /// The course given with this id is in the journal, synced.
   data_dispatcher_actions on_journaled(std::uint64_t id, protocol::time_point now);
   data_dispatcher_actions on_poisoned_slot(const protocol::parked_slot& slot, protocol::time_point now);
+  /// The coordinator wants to end the job on this timeline. Answered by training_closed if that is where it
+  /// is finished; not at all otherwise.
+  data_dispatcher_actions on_close(timeline_id timeline, protocol::time_point now);
   data_dispatcher_actions on_go_back(const protocol::go_back& wanted, protocol::time_point now);
   /// Periodic, every `repeat_after` or sooner and at least four times in `silent_after`. A gap between ticks
   /// much longer than the period means that this process was paused: then nobody is held silent before they

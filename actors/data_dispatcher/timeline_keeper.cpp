@@ -27,7 +27,8 @@ timeline_keeper::timeline_keeper(timeline_keeper_config config, journaled_course
     : config_(std::move(config))
     , course_(std::move(course))
     , schedule_({config_.durability, config_.steps, config_.max_recovery})
-    , repeats_(config_.repeat_after) {
+    , repeats_(config_.repeat_after)
+    , closed_(course_.ended) {
   DLRUN_CHECK(config_.durability != protocol::durability::off, "timelines of a job that keeps nothing");
   DLRUN_CHECK(config_.slots_of != nullptr, "the keeper of timelines must know the shape of a step");
   DLRUN_CHECK(is_valid(course_.history), "a journal has a history");
@@ -116,7 +117,7 @@ std::vector<version_id> timeline_keeper::evaluations_pending() const {
 /// From state, again and again. Nothing is decided while a decision is on its way to the journal (R15), nor
 /// before all shards have said where they stand.
 void timeline_keeper::decide(time_point now, data_dispatcher_actions& out) {
-  if (writing_ || !everybody_reported()) return;
+  if (closed_ || writing_ || !everybody_reported()) return;
   const bool behind = std::any_of(shards_.begin(), shards_.end(),
                                   [&](const auto& entry) { return entry.second.timeline > timeline(); });
   if (course_.lost || behind) return recover_course(out);
@@ -226,6 +227,10 @@ bool timeline_keeper::park_what_waits(data_dispatcher_actions& out) {
 
 void timeline_keeper::go_back(const protocol::go_back& wanted, time_point now, data_dispatcher_actions& out) {
   if (wanted.revision <= course_.history.back().revision) return; // told again
+  if (closed_) {
+    out.emplace_back(decision_made{"going-back-refused", "the job is over"});
+    return;
+  }
   going_back_ = going_back{wanted, std::nullopt};
   decide(now, out);
 }
@@ -365,6 +370,11 @@ bool timeline_keeper::finished() const {
     return false;
   if (!to_park_.empty() || parked_slots(course_.history) != course_.parked) return false;
   return snapshots_everywhere().back().value == config_.steps;
+}
+
+bool timeline_keeper::close(timeline_id wanted) {
+  closed_ = closed_ || (wanted == timeline() && finished());
+  return closed_ && wanted == timeline();
 }
 
 // ---- the journal

@@ -67,6 +67,9 @@ public:
   std::optional<protocol::evaluate> evaluation_due() const;
   /// R19: every shard has the snapshot of version N on this timeline, all evaluations are journaled.
   bool finished() const;
+  /// The job ends on `timeline`, if it is finished there still. From then on nothing is decided any more, so
+  /// that nobody goes back behind the end that is being journaled. False when it is not finished.
+  bool close(timeline_id timeline);
 
 private:
   struct writing {
@@ -118,6 +121,7 @@ private:
   std::set<version_id> given_up_; ///< evaluations
   snapshot_schedule schedule_;
   repeats repeats_;
+  bool closed_;
   std::map<ps_shard_id, std::set<version_id>> ever_reported_; ///< only for planted_bug::untagged_status
 };
 

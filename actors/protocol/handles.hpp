@@ -50,6 +50,7 @@ using local_data_dispatcher_actor = data_dispatcher_actor::extend< //
     caf::reacts_to<ps_shard_gone>,                                 // coordinator: is not any more
     caf::reacts_to<poisoned_slot>,                                 // coordinator: leave this slot out
     caf::reacts_to<go_back>,                                       // coordinator: the operator's undo
+    caf::reacts_to<close_training>,                                // coordinator: the job is to end
     caf::reacts_to<continuation>>;                                 // journal's thread
 
 using coordinator_actor = caf::typed_actor<                                         //
@@ -60,6 +61,7 @@ using coordinator_actor = caf::typed_actor<                                     
     caf::reacts_to<stop_job>,           // agent: end the job now
     caf::reacts_to<training_progress>,  // dispatcher: what the shards have applied
     caf::reacts_to<training_finished>,  // dispatcher: last version everywhere
+    caf::reacts_to<training_closed>,    // dispatcher: nobody goes back any more
     caf::reacts_to<evaluated>,          // dispatcher: validation result
     caf::reacts_to<slots_redispatched>, // dispatcher: a loss is made good
     caf::reacts_to<worker_contributed>, // dispatcher: a replacement works

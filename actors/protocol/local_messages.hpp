@@ -67,6 +67,25 @@ struct training_finished {
     return f(x.timeline);
   }
 };
+/// Coordinator -> dispatcher, repeated: the job is to end on this timeline.
+struct close_training {
+  timeline_id timeline;
+
+  template <class Inspector>
+  friend auto inspect(Inspector& f, close_training& x) {
+    return f(x.timeline);
+  }
+};
+/// Dispatcher -> coordinator, the answer: nobody goes back from here any more. None while it is not finished
+/// there.
+struct training_closed {
+  timeline_id timeline;
+
+  template <class Inspector>
+  friend auto inspect(Inspector& f, training_closed& x) {
+    return f(x.timeline);
+  }
+};
 /// Dispatcher -> coordinator: the slots of a lost worker are with others.
 struct slots_redispatched {
   worker_id lost;

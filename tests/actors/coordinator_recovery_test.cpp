@@ -168,7 +168,10 @@ TEST_F(coordinator_recovery_test, the_report_comes_first_then_the_journal_and_th
   result.version = {10};
   core.on_evaluated(result, now);
   perform(core, core.on_training_finished({3}, now));
-  const auto finished = only<finish_job>(core.on_digests({0}, {0, std::string(32, 'x')}, now));
+  const auto closing = only<close_training>(core.on_digests({0}, {0, std::string(32, 'x')}, now));
+  ASSERT_THAT(closing, SizeIs(1));
+  EXPECT_THAT(core.on_training_closed({2}, now), IsEmpty());
+  const auto finished = only<finish_job>(core.on_training_closed({3}, now));
   ASSERT_THAT(finished, SizeIs(1));
   const auto written = core.on_report_written(finished[0].ended, now);
   EXPECT_THAT(only<journal_end>(written), SizeIs(1));
@@ -185,6 +188,10 @@ TEST_F(coordinator_recovery_test, a_rewind_at_the_very_end_makes_the_digests_beg
   const auto again = only<request_digests>(core.on_training_finished({4}, now));
   ASSERT_THAT(again, SizeIs(1));
   EXPECT_EQ(again[0].request.timeline, timeline_id{4});
+  core.on_digests({0}, {0, std::string(32, 'x')}, now);
+  EXPECT_THAT(only<request_digests>(core.on_training_finished({5}, now)), SizeIs(1))
+      << "also while it closes";
+  EXPECT_THAT(core.on_training_closed({4}, now), IsEmpty());
 }
 
 TEST_F(coordinator_recovery_test, a_job_that_is_journaled_as_done_is_over) {

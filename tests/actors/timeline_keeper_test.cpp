@@ -287,6 +287,22 @@ TEST_F(timeline_keeper_test, training_is_finished_with_the_last_snapshot_everywh
   EXPECT_FALSE(keeper.finished());
 }
 
+TEST_F(timeline_keeper_test, when_the_job_ends_nobody_goes_back_any_more) {
+  journaled_course journal;
+  protocol::evaluated result;
+  result.version = {8};
+  journal.evaluations = {result};
+  keeper = timeline_keeper(config(), journal);
+  hear_both(20, 19, {{8}});
+  EXPECT_FALSE(keeper.close({0})) << "not finished";
+  hear_both(20, 20, {{8}, {20}});
+  EXPECT_FALSE(keeper.close({1}));
+  EXPECT_TRUE(keeper.close({0}));
+  EXPECT_TRUE(keeper.close({0})) << "asked again";
+  EXPECT_EQ(only<decision_made>(go_back(4, 1)).at(0).event, "going-back-refused");
+  EXPECT_THAT(hear(status(0, 3)), IsEmpty());
+}
+
 TEST_F(timeline_keeper_test, what_cannot_be_evaluated_any_more_is_given_up_and_named) {
   const auto decided = only<decision_made>(hear_both(20, 20, {{12}, {20}}));
   ASSERT_FALSE(decided.empty());

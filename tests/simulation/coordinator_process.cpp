@@ -46,6 +46,7 @@ data_dispatcher::data_dispatcher_core_config dispatcher_config(world& where, inc
   config.max_recovery = where.plan().max_recovery;
   config.course = where.journal().course;
   config.course.lost = where.journal().course_is_lost;
+  config.course.ended = where.journal().ended.has_value();
   config.bug = where.bug();
   return config;
 }
@@ -173,6 +174,10 @@ void coordinator_process::perform_one(const coordinator::request_digests& order)
   send(ps_shard_role(order.shard), order.request);
 }
 
+void coordinator_process::perform_one(const coordinator::close_training& order) {
+  perform(dispatcher_->on_close(order.timeline, world_.now()));
+}
+
 void coordinator_process::perform_one(const coordinator::finish_job& order) {
   world_.report(order.ended, *core_);
   perform(core_->on_report_written(order.ended, world_.now()));
@@ -201,6 +206,10 @@ void coordinator_process::perform_one(const data_dispatcher::order_evaluation& o
 void coordinator_process::perform_one(const data_dispatcher::training_finished& order) {
   world_.say(this, "sees all steps applied and committed on timeline {}", order.timeline);
   perform(core_->on_training_finished(order.timeline, world_.now()));
+}
+
+void coordinator_process::perform_one(const data_dispatcher::training_closed& order) {
+  perform(core_->on_training_closed(order.timeline, world_.now()));
 }
 
 void coordinator_process::perform_one(const data_dispatcher::evaluation_finished& order) {

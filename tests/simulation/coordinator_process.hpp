@@ -39,11 +39,13 @@ private:
   void perform_one(const coordinator::journal_fences& order);
   void perform_one(const coordinator::journal_end& order);
   void perform_one(const coordinator::request_digests& order);
+  void perform_one(const coordinator::close_training& order);
   void perform_one(const coordinator::finish_job& order);
   void perform_one(const coordinator::announce_end& order);
   void perform_one(const data_dispatcher::send_lease& order);
   void perform_one(const data_dispatcher::order_evaluation& order);
   void perform_one(const data_dispatcher::training_finished& order);
+  void perform_one(const data_dispatcher::training_closed& order);
   void perform_one(const data_dispatcher::evaluation_finished& order);
   void perform_one(const data_dispatcher::slots_redispatched& order);
   void perform_one(const data_dispatcher::worker_contributed& order);

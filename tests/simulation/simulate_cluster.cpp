@@ -47,7 +47,7 @@ const std::map<planted_bug, std::uint64_t> rarely_found{{planted_bug::one_buffer
                                                         {planted_bug::keep_snapshots, 529},
                                                         {planted_bug::no_timeline, 547},
                                                         {planted_bug::undo_unpinned, 1246},
-                                                        {planted_bug::untagged_status, 5139}};
+                                                        {planted_bug::untagged_status, 22676}};
 
 struct command_line {
   std::uint64_t seeds = 500;
