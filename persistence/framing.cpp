@@ -36,7 +36,7 @@ result<std::array<std::uint64_t, 5>> decode_file_head(std::span<const std::byte>
   if (get<std::uint32_t>(bytes, checksum_at) != crc32c(bytes.first(checksum_at)))
     return fail_damaged(path, 0, "the checksum of its head is wrong");
   if (const auto format = get<std::uint32_t>(bytes, format_at); format != expected.format)
-    return fail(error_code::storage_damaged,
+    return fail(error_code::bad_usage,
                 fmt::format("{} has format {}, this dlrun reads format {}: use the version that wrote it",
                             path, format, expected.format));
   std::array<std::uint64_t, 5> numbers{};

@@ -45,7 +45,8 @@ struct file_head {
 std::array<std::byte, file_head::bytes> encode(const file_head& head);
 
 /// The numbers of a head whose magic and format must be those of `expected`.
-/// @returns storage_damaged naming `path`, and for another format both formats.
+/// @returns storage_damaged naming `path`; bad_usage naming both formats for a whole head of another one, so
+/// that nobody drops for damage what another version can read.
 result<std::array<std::uint64_t, 5>> decode_file_head(std::span<const std::byte> bytes,
                                                       const file_head& expected, const std::string& path);
 

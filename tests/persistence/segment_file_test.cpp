@@ -86,6 +86,7 @@ TEST_F(segment_file_test, refuses_a_file_that_is_missing_or_has_another_name_or_
   content.replace(60, 4, reinterpret_cast<const char*>(&checksum), 4);
   std::ofstream(folder.path() / segment_file_name(7), std::ios::binary) << content;
   const auto newer = segment_reader::open(files, directory, 7);
+  EXPECT_EQ(newer.error().code, error_code::bad_usage) << "nothing is damaged: nobody may drop it";
   EXPECT_NE(newer.error().message.find("has format 2, this dlrun reads format 1"), std::string::npos)
       << newer.error().message;
 }

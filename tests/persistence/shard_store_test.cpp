@@ -1,5 +1,7 @@
 #include "persistence/shard_store.hpp"
 
+#include "persistence/crc32c.hpp"
+#include "tests/persistence/damage.hpp"
 #include "tests/persistence/store_fixture.hpp"
 
 namespace dlrun::persistence {
@@ -224,6 +226,24 @@ TEST_F(shard_store_test, another_format_is_refused_naming_both) {
   EXPECT_NE(opened.error().message.find("'dlrun-shard-store 2', this dlrun reads 'dlrun-shard-store 1'"),
             std::string::npos)
       << opened.error().message;
+}
+
+/// What a newer dlrun wrote is not dropped for damage.
+TEST_F(shard_store_test, a_segment_of_another_format_is_refused_and_left_as_it_is) {
+  ASSERT_TRUE(append(*shard_store::open(options()).value(), 0, 12));
+  const auto segment = *std::filesystem::directory_iterator(directory() + "/segments");
+  const auto whole = test::content_of(segment);
+  auto newer = whole;
+  newer[8] = 2;
+  const auto checksum = crc32c(std::string_view(newer).substr(0, 60));
+  newer.replace(60, 4, reinterpret_cast<const char*>(&checksum), 4);
+  std::ofstream(segment.path(), std::ios::binary) << newer;
+  const auto opened = shard_store::open(options(2));
+  ASSERT_FALSE(opened);
+  EXPECT_NE(opened.error().message.find("has format 2, this dlrun reads format 1"), std::string::npos)
+      << opened.error().message;
+  std::ofstream(segment.path(), std::ios::binary) << whole;
+  EXPECT_TRUE(holds_all(*shard_store::open(options(3)).value(), 0, 12));
 }
 
 TEST_F(shard_store_test, counters_count) {
