@@ -14,14 +14,21 @@ function(dlrun_numeric_library name)
   target_link_libraries(dlrun_${name} PRIVATE dlrun::stable_bits)
 endfunction()
 
-# dlrun_test(NAME LABEL unit|actor|sim|integration|gpu SOURCES ... LINK ... [TIMEOUT seconds]): one GoogleTest program.
+# dlrun_test(NAME LABEL unit|actor|sim|integration|gpu SOURCES ... LINK ... [TIMEOUT seconds] [WITH_CAF]): one GoogleTest
+# program. What is tested is in libraries, optimised; the tests themselves are not, which halves the time of their build.
+# WITH_CAF: with the precompiled header of the actors, and as optimised as that has to be.
 function(dlrun_test name)
-  cmake_parse_arguments(arg "" "LABEL;TIMEOUT" "SOURCES;LINK;ARGS" ${ARGN})
+  cmake_parse_arguments(arg "WITH_CAF" "LABEL;TIMEOUT" "SOURCES;LINK;ARGS" ${ARGN})
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
   endif()
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE ${arg_LINK} dlrun::warnings GTest::gmock GTest::gtest_main)
+  if(arg_WITH_CAF)
+    target_precompile_headers(${name} REUSE_FROM dlrun_actor_protocol)
+  else()
+    target_compile_options(${name} PRIVATE -O0)
+  endif()
   add_test(NAME ${name} COMMAND ${name} ${arg_ARGS})
   set_tests_properties(${name} PROPERTIES LABELS ${arg_LABEL} TIMEOUT ${arg_TIMEOUT})
 endfunction()

@@ -8,13 +8,6 @@
 #include <algorithm>
 
 namespace dlrun::simulation {
-namespace {
-
-constexpr protocol::role_name agent_role{protocol::role_kind::agent, 0};
-constexpr protocol::role_name coordinator_role{protocol::role_kind::coordinator, 0};
-
-} // namespace
-
 agent_process::agent_process(world& where, std::uint64_t number)
     : process(where, agent_role, {{number}, 0})
     , number_(number) {

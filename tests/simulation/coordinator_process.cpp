@@ -7,8 +7,6 @@ namespace {
 
 using protocol::ps_shard_role;
 
-constexpr protocol::role_name agent_role{protocol::role_kind::agent, 0};
-
 coordinator::coordinator_core_config coordinator_config(world& where, protocol::fence self,
                                                         std::uint64_t agent) {
   coordinator::coordinator_core_config config;

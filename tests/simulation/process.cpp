@@ -6,8 +6,6 @@
 
 namespace dlrun::simulation {
 
-constexpr protocol::role_name coordinator_role{protocol::role_kind::coordinator, 0};
-
 void process::send(protocol::role_name to, message what) { world_.send(*this, to, std::move(what)); }
 
 void process::after(protocol::duration delay, std::function<void()> what) {

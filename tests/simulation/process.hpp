@@ -10,6 +10,10 @@
 
 namespace dlrun::simulation {
 
+inline constexpr protocol::role_name agent_role{protocol::role_kind::agent, 0};
+inline constexpr protocol::role_name coordinator_role{protocol::role_kind::coordinator, 0};
+inline constexpr protocol::role_name dispatcher_role{protocol::role_kind::data_dispatcher, 0};
+
 class world;
 
 /// Thin: it carries out what the product's core says, with symbolic values and virtual time. A dead process

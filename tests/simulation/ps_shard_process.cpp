@@ -8,8 +8,6 @@ namespace {
 using protocol::durability;
 using protocol::planted_bug;
 
-constexpr protocol::role_name dispatcher_role{protocol::role_kind::data_dispatcher, 0};
-constexpr protocol::role_name coordinator_role{protocol::role_kind::coordinator, 0};
 /// Replay of one step, as the shard estimates it.
 constexpr std::uint64_t replay_step_us = 1000;
 

@@ -9,7 +9,6 @@ namespace {
 
 using protocol::planted_bug;
 
-constexpr protocol::role_name dispatcher_role{protocol::role_kind::data_dispatcher, 0};
 constexpr value torn_marker = 0xdeadbeef;
 
 worker::worker_core_config config_for(const world& where, worker_id id, protocol::fence self) {
