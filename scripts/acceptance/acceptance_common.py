@@ -26,6 +26,14 @@ def say(text):
     print(text, flush=True)
 
 
+def ms_until_event(job, name, index, since_us):
+    """The first such event of a role after a moment: milliseconds since then, or None."""
+    for event in job.events(name):
+        if event["index"] == index and event["monotonic_us"] >= since_us:
+            return (event["monotonic_us"] - since_us) / 1000
+    return None
+
+
 def summary(name, values, bound, unit="ms"):
     """Prints median and worst beside the bound. @returns whether the worst keeps it."""
     worst = max(values)
