@@ -16,7 +16,7 @@ endfunction()
 
 # dlrun_test(NAME LABEL unit|actor|sim|integration|gpu SOURCES ... LINK ... [TIMEOUT seconds] [WITH_CAF]): one GoogleTest
 # program. What is tested is in libraries, optimised; the tests themselves are not, which halves the time of their build.
-# WITH_CAF: with the precompiled header of the actors, and as optimised as that has to be.
+# WITH_CAF: with the precompiled headers of actor_test_support (tests/actors).
 function(dlrun_test name)
   cmake_parse_arguments(arg "WITH_CAF" "LABEL;TIMEOUT" "SOURCES;LINK;ARGS" ${ARGN})
   if(NOT arg_TIMEOUT)
@@ -24,10 +24,9 @@ function(dlrun_test name)
   endif()
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE ${arg_LINK} dlrun::warnings GTest::gmock GTest::gtest_main)
+  target_compile_options(${name} PRIVATE -O0)
   if(arg_WITH_CAF)
-    target_precompile_headers(${name} REUSE_FROM dlrun_actor_protocol)
-  else()
-    target_compile_options(${name} PRIVATE -O0)
+    target_precompile_headers(${name} REUSE_FROM actor_test_support)
   endif()
   add_test(NAME ${name} COMMAND ${name} ${arg_ARGS})
   set_tests_properties(${name} PROPERTIES LABELS ${arg_LABEL} TIMEOUT ${arg_TIMEOUT})

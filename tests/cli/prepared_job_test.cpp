@@ -1,0 +1,142 @@
+#include "cli/prepared_job.hpp"
+
+#include "tests/data/files.hpp"
+#include "tests/job/spec_text.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace dlrun::cli {
+namespace {
+
+using test::counting;
+using test::idx_bytes;
+using test::with;
+using testing::HasSubstr;
+
+/// Ten records of 2 x 2 for a model of four inputs and three classes, in steps of four records.
+class prepared_job_test : public testing::Test {
+protected:
+  prepared_job_test() {
+    write_records("images", 10);
+    write_labels("labels", {0, 1, 2, 0, 1, 2, 0, 1, 2, 0});
+  }
+  void write_records(const std::string& name, std::uint32_t count) const {
+    folder.write(name, idx_bytes({count, 2, 2}, counting(count * 4)));
+  }
+  void write_labels(const std::string& name, const test::bytes& labels) const {
+    folder.write(name, idx_bytes({static_cast<std::uint32_t>(labels.size())}, labels));
+  }
+  result<prepared_job> prepare(const std::vector<std::string>& overrides = {}) const {
+    std::ofstream(folder.path() / "job.yaml") << text;
+    return prepare_job(folder.path() / "job.yaml", overrides);
+  }
+  /// The job is refused with this code. @returns what is said.
+  std::string refusal(error_code code, const std::vector<std::string>& overrides = {}) const {
+    const auto job = prepare(overrides);
+    if (job) return "";
+    EXPECT_EQ(job.error().code, code) << job.error().message;
+    return job.error().message;
+  }
+  std::string path(const std::string& name) const { return (folder.path() / name).string(); }
+
+  test::temporary_folder folder;
+  std::string text = R"(model:
+  input: [4]
+  layers: [{linear: {out_features: 3}}]
+data: {train: {records: images, labels: labels}}
+train: {epochs: 2, microbatch_size: 2, microbatches_per_step: 2, optimizer: {sgd: {lr: 0.1}}}
+)";
+};
+
+TEST_F(prepared_job_test, knows_what_there_is_to_train) {
+  const auto job = prepare();
+  ASSERT_TRUE(job) << job.error().message;
+  EXPECT_EQ(job->train_records, 10U);
+  EXPECT_EQ(job->validation_records, 0U);
+  EXPECT_EQ(job->steps, 6U) << "three an epoch, the last one of two records";
+  EXPECT_EQ(job->parameter_count, 15U);
+  EXPECT_TRUE(job->optimizers.empty());
+  EXPECT_EQ(job->spec.name(), "job");
+}
+
+TEST_F(prepared_job_test, overrides_count_before_anything_is_checked) {
+  const auto job = prepare({"train.epochs=5", "name=other"});
+  ASSERT_TRUE(job) << job.error().message;
+  EXPECT_EQ(job->steps, 15U);
+  EXPECT_EQ(job->spec.name(), "other");
+}
+
+/// What roles read is what was checked here, whatever happens to the files meanwhile.
+TEST_F(prepared_job_test, keeps_the_data_open_for_the_roles) {
+  folder.write("labels.gz", test::gzip(idx_bytes({10}, {0, 1, 2, 0, 1, 2, 0, 1, 2, 0})));
+  text = with(text, "labels: labels", "labels: labels.gz");
+  const auto job = prepare();
+  ASSERT_TRUE(job) << job.error().message;
+  std::filesystem::remove(path("images"));
+  std::filesystem::remove(path("labels.gz"));
+  const auto context = common::make_job_context(
+      {.spec = job->spec, .train_records = job->train_records, .files = job->file_descriptors()});
+  ASSERT_TRUE(context) << context.error().message;
+  const auto data = common::open_dataset(**context, job->spec.data().train());
+  ASSERT_TRUE(data) << data.error().message;
+  EXPECT_EQ((*data)->record_count(), 10U);
+  EXPECT_EQ((*data)->class_count(), 3U);
+}
+
+TEST_F(prepared_job_test, a_specification_that_is_wrong_is_refused_with_its_line) {
+  text = with(text, "sgd", "sdg");
+  EXPECT_THAT(refusal(error_code::bad_spec), HasSubstr("job.yaml:5"));
+}
+
+TEST_F(prepared_job_test, a_model_that_makes_no_sense_is_refused_naming_the_layer) {
+  text = with(text, "[{linear", "[{conv2d: {out_channels: 2, kernel_size: 3}, name: eyes}, {linear");
+  EXPECT_THAT(refusal(error_code::bad_spec), HasSubstr("eyes"));
+}
+
+TEST_F(prepared_job_test, data_that_is_not_there_is_refused_naming_the_file) {
+  EXPECT_THAT(refusal(error_code::bad_data, {"data.train.records=no-images"}), HasSubstr(path("no-images")));
+  EXPECT_THAT(refusal(error_code::bad_data, {"data.train.labels=no-labels"}), HasSubstr(path("no-labels")));
+}
+
+TEST_F(prepared_job_test, data_that_does_not_fit_the_model_is_refused_with_the_way_out) {
+  const auto shape = refusal(error_code::bad_data, {"model.input=[5]"});
+  EXPECT_THAT(shape, HasSubstr(path("images")));
+  EXPECT_THAT(shape, HasSubstr("set model.input"));
+  const auto label = refusal(error_code::bad_data, {"model.layers[0].linear.out_features=2"});
+  EXPECT_THAT(label, HasSubstr(path("labels")));
+  EXPECT_THAT(label, HasSubstr("record 2 has label 2"));
+}
+
+TEST_F(prepared_job_test, data_that_does_not_fit_itself_is_refused_naming_both_files) {
+  write_labels("labels", {0, 1, 2});
+  const auto said = refusal(error_code::bad_data);
+  EXPECT_THAT(said, HasSubstr(path("images")));
+  EXPECT_THAT(said, HasSubstr(path("labels")));
+}
+
+TEST_F(prepared_job_test, validation_data_is_checked_as_well) {
+  write_records("others", 3);
+  write_labels("their-labels", {0, 1, 2});
+  const std::string validation = "data.validation={records: others, labels: their-labels}";
+  const auto job = prepare({validation});
+  ASSERT_TRUE(job) << job.error().message;
+  EXPECT_EQ(job->validation_records, 3U);
+  EXPECT_EQ(job->file_descriptors().size(), 4U);
+  write_labels("their-labels", {0, 1, 3});
+  EXPECT_THAT(refusal(error_code::bad_data, {validation}), HasSubstr(path("their-labels")));
+}
+
+/// It would fail in the last step of the first epoch, after hours.
+TEST_F(prepared_job_test, a_rest_of_one_record_is_refused_where_a_layer_needs_two) {
+  text = with(text, "[{linear", "[{batch_norm: {}, name: normal}, {linear");
+  ASSERT_TRUE(prepare()) << "the last microbatch has two records";
+  write_records("images", 9);
+  write_labels("labels", {0, 1, 2, 0, 1, 2, 0, 1, 2});
+  const auto said = refusal(error_code::bad_spec);
+  EXPECT_THAT(said, HasSubstr("layer 'normal' needs microbatches of at least 2 records"));
+  EXPECT_THAT(said, HasSubstr("choose a train.microbatch_size"));
+}
+
+} // namespace
+} // namespace dlrun::cli
