@@ -33,8 +33,11 @@ double progress_display::samples_per_second(std::uint64_t step, protocol::time_p
     return 0;
   }
   if (step < rate_step_) rate_at_ = at, rate_step_ = step; // after a rewind
-  if (at - *rate_at_ < rate_period) return rate_;
-  const auto recent = static_cast<double>((step - rate_step_) * records_per_step_) / seconds(at - *rate_at_);
+  const auto elapsed = at - *rate_at_;
+  if (elapsed < rate_period) return rate_;
+  // A step that takes long is measured when it is there; until then it is as slow as if it came now.
+  if (step == rate_step_) return std::min(rate_, static_cast<double>(records_per_step_) / seconds(elapsed));
+  const auto recent = static_cast<double>((step - rate_step_) * records_per_step_) / seconds(elapsed);
   rate_ = rate_ == 0 ? recent : rate_smoothing * rate_ + (1 - rate_smoothing) * recent;
   rate_at_ = at;
   rate_step_ = step;
@@ -65,7 +68,7 @@ void progress_display::update(const agent::run_snapshot& now, protocol::time_poi
     fmt::print(out_, "\r\033[K[{}{}] {}", std::string(filled, '#'), std::string(bar_width - filled, '.'),
                text);
     bar_shown_ = true;
-  } else if (now.step > printed_step_ && (!printed_ || at - *printed_ >= plain_period)) {
+  } else if (now.step != printed_step_ && (!printed_ || at - *printed_ >= plain_period)) {
     printed_ = at;
     printed_step_ = now.step;
     fmt::print(out_, "{:7.1f} s  {}\n", seconds(at - started_), text);

@@ -66,6 +66,12 @@ TEST_F(progress_display_test, without_a_terminal_there_is_no_line_while_nothing_
   EXPECT_THAT(update(display, 9000, 5), IsEmpty());
 }
 
+TEST_F(progress_display_test, going_back_is_movement) {
+  auto display = make(false);
+  update(display, 100, 500);
+  EXPECT_THAT(update(display, 3000, 200), HasSubstr("step 200/1000"));
+}
+
 TEST_F(progress_display_test, a_terminal_has_one_line_that_is_drawn_again) {
   auto display = make(true);
   EXPECT_EQ(update(display, 0, 0), "\r\033[K[....................] step 0/1000");
@@ -109,6 +115,23 @@ TEST_F(progress_display_test, going_back_changes_no_speed) {
   update(display, 1000, 20);
   EXPECT_THAT(update(display, 1100, 5), HasSubstr("  1000 samples/s"));
   EXPECT_THAT(update(display, 2100, 15), HasSubstr("  1000 samples/s"));
+}
+
+TEST_F(progress_display_test, steps_longer_than_the_display_looks_are_measured_whole) {
+  auto display = make(true);
+  std::string last;
+  for (int ms = 0; ms <= 20'000; ms += 100)
+    last = update(display, ms, static_cast<std::uint64_t>(1 + ms / 4000));
+  EXPECT_THAT(last, HasSubstr("  25 samples/s  ETA 3976 s"));
+}
+
+TEST_F(progress_display_test, while_nothing_comes_the_speed_falls_and_no_time_is_made_up) {
+  auto display = make(true);
+  update(display, 0, 10);
+  update(display, 1000, 20);
+  std::string last;
+  for (int ms = 1100; ms <= 101'000; ms += 100) last = update(display, ms, 20);
+  EXPECT_THAT(last, EndsWith("  1 samples/s  ETA 98000 s"));
 }
 
 TEST_F(progress_display_test, an_event_has_a_line_of_its_own) {
