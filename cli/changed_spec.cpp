@@ -1,5 +1,6 @@
 #include "cli/changed_spec.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <google/protobuf/util/message_differencer.h>
 
@@ -27,6 +28,13 @@ bool same_kind(const spec::OptimizerSpec& before, const spec::OptimizerSpec& aft
   return !before.has_sgd() || (before.sgd().momentum() == 0) == (after.sgd().momentum() == 0);
 }
 
+/// A slot that is left out once stays out: the run is on a timeline without it.
+bool keeps_skipped(const spec::TrainSpec& before, const spec::TrainSpec& after) {
+  return std::ranges::all_of(before.skip(), [&](const auto& slot) {
+    return std::ranges::find(after.skip(), slot) != after.skip().end();
+  });
+}
+
 } // namespace
 
 result<spec_change> compare_specs(const spec::JobSpec& before, const spec::JobSpec& after) {
@@ -36,7 +44,8 @@ result<spec_change> compare_specs(const spec::JobSpec& before, const spec::JobSp
   if (MessageDifferencer::Equals(allowed, after)) return spec_change::free;
   if (same_kind(before.train().optimizer(), after.train().optimizer()))
     *allowed.mutable_train()->mutable_optimizer() = after.train().optimizer();
-  *allowed.mutable_train()->mutable_skip() = after.train().skip();
+  if (keeps_skipped(before.train(), after.train()))
+    *allowed.mutable_train()->mutable_skip() = after.train().skip();
   std::string differences;
   MessageDifferencer differencer;
   differencer.ReportDifferencesToString(&differences);

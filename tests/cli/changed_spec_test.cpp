@@ -67,6 +67,13 @@ TEST(changed_spec, an_optimizer_with_another_state_is_refused) {
               HasSubstr("train.optimizer.sgd.momentum"));
 }
 
+TEST(changed_spec, slots_can_be_skipped_and_stay_skipped) {
+  EXPECT_EQ(change({"train.skip=['3:1']"}), spec_change::revision);
+  EXPECT_EQ(change({"train.skip=['3:1', '0:2']"}, {"train.skip=['3:1']"}), spec_change::revision);
+  EXPECT_THAT(refusal({"train.skip=[]"}, {"train.skip=['3:1']"}), HasSubstr("train.skip"));
+  EXPECT_THAT(refusal({"train.skip=['0:2']"}, {"train.skip=['3:1']"}), HasSubstr("train.skip"));
+}
+
 TEST(changed_spec, everything_else_is_refused_naming_the_key) {
   const std::pair<const char*, const char*> refused[] = {
       {"name=other", "name: \"job\" -> \"other\""},
