@@ -14,7 +14,9 @@ std::string key_of(const protocol::role_name& role) { return role_prefix + proto
 
 tl::unexpected<error> unreadable(const std::string& key) {
   return fail(error_code::storage_damaged,
-              fmt::format("the entry '{}' of the journal cannot be read by this version", key));
+              fmt::format("the entry '{}' of the journal cannot be read: use the version of dlrun that wrote "
+                          "it, restore the run folder from a copy, or train in another one",
+                          key));
 }
 
 records::JournalOutcome::Kind to_record(protocol::job_outcome outcome) {

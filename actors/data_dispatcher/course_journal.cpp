@@ -11,7 +11,9 @@ using common::outcome_key;
 
 tl::unexpected<error> unreadable(const char* key) {
   return fail(error_code::storage_damaged,
-              fmt::format("the entry '{}' of the journal cannot be read by this version", key));
+              fmt::format("the entry '{}' of the journal cannot be read: use the version of dlrun that wrote "
+                          "it, restore the run folder from a copy, or train in another one",
+                          key));
 }
 
 void put(const protocol::parked_slot& parked, records::ParkedSlot& into) {
