@@ -36,7 +36,7 @@ persistence::shard_store_options store_options(const shard_storage_options& opti
   const auto& spec = options.job->spec.durability();
   return {.directory = (options.job->run_dir / fmt::format("ps_shard-{}", options.shard)).string(),
           .opener = options.opener,
-          .files = nullptr,
+          .files = options.files,
           .sync = spec.sync() == "power" ? persistence::sync_mode::power : persistence::sync_mode::process,
           // The quota is of the whole run folder: each PS shard gets its part.
           .disk_quota_bytes = job::parse_bytes(spec.disk_quota()).value_or(0) / options.job->ps_shards()};
@@ -105,9 +105,10 @@ void shard_storage::run(shard_storage_events events) {
 }
 
 void shard_storage::take_snapshot(snapshot_order order) {
-  snapshot_thread_->run([this, order = std::move(order), rewinds = rewinds_.load()] {
-    const auto written =
-        rewinds != rewinds_.load() ? fail(error_code::interrupted, "overtaken by a rewind") : write(order);
+  snapshot_thread_->run([this, order = std::move(order)] {
+    const auto written = order.timeline < timeline_.load()
+                             ? fail(error_code::interrupted, "overtaken by a rewind")
+                             : write(order);
     if (order.image) order.image->abandon();
     if (written)
       events_.snapshot_durable(order.version);
@@ -123,7 +124,7 @@ result<void> shard_storage::write(const snapshot_order& order) {
                              order.ledger};
   const bool logs = options_.job->spec.durability().log() == "every_step";
   return write_snapshot(*store_, order.version, order.timeline, *order.image, extra,
-                        [&] { return !logs || log_->wait_for(order.version); });
+                        [&] { return !logs || log_->wait_for(order.timeline, order.version); });
 }
 
 /// The version is past: it is made again beside the one that is trained on.
@@ -145,8 +146,8 @@ void shard_storage::drop_below(version_id version) {
 }
 
 void shard_storage::rewind(const perform_rewind& order, std::function<void(result<void>)> load) {
-  ++rewinds_;
-  log_->interrupt([this, order, load = std::move(load)] {
+  timeline_ = order.timeline;
+  log_->interrupt(order.timeline, [this, order, load = std::move(load)] {
     load(store_->rewind(history_to_store(order.history), order.version));
   });
 }

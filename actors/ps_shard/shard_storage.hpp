@@ -36,6 +36,8 @@ struct shard_storage_options {
   std::shared_ptr<spdlog::logger> log;
   /// How long an opener waits for the process that had the store before to be gone.
   std::chrono::milliseconds patience{5000};
+  /// Null: the operating system's.
+  std::shared_ptr<persistence::file_system> files{};
 };
 
 /// Thread-safe where not said otherwise. On destruction the write in hand is finished, the rest dropped.
@@ -80,7 +82,7 @@ private:
   std::unique_ptr<persistence::shard_store> store_;
   std::optional<protocol::training_metrics> metrics_;
   shard_storage_events events_;
-  std::atomic<std::uint64_t> rewinds_{0}; ///< snapshots ordered before the newest one are void
+  std::atomic<timeline_id> timeline_{}; ///< of the newest rewind: snapshots of those before are void
   std::unique_ptr<step_log> log_;
   std::unique_ptr<common::task_thread> snapshot_thread_; ///< last: its tasks use all of the above
 };

@@ -1,14 +1,24 @@
 #include "actors/ps_shard/step_log.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace dlrun::ps_shard {
+namespace {
+
+timeline_id newest_timeline(const persistence::shard_store& store) {
+  const auto history = store.history();
+  return history.empty() ? timeline_id{0} : history.back().timeline;
+}
+
+} // namespace
 
 step_log::step_log(persistence::shard_store& store, step_log_events events,
                    std::chrono::milliseconds retry_after)
     : store_(store)
     , events_(std::move(events))
     , retry_after_(retry_after)
+    , timeline_(newest_timeline(store))
     , logged_(version_before(store.next_step()))
     , thread_([this] { loop(); }) {}
 
@@ -41,20 +51,20 @@ void step_log::between_writes(std::function<void()> what) {
   changed_.notify_all();
 }
 
-void step_log::interrupt(std::function<void()> what) {
+void step_log::interrupt(timeline_id timeline, std::function<void()> what) {
   {
     const std::scoped_lock lock{mutex_};
     waiting_.clear();
     ++interruptions_;
+    timeline_ = std::max(timeline_, timeline);
     tasks_.push_back(std::move(what));
   }
   changed_.notify_all();
 }
 
-bool step_log::wait_for(version_id version) {
+bool step_log::wait_for(timeline_id timeline, version_id version) {
   std::unique_lock lock{mutex_};
-  const auto before = interruptions_;
-  const auto is_over = [&] { return stopping_ || broken_ || interruptions_ != before; };
+  const auto is_over = [&] { return stopping_ || broken_ || timeline_ > timeline; };
   changed_.wait(lock, [&] { return is_over() || logged_ >= version; });
   return !is_over();
 }

@@ -55,11 +55,11 @@ public:
   void append(step_to_log step);
   /// Runs `what` on the log's thread, between two writes: what else belongs to the thread that appends.
   void between_writes(std::function<void()> what);
-  /// Drops the steps that wait, and then the same: for a rewind.
-  void interrupt(std::function<void()> what);
-  /// Waits until the log holds every step below `version`. @returns false when it never will (stopped,
-  /// broken, rewound).
-  bool wait_for(version_id version);
+  /// Drops the steps that wait, and then the same: for a rewind to `timeline`.
+  void interrupt(timeline_id timeline, std::function<void()> what);
+  /// Waits until the log of `timeline` holds every step below `version`. @returns false when it never will
+  /// (stopped, broken, rewound).
+  bool wait_for(timeline_id timeline, version_id version);
 
 private:
   void loop();
@@ -75,6 +75,7 @@ private:
   std::vector<step_to_log> waiting_; ///< the first ones may be being written
   std::deque<std::function<void()>> tasks_;
   std::uint64_t interruptions_ = 0;
+  timeline_id timeline_; ///< newest
   version_id logged_;
   bool stalled_ = false;
   bool stopping_ = false;

@@ -1,0 +1,59 @@
+/// The numbers of a PS shard as training makes them, and their records for the log.
+#pragma once
+
+#include "actors/ps_shard/durable_state.hpp"
+#include "actors/ps_shard/step_log.hpp"
+#include "tests/actors/small_job.hpp"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace dlrun::test {
+
+/// Trains one PS shard with made-up gradients, which follow from the step alone.
+class training_shard {
+public:
+  explicit training_shard(std::shared_ptr<const common::job_context> job, ps_shard_id shard = {0})
+      : job_(std::move(job))
+      , parameters(ps_shard::shard_parameters::create(job_, shard).value()) {}
+
+  /// Applies the next step, of one timeline and revision. @returns its record for the log.
+  ps_shard::step_to_log train(std::uint64_t revision = 0, timeline_id timeline = {0},
+                              const std::vector<protocol::parked_slot>& parked = {}) {
+    const auto step = step_from(version);
+    const auto root = std::make_shared<std::vector<float>>(root_of(step));
+    const auto shape = ps_shard::shape_of(job_->sampler, step, revision, parked);
+    const auto made = parameters.apply(timeline, step, shape, *root, {}).value();
+    if (made) metrics.add(job_->sampler.epoch_of(step), *made);
+    ++ledger.steps_applied;
+    ledger.samples_applied += shape.records;
+    version = version_after(step);
+    return {step, timeline, encode(ps_shard::step_extra{revision, 0, {}, ledger}), *root, root, {}};
+  }
+
+  /// SHA-256 of everything that the shard has.
+  std::string digests() const { return digests_of(parameters); }
+  static std::string digests_of(const ps_shard::shard_parameters& numbers) {
+    const auto& range = numbers.range();
+    return numbers.digests(range.first_block, range.last_block - range.first_block).value();
+  }
+
+private:
+  std::vector<float> root_of(step_id step) const {
+    std::vector<float> root(parameters.range().size);
+    for (std::size_t i = 0; i < root.size(); ++i)
+      root[i] = static_cast<float>((i * 31 + step.value * 17) % 101) / 64.0F;
+    return root;
+  }
+
+  std::shared_ptr<const common::job_context> job_;
+
+public:
+  ps_shard::shard_parameters parameters;
+  version_id version;
+  ps_shard::epoch_metrics metrics;
+  protocol::applied_ledger ledger;
+};
+
+} // namespace dlrun::test
