@@ -141,7 +141,9 @@ result<void> shard_storage::write_from_log(const snapshot_order& order) {
 
 void shard_storage::drop_below(version_id version) {
   log_->between_writes([this, version] {
-    if (const auto dropped = store_->drop_below(version); !dropped) events_.log.broken(dropped.error());
+    const auto dropped = store_->drop_below(version);
+    // On a full disk it stays for now: the next order drops it too.
+    if (!dropped && dropped.error().code != error_code::disk_full) events_.log.broken(dropped.error());
   });
 }
 

@@ -293,6 +293,23 @@ TEST_F(shard_storage_test, a_full_disk_is_waited_out) {
   EXPECT_TRUE(has_bits_of(3));
 }
 
+/// It asks for room to make room.
+TEST_F(shard_storage_test, a_disk_too_full_to_drop_what_is_old_is_waited_out_too) {
+  open();
+  train_logged(2);
+  take_snapshot();
+  files->set_free_bytes(0);
+  storage->drop_below({2});
+  append(train(1));
+  told.wait_for("stalled");
+  EXPECT_EQ(told.count("broken"), 0);
+  files->set_free_bytes(std::nullopt);
+  storage->drop_below({2});
+  told.wait_for("committed 3 on 0");
+  train_logged(1);
+  EXPECT_EQ(storage->restorable(), (version_set{{{0}, {0}}, {{2}, {4}}}));
+}
+
 TEST_F(shard_storage_test, the_quota_of_the_job_is_divided_among_its_ps_shards) {
   job = test::small_job(folder.path(), {"durability.disk_quota=1kB", "cluster.ps_shards=2"});
   live = test::training_shard{job};
