@@ -42,19 +42,20 @@ std::string encode(const snapshot_extra& extra) {
   return message.SerializeAsString();
 }
 
-/// @returns what came with a snapshot that is of this shard of this model.
+/// @returns what came with a snapshot that is of this shard of this model; bad_usage for a whole one of
+/// another version or job, which is not ours to drop.
 result<snapshot_extra> decode(std::span<const std::byte> bytes, const shard_parameters& parameters) {
   records::ShardSnapshot message;
   if (!message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
     return fail(error_code::storage_damaged, "the description of the snapshot cannot be read");
   if (message.format() != snapshot_format)
-    return fail(error_code::storage_damaged,
-                fmt::format("the snapshot has format {}, this version reads only {}", message.format(),
-                            snapshot_format));
+    return fail(error_code::bad_usage, fmt::format("the snapshot has format {}, this version reads only {}: "
+                                                   "use the version that wrote it",
+                                                   message.format(), snapshot_format));
   const auto& range = parameters.range();
   if (message.floats() != parameters.image_floats() || message.first_block() != range.first_block ||
       message.last_block() != range.last_block)
-    return fail(error_code::storage_damaged,
+    return fail(error_code::bad_usage,
                 fmt::format("the snapshot is of blocks [{}, {}) with {} floats, this PS shard has [{}, {}) "
                             "with {}: it is of another model or another number of PS shards",
                             message.first_block(), message.last_block(), message.floats(), range.first_block,

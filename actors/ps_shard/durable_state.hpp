@@ -51,7 +51,8 @@ enum class damaged_snapshot : std::uint8_t { drop, leave };
 /// before it is there too; failing that, a snapshot of just that version. When a snapshot is damaged, that is
 /// logged, and an older one taken. Publishes under the newest timeline of `history`. Blocks. `drop` is for
 /// the thread that appends to the store only.
-/// @returns storage_damaged when nothing of what is there leads to `version`.
+/// @returns storage_damaged when nothing of what is there leads to `version`; bad_usage when what does was
+/// written by another version or for another job: it is left as it is.
 result<restored_numbers> restore(persistence::shard_store& store, shard_parameters& parameters,
                                  const data::sampler& sampler, const protocol::history& history,
                                  version_id version, damaged_snapshot damaged, spdlog::logger& log);

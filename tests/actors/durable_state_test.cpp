@@ -250,6 +250,29 @@ TEST_F(durable_state_test, a_snapshot_that_cannot_be_read_just_now_is_kept) {
   EXPECT_TRUE(has_bits_of(2));
 }
 
+/// A newer dlrun could go on with it: nothing of it may be dropped.
+TEST_F(durable_state_test, a_snapshot_of_another_version_is_refused_naming_both_and_kept) {
+  train(2);
+  auto newer = description();
+  newer.set_format(2);
+  snapshot_with(newer);
+  const auto made = restore_to(2);
+  ASSERT_FALSE(made);
+  EXPECT_THAT(made.error().message, HasSubstr("has format 2, this version reads only 1"));
+  EXPECT_EQ(snapshots(), (versions{2}));
+}
+
+TEST_F(durable_state_test, a_snapshot_of_another_model_is_refused_and_kept) {
+  train(2);
+  auto other = description();
+  other.set_last_block(other.last_block() + 1);
+  snapshot_with(other);
+  const auto made = restore_to(2);
+  ASSERT_FALSE(made);
+  EXPECT_THAT(made.error().message, HasSubstr("another model or another number of PS shards"));
+  EXPECT_EQ(snapshots(), (versions{2}));
+}
+
 TEST_F(durable_state_test, a_snapshot_that_does_not_say_what_it_is_counts_as_damaged) {
   train(2);
   auto writer = store->begin_snapshot(live.version, {0}).value();
