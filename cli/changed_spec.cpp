@@ -42,10 +42,14 @@ result<spec_change> compare_specs(const spec::JobSpec& before, const spec::JobSp
   auto allowed = before;
   take_free_parts(after, allowed);
   if (MessageDifferencer::Equals(allowed, after)) return spec_change::free;
-  if (same_kind(before.train().optimizer(), after.train().optimizer()))
-    *allowed.mutable_train()->mutable_optimizer() = after.train().optimizer();
+  const bool keeps_state = same_kind(before.train().optimizer(), after.train().optimizer());
+  if (keeps_state) *allowed.mutable_train()->mutable_optimizer() = after.train().optimizer();
   if (keeps_skipped(before.train(), after.train()))
     *allowed.mutable_train()->mutable_skip() = after.train().skip();
+  if (after.train().has_from())
+    allowed.mutable_train()->set_from(after.train().from());
+  else
+    allowed.mutable_train()->clear_from();
   std::string differences;
   MessageDifferencer differencer;
   differencer.ReportDifferencesToString(&differences);
@@ -54,8 +58,11 @@ result<spec_change> compare_specs(const spec::JobSpec& before, const spec::JobSp
   return fail(error_code::bad_usage,
               fmt::format("a run that is resumed keeps its model, data, seed, steps and PS shards; only the "
                           "numbers of train.optimizer, cluster.workers, .placement, .restart and "
-                          "durability.sync, .max_recovery, .disk_quota can be changed, but: {}",
-                          differences));
+                          "durability.sync, .max_recovery, .disk_quota can be changed, but: {}{}",
+                          differences,
+                          keeps_state ? ""
+                                      : " (an optimizer keeps its kind, and momentum does not come or go: "
+                                        "its state is on disk)"));
 }
 
 } // namespace dlrun::cli

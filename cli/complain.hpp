@@ -1,17 +1,16 @@
 /// How verbs report errors: one message on stderr, and the exit code that belongs to it.
 #pragma once
 
+#include "cli/say.hpp"
 #include "job/exit_code.hpp"
 
-#include <cstdio>
 #include <dlrun/error.hpp>
-#include <fmt/core.h>
 
 namespace dlrun::cli {
 
 /// Prints the error and returns its exit code.
 inline int complain(const error& what) {
-  fmt::print(stderr, "dlrun: {}\n", what.message);
+  say(stderr, "dlrun: {}\n", what.message);
   return static_cast<int>(job::exit_code_for(what.code));
 }
 

@@ -8,6 +8,7 @@
 #include "actors/common/fingerprint.hpp"
 #include "actors/common/role_log.hpp"
 #include "cli/progress_display.hpp"
+#include "cli/say.hpp"
 #include "cli/thread_launcher.hpp"
 
 #include <csignal>
@@ -113,7 +114,7 @@ job::report final_report(const common::job_context& job, const protocol::job_end
   report.versions.dlrun = common::dlrun_version();
   report.host.cpu_model = common::cpu_model();
   if (const auto saved = job::write_report(path, report); !saved)
-    fmt::print(stderr, "dlrun: {}\n", saved.error().message);
+    say(stderr, "dlrun: {}\n", saved.error().message);
   return report;
 }
 
@@ -165,7 +166,7 @@ result<job::exit_code> run_locally(const prepared_job& prepared, const std::file
   const auto report = final_report(**job, ended, board->snapshot(), path);
   display.summary(report, path.string());
   control->reset(); // only now is the run over for 'dlrun status'
-  if (report.status != job::run_status::completed) fmt::print(stderr, "dlrun: {}\n", report.reason);
+  if (report.status != job::run_status::completed) say(stderr, "dlrun: {}\n", report.reason);
   return job::exit_code_for(report);
 }
 

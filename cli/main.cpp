@@ -1,10 +1,9 @@
+#include "cli/say.hpp"
 #include "cli/verbs.hpp"
 
 #include "job/exit_code.hpp"
 
-#include <cstdio>
 #include <exception>
-#include <fmt/core.h>
 
 int main(int argc, char** argv) {
   CLI::App app{"dlrun trains deep-learning models on machines that fail: each sample counts exactly once, "
@@ -32,7 +31,7 @@ int main(int argc, char** argv) {
     const int code = app.exit(error);
     return code == 0 ? 0 : static_cast<int>(dlrun::job::exit_code::bad_input);
   } catch (const std::exception& error) {
-    fmt::print(stderr, "dlrun: {}\n", error.what());
+    dlrun::cli::say(stderr, "dlrun: {}\n", error.what());
     return static_cast<int>(dlrun::job::exit_code::job_failed);
   }
 }

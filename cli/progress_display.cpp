@@ -1,5 +1,7 @@
 #include "cli/progress_display.hpp"
 
+#include "cli/say.hpp"
+
 #include <algorithm>
 #include <bit>
 #include <fmt/core.h>
@@ -57,7 +59,7 @@ std::string progress_display::line(const agent::run_snapshot& now, protocol::tim
 }
 
 void progress_display::clear_bar() {
-  if (std::exchange(bar_shown_, false)) fmt::print(out_, "\r\033[K");
+  if (std::exchange(bar_shown_, false)) say(out_, "\r\033[K");
 }
 
 void progress_display::update(const agent::run_snapshot& now, protocol::time_point at) {
@@ -65,13 +67,12 @@ void progress_display::update(const agent::run_snapshot& now, protocol::time_poi
   const auto text = line(now, at);
   if (terminal_) {
     const auto filled = static_cast<std::size_t>(now.step * bar_width / now.steps);
-    fmt::print(out_, "\r\033[K[{}{}] {}", std::string(filled, '#'), std::string(bar_width - filled, '.'),
-               text);
+    say(out_, "\r\033[K[{}{}] {}", std::string(filled, '#'), std::string(bar_width - filled, '.'), text);
     bar_shown_ = true;
   } else if (now.step != printed_step_ && (!printed_ || at - *printed_ >= plain_period)) {
     printed_ = at;
     printed_step_ = now.step;
-    fmt::print(out_, "{:7.1f} s  {}\n", seconds(at - started_), text);
+    say(out_, "{:7.1f} s  {}\n", seconds(at - started_), text);
   }
   std::fflush(out_);
 }
@@ -79,26 +80,26 @@ void progress_display::update(const agent::run_snapshot& now, protocol::time_poi
 void progress_display::event(const protocol::job_event& event) {
   clear_bar();
   const auto at = protocol::time_point{protocol::duration{event.at_us}};
-  fmt::print(out_, "{:7.1f} s  {}: {}\n", seconds(at - started_), event.event, event.text);
+  say(out_, "{:7.1f} s  {}: {}\n", seconds(at - started_), event.event, event.text);
   std::fflush(out_);
 }
 
 void progress_display::summary(const job::report& report, const std::string& report_path) {
   clear_bar();
-  fmt::print(out_,
-             "{}: {} steps, {} samples ({} missing, {} duplicated), {} recoveries, {} steps redone, {:.1f} "
-             "s, {} samples/s\n",
-             job::to_string(report.status), report.steps, report.samples_committed, report.samples_missing,
-             report.samples_duplicated, report.recoveries.size(), report.steps_redone, report.wall_seconds,
-             human(report.samples_per_second));
+  say(out_,
+      "{}: {} steps, {} samples ({} missing, {} duplicated), {} recoveries, {} steps redone, {:.1f} "
+      "s, {} samples/s\n",
+      job::to_string(report.status), report.steps, report.samples_committed, report.samples_missing,
+      report.samples_duplicated, report.recoveries.size(), report.steps_redone, report.wall_seconds,
+      human(report.samples_per_second));
   if (report.status == job::run_status::completed) {
-    fmt::print(out_, "train loss {:.4f}  accuracy {:.4f}", report.train_loss, report.train_accuracy);
+    say(out_, "train loss {:.4f}  accuracy {:.4f}", report.train_loss, report.train_accuracy);
     if (report.validation)
-      fmt::print(out_, "  |  validation loss {:.4f}  accuracy {:.4f}", report.validation->loss,
-                 report.validation->accuracy);
-    fmt::print(out_, "\nparameters_sha256 {}\n", report.parameters_sha256);
+      say(out_, "  |  validation loss {:.4f}  accuracy {:.4f}", report.validation->loss,
+          report.validation->accuracy);
+    say(out_, "\nparameters_sha256 {}\n", report.parameters_sha256);
   }
-  fmt::print(out_, "report {}\n", report_path);
+  say(out_, "report {}\n", report_path);
   std::fflush(out_);
 }
 

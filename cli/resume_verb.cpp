@@ -1,4 +1,5 @@
 #include "actors/coordinator/coordinator_journal.hpp"
+#include "actors/protocol/timeline.hpp"
 #include "cli/changed_spec.hpp"
 #include "cli/complain.hpp"
 #include "cli/local_run.hpp"
@@ -17,7 +18,18 @@ struct resume_options {
   std::string directory;
   std::vector<std::string> overrides;
   std::vector<std::string> skip;
+  std::optional<std::uint64_t> from;
 };
+
+/// What has an option of its own is checked there.
+result<void> refuse_overridden(const spec::TrainSpec& before, const spec::TrainSpec& after) {
+  const bool same_skip = std::ranges::equal(before.skip(), after.skip());
+  if (same_skip && before.has_from() == after.has_from() && before.from() == after.from()) return {};
+  return fail(
+      error_code::bad_usage,
+      fmt::format("train.{0} of a run is not changed with --set but with --{0}, see 'dlrun resume --help'",
+                  same_skip ? "from" : "skip"));
+}
 
 /// Adds what is to be skipped to the specification: slots that the job has.
 result<void> add_skipped(const std::vector<std::string>& slots, prepared_job& job) {
@@ -32,7 +44,27 @@ result<void> add_skipped(const std::vector<std::string>& slots, prepared_job& jo
     if (std::ranges::find(job.spec.train().skip(), text) == job.spec.train().skip().end())
       job.spec.mutable_train()->add_skip(text);
   }
+  if (static_cast<std::size_t>(job.spec.train().skip_size()) > protocol::parked_slots_max)
+    return fail(error_code::bad_usage, fmt::format("at most {} slots of a run can be left out, not {}",
+                                                   protocol::parked_slots_max, job.spec.train().skip_size()));
   return {};
+}
+
+result<void> set_from(std::optional<std::uint64_t> from, prepared_job& job) {
+  if (!from) return {};
+  if (*from >= job.steps)
+    return fail(error_code::bad_usage,
+                fmt::format("the job has no step {}: its last one is {}", *from, job.steps - 1));
+  job.spec.mutable_train()->set_from(*from);
+  return {};
+}
+
+result<void> check_kept(const spec::JobSpec& spec, const run_folder& folder) {
+  if (spec.durability().log() != "off") return {};
+  return fail(error_code::bad_usage,
+              fmt::format("the run in '{}' kept nothing on disk (durability.log is off): it cannot be "
+                          "resumed, only trained again in another folder",
+                          folder.path().string()));
 }
 
 /// The specification to go on with: the newest of the run, changed as asked. What changes the training is
@@ -43,17 +75,21 @@ result<prepared_job> prepare_resumed(const run_folder& folder, const resume_opti
   if (!before) return tl::unexpected(before.error());
   auto job = prepare_job(files.back(), options.overrides);
   if (!job) return job;
-  if (auto added = add_skipped(options.skip, *job); !added) return tl::unexpected(added.error());
+  if (auto kept = check_kept(*before, folder); !kept) return tl::unexpected(kept.error());
+  for (const auto& done : {refuse_overridden(before->train(), job->spec.train()),
+                           add_skipped(options.skip, *job), set_from(options.from, *job)})
+    if (!done) return tl::unexpected(done.error());
   const auto change = compare_specs(*before, job->spec);
   if (!change) return tl::unexpected(change.error());
+  const bool revised = *change == spec_change::revision || options.from;
   for (const auto& file : files) {
     const auto spec = job::read_spec(file, {});
     if (!spec) return tl::unexpected(spec.error());
     job->optimizers.push_back(spec->train().optimizer());
   }
-  if (*change == spec_change::none) return job;
-  const bool revised = *change == spec_change::revision;
+  if (*change == spec_change::none && !revised) return job;
   if (revised) job->optimizers.push_back(job->spec.train().optimizer());
+  if (revised && !options.from) job->spec.mutable_train()->clear_from(); // that was for the revision before
   const auto file = revised ? folder.spec_file(files.size()) : files.back();
   if (auto written = job::write_spec_file(file, job->spec); !written) return tl::unexpected(written.error());
   return job;
@@ -65,17 +101,12 @@ int resume(const resume_options& options) {
   const auto past = coordinator::read_past_run(folder->path());
   if (!past) return complain(past.error());
   if (past->completed) {
-    fmt::print("the run in '{}' is completed: there is nothing left to train (see report.json there)\n",
-               folder->path().string());
+    say(stdout, "the run in '{}' is completed: there is nothing left to train (see report.json there)\n",
+        folder->path().string());
     return static_cast<int>(job::exit_code::success);
   }
   auto job = prepare_resumed(*folder, options);
   if (!job) return complain(job.error());
-  if (job->spec.durability().log() == "off")
-    return complain({error_code::bad_usage,
-                     fmt::format("the run in '{}' kept nothing on disk (durability.log is off): it cannot be "
-                                 "resumed, only trained again in another folder",
-                                 folder->path().string())});
   std::error_code ignored; // of the start before: were it left, it could be taken for that of this one
   std::filesystem::remove(folder->path() / "report.json", ignored);
   const auto code = run_locally(*job, folder->path(), {past->last_coordinator.value + 1});
@@ -96,10 +127,13 @@ void add_resume(CLI::App& app, verb& chosen) {
       ->allow_extra_args(false);
   command->add_option("--skip", options->skip, "Leave the records of a slot out: STEP:SLOT; may be repeated")
       ->allow_extra_args(false);
+  command->add_option(
+      "--from", options->from,
+      "Go on from this step, or the newest before it that can be restored, not from the newest");
   command->footer(
       "Examples:\n"
       "  dlrun resume runs/fashion-mnist-cnn\n"
-      "  dlrun resume runs/diverged --set train.optimizer.sgd.lr=0.01\n"
+      "  dlrun resume runs/diverged --from 1200 --set train.optimizer.sgd.lr=0.01\n"
       "Without changes the result is that of an undisturbed run, bit for bit. A folder that a run "
       "is using is\nrefused; a run that is completed says so.");
   command->callback([options, &chosen] { chosen = [options] { return resume(*options); }; });

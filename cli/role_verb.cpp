@@ -1,4 +1,5 @@
 #include "actors/agent/process/bootstrap.hpp"
+#include "actors/agent/process/last_words.hpp"
 #include "actors/agent/process/parent_bond.hpp"
 #include "actors/common/actor_config.hpp"
 #include "actors/common/role_log.hpp"
@@ -9,6 +10,7 @@
 #include "transport/wake_event.hpp"
 
 #include <csignal>
+#include <future>
 #include <poll.h>
 #include <sys/signalfd.h>
 
@@ -21,6 +23,7 @@ constexpr auto agent_deadline = std::chrono::seconds(10);
 struct role_options {
   int bootstrap_fd = -1;
   int lifeline_fd = -1;
+  int last_words_fd = -1;
   std::vector<int> data_fds;
 };
 
@@ -101,20 +104,31 @@ transport::unique_fd take_signals() {
   return transport::unique_fd{::signalfd(-1, &handled, SFD_CLOEXEC)};
 }
 
-/// Waits until the role has ended, passing a SIGTERM on to it. @returns true when it ended without an error.
-bool run_to_end(const caf::actor& role, const transport::unique_fd& signals) {
+/// The reason as the role gave it, without CAF's code around it.
+std::string text_of(const caf::error& why) {
+  const auto& said = why.context();
+  return said.match_elements<std::string>() ? said.get_as<std::string>(0) : to_string(why);
+}
+
+/// Waits until the role has ended, passing a SIGTERM on to it. @returns why it ended, if that was an error.
+result<void> run_to_end(const caf::actor& role, const transport::unique_fd& signals) {
   const auto ended = transport::wake_event::create();
-  if (!ended) return false;
-  auto clean = std::make_shared<std::atomic<bool>>(false);
-  role->attach_functor([clean, event = ended->fd()](const caf::error& why) {
-    clean->store(!why || why == caf::exit_reason::user_shutdown);
+  if (!ended) return tl::unexpected(ended.error());
+  auto reason = std::make_shared<std::promise<caf::error>>();
+  role->attach_functor([reason, event = ended->fd()](const caf::error& why) {
+    reason->set_value(why);
     const std::uint64_t one = 1;
     [[maybe_unused]] const auto written = ::write(event, &one, sizeof one);
   });
   for (;;) {
     pollfd watched[] = {{ended->fd(), POLLIN, 0}, {signals.get(), POLLIN, 0}};
-    if (::poll(watched, 2, -1) < 0 && errno != EINTR) return false;
-    if (watched[0].revents != 0) return clean->load();
+    if (::poll(watched, 2, -1) < 0 && errno != EINTR)
+      return fail(error_code::system, "cannot wait for the role");
+    if (watched[0].revents != 0) {
+      const auto why = reason->get_future().get();
+      if (!why || why == caf::exit_reason::user_shutdown) return {};
+      return fail(error_code::role_lost, text_of(why));
+    }
     if (watched[1].revents == 0) continue;
     signalfd_siginfo info{};
     [[maybe_unused]] const auto got = ::read(signals.get(), &info, sizeof info);
@@ -122,25 +136,32 @@ bool run_to_end(const caf::actor& role, const transport::unique_fd& signals) {
   }
 }
 
-int run_role(const role_options& options) {
+result<void> run_role(const role_options& options) {
   const auto signals = take_signals();
   const auto message = read_message(options);
-  if (!message) return complain(message.error());
-  if (const auto bound = agent::bind_to_parent(message->parent_pid()); !bound) return complain(bound.error());
+  if (!message) return tl::unexpected(message.error());
+  if (const auto bound = agent::bind_to_parent(message->parent_pid()); !bound) return bound;
   // Whoever dies above us, we die at once: what is not committed is void anyway.
   const auto bond = agent::lifeline::watch(transport::unique_fd{options.lifeline_fd}, [] { std::_Exit(1); });
-  if (!bond) return complain(bond.error());
+  if (!bond) return tl::unexpected(bond.error());
   const auto kind = role_kind_from(message->role());
-  if (!kind) return complain({error_code::protocol, fmt::format("role '{}' is not known", message->role())});
+  if (!kind) return fail(error_code::protocol, fmt::format("role '{}' is not known", message->role()));
   auto job = make_job(*message, options);
-  if (!job) return complain(job.error());
+  if (!job) return tl::unexpected(job.error());
 
   common::actor_config config{scheduler_threads};
   caf::actor_system system{config};
   auto agent = find_agent(system, static_cast<std::uint16_t>(message->agent_port()));
-  if (!agent) return complain(agent.error());
+  if (!agent) return tl::unexpected(agent.error());
   const auto role = start_role(system, make_context(*message, *kind, std::move(*job), std::move(*agent)));
-  return run_to_end(role, signals) ? 0 : 1;
+  return run_to_end(role, signals);
+}
+
+int run_and_tell(const role_options& options) {
+  const auto ended = run_role(options);
+  if (ended) return 0;
+  agent::leave_last_words(options.last_words_fd, ended.error().message);
+  return complain(ended.error());
 }
 
 } // namespace
@@ -151,8 +172,9 @@ void add_role(CLI::App& app, verb& chosen) {
       app.add_subcommand("role", "What a role's process runs; started by dlrun itself")->group("");
   command->add_option("--bootstrap-fd", options->bootstrap_fd)->required();
   command->add_option("--lifeline-fd", options->lifeline_fd)->required();
+  command->add_option("--last-words-fd", options->last_words_fd)->required();
   command->add_option("--data-fd", options->data_fds);
-  command->callback([options, &chosen] { chosen = [options] { return run_role(*options); }; });
+  command->callback([options, &chosen] { chosen = [options] { return run_and_tell(*options); }; });
 }
 
 } // namespace dlrun::cli

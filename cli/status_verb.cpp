@@ -27,7 +27,8 @@ result<std::string> status_from_report(const std::filesystem::path& run_dir) {
 void print_table(const nlohmann::json& status) {
   fmt::print("{}: {}, step {}", status.value("job", "?"), status.value("status", "?"),
              status.value("step", 0));
-  if (status.contains("steps")) fmt::print(" of {}", status["steps"].get<std::uint64_t>());
+  if (status.contains("steps"))
+    fmt::print(" of {}, {} on disk", status["steps"].get<std::uint64_t>(), status.value("durable_step", 0));
   fmt::print("\n");
   if (status["roles"].empty()) return;
   fmt::print("{:<16} {:>5} {:>8} {:>11}  {}\n", "role", "index", "pid", "incarnation", "state");

@@ -21,17 +21,17 @@ result<void> settle_durability(prepared_job& job, const run_folder& folder) {
   const auto choice = measure_durability(job, folder.path());
   if (!choice) return tl::unexpected(choice.error());
   job.spec.mutable_durability()->set_log(choice->log);
-  fmt::print("durability.log: auto is {}: {}\n", choice->log, choice->reason);
+  say(stdout, "durability.log: auto is {}: {}\n", choice->log, choice->reason);
   return job::write_spec_file(folder.spec_file(), job.spec);
 }
 
 int train(const train_options& options) {
   auto job = prepare_job(options.file, options.overrides);
   if (!job) return complain(job.error());
-  if (job->spec.train().skip_size() > 0)
+  if (job->spec.train().skip_size() > 0 || job->spec.train().has_from())
     return complain({error_code::bad_spec,
-                     "train.skip is for a run that is resumed: 'dlrun resume DIR --skip "
-                     "STEP:SLOT' writes it"});
+                     "train.skip and train.from are for a run that is resumed: 'dlrun resume DIR --skip "
+                     "STEP:SLOT' and '--from STEP' write them"});
   const auto folder = run_folder::create(options.run_dir, job->spec);
   if (!folder) return complain(folder.error());
   if (const auto settled = settle_durability(*job, *folder); !settled) return complain(settled.error());

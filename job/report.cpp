@@ -95,10 +95,33 @@ void visit(Visitor& v, T& r) requires std::is_same_v<std::remove_const_t<T>, rec
 }
 
 template <class Visitor, class T>
+void visit(Visitor& v, T& r) requires std::is_same_v<std::remove_const_t<T>, rewind> {
+  v.field("timeline", r.timeline);
+  v.field("version", r.version);
+  v.field("steps_redone", r.steps_redone);
+  v.field("at_seconds", r.at_seconds);
+  v.field("reason", r.reason);
+}
+
+template <class Visitor, class T>
 void visit(Visitor& v, T& p) requires std::is_same_v<std::remove_const_t<T>, parked_shard> {
-  v.field("begin", p.begin);
-  v.field("end", p.end);
+  v.field("step", p.step);
+  v.field("slot", p.slot);
+  v.field("records", p.records);
   v.field("reason", p.reason);
+}
+
+template <class Visitor, class T>
+void visit(Visitor& v, T& t) requires std::is_same_v<std::remove_const_t<T>, step_times> {
+  v.field("p50", t.p50);
+  v.field("p99", t.p99);
+  v.field("max", t.max);
+}
+
+template <class Visitor, class T>
+void visit(Visitor& v, T& d) requires std::is_same_v<std::remove_const_t<T>, durability_used> {
+  v.field("log", d.log);
+  v.field("sync", d.sync);
 }
 
 template <class Visitor, class T>
@@ -140,11 +163,15 @@ void visit(Visitor& v, T& r) requires std::is_same_v<std::remove_const_t<T>, rep
   v.field("validation", r.validation);
   v.field("wall_seconds", r.wall_seconds);
   v.field("samples_per_second", r.samples_per_second);
+  v.field("step_ms", r.step_ms);
   v.field("goodput", r.goodput);
   v.field("steps_redone", r.steps_redone);
   v.field("recoveries", r.recoveries);
+  v.field("rewinds", r.rewinds);
   v.field("parked_shards", r.parked_shards);
+  v.field("durability", r.durability);
   v.field("bytes_logged", r.bytes_logged);
+  v.field("bytes_snapshotted", r.bytes_snapshotted);
   v.field("versions", r.versions);
   v.field("host", r.host);
 }

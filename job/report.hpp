@@ -28,11 +28,30 @@ struct recovery {
   std::uint64_t steps_redone = 0;
 };
 
-/// Data that was left out because it keeps failing.
-struct parked_shard {
-  std::uint64_t begin = 0; // records, half open
-  std::uint64_t end = 0;
+/// Everybody went back to an earlier version.
+struct rewind {
+  std::uint64_t timeline = 0; // that began with it
+  std::uint64_t version = 0;  // to which it went
+  std::uint64_t steps_redone = 0;
+  double at_seconds = 0; // since the start of the run
   std::string reason;
+};
+
+/// The records of one slot, left out.
+struct parked_shard {
+  std::uint64_t step = 0;
+  std::uint32_t slot = 0;
+  std::uint64_t records = 0;
+  std::string reason;
+};
+
+/// From version to version, since the last start of the slowest PS shard.
+struct step_times {
+  double p50 = 0, p99 = 0, max = 0; // milliseconds
+};
+
+struct durability_used {
+  std::string log, sync; // as in the specification; `auto` is resolved
 };
 
 struct validation_metrics {
@@ -69,12 +88,16 @@ struct report {
   std::optional<validation_metrics> validation;
   double wall_seconds = 0;
   double samples_per_second = 0;
+  step_times step_ms;
   /// Samples that took effect / samples computed.
   double goodput = 0;
   std::uint64_t steps_redone = 0;
   std::vector<recovery> recoveries;
+  std::vector<rewind> rewinds;
   std::vector<parked_shard> parked_shards;
+  durability_used durability;
   std::uint64_t bytes_logged = 0;
+  std::uint64_t bytes_snapshotted = 0;
   software_versions versions;
   host_fingerprint host;
 };

@@ -56,6 +56,7 @@ void shard_store::implementation::count_database_bytes(std::uint64_t added) {
 store_counters shard_store::implementation::counters() const {
   store_counters counted;
   counted.bytes_logged = bytes_logged_;
+  counted.bytes_snapshotted = bytes_snapshotted_;
   counted.bytes_in_snapshots = with_state([](const store_state& state) {
     std::uint64_t sum = 0;
     for (const auto& snapshot : state.snapshots) sum += snapshot.file_bytes;
@@ -71,12 +72,9 @@ result<void> shard_store::implementation::check_quota(std::uint64_t bytes) {
   if (const auto measured = database_->bytes_on_disk()) database_bytes_ = *measured;
   const auto used = counters().bytes_on_disk;
   if (used + bytes <= quota) return {};
-  return fail(
-      error_code::disk_full,
-      fmt::format(
-          "{} holds {} bytes and may hold {}: there is no room for {} more; give it a larger quota or "
-          "snapshot and drop more often",
-          options_.directory, used, quota, bytes));
+  return fail(error_code::limit_exceeded,
+              fmt::format("{} holds {} bytes and may hold {}: there is no room for {} bytes more",
+                          options_.directory, used, quota, bytes));
 }
 
 void shard_store::implementation::check_order(std::span<const log_record> records) const {

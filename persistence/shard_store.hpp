@@ -60,6 +60,8 @@ struct store_contents {
 struct store_counters {
   /// Payload bytes appended since open.
   std::uint64_t bytes_logged = 0;
+  /// Of the snapshots taken since open.
+  std::uint64_t bytes_snapshotted = 0;
   /// Files of the snapshots there are.
   std::uint64_t bytes_in_snapshots = 0;
   /// Everything in the directory; of RocksDB's own files an estimate.
@@ -71,7 +73,7 @@ class snapshot_writer;
 /// The log of record, the snapshots and the history of one PS shard (PROTOCOL section 1, column "durable").
 /// Formats: docs/formats.md.
 ///
-/// Errors: disk_full (no space, quota exceeded), system (the operating system refused something),
+/// Errors: disk_full (no space), limit_exceeded (the quota), system (the operating system refused something),
 /// storage_damaged (bytes that are not what was written), fenced. Each names path and size. After a failed
 /// append nothing of it is there, and it can be tried again. After a failed *sync* every later write fails:
 /// what the disk holds is unknown until the store is opened again. Broken order is a broken invariant

@@ -64,6 +64,7 @@ result<void> shard_store::implementation::register_snapshot(const snapshot_info&
   const auto place =
       std::ranges::upper_bound(state_.snapshots, snapshot.version, {}, &snapshot_info::version);
   state_.snapshots.insert(place, snapshot);
+  bytes_snapshotted_ += snapshot.file_bytes;
   return {};
 }
 

@@ -47,7 +47,7 @@ public:
   result<void> rewind(std::span<const history_entry> history, version_id to);
   result<void> drop_below(version_id floor);
 
-  /// Is there room for `bytes` more? @returns disk_full, naming path and size.
+  /// Is there room for `bytes` more? @returns limit_exceeded, naming path and size.
   result<void> check_quota(std::uint64_t bytes);
   store_counters counters() const;
 
@@ -109,6 +109,7 @@ private:
   store_state state_;
 
   std::atomic<std::uint64_t> bytes_logged_ = 0;
+  std::atomic<std::uint64_t> bytes_snapshotted_ = 0;
   std::atomic<std::uint64_t> database_bytes_ = 0;
   std::atomic<std::uint64_t> database_bytes_measured_ = 0;
 };

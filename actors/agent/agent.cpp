@@ -51,7 +51,7 @@ agent_state::agent_state(pointer self, agent_arguments arguments)
     : self_{self}
     , arguments_{std::move(arguments)}
     , core_{core_config(arguments_)}
-    , events_{arguments_.job->run_dir / "events.jsonl", std::ios::app} {}
+    , events_{arguments_.job->run_dir / "events.jsonl"} {}
 
 agent_state::behavior agent_state::make_behavior() {
   return {
@@ -94,6 +94,7 @@ void agent_state::on_tick() {
   self_->delayed_send(self_, tick_period, protocol::tick{});
   if (!std::exchange(started_, true)) carry_out(core_.start(common::now()));
   carry_out(core_.on_tick(common::now()));
+  events_.flush();
   show();
 }
 
@@ -101,16 +102,17 @@ void agent_state::show() {
   run_snapshot snapshot{.job = arguments_.job->spec.name(),
                         .status = core_.ending() && status_ == "running" ? "stopping" : status_,
                         .step = core_.step(),
+                        .durable_step = core_.durable_step(),
                         .steps = arguments_.job->steps(),
                         .metrics = core_.metrics(),
                         .roles = core_.roles()};
-  snapshot.roles.push_back({{protocol::role_kind::agent, 0}, ::getpid(), {1}, "running", 0});
+  snapshot.roles.push_back({{protocol::role_kind::agent, 0}, ::getpid(), {1}, "running"});
   arguments_.board->show(std::move(snapshot));
 }
 
 void agent_state::add_event(const protocol::job_event& event) {
   arguments_.log->info("{}: {}", event.event, event.text);
-  events_ << to_json_line(event) << std::flush;
+  events_.append(to_json_line(event));
   arguments_.board->add_event(event);
 }
 

@@ -2,11 +2,11 @@
 #pragma once
 
 #include "actors/agent/agent_core.hpp"
+#include "actors/agent/event_file.hpp"
 #include "actors/agent/role_launcher.hpp"
 #include "actors/agent/run_board.hpp"
 #include "actors/common/job_context.hpp"
 
-#include <fstream>
 #include <memory>
 
 namespace dlrun::agent {
@@ -59,7 +59,7 @@ private:
   bool started_ = false;
   std::optional<protocol::join> coordinator_at_;
   protocol::coordinator_actor coordinator_;
-  std::ofstream events_; ///< events.jsonl of the run folder
+  event_file events_; ///< events.jsonl of the run folder
   std::string status_ = "running";
 };
 

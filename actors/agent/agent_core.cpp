@@ -169,8 +169,17 @@ agent_actions agent_core::on_start_failed(const role_name& name, const protocol:
   if (!role) return out;
   role->current.reset();
   role->state = "failed to start";
+  role->last_failure = why;
   tell("role-start-failed", *role, self.incarnation,
        fmt::format("{} cannot be started: {}", protocol::to_string(name), why), now, out);
+  // Its fence is used up: without this no other would be issued.
+  if (is_replaceable(name))
+    tell_coordinator_of({.role = name,
+                         .self = self,
+                         .cause = "could not be started: " + why,
+                         .replaced = true,
+                         .at_us = static_cast<std::uint64_t>(now.time_since_epoch().count())},
+                        out);
   follow(supervisor_.child_start_failed(protocol::to_string(name), role->generation, why, now), now, out);
   return out;
 }
@@ -193,6 +202,7 @@ agent_actions agent_core::on_exited(const role_name& name, const protocol::fence
                                             std::chrono::duration<double>(silent).count(), cause)
                               : cause;
   if (!expected) {
+    role->last_failure = why;
     tell("role-exited", *role, self.incarnation,
          fmt::format("{} (incarnation {}) {}", protocol::to_string(name), self.incarnation, why), now, out);
     tell_coordinator_of({.role = name,
@@ -276,7 +286,7 @@ agent_actions agent_core::on_stop(const protocol::stop_job& stop, time_point now
 
 void agent_core::on_heartbeat(const protocol::heartbeat& beat, time_point now) {
   if (beat.role.kind == role_kind::data_dispatcher) {
-    dispatcher_ = role_view{beat.role, 0, beat.self.incarnation, beat.state, beat.step};
+    dispatcher_ = role_view{beat.role, 0, beat.self.incarnation, beat.state};
     return;
   }
   auto* role = find(beat.role, beat.self);
@@ -284,6 +294,7 @@ void agent_core::on_heartbeat(const protocol::heartbeat& beat, time_point now) {
   role->heard = now;
   role->state = beat.state;
   role->step = beat.step;
+  role->durable_step = beat.durable_step;
   if (beat.has_metrics) metrics_ = beat.metrics;
 }
 
@@ -295,8 +306,25 @@ agent_actions agent_core::on_tick(time_point now) {
   last_tick_ = now;
   if (report_due_ && now >= *report_due_) shut_down(now, out);
   follow(supervisor_.tick(now), now, out);
-  if (!shutting_down_) check_silence(now, out);
+  if (shutting_down_) return out;
+  check_silence(now, out);
+  check_coordinator(now, out);
   return out;
+}
+
+/// It issues the fences of all, its own too. One that has used them up before it was there comes back no
+/// more.
+void agent_core::check_coordinator(time_point now, agent_actions& out) {
+  const auto& coordinator = roles_.at(order_.front());
+  const bool waits = coordinator.wanted && !coordinator.current && coordinator.fences.empty();
+  if (!waits) return stranded_since_.reset();
+  if (!stranded_since_) stranded_since_ = now; // a grant may be on its way
+  if (now - *stranded_since_ < config_.grant_patience) return;
+  begin_end(
+      protocol::job_outcome::failed,
+      fmt::format("the coordinator cannot be started again: {}. When that is mended 'dlrun resume' goes on",
+                  coordinator.last_failure),
+      now, out);
 }
 
 void agent_core::check_silence(time_point now, agent_actions& out) {
@@ -325,8 +353,8 @@ std::vector<role_view> agent_core::roles() const {
   std::vector<role_view> all;
   for (const auto& id : order_) {
     const auto& role = roles_.at(id);
-    all.push_back({role.name, role.pid, role.current ? role.current->incarnation : dlrun::incarnation{},
-                   role.state, role.step});
+    all.push_back(
+        {role.name, role.pid, role.current ? role.current->incarnation : dlrun::incarnation{}, role.state});
     if (role.name.kind != role_kind::coordinator || !dispatcher_) continue;
     all.push_back(*dispatcher_);
     all.back().pid = role.pid;
@@ -335,10 +363,10 @@ std::vector<role_view> agent_core::roles() const {
   return all;
 }
 
-std::uint64_t agent_core::step() const {
+std::uint64_t agent_core::lowest_of_ps_shards(std::uint64_t managed_role::*step) const {
   std::optional<std::uint64_t> lowest;
   for (const auto& [id, role] : roles_)
-    if (role.name.kind == role_kind::ps_shard) lowest = std::min(lowest.value_or(role.step), role.step);
+    if (role.name.kind == role_kind::ps_shard) lowest = std::min(lowest.value_or(role.*step), role.*step);
   return lowest.value_or(0);
 }
 

@@ -30,6 +30,8 @@ struct agent_core_config {
   protocol::duration hang_after = std::chrono::seconds(10);
   /// The same before its first sign of life: loading data takes a while.
   protocol::duration start_patience = std::chrono::seconds(60);
+  /// How long a coordinator that is down may wait for a fence that it granted itself.
+  protocol::duration grant_patience = std::chrono::seconds(2);
   /// How long the coordinator gets to write the report when the job has to end.
   protocol::duration report_patience = std::chrono::seconds(3);
 };
@@ -66,7 +68,6 @@ struct role_view {
   std::int32_t pid = 0; ///< 0: not running
   dlrun::incarnation incarnation;
   std::string state; ///< starting, training, waiting, evaluating, done, restarting, stopped, ...
-  std::uint64_t step = 0;
 };
 
 /// Pure: a supervision tree of one level (coordinator, PS shards, workers, in this order) over fences granted
@@ -97,7 +98,10 @@ public:
 
   std::vector<role_view> roles() const;
   /// Lowest version that the PS shards have reported; 0 before.
-  std::uint64_t step() const;
+  std::uint64_t step() const { return lowest_of_ps_shards(&managed_role::step); }
+  /// What is on the disk of all of them: where `dlrun resume` would go on were everybody dead. 0: from the
+  /// begin.
+  std::uint64_t durable_step() const { return lowest_of_ps_shards(&managed_role::durable_step); }
   const std::optional<protocol::training_metrics>& metrics() const { return metrics_; }
   bool ending() const { return ended_.has_value(); }
 
@@ -115,10 +119,13 @@ private:
     protocol::time_point started{};
     bool hung = false;
     bool stopping = false; ///< its end was ordered
+    std::string last_failure;
     std::string state = "pending";
     std::uint64_t step = 0;
+    std::uint64_t durable_step = 0;
   };
 
+  std::uint64_t lowest_of_ps_shards(std::uint64_t managed_role::*step) const;
   managed_role* find(const protocol::role_name& role, const protocol::fence& self);
   managed_role& of_child(const std::string& id);
   void follow(const supervision::actions& actions, protocol::time_point now, agent_actions& out);
@@ -129,6 +136,7 @@ private:
   bool is_replaceable(const protocol::role_name& role) const;
   void tell_coordinator_of(const protocol::role_exited& exited, agent_actions& out);
   void tell_restart(const managed_role& role, protocol::time_point now, agent_actions& out);
+  void check_coordinator(protocol::time_point now, agent_actions& out);
   void check_silence(protocol::time_point now, agent_actions& out);
   static void tell(const char* event, const managed_role& role, dlrun::incarnation incarnation,
                    std::string text, protocol::time_point now, agent_actions& out);
@@ -145,6 +153,7 @@ private:
   std::optional<protocol::training_metrics> metrics_;
   std::optional<role_view> dispatcher_; ///< lives in the coordinator's process, which speaks for it
   std::optional<protocol::time_point> last_tick_;
+  std::optional<protocol::time_point> stranded_since_; ///< the coordinator waits for a fence
 };
 
 } // namespace dlrun::agent

@@ -99,7 +99,8 @@ result<std::string> ask_root(const std::filesystem::path& run_dir, const std::st
   const auto gone = [&] {
     return fail(
         error_code::role_lost,
-        fmt::format("the run in '{}' is over: its root process (pid {}) died without ending it in order",
+        fmt::format("the run in '{0}' is over: its root process (pid {1}) died without ending it in order; "
+                    "'dlrun resume {0}' goes on from what is on disk",
                     run_dir.string(), content.value("pid", 0)));
   };
   if (::connect(socket->get(), address->get(), address->length) != 0) return gone();

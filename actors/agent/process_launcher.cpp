@@ -1,9 +1,11 @@
 #include "actors/agent/process_launcher.hpp"
 
+#include "actors/agent/process/last_words.hpp"
 #include "actors/agent/process/parent_bond.hpp"
 #include "actors/common/clock.hpp"
 #include "actors/common/role_log.hpp"
 #include "proto/bootstrap.pb.h"
+#include "transport/os_error.hpp"
 
 #include <csignal>
 #include <fcntl.h>
@@ -62,14 +64,15 @@ bootstrap::Bootstrap make_message(const process_launch_options& options, std::ui
 
 } // namespace
 
-result<child_spec> process_launcher::make_child(const launch_order& order) const {
+result<child_spec> process_launcher::make_child(const launch_order& order, int last_words) const {
   const auto path = common::role_log_path(options_.job->run_dir, order.role);
   transport::unique_fd log{::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644)};
-  if (!log) return fail(error_code::system, fmt::format("cannot open '{}'", path.string()));
+  if (!log) return transport::fail_errno(fmt::format("cannot open '{}'", path.string()));
   child_spec child;
   child.program = options_.program;
   child.arguments = {options_.verb};
   child.inherit.push_back({lifeline_leaf_.get(), "--lifeline-fd"});
+  child.inherit.push_back({last_words, std::string{last_words_option}});
   for (const auto& [file, fd] : options_.job->files) child.inherit.push_back({fd, "--data-fd"});
   const auto threads = options_.job->spec.cluster().threads_per_worker();
   child.environment = {{"OMP_NUM_THREADS", std::to_string(threads)}, {"OMP_DYNAMIC", "false"}};
@@ -79,7 +82,10 @@ result<child_spec> process_launcher::make_child(const launch_order& order) const
 }
 
 void process_launcher::start(const launch_order& order, const launch_events& events) {
-  auto child = make_child(order);
+  auto memory = make_last_words();
+  if (!memory) return events.start_failed(order.role, order.self, memory.error().message);
+  const auto words = std::make_shared<transport::unique_fd>(std::move(*memory));
+  auto child = make_child(order, words->get());
   if (!child) return events.start_failed(order.role, order.self, child.error().message);
   const transport::unique_fd log{child->standard_output}; // duplicated by spawn()
   const start_key key{order.role, order.self.incarnation};
@@ -92,12 +98,14 @@ void process_launcher::start(const launch_order& order, const launch_events& eve
         else
           events.start_failed(order.role, order.self, pid.error().message);
       },
-      [this, key, order, events](child_id, const exit_report& report) {
+      [this, key, order, events, words](child_id, const exit_report& report) {
         {
           const std::scoped_lock guard{mutex_};
           children_.erase(key);
         }
-        events.exited(order.role, order.self, report.clean(), describe(report));
+        const auto why = read_last_words(words->get());
+        events.exited(order.role, order.self, report.clean(),
+                      why.empty() ? describe(report) : fmt::format("{}: {}", describe(report), why));
       });
   if (id)
     children_[key] = *id;

@@ -35,7 +35,7 @@ private:
   using start_key = std::pair<protocol::role_name, dlrun::incarnation>;
 
   explicit process_launcher(process_launch_options options);
-  result<child_spec> make_child(const launch_order& order) const;
+  result<child_spec> make_child(const launch_order& order, int last_words) const;
 
   process_launch_options options_;
   std::atomic<std::uint16_t> agent_port_{0};

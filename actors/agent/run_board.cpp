@@ -12,11 +12,9 @@ std::string to_json(const run_snapshot& snapshot) {
                      {"pid", role.pid},
                      {"incarnation", role.incarnation.value},
                      {"state", role.state}});
-  return nlohmann::ordered_json{{"job", snapshot.job},
-                                {"status", snapshot.status},
-                                {"step", snapshot.step},
-                                {"steps", snapshot.steps},
-                                {"roles", std::move(roles)}}
+  return nlohmann::ordered_json{{"job", snapshot.job},     {"status", snapshot.status},
+                                {"step", snapshot.step},   {"durable_step", snapshot.durable_step},
+                                {"steps", snapshot.steps}, {"roles", std::move(roles)}}
       .dump();
 }
 

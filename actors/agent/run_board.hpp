@@ -15,12 +15,13 @@ struct run_snapshot {
   std::string job;
   std::string status = "running"; ///< running, stopping, or the outcome
   std::uint64_t step = 0;
+  std::uint64_t durable_step = 0;
   std::uint64_t steps = 0;
   std::optional<protocol::training_metrics> metrics;
   std::vector<role_view> roles;
 };
 
-/// `{"job","status","step","steps","roles":[{"role","index","pid","incarnation","state"}]}`
+/// `{"job","status","step","durable_step","steps","roles":[{"role","index","pid","incarnation","state"}]}`
 std::string to_json(const run_snapshot& snapshot);
 
 /// Thread-safe.

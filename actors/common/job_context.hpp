@@ -52,6 +52,8 @@ struct job_context {
   /// Slots that the specification wants left out.
   std::vector<protocol::parked_slot> skipped() const;
   std::uint64_t revision() const { return optimizers.size() - 1; }
+  /// The version from which on the newest revision holds; the newest that is there when it is beyond.
+  version_id goes_on_from() const { return {spec.train().has_from() ? spec.train().from() : steps()}; }
   std::uint64_t steps() const { return sampler.total_steps(); }
   std::uint32_t microbatches_per_step() const {
     return static_cast<std::uint32_t>(spec.train().microbatches_per_step());

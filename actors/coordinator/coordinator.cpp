@@ -47,6 +47,13 @@ coordinator_core_config core_config(const common::role_context& context) {
   return config;
 }
 
+/// What all PS shards can go back to.
+protocol::version_set restorable_everywhere(const std::vector<protocol::shard_status>& shards) {
+  protocol::version_set all = shards.empty() ? protocol::version_set{} : shards.front().durable.restorable;
+  for (const auto& shard : shards) all = protocol::common(all, shard.durable.restorable);
+  return all;
+}
+
 supervision::supervisor make_supervisor(const common::role_context& context) {
   const auto& restart = context.job->spec.cluster().restart();
   supervision::supervisor_options options;
@@ -128,7 +135,7 @@ void coordinator_state::carry_out(const journal_end& action) {
 /// What the report needs and no actor depends on: it is written now and then, and nobody waits for it.
 void coordinator_state::keep_record() {
   if (!journal_) return;
-  auto changes = record_.changes(core_->recoveries(), progress_.slots_computed, common::now());
+  auto changes = record_.changes(core_->recoveries(), common::now());
   if (!changes.empty()) journal_->write(std::move(changes), [](const result<void>&) {});
 }
 
@@ -147,7 +154,10 @@ coordinator_state::behavior coordinator_state::make_behavior() {
       },
       [this](const protocol::role_exited& exited) { on_role_exited(exited); },
       [this](const protocol::stop_job& stop) { on_stop(stop); },
-      [this](const protocol::training_progress& progress) { progress_ = progress; },
+      [this](const protocol::training_progress& progress) {
+        progress_ = progress;
+        record_.add_tallies(progress.tallies);
+      },
       [this](const protocol::training_finished& what) {
         carry_out(core_->on_training_finished(what.timeline, common::now()));
       },
@@ -276,7 +286,7 @@ void coordinator_state::on_shard_resumed(const protocol::ps_shard_resumed& what)
 }
 
 void coordinator_state::on_timeline_started(const protocol::timeline_started& what) {
-  record_.add_redone(what.steps_redone);
+  record_.add_rewind(what, common::now());
   tell_user("rewind", {protocol::role_kind::data_dispatcher, 0}, core_->dispatcher_incarnation(),
             fmt::format("everybody goes back to version {} on timeline {}, {} steps are done again: {}",
                         what.branch, what.timeline, what.steps_redone, what.reason));
@@ -285,9 +295,11 @@ void coordinator_state::on_timeline_started(const protocol::timeline_started& wh
 void coordinator_state::on_divergence(const protocol::divergence& what) {
   const auto way_out =
       journal_
-          ? fmt::format("version {0} is good and kept: go on from there with 'dlrun resume {1} --set "
-                        "train.optimizer...' or without the records, 'dlrun resume {1} --skip STEP:SLOT'",
-                        what.step, context_.job->run_dir.string())
+          ? fmt::format(
+                "kept are at least the versions {0}: go on from before it went wrong, 'dlrun resume {1} "
+                "--from STEP --set train.optimizer...', or without the records, 'dlrun resume {1} "
+                "--skip STEP:SLOT'",
+                protocol::to_string(restorable_everywhere(progress_.shards)), context_.job->run_dir.string())
           : std::string{"nothing was kept, since durability.log is off"};
   carry_out(core_->on_agent_gave_up(fmt::format("the training diverged at {}; {}", what.text, way_out),
                                     common::now()));
@@ -366,9 +378,14 @@ void coordinator_state::carry_out(const close_training& action) {
 
 /// Nobody waits for this actor any more, so it may wait for the disk.
 void coordinator_state::carry_out(const finish_job& action) {
-  const report_sources sources{action.ended,        progress_.shards, progress_.slots_computed,
-                               core_->evaluation(), core_->digests(), core_->recoveries(),
-                               record_.earlier(),   record_.redone()};
+  const report_sources sources{action.ended,
+                               progress_.shards,
+                               core_->evaluation(),
+                               core_->digests(),
+                               core_->recoveries(),
+                               record_,
+                               journal_ ? read_parked(journal_->entries())
+                                        : std::vector<protocol::parked_slot>{}};
   auto ended = action.ended;
   if (const auto written = job::write_report(context_.job->run_dir / "report.json",
                                              make_report(*context_.job, sources, common::now()));

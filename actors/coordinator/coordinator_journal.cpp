@@ -76,6 +76,15 @@ result<journaled_job> read_job(const journal_entries& entries, std::uint64_t ste
   return job;
 }
 
+std::vector<protocol::parked_slot> read_parked(const journal_entries& entries) {
+  std::vector<protocol::parked_slot> parked;
+  const auto course = entries.find(course_key);
+  records::JournalCourse message;
+  if (course != entries.end() && message.ParseFromString(course->second))
+    for (const auto& one : message.parked()) parked.push_back({{one.step()}, {one.slot()}});
+  return parked;
+}
+
 std::vector<persistence::journal_write> to_writes(const journal_fences& order) {
   std::vector<persistence::journal_write> writes;
   for (const auto& role : order.roles) {

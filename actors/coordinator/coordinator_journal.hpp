@@ -17,6 +17,9 @@ using journal_entries = std::map<std::string, std::string>;
 /// read. `steps`: N, whose evaluation is wanted.
 result<journaled_job> read_job(const journal_entries& entries, std::uint64_t steps);
 
+/// The slots that are left out of the training, by the dispatcher's course.
+std::vector<protocol::parked_slot> read_parked(const journal_entries& entries);
+
 std::vector<persistence::journal_write> to_writes(const journal_fences& order);
 std::vector<persistence::journal_write> to_writes(const journal_end& order);
 

@@ -59,6 +59,25 @@ void add_training_metrics(job::report& report, const std::vector<protocol::shard
   }
 }
 
+void add_step_times(job::report& report, const std::vector<protocol::shard_status>& shards) {
+  const auto slowest =
+      std::ranges::max_element(shards, {}, [](const auto& s) { return s.step_times.p99_us; });
+  if (slowest == shards.end()) return;
+  const auto to_ms = [](std::uint64_t us) { return static_cast<double>(us) / 1000.0; };
+  const auto& times = slowest->step_times;
+  report.step_ms = {to_ms(times.p50_us), to_ms(times.p99_us), to_ms(times.max_us)};
+}
+
+void add_parked(job::report& report, const common::job_context& job,
+                const std::vector<protocol::parked_slot>& parked) {
+  const auto skipped = job.skipped();
+  for (const auto& one : parked)
+    report.parked_shards.push_back(
+        {one.step.value, one.slot.value, job.sampler.records_in_slot(one.step, one.slot),
+         std::ranges::binary_search(skipped, one) ? "skipped on request"
+                                                  : "its worker died on it again and again"});
+}
+
 } // namespace
 
 job::report make_report(const common::job_context& job, const report_sources& sources,
@@ -69,6 +88,7 @@ job::report make_report(const common::job_context& job, const report_sources& so
   report.reason = sources.ended.reason;
   add_ledgers(report, job, sources.shards);
   add_training_metrics(report, sources.shards);
+  add_step_times(report, sources.shards);
   if (!sources.digests.empty()) report.parameters_sha256 = sha256_hex(sources.digests);
   if (sources.evaluation && sources.evaluation->records > 0) {
     const auto records = static_cast<double>(sources.evaluation->records);
@@ -76,19 +96,26 @@ job::report make_report(const common::job_context& job, const report_sources& so
                          .accuracy = static_cast<double>(sources.evaluation->correct) / records,
                          .samples = sources.evaluation->records};
   }
-  report.wall_seconds = sources.earlier.wall_seconds + to_seconds(now - job.started);
-  report.steps_redone += sources.steps_redone;
+  report.wall_seconds = sources.record.earlier().wall_seconds + to_seconds(now - job.started);
+  report.rewinds = sources.record.rewinds();
+  std::uint64_t redone = 0;
+  for (const auto& one : report.rewinds) redone += one.steps_redone;
+  report.steps_redone = std::max(report.steps_redone, redone); // the shards that lived on count them too
+  add_parked(report, job, sources.parked);
   report.samples_per_second = static_cast<double>(report.samples_committed) / report.wall_seconds;
   const auto slots_needed = report.steps * job.microbatches_per_step();
-  const auto slots_computed = sources.slots_computed + sources.earlier.slots_computed;
-  if (slots_computed > 0)
-    report.goodput = std::min(1.0, static_cast<double>(slots_needed) / static_cast<double>(slots_computed));
-  report.recoveries = sources.earlier.recoveries;
+  const auto totals = sources.record.totals();
+  if (totals.slots_computed > 0)
+    report.goodput =
+        std::min(1.0, static_cast<double>(slots_needed) / static_cast<double>(totals.slots_computed));
+  report.recoveries = sources.record.earlier().recoveries;
   for (const auto& record : sources.recoveries) {
     report.recoveries.push_back(to_recovery(record, job.started));
-    report.recoveries.back().at_seconds += sources.earlier.wall_seconds;
+    report.recoveries.back().at_seconds += sources.record.earlier().wall_seconds;
   }
-  for (const auto& shard : sources.shards) report.bytes_logged += shard.bytes_logged;
+  report.durability = {job.spec.durability().log(), job.spec.durability().sync()};
+  report.bytes_logged = totals.bytes_logged;
+  report.bytes_snapshotted = totals.bytes_snapshotted;
   const auto threads = static_cast<std::uint32_t>(job.spec.cluster().threads_per_worker());
   report.versions = {common::dlrun_version(),
                      fmt::format("{}.{}.{}", CAF_VERSION / 10000, CAF_VERSION / 100 % 100, CAF_VERSION % 100),

@@ -12,13 +12,12 @@ namespace dlrun::coordinator {
 struct report_sources {
   protocol::job_ended ended;
   std::vector<protocol::shard_status>
-      shards;                       ///< newest of each PS shard; may be incomplete when the job failed
-  std::uint64_t slots_computed = 0; ///< by all workers; 0 = not known
+      shards; ///< newest of each PS shard; may be incomplete when the job failed
   std::optional<protocol::evaluated> evaluation;
   std::string digests; ///< of all blocks, 32 bytes each; empty when the job failed
   std::vector<recovery_record> recoveries;
-  earlier_starts earlier{};       ///< of the coordinator
-  std::uint64_t steps_redone = 0; ///< after rewinds
+  run_record record{};
+  std::vector<protocol::parked_slot> parked{}; ///< left out, by the course
 };
 
 /// Missing and duplicated samples come from the ledgers of the PS shards, never from what workers counted.

@@ -3,12 +3,16 @@
 #include "proto/journal_records.pb.h"
 
 #include <algorithm>
+#include <sstream>
+#include <utility>
 
 namespace dlrun::coordinator {
 namespace {
 
 constexpr auto recovery_prefix = "recovery/";
-constexpr auto sums_prefix = "run/";
+constexpr auto run_prefix = "run/";
+constexpr auto rewind_prefix = "rewind/";
+constexpr auto tally_prefix = "tally/";
 constexpr auto sums_period = std::chrono::seconds(1);
 
 double to_ms(protocol::duration time) { return std::chrono::duration<double, std::milli>(time).count(); }
@@ -25,6 +29,44 @@ std::string encode(const job::recovery& recovery) {
   message.set_redispatched_ms(recovery.redispatched_ms);
   message.set_resumed_ms(recovery.resumed_ms);
   return message.SerializeAsString();
+}
+
+std::string encode(const job::rewind& rewind) {
+  records::JournalRewind message;
+  message.set_timeline(rewind.timeline);
+  message.set_version(rewind.version);
+  message.set_steps_redone(rewind.steps_redone);
+  message.set_at_seconds(rewind.at_seconds);
+  message.set_reason(rewind.reason);
+  return message.SerializeAsString();
+}
+
+std::string encode(const protocol::start_tally& tally) {
+  records::JournalTally message;
+  message.set_slots_computed(tally.slots_computed);
+  message.set_bytes_logged(tally.bytes_logged);
+  message.set_bytes_snapshotted(tally.bytes_snapshotted);
+  return message.SerializeAsString();
+}
+
+std::string tally_key(const protocol::start_tally& tally) {
+  return fmt::format("{}{}/{}/{}", tally_prefix, static_cast<int>(tally.role.kind), tally.role.index,
+                     tally.incarnation);
+}
+
+std::optional<protocol::start_tally> tally_from(const std::string& key, const std::string& bytes) {
+  std::istringstream name{key.substr(std::string_view{tally_prefix}.size())};
+  int kind = 0;
+  char slash = '/';
+  protocol::start_tally tally;
+  records::JournalTally message;
+  if (!(name >> kind >> slash >> tally.role.index >> slash >> tally.incarnation.value)) return std::nullopt;
+  if (!message.ParseFromString(bytes)) return std::nullopt;
+  tally.role.kind = static_cast<protocol::role_kind>(kind);
+  tally.slots_computed = message.slots_computed();
+  tally.bytes_logged = message.bytes_logged();
+  tally.bytes_snapshotted = message.bytes_snapshotted();
+  return tally;
 }
 
 /// What cannot be read is left out: only the report would show it.
@@ -61,18 +103,52 @@ run_record::run_record(const std::map<std::string, std::string>& entries, protoc
   std::map<std::int64_t, double> wall; // of each start of the root
   for (const auto& [key, bytes] : entries) {
     if (key.starts_with(recovery_prefix)) add_recovery(bytes, earlier_.recoveries);
+    if (records::JournalRewind one; key.starts_with(rewind_prefix) && one.ParseFromString(bytes))
+      rewinds_[one.timeline()] = {one.timeline(), one.version(), one.steps_redone(), one.at_seconds(),
+                                  one.reason()};
+    if (key.starts_with(tally_prefix))
+      if (const auto tally = tally_from(key, bytes)) tallies_[{tally->role, tally->incarnation}] = *tally;
     records::JournalRun message;
-    if (!key.starts_with(sums_prefix) || !message.ParseFromString(bytes)) continue;
+    if (!key.starts_with(run_prefix) || !message.ParseFromString(bytes)) continue;
     if (message.started_us() != started.time_since_epoch().count())
       wall[message.started_us()] = std::max(wall[message.started_us()], message.wall_seconds());
-    earlier_.slots_computed += message.slots_computed();
-    earlier_redone_ += message.steps_redone();
   }
   for (const auto& [start, seconds] : wall) earlier_.wall_seconds += seconds;
 }
 
+std::vector<job::rewind> run_record::rewinds() const {
+  std::vector<job::rewind> all;
+  for (const auto& [timeline, rewind] : rewinds_) all.push_back(rewind);
+  return all;
+}
+
+run_totals run_record::totals() const {
+  run_totals sums;
+  for (const auto& [start, tally] : tallies_) {
+    sums.slots_computed += tally.slots_computed;
+    sums.bytes_logged += tally.bytes_logged;
+    sums.bytes_snapshotted += tally.bytes_snapshotted;
+  }
+  return sums;
+}
+
+void run_record::add_rewind(const protocol::timeline_started& what, protocol::time_point now) {
+  rewinds_[what.timeline.value] = {what.timeline.value, what.branch.value, what.steps_redone,
+                                   earlier_.wall_seconds + to_seconds(now - started_), what.reason};
+  unwritten_rewinds_.insert(what.timeline.value);
+}
+
+void run_record::add_tallies(const std::vector<protocol::start_tally>& tallies) {
+  for (const auto& tally : tallies) {
+    const start who{tally.role, tally.incarnation};
+    if (auto& known = tallies_[who]; known != tally) {
+      known = tally;
+      unwritten_tallies_.insert(who);
+    }
+  }
+}
+
 std::vector<persistence::journal_write> run_record::changes(const std::vector<recovery_record>& recoveries,
-                                                            std::uint64_t slots_computed,
                                                             protocol::time_point now) {
   std::vector<persistence::journal_write> writes;
   written_.resize(recoveries.size());
@@ -84,15 +160,16 @@ std::vector<persistence::journal_write> run_record::changes(const std::vector<re
     writes.push_back({fmt::format("{}{:012}/{:06}", recovery_prefix, self_, i), bytes});
     written_[i] = std::move(bytes);
   }
-  if (writes.empty() && redone_ == written_redone_ && now - summed_ < sums_period) return writes;
+  for (const auto timeline : std::exchange(unwritten_rewinds_, {}))
+    writes.push_back({fmt::format("{}{:012}", rewind_prefix, timeline), encode(rewinds_[timeline])});
+  if (writes.empty() && now - summed_ < sums_period) return writes;
   summed_ = now;
-  written_redone_ = redone_;
-  records::JournalRun sums;
-  sums.set_started_us(started_.time_since_epoch().count());
-  sums.set_wall_seconds(to_seconds(now - started_));
-  sums.set_slots_computed(slots_computed);
-  sums.set_steps_redone(redone_);
-  writes.push_back({fmt::format("{}{:012}", sums_prefix, self_), sums.SerializeAsString()});
+  records::JournalRun run;
+  run.set_started_us(started_.time_since_epoch().count());
+  run.set_wall_seconds(to_seconds(now - started_));
+  writes.push_back({fmt::format("{}{:012}", run_prefix, self_), run.SerializeAsString()});
+  for (const auto& who : std::exchange(unwritten_tallies_, {}))
+    writes.push_back({tally_key(tallies_[who]), encode(tallies_[who])});
   return writes;
 }
 

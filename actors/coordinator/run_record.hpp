@@ -2,10 +2,12 @@
 #pragma once
 
 #include "actors/coordinator/coordinator_core.hpp"
+#include "actors/protocol/local_messages.hpp"
 #include "job/report.hpp"
 #include "persistence/journal.hpp"
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -13,11 +15,16 @@ namespace dlrun::coordinator {
 
 job::recovery to_recovery(const recovery_record& record, protocol::time_point started);
 
-/// Sums over all starts of the coordinator before this one.
+/// What the starts of the coordinator before this one noted.
 struct earlier_starts {
   std::vector<job::recovery> recoveries;
   double wall_seconds = 0; ///< of the starts of the run before the present one
-  std::uint64_t slots_computed = 0;
+};
+
+/// Sums over all starts of all roles.
+struct run_totals {
+  std::uint64_t slots_computed = 0; ///< 0 = not known
+  std::uint64_t bytes_logged = 0, bytes_snapshotted = 0;
 };
 
 /// Kept in the journal beside what the cores need; nothing but the report depends on it, so it is written
@@ -30,22 +37,29 @@ public:
              incarnation self);
 
   const earlier_starts& earlier() const { return earlier_; }
-  void add_redone(std::uint64_t steps) { redone_ += steps; }
-  /// Over all starts, this one too.
-  std::uint64_t redone() const { return earlier_redone_ + redone_; }
+  /// Of all starts, this one too, in the order of timelines.
+  std::vector<job::rewind> rewinds() const;
+  run_totals totals() const;
 
-  /// What is to be written: losses that changed, and the sums every few seconds.
+  void add_rewind(const protocol::timeline_started& what, protocol::time_point now);
+  /// What a start says of itself; the latest word of each start counts.
+  void add_tallies(const std::vector<protocol::start_tally>& tallies);
+
+  /// What is to be written: losses and rewinds that changed, and the rest every second.
   std::vector<persistence::journal_write> changes(const std::vector<recovery_record>& recoveries,
-                                                  std::uint64_t slots_computed, protocol::time_point now);
+                                                  protocol::time_point now);
 
 private:
+  using start = std::pair<protocol::role_name, incarnation>;
+
   protocol::time_point started_{};
   incarnation self_;
   earlier_starts earlier_;
-  std::uint64_t earlier_redone_ = 0;
-  std::uint64_t redone_ = 0;
-  std::vector<std::string> written_; ///< losses of this start, as they are in the journal
-  std::uint64_t written_redone_ = 0;
+  std::vector<std::string> written_;             ///< losses of this start, as they are in the journal
+  std::map<std::uint64_t, job::rewind> rewinds_; ///< by timeline
+  std::set<std::uint64_t> unwritten_rewinds_;
+  std::map<start, protocol::start_tally> tallies_;
+  std::set<start> unwritten_tallies_;
   protocol::time_point summed_{};
 };
 

@@ -107,7 +107,11 @@ void data_dispatcher_state::on_ps_shard_gone(const protocol::ps_shard_gone& who)
 }
 
 void data_dispatcher_state::on_worker_status(const protocol::worker_status& status) {
-  slots_computed_[{status.worker, status.self.incarnation}] = status.slots_computed;
+  auto& tally = tallies_[protocol::worker_role(status.worker)];
+  if (status.self.incarnation >= tally.incarnation)
+    tally = {.role = protocol::worker_role(status.worker),
+             .incarnation = status.self.incarnation,
+             .slots_computed = status.slots_computed};
   carry_out(core_.on_worker_status(status, common::now()));
 }
 
@@ -118,19 +122,21 @@ void data_dispatcher_state::on_divergence(const protocol::divergence& what) {
   self_->send(with_.coordinator, what);
 }
 
-/// What `dlrun resume` was asked to change: a revision of the specification that the course does not show
-/// yet.
+/// What `dlrun resume` was asked to change is a revision of the specification. It is there when all PS shards
+/// are on a timeline that has it.
+bool data_dispatcher_state::awaits_revision() const {
+  const auto& job = *context_.job;
+  if (job.revision() == 0) return false;
+  return core_.shards().size() < job.ps_shards() || std::ranges::any_of(core_.shards(), [&](const auto& one) {
+           const auto& history = one.second.durable.history;
+           return history.empty() || history.back().revision < job.revision();
+         });
+}
+
 void data_dispatcher_state::apply_revision() {
   const auto& job = *context_.job;
-  const auto is_older = [&](const auto& entry) {
-    const auto& history = entry.second.durable.history;
-    return !history.empty() && history.back().revision < job.revision();
-  };
-  if (!std::ranges::any_of(core_.shards(), is_older)) return;
-  const auto skip = job.skipped();
-  // Skipped slots must still be ahead.
-  const version_id version{skip.empty() ? job.steps() : skip.front().step.value};
-  carry_out(core_.on_go_back({version, job.revision(), skip}, common::now()));
+  if (awaits_revision() && core_.shards().size() == job.ps_shards())
+    carry_out(core_.on_go_back({job.goes_on_from(), job.revision(), job.skipped()}, common::now()));
 }
 
 void data_dispatcher_state::on_tick() {
@@ -142,8 +148,14 @@ void data_dispatcher_state::on_tick() {
 
 void data_dispatcher_state::report_progress() {
   protocol::training_progress message;
-  for (const auto& [shard, status] : core_.shards()) message.shards.push_back(status);
-  for (const auto& [start, slots] : slots_computed_) message.slots_computed += slots;
+  for (const auto& [role, tally] : tallies_) message.tallies.push_back(tally);
+  for (const auto& [shard, status] : core_.shards()) {
+    message.shards.push_back(status);
+    message.tallies.push_back({.role = protocol::ps_shard_role(shard),
+                               .incarnation = status.self.incarnation,
+                               .bytes_logged = status.bytes_logged,
+                               .bytes_snapshotted = status.bytes_snapshotted});
+  }
   self_->send(with_.coordinator, std::move(message));
 }
 
@@ -151,7 +163,9 @@ void data_dispatcher_state::carry_out(const data_dispatcher_actions& actions) {
   for (const auto& action : actions) std::visit([this](const auto& what) { carry_out(what); }, action);
 }
 
+/// No step is made as the specification was before it was changed. A lease that is not sent is due again.
 void data_dispatcher_state::carry_out(const send_lease& action) {
+  if (awaits_revision()) return;
   if (!action.reason.empty())
     context_.log->info("lease: worker {} incarnation {} slots [{}, {}): {}", action.to, action.lease.worker,
                        action.lease.slots.begin, action.lease.slots.end, action.reason);

@@ -39,6 +39,7 @@ private:
   void on_ps_shard_gone(const protocol::ps_shard_gone& who);
   void on_worker_status(const protocol::worker_status& status);
   void on_divergence(const protocol::divergence& what);
+  bool awaits_revision() const;
   void apply_revision();
   void on_tick();
   void report_progress();
@@ -70,7 +71,7 @@ private:
   data_dispatcher_core core_;
   std::map<worker_id, protocol::worker_actor> workers_;
   std::map<ps_shard_id, protocol::ps_shard_actor> ps_shards_;
-  std::map<std::pair<worker_id, dlrun::incarnation>, std::uint64_t> slots_computed_;
+  std::map<protocol::role_name, protocol::start_tally> tallies_; ///< of workers
 };
 
 } // namespace dlrun::data_dispatcher

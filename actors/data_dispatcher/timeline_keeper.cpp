@@ -232,6 +232,9 @@ void timeline_keeper::go_back(const protocol::go_back& wanted, time_point now, d
     return;
   }
   going_back_ = going_back{wanted, std::nullopt};
+  for (const auto& slot : wanted.skip) // one that is to be left out must be ahead
+    if (!std::binary_search(course_.parked.begin(), course_.parked.end(), slot))
+      going_back_->wanted.version = std::min(going_back_->wanted.version, version_before(slot.step));
   decide(now, out);
 }
 

@@ -77,7 +77,7 @@ using agent_actor = caf::typed_actor<                           //
     caf::reacts_to<job_event>,                                  // coordinator: tell the user
     caf::reacts_to<job_ended>,                                  // coordinator: stop everything
     caf::replies_to<heartbeat>::with<coordinator_location>,     // every role: sign of life
-    caf::reacts_to<stop_job>,                                   // root: Ctrl-C, `dlrun stop`
+    caf::reacts_to<stop_job>,                                   // root: Ctrl-C, `dlrun stop`; PS shard: quota
     caf::reacts_to<tick>,                                       // own clock
     caf::reacts_to<continuation>>;                              // own threads
 

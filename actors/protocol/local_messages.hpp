@@ -47,14 +47,28 @@ struct worker_gone {
     return f(x.worker, x.incarnation);
   }
 };
+/// What one start of a worker or PS shard says it has done so far, for the report.
+struct start_tally {
+  role_name role;
+  dlrun::incarnation incarnation;
+  std::uint64_t slots_computed = 0;                      ///< of a worker; repeated and lost ones included
+  std::uint64_t bytes_logged = 0, bytes_snapshotted = 0; ///< of a PS shard
+
+  bool operator==(const start_tally&) const = default;
+
+  template <class Inspector>
+  friend auto inspect(Inspector& f, start_tally& x) {
+    return f(x.role, x.incarnation, x.slots_computed, x.bytes_logged, x.bytes_snapshotted);
+  }
+};
 /// Dispatcher -> coordinator, periodic and before training_finished: what the report is made of.
 struct training_progress {
   std::vector<shard_status> shards;
-  std::uint64_t slots_computed = 0; ///< by all workers, repeated and lost ones included
+  std::vector<start_tally> tallies; ///< of the newest start of each role
 
   template <class Inspector>
   friend auto inspect(Inspector& f, training_progress& x) {
-    return f(x.shards, x.slots_computed);
+    return f(x.shards, x.tallies);
   }
 };
 /// Dispatcher -> coordinator: every shard stands at the last version, durably where state is durable, and all

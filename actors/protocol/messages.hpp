@@ -8,6 +8,7 @@
 #include "actors/protocol/reduction_tree.hpp"
 #include "actors/protocol/rewind_messages.hpp"
 #include "actors/protocol/roles.hpp"
+#include "actors/protocol/status_messages.hpp"
 #include "actors/protocol/timeline.hpp"
 
 #include <string>
@@ -247,79 +248,6 @@ struct fenced {
   }
 };
 
-/// Training metrics of one step or one epoch, as the reduction tree summed them. Only the shard that owns the
-/// metric block has them. Doubles travel as bit patterns.
-struct training_metrics {
-  std::uint64_t epoch = 0;         ///< 0-based epoch the sums belong to
-  std::uint64_t loss_sum_bits = 0; ///< std::bit_cast of a double: sum over records so far in the epoch
-  std::uint64_t correct = 0;
-  std::uint64_t records = 0;
-  std::uint64_t step_loss_bits = 0; ///< std::bit_cast of a double: mean loss of the newest step
-
-  bool operator==(const training_metrics&) const = default;
-
-  template <class Inspector>
-  friend auto inspect(Inspector& f, training_metrics& x) {
-    return f(x.epoch, x.loss_sum_bits, x.correct, x.records, x.step_loss_bits);
-  }
-};
-
-/// Which training samples a shard has applied, recomputed from the tensors it summed and not from what
-/// senders say.
-struct applied_ledger {
-  std::uint64_t steps_applied = 0;      ///< updates made, repeated ones included
-  std::uint64_t steps_redone = 0;       ///< of those, steps that had been applied before
-  std::uint64_t samples_applied = 0;    ///< records whose gradient is in the parameters
-  std::uint64_t samples_missing = 0;    ///< records of applied steps that are not
-  std::uint64_t samples_duplicated = 0; ///< records that are in more than once
-
-  bool operator==(const applied_ledger&) const = default;
-
-  template <class Inspector>
-  friend auto inspect(Inspector& f, applied_ledger& x) {
-    return f(x.steps_applied, x.steps_redone, x.samples_applied, x.samples_missing, x.samples_duplicated);
-  }
-};
-
-/// A worker's first contribution under an incarnation, as a shard saw it (for "the replacement contributes
-/// after ... ms").
-struct first_contribution {
-  worker_id worker;
-  dlrun::incarnation incarnation;
-  step_id step;
-
-  bool operator==(const first_contribution&) const = default;
-
-  template <class Inspector>
-  friend auto inspect(Inspector& f, first_contribution& x) {
-    return f(x.worker, x.incarnation, x.step);
-  }
-};
-
-/// PS shard -> dispatcher, periodic and on demand (the model's `status`). Highest (incarnation, sequence)
-/// wins.
-struct shard_status {
-  ps_shard_id shard;
-  fence self;
-  std::uint64_t sequence = 0;
-  timeline_id timeline;
-  version_id applied;
-  version_id committed;
-  applied_ledger ledger;
-  bool has_metrics = false;
-  training_metrics metrics{};
-  std::vector<first_contribution> contributions{}; ///< newest incarnation of each worker seen so far
-  durability_status durable{};
-  std::uint64_t probe = 0;        ///< of the probe that this answers, 0 = none
-  std::uint64_t bytes_logged = 0; ///< written to its log since its start
-
-  template <class Inspector>
-  friend auto inspect(Inspector& f, shard_status& x) {
-    return f(x.shard, x.self, x.sequence, x.timeline, x.applied, x.committed, x.ledger, x.has_metrics,
-             x.metrics, x.contributions, x.durable, x.probe, x.bytes_logged);
-  }
-};
-
 // ---- the end
 // ---------------------------------------------------------------------------------------------------------
 
@@ -452,14 +380,15 @@ struct coordinator_location {
 struct heartbeat {
   role_name role;
   fence self;
-  std::string state;      ///< one word: starting, training, evaluating, waiting, done
-  std::uint64_t step = 0; ///< steps applied (PS shard) or the open step (worker)
+  std::string state;              ///< one word: starting, training, evaluating, waiting, done
+  std::uint64_t step = 0;         ///< steps applied (PS shard) or the open step (worker)
+  std::uint64_t durable_step = 0; ///< of a PS shard: newest version that its successor would find on the disk
   bool has_metrics = false;
   training_metrics metrics{};
 
   template <class Inspector>
   friend auto inspect(Inspector& f, heartbeat& x) {
-    return f(x.role, x.self, x.state, x.step, x.has_metrics, x.metrics);
+    return f(x.role, x.self, x.state, x.step, x.durable_step, x.has_metrics, x.metrics);
   }
 };
 

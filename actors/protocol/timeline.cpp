@@ -1,6 +1,7 @@
 #include "actors/protocol/timeline.hpp"
 
 #include <algorithm>
+#include <fmt/format.h>
 
 namespace dlrun::protocol {
 
@@ -104,6 +105,16 @@ version_set from(version_set set, version_id first) {
   if (!set.empty()) set.front().first = std::max(set.front().first, first);
   insert(set, {{0}, {0}});
   return set;
+}
+
+std::string to_string(const version_set& set) {
+  std::string text;
+  for (const auto& range : set) {
+    if (!text.empty()) text += ", ";
+    text += range.first == range.last ? fmt::format("{}", range.first)
+                                      : fmt::format("{} to {}", range.first, range.last);
+  }
+  return text.empty() ? "none" : text;
 }
 
 std::optional<version_id> greatest_up_to(const version_set& set, version_id bound) {

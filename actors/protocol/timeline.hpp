@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <dlrun/ids.hpp>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace dlrun::protocol {
@@ -87,6 +88,8 @@ version_set up_to(version_set set, version_id last);
 version_set from(version_set set, version_id first);
 /// The greatest of the set that is not above `bound`.
 std::optional<version_id> greatest_up_to(const version_set& set, version_id bound);
+/// For people: "0, 120 to 480".
+std::string to_string(const version_set& set);
 
 /// A run of slots of one step, e.g. those of which gradients are held.
 struct step_slots {

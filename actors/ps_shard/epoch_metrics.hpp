@@ -28,6 +28,7 @@ public:
         std::bit_cast<std::uint64_t>(std::bit_cast<double>(sums_->loss_sum_bits) + step.loss_sum);
     sums_->correct += step.correct;
     sums_->records += step.records;
+    if (step.records == 0) return; // all of it was left out
     sums_->step_loss_bits = std::bit_cast<std::uint64_t>(step.loss_sum / static_cast<double>(step.records));
   }
   /// Nothing before the first step, and on shards that do not own the metric block.

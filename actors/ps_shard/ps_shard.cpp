@@ -97,16 +97,20 @@ shard_storage_events ps_shard_state::make_storage_events() {
                           if (timeline == core_->timeline()) carry_out(core_->on_committed(version));
                         });
                       },
-                  .stalled = [this, post](const auto& why) { post([this, why] { on_stalled(why); }); },
+                  .stalled = [this, post](const auto& why) { post([this, why] { on_log_stalled(why); }); },
                   .broken = [this, post](const error& why) { post([this, why] { quit(why.message); }); }},
           .snapshot_durable =
               [this, post](version_id version) {
-                post([this, version] { carry_out(core_->on_snapshot_durable(version)); });
+                post([this, version] {
+                  on_snapshot_stalled(std::nullopt);
+                  carry_out(core_->on_snapshot_durable(version));
+                });
               },
           .snapshot_failed =
               [this, post](version_id version, const error& why) {
                 post([this, version, why] {
                   context_.log->warn("snapshot-failed: version {}: {}", version, why.message);
+                  if (is_full(why)) on_snapshot_stalled(why);
                   carry_out(core_->on_snapshot_failed(version));
                 });
               }};
@@ -170,6 +174,7 @@ void ps_shard_state::on_directory(const protocol::directory& directory,
 void ps_shard_state::on_tick() {
   self_->delayed_send(self_, tick_period, protocol::tick{});
   carry_out(core_->on_tick());
+  give_up_on_quota();
   report_status();
   report_alive();
 }
@@ -303,8 +308,12 @@ protocol::shard_status ps_shard_state::current_status(std::uint64_t probe) {
   status.sequence = ++status_sequence_;
   status.has_metrics = metrics_.sums().has_value();
   status.metrics = metrics_.sums().value_or(protocol::training_metrics{});
+  status.step_times = step_times_.quantiles();
   status.durable.replay_us = replay_us(status);
-  if (storage_) status.bytes_logged = storage_->counters().bytes_logged;
+  if (!storage_) return status;
+  const auto counters = storage_->counters();
+  status.bytes_logged = counters.bytes_logged;
+  status.bytes_snapshotted = counters.bytes_snapshotted;
   return status;
 }
 
@@ -325,10 +334,11 @@ void ps_shard_state::report_alive() {
   const protocol::heartbeat beat{.role = context_.role,
                                  .self = context_.self,
                                  .state = !dispatcher_       ? "starting"
-                                          : stalled_         ? "disk-full"
+                                          : is_stalled()     ? "disk-full"
                                           : core_->trained() ? "done"
                                                              : "training",
                                  .step = core_->state().applied.value,
+                                 .durable_step = storage_ ? storage_->newest().value : 0,
                                  .has_metrics = metrics_.sums().has_value(),
                                  .metrics = metrics_.sums().value_or(protocol::training_metrics{})};
   heartbeat_sender_.send_for_answer<protocol::coordinator_location>(

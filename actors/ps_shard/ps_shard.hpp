@@ -9,6 +9,7 @@
 #include "actors/ps_shard/ps_shard_core.hpp"
 #include "actors/ps_shard/shard_parameters.hpp"
 #include "actors/ps_shard/shard_storage.hpp"
+#include "actors/ps_shard/step_times.hpp"
 #include "transport/gradient_segment.hpp"
 #include "transport/segment_client.hpp"
 #include "transport/segment_server.hpp"
@@ -98,7 +99,11 @@ private:
   void on_applied(step_id step, const std::optional<step_metrics>& metrics, protocol::duration took);
   void on_truncated(const perform_rewind& action, const result<void>& truncated);
   void on_rewound(const result<restored_state>& loaded);
-  void on_stalled(const std::optional<error>& why);
+  void on_log_stalled(const std::optional<error>& why);
+  void on_snapshot_stalled(const std::optional<error>& why);
+  void tell_stall(const char* what, const std::optional<error>& why);
+  void give_up_on_quota();
+  bool is_stalled() const { return log_stalled_ || snapshot_stalled_; }
 
   protocol::shard_state current_state() const;
   protocol::shard_status current_status(std::uint64_t probe);
@@ -123,8 +128,11 @@ private:
   std::map<segment_key, gradient_source> sources_;
   std::uint64_t next_value_ = 1;
   epoch_metrics metrics_;
-  double apply_us_ = 0;          ///< running mean of the time that a step takes to apply
-  std::optional<error> stalled_; ///< why the disk takes nothing
+  step_times step_times_;
+  double apply_us_ = 0;              ///< running mean of the time that a step takes to apply
+  std::optional<error> log_stalled_; ///< why the disk takes nothing
+  std::optional<error> snapshot_stalled_;
+  protocol::time_point stalled_since_;
   std::uint64_t status_sequence_ = 0;
   common::latest_sender<protocol::shard_status> status_sender_;
   common::latest_sender<protocol::heartbeat> heartbeat_sender_;

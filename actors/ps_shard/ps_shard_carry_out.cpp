@@ -11,6 +11,7 @@ namespace {
 /// Copies of blocks that may wait for the writer of a snapshot. A block has 64 Ki floats and their optimizer
 /// state: with momentum 32 MiB in all.
 constexpr std::size_t snapshot_pool_blocks = 64;
+constexpr auto quota_patience = std::chrono::seconds(5);
 /// Of the newest measurement in the running mean.
 constexpr double apply_weight = 0.1;
 
@@ -119,15 +120,43 @@ void ps_shard_state::on_rewound(const result<restored_state>& loaded) {
   report_status();
 }
 
-void ps_shard_state::on_stalled(const std::optional<error>& why) {
-  stalled_ = why;
+void ps_shard_state::on_log_stalled(const std::optional<error>& why) {
+  log_stalled_ = why;
+  tell_stall("pauses", why);
+}
+
+/// Training goes on without new snapshots, but for the last one.
+void ps_shard_state::on_snapshot_stalled(const std::optional<error>& why) {
+  if (std::exchange(snapshot_stalled_, why).has_value() != why.has_value() && !log_stalled_)
+    tell_stall("cannot take snapshots", why);
+}
+
+void ps_shard_state::tell_stall(const char* what, const std::optional<error>& why) {
+  if (!why && is_stalled()) return;
+  stalled_since_ = common::now();
   const auto text =
-      why ? fmt::format("ps_shard {} pauses: {}", context_.role.index, why->message)
-          : fmt::format("ps_shard {} goes on: the disk takes its log again", context_.role.index);
+      why ? fmt::format("ps_shard {} {}: {}", context_.role.index, what, why->message)
+          : fmt::format("ps_shard {} goes on: the disk takes what it writes again", context_.role.index);
   context_.log->warn("disk: {}", text);
   self_->send(context_.agent,
               protocol::job_event{why ? "disk-full" : "disk-ok", context_.role, context_.self.incarnation,
                                   common::to_us(common::now()), text});
+}
+
+/// What is dropped soon may make room. A quota that is too small for what must be kept stays so.
+void ps_shard_state::give_up_on_quota() {
+  const auto& why = log_stalled_ ? log_stalled_ : snapshot_stalled_;
+  if (!why || why->code != error_code::limit_exceeded || common::now() - stalled_since_ < quota_patience)
+    return;
+  stalled_since_ = common::now(); // told again, should this be lost
+  self_->send(context_.agent,
+              protocol::stop_job{
+                  protocol::job_outcome::failed,
+                  fmt::format("{}. It is the part of ps_shard {} in durability.disk_quota ({}): go on "
+                              "with 'dlrun resume {} --set durability.disk_quota=SIZE', larger, or 0 "
+                              "for no limit",
+                              why->message, context_.role.index, context_.job->spec.durability().disk_quota(),
+                              context_.job->run_dir.string())});
 }
 
 /// A worker reuses a buffer only when this shard has applied its step. So the one that is wrong here is this
@@ -156,6 +185,7 @@ void ps_shard_state::carry_out(const send_status& action) {
 }
 
 void ps_shard_state::carry_out(const publish&) {
+  step_times_.add(common::now());
   for (const auto& [worker, attached] : workers_) self_->send(attached.handle, current_state());
 }
 

@@ -114,6 +114,10 @@ std::uint64_t shard_parameters::state_floats(const owned_block& owned) const {
 void shard_parameters::update(const owned_block& owned, step_id step, const step_shape& shape,
                               std::span<const float> root, std::span<float> out) {
   const auto part = [&](auto span) { return span.subspan(owned.offset, owned.block.size); };
+  if (shape.records == 0) { // all of it was left out: there is no mean, and nothing changes
+    std::ranges::copy(part(writer_.current()), part(out).begin());
+    return;
+  }
   switch (owned.block.kind) {
   case engine::block_kind::parameter:
     optimizers_.at(shape.revision)

@@ -102,6 +102,9 @@ void shard_storage::run(shard_storage_events events) {
   events_ = std::move(events);
   log_ = std::make_unique<step_log>(*store_, events_.log);
   snapshot_thread_ = std::make_unique<common::task_thread>();
+  const auto& durability = options_.job->spec.durability();
+  if (durability.log() == "every_step" && durability.sync() == "process")
+    sync_ = std::make_unique<background_sync>(*store_, events_.log.broken);
 }
 
 void shard_storage::take_snapshot(snapshot_order order) {
@@ -143,7 +146,7 @@ void shard_storage::drop_below(version_id version) {
   log_->between_writes([this, version] {
     const auto dropped = store_->drop_below(version);
     // On a full disk it stays for now: the next order drops it too.
-    if (!dropped && dropped.error().code != error_code::disk_full) events_.log.broken(dropped.error());
+    if (!dropped && !is_full(dropped.error())) events_.log.broken(dropped.error());
   });
 }
 
@@ -166,6 +169,12 @@ protocol::version_set shard_storage::restorable() const {
   protocol::version_set all{{{0}, {0}}};
   for (const auto& range : store_->restorable()) protocol::insert(all, {range.first, range.last});
   return all;
+}
+
+version_id shard_storage::newest() const {
+  if (options_.job->spec.durability().sync() != "power") return {store_->next_step().value};
+  const auto taken = snapshots();
+  return {std::max(store_->synced_end().value, taken.empty() ? 0 : taken.back().value)};
 }
 
 std::vector<version_id> shard_storage::snapshots() const {

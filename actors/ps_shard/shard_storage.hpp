@@ -2,6 +2,7 @@
 #pragma once
 
 #include "actors/common/task_thread.hpp"
+#include "actors/ps_shard/background_sync.hpp"
 #include "actors/ps_shard/durable_state.hpp"
 #include "actors/ps_shard/ps_shard_actions.hpp"
 #include "actors/ps_shard/step_log.hpp"
@@ -69,6 +70,8 @@ public:
   /// Versions it can go back to, and snapshots there are.
   protocol::version_set restorable() const;
   std::vector<version_id> snapshots() const;
+  /// The newest version that is there whatever durability.sync protects against happens.
+  version_id newest() const;
 
 private:
   explicit shard_storage(shard_storage_options options)
@@ -84,6 +87,7 @@ private:
   shard_storage_events events_;
   std::atomic<timeline_id> timeline_{}; ///< of the newest rewind: snapshots of those before are void
   std::unique_ptr<step_log> log_;
+  std::unique_ptr<background_sync> sync_;                ///< null where it is not wanted
   std::unique_ptr<common::task_thread> snapshot_thread_; ///< last: its tasks use all of the above
 };
 

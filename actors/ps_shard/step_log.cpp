@@ -13,6 +13,10 @@ timeline_id newest_timeline(const persistence::shard_store& store) {
 
 } // namespace
 
+bool is_full(const error& why) {
+  return why.code == error_code::disk_full || why.code == error_code::limit_exceeded;
+}
+
 step_log::step_log(persistence::shard_store& store, step_log_events events,
                    std::chrono::milliseconds retry_after)
     : store_(store)
@@ -94,7 +98,7 @@ void step_log::write(std::unique_lock<std::mutex>& lock) {
   const auto before = interruptions_;
   lock.unlock();
   const auto appended = append_all(steps);
-  const bool full = !appended && appended.error().code == error_code::disk_full;
+  const bool full = !appended && is_full(appended.error());
   if (appended)
     events_.committed(steps.back().timeline, version_after(steps.back().step));
   else if (!full)

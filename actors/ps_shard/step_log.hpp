@@ -27,6 +27,9 @@ struct step_to_log {
   std::function<bool()> intact;
 };
 
+/// No room on the disk, or not within the job's quota: it can be tried again.
+bool is_full(const error& why);
+
 /// What the log tells; called on its thread.
 struct step_log_events {
   /// Every step below `version` of `timeline` is in the log, as durable as the store's mode says.

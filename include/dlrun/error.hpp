@@ -35,11 +35,11 @@ enum class error_code : std::uint8_t {
   interrupted,
   /// The training left the numbers: a loss or gradient is NaN or infinite.
   diverged,
-  /// A limit (memory, buffers, file size) would have been exceeded.
+  /// A limit (memory, buffers, file size, the job's quota of the disk) would have been exceeded.
   limit_exceeded,
   /// What is stored is not what was written, or was written by another version. Nothing of it was used.
   storage_damaged,
-  /// The disk, or the quota that the job was given of it, is full. It can be tried again when there is space.
+  /// The disk is full. It can be tried again when there is space.
   disk_full,
   /// Another live process holds it. It can be tried again when that one is gone.
   in_use,

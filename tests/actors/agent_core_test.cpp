@@ -39,12 +39,14 @@ struct agent_core_test : ::testing::Test {
   std::vector<protocol::stop_job> stops_told;
   std::vector<role_name> starts_told;
   std::optional<protocol::job_ended> ended;
+  bool starts_fail = false;
 
   void follow(const agent_actions& actions) {
     for (const auto& action : actions) std::visit([this](const auto& what) { follow_one(what); }, action);
   }
   void follow_one(const start_role& what) {
     started.push_back(what.role);
+    if (starts_fail) return follow(core.on_start_failed(what.role, what.self, "there is no memory", now));
     running[what.role] = what.self;
     follow(core.on_started(what.role, what.self, 100, now));
   }
@@ -73,7 +75,8 @@ struct agent_core_test : ::testing::Test {
     follow(core.on_exited(role, self, clean, "killed by signal 9", now));
   }
   void beat(const role_name& role) {
-    core.on_heartbeat({.role = role, .self = running.at(role), .state = "training", .step = 5}, now);
+    core.on_heartbeat(
+        {.role = role, .self = running.at(role), .state = "training", .step = 5, .durable_step = 3}, now);
   }
 };
 
@@ -209,6 +212,7 @@ TEST_F(agent_core_test, shows_every_role_with_the_lowest_step_of_the_shards) {
   EXPECT_THAT(names, ::testing::ElementsAre("coordinator 0", "data_dispatcher 0", "ps_shard 0", "worker 0",
                                             "worker 1"));
   EXPECT_EQ(core.step(), 5U);
+  EXPECT_EQ(core.durable_step(), 3U);
 }
 
 // ---- with durable state
@@ -254,6 +258,47 @@ TEST_F(durable_agent_core_test, a_new_coordinator_hears_what_ended_meanwhile_and
   EXPECT_EQ(exits_told[1].role, worker0);
   EXPECT_EQ(exits_told[1].at_us, static_cast<std::uint64_t>(now.time_since_epoch().count()));
   EXPECT_THAT(starts_told, ::testing::UnorderedElementsAre(shard, worker0, worker1));
+}
+
+TEST_F(durable_agent_core_test, the_coordinator_hears_of_a_start_that_failed_and_issues_another_fence) {
+  start_all();
+  starts_fail = true;
+  exit(worker1);
+  ASSERT_EQ(exits_told.size(), 2u);
+  EXPECT_EQ(exits_told[1].self.incarnation, incarnation{2});
+  EXPECT_EQ(exits_told[1].cause, "could not be started: there is no memory");
+  starts_fail = false;
+  grant(worker1, 3);
+  EXPECT_EQ(running.at(worker1).incarnation, incarnation{3});
+}
+
+TEST_F(durable_agent_core_test, a_coordinator_that_is_out_of_fences_ends_the_job_after_a_moment) {
+  start_all();
+  exit(coordinator);
+  follow(core.on_tick(now));
+  EXPECT_FALSE(core.ending()) << "a grant may be on its way";
+  now += 3s;
+  for (const auto& role : {shard, worker0, worker1}) beat(role);
+  follow(core.on_tick(now));
+  EXPECT_TRUE(core.ending());
+  for (const auto& role : {worker1, worker0, shard}) exit(role);
+  ASSERT_TRUE(ended.has_value());
+  EXPECT_EQ(ended->outcome, protocol::job_outcome::failed);
+  EXPECT_THAT(ended->reason, ::testing::HasSubstr("killed by signal 9"));
+  EXPECT_THAT(ended->reason, ::testing::HasSubstr("dlrun resume"));
+}
+
+TEST_F(durable_agent_core_test, a_coordinator_whose_fence_comes_late_is_started) {
+  start_all();
+  exit(coordinator);
+  follow(core.on_tick(now));
+  now += 1s;
+  grant(coordinator, 2);
+  now += 5s;
+  for (const auto& role : {shard, worker0, worker1}) beat(role);
+  follow(core.on_tick(now));
+  EXPECT_FALSE(core.ending());
+  EXPECT_EQ(running.at(coordinator).incarnation, incarnation{2});
 }
 
 } // namespace

@@ -72,8 +72,9 @@ TEST(coordinator_journal, only_a_completed_job_has_ended_for_good) {
 }
 
 /// The dispatcher writes the course; both must read it alike.
-TEST(coordinator_journal, finds_the_result_of_the_last_version_in_the_course) {
+TEST(coordinator_journal, finds_the_result_of_the_last_version_and_the_parked_slots_in_the_course) {
   data_dispatcher::journaled_course course;
+  course.parked = {{{3}, {1}}, {{7}, {0}}};
   for (const std::uint64_t version : {8, 20}) {
     protocol::evaluated result;
     result.version = {version};
@@ -92,6 +93,8 @@ TEST(coordinator_journal, finds_the_result_of_the_last_version_in_the_course) {
   EXPECT_EQ(job->evaluation->correct, 20U);
   EXPECT_EQ(job->evaluation->records, 50U);
   EXPECT_FALSE(read_job(entries, 30)->evaluation) << "of another last version";
+  EXPECT_EQ(read_parked(entries), course.parked);
+  EXPECT_THAT(read_parked({}), IsEmpty());
 }
 
 TEST(coordinator_journal, what_cannot_be_read_is_refused_naming_the_entry_and_the_way_out) {

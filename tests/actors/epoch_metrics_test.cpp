@@ -30,6 +30,14 @@ TEST(epoch_metrics, an_epoch_begins_with_nothing_of_the_one_before) {
   EXPECT_EQ(metrics.sums()->records, 2U);
 }
 
+TEST(epoch_metrics, a_step_of_which_nothing_is_left_shows_the_loss_of_the_one_before) {
+  epoch_metrics metrics;
+  metrics.add(0, {4.0, 1, 2});
+  metrics.add(0, {0.0, 0, 0});
+  EXPECT_EQ(metrics.sums()->records, 2U);
+  EXPECT_EQ(std::bit_cast<double>(metrics.sums()->step_loss_bits), 2.0);
+}
+
 /// 0.1 + 0.2 + 0.3 depends on the order in which it is added.
 TEST(epoch_metrics, goes_on_from_what_was_restored_with_the_same_bits) {
   epoch_metrics whole;

@@ -360,6 +360,22 @@ TEST_F(timeline_keeper_test, a_version_that_nobody_has_is_taken_for_the_greatest
   EXPECT_EQ(pins[0].message.version, version_id{6});
 }
 
+TEST_F(timeline_keeper_test, a_slot_that_is_to_be_left_out_is_gone_back_for_but_only_once) {
+  hear_both(7, 7, {{2}, {6}});
+  const auto pinned_version = [&](std::vector<protocol::parked_slot> skip, std::uint64_t revision) {
+    data_dispatcher_actions out;
+    keeper.go_back({{1000}, revision, std::move(skip)}, now, out);
+    return only<send_pin>(out).at(0).message.version;
+  };
+  EXPECT_EQ(pinned_version({{{3}, {1}}, {{5}, {0}}}, 1), version_id{3});
+  journaled_course journal;
+  journal.parked = {{{3}, {1}}};
+  journal.history = extended(first_history(), {{1}, {3}, 1, journal.parked});
+  keeper = timeline_keeper(config(), journal);
+  hear_both(7, 7, {{2}, {6}}, journal.history);
+  EXPECT_EQ(pinned_version({{{3}, {1}}, {{5}, {0}}}, 2), version_id{5}) << "3:1 is left out already";
+}
+
 // ---- the journal is lost
 // -----------------------------------------------------------------------------------------
 

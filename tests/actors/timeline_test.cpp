@@ -35,6 +35,11 @@ TEST(version_set, is_cut_above_and_below_and_keeps_version_0) {
   EXPECT_FALSE(contains(set, {10}));
 }
 
+TEST(version_set, is_shown_as_people_write_it) {
+  EXPECT_EQ(to_string(version_set{{{0}, {0}}, {{4}, {9}}}), "0, 4 to 9");
+  EXPECT_EQ(to_string(version_set{}), "none");
+}
+
 TEST(history, what_comes_from_outside_is_looked_at) {
   EXPECT_TRUE(is_valid(first_history()));
   EXPECT_FALSE(is_valid({}));

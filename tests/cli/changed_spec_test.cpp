@@ -74,6 +74,11 @@ TEST(changed_spec, slots_can_be_skipped_and_stay_skipped) {
   EXPECT_THAT(refusal({"train.skip=['0:2']"}, {"train.skip=['3:1']"}), HasSubstr("train.skip"));
 }
 
+TEST(changed_spec, a_step_to_go_on_from_is_a_revision) {
+  EXPECT_EQ(change({"train.from=7"}), spec_change::revision);
+  EXPECT_EQ(change({"train.from=3"}, {"train.from=7"}), spec_change::revision);
+}
+
 TEST(changed_spec, everything_else_is_refused_naming_the_key) {
   const std::pair<const char*, const char*> refused[] = {
       {"name=other", "name: \"job\" -> \"other\""},

@@ -5,10 +5,12 @@ Only processes that belong to the job are ever signalled.
 """
 
 import contextlib
+import hashlib
 import json
 import os
 import pathlib
 import select
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -67,31 +69,30 @@ def writes_into(pid, folder):
     return False
 
 
-class running_job:
-    """A `dlrun train` of its own session, with everything that it started."""
+def option(name, values):
+    """An option that may be repeated, once for each value."""
+    return [word for value in values for word in (name, value)]
 
-    def __init__(self, program, spec_file, run_dir, overrides=()):
+
+class running_job:
+    """A `dlrun train` or `resume` of its own session, with everything that it started."""
+
+    def __init__(self, program, run_dir, arguments, output_file=None):
         self.program = os.path.realpath(program)
         self.run_dir = pathlib.Path(run_dir).resolve()
-        self.output_file = self.run_dir.with_name(self.run_dir.name + ".out")
+        self.output_file = output_file or self.run_dir.with_name(self.run_dir.name + ".out")
         self.seen = {}  # pid -> start time, of every process that `status` named
         self.stopped = set()
-        command = ["train", str(spec_file), "--run-dir", str(self.run_dir)]
-        for one in overrides:
-            command += ["--set", one]
-        self.start_root(command)
+        self.start_root(arguments)
 
     def start_root(self, arguments):
         with open(self.output_file, "ab") as output:
             self.root = subprocess.Popen([self.program, *arguments], stdin=subprocess.DEVNULL, stdout=output,
                                          stderr=subprocess.STDOUT, start_new_session=True)
 
-    def resume(self, overrides=()):
+    def resume(self, overrides=(), options=()):
         """`dlrun resume` on the run folder, after everything has ended."""
-        command = ["resume", str(self.run_dir)]
-        for one in overrides:
-            command += ["--set", one]
-        self.start_root(command)
+        self.start_root(["resume", str(self.run_dir), *option("--set", overrides), *options])
 
     def kill_everything(self):
         """SIGKILL to the root: all roles go with it. Returns when nothing runs."""
@@ -130,9 +131,9 @@ class running_job:
                 self.seen.setdefault(role["pid"], found["start"])
         return status
 
-    def ask(self, verb):
+    def ask(self, verb, *options):
         """`dlrun VERB` on the run folder. @returns exit code, output, complaints"""
-        answer = subprocess.run([self.program, verb, str(self.run_dir)], capture_output=True, text=True,
+        answer = subprocess.run([self.program, verb, str(self.run_dir), *options], capture_output=True, text=True,
                                 timeout=PATIENCE_S)
         return answer.returncode, answer.stdout, answer.stderr
 
@@ -156,6 +157,23 @@ class running_job:
         """Every role has a process and has given a sign of life."""
         return self.wait_for(lambda status: all(role["pid"] and role["state"] not in ("starting", "down")
                                                 for role in status["roles"]) and status["step"] > 0, "all roles run")
+
+    def wait_for_output(self, text, patience_s=PATIENCE_S):
+        """Waits until the job has said `text`. Also for a job that can answer nothing."""
+
+        def said():
+            if text in self.output():
+                return True
+            if self.root.poll() is not None and text not in self.output():
+                raise job_over(f"the job ended with {self.root.returncode} before it said {text}\n{self.output()}")
+            return False
+
+        wait_until(said, f"'{text}' is said", patience_s)
+
+    def contents(self):
+        """What each file of the run folder holds, as a digest. Left out is run.lock: it names who looked last."""
+        files = [file for file in self.run_dir.rglob("*") if file.is_file() and file.name != "run.lock"]
+        return {str(file.relative_to(self.run_dir)): hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
 
     def report(self):
         return json.loads((self.run_dir / "report.json").read_text())
@@ -296,15 +314,30 @@ class job_bench:
     def __exit__(self, *_):
         self.folder_owner.cleanup()
 
-    def start(self, spec, overrides=()):
-        """@param spec a dictionary, or the path of a job file."""
+    def new_run_dir(self):
         self.count += 1
-        name = f"run{self.count}"
-        file = spec
+        return self.folder / f"run{self.count}"
+
+    def start(self, spec, overrides=(), parent=None):
+        """@param spec a dictionary, or the path of a job file; `parent`: of the run folder."""
+        run_dir = self.new_run_dir()
+        file, output = spec, run_dir.with_suffix(".out")
         if isinstance(spec, dict):
-            file = self.folder / f"{name}.yaml"
+            file = run_dir.with_suffix(".yaml")
             file.write_text(json.dumps(spec))
-        return running_job(self.program, file, self.folder / name, overrides)
+        if parent:
+            run_dir = pathlib.Path(parent) / run_dir.name
+        arguments = ["train", str(file), "--run-dir", str(run_dir), *option("--set", overrides)]
+        return running_job(self.program, run_dir, arguments, output)
+
+    def resume_copy(self, job, overrides=(), options=(), prepare=None):
+        """A copy of a run folder, resumed there after `prepare(copy)`. Nothing of `job` runs meanwhile."""
+        run_dir = self.new_run_dir()
+        shutil.copytree(job.run_dir, run_dir)
+        if prepare:
+            prepare(run_dir)
+        return running_job(self.program, run_dir,
+                           ["resume", str(run_dir), *option("--set", overrides), *options])
 
     def complete(self, spec, overrides=(), patience_s=PATIENCE_S):
         """Runs an undisturbed job. @returns its report."""

@@ -28,10 +28,14 @@ report full_report() {
   r.validation = {{0.25, 0.875, 10'000}};
   r.wall_seconds = 12.5;
   r.samples_per_second = 4800;
+  r.step_ms = {1.5, 4, 20};
   r.goodput = 0.99;
   r.steps_redone = 3;
   r.recoveries = {{"worker", 1, "killed by signal 9", 7, 1.5, 0.25, 3.5, 812.125, 0}};
-  r.parked_shards = {{128, 160, "crashed the worker three times"}};
+  r.rewinds = {{4, 20, 3, 1.75, "the gradients of step 22 are lost"}};
+  r.parked_shards = {{128, 3, 32, "crashed the worker three times"}};
+  r.durability = {"every_step", "process"};
+  r.bytes_snapshotted = 7;
   r.bytes_logged = 1ULL << 40;
   r.versions = {"0.1.0", "0.17.6", "2.6.3", "g++ 12", 1};
   r.host = {"Some CPU", "avx2", 1};
@@ -46,7 +50,9 @@ TEST(report, reads_back_what_it_wrote) {
   EXPECT_EQ(read->status, run_status::interrupted);
   EXPECT_EQ(read->train_loss, 0.30000000000000004);
   EXPECT_EQ(read->recoveries.at(0).resumed_ms, 812.125);
-  EXPECT_EQ(read->parked_shards.at(0).end, 160U);
+  EXPECT_EQ(read->parked_shards.at(0).records, 32U);
+  EXPECT_EQ(read->rewinds.at(0).version, 20U);
+  EXPECT_EQ(read->durability.log, "every_step");
   EXPECT_EQ(read->validation->samples, 10'000U);
   EXPECT_EQ(read->bytes_logged, 1ULL << 40);
 }
@@ -67,11 +73,15 @@ TEST(report, has_every_documented_field) {
                           "validation",
                           "wall_seconds",
                           "samples_per_second",
+                          "step_ms",
                           "goodput",
                           "steps_redone",
                           "recoveries",
+                          "rewinds",
                           "parked_shards",
+                          "durability",
                           "bytes_logged",
+                          "bytes_snapshotted",
                           "versions",
                           "host"})
     EXPECT_TRUE(parsed.contains(key)) << key;

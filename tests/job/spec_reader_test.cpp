@@ -209,7 +209,7 @@ TEST(spec_reader, missing_sections_are_named) {
             "job.yaml:1: model: is missing; expected keys (input, layers, loss)\n"
             "job.yaml:1: data: is missing; expected keys (train, validation)\n"
             "job.yaml:1: train: is missing; expected keys (epochs, microbatch_size, "
-            "microbatches_per_step, optimizer, mode, seed, shuffle, skip)");
+            "microbatches_per_step, optimizer, mode, seed, shuffle, skip, from)");
 }
 
 TEST(spec_reader, reads_files_and_resolves_paths_against_their_folder) {

@@ -157,12 +157,12 @@ TEST_F(storage_faults, the_quota_is_kept_and_dropping_makes_room) {
   std::uint64_t end = 0;
   result<void> done;
   while ((done = append(*store, end, end + 1))) ++end;
-  EXPECT_EQ(done.error().code, error_code::disk_full);
+  EXPECT_EQ(done.error().code, error_code::limit_exceeded);
   EXPECT_NE(done.error().message.find("300000"), std::string::npos) << done.error().message;
   EXPECT_NE(done.error().message.find(directory()), std::string::npos);
   EXPECT_LE(store->counters().bytes_on_disk, 300'000U);
   EXPECT_GT(end, 50U);
-  EXPECT_EQ(snapshot(*store, end, 0, 100'000).error().code, error_code::disk_full);
+  EXPECT_EQ(snapshot(*store, end, 0, 100'000).error().code, error_code::limit_exceeded);
   EXPECT_TRUE(is_empty("/snapshots"));
   ASSERT_TRUE(snapshot(*store, end, 0, 1));
   ASSERT_TRUE(store->drop_below({end}));

@@ -1,0 +1,199 @@
+#include "actors/coordinator/job_report.hpp"
+
+#include "tests/actors/small_job.hpp"
+
+#include <bit>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace dlrun::coordinator {
+namespace {
+
+using protocol::job_outcome;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+/// Four epochs of ten records in three steps each: twelve steps, forty samples; two PS shards.
+class job_report_test : public testing::Test {
+protected:
+  job_report_test() {
+    sources.ended = {job_outcome::completed, ""};
+    sources.shards = {status(0), status(1)};
+  }
+  static protocol::shard_status status(std::uint32_t index) {
+    protocol::shard_status made;
+    made.shard = {index};
+    made.applied = made.committed = {12};
+    made.ledger = {.steps_applied = 12, .samples_applied = 40};
+    return made;
+  }
+  job::report report(protocol::duration after = seconds(10)) const {
+    return make_report(*job, sources, job->started + after);
+  }
+
+  std::shared_ptr<const common::job_context> job = test::small_job("/run", {"cluster.ps_shards=2"});
+  report_sources sources;
+};
+
+TEST_F(job_report_test, tells_of_a_job_that_is_completed) {
+  const auto made = report();
+  EXPECT_EQ(made.job, "job");
+  EXPECT_EQ(made.status, job::run_status::completed);
+  EXPECT_EQ(made.reason, "");
+  EXPECT_EQ(made.steps, 12U);
+  EXPECT_EQ(made.epochs, 4U);
+  EXPECT_EQ(made.samples_committed, 40U);
+  EXPECT_EQ(made.samples_missing, 0U);
+  EXPECT_EQ(made.samples_duplicated, 0U);
+  EXPECT_EQ(made.wall_seconds, 10);
+  EXPECT_EQ(made.samples_per_second, 4);
+  EXPECT_EQ(made.durability.log, "every_step");
+  EXPECT_EQ(made.host.threads, 1U);
+  EXPECT_EQ(made.versions.caf, "0.17.6");
+}
+
+TEST_F(job_report_test, how_it_ended_and_why_is_what_was_decided) {
+  sources.ended = {job_outcome::failed, "worker 1 died again and again"};
+  EXPECT_EQ(report().status, job::run_status::failed);
+  EXPECT_EQ(report().reason, "worker 1 died again and again");
+  sources.ended = {job_outcome::interrupted, "stopped by 'dlrun stop'"};
+  EXPECT_EQ(report().status, job::run_status::interrupted);
+}
+
+// ---- samples
+// ---------------------------------------------------------------------------------------------
+
+TEST_F(job_report_test, a_sample_counts_when_every_shard_has_it_and_is_wrong_when_one_says_so) {
+  sources.ended.outcome = job_outcome::interrupted;
+  sources.shards[0].applied = {8};
+  sources.shards[0].ledger.samples_applied = 28;
+  sources.shards[0].ledger.samples_duplicated = 3;
+  sources.shards[1].applied = {7};
+  sources.shards[1].ledger.samples_applied = 24;
+  sources.shards[1].ledger.samples_missing = 2;
+  const auto made = report();
+  EXPECT_EQ(made.steps, 7U);
+  EXPECT_EQ(made.epochs, 2U);
+  EXPECT_EQ(made.samples_committed, 24U);
+  EXPECT_EQ(made.samples_missing, 2U);
+  EXPECT_EQ(made.samples_duplicated, 3U);
+}
+
+/// I6: whatever the ledgers say, a completed job has trained all there is.
+TEST_F(job_report_test, what_a_completed_job_has_not_trained_is_missing) {
+  sources.shards[1].ledger.samples_applied = 38;
+  EXPECT_EQ(report().samples_missing, 2U);
+  sources.ended.outcome = job_outcome::interrupted;
+  EXPECT_EQ(report().samples_missing, 0U) << "it is not over";
+}
+
+TEST_F(job_report_test, without_a_word_from_every_shard_nothing_counts) {
+  sources.ended = {job_outcome::failed, "ps_shard 1 could not be started"};
+  sources.shards.pop_back();
+  const auto made = report();
+  EXPECT_EQ(made.steps, 0U);
+  EXPECT_EQ(made.samples_committed, 0U);
+  sources.shards.clear();
+  EXPECT_EQ(report().status, job::run_status::failed);
+}
+
+// ---- numbers
+// ---------------------------------------------------------------------------------------------
+
+TEST_F(job_report_test, training_metrics_are_means_over_the_records) {
+  sources.shards[1].has_metrics = true;
+  sources.shards[1].metrics.loss_sum_bits = std::bit_cast<std::uint64_t>(2.5);
+  sources.shards[1].metrics.correct = 8;
+  sources.shards[1].metrics.records = 10;
+  EXPECT_EQ(report().train_loss, 0.25);
+  EXPECT_EQ(report().train_accuracy, 0.8);
+}
+
+TEST_F(job_report_test, validation_metrics_are_means_over_the_records_where_there_are_some) {
+  EXPECT_FALSE(report().validation);
+  protocol::evaluated result;
+  result.loss_sum_bits = std::bit_cast<std::uint64_t>(50.0);
+  result.correct = 75;
+  result.records = 100;
+  sources.evaluation = result;
+  const auto made = report();
+  ASSERT_TRUE(made.validation);
+  EXPECT_EQ(made.validation->loss, 0.5);
+  EXPECT_EQ(made.validation->accuracy, 0.75);
+  EXPECT_EQ(made.validation->samples, 100U);
+  sources.evaluation->records = 0;
+  EXPECT_FALSE(report().validation);
+}
+
+TEST_F(job_report_test, the_parameters_are_named_by_the_hash_of_their_digests) {
+  EXPECT_EQ(report().parameters_sha256, "") << "of a job that failed";
+  sources.digests = "abc"; // the vector of FIPS 180-2, appendix B.1
+  EXPECT_EQ(report().parameters_sha256, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+}
+
+TEST_F(job_report_test, goodput_is_what_was_needed_of_what_was_computed) {
+  EXPECT_EQ(report().goodput, 0) << "nobody said what was computed";
+  const auto with_slots = [&](std::uint64_t slots) {
+    sources.record = {};
+    sources.record.add_tallies(
+        {{.role = {protocol::role_kind::worker, 0}, .incarnation = {1}, .slots_computed = slots}});
+    return report().goodput;
+  };
+  EXPECT_EQ(with_slots(48), 0.5);
+  EXPECT_EQ(with_slots(24), 1);
+  EXPECT_EQ(with_slots(20), 1) << "the last words of a worker may be missing";
+}
+
+// ---- what happened on the way
+// ---------------------------------------------------------------------------------------------
+
+TEST_F(job_report_test, losses_and_time_of_earlier_starts_are_part_of_it) {
+  const auto day_before = job->started - seconds(10'000);
+  run_record before{{}, day_before, {1}};
+  recovery_record loss;
+  loss.role = {protocol::role_kind::ps_shard, 1};
+  loss.noticed = day_before + seconds(3);
+  std::map<std::string, std::string> entries;
+  for (const auto& [key, value] : before.changes({loss}, day_before + seconds(30))) entries[key] = *value;
+  sources.record = run_record{entries, job->started, {2}};
+  loss.noticed = job->started + seconds(4);
+  loss.detected = milliseconds(25);
+  sources.recoveries = {loss};
+  const auto made = report();
+  EXPECT_EQ(made.wall_seconds, 40);
+  EXPECT_EQ(made.samples_per_second, 1);
+  ASSERT_THAT(made.recoveries, SizeIs(2));
+  EXPECT_EQ(made.recoveries[0].at_seconds, 3);
+  EXPECT_EQ(made.recoveries[1].at_seconds, 34);
+  EXPECT_EQ(made.recoveries[1].role, "ps_shard");
+  EXPECT_EQ(made.recoveries[1].detected_ms, 25);
+}
+
+/// A PS shard counts them too, unless it died meanwhile.
+TEST_F(job_report_test, a_step_that_was_computed_again_counts_once) {
+  sources.record.add_rewind({{1}, {5}, 3, "lost"}, job->started + seconds(1));
+  sources.record.add_rewind({{2}, {6}, 1, "lost again"}, job->started + seconds(2));
+  sources.shards[0].ledger.steps_redone = 4;
+  const auto made = report();
+  EXPECT_EQ(made.steps_redone, 4U);
+  EXPECT_THAT(made.rewinds, SizeIs(2));
+}
+
+TEST_F(job_report_test, slots_that_were_left_out_are_named_with_the_reason) {
+  EXPECT_THAT(report().parked_shards, IsEmpty());
+  job = test::small_job("/run", {"cluster.ps_shards=2", "train.skip=['3:1']"});
+  sources.parked = {{{3}, {1}}, {{5}, {0}}};
+  const auto parked = report().parked_shards;
+  ASSERT_THAT(parked, SizeIs(2));
+  EXPECT_EQ(parked[0].step, 3U);
+  EXPECT_EQ(parked[0].slot, 1U);
+  EXPECT_EQ(parked[0].records, 2U);
+  EXPECT_EQ(parked[0].reason, "skipped on request");
+  EXPECT_EQ(parked[1].step, 5U);
+  EXPECT_EQ(parked[1].reason, "its worker died on it again and again");
+}
+
+} // namespace
+} // namespace dlrun::coordinator

@@ -1,0 +1,109 @@
+"""A training that leaves the numbers: it ends, says where and what to do, and what it says to do works."""
+
+import re
+
+import small_data
+from bench_case import main
+from changed_runs import LR, changed_runs, skip_options
+
+FAILED = 1
+GOOD_RATE, WILD_RATE = "0.02", "100000"
+
+
+class diverged(changed_runs):
+    def expect_divergence(self, job):
+        """@returns step, slot, and the records that are named."""
+        self.assertEqual(job.wait_end(), FAILED, job.output())
+        job.expect_nothing_left()
+        report, reason = job.report(), job.output().splitlines()[-1]
+        self.assertEqual(report["status"], "failed")
+        self.assertIn(report["reason"], reason)
+        found = re.search(r"diverged at step (\d+), slot (\d+): .* its \d+ records are ([\d, ]+)", reason)
+        self.assertTrue(found, reason)
+        step = int(found[1])
+        self.assertLessEqual(report["steps"], step, "what is no number was applied")
+        return step, int(found[2]), [int(record) for record in found[3].split(",") if record.strip()]
+
+    def expect_ways_out(self, job):
+        reason = job.report()["reason"]
+        for way in (f"dlrun resume {job.run_dir} --from STEP --set train.optimizer", f"{job.run_dir} --skip STEP:SLOT"):
+            self.assertIn(way, reason)
+
+
+class by_the_learning_rate(diverged):
+    def test_from_the_begin_of_the_job_on_the_right_one_gives_the_result_that_it_gives(self):
+        reference = self.bench.complete(self.durable_spec("off"))
+        for log in ("every_step", "snapshots"):
+            with self.subTest(log=log):
+                spec = self.durable_spec(log)
+                spec["train"]["optimizer"]["sgd"]["lr"] = float(WILD_RATE)
+                job = self.enterContext(self.bench.start(spec))
+                step, _, _ = self.expect_divergence(job)
+                self.expect_ways_out(job)
+                job.resume()
+                self.assertEqual(self.expect_divergence(job)[0], step, "without a change it is the same again")
+                job.resume([f"{LR}={GOOD_RATE}"], ["--from", "0"])
+                report = job.expect_complete(may_redo=True)
+                self.assertEqual(report["parameters_sha256"], reference["parameters_sha256"])
+                self.assertEqual(report["train_loss"], reference["train_loss"])
+
+    def test_a_stretch_with_a_wrong_one_can_be_undone(self):
+        reference = self.bench.complete(self.durable_spec("off"))
+        job = self.killed_run(self.durable_spec("every_step"), reference["steps"] // 3)
+        job.resume([f"{LR}={WILD_RATE}"])
+        step, _, _ = self.expect_divergence(job)
+        wrong_from = job.report()["rewinds"][0]["version"]
+        self.assertGreater(step, wrong_from)
+        kept = re.search(r"versions 0 to (\d+)", job.report()["reason"])
+        self.assertTrue(kept and wrong_from <= int(kept[1]) <= step, job.report()["reason"])
+        job.resume([f"{LR}={GOOD_RATE}"], ["--from", str(wrong_from)])
+        report = job.expect_complete(may_redo=True)
+        self.assertEqual(report["parameters_sha256"], reference["parameters_sha256"])
+        self.assertEqual(report["rewinds"][-1]["version"], wrong_from)
+
+    def test_a_run_that_keeps_nothing_says_so(self):
+        spec = self.durable_spec("off")
+        spec["train"]["optimizer"]["sgd"]["lr"] = float(WILD_RATE)
+        with self.bench.start(spec) as job:
+            self.expect_divergence(job)
+            self.assertIn("nothing was kept, since durability.log is off", job.report()["reason"])
+
+    def test_a_step_that_the_job_does_not_have_is_refused(self):
+        spec = self.durable_spec("every_step")
+        job = self.killed_run(spec, 10)
+        steps = self.steps_of(spec)
+        for text in (str(steps), "18446744073709551615"):
+            self.expect_refused(job, ["--from", text], f"no step {text}", str(steps - 1))
+
+
+class by_one_record(diverged):
+    """All bytes of all records are 0, so they move nothing; those of one are 255, and worth a million."""
+
+    BAD = 1234
+    EPOCHS = 2
+
+    def bad_data(self):
+        records = bytearray(self.records * small_data.SIDE ** 2)
+        size = small_data.SIDE ** 2
+        records[self.BAD * size:(self.BAD + 1) * size] = b"\xff" * size
+        file = self.bench.folder / "bad-images"
+        small_data.write_idx(file, [self.records, small_data.SIDE, small_data.SIDE], bytes(records))
+        return {"records": str(file), "labels": self.data["labels"], "normalize": {"mean": 0, "std": 1e-6}}
+
+    def test_without_its_slot_the_training_goes_on(self):
+        spec = self.durable_spec("every_step", epochs=self.EPOCHS)
+        spec["data"]["train"] = self.bad_data()
+        linear = {"linear": {"out_features": 16, "bias": False}}
+        spec["model"]["layers"] = ["flatten", *[linear] * 6, {"linear": {"out_features": 10, "bias": False}}]
+        spec["train"]["optimizer"] = {"sgd": {"lr": 1000}}
+        job = self.enterContext(self.bench.start(spec))
+        step, slot, records = self.expect_divergence(job)
+        self.assertIn(self.BAD, records)
+        self.assertGreaterEqual(step, self.steps_of(spec) // 2, "in the first epoch it only spoils the parameters")
+        self.expect_ways_out(job)
+        job.resume(options=skip_options(f"{step}:{slot}"))
+        self.expect_end_with_parked(job, [(step, slot, 8)])
+
+
+if __name__ == "__main__":
+    main()
