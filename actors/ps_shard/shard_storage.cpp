@@ -102,9 +102,6 @@ void shard_storage::run(shard_storage_events events) {
   events_ = std::move(events);
   log_ = std::make_unique<step_log>(*store_, events_.log);
   snapshot_thread_ = std::make_unique<common::task_thread>();
-  const auto& durability = options_.job->spec.durability();
-  if (durability.log() == "every_step" && durability.sync() == "process")
-    sync_ = std::make_unique<background_sync>(*store_, events_.log.broken);
 }
 
 void shard_storage::take_snapshot(snapshot_order order) {

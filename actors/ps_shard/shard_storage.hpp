@@ -2,7 +2,6 @@
 #pragma once
 
 #include "actors/common/task_thread.hpp"
-#include "actors/ps_shard/background_sync.hpp"
 #include "actors/ps_shard/durable_state.hpp"
 #include "actors/ps_shard/ps_shard_actions.hpp"
 #include "actors/ps_shard/step_log.hpp"
@@ -87,7 +86,6 @@ private:
   shard_storage_events events_;
   std::atomic<timeline_id> timeline_{}; ///< of the newest rewind: snapshots of those before are void
   std::unique_ptr<step_log> log_;
-  std::unique_ptr<background_sync> sync_;                ///< null where it is not wanted
   std::unique_ptr<common::task_thread> snapshot_thread_; ///< last: its tasks use all of the above
 };
 
