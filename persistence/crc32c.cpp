@@ -32,7 +32,7 @@ constexpr byte_tables make_byte_tables() {
 
 constexpr byte_tables by_byte = make_byte_tables();
 
-std::uint64_t load(const std::byte* at) {
+std::uint64_t load_word(const std::byte* at) {
   std::uint64_t word = 0;
   std::memcpy(&word, at, sizeof word);
   return word;
@@ -73,7 +73,7 @@ std::uint32_t crc32c_by_table(std::uint32_t crc, std::span<const std::byte> byte
   const auto* at = bytes.data();
   const auto* const end = at + bytes.size();
   for (; end - at >= 8; at += 8) {
-    const std::uint64_t word = load(at) ^ (state & 0xffffffffU);
+    const std::uint64_t word = load_word(at) ^ (state & 0xffffffffU);
     state = 0;
     for (std::size_t i = 0; i < 8; ++i) state ^= by_byte[7 - i][(word >> (8 * i)) & 0xffU];
   }
@@ -103,14 +103,14 @@ __attribute__((target("sse4.2"))) std::uint32_t crc32c_by_instruction(std::uint3
     std::uint64_t second = 0;
     std::uint64_t third = 0;
     for (std::size_t i = 0; i < stride; i += 8) {
-      state = _mm_crc32_u64(state, load(at + i));
-      second = _mm_crc32_u64(second, load(at + stride + i));
-      third = _mm_crc32_u64(third, load(at + 2 * stride + i));
+      state = _mm_crc32_u64(state, load_word(at + i));
+      second = _mm_crc32_u64(second, load_word(at + stride + i));
+      third = _mm_crc32_u64(third, load_word(at + 2 * stride + i));
     }
     const auto two = skip(static_cast<std::uint32_t>(state)) ^ static_cast<std::uint32_t>(second);
     state = skip(two) ^ static_cast<std::uint32_t>(third);
   }
-  for (; left >= 8; left -= 8, at += 8) state = _mm_crc32_u64(state, load(at));
+  for (; left >= 8; left -= 8, at += 8) state = _mm_crc32_u64(state, load_word(at));
   auto narrow = static_cast<std::uint32_t>(state);
   for (; left > 0; --left, ++at) narrow = _mm_crc32_u8(narrow, static_cast<std::uint8_t>(*at));
   return ~narrow;

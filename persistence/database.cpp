@@ -26,7 +26,7 @@ public:
 };
 
 /// After an error RocksDB would go on by itself when it sees enough free space, in a thread that sleeps for
-/// seconds and that others wait for. Who does not tell it how much is free is asked to say when: resume().
+/// seconds and that others wait for. Not told how much is free it leaves that to us: recover().
 class untold_free_space : public rocksdb::FileSystemWrapper {
 public:
   using FileSystemWrapper::FileSystemWrapper;
@@ -180,7 +180,10 @@ void database::close() {
   db_.reset();
 }
 
-result<void> database::check_room_to_open() const {
+result<void> database::check_can_reopen() const {
+  const auto probe = options_.directory + "/dlrun.probe";
+  if (auto written = write_file_durably(*options_.files, probe, "x"); !written) return written;
+  remove_file(*options_.files, probe);
   std::uint64_t free = 0;
   if (!options_.files->GetFreeSpace(options_.directory, {}, &free, nullptr).ok()) return {};
   const auto entries = list_files(*options_.files, options_.directory);
@@ -193,16 +196,9 @@ result<void> database::check_room_to_open() const {
                      options_.directory, needed);
 }
 
-bool database::resume() {
-  const std::shared_lock lock(mutex_);
-  if (db_ == nullptr || !db_->Resume().ok()) return false;
-  broken_ = false;
-  return true;
-}
-
+/// Not by RocksDB's Resume(): after a flush that found no room it waits for that flush for ever (7.8).
 result<void> database::recover() {
-  if (resume()) return {};
-  if (auto room = check_room_to_open(); !room) return room;
+  if (auto possible = check_can_reopen(); !possible) return possible;
   const std::unique_lock lock(mutex_);
   close();
   return open_now();

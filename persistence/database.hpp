@@ -76,10 +76,8 @@ public:
   bool broken() const { return broken_; }
   /// A sync failed.
   bool lost() const { return lost_; }
-  /// Lets RocksDB go on after an error that is over. @returns false if it cannot.
-  bool resume();
-  /// Makes writes possible again, by opening it anew if need be. What the failed one left may be there or
-  /// not. The handles of tables change. After an error nothing can be read either, unless that is disk_full.
+  /// Makes writes possible again by opening it anew. What the failed one left may be there or not. The
+  /// handles of tables change. After an error nothing can be read either, unless that is disk_full.
   result<void> recover();
 
   /// Gives back the space of whole files with keys of the log below `end`. Keys that share a file with others
@@ -96,8 +94,8 @@ private:
   /// Notes how long the MANIFEST is.
   result<void> mark();
   void close();
-  /// A full disk is found before it is closed, so that it can still be read.
-  result<void> check_room_to_open() const;
+  /// A disk that is full or refuses writes is found before it is closed, so that it can still be read.
+  result<void> check_can_reopen() const;
   result<void> check_usable() const;
   tl::unexpected<error> failure(const rocksdb::Status& status, std::string_view what,
                                 std::uint64_t bytes = 0) const;

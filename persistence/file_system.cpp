@@ -9,8 +9,6 @@ namespace dlrun::persistence {
 
 namespace {
 
-constexpr rocksdb::IODebugContext* no_context = nullptr;
-
 std::string parent_of(const std::string& path) {
   const auto parent = std::filesystem::path(path).parent_path().string();
   return parent.empty() ? "." : parent;

@@ -12,11 +12,15 @@
 namespace rocksdb {
 class FileSystem;
 class Status;
+struct IODebugContext;
 } // namespace rocksdb
 
 namespace dlrun::persistence {
 
 using file_system = rocksdb::FileSystem;
+
+/// What RocksDB's file functions want last.
+inline constexpr rocksdb::IODebugContext* no_context = nullptr;
 
 /// The operating system's files.
 std::shared_ptr<file_system> default_file_system();

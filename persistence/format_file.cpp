@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::string_view name = "/FORMAT";
 
-std::string content_of(const folder_format& format) {
+std::string format_content(const folder_format& format) {
   return fmt::format("{} {}\n", format.kind, format.number);
 }
 
@@ -20,7 +20,7 @@ result<bool> check_format(file_system& files, const std::string& directory, cons
   if (!there || !*there) return there;
   const auto content = read_file(files, path);
   if (!content) return tl::unexpected(content.error());
-  if (*content == content_of(expected)) return true;
+  if (*content == format_content(expected)) return true;
   const auto first_line = content->substr(0, std::min<std::size_t>(content->find('\n'), 80));
   return fail(
       error_code::storage_damaged,
@@ -29,7 +29,7 @@ result<bool> check_format(file_system& files, const std::string& directory, cons
 }
 
 result<void> write_format(file_system& files, const std::string& directory, const folder_format& format) {
-  return write_file_durably(files, directory + std::string(name), content_of(format));
+  return write_file_durably(files, directory + std::string(name), format_content(format));
 }
 
 } // namespace dlrun::persistence

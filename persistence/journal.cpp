@@ -9,10 +9,10 @@ namespace dlrun::persistence {
 namespace {
 
 constexpr folder_format journal_format{"dlrun-journal", 1};
-constexpr const char* way_out =
+constexpr const char* journal_way_out =
     "nothing was changed: restore the folder from a copy, or start the job in another run folder";
 
-constexpr std::size_t buffer_bytes = std::size_t{4} << 20;
+constexpr std::size_t journal_buffer_bytes = std::size_t{4} << 20;
 /// Beside the entries, which have a prefix, so that no key of the user can be taken for it.
 constexpr const char* owner_key = "owner";
 constexpr std::string_view entry_prefix = "entry/";
@@ -20,7 +20,8 @@ constexpr std::string_view entry_prefix = "entry/";
 result<std::unique_ptr<database>> open_database(const std::string& directory,
                                                 const std::shared_ptr<file_system>& files, bool create,
                                                 bool read_only) {
-  return database::open({directory + "/log", files, create, true, read_only, buffer_bytes, way_out});
+  return database::open(
+      {directory + "/log", files, create, true, read_only, journal_buffer_bytes, journal_way_out});
 }
 
 result<journal_contents> load(const database& from, const std::string& directory, bool is_new) {
@@ -30,7 +31,7 @@ result<journal_contents> load(const database& from, const std::string& directory
   const auto decoded = decode_opener(owner->value_or(""));
   if (!decoded || (!*owner && !is_new))
     return fail(error_code::storage_damaged,
-                fmt::format("{}: its owner is unreadable; {}", directory, way_out));
+                fmt::format("{}: its owner is unreadable; {}", directory, journal_way_out));
   contents.owner = *decoded;
   const auto entries = from.iterate(table::facts);
   for (entries->SeekToFirst(); entries->Valid(); entries->Next())
@@ -58,12 +59,13 @@ public:
     if (auto owned = own(options, !*known); !owned) return owned;
     if (*known) return {};
     if (!contents_.empty())
-      return fail(error_code::storage_damaged,
-                  fmt::format("{} holds data, but its file FORMAT is gone; {}", options.directory, way_out));
+      return fail(error_code::storage_damaged, fmt::format("{} holds data, but its file FORMAT is gone; {}",
+                                                           options.directory, journal_way_out));
     return write_format(*files, options.directory, journal_format);
   }
 
   result<void> write(std::span<const journal_write> changes) {
+    if (auto ready = recover(); !ready) return ready;
     rocksdb::WriteBatch batch;
     auto* const facts = database_->handle(table::facts);
     for (const auto& change : changes) {
@@ -73,7 +75,10 @@ public:
       else
         batch.Delete(facts, key);
     }
-    if (auto written = database_->write(batch, true); !written) return written;
+    if (auto written = database_->write(batch, true); !written) {
+      full_ = written.error().code == error_code::disk_full;
+      return written;
+    }
     for (const auto& change : changes)
       if (change.value)
         contents_.insert_or_assign(change.key, *change.value);
@@ -95,10 +100,27 @@ private:
     rocksdb::WriteBatch batch;
     batch.Put(database_->handle(table::facts), owner_key, encode_opener(options.owner));
     contents_ = std::move(found->entries);
+    directory_ = options.directory;
+    owner_ = options.owner;
     return database_->write(batch, true);
   }
 
+  /// After a write for which there was no room.
+  result<void> recover() {
+    if (!full_ || !database_->broken()) return {};
+    if (auto opened = database_->recover(); !opened) return opened;
+    const auto owner = database_->get(table::facts, owner_key);
+    if (!owner) return tl::unexpected(owner.error());
+    if (decode_opener(owner->value_or("")) == owner_) return {};
+    full_ = false;
+    return fail(error_code::fenced,
+                fmt::format("{} was opened by another incarnation meanwhile", directory_));
+  }
+
   std::unique_ptr<database> database_;
+  std::string directory_;
+  incarnation owner_;
+  bool full_ = false; ///< the last write failed for want of room
   std::map<std::string, std::string> contents_;
 };
 

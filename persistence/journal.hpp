@@ -60,8 +60,9 @@ public:
   /// Keys and values as of the last write that succeeded.
   const std::map<std::string, std::string>& contents() const;
 
-  /// All changes or none; durable when it returns. After an error it is unknown whether they are: every later
-  /// write fails until the journal is opened again by a new owner.
+  /// All changes or none; durable when it returns. After an error it is unknown whether they are. After
+  /// disk_full (a later write tries anew, first thing) the caller must try these changes again before others.
+  /// After any other error every later write fails until the journal is opened again by a new owner.
   result<void> write(std::span<const journal_write> changes);
 
 private:

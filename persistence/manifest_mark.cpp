@@ -13,7 +13,7 @@ namespace {
 
 std::string mark_path(const std::string& directory) { return directory + "/MANIFEST_BYTES"; }
 
-std::string content_of(const std::string& name, std::uint64_t bytes) {
+std::string mark_content(const std::string& name, std::uint64_t bytes) {
   const auto text = fmt::format("{} {} ", name, bytes);
   return fmt::format("{}{:08x}\n", text, crc32c(text));
 }
@@ -22,7 +22,7 @@ std::string content_of(const std::string& name, std::uint64_t bytes) {
 
 result<void> mark_manifest(file_system& files, const std::string& directory, const std::string& name,
                            std::uint64_t bytes) {
-  return write_file_durably(files, mark_path(directory), content_of(name, bytes));
+  return write_file_durably(files, mark_path(directory), mark_content(name, bytes));
 }
 
 result<void> check_manifest(file_system& files, const std::string& directory) {
@@ -35,7 +35,8 @@ result<void> check_manifest(file_system& files, const std::string& directory) {
   std::string name;
   std::uint64_t bytes = 0;
   words >> name >> bytes;
-  if (*mark != content_of(name, bytes)) return fail_damaged(mark_path(directory), 0, "its checksum is wrong");
+  if (*mark != mark_content(name, bytes))
+    return fail_damaged(mark_path(directory), 0, "its checksum is wrong");
   const auto manifest = directory + "/" + name;
   const auto same = file_exists(files, manifest);
   if (!same) return tl::unexpected(same.error());

@@ -11,7 +11,6 @@ namespace dlrun::persistence {
 
 namespace {
 
-constexpr rocksdb::IODebugContext* no_context = nullptr;
 constexpr std::string_view magic = "dlrunseg";
 constexpr std::size_t record_head_bytes = 32;
 /// Records begin at multiples of this.

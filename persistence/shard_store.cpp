@@ -165,8 +165,7 @@ result<step_id> shard_store::implementation::sync() {
 result<void> shard_store::implementation::write(rocksdb::WriteBatch& batch, bool synced) {
   auto written = database_->write(batch, synced);
   // RocksDB may remember an error that is over, e.g. of a flush while the disk was full: one more try tells.
-  if (!written && database_->broken() && database_->resume() && drop_leftovers())
-    written = database_->write(batch, synced);
+  if (!written && database_->broken() && recover()) written = database_->write(batch, synced);
   if (written) count_database_bytes(batch.GetDataSize());
   return written;
 }

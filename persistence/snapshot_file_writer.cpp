@@ -12,7 +12,6 @@ namespace dlrun::persistence {
 
 namespace {
 
-constexpr rocksdb::IODebugContext* no_context = nullptr;
 /// Begun to be written back in pieces of this, so that the fsync at the end finds little left to do.
 constexpr std::uint64_t write_back_bytes = std::uint64_t{8} << 20;
 

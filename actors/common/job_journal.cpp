@@ -1,30 +1,21 @@
 #include "actors/common/job_journal.hpp"
 
-#include <thread>
-
 namespace dlrun::common {
-namespace {
-
-constexpr auto open_retry = std::chrono::milliseconds(20);
-
-} // namespace
 
 result<std::shared_ptr<job_journal>> job_journal::open(const std::filesystem::path& run_dir,
-                                                       incarnation owner,
+                                                       incarnation owner, full_disk_watcher watcher,
                                                        std::chrono::milliseconds patience) {
-  const auto give_up = std::chrono::steady_clock::now() + patience;
-  for (;;) {
-    auto journal = persistence::journal::open({(run_dir / journal_directory).string(), owner, nullptr});
-    if (journal) return std::shared_ptr<job_journal>{new job_journal(std::move(*journal))};
-    if (journal.error().code != error_code::in_use || std::chrono::steady_clock::now() > give_up)
-      return tl::unexpected(journal.error());
-    std::this_thread::sleep_for(open_retry);
-  }
+  auto journal = try_patiently(patience, watcher, [&] {
+    return persistence::journal::open({(run_dir / journal_directory).string(), owner, nullptr});
+  });
+  if (!journal) return tl::unexpected(journal.error());
+  return std::shared_ptr<job_journal>{new job_journal(std::move(*journal), std::move(watcher))};
 }
 
 void job_journal::write(writes changes, std::function<void(result<void>)> done) {
   thread_.run([this, changes = std::move(changes), done = std::move(done)] {
-    auto written = journal_->write(changes);
+    auto written =
+        try_patiently(std::chrono::milliseconds(0), watcher_, [&] { return journal_->write(changes); });
     {
       const std::scoped_lock lock{mutex_};
       if (written)

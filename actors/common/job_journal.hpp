@@ -1,6 +1,7 @@
 /// The journal of the process in which coordinator and data dispatcher run, on a thread of its own.
 #pragma once
 
+#include "actors/common/patience.hpp"
 #include "actors/common/task_thread.hpp"
 #include "persistence/journal.hpp"
 
@@ -28,9 +29,10 @@ public:
   using writes = std::vector<persistence::journal_write>;
 
   /// `owner` must be above every owner before it. While an older process still holds the journal, tries again
-  /// for `patience`. Blocks. @returns as persistence::journal::open() does.
+  /// for `patience`; while the disk is full, now and at later writes, as long as `watcher` wants. Blocks.
+  /// @returns as persistence::journal::open() does.
   static result<std::shared_ptr<job_journal>>
-  open(const std::filesystem::path& run_dir, incarnation owner,
+  open(const std::filesystem::path& run_dir, incarnation owner, full_disk_watcher watcher = {},
        std::chrono::milliseconds patience = std::chrono::milliseconds(5000));
 
   /// What it holds: what was found when it was opened, and the writes since that have succeeded.
@@ -42,11 +44,13 @@ public:
   void write(writes changes, std::function<void(result<void>)> done);
 
 private:
-  explicit job_journal(std::unique_ptr<persistence::journal> journal)
+  job_journal(std::unique_ptr<persistence::journal> journal, full_disk_watcher watcher)
       : journal_(std::move(journal))
+      , watcher_(std::move(watcher))
       , entries_(journal_->contents()) {}
 
   std::unique_ptr<persistence::journal> journal_; ///< of the thread
+  full_disk_watcher watcher_;                     ///< of the thread
   mutable std::mutex mutex_;
   std::map<std::string, std::string> entries_;
   bool broken_ = false;

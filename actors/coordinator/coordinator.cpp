@@ -90,10 +90,35 @@ void coordinator_state::on_dispatcher_down(const caf::down_msg& down) {
 
 void coordinator_state::open_journal() {
   const auto post = common::poster<protocol::coordinator_actor>{self_};
-  journal_opener_.run([this, post, run_dir = context_.job->run_dir, owner = context_.self.incarnation] {
-    const auto opened = common::job_journal::open(run_dir, owner);
+  journal_opener_.run([this, post, run_dir = context_.job->run_dir, owner = context_.self.incarnation,
+                       watcher = disk_watcher()] {
+    const auto opened = common::job_journal::open(run_dir, owner, watcher);
     post([this, opened] { on_journal_opened(opened); });
   });
+}
+
+/// For the journal, which may outlive this actor by the time its dispatcher takes to end.
+common::full_disk_watcher coordinator_state::disk_watcher() {
+  const auto post = common::poster<protocol::coordinator_actor>{self_};
+  return {[this, post, waits = waits_for_disk_](const error& why) {
+            post([this, why] { on_disk_full(why); });
+            return waits->load();
+          },
+          [this, post] { post([this] { on_disk_ok(); }); }};
+}
+
+/// Training goes on as far as nothing new has to be decided.
+void coordinator_state::on_disk_full(const error& why) {
+  if (!std::exchange(disk_is_full_, true)) tell_disk("disk-full", "waits: " + why.message);
+  if (!core_) report_alive(); // afterwards at each tick
+}
+
+void coordinator_state::on_disk_ok() {
+  if (std::exchange(disk_is_full_, false)) tell_disk("disk-ok", "goes on: the disk takes its journal again");
+}
+
+void coordinator_state::tell_disk(std::string event, const std::string& text) {
+  tell_user(std::move(event), context_.role, context_.self.incarnation, "the coordinator " + text);
 }
 
 void coordinator_state::on_journal_opened(const result<std::shared_ptr<common::job_journal>>& opened) {
@@ -134,7 +159,7 @@ void coordinator_state::carry_out(const journal_end& action) {
 
 /// What the report needs and no actor depends on: it is written now and then, and nobody waits for it.
 void coordinator_state::keep_record() {
-  if (!journal_) return;
+  if (!journal_ || disk_is_full_) return;
   auto changes = record_.changes(core_->recoveries(), common::now());
   if (!changes.empty()) journal_->write(std::move(changes), [](const result<void>&) {});
 }
@@ -404,10 +429,11 @@ void coordinator_state::carry_out(const announce_end& action) {
 }
 
 void coordinator_state::report_alive() {
-  const protocol::heartbeat beat{
-      .role = context_.role, .self = context_.self, .state = ended_ ? "done" : "coordinating"};
+  const auto* const state = ended_ ? "done" : disk_is_full_ ? "disk-full" : "coordinating";
+  const protocol::heartbeat beat{.role = context_.role, .self = context_.self, .state = state};
   heartbeat_sender_.send_for_answer<protocol::coordinator_location>(self_, context_.agent, beat,
                                                                     [](const auto&) {});
+  if (!core_) return; // there is no dispatcher yet
   const protocol::heartbeat dispatcher{.role = {protocol::role_kind::data_dispatcher, 0},
                                        .self = {core_->dispatcher_incarnation(), 0},
                                        .state = ended_ ? "done" : "dispatching"};

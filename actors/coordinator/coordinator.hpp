@@ -33,6 +33,7 @@ public:
   /// For `system.spawn(coordinator_state::start, context, starter)`. The actor quits with an error when its
   /// agent does not answer, the dispatcher cannot be kept running, or the journal cannot be used.
   static behavior start(pointer self, common::role_context context, dispatcher_starter starter);
+  ~coordinator_state() { *waits_for_disk_ = false; }
 
 private:
   using member = std::variant<std::monostate, protocol::worker_actor, protocol::ps_shard_actor>;
@@ -42,6 +43,10 @@ private:
   behavior make_behavior();
   void open_journal();
   void on_journal_opened(const result<std::shared_ptr<common::job_journal>>& opened);
+  common::full_disk_watcher disk_watcher();
+  void on_disk_full(const error& why);
+  void on_disk_ok();
+  void tell_disk(std::string event, const std::string& text);
   void enter(journaled_job journaled);
 
   join_answer on_join(const protocol::join& join, member who);
@@ -98,6 +103,8 @@ private:
   common::latest_sender<protocol::heartbeat> heartbeat_sender_;
   common::latest_sender<protocol::heartbeat> dispatcher_heartbeat_sender_; ///< speaks for the dispatcher
   bool ended_ = false;
+  bool disk_is_full_ = false; ///< the journal waits for room
+  std::shared_ptr<std::atomic<bool>> waits_for_disk_ = std::make_shared<std::atomic<bool>>(true);
   common::task_thread journal_opener_; ///< last: joined first
 };
 

@@ -57,9 +57,13 @@ result<void> ps_shard_state::acquire() {
 /// Opening and replaying take their time: on the value thread, which is idle.
 void ps_shard_state::open_storage() {
   const auto post = common::poster<protocol::ps_shard_actor>{self_};
-  values_thread_.run([this, parameters = parameters_, post,
-                      options = shard_storage_options{
-                          context_.job, {context_.role.index}, context_.self.incarnation, context_.log}] {
+  shard_storage_options options{context_.job, {context_.role.index}, context_.self.incarnation, context_.log};
+  options.watcher = {[this, post](const error& why) {
+                       post([this, why] { on_opening_stalled(why); });
+                       return !is_gone_;
+                     },
+                     [this, post] { post([this] { on_log_stalled(std::nullopt); }); }};
+  values_thread_.run([this, parameters = parameters_, post, options = std::move(options)] {
     auto opened = shard_storage::open(options);
     auto restored = opened ? (*opened)->restore_newest(*parameters)
                            : result<restored_state>{tl::unexpected(opened.error())};

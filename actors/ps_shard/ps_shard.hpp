@@ -32,6 +32,7 @@ public:
   /// For `system.spawn(ps_shard_state::start, context)`. The actor quits with an error if it cannot get
   /// memory or threads, cannot use its store, is refused by the coordinator, or is fenced.
   static behavior start(pointer self, common::role_context context);
+  ~ps_shard_state() { is_gone_ = true; }
 
 private:
   /// A gradient, or the sum of several: floats of the shard's range and what keeps them in memory.
@@ -99,6 +100,7 @@ private:
   void on_applied(step_id step, const std::optional<step_metrics>& metrics, protocol::duration took);
   void on_truncated(const perform_rewind& action, const result<void>& truncated);
   void on_rewound(const result<restored_state>& loaded);
+  void on_opening_stalled(const error& why);
   void on_log_stalled(const std::optional<error>& why);
   void on_snapshot_stalled(const std::optional<error>& why);
   void tell_stall(const char* what, const std::optional<error>& why);
@@ -138,6 +140,7 @@ private:
   common::latest_sender<protocol::heartbeat> heartbeat_sender_;
   protocol::data_dispatcher_actor dispatcher_;
 
+  std::atomic<bool> is_gone_ = false;
   std::shared_ptr<shard_storage> storage_; ///< null where nothing is kept on disk
   common::task_thread values_thread_;      ///< last: joined before what its tasks use goes
 };

@@ -120,6 +120,14 @@ void ps_shard_state::on_rewound(const result<restored_state>& loaded) {
   report_status();
 }
 
+/// It has no step to tell yet, but it lives.
+void ps_shard_state::on_opening_stalled(const error& why) {
+  if (!log_stalled_) on_log_stalled(why);
+  const protocol::heartbeat alive{.role = context_.role, .self = context_.self, .state = "disk-full"};
+  heartbeat_sender_.send_for_answer<protocol::coordinator_location>(self_, context_.agent, alive,
+                                                                    [](const auto&) {});
+}
+
 void ps_shard_state::on_log_stalled(const std::optional<error>& why) {
   log_stalled_ = why;
   tell_stall("pauses", why);

@@ -1,6 +1,7 @@
 #include "actors/ps_shard/shard_storage.hpp"
 
 #include "actors/common/clock.hpp"
+#include "actors/common/patience.hpp"
 #include "job/quantity.hpp"
 
 #include <dlrun/check.hpp>
@@ -8,8 +9,6 @@
 
 namespace dlrun::ps_shard {
 namespace {
-
-constexpr auto open_retry = std::chrono::milliseconds(20);
 
 protocol::history history_from(const std::vector<persistence::history_entry>& stored) {
   auto all = protocol::first_history();
@@ -48,21 +47,14 @@ persistence::shard_store_options store_options(const shard_storage_options& opti
 // -----------------------------------------------------------------------------------------------
 
 result<std::unique_ptr<shard_storage>> shard_storage::open(shard_storage_options options) {
-  const auto give_up = common::now() + options.patience;
-  for (;;) {
-    auto store = persistence::shard_store::open(store_options(options));
-    if (store) {
-      std::unique_ptr<shard_storage> made{new shard_storage(std::move(options))};
-      made->store_ = std::move(*store);
-      for (const auto& line : made->store_->found().damaged)
-        made->options_.log->warn("storage-damaged: {}", line);
-      return made;
-    }
-    // The start before this one is being ended: its lock goes with it.
-    if (store.error().code != error_code::in_use || common::now() > give_up)
-      return tl::unexpected(store.error());
-    std::this_thread::sleep_for(open_retry);
-  }
+  auto store = common::try_patiently(options.patience, options.watcher,
+                                     [&] { return persistence::shard_store::open(store_options(options)); });
+  if (!store) return tl::unexpected(store.error());
+  std::unique_ptr<shard_storage> made{new shard_storage(std::move(options))};
+  made->store_ = std::move(*store);
+  for (const auto& line : made->store_->found().damaged)
+    made->options_.log->warn("storage-damaged: {}", line);
+  return made;
 }
 
 shard_storage::~shard_storage() {

@@ -1,6 +1,7 @@
 /// The disk of a PS shard, as its actor uses it: everything slow happens on threads of its own.
 #pragma once
 
+#include "actors/common/patience.hpp"
 #include "actors/common/task_thread.hpp"
 #include "actors/ps_shard/durable_state.hpp"
 #include "actors/ps_shard/ps_shard_actions.hpp"
@@ -36,6 +37,8 @@ struct shard_storage_options {
   std::shared_ptr<spdlog::logger> log;
   /// How long an opener waits for the process that had the store before to be gone.
   std::chrono::milliseconds patience{5000};
+  /// Told by an opener of a full disk; without it that is an error.
+  common::full_disk_watcher watcher{};
   /// Null: the operating system's.
   std::shared_ptr<persistence::file_system> files{};
 };

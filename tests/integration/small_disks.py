@@ -6,6 +6,8 @@ import shutil
 import subprocess
 import tempfile
 
+from dlrun_job import wait_until
+
 CHUNK = 1 << 16
 
 
@@ -41,8 +43,8 @@ class disk:
         self.folder.rmdir()
 
     def make_read_only(self):
-        """Only while no file on it is open for writing."""
-        self.complaint = call("mount", "-o", "remount,ro", self.folder)
+        """Waits until no file on it is open for writing: a killed process is a zombie before its last thread is gone."""
+        wait_until(lambda: not call("mount", "-o", "remount,ro", self.folder), f"{self.folder} is read-only")
 
     def ballast(self):
         return self.folder / "ballast"
@@ -66,7 +68,7 @@ def in_memory(size):
 class failing_disk(disk):
     """An ext4 in a file; the kernel makes it read-only when it meets an error, whoever is writing."""
 
-    BYTES = 96 << 20
+    BYTES = 256 << 20
 
     def __init__(self, folder):
         self.image = pathlib.Path(folder) / "disk.img"

@@ -145,5 +145,38 @@ TEST_F(journal_test, a_full_disk_is_said_to_be_full) {
   EXPECT_NE(problem.message.find(directory), std::string::npos);
 }
 
+TEST_F(journal_test, goes_on_when_a_full_disk_has_room_again_and_a_power_cut_takes_nothing_of_it) {
+  std::uint64_t owners = 0;
+  entries expected;
+  for (std::uint64_t room = 0; room < 2500; room += 113) {
+    SCOPED_TRACE(room);
+    {
+      const auto owner = journal::open(options(++owners)).value();
+      ASSERT_EQ(owner->contents(), expected);
+      files->set_free_bytes(room);
+      const auto value = std::string(1000, static_cast<char>('a' + owners % 26));
+      const auto key = std::to_string(room);
+      bool was_full = false;
+      for (int write = 0; !was_full; ++write) {
+        const auto written = put(*owner, key, value + std::to_string(write));
+        was_full = !written;
+        if (was_full) {
+          ASSERT_EQ(written.error().code, error_code::disk_full) << written.error().message;
+        }
+        expected[key] = value + std::to_string(write); // a write that found no room is tried again
+      }
+      const auto again = put(*owner, key, expected[key]); // RocksDB may have made room by itself
+      EXPECT_TRUE(again || again.error().code == error_code::disk_full);
+      files->set_free_bytes(std::nullopt);
+      ASSERT_TRUE(put(*owner, key, expected[key]));
+      ASSERT_TRUE(put(*owner, "last", key));
+      expected["last"] = key;
+      EXPECT_EQ(owner->contents(), expected);
+      files->cut_power_after(1);
+    }
+    files->restore_power();
+  }
+}
+
 } // namespace
 } // namespace dlrun::persistence
