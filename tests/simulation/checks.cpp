@@ -38,6 +38,7 @@ void check_disk(world& where, const course& trained, ps_shard_id shard) {
       image != nullptr && newest_timeline(disk.history()) == newest_timeline(where.journal().course.history);
   if (!is_there) {
     if (where.happened().disk_lost) return; // between its last report and the end
+    if (where.happened().damaged_after_end.contains(shard)) return;
     if (where.plan().damage > 0 && contains(disk.restorable(), last)) return; // the log makes it again
     where.broken("I6", "the job is over, but ps_shard {} has no durable version {}", shard, last);
   }

@@ -40,6 +40,7 @@ void ps_shard_process::start() {
   if (world_.random().chance(world_.plan().damage) && disk().newest_snapshot()) {
     world_.say(this, "finds its newest snapshot damaged");
     disk().damage_newest_snapshot();
+    if (world_.journal().ended) world_.happened().damaged_after_end.insert(id_);
   }
   const auto newest = disk().open();
   disk().truncate(newest, world_.is_planted(planted_bug::keep_snapshots));

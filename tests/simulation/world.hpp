@@ -14,6 +14,7 @@
 #include <memory>
 #include <optional>
 #include <ostream>
+#include <set>
 #include <stdexcept>
 #include <vector>
 
@@ -37,6 +38,7 @@ struct what_happened {
   bool worker_lost = false; ///< or silent for so long that it may count as lost
   bool lossy_power_cut = false;
   bool disk_lost = false;
+  std::set<ps_shard_id> damaged_after_end; ///< whose newest snapshot was whole when the job was over
   bool journal_lost = false;
   bool went_back_on_purpose = false;
   int rewinds = 0;
