@@ -110,7 +110,7 @@ job::report final_report(const common::job_context& job, const protocol::job_end
   report.reason = ended.reason.empty() ? "the coordinator left no report" : ended.reason;
   report.steps = last.step;
   report.epochs = last.step / job.sampler.steps_per_epoch();
-  report.wall_seconds = std::chrono::duration<double>(common::now() - job.started).count();
+  report.wall_seconds = protocol::to_seconds(common::now() - job.started);
   report.versions.dlrun = common::dlrun_version();
   report.host.cpu_model = common::cpu_model();
   if (const auto saved = job::write_report(path, report); !saved)

@@ -14,8 +14,6 @@ constexpr auto rate_period = std::chrono::milliseconds(500);
 constexpr std::size_t bar_width = 20;
 constexpr double rate_smoothing = 0.5;
 
-double seconds(protocol::duration time) { return std::chrono::duration<double>(time).count(); }
-
 std::string human(double count) {
   return count >= 10000 ? fmt::format("{:.1f}k", count / 1000) : fmt::format("{:.0f}", count);
 }
@@ -38,8 +36,10 @@ double progress_display::samples_per_second(std::uint64_t step, protocol::time_p
   const auto elapsed = at - *rate_at_;
   if (elapsed < rate_period) return rate_;
   // A step that takes long is measured when it is there; until then it is as slow as if it came now.
-  if (step == rate_step_) return std::min(rate_, static_cast<double>(records_per_step_) / seconds(elapsed));
-  const auto recent = static_cast<double>((step - rate_step_) * records_per_step_) / seconds(elapsed);
+  if (step == rate_step_)
+    return std::min(rate_, static_cast<double>(records_per_step_) / protocol::to_seconds(elapsed));
+  const auto recent =
+      static_cast<double>((step - rate_step_) * records_per_step_) / protocol::to_seconds(elapsed);
   rate_ = rate_ == 0 ? recent : rate_smoothing * rate_ + (1 - rate_smoothing) * recent;
   rate_at_ = at;
   rate_step_ = step;
@@ -72,7 +72,7 @@ void progress_display::update(const agent::run_snapshot& now, protocol::time_poi
   } else if (now.step != printed_step_ && (!printed_ || at - *printed_ >= plain_period)) {
     printed_ = at;
     printed_step_ = now.step;
-    say(out_, "{:7.1f} s  {}\n", seconds(at - started_), text);
+    say(out_, "{:7.1f} s  {}\n", protocol::to_seconds(at - started_), text);
   }
   std::fflush(out_);
 }
@@ -80,7 +80,7 @@ void progress_display::update(const agent::run_snapshot& now, protocol::time_poi
 void progress_display::event(const protocol::job_event& event) {
   clear_bar();
   const auto at = protocol::time_point{protocol::duration{event.at_us}};
-  say(out_, "{:7.1f} s  {}: {}\n", seconds(at - started_), event.event, event.text);
+  say(out_, "{:7.1f} s  {}: {}\n", protocol::to_seconds(at - started_), event.event, event.text);
   std::fflush(out_);
 }
 

@@ -73,9 +73,9 @@ result<protocol::agent_actor> find_agent(caf::actor_system& system, std::uint16_
   return found;
 }
 
-common::role_context make_context(const bootstrap::Bootstrap& message, protocol::role_kind kind,
-                                  std::shared_ptr<const common::job_context> job,
-                                  protocol::agent_actor agent) {
+common::role_context make_role_context(const bootstrap::Bootstrap& message, protocol::role_kind kind,
+                                       std::shared_ptr<const common::job_context> job,
+                                       protocol::agent_actor agent) {
   common::role_context context{.role = {kind, message.index()},
                                .self = {{message.incarnation()}, message.token()},
                                .job = std::move(job),
@@ -92,7 +92,7 @@ common::role_context make_context(const bootstrap::Bootstrap& message, protocol:
 
 /// SIGTERM asks the role to end in order; SIGINT is the root's business (Ctrl-C on a terminal reaches
 /// everybody).
-transport::unique_fd take_signals() {
+transport::unique_fd take_stop_signals() {
   sigset_t handled;
   sigemptyset(&handled);
   sigaddset(&handled, SIGTERM);
@@ -137,7 +137,7 @@ result<void> run_to_end(const caf::actor& role, const transport::unique_fd& sign
 }
 
 result<void> run_role(const role_options& options) {
-  const auto signals = take_signals();
+  const auto signals = take_stop_signals();
   const auto message = read_message(options);
   if (!message) return tl::unexpected(message.error());
   if (const auto bound = agent::bind_to_parent(message->parent_pid()); !bound) return bound;
@@ -153,7 +153,8 @@ result<void> run_role(const role_options& options) {
   caf::actor_system system{config};
   auto agent = find_agent(system, static_cast<std::uint16_t>(message->agent_port()));
   if (!agent) return tl::unexpected(agent.error());
-  const auto role = start_role(system, make_context(*message, *kind, std::move(*job), std::move(*agent)));
+  const auto role =
+      start_role(system, make_role_context(*message, *kind, std::move(*job), std::move(*agent)));
   return run_to_end(role, signals);
 }
 

@@ -4,6 +4,9 @@ add_library(dlrun_warnings INTERFACE)
 add_library(dlrun::warnings ALIAS dlrun_warnings)
 target_compile_options(dlrun_warnings INTERFACE -Wall -Wextra -Wpedantic -Wnon-virtual-dtor -Woverloaded-virtual
                                                 -Wimplicit-fallthrough $<$<BOOL:${DLRUN_WERROR}>:-Werror>)
+if(CMAKE_UNITY_BUILD) # sources are included there, and what is local to one looks like a header's
+  target_compile_options(dlrun_warnings INTERFACE -Wno-subobject-linkage)
+endif()
 
 # The trained parameters are promised bit for bit, so nothing may let the compiler choose between two roundings:
 #  -ffp-contract=off  a*b+c stays two roundings; with contraction the same kernel gave other bits when one more store kept

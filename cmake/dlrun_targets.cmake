@@ -14,6 +14,16 @@ function(dlrun_numeric_library name)
   target_link_libraries(dlrun_${name} PRIVATE dlrun::stable_bits)
 endfunction()
 
+# dlrun_uses_caf(TARGET): it shares the precompiled headers of dlrun_actor_protocol. Sanitized builds do not optimise such code:
+# its templates are most of their time.
+function(dlrun_uses_caf name)
+  target_precompile_headers(${name} REUSE_FROM dlrun_actor_protocol)
+  target_compile_options(${name} PRIVATE $<$<CONFIG:Debug>:-O0>)
+endfunction()
+
+# All test programs, without the program that tests of processes run.
+add_custom_target(dlrun_tests)
+
 # dlrun_test(NAME LABEL unit|actor|sim|integration|gpu SOURCES ... LINK ... [TIMEOUT seconds] [WITH_CAF]): one GoogleTest
 # program. What is tested is in libraries, optimised; the tests themselves are not, which halves the time of their build.
 # WITH_CAF: with the precompiled headers of actor_test_support (tests/actors).
@@ -28,6 +38,7 @@ function(dlrun_test name)
   if(arg_WITH_CAF)
     target_precompile_headers(${name} REUSE_FROM actor_test_support)
   endif()
+  add_dependencies(dlrun_tests ${name})
   add_test(NAME ${name} COMMAND ${name} ${arg_ARGS})
   set_tests_properties(${name} PROPERTIES LABELS ${arg_LABEL} TIMEOUT ${arg_TIMEOUT})
 endfunction()

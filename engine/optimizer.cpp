@@ -11,7 +11,7 @@ namespace dlrun::engine {
 namespace {
 
 /// An error text when `value` is not in [0, 1) or, with `bounded` false, not in [0, inf).
-std::string complaint(const char* optimizer, const char* argument, double value, bool bounded) {
+std::string number_complaint(const char* optimizer, const char* argument, double value, bool bounded) {
   if (std::isfinite(value) && value >= 0 && (!bounded || value < 1)) return {};
   return fmt::format("optimizer {}: {} is {}, but must be {}", optimizer, argument, value,
                      bounded ? "at least 0 and below 1" : "a finite number, 0 or greater");
@@ -30,8 +30,8 @@ result<optimizer> optimizer::build(const spec::OptimizerSpec& spec) {
     built.lr_ = sgd.lr();
     built.momentum_ = sgd.momentum();
     built.method_ = built.momentum_ == 0 ? method::sgd : method::momentum;
-    require(complaint("sgd", "lr", built.lr_, false));
-    require(complaint("sgd", "momentum", built.momentum_, false));
+    require(number_complaint("sgd", "lr", built.lr_, false));
+    require(number_complaint("sgd", "momentum", built.momentum_, false));
   } else if (spec.has_adam()) {
     const auto& adam = spec.adam();
     if (adam.betas_size() != 0 && adam.betas_size() != 2)
@@ -43,10 +43,10 @@ result<optimizer> optimizer::build(const spec::OptimizerSpec& spec) {
     built.beta1_ = adam.betas_size() == 2 ? adam.betas(0) : 0.9;
     built.beta2_ = adam.betas_size() == 2 ? adam.betas(1) : 0.999;
     built.eps_ = adam.has_eps() ? adam.eps() : 1e-8;
-    require(complaint("adam", "lr", built.lr_, false));
-    require(complaint("adam", "betas[0]", built.beta1_, true));
-    require(complaint("adam", "betas[1]", built.beta2_, true));
-    require(complaint("adam", "eps", built.eps_, false));
+    require(number_complaint("adam", "lr", built.lr_, false));
+    require(number_complaint("adam", "betas[0]", built.beta1_, true));
+    require(number_complaint("adam", "betas[1]", built.beta2_, true));
+    require(number_complaint("adam", "eps", built.eps_, false));
   } else {
     require("no optimizer is named; write e.g. sgd: {lr: 0.05, momentum: 0.9}");
   }

@@ -198,9 +198,9 @@ agent_actions agent_core::on_exited(const role_name& name, const protocol::fence
   role->up = false;
   role->pid = 0;
   role->state = expected ? "stopped" : "down";
-  const auto why = role->hung ? fmt::format("gave no sign of life for {:.1f} s, {}",
-                                            std::chrono::duration<double>(silent).count(), cause)
-                              : cause;
+  const auto why =
+      role->hung ? fmt::format("gave no sign of life for {:.1f} s, {}", protocol::to_seconds(silent), cause)
+                 : cause;
   if (!expected) {
     role->last_failure = why;
     tell("role-exited", *role, self.incarnation,

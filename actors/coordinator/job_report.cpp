@@ -11,8 +11,6 @@
 namespace dlrun::coordinator {
 namespace {
 
-double to_seconds(protocol::duration time) { return std::chrono::duration<double>(time).count(); }
-
 std::string sha256_hex(const std::string& bytes) {
   std::array<unsigned char, 32> digest{};
   unsigned int size = 0;
@@ -96,7 +94,7 @@ job::report make_report(const common::job_context& job, const report_sources& so
                          .accuracy = static_cast<double>(sources.evaluation->correct) / records,
                          .samples = sources.evaluation->records};
   }
-  report.wall_seconds = sources.record.earlier().wall_seconds + to_seconds(now - job.started);
+  report.wall_seconds = sources.record.earlier().wall_seconds + protocol::to_seconds(now - job.started);
   report.rewinds = sources.record.rewinds();
   std::uint64_t redone = 0;
   for (const auto& one : report.rewinds) redone += one.steps_redone;

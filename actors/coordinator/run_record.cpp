@@ -16,8 +16,6 @@ constexpr auto tally_prefix = "tally/";
 constexpr auto sums_period = std::chrono::seconds(1);
 
 double to_ms(protocol::duration time) { return std::chrono::duration<double, std::milli>(time).count(); }
-double to_seconds(protocol::duration time) { return std::chrono::duration<double>(time).count(); }
-
 std::string encode(const job::recovery& recovery) {
   records::JournalRecovery message;
   message.set_role(recovery.role);
@@ -90,7 +88,7 @@ job::recovery to_recovery(const recovery_record& record, protocol::time_point st
           .index = record.role.index,
           .cause = record.cause,
           .incarnation = record.replacement.value,
-          .at_seconds = to_seconds(record.noticed - started),
+          .at_seconds = protocol::to_seconds(record.noticed - started),
           .detected_ms = to_ms(record.detected),
           .redispatched_ms = to_ms(record.redispatched.value_or(protocol::duration{})),
           .resumed_ms = to_ms(record.resumed.value_or(protocol::duration{}))};
@@ -134,7 +132,7 @@ run_totals run_record::totals() const {
 
 void run_record::add_rewind(const protocol::timeline_started& what, protocol::time_point now) {
   rewinds_[what.timeline.value] = {what.timeline.value, what.branch.value, what.steps_redone,
-                                   earlier_.wall_seconds + to_seconds(now - started_), what.reason};
+                                   earlier_.wall_seconds + protocol::to_seconds(now - started_), what.reason};
   unwritten_rewinds_.insert(what.timeline.value);
 }
 
@@ -166,7 +164,7 @@ std::vector<persistence::journal_write> run_record::changes(const std::vector<re
   summed_ = now;
   records::JournalRun run;
   run.set_started_us(started_.time_since_epoch().count());
-  run.set_wall_seconds(to_seconds(now - started_));
+  run.set_wall_seconds(protocol::to_seconds(now - started_));
   writes.push_back({fmt::format("{}{:012}", run_prefix, self_), run.SerializeAsString()});
   for (const auto& who : std::exchange(unwritten_tallies_, {}))
     writes.push_back({tally_key(tallies_[who]), encode(tallies_[who])});

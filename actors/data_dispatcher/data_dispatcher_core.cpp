@@ -231,7 +231,7 @@ void data_dispatcher_core::notice_progress(time_point now, data_dispatcher_actio
   const auto version = applied_everywhere();
   if (!version || version == progress_) return;
   if (progress_ && *version > *progress_ && !helping_) {
-    const auto seconds = std::chrono::duration<double>(now - progress_at_).count();
+    const auto seconds = protocol::to_seconds(now - progress_at_);
     step_seconds_ =
         running_mean(step_seconds_, seconds / static_cast<double>(version->value - progress_->value));
   }
@@ -248,8 +248,8 @@ void data_dispatcher_core::notice_progress(time_point now, data_dispatcher_actio
 
 void data_dispatcher_core::help_straggler(time_point now, data_dispatcher_actions& out) {
   if (helping_ || finished_ || !progress_ || progress_->value >= config_.steps || workers_.size() < 2) return;
-  const double open = std::chrono::duration<double>(now - progress_at_).count();
-  const double least = std::chrono::duration<double>(config_.straggler_min).count();
+  const double open = protocol::to_seconds(now - progress_at_);
+  const double least = protocol::to_seconds(config_.straggler_min);
   const double usual = step_seconds_ > 0 ? step_seconds_ : 10 * least;
   const double limit = std::max(least, config_.straggler_factor * usual);
   if (open < limit) return;

@@ -8,4 +8,6 @@ namespace dlrun::protocol {
 using duration = std::chrono::microseconds;
 using time_point = std::chrono::time_point<std::chrono::steady_clock, duration>;
 
+inline double to_seconds(duration time) { return std::chrono::duration<double>(time).count(); }
+
 } // namespace dlrun::protocol

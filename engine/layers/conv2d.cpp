@@ -55,7 +55,7 @@ private:
 };
 
 /// What is wrong with the arguments themselves, or "".
-std::string complaint(const convolution_geometry& g) {
+std::string convolution_complaint(const convolution_geometry& g) {
   if (g.out_channels < 1) return fmt::format("out_channels is {}, but must be at least 1", g.out_channels);
   if (g.kernel < 1) return fmt::format("kernel_size is {}, but must be at least 1", g.kernel);
   if (g.stride < 1) return fmt::format("stride is {}, but must be at least 1", g.stride);
@@ -80,7 +80,7 @@ layer_result make_conv2d(const spec::Conv2d& spec, const std::string& name, cons
                          .stride = spec.has_stride() ? spec.stride() : 1,
                          .padding = spec.padding(),
                          .bias = !spec.has_bias() || spec.bias()};
-  if (const auto wrong = complaint(g); !wrong.empty()) return layer_error(name, "conv2d", wrong);
+  if (const auto wrong = convolution_complaint(g); !wrong.empty()) return layer_error(name, "conv2d", wrong);
   g.out_height = windows(g.height, g.kernel, g.stride, g.padding);
   g.out_width = windows(g.width, g.kernel, g.stride, g.padding);
   if (g.out_height < 1 || g.out_width < 1)

@@ -45,7 +45,7 @@ private:
 };
 
 /// What is wrong with the arguments themselves, or "".
-std::string complaint(const pool_geometry& g) {
+std::string pool_complaint(const pool_geometry& g) {
   if (g.kernel < 1) return fmt::format("kernel_size is {}, but must be at least 1", g.kernel);
   if (g.stride < 1) return fmt::format("stride is {}, but must be at least 1", g.stride);
   if (g.padding < 0 || g.padding > g.kernel / 2)
@@ -68,7 +68,7 @@ layer_result make_max_pool2d(const spec::MaxPool2d& spec, const std::string& nam
                   .kernel = spec.kernel_size(),
                   .stride = spec.has_stride() ? spec.stride() : spec.kernel_size(),
                   .padding = spec.padding()};
-  if (const auto wrong = complaint(g); !wrong.empty()) return layer_error(name, "max_pool2d", wrong);
+  if (const auto wrong = pool_complaint(g); !wrong.empty()) return layer_error(name, "max_pool2d", wrong);
   if (input[1] * input[2] > std::numeric_limits<std::int32_t>::max())
     return layer_error(name, "max_pool2d", fmt::format("an image of {} is too large", to_string(input)));
   g.out_height = windows(g.height, g.kernel, g.stride, g.padding);

@@ -2,8 +2,8 @@
 """Self-contained headers: every header compiles on its own and begins its code with #pragma once.
 
 Compiles a file that includes nothing but the header. Not compiled: headers that have not changed, nor anything they
-include (the marks are in build/lint), and headers that the build proves, because their own source includes them first.
-Needs the generated Protocol Buffers headers of a built preset.
+include (the marks are in build/lint), and headers that tidy.py proves, because their own source, which it looks at alone,
+includes them first. Needs what preset "commands" generates.
 """
 
 import json
@@ -15,7 +15,7 @@ import shutil
 import subprocess
 import sys
 
-from lint_common import (cpp_files, finding, finish, in_parallel, include_graph, includes, parser, passed_cache, read,
+from lint_common import (cpp_files, finding, finish, in_parallel, include_graph, includes, is_tidied, parser, passed_cache, read,
                          resolve_include, tool_version, without_comments)
 
 COMPILER = "g++"
@@ -52,21 +52,21 @@ def compile_alone(root, build_dir, header, definitions):
     return match.group(2) if match else result.stderr.strip()
 
 
-def proved_by_build(root, commands):
-    """Headers that are the first include of the source of the same name, built without precompiled headers."""
+def proved_by_tidy(root, graph, commands):
+    """Headers that are the first include of the source of the same name, if clang-tidy looks at that."""
     proved = set()
-    for source, command in commands:
+    for source, _ in commands:
         first = next(iter(includes(read(root, source))), None)
         target = resolve_include(root, first[2]) if first else None
-        if target and target.removesuffix(".hpp") == source.removesuffix(".cpp") and "cmake_pch" not in command:
+        if target and target.removesuffix(".hpp") == source.removesuffix(".cpp") and is_tidied(root, graph, source):
             proved.add(target)
     return proved
 
 
 def main():
     arguments_parser = parser(__doc__)
-    arguments_parser.add_argument("--build-dir", default="build/release", metavar="DIR",
-                                  help="where generated headers are, relative to the root (default: build/release)")
+    arguments_parser.add_argument("--build-dir", default="build/commands", metavar="DIR",
+                                  help="where generated headers are, relative to the root (default: build/commands)")
     arguments = arguments_parser.parse_args()
     root = arguments.root.resolve()
     if not shutil.which(COMPILER):
@@ -74,7 +74,7 @@ def main():
     graph, cache = include_graph(root), passed_cache(root / "build/lint/headers")
     protos = [path.relative_to(root).as_posix() for path in sorted((root / "proto").glob("*.proto"))]
     commands = list(commands_of(root, root / arguments.build_dir))
-    proved, definitions = proved_by_build(root, commands), definitions_by_folder(commands)
+    proved, definitions = proved_by_tidy(root, graph, commands), definitions_by_folder(commands)
     settings = (FLAGS, tool_version(COMPILER, "--version"))
 
     def look_at(header):

@@ -2,7 +2,7 @@
 """clang-tidy with the list in .clang-tidy, every finding an error.
 
 Sources that have not changed, nor anything they include, nor the way they are compiled, are not analysed again; the marks
-are in build/lint. Takes the compile commands of a configured preset; generated headers must have been built.
+are in build/lint. Takes the compile commands of preset "commands", whose build makes the generated headers they need.
 The tests are not analysed: they double the time, and what they get wrong shows when they run. Neither are the sources that
 include CAF (the actors' shells and the command line): its headers cost clang-tidy most of a minute each. The cores, where the
 decisions are, are.
@@ -16,7 +16,7 @@ import shutil
 import subprocess
 import sys
 
-from lint_common import cpp_files, finding, finish, in_parallel, include_graph, parser, passed_cache, read, tool_version
+from lint_common import cpp_files, finding, finish, in_parallel, include_graph, is_tidied, parser, passed_cache, read, tool_version
 
 COMPLAINT = re.compile(r"^(?P<path>/[^:\n]+):(?P<line>\d+):\d+: (?:error|warning): (?P<message>[^\n]+)$", re.MULTILINE)
 ERROR = re.compile(r"error: [^\n]*")
@@ -57,27 +57,23 @@ def analyse(root, folders, source, arguments):
     return found
 
 
-def uses_caf(root, graph, source):
-    return any("#include <caf/" in read(root, path) for path in graph.closure(source))
-
-
 def main():
     arguments_parser = parser(__doc__)
-    arguments_parser.add_argument("--build-dir", default="build/release", metavar="DIR",
-                                  help="a configured build, relative to the root (default: build/release)")
+    arguments_parser.add_argument("--build-dir", default="build/commands", metavar="DIR",
+                                  help="a configured build, relative to the root (default: build/commands)")
     arguments_parser.add_argument("--file", action="append", metavar="PATH", help="look at this source only")
     arguments = arguments_parser.parse_args()
     root = arguments.root.resolve()
     build_dir = root / arguments.build_dir
     if not shutil.which("clang-tidy") or not (build_dir / "compile_commands.json").exists():
         return finish("tidy", "0 sources", [finding(arguments.build_dir, 0, "needs clang-tidy (scripts/install_dependencies --with-check) and "
-                                                    "a configured build (cmake --preset release)")])
+                                                    "a configured build (cmake --preset commands && cmake --build --preset commands)")])
     commands = compile_commands(root, build_dir)
     graph, cache = include_graph(root), passed_cache(root / "build/lint/tidy")
     settings = (read(root, ".clang-tidy"), tool_version("clang-tidy", "--version"))
     protos = [path.relative_to(root).as_posix() for path in sorted((root / "proto").glob("*.proto"))]
     sources = [path for path in cpp_files(root, (".cpp",)) if path in commands
-               and (path in arguments.file if arguments.file else not path.startswith("tests/") and not uses_caf(root, graph, path))]
+               and (path in arguments.file if arguments.file else is_tidied(root, graph, path))]
 
     folders = sorted({path.split("/")[0] for path in cpp_files(root)})
 

@@ -13,7 +13,7 @@ using testing::Contains;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-constexpr std::uint64_t own = ps_shard_core::first_own_value;
+constexpr std::uint64_t first_own = ps_shard_core::first_own_value;
 
 /// A PS shard of a job with two of them, two slots of three records, ten steps, B = 1.
 class ps_shard_durability_test : public testing::Test {
@@ -289,7 +289,7 @@ TEST_F(ps_shard_durability_test, a_parked_slot_is_zero_has_no_records_and_is_fil
   EXPECT_EQ(shard.state().parked, (std::vector<protocol::parked_slot>{{{0}, {1}}}));
   auto half = gradient(0, 0, 1);
   half.timeline = {1};
-  EXPECT_EQ(shard.on_push(half, {1}).front(), (ps_shard_action{make_zero{{own}, {{0}, {1}}}}));
+  EXPECT_EQ(shard.on_push(half, {1}).front(), (ps_shard_action{make_zero{{first_own}, {{0}, {1}}}}));
   shard.on_committed({1});
   shard.on_applied({0});
   EXPECT_EQ(shard.applied().totals(), (protocol::applied_ledger{1, 0, 3, 0, 0}));

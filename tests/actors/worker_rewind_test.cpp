@@ -11,7 +11,7 @@ using protocol::make_slot_range;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-constexpr incarnation me{3};
+constexpr incarnation this_worker{3};
 
 /// A worker of a job with one PS shard, four slots, ten steps; all slots are its own.
 class worker_rewind_test : public testing::Test {
@@ -19,7 +19,7 @@ protected:
   static worker_core_config config(protocol::durability mode) {
     worker_core_config made;
     made.self = {1};
-    made.fence = {me, 77};
+    made.fence = {this_worker, 77};
     made.steps = 10;
     made.slots_of = [](step_id) { return 4U; };
     made.durability = mode;
@@ -37,7 +37,7 @@ protected:
     return worker.on_shard_state(state, now);
   }
   worker_actions lease(worker_core& worker, std::uint32_t begin, std::uint32_t end) {
-    return worker.on_lease({{1}, ++sequence, me, make_slot_range(begin, end)}, now);
+    return worker.on_lease({{1}, ++sequence, this_worker, make_slot_range(begin, end)}, now);
   }
   template <class Action>
   static std::vector<Action> only(const worker_actions& actions) {
@@ -85,7 +85,7 @@ TEST_F(worker_rewind_test, tells_at_once_what_it_keeps) {
   const auto answers = only<send_kept>(logged.on_probe({42}, now));
   ASSERT_EQ(answers.size(), 1U);
   EXPECT_EQ(answers[0].message.probe, 42U);
-  EXPECT_EQ(answers[0].message.self.incarnation, me);
+  EXPECT_EQ(answers[0].message.self.incarnation, this_worker);
   EXPECT_THAT(answers[0].message.slots, ElementsAre(protocol::step_slots{{0}, make_slot_range(1, 3)}))
       << "neighbours are one run";
 }

@@ -16,7 +16,7 @@ using test::gzip;
 using test::idx_bytes;
 using test::temporary_folder;
 
-bytes copy_of(std::span<const std::uint8_t> b) { return {b.begin(), b.end()}; }
+bytes copy_of_span(std::span<const std::uint8_t> b) { return {b.begin(), b.end()}; }
 
 std::string message_of(const result<blob>& r) { return r ? "no error" : r.error().message; }
 
@@ -38,7 +38,7 @@ TEST(idx_reader, reads_plain_and_gzip_alike) {
     const auto view = view_idx(*decoded);
     ASSERT_TRUE(view);
     EXPECT_EQ(view->header.dims, (std::vector<std::uint32_t>{2, 3, 4}));
-    EXPECT_EQ(copy_of(view->values), counting(24));
+    EXPECT_EQ(copy_of_span(view->values), counting(24));
   }
 }
 
@@ -58,7 +58,7 @@ TEST(idx_reader, a_child_reads_the_same_bytes_through_the_descriptor) {
   ASSERT_TRUE(decoded);
   const auto adopted = blob::from_fd(::dup(decoded->fd()), "x.gz");
   ASSERT_TRUE(adopted) << message_of(adopted);
-  EXPECT_EQ(copy_of(adopted->bytes()), small);
+  EXPECT_EQ(copy_of_span(adopted->bytes()), small);
 }
 
 TEST(idx_reader, a_file_cut_at_any_byte_is_an_error_that_names_it) {
@@ -86,7 +86,7 @@ TEST(idx_reader, a_flipped_bit_anywhere_never_crashes_and_in_gzip_content_is_fou
     broken[bit / 8] ^= static_cast<std::uint8_t>(1U << (bit % 8));
     const auto decoded = decode_idx_to_memfd(folder.write("x.gz", broken));
     // The checksum covers the content; bits of the gzip head (time, system) mean nothing.
-    const bool right = !decoded || copy_of(decoded->bytes()) == small;
+    const bool right = !decoded || copy_of_span(decoded->bytes()) == small;
     EXPECT_TRUE(right) << "bit " << bit;
   }
   for (std::size_t bit = 0; bit < small.size() * 8; ++bit) {
@@ -124,7 +124,7 @@ TEST(idx_reader, reads_gzip_files_of_several_members) {
   members.insert(members.end(), second.begin(), second.end());
   const auto decoded = open_idx(folder.write("x.gz", members));
   ASSERT_TRUE(decoded) << message_of(decoded);
-  EXPECT_EQ(copy_of(decoded->bytes()), small);
+  EXPECT_EQ(copy_of_span(decoded->bytes()), small);
 }
 
 TEST(idx_reader, names_what_a_wrong_head_says) {

@@ -25,11 +25,11 @@ class gradient : public ::testing::TestWithParam<gradient_case> {};
 
 /// A problem in general position: no two equal values, so no kink of relu or max_pool within a difference's
 /// reach.
-struct problem {
+struct random_problem {
   std::vector<float> parameters, records;
   std::vector<std::int32_t> labels;
 
-  problem(const model& m, std::size_t batch)
+  random_problem(const model& m, std::size_t batch)
       : parameters(m.layout().flat_size())
       , labels(batch) {
     std::mt19937 random(11);
@@ -47,7 +47,7 @@ struct problem {
 TEST_P(gradient, equals_central_differences_in_float64) {
   const auto m = build_model(GetParam().specification);
   const reference_network reference(GetParam().specification);
-  const problem p(*m, GetParam().batch);
+  const random_problem p(*m, GetParam().batch);
   const slot_key key{5, 6, 7};
   std::vector<float> computed(p.parameters.size());
   network n(m, 1);

@@ -12,7 +12,7 @@ using testing::parse;
 
 optimizer make(const std::string& text) { return optimizer::build(parse<spec::OptimizerSpec>(text)).value(); }
 
-std::string refusal(const std::string& text) {
+std::string optimizer_refusal(const std::string& text) {
   const auto built = optimizer::build(parse<spec::OptimizerSpec>(text));
   EXPECT_FALSE(built.has_value()) << text;
   return built ? "" : built.error().message;
@@ -25,14 +25,14 @@ TEST(optimizer, says_how_much_state_it_needs) {
 }
 
 TEST(optimizer, refuses_impossible_values_by_name) {
-  EXPECT_THAT(refusal(""), HasSubstr("no optimizer"));
-  EXPECT_THAT(refusal("sgd {}"), HasSubstr("lr is missing"));
-  EXPECT_THAT(refusal("sgd { lr: -1 }"), HasSubstr("lr is -1"));
-  EXPECT_THAT(refusal("sgd { lr: inf }"), HasSubstr("lr is inf"));
-  EXPECT_THAT(refusal("sgd { lr: 1 momentum: nan }"), HasSubstr("momentum is nan"));
-  EXPECT_THAT(refusal("adam { betas: [0.9] }"), HasSubstr("betas has 1 values"));
-  EXPECT_THAT(refusal("adam { betas: [0.9, 1] }"), HasSubstr("betas[1] is 1"));
-  EXPECT_THAT(refusal("adam { eps: -1e-8 }"), HasSubstr("eps"));
+  EXPECT_THAT(optimizer_refusal(""), HasSubstr("no optimizer"));
+  EXPECT_THAT(optimizer_refusal("sgd {}"), HasSubstr("lr is missing"));
+  EXPECT_THAT(optimizer_refusal("sgd { lr: -1 }"), HasSubstr("lr is -1"));
+  EXPECT_THAT(optimizer_refusal("sgd { lr: inf }"), HasSubstr("lr is inf"));
+  EXPECT_THAT(optimizer_refusal("sgd { lr: 1 momentum: nan }"), HasSubstr("momentum is nan"));
+  EXPECT_THAT(optimizer_refusal("adam { betas: [0.9] }"), HasSubstr("betas has 1 values"));
+  EXPECT_THAT(optimizer_refusal("adam { betas: [0.9, 1] }"), HasSubstr("betas[1] is 1"));
+  EXPECT_THAT(optimizer_refusal("adam { eps: -1e-8 }"), HasSubstr("eps"));
 }
 
 /// Three steps over `cuts` pieces of one vector, in place or from buffer to buffer.

@@ -24,18 +24,18 @@ class self_contained_headers(planted_tree):
 
     def plant_build(self, source, options=""):
         entry = {"directory": str(self.root), "file": str(self.root / source), "command": f"c++ {options} -c {source}"}
-        self.plant("build/release/compile_commands.json", json.dumps([entry]))
+        self.plant("build/commands/compile_commands.json", json.dumps([entry]))
 
-    def test_a_header_that_its_own_source_includes_first_is_left_to_the_build(self):
+    def test_a_header_that_its_own_source_includes_first_is_left_to_clang_tidy(self):
         self.plant("engine/a.hpp", "#pragma once\nstd::string f();\n")
         self.plant("engine/a.cpp", '// a\n#include "engine/a.hpp"\n')
         self.plant_build("engine/a.cpp")
         self.assert_clean(self.SCRIPT)
 
-    def test_a_build_with_precompiled_headers_proves_nothing(self):
+    def test_a_source_with_caf_proves_nothing(self):
         self.plant("engine/a.hpp", "#pragma once\nstd::string f();\n")
-        self.plant("engine/a.cpp", '#include "engine/a.hpp"\n')
-        self.plant_build("engine/a.cpp", "-include cmake_pch.hxx")
+        self.plant("engine/a.cpp", '#include "engine/a.hpp"\n#include <caf/all.hpp>\n')
+        self.plant_build("engine/a.cpp")
         self.assert_finds(self.SCRIPT, "engine/a.hpp", "does not compile alone")
 
     def test_a_header_sees_the_definitions_of_its_folder(self):
@@ -63,7 +63,7 @@ class tidy(planted_tree):
     def plant_source(self, text):
         source = self.plant("engine/a.cpp", text)
         entry = {"directory": str(self.root), "file": str(source), "command": f"/usr/bin/c++ -std=c++20 -I{self.root} -o a.o -c {source}"}
-        self.plant("build/release/compile_commands.json", json.dumps([entry]))
+        self.plant("build/commands/compile_commands.json", json.dumps([entry]))
 
     def test_sound_code_is_fine_the_second_time_too(self):
         self.plant_source("int twice(int value) { return 2 * value; }\n")
@@ -81,7 +81,7 @@ class tidy(planted_tree):
         self.assert_finds("tidy.py", "engine/a.hpp:2", "twiceAsMuch")
 
     def test_a_build_that_is_not_configured_is_named(self):
-        self.assert_finds("tidy.py", "build/release", "cmake --preset release")
+        self.assert_finds("tidy.py", "build/commands", "cmake --preset commands")
 
 
 if __name__ == "__main__":

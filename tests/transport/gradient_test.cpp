@@ -1,17 +1,13 @@
+#include "tests/transport/second_mapping.hpp"
 #include "transport/gradient_pool.hpp"
 #include "transport/gradient_segment.hpp"
 #include "transport/segment_client.hpp"
 
-#include <fcntl.h>
 #include <future>
 #include <gmock/gmock.h>
 
 namespace dlrun::transport {
 namespace {
-
-segment other_side(const segment& owner) {
-  return segment::adopt(unique_fd(::fcntl(owner.fd(), F_DUPFD_CLOEXEC, 3)), owner.size()).value();
-}
 
 gradient_header header_of(std::size_t floats) {
   gradient_header h;

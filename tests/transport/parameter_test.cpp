@@ -1,8 +1,8 @@
+#include "tests/transport/second_mapping.hpp"
 #include "transport/parameter_segment.hpp"
 
 #include <algorithm>
 #include <atomic>
-#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <thread>
 #include <vector>
@@ -12,11 +12,6 @@ namespace {
 
 constexpr timeline_id t1{1};
 constexpr timeline_id t2{2};
-
-/// A second mapping of the same memory, as another process has it.
-segment other_side(const segment& owner) {
-  return segment::adopt(unique_fd(::fcntl(owner.fd(), F_DUPFD_CLOEXEC, 3)), owner.size()).value();
-}
 
 struct both_sides {
   explicit both_sides(std::size_t floats)
