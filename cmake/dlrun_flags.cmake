@@ -21,12 +21,22 @@ if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
   target_compile_options(dlrun_stable_bits INTERFACE -march=x86-64-v3 -O3)
 endif()
 
-# Sanitizers apply to everything we compile, tests included. The optimisation level is the preset's: -O1 keeps the stack
-# traces true and the tests fast, and frame pointers make the traces cheap. A finding ends the process: a test that goes on
+# Sanitizers apply to everything we compile, tests included. The optimisation level is the preset's; frame pointers make stack
+# traces cheap. A finding ends the process: a test that goes on
 # after one could pass.
 set(DLRUN_SANITIZE "" CACHE STRING "Sanitizers for -fsanitize=, e.g. address,undefined or thread")
 if(DLRUN_SANITIZE)
   add_compile_options(-fsanitize=${DLRUN_SANITIZE} -fno-omit-frame-pointer -fno-optimize-sibling-calls
                       -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${DLRUN_SANITIZE})
+endif()
+
+# For tests, and for code that is mostly CAF's templates: compiled for its effect on the time of a full build. Of the sanitizers
+# three are left out whose checks at each use of a pointer double the time of such code; AddressSanitizer sees the same mistakes
+# when they do harm.
+add_library(dlrun_quick_build INTERFACE)
+add_library(dlrun::quick_build ALIAS dlrun_quick_build)
+target_compile_options(dlrun_quick_build INTERFACE -O0)
+if(DLRUN_SANITIZE MATCHES undefined)
+  target_compile_options(dlrun_quick_build INTERFACE -fno-sanitize=null,alignment,vptr)
 endif()

@@ -18,7 +18,7 @@ endfunction()
 # its templates are most of their time.
 function(dlrun_uses_caf name)
   target_precompile_headers(${name} REUSE_FROM dlrun_actor_protocol)
-  target_compile_options(${name} PRIVATE $<$<CONFIG:Debug>:-O0>)
+  target_link_libraries(${name} PRIVATE $<$<CONFIG:Debug>:dlrun::quick_build>)
 endfunction()
 
 # All test programs, without the program that tests of processes run.
@@ -26,7 +26,7 @@ add_custom_target(dlrun_tests)
 
 # dlrun_test(NAME LABEL unit|actor|sim|integration|gpu SOURCES ... LINK ... [TIMEOUT seconds] [WITH_CAF]): one GoogleTest
 # program. What is tested is in libraries, optimised; the tests themselves are not, which halves the time of their build.
-# WITH_CAF: with the precompiled headers of actor_test_support (tests/actors).
+# Headers are precompiled: those of test_headers (tests), or, WITH_CAF, those of actor_test_support (tests/actors).
 function(dlrun_test name)
   cmake_parse_arguments(arg "WITH_CAF" "LABEL;TIMEOUT" "SOURCES;LINK;ARGS" ${ARGN})
   if(NOT arg_TIMEOUT)
@@ -34,9 +34,11 @@ function(dlrun_test name)
   endif()
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE ${arg_LINK} dlrun::warnings GTest::gmock GTest::gtest_main)
-  target_compile_options(${name} PRIVATE -O0)
+  target_link_libraries(${name} PRIVATE dlrun::quick_build)
   if(arg_WITH_CAF)
     target_precompile_headers(${name} REUSE_FROM actor_test_support)
+  else()
+    target_precompile_headers(${name} REUSE_FROM test_headers)
   endif()
   add_dependencies(dlrun_tests ${name})
   add_test(NAME ${name} COMMAND ${name} ${arg_ARGS})

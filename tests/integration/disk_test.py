@@ -38,7 +38,7 @@ class full_disk(runs_on_disks):
         spec = self.durable_spec(log, epochs=epochs)
         spec["durability"]["max_recovery"] = max_recovery
         reference = self.bench.complete(self.durable_spec("off", epochs=epochs))
-        with small_disks.in_memory("512m") as disk, self.bench.start(spec, parent=disk.folder) as job:
+        with small_disks.in_memory("256m") as disk, self.bench.start(spec, parent=disk.folder) as job:
             job.wait_for_step(reference["steps"] // 8)
             disk.fill()
             job.wait_for_output("disk-full")
@@ -54,13 +54,13 @@ class full_disk(runs_on_disks):
                              {"disk-full", "disk-ok"})
 
     def test_a_run_that_logs_each_step_pauses_and_goes_on(self):
-        self.expect_pause_and_end("every_step", "500ms", 4 * EPOCHS)
+        self.expect_pause_and_end("every_step", "500ms", 2 * EPOCHS)
 
     def test_a_run_that_takes_snapshots_says_so_and_goes_on(self):
-        self.expect_pause_and_end("snapshots", "20ms", 4 * EPOCHS)
+        self.expect_pause_and_end("snapshots", "20ms", 2 * EPOCHS)
 
     def test_nothing_moves_while_it_is_full_and_a_stop_is_obeyed(self):
-        with small_disks.in_memory("512m") as disk:
+        with small_disks.in_memory("256m") as disk:
             with self.bench.start(self.durable_spec("every_step", epochs=ENDLESS), parent=disk.folder) as job:
                 job.wait_for_step(100)
                 disk.fill()

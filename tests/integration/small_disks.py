@@ -32,7 +32,7 @@ class disk:
         self.complaint = call("mount", *self.mount_options, self.folder)
 
     def unmount(self):
-        if not self.complaint:
+        if self.folder.is_mount():
             call("umount", "--lazy", self.folder)
 
     def __enter__(self):
