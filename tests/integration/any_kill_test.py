@@ -10,7 +10,7 @@ class single_kills(bench_case):
     def expect_survival(self, model, log, kinds, seed, count=3):
         spec = any_kills.make_spec(model, self.data, log)
         undisturbed = any_kills.make_spec(model, self.data, "off")
-        reference = self.bench.complete(undisturbed)
+        reference = self.undisturbed(undisturbed)
         kills, plan, report = any_kills.run_once(self.bench, spec, seed, reference, kinds, count)
         self.assertGreaterEqual(kills, 1, plan)
         return report

@@ -1,5 +1,7 @@
 """Base of the test programs here: FILE DLRUN [unittest options]."""
 
+import copy
+import json
 import os
 import pathlib
 import sys
@@ -13,6 +15,7 @@ class bench_case(unittest.TestCase):
     """Each test has a bench of its own; the data of a class is written once a test."""
 
     program = None
+    reports = {}  # of undisturbed runs
     records = 2003  # fills no step: the last of an epoch is partial
 
     def setUp(self):
@@ -22,6 +25,13 @@ class bench_case(unittest.TestCase):
 
     def spec(self, model="mlp_dropout", **options):
         return small_data.make_spec(model, self.data, **options)
+
+    def undisturbed(self, spec):
+        """The report of an undisturbed run. Each is run once a program: the data is the same in every test."""
+        key = (self.records, json.dumps(spec, sort_keys=True).replace(str(self.bench.folder), ""))
+        if key not in self.reports:
+            self.reports[key] = self.bench.complete(spec)
+        return copy.deepcopy(self.reports[key])
 
 
 def write_counts(result, wanted):

@@ -20,7 +20,7 @@ PATIENCE_S = 60
 
 class runs_on_disks(changed_runs):
     def reference(self):
-        return self.bench.complete(self.durable_spec("off", epochs=EPOCHS))
+        return self.undisturbed(self.durable_spec("off", epochs=EPOCHS))
 
     def expect_failure(self, job, *words):
         """Exit 1; the last line holds the words. @returns it."""
@@ -37,7 +37,7 @@ class full_disk(runs_on_disks):
     def expect_pause_and_end(self, log, max_recovery, epochs):
         spec = self.durable_spec(log, epochs=epochs)
         spec["durability"]["max_recovery"] = max_recovery
-        reference = self.bench.complete(self.durable_spec("off", epochs=epochs))
+        reference = self.undisturbed(self.durable_spec("off", epochs=epochs))
         with small_disks.in_memory("256m") as disk, self.bench.start(spec, parent=disk.folder) as job:
             job.wait_for_step(reference["steps"] // 8)
             disk.fill()

@@ -32,7 +32,7 @@ class diverged(changed_runs):
 
 class by_the_learning_rate(diverged):
     def test_from_the_begin_of_the_job_on_the_right_one_gives_the_result_that_it_gives(self):
-        reference = self.bench.complete(self.durable_spec("off"))
+        reference = self.undisturbed(self.durable_spec("off"))
         for log in ("every_step", "snapshots"):
             with self.subTest(log=log):
                 spec = self.durable_spec(log)
@@ -48,7 +48,7 @@ class by_the_learning_rate(diverged):
                 self.assertEqual(report["train_loss"], reference["train_loss"])
 
     def test_a_stretch_with_a_wrong_one_can_be_undone(self):
-        reference = self.bench.complete(self.durable_spec("off"))
+        reference = self.undisturbed(self.durable_spec("off"))
         job = self.killed_run(self.durable_spec("every_step"), reference["steps"] // 3)
         job.resume([f"{LR}={WILD_RATE}"])
         step, _, _ = self.expect_divergence(job)

@@ -23,7 +23,7 @@ class other_numbers_of_the_optimizer(changed_runs):
     def test_from_what_is_on_disk_on_whoever_dies_afterwards(self):
         spec = self.durable_spec("every_step")
         steps = self.steps_of(spec)
-        unchanged = self.bench.complete(self.durable_spec("off"))
+        unchanged = self.undisturbed(self.durable_spec("off"))
         job = self.killed_run(spec, steps // 4)
         twin = self.resumed_copy(job, [f"{LR}={RATE}"])
         twin.wait_for_step(steps // 2)
@@ -66,7 +66,7 @@ class other_numbers_of_the_optimizer(changed_runs):
 
 class changes_without_effect_on_the_result(changed_runs):
     def test_they_give_the_bits_of_an_undisturbed_run(self):
-        reference = self.bench.complete(self.durable_spec("off"))
+        reference = self.undisturbed(self.durable_spec("off"))
         job = self.killed_run(self.durable_spec("every_step"), reference["steps"] // 3)
         job.resume(["cluster.workers=1", "cluster.placement=threads", "cluster.restart.intensity=3",
                     "durability.sync=power", "durability.max_recovery=2s", "durability.disk_quota=1GiB"])

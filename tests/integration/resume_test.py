@@ -15,7 +15,7 @@ class resume(bench_case):
         return any_kills.make_spec("mlp_dropout", self.data, log)
 
     def expect_same_end(self, log, end):
-        reference = self.bench.complete(self.spec_with("off"))
+        reference = self.undisturbed(self.spec_with("off"))
         with self.bench.start(self.spec_with(log)) as job:
             job.wait_for_step(reference["steps"] // 3)
             end(job)
@@ -44,7 +44,7 @@ class resume(bench_case):
         def die_early(job):
             job.kill_everything()
 
-        reference = self.bench.complete(self.spec_with("off"))
+        reference = self.undisturbed(self.spec_with("off"))
         with self.bench.start(self.spec_with("snapshots")) as job:
             job.wait_for(lambda status: len(status["roles"]) > 1, "it has begun to start roles")
             die_early(job)

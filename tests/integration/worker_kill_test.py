@@ -7,7 +7,7 @@ from bench_case import bench_case, main
 class worker_kill(bench_case):
     def expect_survival(self, model, seeds):
         spec = worker_kills.make_spec(model, self.data)
-        reference = self.bench.complete(spec)
+        reference = self.undisturbed(spec)
         for seed in seeds:
             with self.subTest(seed=seed):
                 worker_kills.run_with_kills(self.bench, spec, seed, reference)
@@ -20,7 +20,7 @@ class worker_kill(bench_case):
 
     def test_all_workers_killed_at_once_and_again(self):
         spec = worker_kills.make_spec("mlp_dropout", self.data)
-        reference = self.bench.complete(spec)["parameters_sha256"]
+        reference = self.undisturbed(spec)["parameters_sha256"]
         with self.bench.start(spec) as job:
             for step in (1, 300):
                 job.wait_for_step(step)
