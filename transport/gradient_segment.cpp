@@ -10,9 +10,8 @@ namespace dlrun::transport {
 namespace {
 
 constexpr std::uint64_t gradient_magic = 0x64'61'72'67'6c'64'00'01; // "dlgrad", format 1
-constexpr std::size_t gradient_header_bytes = 4096;
 constexpr std::size_t gradient_floats_max =
-    (segment_bytes_max_default - gradient_header_bytes) / sizeof(float);
+    (segment_bytes_max_default - segment_header_bytes) / sizeof(float);
 
 /// First page of the segment. `seal` is 0 while the values are being written, else the header's sequence.
 struct first_page {
@@ -21,7 +20,7 @@ struct first_page {
   alignas(64) std::atomic<std::uint64_t> seal;
   alignas(64) gradient_header header;
 };
-static_assert(sizeof(first_page) <= gradient_header_bytes && std::is_trivially_copyable_v<gradient_header>);
+static_assert(sizeof(first_page) <= segment_header_bytes && std::is_trivially_copyable_v<gradient_header>);
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
 const first_page& page_of(const segment& memory) {
@@ -33,14 +32,7 @@ first_page& page_of(segment& memory) {
 }
 
 std::span<const float> values_of(const segment& memory, std::size_t floats) {
-  return {reinterpret_cast<const float*>(memory.bytes().data() + gradient_header_bytes), floats};
-}
-
-result<void> check_gradient_floats(std::size_t floats) {
-  if (floats > 0 && floats <= gradient_floats_max) return {};
-  return fail(error_code::limit_exceeded,
-              fmt::format("a gradient segment of {} floats was asked for; 1 to {} are allowed", floats,
-                          gradient_floats_max));
+  return {reinterpret_cast<const float*>(memory.bytes().data() + segment_header_bytes), floats};
 }
 
 std::string describe(const gradient_header& h) {
@@ -53,7 +45,7 @@ std::string describe(const gradient_header& h) {
 } // namespace
 
 std::size_t gradient_segment_bytes(std::size_t floats) {
-  return gradient_header_bytes + floats * sizeof(float);
+  return segment_header_bytes + floats * sizeof(float);
 }
 
 gradient_writer::gradient_writer(segment segment, std::size_t floats)
@@ -61,7 +53,8 @@ gradient_writer::gradient_writer(segment segment, std::size_t floats)
     , floats_(floats) {}
 
 result<gradient_writer> gradient_writer::create(std::size_t floats) {
-  if (auto ok = check_gradient_floats(floats); !ok) return tl::unexpected(ok.error());
+  if (auto ok = check_segment_floats("gradient", floats, gradient_floats_max); !ok)
+    return tl::unexpected(ok.error());
   auto memory = segment::create("gradient", gradient_segment_bytes(floats));
   if (!memory) return tl::unexpected(memory.error());
   new (memory->mutable_bytes().data()) first_page{gradient_magic, floats, 0, {}};
@@ -69,7 +62,7 @@ result<gradient_writer> gradient_writer::create(std::size_t floats) {
 }
 
 std::span<float> gradient_writer::mutable_values() {
-  return {reinterpret_cast<float*>(segment_.mutable_bytes().data() + gradient_header_bytes), floats_};
+  return {reinterpret_cast<float*>(segment_.mutable_bytes().data() + segment_header_bytes), floats_};
 }
 
 std::span<float> gradient_writer::begin_write() {
@@ -99,7 +92,8 @@ gradient_reader::gradient_reader(segment segment, std::size_t floats)
     , floats_(floats) {}
 
 result<gradient_reader> gradient_reader::open(segment segment, std::size_t floats) {
-  if (auto ok = check_gradient_floats(floats); !ok) return tl::unexpected(ok.error());
+  if (auto ok = check_segment_floats("gradient", floats, gradient_floats_max); !ok)
+    return tl::unexpected(ok.error());
   if (segment.size() != gradient_segment_bytes(floats))
     return fail(error_code::protocol, fmt::format("a segment of {} bytes cannot hold a gradient of {} values",
                                                   segment.size(), floats));

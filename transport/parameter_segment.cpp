@@ -10,26 +10,18 @@ namespace {
 
 constexpr std::uint64_t parameter_magic = 0x6d'61'72'61'70'6c'64'00; // "dlparam"
 constexpr std::uint64_t parameter_format = 1;
-constexpr std::size_t parameter_header_bytes = 4096;
 constexpr std::size_t parameter_floats_max = segment_bytes_max_default / sizeof(float) / 4;
 
 std::size_t buffer_bytes(std::size_t floats) { return (floats * sizeof(float) + 63) / 64 * 64; }
 
 std::size_t buffer_offset(std::size_t floats, int index) {
-  return parameter_header_bytes + static_cast<std::size_t>(index) * buffer_bytes(floats);
-}
-
-result<void> check_parameter_floats(std::size_t floats) {
-  if (floats > 0 && floats <= parameter_floats_max) return {};
-  return fail(error_code::limit_exceeded,
-              fmt::format("a parameter segment of {} floats was asked for; 1 to {} are allowed", floats,
-                          parameter_floats_max));
+  return segment_header_bytes + static_cast<std::size_t>(index) * buffer_bytes(floats);
 }
 
 } // namespace
 
 std::size_t parameter_segment_bytes(std::size_t floats) {
-  return parameter_header_bytes + 2 * buffer_bytes(floats);
+  return segment_header_bytes + 2 * buffer_bytes(floats);
 }
 
 parameter_writer::parameter_writer(segment segment, std::size_t floats)
@@ -37,7 +29,8 @@ parameter_writer::parameter_writer(segment segment, std::size_t floats)
     , floats_(floats) {}
 
 result<parameter_writer> parameter_writer::create(std::size_t floats) {
-  if (auto ok = check_parameter_floats(floats); !ok) return tl::unexpected(ok.error());
+  if (auto ok = check_segment_floats("parameter", floats, parameter_floats_max); !ok)
+    return tl::unexpected(ok.error());
   auto memory = segment::create("parameters", parameter_segment_bytes(floats));
   if (!memory) return tl::unexpected(memory.error());
   auto* header =
@@ -95,7 +88,8 @@ parameter_reader::parameter_reader(segment segment, std::size_t floats)
     , floats_(floats) {}
 
 result<parameter_reader> parameter_reader::open(segment segment, std::size_t floats) {
-  if (auto ok = check_parameter_floats(floats); !ok) return tl::unexpected(ok.error());
+  if (auto ok = check_segment_floats("parameter", floats, parameter_floats_max); !ok)
+    return tl::unexpected(ok.error());
   if (segment.size() != parameter_segment_bytes(floats))
     return fail(error_code::protocol,
                 fmt::format("a segment of {} bytes cannot hold two versions of {} parameters", segment.size(),

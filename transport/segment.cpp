@@ -75,6 +75,13 @@ segment::~segment() {
   if (address_ != nullptr) ::munmap(address_, size_);
 }
 
+result<void> check_segment_floats(std::string_view kind, std::size_t floats, std::size_t floats_max) {
+  if (floats > 0 && floats <= floats_max) return {};
+  return fail(
+      error_code::limit_exceeded,
+      fmt::format("a {} segment of {} floats was asked for; 1 to {} are allowed", kind, floats, floats_max));
+}
+
 result<segment> segment::create(std::string_view name, std::size_t bytes, std::size_t bytes_max) {
   if (auto ok = check_bytes(bytes, bytes_max); !ok) return tl::unexpected(ok.error());
   const auto label = fmt::format("dlrun:{}", name.substr(0, 200));

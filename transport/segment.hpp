@@ -17,6 +17,11 @@ using segment_id = strong_id<struct segment_tag, std::uint64_t>;
 
 /// The largest segment anyone may create or adopt unless a caller says otherwise: 64 GiB.
 inline constexpr std::size_t segment_bytes_max_default = std::size_t{64} << 30;
+/// A segment of floats begins with a page that says what it is.
+inline constexpr std::size_t segment_header_bytes = 4096;
+
+/// @returns limit_exceeded unless a `kind` segment ("gradient", "parameter") is asked for 1 to `floats_max`.
+result<void> check_segment_floats(std::string_view kind, std::size_t floats, std::size_t floats_max);
 
 /// A sealed memfd and its mapping: writable in the process that created it, read-only everywhere else (the
 /// kernel enforces it: F_SEAL_FUTURE_WRITE). Its size is fixed at birth, so no peer can make a reader fault

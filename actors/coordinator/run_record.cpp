@@ -16,6 +16,7 @@ constexpr auto tally_prefix = "tally/";
 constexpr auto sums_period = std::chrono::seconds(1);
 
 double to_ms(protocol::duration time) { return std::chrono::duration<double, std::milli>(time).count(); }
+
 std::string encode(const job::recovery& recovery) {
   records::JournalRecovery message;
   message.set_role(recovery.role);
