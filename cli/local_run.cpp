@@ -7,6 +7,7 @@
 #include "actors/common/clock.hpp"
 #include "actors/common/fingerprint.hpp"
 #include "actors/common/role_log.hpp"
+#include "cli/json_display.hpp"
 #include "cli/progress_display.hpp"
 #include "cli/say.hpp"
 #include "cli/thread_launcher.hpp"
@@ -82,9 +83,15 @@ result<launcher_choice> choose_launcher(caf::actor_system& system,
       }};
 }
 
+std::unique_ptr<run_display> make_display(const common::job_context& job, bool json) {
+  if (json) return std::make_unique<json_display>(stdout, job.started);
+  return std::make_unique<progress_display>(stdout, ::isatty(STDOUT_FILENO) == 1,
+                                            job.sampler.records_in_step({0}), job.started);
+}
+
 /// Follows the run until it has ended. @returns how.
-protocol::job_ended watch(agent::run_board& board, progress_display& display,
-                          const protocol::agent_actor& agent, const transport::unique_fd& signals) {
+protocol::job_ended watch(agent::run_board& board, run_display& display, const protocol::agent_actor& agent,
+                          const transport::unique_fd& signals) {
   int asked = 0;
   for (;;) {
     std::vector<protocol::job_event> events;
@@ -134,7 +141,7 @@ std::string answer_control(const agent::run_board& board, const protocol::agent_
 } // namespace
 
 result<job::exit_code> run_locally(const prepared_job& prepared, const std::filesystem::path& run_dir,
-                                   incarnation coordinator) {
+                                   incarnation coordinator, bool json) {
   const auto signals = take_signals();
   auto job = make_context(prepared, run_dir);
   if (!job) return tl::unexpected(job.error());
@@ -157,14 +164,13 @@ result<job::exit_code> run_locally(const prepared_job& prepared, const std::file
     caf::anon_send_exit(agent, caf::exit_reason::user_shutdown);
     return tl::unexpected(control.error());
   }
-  progress_display display{stdout, ::isatty(STDOUT_FILENO) == 1, (*job)->sampler.records_in_step({0}),
-                           (*job)->started};
+  const auto display = make_display(**job, json);
   caf::anon_send(agent, protocol::tick{});
-  const auto ended = watch(*board, display, agent, signals);
+  const auto ended = watch(*board, *display, agent, signals);
 
   const auto path = run_dir / "report.json";
   const auto report = final_report(**job, ended, board->snapshot(), path);
-  display.summary(report, path.string());
+  display->summary(report, path.string());
   control->reset(); // only now is the run over for 'dlrun status'
   if (report.status != job::run_status::completed) say(stderr, "dlrun: {}\n", report.reason);
   return job::exit_code_for(report);

@@ -12,16 +12,21 @@ int main(int argc, char** argv) {
                "dlrun"};
   app.require_subcommand(1);
   app.footer("Examples:\n"
+             "  dlrun init mlp && dlrun train job.yaml\n"
              "  dlrun train examples/fashion_mnist/cnn.yaml\n"
              "  dlrun train job.yaml --set train.epochs=3 --set cluster.workers=4\n"
              "  dlrun status runs/fashion-mnist-cnn --json\n"
              "'dlrun VERB --help' says more.");
   dlrun::cli::verb chosen;
+  dlrun::cli::add_init(app, chosen);
   dlrun::cli::add_train(app, chosen);
   dlrun::cli::add_resume(app, chosen);
   dlrun::cli::add_validate(app, chosen);
   dlrun::cli::add_status(app, chosen);
   dlrun::cli::add_stop(app, chosen);
+  dlrun::cli::add_logs(app, chosen);
+  dlrun::cli::add_events(app, chosen);
+  dlrun::cli::add_completion(app, chosen);
   dlrun::cli::add_version(app, chosen);
   dlrun::cli::add_role(app, chosen);
   try {

@@ -2,9 +2,7 @@
 /// failure.
 #pragma once
 
-#include "actors/agent/run_board.hpp"
-#include "actors/protocol/time.hpp"
-#include "job/report.hpp"
+#include "cli/run_display.hpp"
 
 #include <cstdio>
 #include <optional>
@@ -12,7 +10,7 @@
 
 namespace dlrun::cli {
 
-class progress_display {
+class progress_display final : public run_display {
 public:
   /// `records_per_step` turns steps into samples. `out` is stdout in the product.
   progress_display(std::FILE* out, bool terminal, std::uint64_t records_per_step,
@@ -20,10 +18,10 @@ public:
 
   /// Shows progress: a terminal's line is redrawn at each call; elsewhere a line is printed at most every two
   /// seconds and only when the step has moved.
-  void update(const agent::run_snapshot& now, protocol::time_point at);
+  void update(const agent::run_snapshot& now, protocol::time_point at) override;
   /// A failure or recovery; always a line of its own.
-  void event(const protocol::job_event& event);
-  void summary(const job::report& report, const std::string& report_path);
+  void event(const protocol::job_event& event) override;
+  void summary(const job::report& report, const std::string& report_path) override;
 
 private:
   std::string line(const agent::run_snapshot& now, protocol::time_point at);

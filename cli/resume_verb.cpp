@@ -6,10 +6,12 @@
 #include "cli/prepared_job.hpp"
 #include "cli/run_folder.hpp"
 #include "cli/verbs.hpp"
+#include "job/report.hpp"
 #include "job/spec_reader.hpp"
 #include "job/spec_writer.hpp"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 namespace dlrun::cli {
 namespace {
@@ -17,6 +19,7 @@ namespace {
 struct resume_options {
   std::string directory;
   std::vector<std::string> overrides;
+  bool json = false;
   std::vector<std::string> skip;
   std::optional<std::uint64_t> from;
 };
@@ -95,21 +98,34 @@ result<prepared_job> prepare_resumed(const run_folder& folder, const resume_opti
   return job;
 }
 
+/// There is nothing to do; a program gets the report as from a run.
+void say_completed(const std::filesystem::path& folder, bool json) {
+  const auto path = folder / "report.json";
+  if (const auto report = job::read_report(path); json && report)
+    return say(stdout, "{}\n",
+               nlohmann::ordered_json{{"type", "report"},
+                                      {"path", path.string()},
+                                      {"report", nlohmann::ordered_json::parse(job::to_json(*report))}}
+                   .dump());
+  say(json ? stderr : stdout,
+      "the run in '{}' is completed: there is nothing left to train (see report.json there)\n",
+      folder.string());
+}
+
 int resume(const resume_options& options) {
   auto folder = run_folder::open(options.directory);
   if (!folder) return complain(folder.error());
   const auto past = coordinator::read_past_run(folder->path());
   if (!past) return complain(past.error());
   if (past->completed) {
-    say(stdout, "the run in '{}' is completed: there is nothing left to train (see report.json there)\n",
-        folder->path().string());
+    say_completed(folder->path(), options.json);
     return static_cast<int>(job::exit_code::success);
   }
   auto job = prepare_resumed(*folder, options);
   if (!job) return complain(job.error());
   std::error_code ignored; // of the start before: were it left, it could be taken for that of this one
   std::filesystem::remove(folder->path() / "report.json", ignored);
-  const auto code = run_locally(*job, folder->path(), {past->last_coordinator.value + 1});
+  const auto code = run_locally(*job, folder->path(), {past->last_coordinator.value + 1}, options.json);
   if (!code) return complain(code.error());
   return static_cast<int>(*code);
 }
@@ -130,6 +146,7 @@ void add_resume(CLI::App& app, verb& chosen) {
   command->add_option(
       "--from", options->from,
       "Go on from this step, or the newest before it that can be restored, not from the newest");
+  command->add_flag("--json", options->json, "Progress, events and the report as JSON, one object a line");
   command->footer(
       "Examples:\n"
       "  dlrun resume runs/fashion-mnist-cnn\n"

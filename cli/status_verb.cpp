@@ -25,16 +25,16 @@ result<std::string> status_from_report(const std::filesystem::path& run_dir) {
 }
 
 void print_table(const nlohmann::json& status) {
-  fmt::print("{}: {}, step {}", status.value("job", "?"), status.value("status", "?"),
-             status.value("step", 0));
+  say(stdout, "{}: {}, step {}", status.value("job", "?"), status.value("status", "?"),
+      status.value("step", 0));
   if (status.contains("steps"))
-    fmt::print(" of {}, {} on disk", status["steps"].get<std::uint64_t>(), status.value("durable_step", 0));
-  fmt::print("\n");
+    say(stdout, " of {}, {} on disk", status["steps"].get<std::uint64_t>(), status.value("durable_step", 0));
+  say(stdout, "\n");
   if (status["roles"].empty()) return;
-  fmt::print("{:<16} {:>5} {:>8} {:>11}  {}\n", "role", "index", "pid", "incarnation", "state");
+  say(stdout, "{:<16} {:>5} {:>8} {:>11}  {}\n", "role", "index", "pid", "incarnation", "state");
   for (const auto& role : status["roles"])
-    fmt::print("{:<16} {:>5} {:>8} {:>11}  {}\n", role.value("role", "?"), role.value("index", 0),
-               role.value("pid", 0), role.value("incarnation", 0), role.value("state", "?"));
+    say(stdout, "{:<16} {:>5} {:>8} {:>11}  {}\n", role.value("role", "?"), role.value("index", 0),
+        role.value("pid", 0), role.value("incarnation", 0), role.value("state", "?"));
 }
 
 int status(const status_options& options) {
@@ -45,7 +45,7 @@ int status(const status_options& options) {
   const auto answer = over ? status_from_report(run_dir) : agent::ask_root(run_dir, "status");
   if (!answer) return complain(answer.error());
   if (options.json)
-    fmt::print("{}\n", *answer);
+    say(stdout, "{}\n", *answer);
   else
     print_table(nlohmann::json::parse(*answer));
   return 0;

@@ -12,7 +12,7 @@ void add_stop(CLI::App& app, verb& chosen) {
     chosen = [run_dir] {
       const auto answer = agent::ask_root(*run_dir, "stop");
       if (!answer) return complain(answer.error());
-      fmt::print("{}\n", *answer);
+      say(stdout, "{}\n", *answer);
       return 0;
     };
   });

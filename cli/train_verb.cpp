@@ -6,6 +6,8 @@
 #include "cli/verbs.hpp"
 #include "job/spec_writer.hpp"
 
+#include <nlohmann/json.hpp>
+
 namespace dlrun::cli {
 namespace {
 
@@ -13,15 +15,21 @@ struct train_options {
   std::string file;
   std::string run_dir;
   std::vector<std::string> overrides;
+  bool json = false;
 };
 
 /// Decides what `durability.log: auto` is for this run, and keeps the decision in the folder.
-result<void> settle_durability(prepared_job& job, const run_folder& folder) {
+result<void> settle_durability(prepared_job& job, const run_folder& folder, bool json) {
   if (job.spec.durability().log() != "auto") return {};
   const auto choice = measure_durability(job, folder.path());
   if (!choice) return tl::unexpected(choice.error());
   job.spec.mutable_durability()->set_log(choice->log);
-  say(stdout, "durability.log: auto is {}: {}\n", choice->log, choice->reason);
+  if (json)
+    say(stdout, "{}\n",
+        nlohmann::ordered_json{{"type", "durability"}, {"log", choice->log}, {"reason", choice->reason}}
+            .dump());
+  else
+    say(stdout, "durability.log: auto is {}: {}\n", choice->log, choice->reason);
   return job::write_spec_file(folder.spec_file(), job.spec);
 }
 
@@ -34,8 +42,9 @@ int train(const train_options& options) {
                      "STEP:SLOT' and '--from STEP' write them"});
   const auto folder = run_folder::create(options.run_dir, job->spec);
   if (!folder) return complain(folder.error());
-  if (const auto settled = settle_durability(*job, *folder); !settled) return complain(settled.error());
-  const auto code = run_locally(*job, folder->path(), first_coordinator);
+  if (const auto settled = settle_durability(*job, *folder, options.json); !settled)
+    return complain(settled.error());
+  const auto code = run_locally(*job, folder->path(), first_coordinator, options.json);
   if (!code) return complain(code.error());
   return static_cast<int>(*code);
 }
@@ -53,6 +62,7 @@ void add_train(CLI::App& app, verb& chosen) {
       ->add_option("--set", options->overrides,
                    "Override a value: path=value, e.g. train.epochs=3; may be repeated")
       ->allow_extra_args(false);
+  command->add_flag("--json", options->json, "Progress, events and the report as JSON, one object a line");
   command->footer(
       "Examples:\n"
       "  dlrun train examples/fashion_mnist/cnn.yaml\n"

@@ -2,19 +2,50 @@
 #include "cli/prepared_job.hpp"
 #include "cli/verbs.hpp"
 
+#include <nlohmann/json.hpp>
+#include <ranges>
+
 namespace dlrun::cli {
 namespace {
 
 struct validate_options {
   std::string file;
   std::vector<std::string> overrides;
+  bool json = false;
 };
+
+void print_json(const prepared_job& job) {
+  say(stdout, "{}\n",
+      nlohmann::ordered_json{{"valid", true},
+                             {"name", job.spec.name()},
+                             {"parameters", job.parameter_count},
+                             {"train_records", job.train_records},
+                             {"validation_records", job.validation_records},
+                             {"epochs", job.spec.train().epochs()},
+                             {"steps", job.steps}}
+          .dump());
+}
+
+/// Each problem is a line of the message (job/problems.hpp).
+int complain_json(const error& what) {
+  std::vector<std::string> problems;
+  for (const auto line : std::views::split(what.message, '\n'))
+    if (!line.empty()) problems.emplace_back(line.begin(), line.end());
+  say(stdout, "{}\n",
+      nlohmann::ordered_json{{"valid", false}, {"problems", problems}}.dump(
+          -1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+  return static_cast<int>(job::exit_code_for(what.code));
+}
 
 int validate(const validate_options& options) {
   const auto job = prepare_job(options.file, options.overrides);
-  if (!job) return complain(job.error());
-  fmt::print("'{}' is valid: {} parameters, {} training records, {} steps in {} epochs\n", options.file,
-             job->parameter_count, job->train_records, job->steps, job->spec.train().epochs());
+  if (!job) return options.json ? complain_json(job.error()) : complain(job.error());
+  if (options.json) {
+    print_json(*job);
+    return 0;
+  }
+  say(stdout, "'{}' is valid: {} parameters, {} training records, {} steps in {} epochs\n", options.file,
+      job->parameter_count, job->train_records, job->steps, job->spec.train().epochs());
   return 0;
 }
 
@@ -27,6 +58,7 @@ void add_validate(CLI::App& app, verb& chosen) {
   command->add_option("FILE", options->file, "Job specification (YAML, see docs/spec.md)")->required();
   command->add_option("--set", options->overrides, "Override a value: path=value, e.g. train.epochs=3")
       ->allow_extra_args(false);
+  command->add_flag("--json", options->json, "One line of JSON, on stdout also when it is not valid");
   command->callback([options, &chosen] { chosen = [options] { return validate(*options); }; });
 }
 

@@ -1,21 +1,39 @@
 #include "actors/common/fingerprint.hpp"
+#include "cli/say.hpp"
 #include "cli/verbs.hpp"
 
 #include <caf/config.hpp>
-#include <fmt/core.h>
+#include <nlohmann/json.hpp>
 
 namespace dlrun::cli {
+namespace {
+
+std::string caf_version() {
+  return fmt::format("{}.{}.{}", CAF_VERSION / 10000, CAF_VERSION / 100 % 100, CAF_VERSION % 100);
+}
+
+int version(bool json) {
+  if (json)
+    say(stdout, "{}\n",
+        nlohmann::ordered_json{{"dlrun", common::dlrun_version()},
+                               {"caf", caf_version()},
+                               {"onednn", common::onednn_version()},
+                               {"isa", common::instruction_set()},
+                               {"compiler", common::compiler_version()}}
+            .dump());
+  else
+    say(stdout, "dlrun {}\nCAF {}\noneDNN {} ({})\n{}\n", common::dlrun_version(), caf_version(),
+        common::onednn_version(), common::instruction_set(), common::compiler_version());
+  return 0;
+}
+
+} // namespace
 
 void add_version(CLI::App& app, verb& chosen) {
   auto* command = app.add_subcommand("version", "Print the versions of dlrun and of what decides its bits");
-  command->callback([&chosen] {
-    chosen = [] {
-      fmt::print("dlrun {}\nCAF {}.{}.{}\noneDNN {} ({})\n{}\n", common::dlrun_version(), CAF_VERSION / 10000,
-                 CAF_VERSION / 100 % 100, CAF_VERSION % 100, common::onednn_version(),
-                 common::instruction_set(), common::compiler_version());
-      return 0;
-    };
-  });
+  auto json = std::make_shared<bool>(false);
+  command->add_flag("--json", *json, "One line of JSON");
+  command->callback([json, &chosen] { chosen = [json] { return version(*json); }; });
 }
 
 } // namespace dlrun::cli

@@ -4,6 +4,8 @@
 #include "actors/common/clock.hpp"
 #include "job/report.hpp"
 
+#include <chrono>
+#include <fmt/chrono.h>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
@@ -23,10 +25,21 @@ agent_core_config core_config(const agent_arguments& arguments) {
               std::chrono::milliseconds(static_cast<std::int64_t>(cluster.restart().period_s() * 1000))};
 }
 
+/// "2026-11-22T02:40:11.123Z". For people: nothing is decided by it.
+std::string wall_time() {
+  const auto now = std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now());
+  return fmt::format("{:%Y-%m-%dT%H:%M:}{:06.3f}Z", fmt::gmtime(std::chrono::system_clock::to_time_t(now)),
+                     static_cast<double>(now.time_since_epoch().count() % 60000) / 1000);
+}
+
 std::string to_json_line(const protocol::job_event& event) {
-  return nlohmann::ordered_json{{"event", event.event},        {"role", protocol::to_string(event.role.kind)},
-                                {"index", event.role.index},   {"incarnation", event.incarnation.value},
-                                {"monotonic_us", event.at_us}, {"text", event.text}}
+  return nlohmann::ordered_json{{"time", wall_time()},
+                                {"event", event.event},
+                                {"role", protocol::to_string(event.role.kind)},
+                                {"index", event.role.index},
+                                {"incarnation", event.incarnation.value},
+                                {"monotonic_us", event.at_us},
+                                {"text", event.text}}
              .dump() +
          '\n';
 }

@@ -1,0 +1,55 @@
+#include "cli/complain.hpp"
+#include "cli/line_tail.hpp"
+#include "cli/run_watch.hpp"
+#include "cli/verbs.hpp"
+
+#include <nlohmann/json.hpp>
+
+namespace dlrun::cli {
+namespace {
+
+struct events_options {
+  std::string run_dir;
+  std::string name;
+  bool follow = false;
+  bool json = false;
+};
+
+/// A line that is torn, since the disk was full or the machine lost power, is shown as it stands, but to no
+/// program.
+void show(const std::string& line, const events_options& options) {
+  const auto event = nlohmann::json::parse(line, nullptr, false);
+  const bool whole = event.is_object();
+  if (!options.name.empty() && (!whole || event.value("event", "") != options.name)) return;
+  if (options.json ? whole : !whole) return say(stdout, "{}\n", line);
+  if (!whole) return;
+  say(stdout, "{}  {}: {}\n", event.value("time", "-"), event.value("event", "?"), event.value("text", ""));
+}
+
+int events(const events_options& options) {
+  if (auto folder = check_run_folder(options.run_dir); !folder) return complain(folder.error());
+  line_tail lines{std::filesystem::path{options.run_dir} / "events.jsonl"};
+  const auto show_new = [&] {
+    while (const auto line = lines.next()) show(*line, options);
+    std::fflush(stdout);
+  };
+  show_new();
+  if (options.follow)
+    if (auto watched = follow_run(options.run_dir, show_new); !watched) return complain(watched.error());
+  if (const auto torn = lines.rest()) show(*torn, options);
+  return 0;
+}
+
+} // namespace
+
+void add_events(CLI::App& app, verb& chosen) {
+  auto options = std::make_shared<events_options>();
+  auto* command = app.add_subcommand("events", "Show the failures and recoveries of a run");
+  command->add_option("DIR", options->run_dir, "Run folder, e.g. runs/fashion-mnist-cnn")->required();
+  command->add_option("--event", options->name, "Events of this name alone, e.g. rewind");
+  command->add_flag("--follow", options->follow, "Go on with new ones until the run is over");
+  command->add_flag("--json", options->json, "One JSON object a line, as in events.jsonl");
+  command->callback([options, &chosen] { chosen = [options] { return events(*options); }; });
+}
+
+} // namespace dlrun::cli

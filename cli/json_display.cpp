@@ -1,0 +1,59 @@
+#include "cli/json_display.hpp"
+
+#include "cli/say.hpp"
+
+#include <bit>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+namespace dlrun::cli {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr auto progress_period = std::chrono::seconds(1);
+
+void print(std::FILE* out, const ordered_json& line) {
+  say(out, "{}\n", line.dump(-1, ' ', false, ordered_json::error_handler_t::replace));
+  std::fflush(out);
+}
+
+/// JSON has no NaN.
+ordered_json finite(double value) { return std::isfinite(value) ? ordered_json(value) : ordered_json(); }
+
+} // namespace
+
+json_display::json_display(std::FILE* out, protocol::time_point started)
+    : out_{out}
+    , started_{started} {}
+
+void json_display::update(const agent::run_snapshot& now, protocol::time_point at) {
+  if (now.steps == 0 || now.step == printed_step_ || (printed_ && at - *printed_ < progress_period)) return;
+  printed_ = at;
+  printed_step_ = now.step;
+  ordered_json line{{"type", "progress"},
+                    {"seconds", protocol::to_seconds(at - started_)},
+                    {"step", now.step},
+                    {"durable_step", now.durable_step},
+                    {"steps", now.steps}};
+  if (now.metrics) line["loss"] = finite(std::bit_cast<double>(now.metrics->step_loss_bits));
+  print(out_, line);
+}
+
+void json_display::event(const protocol::job_event& event) {
+  const auto at = protocol::time_point{protocol::duration{event.at_us}};
+  print(out_, {{"type", "event"},
+               {"seconds", protocol::to_seconds(at - started_)},
+               {"event", event.event},
+               {"role", protocol::to_string(event.role.kind)},
+               {"index", event.role.index},
+               {"incarnation", event.incarnation.value},
+               {"text", event.text}});
+}
+
+void json_display::summary(const job::report& report, const std::string& report_path) {
+  print(out_,
+        {{"type", "report"}, {"path", report_path}, {"report", ordered_json::parse(job::to_json(report))}});
+}
+
+} // namespace dlrun::cli

@@ -1,0 +1,170 @@
+#include "cli/log_lines.hpp"
+
+#include "actors/protocol/roles.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+namespace dlrun::cli {
+namespace {
+
+constexpr std::array<std::string_view, 6> levels{"trace", "debug", "info", "warning", "error", "critical"};
+constexpr std::size_t time_length = std::string_view{"2026-11-22T02:40:11.123"}.size();
+
+std::string_view take_word(std::string_view& text) {
+  const auto end = std::min(text.find(' '), text.size());
+  const auto word = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  return word;
+}
+
+template <class Number>
+bool read_number(std::string_view text, Number& out) {
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), out);
+  return failure == std::errc{} && end == text.data() + text.size() && !text.empty();
+}
+
+bool is_time(std::string_view word) {
+  return word.size() == time_length && word[4] == '-' && word[10] == 'T' && word[13] == ':' &&
+         word.find_first_not_of("0123456789-T:.") == std::string_view::npos;
+}
+
+/// "ps_shard-1" -> role and index.
+bool read_role(std::string_view word, log_head& head) {
+  const auto dash = word.rfind('-');
+  if (dash == std::string_view::npos) return false;
+  head.role = word.substr(0, dash);
+  return read_number(word.substr(dash + 1), head.index);
+}
+
+/// "lease: slots [0, 4)" -> "lease" and the rest. Only a word of small letters and dashes is an event.
+void split_event(std::string_view text, log_line& line) {
+  const auto colon = text.find(": ");
+  const auto name = text.substr(0, colon);
+  const bool named = colon != std::string_view::npos && !name.empty() &&
+                     name.find_first_not_of("abcdefghijklmnopqrstuvwxyz-") == std::string_view::npos;
+  line.event = named ? name : "";
+  line.text = named ? text.substr(colon + 2) : text;
+}
+
+std::size_t severity(std::string_view level) {
+  return static_cast<std::size_t>(std::ranges::find(levels, level) - levels.begin());
+}
+
+constexpr std::array role_kinds{protocol::role_kind::coordinator, protocol::role_kind::data_dispatcher,
+                                protocol::role_kind::ps_shard, protocol::role_kind::worker,
+                                protocol::role_kind::agent};
+
+bool is_role_kind(std::string_view name) {
+  return std::ranges::any_of(role_kinds, [&](auto kind) { return protocol::to_string(kind) == name; });
+}
+
+} // namespace
+
+std::optional<log_line> parse_log_line(std::string_view line) {
+  constexpr std::string_view incarnation_prefix = "inc=";
+  log_line parsed;
+  parsed.whole = line;
+  auto rest = line;
+  const auto time = take_word(rest);
+  const auto level = take_word(rest);
+  if (!is_time(time) || severity(level) == levels.size() || !read_role(take_word(rest), parsed.head))
+    return std::nullopt;
+  const auto incarnation = take_word(rest);
+  if (!incarnation.starts_with(incarnation_prefix) ||
+      !read_number(incarnation.substr(incarnation_prefix.size()), parsed.head.incarnation))
+    return std::nullopt;
+  parsed.head.time = time;
+  parsed.head.level = level;
+  split_event(rest, parsed);
+  return parsed;
+}
+
+std::string to_json(const log_line& line) {
+  using nlohmann::ordered_json;
+  const auto& head = line.head;
+  return ordered_json{{"time", head.time},
+                      {"level", head.level},
+                      {"role", head.role},
+                      {"index", head.index},
+                      {"incarnation", head.incarnation},
+                      {"event", line.event},
+                      {"text", line.text}}
+      .dump(-1, ' ', false, ordered_json::error_handler_t::replace); // what a library prints may not be UTF-8
+}
+
+bool log_filter::wants(const log_line& line) const {
+  const bool role_fits =
+      role.empty() || role == line.head.role || role == fmt::format("{}-{}", line.head.role, line.head.index);
+  return role_fits && (level.empty() || severity(line.head.level) >= severity(level));
+}
+
+result<void> check(const log_filter& filter) {
+  log_head head;
+  if (!filter.role.empty() && !is_role_kind(filter.role) &&
+      !(read_role(filter.role, head) && is_role_kind(head.role))) {
+    std::vector<std::string_view> names;
+    for (const auto kind : role_kinds) names.push_back(protocol::to_string(kind));
+    return fail(error_code::bad_usage,
+                fmt::format("there is no role '{}'; roles are {}, or one of them by its "
+                            "number, as in worker-1",
+                            filter.role, fmt::join(names, ", ")));
+  }
+  if (!filter.level.empty() && severity(filter.level) == levels.size())
+    return fail(error_code::bad_usage,
+                fmt::format("there is no level '{}'; levels are {}", filter.level, fmt::join(levels, ", ")));
+  return {};
+}
+
+log_merger::log_merger(std::filesystem::path run_dir, log_filter filter)
+    : run_dir_{std::move(run_dir)}
+    , filter_{std::move(filter)} {}
+
+void log_merger::find_files() {
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(run_dir_ / "logs", ignored)) {
+    const auto& path = entry.path();
+    if (path.extension() != ".log" || std::ranges::find(sources_, path, &source::file) != sources_.end())
+      continue;
+    source made{path, line_tail{path}, {}, {}};
+    if (!read_role(path.stem().string(), made.last)) continue;
+    sources_.push_back(std::move(made));
+  }
+  std::ranges::sort(sources_, {}, &source::file);
+}
+
+std::optional<log_line> log_merger::read(source& from) const {
+  while (auto text = from.lines.next()) {
+    auto line = parse_log_line(*text);
+    if (line)
+      from.last = line->head;
+    else
+      line = log_line{from.last, "", *text, *text};
+    if (filter_.wants(*line)) return line;
+  }
+  return std::nullopt;
+}
+
+std::optional<log_line> log_merger::next() {
+  source* oldest = nullptr;
+  const auto look = [&] {
+    for (auto& one : sources_) {
+      if (!one.head) one.head = read(one);
+      if (one.head && (oldest == nullptr || one.head->head.time < oldest->head->head.time)) oldest = &one;
+    }
+  };
+  look();
+  if (oldest == nullptr) {
+    find_files();
+    look();
+  }
+  if (oldest == nullptr) return std::nullopt;
+  auto line = std::move(oldest->head);
+  oldest->head.reset();
+  return line;
+}
+
+} // namespace dlrun::cli

@@ -1,0 +1,69 @@
+/// The logs of a run's roles as one stream, in the order in which the lines were written.
+#pragma once
+
+#include "cli/line_tail.hpp"
+
+#include <cstdint>
+#include <dlrun/error.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dlrun::cli {
+
+/// What stands in front of a line's text (actors/common/role_log.hpp).
+struct log_head {
+  std::string time;  ///< "2026-11-22T02:40:11.123", local time of the host
+  std::string level; ///< as spdlog names it: debug, info, warning, error, critical
+  std::string role;  ///< "ps_shard"
+  std::uint32_t index = 0;
+  std::uint64_t incarnation = 0;
+};
+
+struct log_line {
+  log_head head; ///< of a line without one (a stack trace, what a library prints): that of the line before it
+  std::string event; ///< stable name of what happened; "" when the line has none
+  std::string text;  ///< behind the event
+  std::string whole; ///< as it stands in the file
+};
+
+/// @returns nothing for a line without a head.
+std::optional<log_line> parse_log_line(std::string_view line);
+
+/// `{"time","level","role","index","incarnation","event","text"}`, no newline.
+std::string to_json(const log_line& line);
+
+/// Which lines are wanted.
+struct log_filter {
+  std::string role;  ///< "worker", "worker-1"; "" for all
+  std::string level; ///< this one and worse; "" for all
+  bool wants(const log_line& line) const;
+};
+/// @returns bad_usage naming what may stand there.
+result<void> check(const log_filter& filter);
+
+/// All logs of a run folder, merged by time. Files that appear later are found. Not thread-safe.
+class log_merger {
+public:
+  log_merger(std::filesystem::path run_dir, log_filter filter);
+
+  /// The oldest line that was not given yet; nothing when all that is written was given.
+  std::optional<log_line> next();
+
+private:
+  struct source {
+    std::filesystem::path file;
+    line_tail lines;
+    log_head last;                ///< of the newest line that had one
+    std::optional<log_line> head; ///< read, not given yet
+  };
+  void find_files();
+  std::optional<log_line> read(source& from) const;
+
+  std::filesystem::path run_dir_;
+  log_filter filter_;
+  std::vector<source> sources_; ///< by name
+};
+
+} // namespace dlrun::cli

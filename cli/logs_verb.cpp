@@ -1,0 +1,64 @@
+#include "cli/complain.hpp"
+#include "cli/log_lines.hpp"
+#include "cli/run_watch.hpp"
+#include "cli/verbs.hpp"
+
+#include <deque>
+
+namespace dlrun::cli {
+namespace {
+
+struct logs_options {
+  std::string run_dir;
+  log_filter filter;
+  std::optional<std::size_t> lines;
+  bool follow = false;
+  bool json = false;
+};
+
+void show(const log_line& line, bool json) { say(stdout, "{}\n", json ? to_json(line) : line.whole); }
+
+/// The newest `count` lines of those that are there.
+void show_last(log_merger& logs, std::size_t count, bool json) {
+  std::deque<log_line> last;
+  while (auto line = logs.next()) {
+    last.push_back(std::move(*line));
+    if (last.size() > count) last.pop_front();
+  }
+  for (const auto& line : last) show(line, json);
+}
+
+int logs(const logs_options& options) {
+  if (auto known = check(options.filter); !known) return complain(known.error());
+  if (auto folder = check_run_folder(options.run_dir); !folder) return complain(folder.error());
+  log_merger merged{options.run_dir, options.filter};
+  if (options.lines) show_last(merged, *options.lines, options.json);
+  const auto show_new = [&] {
+    while (const auto line = merged.next()) show(*line, options.json);
+    std::fflush(stdout);
+  };
+  show_new();
+  if (!options.follow) return 0;
+  if (auto watched = follow_run(options.run_dir, show_new); !watched) return complain(watched.error());
+  return 0;
+}
+
+} // namespace
+
+void add_logs(CLI::App& app, verb& chosen) {
+  auto options = std::make_shared<logs_options>();
+  auto* command = app.add_subcommand("logs", "Show the logs of a run's roles, merged by time");
+  command->add_option("DIR", options->run_dir, "Run folder, e.g. runs/fashion-mnist-cnn")->required();
+  command->add_option("--role", options->filter.role,
+                      "Of this role alone: worker, ps_shard, ..., or worker-1");
+  command->add_option("--level", options->filter.level, "This level and worse, e.g. warning");
+  command->add_option("--lines", options->lines, "Only the newest so many of those that are there");
+  command->add_flag("--follow", options->follow, "Go on with new lines until the run is over");
+  command->add_flag("--json", options->json, "One JSON object a line");
+  command->footer("Examples:\n"
+                  "  dlrun logs runs/fashion-mnist-cnn --follow\n"
+                  "  dlrun logs runs/fashion-mnist-cnn --role ps_shard-0 --level warning --lines 20");
+  command->callback([options, &chosen] { chosen = [options] { return logs(*options); }; });
+}
+
+} // namespace dlrun::cli
