@@ -50,7 +50,7 @@ protected:
   }
   records::ShardSnapshot description() const {
     records::ShardSnapshot made;
-    made.set_format(1);
+    made.set_format(2);
     made.set_floats(live.parameters.image_floats());
     made.set_first_block(live.parameters.range().first_block);
     made.set_last_block(live.parameters.range().last_block);
