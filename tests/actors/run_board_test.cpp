@@ -32,7 +32,7 @@ protocol::training_metrics sums_of(double loss, std::uint64_t records, const std
 
 TEST(run_board, metrics_are_shown_by_name) {
   const auto model = three_classes();
-  run_snapshot snapshot{.job = "job", .step = 7};
+  run_snapshot snapshot;
   snapshot.train = progress_of(sums_of(20, 40, {30, 40, 38, 40}), model->metrics());
   EXPECT_EQ(snapshot.train->step_loss, 0.125);
   const auto shown = nlohmann::json::parse(to_json(snapshot));

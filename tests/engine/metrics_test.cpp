@@ -178,7 +178,10 @@ struct yes_and_no {
     double count = 0;
     for (std::size_t i = 0; i < yes.size(); ++i)
       for (std::size_t k = 0; k < yes.size(); ++k)
-        if (yes[i] == 1 && yes[k] == 0) visit(logits[i], logits[k]), ++count;
+        if (yes[i] == 1 && yes[k] == 0) {
+          visit(logits[i], logits[k]);
+          ++count;
+        }
     return count;
   }
   double exact() const {
@@ -202,7 +205,9 @@ TEST(metrics, auc_is_the_rank_statistic_within_half_the_share_of_pairs_in_one_st
                                    data.logits, {}, data.yes, data.yes.size());
       const double stated = data.in_one_step(32.0F / static_cast<float>(bins)) / 2;
       EXPECT_NEAR(found, data.exact(), stated + 1e-12) << distance << " " << spread << " " << bins;
-      if (bins == 512 && spread > 0.5F) EXPECT_NEAR(found, data.exact(), 1e-3);
+      if (bins == 512 && spread > 0.5F) {
+        EXPECT_NEAR(found, data.exact(), 1e-3);
+      }
     }
   }
 }
