@@ -27,6 +27,12 @@ result<std::uint64_t> open_checked(const spec::DatasetSpec& spec, const engine::
   if (!labels) return tl::unexpected(labels.error());
   auto dataset = data::dataset::open(spec, std::move(*records), std::move(*labels));
   if (!dataset) return tl::unexpected(dataset.error());
+  if (model.loss().targets() != engine::target_kind::classes)
+    return fail(
+        error_code::bad_spec,
+        fmt::format("loss {} compares outputs with values, but {} holds class numbers; choose the loss "
+                    "cross_entropy",
+                    model.loss().name(), (*dataset)->labels_name()));
   const auto& output = model.output_shape();
   if (auto fits = (*dataset)->check_fits(model.input_shape(), output.empty() ? 0 : output.front()); !fits)
     return tl::unexpected(fits.error());

@@ -3,7 +3,6 @@
 #include "cli/say.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <fmt/core.h>
 
 namespace dlrun::cli {
@@ -12,10 +11,18 @@ namespace {
 constexpr auto plain_period = std::chrono::seconds(2);
 constexpr auto rate_period = std::chrono::milliseconds(500);
 constexpr std::size_t bar_width = 20;
+constexpr std::size_t bar_columns = bar_width + 3; // with its brackets and a space
+constexpr std::size_t line_columns = 79;
 constexpr double rate_smoothing = 0.5;
 
 std::string human(double count) {
   return count >= 10000 ? fmt::format("{:.1f}k", count / 1000) : fmt::format("{:.0f}", count);
+}
+
+std::string result_text(double loss, const job::named_values& metrics) {
+  auto text = fmt::format("loss {:.4f}", loss);
+  for (const auto& [name, value] : metrics) text += fmt::format("  {} {:.4f}", name, value);
+  return text;
 }
 
 } // namespace
@@ -49,11 +56,21 @@ double progress_display::samples_per_second(std::uint64_t step, protocol::time_p
 std::string progress_display::line(const agent::run_snapshot& now, protocol::time_point at) {
   const auto rate = samples_per_second(now.step, at);
   auto text = fmt::format("step {}/{}", now.step, now.steps);
-  if (now.metrics) text += fmt::format("  loss {:.4f}", std::bit_cast<double>(now.metrics->step_loss_bits));
-  if (rate > 0) {
-    text += fmt::format("  {} samples/s", human(rate));
-    text +=
-        fmt::format("  ETA {:.0f} s", static_cast<double>((now.steps - now.step) * records_per_step_) / rate);
+  if (now.train) text += fmt::format("  loss {:.4f}", now.train->step_loss);
+  std::string speed;
+  if (rate > 0)
+    speed = fmt::format("  {} samples/s  ETA {:.0f} s", human(rate),
+                        static_cast<double>((now.steps - now.step) * records_per_step_) / rate);
+  return text + (now.train ? room_for(now.train->metrics, text.size() + speed.size()) : "") + speed;
+}
+
+/// As many metrics as fit beside `taken` characters: a terminal's line that breaks could not be drawn again.
+std::string progress_display::room_for(const engine::named_values& metrics, std::size_t taken) const {
+  std::string text;
+  for (const auto& [name, value] : metrics) {
+    const auto more = fmt::format("  {} {:.4f}", name, value);
+    if (terminal_ && bar_columns + taken + text.size() + more.size() > line_columns) break;
+    text += more;
   }
   return text;
 }
@@ -93,10 +110,9 @@ void progress_display::summary(const job::report& report, const std::string& rep
       report.samples_duplicated, report.recoveries.size(), report.steps_redone, report.wall_seconds,
       human(report.samples_per_second));
   if (report.status == job::run_status::completed) {
-    say(out_, "train loss {:.4f}  accuracy {:.4f}", report.train_loss, report.train_accuracy);
+    say(out_, "train {}", result_text(report.train_loss, report.train_metrics));
     if (report.validation)
-      say(out_, "  |  validation loss {:.4f}  accuracy {:.4f}", report.validation->loss,
-          report.validation->accuracy);
+      say(out_, "  |  validation {}", result_text(report.validation->loss, report.validation->metrics));
     say(out_, "\nparameters_sha256 {}\n", report.parameters_sha256);
   }
   say(out_, "report {}\n", report_path);

@@ -25,6 +25,7 @@ public:
 
 private:
   std::string line(const agent::run_snapshot& now, protocol::time_point at);
+  std::string room_for(const engine::named_values& metrics, std::size_t taken) const;
   double samples_per_second(std::uint64_t step, protocol::time_point at);
   void clear_bar();
 

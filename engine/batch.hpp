@@ -6,11 +6,19 @@
 
 namespace dlrun::engine {
 
-/// The records of one microbatch, owned by the caller.
+/// What a loss compares the outputs of a record with.
+enum class target_kind : std::uint8_t {
+  classes, ///< the number of its class
+  values,  ///< as many numbers as the model has outputs
+};
+
+/// The records of one microbatch and their targets, owned by the caller. Which of `classes` and `values` is
+/// filled follows from loss::targets(); the other one is empty. Without a loss (network::predict) both are.
 struct batch {
-  std::span<const float> records;       ///< (size, input_shape...), images channels first
-  std::span<const std::int32_t> labels; ///< (size), class numbers from 0
-  std::int64_t size = 0;                ///< records, at least 1
+  std::span<const float> records;        ///< (size, input_shape...), images channels first
+  std::span<const std::int32_t> classes; ///< (size), class numbers from 0
+  std::span<const float> values;         ///< (size, loss::target_values())
+  std::int64_t size = 0;                 ///< records, at least 1
 };
 
 /// Names a microbatch: with the layer it keys every random number that computing it takes, so that whoever

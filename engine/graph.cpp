@@ -70,21 +70,6 @@ result<void> check_all_read(const std::vector<model_node>& nodes) {
   return {};
 }
 
-result<void> check_loss(const spec::ModelSpec& spec, const model_node& last) {
-  if (spec.has_loss() && spec.loss() != "cross_entropy")
-    return fail(error_code::bad_spec,
-                fmt::format("loss '{}' is not known; known is cross_entropy", spec.loss()));
-  const auto& output = last.layer->output_shape();
-  if (output.size() != 1)
-    return fail(
-        error_code::bad_spec,
-        fmt::format(
-            "loss cross_entropy takes class scores of shape [classes], but the last layer '{}' gives {}; "
-            "end the model with flatten and linear",
-            last.layer->name(), to_string(output)));
-  return {};
-}
-
 } // namespace
 
 result<layer_graph> build_graph(const spec::ModelSpec& spec) {
@@ -103,7 +88,6 @@ result<layer_graph> build_graph(const spec::ModelSpec& spec) {
     graph.nodes.push_back(std::move(*node));
   }
   if (auto read = check_all_read(graph.nodes); !read) return tl::unexpected<error>(read.error());
-  if (auto loss = check_loss(spec, graph.nodes.back()); !loss) return tl::unexpected<error>(loss.error());
   return graph;
 }
 

@@ -37,9 +37,12 @@ void fill_uniform(const random_stream& stream, float low, float high, std::span<
 
 } // namespace
 
-model::model(shape input, std::vector<model_node> nodes, parameter_layout layout)
+model::model(shape input, std::vector<model_node> nodes, std::unique_ptr<const engine::loss> loss,
+             metric_set metrics, parameter_layout layout)
     : input_(std::move(input))
     , nodes_(std::move(nodes))
+    , loss_(std::move(loss))
+    , metrics_(std::move(metrics))
     , layout_(std::move(layout)) {
   for (const auto& node : nodes_)
     if (node.layer->min_batch() > min_batch_) {
@@ -51,9 +54,14 @@ model::model(shape input, std::vector<model_node> nodes, parameter_layout layout
 result<std::shared_ptr<const model>> model::build(const spec::ModelSpec& spec) {
   auto graph = build_graph(spec);
   if (!graph) return tl::unexpected<error>(graph.error());
-  parameter_layout layout(collect_tensors(graph->nodes));
-  return std::shared_ptr<const model>(
-      new model(std::move(graph->input), std::move(graph->nodes), std::move(layout)));
+  const auto& output = graph->nodes.back().layer->output_shape();
+  auto loss = make_loss(spec, output);
+  if (!loss) return tl::unexpected<error>(loss.error());
+  auto metrics = make_metrics(spec, output, **loss);
+  if (!metrics) return tl::unexpected<error>(metrics.error());
+  parameter_layout layout(collect_tensors(graph->nodes), metrics->floats());
+  return std::shared_ptr<const model>(new model(std::move(graph->input), std::move(graph->nodes),
+                                                std::move(*loss), std::move(*metrics), std::move(layout)));
 }
 
 void model::initialise(std::uint64_t seed, std::span<float> flat) const {

@@ -1,7 +1,10 @@
-/// The model of a job: a graph of layers with known shapes, and the layout of its tensors.
+/// The model of a job: a graph of layers with known shapes, its loss and metrics, and the layout of its
+/// tensors.
 #pragma once
 
 #include "engine/layer.hpp"
+#include "engine/loss.hpp"
+#include "engine/metrics.hpp"
 #include "engine/parameter_layout.hpp"
 
 #include <cstdint>
@@ -31,14 +34,18 @@ struct model_node {
 class model {
 public:
   /// Errors (bad_spec) name the layer, the shapes and the way out: an unknown input, a shape that does not
-  /// fit, an argument out of range, a layer that nothing reads, a last layer that does not give class scores.
+  /// fit, an argument out of range, a layer that nothing reads, a last layer whose output the loss or a
+  /// metric does not take.
   static result<std::shared_ptr<const model>> build(const spec::ModelSpec& spec);
 
   const parameter_layout& layout() const { return layout_; }
   const shape& input_shape() const { return input_; }
-  /// Shape of the last layer's output for one record: [classes].
+  /// Shape of the last layer's output for one record: [classes] or [values].
   const shape& output_shape() const { return nodes_.back().layer->output_shape(); }
-  /// In order of computation: a node reads only nodes before it. The last one gives the class scores.
+  /// What training makes small, and what is told of its outcome.
+  const engine::loss& loss() const { return *loss_; }
+  const metric_set& metrics() const { return metrics_; }
+  /// In order of computation: a node reads only nodes before it. The last one gives the outputs.
   const std::vector<model_node>& nodes() const { return nodes_; }
 
   /// Fewest records a training microbatch may have, and the layer that asks for it ("" when that is 1).
@@ -50,10 +57,13 @@ public:
   void initialise(std::uint64_t seed, std::span<float> flat) const;
 
 private:
-  model(shape input, std::vector<model_node> nodes, parameter_layout layout);
+  model(shape input, std::vector<model_node> nodes, std::unique_ptr<const engine::loss> loss,
+        metric_set metrics, parameter_layout layout);
 
   shape input_;
   std::vector<model_node> nodes_;
+  std::unique_ptr<const engine::loss> loss_;
+  metric_set metrics_;
   parameter_layout layout_;
   std::int64_t min_batch_ = 1;
   std::string min_batch_layer_;

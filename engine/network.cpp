@@ -1,7 +1,6 @@
 #include "engine/network.hpp"
 
 #include "engine/activation_buffer.hpp"
-#include "kernels/cpu/cross_entropy.hpp"
 #include "kernels/cpu/onednn.hpp"
 #include "kernels/cpu/permute.hpp"
 
@@ -17,10 +16,12 @@ class network::impl {
 public:
   impl(std::shared_ptr<const model> model, int threads);
 
+  result<void> check_records(const batch& batch) const;
   result<void> check(const batch& batch, std::int64_t min_batch) const;
   void forward(std::span<const float> parameters, std::span<float> gradient, const batch& batch,
                const slot_key& key, bool training);
-  kernels::cpu::classification_sums loss(const batch& batch, bool with_gradient);
+  std::span<const float> outputs() const { return stages_.back().output.view(); }
+  void loss(const batch& batch, bool with_gradient, std::span<float> metrics);
   void backward(std::span<float> gradient);
   const model& described() const { return *model_; }
   void use_threads() const { omp_set_num_threads(threads_); }
@@ -62,14 +63,28 @@ network::impl::impl(std::shared_ptr<const model> model, int threads)
   }
 }
 
-result<void> network::impl::check(const batch& batch, std::int64_t min_batch) const {
+result<void> network::impl::check_records(const batch& batch) const {
   const auto record_size = static_cast<std::uint64_t>(*element_count(model_->input_shape()));
-  if (batch.size < 1 || batch.labels.size() != static_cast<std::uint64_t>(batch.size) ||
-      batch.records.size() != record_size * batch.labels.size())
+  if (batch.size >= 1 && batch.records.size() / record_size == static_cast<std::uint64_t>(batch.size) &&
+      batch.records.size() % record_size == 0)
+    return {};
+  return fail(error_code::bad_usage,
+              fmt::format("a batch of {} records of shape {} cannot have {} floats", batch.size,
+                          to_string(model_->input_shape()), batch.records.size()));
+}
+
+result<void> network::impl::check(const batch& batch, std::int64_t min_batch) const {
+  if (auto fits = check_records(batch); !fits) return fits;
+  const auto& loss = model_->loss();
+  const bool classes = loss.targets() == target_kind::classes;
+  const auto wanted =
+      static_cast<std::uint64_t>(batch.size) * static_cast<std::uint64_t>(loss.target_values());
+  if (batch.classes.size() != (classes ? wanted : 0) || batch.values.size() != (classes ? 0 : wanted))
     return fail(error_code::bad_usage,
-                fmt::format("a batch of {} records of shape {} cannot have {} floats and {} labels",
-                            batch.size, to_string(model_->input_shape()), batch.records.size(),
-                            batch.labels.size()));
+                fmt::format("a batch of {} records of shape {} for the loss {} has {} class numbers and {} "
+                            "values, not {} {}",
+                            batch.size, to_string(model_->input_shape()), loss.name(), batch.classes.size(),
+                            batch.values.size(), wanted, classes ? "class numbers" : "values"));
   if (batch.size < min_batch)
     return fail(
         error_code::bad_usage,
@@ -77,14 +92,7 @@ result<void> network::impl::check(const batch& batch, std::int64_t min_batch) co
             "layer '{}' (batch_norm) needs microbatches of at least {} records to take statistics, got {}; "
             "raise train.microbatch_size",
             model_->min_batch_layer(), min_batch, batch.size));
-  const auto classes = model_->output_shape()[0];
-  for (std::size_t i = 0; i < batch.labels.size(); ++i)
-    if (batch.labels[i] < 0 || batch.labels[i] >= classes)
-      return fail(error_code::bad_data,
-                  fmt::format("record {} of the batch has the label {}, but the model has {} classes "
-                              "(labels 0 to {}); correct the data or the last layer",
-                              i, batch.labels[i], classes, classes - 1));
-  return {};
+  return loss.check(batch);
 }
 
 void network::impl::begin(stage& s, std::span<const float> parameters, std::span<float> gradient) const {
@@ -130,11 +138,15 @@ void network::impl::forward(std::span<const float> parameters, std::span<float> 
   }
 }
 
-kernels::cpu::classification_sums network::impl::loss(const batch& batch, bool with_gradient) {
-  const auto scores = stages_.back().output.view();
-  return kernels::cpu::cross_entropy(scores, batch.labels, model_->output_shape()[0],
-                                     with_gradient ? output_gradient_.resize(scores.size())
-                                                   : std::span<float>());
+/// Writes the metrics tensor (=) and, if asked, the gradient that backward() begins with.
+void network::impl::loss(const batch& batch, bool with_gradient, std::span<float> metrics) {
+  const auto gradient = with_gradient ? output_gradient_.resize(outputs().size()) : std::span<float>();
+  std::fill(metrics.begin(), metrics.end(), 0.0F);
+  metrics[parameter_layout::loss_sum] =
+      static_cast<float>(model_->loss().forward(outputs(), batch, gradient));
+  metrics[parameter_layout::records] = static_cast<float>(batch.size);
+  model_->metrics().add(outputs(), batch,
+                        metrics.subspan(parameter_layout::first_metric, model_->metrics().floats()));
 }
 
 void network::impl::backward(std::span<float> gradient) {
@@ -160,18 +172,6 @@ void network::impl::clear_padding(std::span<float> gradient) const {
   }
 }
 
-namespace {
-
-void write_metrics(const kernels::cpu::classification_sums& sums, std::int64_t records,
-                   std::span<float> metrics) {
-  std::fill(metrics.begin(), metrics.end(), 0.0F);
-  metrics[parameter_layout::loss_sum] = static_cast<float>(sums.loss);
-  metrics[parameter_layout::correct] = static_cast<float>(sums.correct);
-  metrics[parameter_layout::records] = static_cast<float>(records);
-}
-
-} // namespace
-
 network::network(std::shared_ptr<const model> model, int threads)
     : impl_(std::make_unique<impl>(std::move(model), threads)) {}
 
@@ -186,9 +186,8 @@ result<void> network::forward_backward(std::span<const float> parameters, const 
   if (auto checked = impl_->check(batch, model.min_batch()); !checked) return checked;
   impl_->use_threads();
   impl_->forward(parameters, gradient, batch, key, true);
-  const auto sums = impl_->loss(batch, true);
+  impl_->loss(batch, true, gradient.subspan(metrics.offset, metrics.size));
   impl_->backward(gradient);
-  write_metrics(sums, batch.size, gradient.subspan(metrics.offset, metrics.size));
   return {};
 } catch (const dnnl::error& e) {
   return fail(error_code::system, fmt::format("oneDNN could not compute the gradient: {}", e.message));
@@ -196,15 +195,32 @@ result<void> network::forward_backward(std::span<const float> parameters, const 
 
 result<void> network::evaluate(std::span<const float> parameters, const batch& batch,
                                std::span<float> metrics) try {
-  DLRUN_CHECK(metrics.size() == parameter_layout::metrics_size, "{} floats for metrics, not {}",
-              metrics.size(), parameter_layout::metrics_size);
+  DLRUN_CHECK(metrics.size() == impl_->described().layout().metrics().size, "{} floats for metrics, not {}",
+              metrics.size(), impl_->described().layout().metrics().size);
   if (auto checked = impl_->check(batch, 1); !checked) return checked;
   impl_->use_threads();
   impl_->forward(parameters, {}, batch, {}, false);
-  write_metrics(impl_->loss(batch, false), batch.size, metrics);
+  impl_->loss(batch, false, metrics);
   return {};
 } catch (const dnnl::error& e) {
   return fail(error_code::system, fmt::format("oneDNN could not evaluate the model: {}", e.message));
+}
+
+result<void> network::predict(std::span<const float> parameters, std::span<const float> records,
+                              std::int64_t size, std::span<float> outputs) try {
+  const batch batch{records, {}, {}, size};
+  if (auto checked = impl_->check_records(batch); !checked) return checked;
+  const auto wanted = size * *element_count(impl_->described().output_shape());
+  if (outputs.size() != static_cast<std::uint64_t>(wanted))
+    return fail(error_code::bad_usage,
+                fmt::format("{} floats for the outputs {} of {} records, not {}", outputs.size(),
+                            to_string(impl_->described().output_shape()), size, wanted));
+  impl_->use_threads();
+  impl_->forward(parameters, {}, batch, {}, false);
+  std::ranges::copy(impl_->outputs(), outputs.begin());
+  return {};
+} catch (const dnnl::error& e) {
+  return fail(error_code::system, fmt::format("oneDNN could not predict: {}", e.message));
 }
 
 } // namespace dlrun::engine

@@ -24,17 +24,23 @@ public:
 
   /// OVERWRITES `gradient` (flat layout) with, for parameters, the SUM over the records of d loss / d
   /// parameter; for buffers, this microbatch's own statistic (mean; unbiased variance); for metrics, loss
-  /// sum, hits, records; padding zero. Errors, before anything is written: bad_data for a label that is no
-  /// class; bad_usage for a batch whose size is below model::min_batch() or does not fit its spans. system:
-  /// oneDNN failed; `gradient` is then undefined.
+  /// sum, records, sums of the model's metric_set; padding zero. Errors, before anything is written: bad_data
+  /// for a target that the loss does not take (loss::check); bad_usage for a batch whose size is below
+  /// model::min_batch() or does not fit its spans. system: oneDNN failed; `gradient` is then undefined.
   [[nodiscard]] result<void> forward_backward(std::span<const float> parameters, const batch& batch,
                                               const slot_key& key, std::span<float> gradient);
 
-  /// Overwrites `metrics` (parameter_layout::metrics_size floats, same places as the metrics tensor) with
-  /// those of `batch` under running statistics and without dropout. Errors as above; a batch may have any
-  /// size from 1.
+  /// Overwrites `metrics` (layout().metrics().size floats, same places as the metrics tensor) with those of
+  /// `batch` under running statistics and without dropout. Errors as above; a batch may have any size from 1.
   [[nodiscard]] result<void> evaluate(std::span<const float> parameters, const batch& batch,
                                       std::span<float> metrics);
+
+  /// Overwrites `outputs` (size, output_shape...) with what the last layer gives for `size` (from 1) records
+  /// (size, input_shape...), images channels first, under running statistics and without dropout: scores
+  /// before the softmax or sigmoid that a loss applies. The same bits as in evaluate() of the same records.
+  /// Errors as above, but for targets, which it does not have.
+  [[nodiscard]] result<void> predict(std::span<const float> parameters, std::span<const float> records,
+                                     std::int64_t size, std::span<float> outputs);
 
 private:
   class impl;

@@ -24,8 +24,11 @@ std::uint32_t nearest_cut(const std::vector<block>& blocks, std::uint64_t flat_s
 
 } // namespace
 
-parameter_layout::parameter_layout(std::vector<tensor_info> tensors)
+parameter_layout::parameter_layout(std::vector<tensor_info> tensors, std::uint64_t metric_floats)
     : tensors_(std::move(tensors)) {
+  DLRUN_CHECK(metric_floats <= metric_floats_max, "{} floats of metrics, of at most {}", metric_floats,
+              metric_floats_max);
+  const auto metrics_size = std::max(metrics_size_min, round_up(first_metric + metric_floats));
   tensors_.push_back({"metrics", {static_cast<std::int64_t>(metrics_size)}, block_kind::metric});
   for (std::uint32_t t = 0; t < tensors_.size(); ++t) {
     auto& tensor = tensors_[t];

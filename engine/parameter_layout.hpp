@@ -12,7 +12,7 @@ namespace dlrun::engine {
 enum class block_kind : std::uint8_t {
   parameter, ///< trained by the optimizer
   buffer,    ///< running statistic of batch_norm: each slot contributes its own, the PS shard takes the mean
-  metric,    ///< loss and hits; rides in the gradient, so that the same tree reduces it; never updated
+  metric,    ///< loss and metrics; rides in the gradient, so that the same tree reduces it; never updated
 };
 
 /// A tensor in the flat vector. `offset` and `size` count floats; `offset` is a multiple of
@@ -40,14 +40,18 @@ class parameter_layout {
 public:
   static constexpr std::uint64_t tensor_alignment = 16; ///< floats: one cache line
   static constexpr std::uint64_t block_size = 65536;    ///< floats
-  static constexpr std::uint64_t metrics_size = 16;     ///< floats of the metrics tensor
+  static constexpr std::uint64_t metrics_size_min = 16; ///< floats of the metrics tensor
+  /// Sums of a metric_set: they travel in control messages, which are small, and the metrics tensor is one
+  /// block, on one PS shard.
+  static constexpr std::uint64_t metric_floats_max = 4096;
 
-  /// Indices into the metrics tensor; the rest of it is zero.
-  enum metric_index : std::uint8_t { loss_sum = 0, correct = 1, records = 2 };
+  /// Indices into the metrics tensor. From `first_metric` on are the sums of the model's metric_set; what is
+  /// left of the tensor is zero.
+  enum metric_index : std::uint8_t { loss_sum = 0, records = 1, first_metric = 2 };
 
   /// Lays out `tensors` in their order (their offset and size are filled in here) and adds `metrics` behind
-  /// them.
-  explicit parameter_layout(std::vector<tensor_info> tensors);
+  /// them, with room for `metric_floats` (at most `metric_floats_max`) sums.
+  explicit parameter_layout(std::vector<tensor_info> tensors, std::uint64_t metric_floats = 0);
 
   const std::vector<tensor_info>& tensors() const { return tensors_; }
   const std::vector<block>& blocks() const { return blocks_; }

@@ -60,6 +60,16 @@ void fill_layer(spec::LayerSpec& layer, int position) {
   if (kind != nullptr && !layer.has_name()) layer.set_name(kind->name() + std::to_string(position));
 }
 
+/// Classes are hit or missed, values are more or less near.
+void fill_metrics(spec::ModelSpec& model) {
+  if (model.metrics_size() > 0) return;
+  const auto loss = model.loss().kind_case();
+  if (loss == spec::LossSpec::kMse || loss == spec::LossSpec::kL1 || loss == spec::LossSpec::kHuber)
+    model.add_metrics()->mutable_mae();
+  else
+    model.add_metrics()->mutable_accuracy();
+}
+
 void make_absolute(spec::DatasetSpec& data, const std::filesystem::path& base) {
   const auto absolute = [&](const std::string& path) { return (base / path).lexically_normal().string(); };
   if (!data.records().empty()) data.set_records(absolute(data.records()));
@@ -73,6 +83,7 @@ void fill_defaults(spec::JobSpec& spec, std::string_view default_name) {
   fill_ruled(spec);
   for (int i = 0; i < spec.model().layers_size(); ++i)
     fill_layer(*spec.mutable_model()->mutable_layers(i), i);
+  if (spec.has_model()) fill_metrics(*spec.mutable_model());
 }
 
 std::string default_job_name(const std::filesystem::path& file) {

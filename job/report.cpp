@@ -13,7 +13,6 @@
 namespace dlrun::job {
 namespace {
 
-using nlohmann::json;
 using nlohmann::ordered_json;
 
 constexpr std::array status_names = {"completed", "failed", "interrupted"};
@@ -37,6 +36,10 @@ struct writer {
   requires std::is_integral_v<Integer>
   void field(const char* name, const Integer& value) { out[name] = value; }
   void field(const char* name, const run_status& value) { out[name] = to_string(value); }
+  /// One field a metric.
+  void metrics(const std::string& prefix, std::string_view, std::string_view, const named_values& values) {
+    for (const auto& [name, value] : values) field((prefix + name).c_str(), value);
+  }
   template <class T>
   void field(const char* name, const std::vector<T>& values);
   template <class T>
@@ -48,12 +51,12 @@ struct writer {
 
 /// Reads the same fields back. Throws json exceptions for wrong types; absent fields keep their value.
 struct reader {
-  explicit reader(const json& object)
+  explicit reader(const ordered_json& object)
       : in(object) {
     if (!object.is_object())
       throw std::invalid_argument("expected an object, found " + std::string(object.type_name()));
   }
-  const json& in;
+  const ordered_json& in;
 
   template <class T>
   requires std::is_integral_v<T> || std::is_same_v<T, std::string>
@@ -72,6 +75,15 @@ struct reader {
         return;
       }
     throw std::invalid_argument("unknown status \"" + text + "\"");
+  }
+  /// The numbers whose keys begin with `prefix`, but for `loss` and `samples`, which are no metrics.
+  void metrics(const std::string& prefix, std::string_view loss, std::string_view samples,
+               named_values& values) {
+    for (const auto& [key, value] : in.items()) {
+      if (!key.starts_with(prefix) || key == loss || key == samples) continue;
+      double& read = values.emplace_back(key.substr(prefix.size()), 0.0).second;
+      field(key.c_str(), read);
+    }
   }
   template <class T>
   void field(const char* name, std::vector<T>& values);
@@ -127,7 +139,7 @@ void visit(Visitor& v, T& d) requires std::is_same_v<std::remove_const_t<T>, dur
 template <class Visitor, class T>
 void visit(Visitor& v, T& m) requires std::is_same_v<std::remove_const_t<T>, validation_metrics> {
   v.field("loss", m.loss);
-  v.field("accuracy", m.accuracy);
+  v.metrics("", "loss", "samples", m.metrics);
   v.field("samples", m.samples);
 }
 
@@ -159,7 +171,7 @@ void visit(Visitor& v, T& r) requires std::is_same_v<std::remove_const_t<T>, rep
   v.field("samples_duplicated", r.samples_duplicated);
   v.field("parameters_sha256", r.parameters_sha256);
   v.field("train_loss", r.train_loss);
-  v.field("train_accuracy", r.train_accuracy);
+  v.metrics("train_", "train_loss", "", r.train_metrics);
   v.field("validation", r.validation);
   v.field("wall_seconds", r.wall_seconds);
   v.field("samples_per_second", r.samples_per_second);
@@ -233,7 +245,7 @@ std::string to_json(const report& value) {
 
 result<report> report_from_json(const std::string& text) {
   try {
-    const json parsed = json::parse(text);
+    const auto parsed = ordered_json::parse(text);
     report value;
     reader in(parsed);
     visit(in, value);

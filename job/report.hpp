@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace dlrun::job {
@@ -54,9 +55,12 @@ struct durability_used {
   std::string log, sync; // as in the specification; `auto` is resolved
 };
 
+/// Metrics of the job by name (model.metrics), in the order of the specification.
+using named_values = std::vector<std::pair<std::string, double>>;
+
 struct validation_metrics {
   double loss = 0;
-  double accuracy = 0;
+  named_values metrics;
   std::uint64_t samples = 0;
 };
 
@@ -84,7 +88,7 @@ struct report {
   std::string parameters_sha256; // parameters and optimizer state, canonical order; hex
   /// Mean over the last epoch. NaN is written as null.
   double train_loss = 0;
-  double train_accuracy = 0;
+  named_values train_metrics; // "train_accuracy", ...
   std::optional<validation_metrics> validation;
   double wall_seconds = 0;
   double samples_per_second = 0;

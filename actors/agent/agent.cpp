@@ -117,8 +117,9 @@ void agent_state::show() {
                         .step = core_.step(),
                         .durable_step = core_.durable_step(),
                         .steps = arguments_.job->steps(),
-                        .metrics = core_.metrics(),
+                        .train = std::nullopt,
                         .roles = core_.roles()};
+  if (core_.metrics()) snapshot.train = progress_of(*core_.metrics(), arguments_.job->model->metrics());
   snapshot.roles.push_back({{protocol::role_kind::agent, 0}, ::getpid(), {1}, "running"});
   arguments_.board->show(std::move(snapshot));
 }

@@ -1,8 +1,28 @@
 #include "actors/agent/run_board.hpp"
 
+#include "actors/protocol/bit_patterns.hpp"
+
 #include <nlohmann/json.hpp>
 
 namespace dlrun::agent {
+namespace {
+
+/// What is not a number becomes null.
+nlohmann::ordered_json to_json(const std::optional<training_progress>& train) {
+  if (!train) return nullptr;
+  nlohmann::ordered_json out{{"epoch", train->epoch}, {"loss", train->loss}};
+  for (const auto& [name, value] : train->metrics) out[name] = value;
+  return out;
+}
+
+} // namespace
+
+training_progress progress_of(const protocol::training_metrics& sums, const engine::metric_set& metrics) {
+  return {.step_loss = std::bit_cast<double>(sums.step_loss_bits),
+          .epoch = sums.epoch,
+          .loss = std::bit_cast<double>(sums.loss_sum_bits) / static_cast<double>(sums.records),
+          .metrics = metrics.values(protocol::from_bits(sums.sum_bits))};
+}
 
 std::string to_json(const run_snapshot& snapshot) {
   auto roles = nlohmann::ordered_json::array();
@@ -12,9 +32,10 @@ std::string to_json(const run_snapshot& snapshot) {
                      {"pid", role.pid},
                      {"incarnation", role.incarnation.value},
                      {"state", role.state}});
-  return nlohmann::ordered_json{{"job", snapshot.job},     {"status", snapshot.status},
-                                {"step", snapshot.step},   {"durable_step", snapshot.durable_step},
-                                {"steps", snapshot.steps}, {"roles", std::move(roles)}}
+  return nlohmann::ordered_json{{"job", snapshot.job},      {"status", snapshot.status},
+                                {"step", snapshot.step},    {"durable_step", snapshot.durable_step},
+                                {"steps", snapshot.steps},  {"train", to_json(snapshot.train)},
+                                {"roles", std::move(roles)}}
       .dump();
 }
 

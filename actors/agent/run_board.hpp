@@ -2,6 +2,7 @@
 #pragma once
 
 #include "actors/agent/agent_core.hpp"
+#include "engine/metrics.hpp"
 
 #include <condition_variable>
 #include <mutex>
@@ -10,6 +11,15 @@
 
 namespace dlrun::agent {
 
+/// What training came to so far.
+struct training_progress {
+  double step_loss = 0;    ///< mean over the records of the newest step
+  std::uint64_t epoch = 0; ///< from 0; the rest is of its records so far
+  double loss = 0;         ///< mean
+  engine::named_values metrics{};
+};
+training_progress progress_of(const protocol::training_metrics& sums, const engine::metric_set& metrics);
+
 /// State of a run at one moment.
 struct run_snapshot {
   std::string job;
@@ -17,11 +27,12 @@ struct run_snapshot {
   std::uint64_t step = 0;
   std::uint64_t durable_step = 0;
   std::uint64_t steps = 0;
-  std::optional<protocol::training_metrics> metrics;
+  std::optional<training_progress> train; ///< nothing before the first step
   std::vector<role_view> roles;
 };
 
-/// `{"job","status","step","durable_step","steps","roles":[{"role","index","pid","incarnation","state"}]}`
+/// `{"job","status","step","durable_step","steps","train":{"epoch","loss",<metric>...},
+/// "roles":[{"role","index","pid","incarnation","state"}]}`; `train` is null before the first step.
 std::string to_json(const run_snapshot& snapshot);
 
 /// Thread-safe.

@@ -33,8 +33,8 @@ protocol::evaluated evaluation_from(const records::JournalEvaluation& from) {
   result.timeline = {from.timeline()};
   result.version = {from.version()};
   result.loss_sum_bits = from.loss_sum_bits();
-  result.correct = from.correct();
   result.records = from.records();
+  result.sum_bits.assign(from.sum_bits().begin(), from.sum_bits().end());
   return result;
 }
 

@@ -1,6 +1,7 @@
 #include "actors/coordinator/job_report.hpp"
 
 #include "actors/common/fingerprint.hpp"
+#include "actors/protocol/bit_patterns.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -48,12 +49,14 @@ void add_ledgers(job::report& report, const common::job_context& job,
   }
 }
 
-void add_training_metrics(job::report& report, const std::vector<protocol::shard_status>& shards) {
+void add_training_metrics(job::report& report, const engine::metric_set& metrics,
+                          const std::vector<protocol::shard_status>& shards) {
+  report.train_metrics = metrics.values({}); // their names
   for (const auto& shard : shards) {
     if (!shard.has_metrics || shard.metrics.records == 0) continue;
     const auto records = static_cast<double>(shard.metrics.records);
     report.train_loss = std::bit_cast<double>(shard.metrics.loss_sum_bits) / records;
-    report.train_accuracy = static_cast<double>(shard.metrics.correct) / records;
+    report.train_metrics = metrics.values(protocol::from_bits(shard.metrics.sum_bits));
   }
 }
 
@@ -85,13 +88,14 @@ job::report make_report(const common::job_context& job, const report_sources& so
   report.status = status_of(sources.ended.outcome);
   report.reason = sources.ended.reason;
   add_ledgers(report, job, sources.shards);
-  add_training_metrics(report, sources.shards);
+  add_training_metrics(report, job.model->metrics(), sources.shards);
   add_step_times(report, sources.shards);
   if (!sources.digests.empty()) report.parameters_sha256 = sha256_hex(sources.digests);
   if (sources.evaluation && sources.evaluation->records > 0) {
     const auto records = static_cast<double>(sources.evaluation->records);
     report.validation = {.loss = std::bit_cast<double>(sources.evaluation->loss_sum_bits) / records,
-                         .accuracy = static_cast<double>(sources.evaluation->correct) / records,
+                         .metrics =
+                             job.model->metrics().values(protocol::from_bits(sources.evaluation->sum_bits)),
                          .samples = sources.evaluation->records};
   }
   report.wall_seconds = sources.record.earlier().wall_seconds + protocol::to_seconds(now - job.started);

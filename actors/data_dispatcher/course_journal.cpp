@@ -34,8 +34,8 @@ protocol::evaluated evaluated_from(const records::JournalEvaluation& from) {
   result.timeline = {from.timeline()};
   result.version = {from.version()};
   result.loss_sum_bits = from.loss_sum_bits();
-  result.correct = from.correct();
   result.records = from.records();
+  result.sum_bits.assign(from.sum_bits().begin(), from.sum_bits().end());
   return result;
 }
 
@@ -76,8 +76,8 @@ std::vector<persistence::journal_write> to_writes(const journaled_course& course
     stored.set_timeline(one.timeline.value);
     stored.set_version(one.version.value);
     stored.set_loss_sum_bits(one.loss_sum_bits);
-    stored.set_correct(one.correct);
     stored.set_records(one.records);
+    for (const auto bits : one.sum_bits) stored.add_sum_bits(bits);
   }
   return {{course_key, message.SerializeAsString()}};
 }

@@ -63,7 +63,7 @@ data_dispatcher_state::behavior data_dispatcher_state::make_behavior() {
       [this](const protocol::shard_status& status) {
         carry_out(core_.on_shard_status(status, common::now()));
       },
-      [this](const protocol::evaluated& result) { carry_out(core_.on_evaluated(result, common::now())); },
+      [this](const protocol::evaluated& result) { on_evaluated(result); },
       [this](const protocol::kept& answer) { carry_out(core_.on_kept(answer, common::now())); },
       [this](const protocol::divergence& what) { on_divergence(what); },
       [this](const protocol::tick&) { on_tick(); },
@@ -113,6 +113,12 @@ void data_dispatcher_state::on_worker_status(const protocol::worker_status& stat
              .incarnation = status.self.incarnation,
              .slots_computed = status.slots_computed};
   carry_out(core_.on_worker_status(status, common::now()));
+}
+
+/// One with another number of sums is of no worker of this job, and would be kept in the journal.
+void data_dispatcher_state::on_evaluated(const protocol::evaluated& result) {
+  if (result.sum_bits.size() == context_.job->model->metrics().floats())
+    carry_out(core_.on_evaluated(result, common::now()));
 }
 
 /// One of a timeline that was left since means nothing.

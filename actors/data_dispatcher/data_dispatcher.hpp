@@ -38,6 +38,7 @@ private:
   void on_ps_shard_available(const protocol::ps_shard_available& who, const protocol::ps_shard_actor& handle);
   void on_ps_shard_gone(const protocol::ps_shard_gone& who);
   void on_worker_status(const protocol::worker_status& status);
+  void on_evaluated(const protocol::evaluated& result);
   void on_divergence(const protocol::divergence& what);
   bool awaits_revision() const;
   void apply_revision();

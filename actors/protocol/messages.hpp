@@ -271,14 +271,14 @@ struct evaluated {
   timeline_id timeline;
   version_id version;
   std::uint64_t loss_sum_bits = 0;
-  std::uint64_t correct = 0;
   std::uint64_t records = 0;
+  std::vector<std::uint64_t> sum_bits{}; ///< of the model's metric_set; engine::metric_set::floats()
 
   bool operator==(const evaluated&) const = default;
 
   template <class Inspector>
   friend auto inspect(Inspector& f, evaluated& x) {
-    return f(x.worker, x.incarnation, x.timeline, x.version, x.loss_sum_bits, x.correct, x.records);
+    return f(x.worker, x.incarnation, x.timeline, x.version, x.loss_sum_bits, x.records, x.sum_bits);
   }
 };
 

@@ -14,15 +14,16 @@ namespace dlrun::protocol {
 struct training_metrics {
   std::uint64_t epoch = 0;         ///< 0-based epoch the sums belong to
   std::uint64_t loss_sum_bits = 0; ///< std::bit_cast of a double: sum over records so far in the epoch
-  std::uint64_t correct = 0;
   std::uint64_t records = 0;
   std::uint64_t step_loss_bits = 0; ///< std::bit_cast of a double: mean loss of the newest step
+  std::vector<std::uint64_t>
+      sum_bits{}; ///< the same, of the model's metric_set; engine::metric_set::floats()
 
   bool operator==(const training_metrics&) const = default;
 
   template <class Inspector>
   friend auto inspect(Inspector& f, training_metrics& x) {
-    return f(x.epoch, x.loss_sum_bits, x.correct, x.records, x.step_loss_bits);
+    return f(x.epoch, x.loss_sum_bits, x.records, x.step_loss_bits, x.sum_bits);
   }
 };
 

@@ -9,7 +9,7 @@
 namespace dlrun::ps_shard {
 namespace {
 
-constexpr std::uint32_t snapshot_format = 1;
+constexpr std::uint32_t snapshot_format = 2;
 
 void put(const protocol::applied_ledger& ledger, records::AppliedLedger& into) {
   into.set_steps_applied(ledger.steps_applied);
@@ -35,9 +35,9 @@ std::string encode(const snapshot_extra& extra) {
   if (extra.metrics) {
     message.set_epoch(extra.metrics->epoch);
     message.set_loss_sum_bits(extra.metrics->loss_sum_bits);
-    message.set_correct(extra.metrics->correct);
     message.set_records(extra.metrics->records);
     message.set_step_loss_bits(extra.metrics->step_loss_bits);
+    for (const auto bits : extra.metrics->sum_bits) message.add_sum_bits(bits);
   }
   return message.SerializeAsString();
 }
@@ -62,8 +62,15 @@ result<snapshot_extra> decode(std::span<const std::byte> bytes, const shard_para
                             range.last_block, parameters.image_floats()));
   snapshot_extra extra{range, message.floats(), std::nullopt, ledger_from(message.ledger())};
   if (message.has_metrics())
-    extra.metrics = protocol::training_metrics{message.epoch(), message.loss_sum_bits(), message.correct(),
-                                               message.records(), message.step_loss_bits()};
+    extra.metrics = protocol::training_metrics{message.epoch(),
+                                               message.loss_sum_bits(),
+                                               message.records(),
+                                               message.step_loss_bits(),
+                                               {message.sum_bits().begin(), message.sum_bits().end()}};
+  if (extra.metrics && extra.metrics->sum_bits.size() != parameters.metric_sums())
+    return fail(error_code::bad_usage,
+                fmt::format("the snapshot has {} sums of metrics, this job has {}: it is of another model",
+                            extra.metrics->sum_bits.size(), parameters.metric_sums()));
   return extra;
 }
 

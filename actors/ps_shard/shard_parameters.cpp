@@ -147,8 +147,10 @@ result<std::optional<step_metrics>> shard_parameters::apply(timeline_id timeline
     if (owned.block.kind != engine::block_kind::metric) continue;
     const auto values = root.subspan(owned.offset, owned.block.size);
     using index = engine::parameter_layout::metric_index;
-    metrics = step_metrics{values[index::loss_sum], static_cast<std::uint64_t>(values[index::correct]),
-                           static_cast<std::uint64_t>(values[index::records])};
+    const auto sums = values.subspan(index::first_metric, metric_sums());
+    metrics = step_metrics{values[index::loss_sum],
+                           static_cast<std::uint64_t>(values[index::records]),
+                           {sums.begin(), sums.end()}};
   }
   if (intact && !intact())
     return fail(error_code::protocol,

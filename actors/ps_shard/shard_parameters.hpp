@@ -56,6 +56,8 @@ public:
   void reset(timeline_id timeline);
   /// Floats that an image of this shard has.
   std::size_t image_floats() const;
+  /// Sums of metrics in each step of this model.
+  std::size_t metric_sums() const { return job_->model->metrics().floats(); }
 
   /// SHA-256 of (block number, parameters, optimizer state) of each block in [first, first + count), 32 bytes
   /// each. Blocks are numbered over the whole model. @returns bad_usage for blocks that are not this shard's.

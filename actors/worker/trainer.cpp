@@ -1,5 +1,6 @@
 #include "actors/worker/trainer.hpp"
 
+#include "actors/protocol/bit_patterns.hpp"
 #include "kernels/cpu/reduce.hpp"
 
 #include <algorithm>
@@ -153,8 +154,8 @@ std::span<float> trainer::scratch(std::size_t depth) {
 
 result<void> trainer::compute_slot(step_id step, slot_id slot, std::span<float> out) {
   prefetcher_.take(step, slot, microbatch_);
-  const engine::batch batch{microbatch_.records, microbatch_.labels,
-                            static_cast<std::int64_t>(microbatch_.count)};
+  const engine::batch batch{
+      microbatch_.records, microbatch_.labels, {}, static_cast<std::int64_t>(microbatch_.count)};
   const engine::slot_key key{job_->spec.train().seed(), step.value, slot.value};
   return network_.forward_backward(parameters_[step.value % 2], batch, key, out);
 }
@@ -166,28 +167,33 @@ result<protocol::evaluated> trainer::evaluate(const std::vector<parameter_source
       return fail(error_code::fenced, fmt::format("ps_shard {} does not serve version {}", shard, version));
 
   double loss = 0;
-  protocol::evaluated sums{
-      .worker = worker_, .incarnation = incarnation_, .timeline = timeline, .version = version};
+  std::uint64_t records = 0;
+  std::vector<double> sums(job_->model->metrics().floats());
   const data::validation_sampler order{validation_->record_count(),
                                        static_cast<std::uint64_t>(job_->spec.train().microbatch_size())};
   std::vector<std::uint64_t> indices;
-  std::vector<float> metrics(engine::parameter_layout::metrics_size);
+  std::vector<float> metrics(job_->model->layout().metrics().size);
   for (std::uint64_t slot = 0; slot < order.slots(); ++slot) {
     order.records(slot, indices);
     microbatch_.records.resize(indices.size() * validation_->record_values());
     microbatch_.labels.resize(indices.size());
     validation_->read(indices, microbatch_.records, microbatch_.labels);
-    const engine::batch batch{microbatch_.records, microbatch_.labels,
-                              static_cast<std::int64_t>(indices.size())};
+    const engine::batch batch{
+        microbatch_.records, microbatch_.labels, {}, static_cast<std::int64_t>(indices.size())};
     if (auto done = network_.evaluate(parameters_[version.value % 2], batch, metrics); !done)
       return tl::unexpected(done.error());
     using index = engine::parameter_layout::metric_index;
     loss += metrics[index::loss_sum];
-    sums.correct += static_cast<std::uint64_t>(metrics[index::correct]);
-    sums.records += indices.size();
+    records += indices.size();
+    for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += metrics[index::first_metric + i];
   }
-  sums.loss_sum_bits = std::bit_cast<std::uint64_t>(loss);
-  return sums;
+  return protocol::evaluated{.worker = worker_,
+                             .incarnation = incarnation_,
+                             .timeline = timeline,
+                             .version = version,
+                             .loss_sum_bits = std::bit_cast<std::uint64_t>(loss),
+                             .records = records,
+                             .sum_bits = protocol::to_bits(sums)};
 }
 
 } // namespace dlrun::worker

@@ -42,8 +42,8 @@ public:
   result<computed_gradient> compute(timeline_id timeline, step_id step, protocol::slot_range slots,
                                     const std::vector<slot_id>& parked);
 
-  /// Loss and hits on the whole validation set, microbatch by microbatch in order, at `version` of all
-  /// `sources` (by shard).
+  /// Loss and sums of the metrics on the whole validation set, microbatch by microbatch in order, at
+  /// `version` of all `sources` (by shard).
   /// @returns fenced if a source does not serve the version any more.
   result<protocol::evaluated> evaluate(const std::vector<parameter_source>& sources, timeline_id timeline,
                                        version_id version);

@@ -1,48 +1,78 @@
 #include "kernels/cpu/cross_entropy.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <dlrun/check.hpp>
 
 namespace dlrun::kernels::cpu {
 namespace {
 
-/// Index of the greatest score, the first of equals.
-std::int64_t argmax(const float* row, std::int64_t classes) {
-  std::int64_t best = 0;
-  for (std::int64_t c = 1; c < classes; ++c)
-    if (row[c] > row[best]) best = c;
-  return best;
+using row = std::span<const float>;
+
+/// log(sum(exp(scores))), without overflow.
+double log_sum_exp(row scores) {
+  float max = scores.front();
+  for (const float score : scores)
+    if (score > max) max = score;
+  double sum = 0;
+  for (const float score : scores) sum += std::exp(static_cast<double>(score - max));
+  return std::log(sum) + static_cast<double>(max);
 }
 
-/// log(sum(exp(row - max))) + max, without overflow.
-double log_sum_exp(const float* row, std::int64_t classes, float max) {
-  double sum = 0;
-  for (std::int64_t c = 0; c < classes; ++c) sum += std::exp(static_cast<double>(row[c] - max));
-  return std::log(sum) + static_cast<double>(max);
+/// Of one row. `gradient` is empty or of the row's size.
+double plain(row scores, std::size_t label, std::span<float> gradient) {
+  const double normaliser = log_sum_exp(scores);
+  if (!gradient.empty()) {
+    for (std::size_t c = 0; c < scores.size(); ++c)
+      gradient[c] = static_cast<float>(std::exp(static_cast<double>(scores[c]) - normaliser));
+    gradient[label] -= 1.0F;
+  }
+  return normaliser - static_cast<double>(scores[label]);
+}
+
+/// The same with arguments. The target of class c is t[c] = e / C weight[c], of the label's (1 - e) weight
+/// more; loss = -sum t log p, gradient = p sum(t) - t.
+double with_options(row scores, std::size_t label, const cross_entropy_options& options,
+                    double sum_of_weights, std::span<float> gradient) {
+  const double normaliser = log_sum_exp(scores);
+  const auto weight = [&](std::size_t c) { return options.weight.empty() ? 1.0 : options.weight[c]; };
+  const double spread = options.label_smoothing / static_cast<double>(scores.size());
+  const double own = (1 - options.label_smoothing) * weight(label);
+  double loss = own * (normaliser - static_cast<double>(scores[label]));
+  if (spread > 0) // else a class that is impossible (a score of -infinity) would count, with 0 * infinity
+    for (std::size_t c = 0; c < scores.size(); ++c)
+      loss += spread * weight(c) * (normaliser - static_cast<double>(scores[c]));
+  if (gradient.empty()) return loss;
+  const double total = own + spread * sum_of_weights;
+  for (std::size_t c = 0; c < scores.size(); ++c) {
+    const double target = spread * weight(c) + (c == label ? own : 0.0);
+    gradient[c] = static_cast<float>(total * std::exp(static_cast<double>(scores[c]) - normaliser) - target);
+  }
+  return loss;
 }
 
 } // namespace
 
-classification_sums cross_entropy(std::span<const float> scores, std::span<const std::int32_t> labels,
-                                  std::int64_t classes, std::span<float> gradient) {
-  DLRUN_CHECK(scores.size() == labels.size() * static_cast<std::size_t>(classes),
-              "{} scores for {} rows of {} classes", scores.size(), labels.size(), classes);
+double cross_entropy(std::span<const float> scores, std::span<const std::int32_t> labels,
+                     std::int64_t classes, const cross_entropy_options& options, std::span<float> gradient) {
+  const auto width = static_cast<std::size_t>(classes);
+  DLRUN_CHECK(scores.size() == labels.size() * width, "{} scores for {} rows of {} classes", scores.size(),
+              labels.size(), classes);
   DLRUN_CHECK(gradient.empty() || gradient.size() == scores.size(), "gradient of {} floats for {} scores",
               gradient.size(), scores.size());
-  classification_sums sums;
+  DLRUN_CHECK(options.weight.empty() || options.weight.size() == width, "{} weights for {} classes",
+              options.weight.size(), classes);
+  const bool is_plain = options.weight.empty() && options.label_smoothing == 0;
+  double sum_of_weights = options.weight.empty() ? static_cast<double>(classes) : 0;
+  for (const double one : options.weight) sum_of_weights += one;
+  double loss = 0;
   for (std::size_t r = 0; r < labels.size(); ++r) {
-    const float* const row = scores.data() + r * static_cast<std::size_t>(classes);
-    const std::int64_t best = argmax(row, classes);
-    const double normaliser = log_sum_exp(row, classes, row[best]);
-    sums.loss += normaliser - static_cast<double>(row[labels[r]]);
-    sums.correct += best == labels[r] && !std::isnan(normaliser) ? 1 : 0; // a NaN is never a hit
-    if (gradient.empty()) continue;
-    float* const out = gradient.data() + r * static_cast<std::size_t>(classes);
-    for (std::int64_t c = 0; c < classes; ++c)
-      out[c] = static_cast<float>(std::exp(static_cast<double>(row[c]) - normaliser));
-    out[labels[r]] -= 1.0F;
+    const auto label = static_cast<std::size_t>(labels[r]);
+    const auto row = scores.subspan(r * width, width);
+    const auto out = gradient.empty() ? gradient : gradient.subspan(r * width, width);
+    loss += is_plain ? plain(row, label, out) : with_options(row, label, options, sum_of_weights, out);
   }
-  return sums;
+  return loss;
 }
 
 } // namespace dlrun::kernels::cpu

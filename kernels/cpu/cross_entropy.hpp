@@ -6,16 +6,18 @@
 
 namespace dlrun::kernels::cpu {
 
-/// What one microbatch contributes to the metrics.
-struct classification_sums {
-  double loss = 0;          ///< sum over the rows of -log softmax(scores)[label]
-  std::int64_t correct = 0; ///< rows whose greatest score (the first of equals) is the label's
+/// The arguments of torch.nn.CrossEntropyLoss.
+struct cross_entropy_options {
+  double label_smoothing = 0;       ///< share of the target that is spread over all classes, 0..1
+  std::span<const double> weight{}; ///< (classes), or empty: 1 each
 };
 
 /// `scores` is (rows, classes), `labels` (rows) with values in [0, classes): the caller has checked them.
-/// Writes d(sum of the rows' losses)/d scores into `gradient`, same shape, unless that span is empty.
-/// The loss of a row is taken in double; rows are added in order.
-classification_sums cross_entropy(std::span<const float> scores, std::span<const std::int32_t> labels,
-                                  std::int64_t classes, std::span<float> gradient);
+/// @returns the sum over the rows, in order and in double, of the row's loss. With p = softmax(scores), e =
+/// label_smoothing and C classes that is -(1 - e) weight[label] log p[label] - e / C sum_c weight[c] log p[c]
+/// (torch.nn.functional.cross_entropy with reduction="sum"). Writes the gradient of that sum by the scores
+/// (=), same shape, unless that span is empty.
+double cross_entropy(std::span<const float> scores, std::span<const std::int32_t> labels,
+                     std::int64_t classes, const cross_entropy_options& options, std::span<float> gradient);
 
 } // namespace dlrun::kernels::cpu

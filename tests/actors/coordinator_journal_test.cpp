@@ -80,8 +80,8 @@ TEST(coordinator_journal, finds_the_result_of_the_last_version_and_the_parked_sl
     result.version = {version};
     result.timeline = {2};
     result.loss_sum_bits = version * 1000;
-    result.correct = version;
     result.records = 50;
+    result.sum_bits = {version, 7};
     course.evaluations.push_back(result);
   }
   const auto entries = written(to_writes(course));
@@ -90,7 +90,7 @@ TEST(coordinator_journal, finds_the_result_of_the_last_version_and_the_parked_sl
   EXPECT_EQ(job->evaluation->version, version_id{20});
   EXPECT_EQ(job->evaluation->timeline, timeline_id{2});
   EXPECT_EQ(job->evaluation->loss_sum_bits, 20'000U);
-  EXPECT_EQ(job->evaluation->correct, 20U);
+  EXPECT_THAT(job->evaluation->sum_bits, ElementsAre(20U, 7U));
   EXPECT_EQ(job->evaluation->records, 50U);
   EXPECT_FALSE(read_job(entries, 30)->evaluation) << "of another last version";
   EXPECT_EQ(read_parked(entries), course.parked);

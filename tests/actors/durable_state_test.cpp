@@ -50,7 +50,7 @@ protected:
   }
   records::ShardSnapshot description() const {
     records::ShardSnapshot made;
-    made.set_format(1);
+    made.set_format(2);
     made.set_floats(live.parameters.image_floats());
     made.set_first_block(live.parameters.range().first_block);
     made.set_last_block(live.parameters.range().last_block);
@@ -254,11 +254,11 @@ TEST_F(durable_state_test, a_snapshot_that_cannot_be_read_just_now_is_kept) {
 TEST_F(durable_state_test, a_snapshot_of_another_version_is_refused_naming_both_and_kept) {
   train(2);
   auto newer = description();
-  newer.set_format(2);
+  newer.set_format(3);
   snapshot_with(newer);
   const auto made = restore_to(2);
   ASSERT_FALSE(made);
-  EXPECT_THAT(made.error().message, HasSubstr("has format 2, this version reads only 1"));
+  EXPECT_THAT(made.error().message, HasSubstr("has format 3, this version reads only 2"));
   EXPECT_EQ(snapshots(), (versions{2}));
 }
 
@@ -270,6 +270,19 @@ TEST_F(durable_state_test, a_snapshot_of_another_model_is_refused_and_kept) {
   const auto made = restore_to(2);
   ASSERT_FALSE(made);
   EXPECT_THAT(made.error().message, HasSubstr("another model or another number of PS shards"));
+  EXPECT_EQ(snapshots(), (versions{2}));
+}
+
+TEST_F(durable_state_test, a_snapshot_with_the_sums_of_other_metrics_is_refused_and_kept) {
+  train(2);
+  auto other = description();
+  other.set_has_metrics(true);
+  other.add_sum_bits(7);
+  snapshot_with(other);
+  const auto made = restore_to(2);
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().code, error_code::bad_usage);
+  EXPECT_THAT(made.error().message, HasSubstr("has 1 sums of metrics, this job has 2"));
   EXPECT_EQ(snapshots(), (versions{2}));
 }
 

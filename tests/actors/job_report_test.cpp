@@ -1,8 +1,10 @@
 #include "actors/coordinator/job_report.hpp"
 
+#include "actors/protocol/bit_patterns.hpp"
 #include "tests/actors/small_job.hpp"
 
 #include <bit>
+#include <cmath>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -105,23 +107,30 @@ TEST_F(job_report_test, without_a_word_from_every_shard_nothing_counts) {
 TEST_F(job_report_test, training_metrics_are_means_over_the_records) {
   sources.shards[1].has_metrics = true;
   sources.shards[1].metrics.loss_sum_bits = std::bit_cast<std::uint64_t>(2.5);
-  sources.shards[1].metrics.correct = 8;
   sources.shards[1].metrics.records = 10;
+  sources.shards[1].metrics.sum_bits = protocol::to_bits(std::vector{8.0, 10.0});
   EXPECT_EQ(report().train_loss, 0.25);
-  EXPECT_EQ(report().train_accuracy, 0.8);
+  EXPECT_EQ(report().train_metrics, (job::named_values{{"accuracy", 0.8}}));
+}
+
+TEST_F(job_report_test, metrics_of_which_nothing_was_heard_are_named_without_a_number) {
+  const auto made = report();
+  ASSERT_THAT(made.train_metrics, SizeIs(1));
+  EXPECT_EQ(made.train_metrics[0].first, "accuracy");
+  EXPECT_TRUE(std::isnan(made.train_metrics[0].second));
 }
 
 TEST_F(job_report_test, validation_metrics_are_means_over_the_records_where_there_are_some) {
   EXPECT_FALSE(report().validation);
   protocol::evaluated result;
   result.loss_sum_bits = std::bit_cast<std::uint64_t>(50.0);
-  result.correct = 75;
   result.records = 100;
+  result.sum_bits = protocol::to_bits(std::vector{75.0, 100.0});
   sources.evaluation = result;
   const auto made = report();
   ASSERT_TRUE(made.validation);
   EXPECT_EQ(made.validation->loss, 0.5);
-  EXPECT_EQ(made.validation->accuracy, 0.75);
+  EXPECT_EQ(made.validation->metrics, (job::named_values{{"accuracy", 0.75}}));
   EXPECT_EQ(made.validation->samples, 100U);
   sources.evaluation->records = 0;
   EXPECT_FALSE(report().validation);

@@ -94,6 +94,12 @@ TEST_F(prepared_job_test, a_model_that_makes_no_sense_is_refused_naming_the_laye
   EXPECT_THAT(refusal(error_code::bad_spec), HasSubstr("eyes"));
 }
 
+TEST_F(prepared_job_test, a_loss_that_compares_values_is_refused_for_class_numbers) {
+  const auto said = refusal(error_code::bad_spec, {"model.loss=mse"});
+  EXPECT_THAT(said, HasSubstr("loss mse"));
+  EXPECT_THAT(said, HasSubstr(path("labels")));
+}
+
 TEST_F(prepared_job_test, data_that_is_not_there_is_refused_naming_the_file) {
   EXPECT_THAT(refusal(error_code::bad_data, {"data.train.records=no-images"}), HasSubstr(path("no-images")));
   EXPECT_THAT(refusal(error_code::bad_data, {"data.train.labels=no-labels"}), HasSubstr(path("no-labels")));

@@ -89,9 +89,20 @@ TEST_F(progress_display_test, nothing_is_shown_before_the_length_of_the_job_is_k
 TEST_F(progress_display_test, the_loss_of_the_newest_step_is_shown_where_it_is_known) {
   auto display = make(true);
   auto now = at_step(3);
-  now.metrics.emplace().step_loss_bits = std::bit_cast<std::uint64_t>(0.51239);
+  now.train = {.step_loss = 0.51239};
   display.update(now, begin);
   EXPECT_THAT(shown(), EndsWith("step 3/1000  loss 0.5124"));
+}
+
+TEST_F(progress_display_test, metrics_are_shown_as_far_as_a_terminals_line_has_room) {
+  auto now = at_step(3);
+  now.train = {.step_loss = 0.5, .metrics = {{"accuracy", 0.25}, {"precision", 0.125}, {"recall", 1}}};
+  auto display = make(true);
+  display.update(now, begin);
+  EXPECT_THAT(shown(), EndsWith("step 3/1000  loss 0.5000  accuracy 0.2500"));
+  auto plain = make(false);
+  plain.update(now, begin);
+  EXPECT_THAT(shown(), EndsWith("loss 0.5000  accuracy 0.2500  precision 0.1250  recall 1.0000\n"));
 }
 
 TEST_F(progress_display_test, speed_and_time_left_follow_from_the_steps) {
@@ -156,7 +167,7 @@ job::report full_report() {
   report.wall_seconds = 12.34;
   report.samples_per_second = 8103;
   report.train_loss = 0.25;
-  report.train_accuracy = 0.5;
+  report.train_metrics = {{"accuracy", 0.5}, {"top5", 0.875}};
   report.parameters_sha256 = "abc";
   return report;
 }
@@ -165,14 +176,14 @@ TEST_F(progress_display_test, the_summary_tells_what_came_of_it) {
   auto display = make(true);
   update(display, 0, 1000);
   auto report = full_report();
-  report.validation = job::validation_metrics{.loss = 0.125, .accuracy = 0.75};
+  report.validation = job::validation_metrics{.loss = 0.125, .metrics = {{"accuracy", 0.75}}};
   report.recoveries.resize(2);
   report.steps_redone = 3;
   display.summary(report, "/run/report.json");
   EXPECT_EQ(shown(),
             "\r\033[Kcompleted: 1000 steps, 100000 samples (0 missing, 0 duplicated), 2 recoveries, 3 steps "
             "redone, 12.3 s, 8103 samples/s\n"
-            "train loss 0.2500  accuracy 0.5000  |  validation loss 0.1250  accuracy 0.7500\n"
+            "train loss 0.2500  accuracy 0.5000  top5 0.8750  |  validation loss 0.1250  accuracy 0.7500\n"
             "parameters_sha256 abc\n"
             "report /run/report.json\n");
 }

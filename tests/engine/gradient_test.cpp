@@ -52,7 +52,7 @@ TEST_P(gradient, equals_central_differences_in_float64) {
   std::vector<float> computed(p.parameters.size());
   network n(m, 1);
   ASSERT_TRUE(n.forward_backward(
-      p.parameters, {p.records, p.labels, static_cast<std::int64_t>(GetParam().batch)}, key, computed));
+      p.parameters, {p.records, p.labels, {}, static_cast<std::int64_t>(GetParam().batch)}, key, computed));
 
   std::vector<double> parameters(p.parameters.begin(), p.parameters.end());
   const std::vector<double> records(p.records.begin(), p.records.end());

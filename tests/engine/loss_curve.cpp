@@ -81,7 +81,7 @@ result<void> loss_curve::compute_slot(step_id step, std::uint32_t slot, std::spa
   std::vector<float> records(indices.size() * dataset_->record_values());
   std::vector<std::int32_t> labels(indices.size());
   dataset_->read(indices, records, labels);
-  const batch input{records, labels, static_cast<std::int64_t>(indices.size())};
+  const batch input{records, labels, {}, static_cast<std::int64_t>(indices.size())};
   return network_.forward_backward(parameters_, input, {seed_, step.value, slot}, out);
 }
 

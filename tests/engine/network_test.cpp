@@ -29,6 +29,9 @@ constexpr const char* every_layer = "input: [2, 12, 12] layers { conv2d { out_ch
                                     "relu {} } layers { dropout { p: 0.2 } } "
                                     "layers { linear { out_features: 5 } }";
 
+/// Where accuracy, the only metric of these models, counts in the metrics tensor.
+constexpr std::size_t hits = parameter_layout::first_metric;
+
 /// A model with initial values and one random batch.
 struct problem {
   std::shared_ptr<const model> m;
@@ -47,7 +50,7 @@ struct problem {
     m->initialise(1, parameters);
   }
 
-  batch all() const { return {records, labels, static_cast<std::int64_t>(labels.size())}; }
+  batch all() const { return {records, labels, {}, static_cast<std::int64_t>(labels.size())}; }
 
   std::vector<float> gradient(network& n, const slot_key& key = {1, 2, 3}) const {
     std::vector<float> out(parameters.size(), std::nanf(""));
@@ -71,7 +74,7 @@ TEST(network, gradient_descent_learns_a_separable_problem) {
     gradient = p.gradient(n, {1, step, 0});
     sgd.update({step}, 1.0F / 30, std::span(gradient).first(metrics), trained, trained, {});
   }
-  EXPECT_EQ(gradient[metrics + parameter_layout::correct], 30.0F);
+  EXPECT_EQ(gradient[metrics + hits], 30.0F);
   EXPECT_LT(gradient[metrics + parameter_layout::loss_sum], 30 * 0.1F);
 }
 
@@ -96,8 +99,10 @@ TEST(network, metrics_ride_in_the_gradient) {
   const auto metrics = std::span(gradient).subspan(p.m->layout().metrics().offset);
   EXPECT_EQ(metrics[parameter_layout::records], 5.0F);
   EXPECT_NEAR(metrics[parameter_layout::loss_sum], 5 * std::log(3.0), 2.0);
-  EXPECT_LE(metrics[parameter_layout::correct], 5.0F);
-  for (std::size_t i = 3; i < metrics.size(); ++i) EXPECT_EQ(metrics[i], 0.0F);
+  EXPECT_LE(metrics[hits], 5.0F);
+  EXPECT_EQ(metrics[hits + 1], 5.0F);
+  for (std::size_t i = parameter_layout::first_metric + p.m->metrics().floats(); i < metrics.size(); ++i)
+    EXPECT_EQ(metrics[i], 0.0F);
 }
 
 TEST(network, bits_do_not_depend_on_addresses_instances_or_what_was_computed_before) {
@@ -113,7 +118,7 @@ TEST(network, bits_do_not_depend_on_addresses_instances_or_what_was_computed_bef
     std::copy(p.records.begin(), p.records.end(), records.begin() + static_cast<std::ptrdiff_t>(shift));
     (void)smaller.gradient(second, {shift, 1, 1});
     ASSERT_TRUE(second.forward_backward(std::span(parameters).subspan(shift),
-                                        {std::span(records).subspan(shift), p.labels, 7}, {1, 2, 3},
+                                        {std::span(records).subspan(shift), p.labels, {}, 7}, {1, 2, 3},
                                         std::span(gradient).subspan(shift)));
     gradient.erase(gradient.begin(), gradient.begin() + static_cast<std::ptrdiff_t>(shift));
     ASSERT_EQ(gradient, expected) << "shifted by " << shift << " floats";
@@ -156,19 +161,66 @@ TEST(network, dropout_is_keyed_by_seed_step_and_slot) {
 TEST(network, evaluation_knows_no_dropout_and_no_batch_statistics) {
   const problem p(every_layer, 6);
   network n(p.m, 1);
-  std::vector<float> whole(parameter_layout::metrics_size, 9.0F), part(whole), sum(whole.size(), 0.0F);
+  std::vector<float> whole(p.m->layout().metrics().size, 9.0F), part(whole), sum(whole.size(), 0.0F);
   ASSERT_TRUE(n.evaluate(p.parameters, p.all(), whole));
   const std::size_t record = p.records.size() / 6;
   for (std::size_t i = 0; i < 6; ++i) { // one by one: no record sees another
     ASSERT_TRUE(n.evaluate(
         p.parameters,
-        {std::span(p.records).subspan(i * record, record), std::span(p.labels).subspan(i, 1), 1}, part));
+        {std::span(p.records).subspan(i * record, record), std::span(p.labels).subspan(i, 1), {}, 1}, part));
     for (std::size_t k = 0; k < sum.size(); ++k) sum[k] += part[k];
   }
   EXPECT_NEAR(sum[parameter_layout::loss_sum], whole[parameter_layout::loss_sum], 1e-4);
-  EXPECT_EQ(sum[parameter_layout::correct], whole[parameter_layout::correct]);
+  EXPECT_EQ(sum[hits], whole[hits]);
   EXPECT_EQ(whole[parameter_layout::records], 6.0F);
   EXPECT_EQ(whole[5], 0.0F);
+}
+
+TEST(network, gradient_descent_fits_a_line) {
+  problem p("input: [2] layers { linear { out_features: 1 } } loss { mse {} }", 16);
+  std::vector<float> targets;
+  for (std::size_t i = 0; i < 16; ++i) targets.push_back(3 * p.records[2 * i] - p.records[2 * i + 1] + 0.5F);
+  const auto sgd = optimizer::build(parse<spec::OptimizerSpec>("sgd { lr: 0.2 }")).value();
+  const auto metrics = p.m->layout().metrics().offset;
+  std::vector<float> gradient(p.parameters.size());
+  network n(p.m, 1);
+  for (std::uint64_t step = 0; step < 300; ++step) {
+    ASSERT_TRUE(n.forward_backward(p.parameters, {p.records, {}, targets, 16}, {}, gradient));
+    sgd.update({step}, 1.0F / 16, std::span(gradient).first(metrics), std::span(p.parameters).first(metrics),
+               std::span(p.parameters).first(metrics), {});
+  }
+  EXPECT_NEAR(p.parameters[0], 3, 1e-3);
+  EXPECT_NEAR(p.parameters[1], -1, 1e-3);
+  EXPECT_LT(gradient[metrics + parameter_layout::loss_sum], 1e-4F);
+  EXPECT_LT(gradient[metrics + parameter_layout::first_metric], 0.1F) << "sum of distances";
+  EXPECT_EQ(gradient[metrics + parameter_layout::first_metric + 1], 16.0F);
+}
+
+TEST(network, a_prediction_is_what_evaluation_measures) {
+  const problem p(every_layer, 6);
+  network n(p.m, 1), other(p.m, 1);
+  std::vector<float> scores(6 * 5, 9.0F), metrics(p.m->layout().metrics().size);
+  ASSERT_TRUE(n.predict(p.parameters, p.records, 6, scores));
+  ASSERT_TRUE(other.evaluate(p.parameters, p.all(), metrics));
+  EXPECT_EQ(static_cast<float>(p.m->loss().forward(scores, p.all(), {})),
+            metrics[parameter_layout::loss_sum]);
+  const std::size_t record = p.records.size() / 6;
+  std::vector<float> alone(5);
+  ASSERT_TRUE(n.predict(p.parameters, std::span(p.records).subspan(2 * record, record), 1, alone));
+  for (std::size_t c = 0; c < 5; ++c) EXPECT_NEAR(alone[c], scores[10 + c], 1e-5);
+}
+
+TEST(network, a_prediction_refuses_what_does_not_fit) {
+  const problem p(small_mlp, 4);
+  network n(p.m, 1);
+  std::vector<float> scores(4 * 3);
+  for (const auto& [records, size, outputs] :
+       {std::tuple{64U, 3, 12U}, {63U, 4, 12U}, {64U, 4, 11U}, {0U, 0, 0U}}) {
+    const auto refused =
+        n.predict(p.parameters, std::span(p.records).first(records), size, std::span(scores).first(outputs));
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, error_code::bad_usage);
+  }
 }
 
 TEST(network, a_label_that_is_no_class_is_refused_before_anything_is_written) {
@@ -185,8 +237,7 @@ TEST(network, a_label_that_is_no_class_is_refused_before_anything_is_written) {
     EXPECT_THAT(refused.error().message,
                 AllOf(HasSubstr("record 2"), HasSubstr(std::to_string(label)), HasSubstr("0 to 2")));
     EXPECT_EQ(gradient, untouched);
-    EXPECT_FALSE(
-        n.evaluate(p.parameters, p.all(), std::span(gradient).first(parameter_layout::metrics_size)));
+    EXPECT_FALSE(n.evaluate(p.parameters, p.all(), std::span(gradient).first(p.m->layout().metrics().size)));
   }
 }
 
@@ -194,8 +245,9 @@ TEST(network, a_batch_that_does_not_fit_its_spans_is_refused) {
   const problem p(small_mlp, 4);
   network n(p.m, 1);
   std::vector<float> gradient(p.parameters.size());
-  for (const batch& wrong : {batch{p.records, p.labels, 3}, batch{p.records, p.labels, -1}, batch{{}, {}, 0},
-                             batch{std::span(p.records).first(5), p.labels, 4}}) {
+  for (const batch& wrong : {batch{p.records, p.labels, {}, 3}, batch{p.records, p.labels, {}, -1},
+                             batch{{}, {}, {}, 0}, batch{std::span(p.records).first(5), p.labels, {}, 4},
+                             batch{p.records, {}, p.records, 4}, batch{p.records, p.labels, p.records, 4}}) {
     const auto refused = n.forward_backward(p.parameters, wrong, {}, gradient);
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code, error_code::bad_usage);
@@ -210,7 +262,7 @@ TEST(network, batch_norm_of_vectors_refuses_to_train_on_one_record_but_evaluates
   const auto refused = n.forward_backward(p.parameters, p.all(), {}, gradient);
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().message, AllOf(HasSubstr("'bn'"), HasSubstr("at least 2"), HasSubstr("got 1")));
-  EXPECT_TRUE(n.evaluate(p.parameters, p.all(), std::span(gradient).first(parameter_layout::metrics_size)));
+  EXPECT_TRUE(n.evaluate(p.parameters, p.all(), std::span(gradient).first(p.m->layout().metrics().size)));
 }
 
 TEST(network, not_a_number_in_the_parameters_shows_in_the_loss) {
@@ -220,7 +272,7 @@ TEST(network, not_a_number_in_the_parameters_shows_in_the_loss) {
   const auto gradient = p.gradient(n);
   const auto metrics = p.m->layout().metrics().offset;
   EXPECT_TRUE(std::isnan(gradient[metrics + parameter_layout::loss_sum]));
-  EXPECT_EQ(gradient[metrics + parameter_layout::correct], 0.0F);
+  EXPECT_EQ(gradient[metrics + hits], 0.0F);
 }
 
 } // namespace

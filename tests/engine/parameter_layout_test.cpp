@@ -23,12 +23,23 @@ TEST(parameter_layout, every_tensor_starts_at_a_cache_line_and_none_overlap) {
   EXPECT_EQ(layout.flat_size(), 156800U + 208 + 16 + 16);
 }
 
+TEST(parameter_layout, metrics_get_as_much_room_as_their_sums_need) {
+  for (const auto& [sums, size] : {std::pair{0U, 16U}, {14U, 16U}, {15U, 32U}, {4096U, 4112U}})
+    EXPECT_EQ(parameter_layout({}, sums).metrics().size, size) << sums;
+  EXPECT_EQ(parameter_layout({}, parameter_layout::metric_floats_max).blocks().size(), 1U)
+      << "on one PS shard";
+}
+
+TEST(parameter_layout_death, more_sums_than_travel_are_a_broken_invariant) {
+  EXPECT_DEATH(parameter_layout({}, parameter_layout::metric_floats_max + 1), "4097");
+}
+
 TEST(parameter_layout, the_last_tensor_is_metrics) {
   const auto layout = sample();
   ASSERT_EQ(layout.tensors().size(), 4U);
   EXPECT_EQ(layout.metrics().name, "metrics");
   EXPECT_EQ(layout.metrics().kind, block_kind::metric);
-  EXPECT_EQ(layout.metrics().size, parameter_layout::metrics_size);
+  EXPECT_EQ(layout.metrics().size, parameter_layout::metrics_size_min);
   EXPECT_EQ(layout.blocks().back().kind, block_kind::metric);
 }
 

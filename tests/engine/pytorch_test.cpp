@@ -151,7 +151,7 @@ TEST(pytorch, a_network_has_the_same_loss_and_gradients_from_the_same_state_dict
   using namespace pytorch;
   const auto m = build_model(small_cnn);
   floats parameters(m->layout().flat_size()), gradient(parameters.size()),
-      metrics(parameter_layout::metrics_size);
+      metrics(m->layout().metrics().size);
   m->initialise(1, parameters); // for running_mean 0 and running_var 1
   place(*m, parameters, "0.weight", network_0_weight);
   place(*m, parameters, "0.bias", network_0_bias);
@@ -161,7 +161,7 @@ TEST(pytorch, a_network_has_the_same_loss_and_gradients_from_the_same_state_dict
   place(*m, parameters, "5.bias", network_5_bias);
   network n(m, 1);
   const std::vector<std::int32_t> labels{1, 3, 0};
-  const batch records{network_records, labels, 3};
+  const batch records{network_records, labels, {}, 3};
   ASSERT_TRUE(n.forward_backward(parameters, records, {}, gradient));
 
   const auto part = [&](const std::string& name) {

@@ -15,7 +15,10 @@ TEST(defaults, fill_everything_that_has_one) {
   const auto spec = parse(with(minimal_spec, "cluster: {workers: 2}\n", ""));
   ASSERT_TRUE(spec) << spec.error().message;
   EXPECT_EQ(spec->name(), "job");
-  EXPECT_EQ(spec->model().loss(), "cross_entropy");
+  EXPECT_TRUE(spec->model().loss().cross_entropy().has_label_smoothing());
+  EXPECT_EQ(spec->model().loss().cross_entropy().label_smoothing(), 0);
+  ASSERT_EQ(spec->model().metrics_size(), 1);
+  EXPECT_TRUE(spec->model().metrics(0).has_accuracy());
   EXPECT_EQ(spec->data().train().format(), "idx");
   EXPECT_EQ(spec->data().train().normalize().mean(), 0);
   EXPECT_EQ(spec->data().train().normalize().std(), 1);
@@ -34,6 +37,17 @@ TEST(defaults, fill_everything_that_has_one) {
   EXPECT_EQ(spec->cluster().placement(), "processes");
   EXPECT_EQ(spec->cluster().restart().intensity(), 10);
   EXPECT_EQ(spec->cluster().restart().period_s(), 60);
+}
+
+TEST(defaults, of_metrics_go_with_the_loss) {
+  for (const char* loss : {"mse", "l1", "huber"})
+    EXPECT_TRUE(parse(minimal_spec, {std::string("model.loss=") + loss})->model().metrics(0).has_mae())
+        << loss;
+  EXPECT_TRUE(parse(minimal_spec, {"model.loss=bce_with_logits"})->model().metrics(0).has_accuracy());
+  const auto chosen = parse(minimal_spec, {"model.metrics=[{top_k: {}}]"});
+  ASSERT_TRUE(chosen) << chosen.error().message;
+  ASSERT_EQ(chosen->model().metrics_size(), 1);
+  EXPECT_EQ(chosen->model().metrics(0).top_k().k(), 5);
 }
 
 TEST(defaults, of_layers_and_optimizers_are_those_of_pytorch) {

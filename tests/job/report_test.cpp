@@ -24,8 +24,8 @@ report full_report() {
   r.samples_duplicated = 2;
   r.parameters_sha256 = std::string(64, 'a');
   r.train_loss = 0.1 + 0.2;
-  r.train_accuracy = 1.0 / 3;
-  r.validation = {{0.25, 0.875, 10'000}};
+  r.train_metrics = {{"accuracy", 1.0 / 3}, {"top5", 0.5}};
+  r.validation = {{0.25, {{"accuracy", 0.875}, {"auc", 0.5}}, 10'000}};
   r.wall_seconds = 12.5;
   r.samples_per_second = 4800;
   r.step_ms = {1.5, 4, 20};
@@ -54,6 +54,8 @@ TEST(report, reads_back_what_it_wrote) {
   EXPECT_EQ(read->rewinds.at(0).version, 20U);
   EXPECT_EQ(read->durability.log, "every_step");
   EXPECT_EQ(read->validation->samples, 10'000U);
+  EXPECT_EQ(read->train_metrics, written.train_metrics);
+  EXPECT_EQ(read->validation->metrics, written.validation->metrics);
   EXPECT_EQ(read->bytes_logged, 1ULL << 40);
 }
 

@@ -63,6 +63,39 @@ TEST(spec_reader, an_unknown_key_names_file_line_key_and_the_nearest_valid_one) 
             "train, cluster, durability");
 }
 
+TEST(spec_reader, a_loss_and_metrics_are_written_as_a_kind_or_with_arguments) {
+  const auto spec =
+      parse(with(minimal_spec, "data:", R"(  loss: {cross_entropy: {label_smoothing: 0.1, weight: [1, 2]}}
+  metrics: [accuracy, {top_k: {k: 3}}, {precision: }]
+data:)"));
+  ASSERT_TRUE(spec) << spec.error().message;
+  EXPECT_EQ(spec->model().loss().cross_entropy().label_smoothing(), 0.1);
+  EXPECT_EQ(spec->model().loss().cross_entropy().weight_size(), 2);
+  ASSERT_EQ(spec->model().metrics_size(), 3);
+  EXPECT_EQ(spec->model().metrics(1).top_k().k(), 3);
+  EXPECT_EQ(spec->model().metrics(2).precision().threshold(), 0.5);
+  EXPECT_EQ(parse(minimal_spec, {"model.loss.huber.delta=2"})->model().loss().huber().delta(), 2);
+}
+
+TEST(spec_reader, a_loss_or_metric_that_is_none_is_refused) {
+  EXPECT_EQ(problems_of(minimal_spec, {"model.loss=cross_entropie"}),
+            "--set model.loss=cross_entropie: model.loss: unknown \"cross_entropie\"; did you mean "
+            "\"cross_entropy\"?");
+  EXPECT_EQ(problems_of(minimal_spec, {"model.loss={mse: {}, l1: {}}"}),
+            "--set model.loss={mse: {}, l1: {}}: model.loss: both \"mse\" and \"l1\"; choose one");
+  EXPECT_EQ(
+      problems_of(minimal_spec, {"model.loss={cross_entropy: {label_smoothing: 2}}"}),
+      "--set model.loss={cross_entropy: {label_smoothing: 2}}: model.loss.cross_entropy.label_smoothing: "
+      "expected a number from 0 to 1, found 2");
+  EXPECT_EQ(
+      problems_of(minimal_spec, {"model.loss={huber: {delta: 0}}"}),
+      "--set model.loss={huber: {delta: 0}}: model.loss.huber.delta: expected a number above 0, at most "
+      "1000000, found 0");
+  EXPECT_EQ(
+      problems_of(minimal_spec, {"model.metrics=[acuracy]"}),
+      "--set model.metrics=[acuracy]: model.metrics[0]: unknown \"acuracy\"; did you mean \"accuracy\"?");
+}
+
 TEST(spec_reader, an_unknown_layer_names_the_nearest) {
   EXPECT_EQ(problems_of(with(minimal_spec, "[flatten,", "[flaten,")),
             "job.yaml:3: model.layers[0]: unknown \"flaten\"; did you mean \"flatten\"?");
@@ -206,7 +239,7 @@ cluster: {workers: 0}
 
 TEST(spec_reader, missing_sections_are_named) {
   EXPECT_EQ(problems_of("name: x\n"),
-            "job.yaml:1: model: is missing; expected keys (input, layers, loss)\n"
+            "job.yaml:1: model: is missing; expected keys (input, layers, loss, metrics)\n"
             "job.yaml:1: data: is missing; expected keys (train, validation)\n"
             "job.yaml:1: train: is missing; expected keys (epochs, microbatch_size, "
             "microbatches_per_step, optimizer, mode, seed, shuffle, skip, from)");

@@ -1,0 +1,56 @@
+/// What training makes small: how far the outputs of a model are from the targets.
+#pragma once
+
+#include "engine/batch.hpp"
+#include "engine/shape.hpp"
+
+#include <cstdint>
+#include <dlrun/error.hpp>
+#include <memory>
+#include <span>
+#include <string>
+
+namespace dlrun::spec {
+class ModelSpec;
+}
+
+namespace dlrun::engine {
+
+/// What a loss takes the outputs of a model for; metrics and predictions take them for the same.
+enum class output_kind : std::uint8_t {
+  class_scores, ///< one a class, before a softmax; classes exclude one another
+  logits,       ///< each of a yes or no of its own, before a sigmoid
+  values,       ///< numbers as they are
+};
+
+/// A loss whose arguments and shapes are known. Immutable and thread-safe.
+class loss {
+public:
+  virtual ~loss() = default;
+  loss() = default;
+  loss(const loss&) = delete;
+  loss& operator=(const loss&) = delete;
+
+  /// As the specification names it, e.g. "cross_entropy".
+  virtual std::string name() const = 0;
+  virtual target_kind targets() const = 0;
+  virtual output_kind outputs() const = 0;
+  /// Numbers in the target of one record: floats of batch::values, or 1 for a class number.
+  virtual std::int64_t target_values() const = 0;
+
+  /// Whether the targets of `batch`, whose sizes are right, can be compared with outputs. @returns bad_data
+  /// naming the record's place in the batch and what is wrong with its target.
+  virtual result<void> check(const batch& batch) const = 0;
+
+  /// `outputs` is (batch.size, outputs of a record); check() has passed. @returns the SUM over the records of
+  /// each one's loss, in double, added in the order of the records. Writes the gradient of that sum by the
+  /// outputs (=), same shape, unless `gradient` is empty.
+  virtual double forward(std::span<const float> outputs, const batch& batch,
+                         std::span<float> gradient) const = 0;
+};
+
+/// The loss of a model whose last layer gives `output` for a record; cross_entropy where none is written.
+/// @returns bad_spec naming the loss, the last layer, the shape and the way out.
+result<std::unique_ptr<const loss>> make_loss(const spec::ModelSpec& spec, const shape& output);
+
+} // namespace dlrun::engine

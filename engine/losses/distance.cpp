@@ -1,0 +1,104 @@
+// Losses that compare each output with a number. All but bce_with_logits take any finite number.
+#include "kernels/cpu/distance.hpp"
+#include "engine/losses/losses.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <functional>
+
+namespace dlrun::engine {
+namespace {
+
+/// (outputs, targets, values of a record, gradient or empty) -> sum over the records.
+using distance =
+    std::function<double(std::span<const float>, std::span<const float>, std::size_t, std::span<float>)>;
+
+class distance_loss final : public loss {
+public:
+  distance_loss(const char* name, output_kind outputs, std::int64_t values, distance distance)
+      : name_(name)
+      , outputs_(outputs)
+      , values_(values)
+      , distance_(std::move(distance)) {}
+
+  std::string name() const override { return name_; }
+  target_kind targets() const override { return target_kind::values; }
+  std::int64_t target_values() const override { return values_; }
+  output_kind outputs() const override { return outputs_; }
+
+  result<void> check(const batch& batch) const override {
+    const bool probabilities = outputs_ == output_kind::logits;
+    const auto allowed = [&](float value) {
+      return std::isfinite(value) && (!probabilities || (value >= 0 && value <= 1));
+    };
+    const auto wrong = std::ranges::find_if_not(batch.values, allowed);
+    if (wrong == batch.values.end()) return {};
+    const auto place = wrong - batch.values.begin();
+    return fail(
+        error_code::bad_data,
+        fmt::format("record {} of the batch has the target {} (value {} of {}), but the loss {} takes "
+                    "{}; correct the data or choose another loss",
+                    place / values_, *wrong, place % values_, values_, name_,
+                    probabilities ? "numbers from 0 to 1" : "finite numbers"));
+  }
+
+  double forward(std::span<const float> outputs, const batch& batch,
+                 std::span<float> gradient) const override {
+    return distance_(outputs, batch.values, static_cast<std::size_t>(values_), gradient);
+  }
+
+private:
+  const char* name_;
+  output_kind outputs_;
+  std::int64_t values_;
+  distance distance_;
+};
+
+loss_result make(const char* name, output_kind outputs, const std::string& layer, const shape& output,
+                 distance distance) {
+  if (output.size() != 1)
+    return loss_error(name, fmt::format("takes outputs of shape [values], but the last layer '{}' gives {}; "
+                                        "end the model with flatten, or with flatten and linear",
+                                        layer, to_string(output)));
+  return std::make_unique<distance_loss>(name, outputs, output.front(), std::move(distance));
+}
+
+} // namespace
+
+loss_result make_bce_with_logits(const spec::BceWithLogits& spec, const std::string& layer,
+                                 const shape& output) {
+  constexpr const char* name = "bce_with_logits";
+  const std::vector<double> weight(spec.pos_weight().begin(), spec.pos_weight().end());
+  if (weight.size() > 1 && output.size() == 1 && spec.pos_weight_size() != output.front())
+    return loss_error(name, fmt::format("pos_weight has {} values, but the last layer '{}' gives {} outputs; "
+                                        "write one for all, or one an output",
+                                        weight.size(), layer, output.front()));
+  for (const double one : weight)
+    if (!(one >= 0 && std::isfinite(one)))
+      return loss_error(name, fmt::format("the pos_weight {} is not from 0 on", one));
+  return make(name, output_kind::logits, layer, output,
+              [weight](auto outputs, auto targets, std::size_t width, auto gradient) {
+                return kernels::cpu::bce_with_logits(outputs, targets, width, weight, gradient);
+              });
+}
+
+loss_result make_mse(const std::string& layer, const shape& output) {
+  return make("mse", output_kind::values, layer, output, kernels::cpu::mse);
+}
+
+loss_result make_l1(const std::string& layer, const shape& output) {
+  return make("l1", output_kind::values, layer, output, kernels::cpu::l1);
+}
+
+loss_result make_huber(const spec::Huber& spec, const std::string& layer, const shape& output) {
+  const double delta = spec.has_delta() ? spec.delta() : 1;
+  if (!(delta > 0 && std::isfinite(delta)))
+    return loss_error("huber", fmt::format("delta {} is not above 0", delta));
+  return make("huber", output_kind::values, layer, output,
+              [delta](auto outputs, auto targets, std::size_t width, auto gradient) {
+                return kernels::cpu::huber(outputs, targets, width, delta, gradient);
+              });
+}
+
+} // namespace dlrun::engine
