@@ -1,6 +1,7 @@
 #include "engine/layer.hpp"
 
 #include "engine/layers/layers.hpp"
+#include "proto/field_rule.pb.h"
 
 #include <cmath>
 #include <dlrun/check.hpp>
@@ -17,17 +18,31 @@ std::int64_t checked_size(const shape& extents) {
 
 } // namespace
 
-layer::layer(std::string name, shape input, shape output)
+layer::layer(std::string name, std::vector<shape> inputs, shape output)
     : name_(std::move(name))
-    , input_(std::move(input))
+    , inputs_(std::move(inputs))
     , output_(std::move(output))
-    , input_size_(checked_size(input_))
+    , input_size_(checked_size(inputs_.at(0)))
     , output_size_(checked_size(output_)) {}
 
+namespace {
+
+const google::protobuf::FieldDescriptor* kind_field(const spec::LayerSpec& spec) {
+  return spec.GetReflection()->GetOneofFieldDescriptor(spec, spec.GetDescriptor()->FindOneofByName("kind"));
+}
+
+} // namespace
+
 std::string kind_of(const spec::LayerSpec& spec) {
-  const auto* const field =
-      spec.GetReflection()->GetOneofFieldDescriptor(spec, spec.GetDescriptor()->FindOneofByName("kind"));
+  const auto* const field = kind_field(spec);
   return field ? field->name() : "";
+}
+
+input_count inputs_of(const spec::LayerSpec& spec) {
+  const auto* const field = kind_field(spec);
+  if (field == nullptr) return {};
+  const auto& rule = field->options().GetExtension(spec::rule);
+  return {rule.has_inputs_min() ? rule.inputs_min() : 1, rule.has_inputs_max() ? rule.inputs_max() : 1};
 }
 
 tl::unexpected<error> layer_error(const std::string& name, const char* kind, const std::string& what) {
@@ -44,7 +59,15 @@ std::int64_t windows(std::int64_t extent, std::int64_t kernel, std::int64_t stri
 }
 
 result<std::unique_ptr<layer>> make_layer(const spec::LayerSpec& spec, const std::string& name,
-                                          const shape& input) {
+                                          const std::vector<shape>& inputs) {
+  const auto count = inputs_of(spec);
+  if (inputs.size() < count.min || inputs.size() > count.max)
+    return layer_error(name, kind_of(spec).c_str(),
+                       fmt::format("takes {}, but has {}; name them in inputs: [...]",
+                                   count.max == 1 ? std::string("one input")
+                                                  : fmt::format("{} to {} inputs", count.min, count.max),
+                                   inputs.size()));
+  const shape& input = inputs.front();
   switch (spec.kind_case()) {
   case spec::LayerSpec::kLinear: return make_linear(spec.linear(), name, input);
   case spec::LayerSpec::kConv2D: return make_conv2d(spec.conv2d(), name, input);

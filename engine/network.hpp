@@ -25,8 +25,9 @@ public:
   /// OVERWRITES `gradient` (flat layout) with, for parameters, the SUM over the records of d loss / d
   /// parameter; for buffers, this microbatch's own statistic (mean; unbiased variance); for metrics, loss
   /// sum, hits, records; padding zero. Errors, before anything is written: bad_data for a label that is no
-  /// class; bad_usage for a batch whose size is below model::min_batch() or does not fit its spans. system:
-  /// oneDNN failed; `gradient` is then undefined.
+  /// class; bad_usage for a batch whose size is below model::min_batch() or does not fit its spans. Later, so
+  /// that `gradient` is undefined: bad_data for a value that a layer cannot take, such as an index that an
+  /// embedding does not have; system: oneDNN failed.
   [[nodiscard]] result<void> forward_backward(std::span<const float> parameters, const batch& batch,
                                               const slot_key& key, std::span<float> gradient);
 

@@ -14,16 +14,19 @@ public:
       : bias_(geometry.bias)
       , convolution_(context, geometry, input_gradient) {}
 
-  void forward(const pass& now, std::span<const float> input, std::span<float> output) override {
-    convolution_.forward(now.batch, input.data(), now.tensors[0].data(),
+  result<void> forward(const pass& now, std::span<const std::span<const float>> inputs,
+                       std::span<float> output) override {
+    convolution_.forward(now.batch, inputs[0].data(), now.tensors[0].data(),
                          bias_ ? now.tensors[1].data() : nullptr, output.data());
+    return {};
   }
 
-  void backward(const pass& now, std::span<const float> input, std::span<const float>,
-                std::span<const float> output_gradient, std::span<float> input_gradient) override {
-    convolution_.backward(now.batch, input.data(), now.tensors[0].data(), output_gradient.data(),
+  void backward(const pass& now, std::span<const std::span<const float>> inputs, std::span<const float>,
+                std::span<const float> output_gradient,
+                std::span<const std::span<float>> input_gradients) override {
+    convolution_.backward(now.batch, inputs[0].data(), now.tensors[0].data(), output_gradient.data(),
                           now.gradients[0].data(), bias_ ? now.gradients[1].data() : nullptr,
-                          input_gradient.empty() ? nullptr : input_gradient.data());
+                          input_gradients[0].empty() ? nullptr : input_gradients[0].data());
   }
 
 private:
@@ -34,7 +37,7 @@ private:
 class conv2d_layer final : public layer {
 public:
   conv2d_layer(std::string name, const shape& input, const convolution_geometry& g)
-      : layer(std::move(name), input, {g.out_channels, g.out_height, g.out_width})
+      : layer(std::move(name), {input}, {g.out_channels, g.out_height, g.out_width})
       , geometry_(g) {
     const float bound = initial_bound(g.in_channels * g.kernel * g.kernel);
     add_tensor({"weight",

@@ -10,6 +10,7 @@ namespace dlrun::engine {
 namespace {
 
 using testing::build_model;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::refusal;
 
@@ -46,9 +47,9 @@ TEST(model, layers_read_the_inputs_that_they_name) {
   const auto m = build_model(
       "input: [4] layers { name: 'a' linear { out_features: 5 } } "
       "layers { name: 'b' inputs: 'a' relu {} } layers { inputs: 'b' linear { out_features: 3 } }");
-  EXPECT_EQ(m->nodes()[0].input, model_node::model_input);
-  EXPECT_EQ(m->nodes()[1].input, 0);
-  EXPECT_EQ(m->nodes()[2].input, 1);
+  EXPECT_THAT(m->nodes()[0].inputs, ElementsAre(model_node::model_input));
+  EXPECT_THAT(m->nodes()[1].inputs, ElementsAre(0));
+  EXPECT_THAT(m->nodes()[2].inputs, ElementsAre(1));
 }
 
 TEST(model, refuses_an_input_that_is_no_earlier_layer) {
@@ -117,7 +118,7 @@ TEST(model, refuses_arguments_out_of_range) {
 
 TEST(model, refuses_an_input_or_a_graph_that_is_none) {
   EXPECT_THAT(refusal("layers { relu {} }"), HasSubstr("[]"));
-  EXPECT_THAT(refusal("input: [3, 4] layers { relu {} }"), HasSubstr("[3, 4]"));
+  EXPECT_THAT(refusal("input: [2, 3, 4, 5] layers { relu {} }"), HasSubstr("[2, 3, 4, 5]"));
   EXPECT_THAT(refusal("input: [0] layers { relu {} }"), HasSubstr("[0]"));
   EXPECT_THAT(refusal("input: [1048576, 1048576, 1048576] layers { flatten {} }"), HasSubstr("1048576"));
   EXPECT_THAT(refusal("input: [4]"), HasSubstr("no layers"));
