@@ -49,6 +49,14 @@ tl::unexpected<error> layer_error(const std::string& name, const char* kind, con
   return fail(error_code::bad_spec, fmt::format("layer '{}' ({}): {}", name, kind, what));
 }
 
+tl::unexpected<error> image_error(const std::string& name, const char* kind, const shape& input) {
+  return layer_error(
+      name, kind,
+      fmt::format("takes records of shape [channels, height, width], but gets {}; put it before flatten "
+                  "and linear layers",
+                  to_string(input)));
+}
+
 float initial_bound(std::int64_t fan_in) {
   return static_cast<float>(1.0 / std::sqrt(static_cast<double>(fan_in)));
 }
@@ -76,6 +84,25 @@ result<std::unique_ptr<layer>> make_layer(const spec::LayerSpec& spec, const std
   case spec::LayerSpec::kBatchNorm: return make_batch_norm(spec.batch_norm(), name, input);
   case spec::LayerSpec::kRelu: return make_relu(name, input);
   case spec::LayerSpec::kFlatten: return make_flatten(name, input);
+  case spec::LayerSpec::kAvgPool2D: return make_avg_pool2d(spec.avg_pool2d(), name, input);
+  case spec::LayerSpec::kAdaptiveAvgPool2D:
+    return make_adaptive_avg_pool2d(spec.adaptive_avg_pool2d(), name, input);
+  case spec::LayerSpec::kConv1D: return make_conv1d(spec.conv1d(), name, input);
+  case spec::LayerSpec::kConvTranspose2D: return make_conv_transpose2d(spec.conv_transpose2d(), name, input);
+  case spec::LayerSpec::kReshape: return make_reshape(spec.reshape(), name, input);
+  case spec::LayerSpec::kGelu: return make_gelu(spec.gelu(), name, input);
+  case spec::LayerSpec::kSilu: return make_silu(name, input);
+  case spec::LayerSpec::kSigmoid: return make_sigmoid(name, input);
+  case spec::LayerSpec::kTanh: return make_tanh(name, input);
+  case spec::LayerSpec::kLeakyRelu: return make_leaky_relu(spec.leaky_relu(), name, input);
+  case spec::LayerSpec::kLayerNorm: return make_layer_norm(spec.layer_norm(), name, input);
+  case spec::LayerSpec::kGroupNorm: return make_group_norm(spec.group_norm(), name, input);
+  case spec::LayerSpec::kAdd: return make_add(name, inputs);
+  case spec::LayerSpec::kMultiply: return make_multiply(name, inputs);
+  case spec::LayerSpec::kConcat: return make_concat(name, inputs);
+  case spec::LayerSpec::kSoftmax: return make_softmax(name, input);
+  case spec::LayerSpec::kEmbedding: return make_embedding(spec.embedding(), name, input);
+  case spec::LayerSpec::kSelect: return make_select(spec.select(), name, input);
   case spec::LayerSpec::KIND_NOT_SET: break;
   }
   return fail(error_code::bad_spec,

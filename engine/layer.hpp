@@ -19,14 +19,15 @@ struct onednn;
 namespace dlrun::engine {
 
 /// A tensor that a layer brings, with PyTorch's initial values: uniform in [low, high), or `low` where both
-/// are equal.
+/// are equal, or standard normal.
 struct layer_tensor {
   std::string name; ///< "weight", "running_mean", ...
   shape extents;
   block_kind kind = block_kind::parameter;
   float low = 0;
   float high = 0;
-  float momentum = 0; ///< of a buffer: weight of the newest statistic
+  float momentum = 0;  ///< of a buffer: weight of the newest statistic
+  bool normal = false; ///< initial values are standard normal; low and high are not used
 };
 
 /// Immutable description of a layer whose shapes are known. Thread-safe.

@@ -59,12 +59,7 @@ std::string pool_complaint(const pool_geometry& g) {
 } // namespace
 
 layer_result make_max_pool2d(const spec::MaxPool2d& spec, const std::string& name, const shape& input) {
-  if (input.size() != 3)
-    return layer_error(
-        name, "max_pool2d",
-        fmt::format("takes records of shape [channels, height, width], but gets {}; put it before flatten "
-                    "and linear layers",
-                    to_string(input)));
+  if (input.size() != 3) return image_error(name, "max_pool2d", input);
   pool_geometry g{.channels = input[0],
                   .height = input[1],
                   .width = input[2],

@@ -1,6 +1,7 @@
 #include "tests/engine/reference_network.hpp"
 
 #include "engine/philox.hpp"
+#include "tests/engine/reference_layers.hpp"
 #include "tests/engine/spec_builder.hpp"
 
 #include <cmath>
@@ -145,7 +146,11 @@ reference_network::tensor reference_network::apply(std::size_t position, const d
   case spec::LayerSpec::kBatchNorm:
     y.values = batch_norm(layer.batch_norm(), w, x.batch, x.extents, x.values);
     break;
-  default: break; // flatten: channels first already
+  default: {
+    std::vector<reference_input> read;
+    for (const auto* const input : inputs) read.push_back({input->extents, &input->values});
+    y.values = reference_forward(layer, w, x.batch, read, out);
+  }
   }
   return y;
 }
