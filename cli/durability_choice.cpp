@@ -30,7 +30,8 @@ result<seconds> microbatch_time(const prepared_job& job) {
   for (const auto extent : (*model)->input_shape()) features *= static_cast<std::size_t>(extent);
   std::vector<float> parameters((*model)->layout().flat_size()), gradient(parameters.size());
   (*model)->initialise(job.spec.train().seed(), parameters);
-  const std::vector<float> records(static_cast<std::size_t>(size) * features, 0.5F);
+  // Zero, since that is an index that every embedding has.
+  const std::vector<float> records(static_cast<std::size_t>(size) * features, 0.0F);
   const std::vector<std::int32_t> labels(static_cast<std::size_t>(size), 0);
   engine::network network(*model, static_cast<int>(job.spec.cluster().threads_per_worker()));
   auto best = seconds::max();

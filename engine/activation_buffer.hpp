@@ -5,6 +5,7 @@
 #include <memory>
 #include <new>
 #include <span>
+#include <utility>
 
 namespace dlrun::engine {
 
@@ -12,6 +13,19 @@ namespace dlrun::engine {
 /// large again.
 class activation_buffer {
 public:
+  activation_buffer() = default;
+  /// What was moved from is empty and can be used again.
+  activation_buffer(activation_buffer&& other) noexcept
+      : data_(std::move(other.data_))
+      , size_(std::exchange(other.size_, 0))
+      , capacity_(std::exchange(other.capacity_, 0)) {}
+  activation_buffer& operator=(activation_buffer&& other) noexcept {
+    data_ = std::move(other.data_);
+    size_ = std::exchange(other.size_, 0);
+    capacity_ = std::exchange(other.capacity_, 0);
+    return *this;
+  }
+
   /// `size` floats of undefined content.
   std::span<float> resize(std::size_t size) {
     if (size > capacity_) {

@@ -19,28 +19,32 @@ struct onednn;
 namespace dlrun::engine {
 
 /// A tensor that a layer brings, with PyTorch's initial values: uniform in [low, high), or `low` where both
-/// are equal.
+/// are equal, or standard normal.
 struct layer_tensor {
   std::string name; ///< "weight", "running_mean", ...
   shape extents;
   block_kind kind = block_kind::parameter;
   float low = 0;
   float high = 0;
-  float momentum = 0; ///< of a buffer: weight of the newest statistic
+  float momentum = 0;  ///< of a buffer: weight of the newest statistic
+  bool normal = false; ///< initial values are standard normal; low and high are not used
 };
 
 /// Immutable description of a layer whose shapes are known. Thread-safe.
 class layer {
 public:
-  layer(std::string name, shape input, shape output);
+  /// `inputs`: shapes of the records that it reads, at least one.
+  layer(std::string name, std::vector<shape> inputs, shape output);
   virtual ~layer() = default;
   layer(const layer&) = delete;
   layer& operator=(const layer&) = delete;
 
   const std::string& name() const { return name_; }
-  const shape& input_shape() const { return input_; }
+  const std::vector<shape>& input_shapes() const { return inputs_; }
+  /// Of a layer that reads one input.
+  const shape& input_shape() const { return inputs_.front(); }
   const shape& output_shape() const { return output_; }
-  /// Floats of one record.
+  /// Floats of one record; of the first input.
   std::int64_t input_size() const { return input_size_; }
   std::int64_t output_size() const { return output_size_; }
   const std::vector<layer_tensor>& tensors() const { return tensors_; }
@@ -48,7 +52,8 @@ public:
   virtual std::int64_t min_batch() const { return 1; }
 
   /// The computation on a CPU thread. `context` must outlive it; the layer must too. `input_gradient`:
-  /// whether backward() will be asked for it; the layer that reads the model's input is not.
+  /// whether backward() will be asked for that of any input; a layer that reads the model's input alone is
+  /// not.
   virtual std::unique_ptr<operation> make_operation(kernels::cpu::onednn& context,
                                                     bool input_gradient) const = 0;
 
@@ -57,7 +62,8 @@ protected:
 
 private:
   std::string name_;
-  shape input_, output_;
+  std::vector<shape> inputs_;
+  shape output_;
   std::int64_t input_size_, output_size_;
   std::vector<layer_tensor> tensors_;
 };
@@ -65,9 +71,15 @@ private:
 /// Kind of the layer as the specification names it, e.g. "conv2d"; "" when none is set.
 std::string kind_of(const spec::LayerSpec& spec);
 
-/// The layer that `spec` describes, on records of shape `input`. Errors name `name`, the kind, the shape and
-/// the way out.
+/// How many inputs a layer of that kind reads, as the schema says (FieldRule.inputs_min and inputs_max).
+struct input_count {
+  std::uint32_t min = 1, max = 1;
+};
+input_count inputs_of(const spec::LayerSpec& spec);
+
+/// The layer that `spec` describes, on records of the shapes `inputs`. Errors name `name`, the kind, the
+/// shapes and the way out.
 result<std::unique_ptr<layer>> make_layer(const spec::LayerSpec& spec, const std::string& name,
-                                          const shape& input);
+                                          const std::vector<shape>& inputs);
 
 } // namespace dlrun::engine

@@ -4,7 +4,9 @@
 #include "engine/philox.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <dlrun/check.hpp>
+#include <numbers>
 
 namespace dlrun::engine {
 namespace {
@@ -32,6 +34,19 @@ void fill_uniform(const random_stream& stream, float low, float high, std::span<
     const auto words = stream.words(i / 4);
     for (std::size_t k = 0; k < std::min<std::size_t>(4, values.size() - i); ++k)
       values[i + k] = low + (high - low) * random_stream::uniform(words[k]);
+  }
+}
+
+/// Standard normal values by Box and Muller 1958, in double: each block of Philox gives two pairs.
+void fill_normal(const random_stream& stream, std::span<float> values) {
+  for (std::size_t i = 0; i < values.size(); i += 4) {
+    const auto words = stream.words(i / 4);
+    for (std::size_t k = 0; k < std::min<std::size_t>(4, values.size() - i); ++k) {
+      const std::size_t pair = k / 2 * 2;
+      const double radius = std::sqrt(-2.0 * std::log((words[pair] + 1.0) * 0x1p-32)); // of (0, 1]
+      const double angle = 2.0 * std::numbers::pi * (words[pair + 1] * 0x1p-32);
+      values[i + k] = static_cast<float>(radius * (k == pair ? std::cos(angle) : std::sin(angle)));
+    }
   }
 }
 
@@ -73,10 +88,13 @@ void model::initialise(std::uint64_t seed, std::span<float> flat) const {
     for (const auto& tensor : node.layer->tensors()) {
       const auto& info = layout_.tensors()[index];
       const auto values = flat.subspan(info.offset, info.size);
-      if (tensor.low == tensor.high)
+      const random_stream stream{seed, random_purpose::initialiser, index, 0, 0};
+      if (tensor.normal)
+        fill_normal(stream, values);
+      else if (tensor.low == tensor.high)
         std::fill(values.begin(), values.end(), tensor.low);
       else
-        fill_uniform({seed, random_purpose::initialiser, index, 0, 0}, tensor.low, tensor.high, values);
+        fill_uniform(stream, tensor.low, tensor.high, values);
       ++index;
     }
   }

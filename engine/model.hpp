@@ -20,12 +20,13 @@ class ModelSpec;
 
 namespace dlrun::engine {
 
-/// A layer in its graph. `input` is the position of the layer it reads, or `model_input`.
+/// A layer in its graph. `inputs` are the positions of the layers it reads, or `model_input`; at least one,
+/// and one may occur twice.
 struct model_node {
   static constexpr std::int32_t model_input = -1;
 
   std::unique_ptr<const engine::layer> layer;
-  std::int32_t input = model_input;
+  std::vector<std::int32_t> inputs;
   std::uint32_t first_tensor = 0; ///< in the layout; layer->tensors().size() of them
 };
 

@@ -3,11 +3,13 @@
 #include "engine/activation_buffer.hpp"
 #include "kernels/cpu/onednn.hpp"
 #include "kernels/cpu/permute.hpp"
+#include "kernels/cpu/reduce.hpp"
 
 #include <algorithm>
 #include <dlrun/check.hpp>
 #include <fmt/format.h>
 #include <omp.h>
+#include <optional>
 #include <vector>
 
 namespace dlrun::engine {
@@ -18,8 +20,8 @@ public:
 
   result<void> check_records(const batch& batch) const;
   result<void> check(const batch& batch, std::int64_t min_batch) const;
-  void forward(std::span<const float> parameters, std::span<float> gradient, const batch& batch,
-               const slot_key& key, bool training);
+  result<void> forward(std::span<const float> parameters, std::span<float> gradient, const batch& batch,
+                       const slot_key& key, bool training);
   std::span<const float> outputs() const { return stages_.back().output.view(); }
   void loss(const batch& batch, bool with_gradient, std::span<float> metrics);
   void backward(std::span<float> gradient);
@@ -27,17 +29,23 @@ public:
   void use_threads() const { omp_set_num_threads(threads_); }
 
 private:
-  /// A node's operation, its output, and views of its tensors in the flat vectors of the pass.
+  /// A node's operation, its output, and views of its inputs and of its tensors in the flat vectors of the
+  /// pass.
   struct stage {
     const model_node* node = nullptr;
+    bool learns = false; ///< has parameters, or reads a stage that learns: the way back leads through it
     std::unique_ptr<operation> compute;
     activation_buffer output;
-    std::vector<std::span<const float>> tensors;
+    std::optional<activation_buffer> output_gradient; ///< on the way back: the sum over the readers so far
+    std::vector<std::span<const float>> inputs, tensors;
     std::vector<std::span<float>> gradients;
     pass now;
   };
   void begin(stage& s, std::span<const float> parameters, std::span<float> gradient) const;
-  std::span<const float> input_of(const stage& s) const;
+  std::span<const float> output_of(std::int32_t position) const;
+  bool learns(std::int32_t position) const;
+  void pass_back(stage& s);
+  activation_buffer take_spare();
   std::span<const float> channels_last(const batch& batch);
   void clear_padding(std::span<float> gradient) const;
 
@@ -47,7 +55,8 @@ private:
   std::vector<stage> stages_;
   std::span<const float> records_;
   activation_buffer permuted_records_;
-  activation_buffer output_gradient_, input_gradient_; ///< swapped from layer to layer on the way back
+  activation_buffer output_gradient_;    ///< the loss's, for the last stage
+  std::vector<activation_buffer> spare_; ///< memory for gradients, lent from stage to stage on the way back
 };
 
 network::impl::impl(std::shared_ptr<const model> model, int threads)
@@ -57,7 +66,10 @@ network::impl::impl(std::shared_ptr<const model> model, int threads)
   for (const auto& node : model_->nodes()) {
     stage s;
     s.node = &node;
-    s.compute = node.layer->make_operation(context_, node.input != model_node::model_input);
+    const bool input_gradient =
+        std::ranges::any_of(node.inputs, [&](std::int32_t input) { return learns(input); });
+    s.learns = input_gradient || !node.layer->tensors().empty();
+    s.compute = node.layer->make_operation(context_, input_gradient);
     s.now.layer = static_cast<std::uint32_t>(stages_.size());
     stages_.push_back(std::move(s));
   }
@@ -108,23 +120,27 @@ void network::impl::begin(stage& s, std::span<const float> parameters, std::span
   s.now.gradients = s.gradients;
 }
 
-std::span<const float> network::impl::input_of(const stage& s) const {
-  return s.node->input == model_node::model_input
-             ? records_
-             : stages_[static_cast<std::size_t>(s.node->input)].output.view();
+std::span<const float> network::impl::output_of(std::int32_t position) const {
+  return position == model_node::model_input ? records_
+                                             : stages_[static_cast<std::size_t>(position)].output.view();
+}
+
+bool network::impl::learns(std::int32_t position) const {
+  return position != model_node::model_input && stages_[static_cast<std::size_t>(position)].learns;
 }
 
 /// The records with channels innermost, as the layers want them.
 std::span<const float> network::impl::channels_last(const batch& batch) {
   const auto& in = model_->input_shape();
-  if (in.size() != 3 || in[0] == 1 || in[1] * in[2] == 1) return batch.records;
+  const std::int64_t pixels = *element_count(in) / in[0];
+  if (in[0] == 1 || pixels == 1) return batch.records;
   const auto permuted = permuted_records_.resize(batch.records.size());
-  kernels::cpu::transpose(batch.size, in[0], in[1] * in[2], batch.records, permuted);
+  kernels::cpu::transpose(batch.size, in[0], pixels, batch.records, permuted);
   return permuted;
 }
 
-void network::impl::forward(std::span<const float> parameters, std::span<float> gradient, const batch& batch,
-                            const slot_key& key, bool training) {
+result<void> network::impl::forward(std::span<const float> parameters, std::span<float> gradient,
+                                    const batch& batch, const slot_key& key, bool training) {
   DLRUN_CHECK(parameters.size() == model_->layout().flat_size(), "{} parameters for a layout of {}",
               parameters.size(), model_->layout().flat_size());
   records_ = channels_last(batch);
@@ -134,8 +150,11 @@ void network::impl::forward(std::span<const float> parameters, std::span<float> 
     s.now.training = training;
     s.now.key = key;
     const auto size = static_cast<std::size_t>(batch.size * s.node->layer->output_size());
-    s.compute->forward(s.now, input_of(s), s.output.resize(size));
+    s.inputs.clear();
+    for (const auto input : s.node->inputs) s.inputs.push_back(output_of(input));
+    if (auto done = s.compute->forward(s.now, s.inputs, s.output.resize(size)); !done) return done;
   }
+  return {};
 }
 
 /// Writes the metrics tensor (=) and, if asked, the gradient that backward() begins with.
@@ -150,16 +169,46 @@ void network::impl::loss(const batch& batch, bool with_gradient, std::span<float
 }
 
 void network::impl::backward(std::span<float> gradient) {
-  // Each output has one reader and each layer one input (graph.cpp), so the way back is the list read
-  // backwards.
+  // All readers of a stage lie behind it, so that its gradient is whole when its turn comes.
+  for (auto& s : stages_) s.output_gradient.reset(); // of a pass that failed on its way back
+  stages_.back().output_gradient = std::move(output_gradient_);
   for (auto s = stages_.rbegin(); s != stages_.rend(); ++s) {
-    const auto input = input_of(*s);
-    const bool wanted = s->node->input != model_node::model_input;
-    const auto input_gradient = wanted ? input_gradient_.resize(input.size()) : std::span<float>();
-    s->compute->backward(s->now, input, s->output.view(), output_gradient_.view(), input_gradient);
-    std::swap(output_gradient_, input_gradient_);
+    if (s->learns) pass_back(*s);
+    if (s->output_gradient) spare_.push_back(std::move(*s->output_gradient));
+    s->output_gradient.reset();
   }
+  output_gradient_ = take_spare();
   clear_padding(gradient);
+}
+
+/// Computes the stage's gradients and gives each stage that it reads its part. Where an output has several
+/// readers, their parts are added from the last reader to the first.
+void network::impl::pass_back(stage& s) {
+  std::vector<activation_buffer> parts(s.inputs.size());
+  std::vector<std::span<float>> wanted(s.inputs.size());
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (!learns(s.node->inputs[i])) continue;
+    parts[i] = take_spare();
+    wanted[i] = parts[i].resize(s.inputs[i].size());
+  }
+  s.compute->backward(s.now, s.inputs, s.output.view(), s.output_gradient->view(), wanted);
+  for (std::size_t i = parts.size(); i-- > 0;) {
+    if (wanted[i].empty()) continue;
+    auto& sum = stages_[static_cast<std::size_t>(s.node->inputs[i])].output_gradient;
+    if (sum) {
+      kernels::cpu::add(sum->view(), parts[i].view(), sum->resize(wanted[i].size()));
+      spare_.push_back(std::move(parts[i]));
+    } else {
+      sum = std::move(parts[i]);
+    }
+  }
+}
+
+activation_buffer network::impl::take_spare() {
+  if (spare_.empty()) return {};
+  auto buffer = std::move(spare_.back());
+  spare_.pop_back();
+  return buffer;
 }
 
 void network::impl::clear_padding(std::span<float> gradient) const {
@@ -185,7 +234,7 @@ result<void> network::forward_backward(std::span<const float> parameters, const 
               gradient.size(), model.layout().flat_size());
   if (auto checked = impl_->check(batch, model.min_batch()); !checked) return checked;
   impl_->use_threads();
-  impl_->forward(parameters, gradient, batch, key, true);
+  if (auto done = impl_->forward(parameters, gradient, batch, key, true); !done) return done;
   impl_->loss(batch, true, gradient.subspan(metrics.offset, metrics.size));
   impl_->backward(gradient);
   return {};
@@ -199,7 +248,7 @@ result<void> network::evaluate(std::span<const float> parameters, const batch& b
               metrics.size(), impl_->described().layout().metrics().size);
   if (auto checked = impl_->check(batch, 1); !checked) return checked;
   impl_->use_threads();
-  impl_->forward(parameters, {}, batch, {}, false);
+  if (auto done = impl_->forward(parameters, {}, batch, {}, false); !done) return done;
   impl_->loss(batch, false, metrics);
   return {};
 } catch (const dnnl::error& e) {
@@ -216,7 +265,7 @@ result<void> network::predict(std::span<const float> parameters, std::span<const
                 fmt::format("{} floats for the outputs {} of {} records, not {}", outputs.size(),
                             to_string(impl_->described().output_shape()), size, wanted));
   impl_->use_threads();
-  impl_->forward(parameters, {}, batch, {}, false);
+  if (auto done = impl_->forward(parameters, {}, batch, {}, false); !done) return done;
   std::ranges::copy(impl_->outputs(), outputs.begin());
   return {};
 } catch (const dnnl::error& e) {

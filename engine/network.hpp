@@ -26,7 +26,8 @@ public:
   /// parameter; for buffers, this microbatch's own statistic (mean; unbiased variance); for metrics, loss
   /// sum, records, sums of the model's metric_set; padding zero. Errors, before anything is written: bad_data
   /// for a target that the loss does not take (loss::check); bad_usage for a batch whose size is below
-  /// model::min_batch() or does not fit its spans. system: oneDNN failed; `gradient` is then undefined.
+  /// model::min_batch() or does not fit its spans. Later, so that `gradient` is undefined: bad_data for a
+  /// value that a layer cannot take, such as an index that an embedding does not have; system: oneDNN failed.
   [[nodiscard]] result<void> forward_backward(std::span<const float> parameters, const batch& batch,
                                               const slot_key& key, std::span<float> gradient);
 

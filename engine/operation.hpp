@@ -4,6 +4,7 @@
 #include "engine/batch.hpp"
 
 #include <cstdint>
+#include <dlrun/error.hpp>
 #include <span>
 
 namespace dlrun::engine {
@@ -22,20 +23,24 @@ struct pass {
 
 /// A layer's computation on one thread. Owns what backward needs from forward, and cached primitives.
 /// Activations hold record behind record; an image has its channels innermost (height, width, channels), a
-/// vector is plain. What an operation computes depends on its arguments alone, never on addresses or on
-/// earlier passes.
+/// sequence too (length, channels), a vector is plain. What an operation computes depends on its arguments
+/// alone, never on addresses or on earlier passes.
 class operation {
 public:
   virtual ~operation() = default;
 
-  /// Writes `output` (=). In training, a layer with running statistics writes this microbatch's own into its
-  /// gradients (=).
-  virtual void forward(const pass& now, std::span<const float> input, std::span<float> output) = 0;
+  /// Writes `output` (=). `inputs` are as many as layer::input_shapes(), in that order. In training, a layer
+  /// with running statistics writes this microbatch's own into its gradients (=). Fails with bad_data on
+  /// values that the layer cannot take, naming the layer, the record and the value.
+  [[nodiscard]] virtual result<void> forward(const pass& now, std::span<const std::span<const float>> inputs,
+                                             std::span<float> output) = 0;
 
-  /// Follows forward() of the same pass, with the same `input` and `output`. Writes the parameters'
-  /// gradients, summed over the records (=), and `input_gradient` (=) unless that is empty.
-  virtual void backward(const pass& now, std::span<const float> input, std::span<const float> output,
-                        std::span<const float> output_gradient, std::span<float> input_gradient) = 0;
+  /// Follows forward() of the same pass, with the same `inputs` and `output`. Writes the parameters'
+  /// gradients, summed over the records (=), and each of `input_gradients` (=) that is not empty; an empty
+  /// one is not wanted.
+  virtual void backward(const pass& now, std::span<const std::span<const float>> inputs,
+                        std::span<const float> output, std::span<const float> output_gradient,
+                        std::span<const std::span<float>> input_gradients) = 0;
 };
 
 } // namespace dlrun::engine

@@ -52,9 +52,14 @@ void fill_ruled(Message& message) {
   }
 }
 
+template <class Pool>
+void fill_pool(Pool& pool) {
+  if (pool.has_kernel_size() && !pool.has_stride()) pool.set_stride(pool.kernel_size());
+}
+
 void fill_layer(spec::LayerSpec& layer, int position) {
-  if (layer.has_max_pool2d() && layer.max_pool2d().has_kernel_size() && !layer.max_pool2d().has_stride())
-    layer.mutable_max_pool2d()->set_stride(layer.max_pool2d().kernel_size());
+  if (layer.has_max_pool2d()) fill_pool(*layer.mutable_max_pool2d());
+  if (layer.has_avg_pool2d()) fill_pool(*layer.mutable_avg_pool2d());
   const auto* const choice = choice_of(*layer.GetDescriptor());
   const auto* const kind = layer.GetReflection()->GetOneofFieldDescriptor(layer, choice);
   if (kind != nullptr && !layer.has_name()) layer.set_name(kind->name() + std::to_string(position));

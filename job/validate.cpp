@@ -134,15 +134,49 @@ void check_layers(const spec::ModelSpec& model, const source_map& sources, probl
   }
 }
 
-/// PyTorch's rule for pooling: a window lies at least half on the data.
-void check_pooling(const spec::ModelSpec& model, const source_map& sources, problem_list& problems) {
+/// A layer reads as many inputs as its kind takes; without `inputs` it reads one, the layer before.
+void check_input_counts(const spec::ModelSpec& model, const source_map& sources, problem_list& problems) {
   for (int i = 0; i < model.layers_size(); ++i) {
-    const auto& pool = model.layers(i).max_pool2d();
-    const std::string path = item_path("model.layers", static_cast<std::size_t>(i)) + ".max_pool2d.padding";
-    if (problems.reported(path) || pool.padding() * 2 <= pool.kernel_size() || !pool.has_kernel_size())
-      continue;
+    const auto& layer = model.layers(i);
+    const auto* const kind =
+        layer.GetReflection()->GetOneofFieldDescriptor(layer, choice_of(*layer.GetDescriptor()));
+    if (kind == nullptr) continue;
+    const auto& rule = rule_of(*kind);
+    const int least = rule.has_inputs_min() ? static_cast<int>(rule.inputs_min()) : 1;
+    const int most = rule.has_inputs_max() ? static_cast<int>(rule.inputs_max()) : 1;
+    const int count = std::max(layer.inputs_size(), 1);
+    const std::string path = item_path("model.layers", static_cast<std::size_t>(i)) + ".inputs";
+    if ((count >= least && count <= most) || problems.reported(path)) continue;
+    const std::string wanted = most == 1 ? "one input" : fmt::format("{} to {} inputs", least, most);
     problems.add(sources.find(path), path,
-                 fmt::format("{} is more than half of kernel_size {}", pool.padding(), pool.kernel_size()));
+                 fmt::format("{} takes {}, found {}{}", kind->name(), wanted, count,
+                             layer.inputs_size() == 0 ? ", the layer before; name them all" : ""));
+  }
+}
+
+/// PyTorch's rule for pooling: a window lies at least half on the data.
+template <class Pool>
+void check_pool(const Pool& pool, const std::string& path, const source_map& sources,
+                problem_list& problems) {
+  if (problems.reported(path) || pool.padding() * 2 <= pool.kernel_size() || !pool.has_kernel_size()) return;
+  problems.add(sources.find(path), path,
+               fmt::format("{} is more than half of kernel_size {}", pool.padding(), pool.kernel_size()));
+}
+
+/// Rules between the arguments of one layer.
+void check_arguments(const spec::ModelSpec& model, const source_map& sources, problem_list& problems) {
+  for (int i = 0; i < model.layers_size(); ++i) {
+    const auto& layer = model.layers(i);
+    const std::string path = item_path("model.layers", static_cast<std::size_t>(i));
+    check_pool(layer.max_pool2d(), path + ".max_pool2d.padding", sources, problems);
+    check_pool(layer.avg_pool2d(), path + ".avg_pool2d.padding", sources, problems);
+    const auto& grow = layer.conv_transpose2d();
+    const std::string rest = path + ".conv_transpose2d.output_padding";
+    if (!layer.has_conv_transpose2d() || problems.reported(rest) ||
+        grow.output_padding() < (grow.has_stride() ? grow.stride() : 1))
+      continue;
+    problems.add(sources.find(rest), rest,
+                 fmt::format("{} is not below stride {}", grow.output_padding(), grow.stride()));
   }
 }
 
@@ -151,7 +185,8 @@ void check_pooling(const spec::ModelSpec& model, const source_map& sources, prob
 void validate(const spec::JobSpec& spec, const source_map& sources, problem_list& problems) {
   rule_check(sources, problems).check(spec, "");
   check_layers(spec.model(), sources, problems);
-  check_pooling(spec.model(), sources, problems);
+  check_input_counts(spec.model(), sources, problems);
+  check_arguments(spec.model(), sources, problems);
 }
 
 result<void> validate(const spec::JobSpec& spec) {

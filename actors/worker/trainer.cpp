@@ -137,13 +137,17 @@ std::string trainer::describe_divergence(step_id step, slot_id slot, std::span<c
   const auto& layout = job_->model->layout();
   const auto& metrics = layout.tensors().back();
   const auto loss = gradient[metrics.offset + engine::parameter_layout::metric_index::loss_sum];
+  return fmt::format("step {}, slot {}: the {} is {}; {}", step, slot,
+                     std::isfinite(loss) ? "loss is finite, but the gradient" : "loss",
+                     std::isfinite(loss) ? "not" : fmt::format("{}", loss), name_records(step, slot));
+}
+
+std::string trainer::name_records(step_id step, slot_id slot) const {
   std::vector<std::uint64_t> records;
   job_->sampler.records(step, slot, records);
   const auto named = std::span{records}.first(std::min(records.size(), records_named_max));
-  return fmt::format("step {}, slot {}: the {} is {}; its {} records are {}{}", step, slot,
-                     std::isfinite(loss) ? "loss is finite, but the gradient" : "loss",
-                     std::isfinite(loss) ? "not" : fmt::format("{}", loss), records.size(),
-                     fmt::join(named, ", "), named.size() < records.size() ? ", ..." : "");
+  return fmt::format("its {} records are {}{}", records.size(), fmt::join(named, ", "),
+                     named.size() < records.size() ? ", ..." : "");
 }
 
 std::span<float> trainer::scratch(std::size_t depth) {
@@ -157,7 +161,11 @@ result<void> trainer::compute_slot(step_id step, slot_id slot, std::span<float> 
   const engine::batch batch{
       microbatch_.records, microbatch_.labels, {}, static_cast<std::int64_t>(microbatch_.count)};
   const engine::slot_key key{job_->spec.train().seed(), step.value, slot.value};
-  return network_.forward_backward(parameters_[step.value % 2], batch, key, out);
+  auto done = network_.forward_backward(parameters_[step.value % 2], batch, key, out);
+  if (done || done.error().code != error_code::bad_data) return done;
+  // Whoever computes this slot meets the same records: like a divergence, it is no reason to start anew.
+  return fail(error_code::diverged, fmt::format("step {}, slot {}: {}; {}", step, slot, done.error().message,
+                                                name_records(step, slot)));
 }
 
 result<protocol::evaluated> trainer::evaluate(const std::vector<parameter_source>& sources,

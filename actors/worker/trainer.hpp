@@ -60,6 +60,7 @@ private:
   result<void> check_finite(step_id step, protocol::slot_range slots, const std::vector<slot_id>& parked,
                             std::span<const float> sum);
   std::string describe_divergence(step_id step, slot_id slot, std::span<const float> gradient);
+  std::string name_records(step_id step, slot_id slot) const;
   std::span<float> scratch(std::size_t depth);
 
   std::shared_ptr<const common::job_context> job_;

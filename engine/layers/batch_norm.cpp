@@ -15,23 +15,26 @@ public:
       , mean_(static_cast<std::size_t>(channels))
       , inverse_deviation_(mean_.size()) {}
 
-  void forward(const pass& now, std::span<const float> input, std::span<float> output) override {
+  result<void> forward(const pass& now, std::span<const std::span<const float>> inputs,
+                       std::span<float> output) override {
     if (now.training)
-      take_statistics(now, input);
+      take_statistics(now, inputs[0]);
     else
       use_running_statistics(now);
     const auto weight = affine_ ? now.tensors[0] : std::span<const float>();
     const auto bias = affine_ ? now.tensors[1] : std::span<const float>();
-    kernels::cpu::normalise(mean_, inverse_deviation_, weight, bias, input, output);
+    kernels::cpu::normalise(mean_, inverse_deviation_, weight, bias, inputs[0], output);
+    return {};
   }
 
-  void backward(const pass& now, std::span<const float> input, std::span<const float>,
-                std::span<const float> output_gradient, std::span<float> input_gradient) override {
+  void backward(const pass& now, std::span<const std::span<const float>> inputs, std::span<const float>,
+                std::span<const float> output_gradient,
+                std::span<const std::span<float>> input_gradients) override {
     const auto weight = affine_ ? now.tensors[0] : std::span<const float>();
     const auto weight_gradient = affine_ ? now.gradients[0] : std::span<float>();
     const auto bias_gradient = affine_ ? now.gradients[1] : std::span<float>();
-    kernels::cpu::batch_norm_backward(rows(input), mean_, inverse_deviation_, weight, input, output_gradient,
-                                      weight_gradient, bias_gradient, input_gradient);
+    kernels::cpu::batch_norm_backward(rows(inputs[0]), mean_, inverse_deviation_, weight, inputs[0],
+                                      output_gradient, weight_gradient, bias_gradient, input_gradients[0]);
   }
 
 private:
@@ -61,7 +64,7 @@ private:
 class batch_norm_layer final : public layer {
 public:
   batch_norm_layer(std::string name, const shape& input, float eps, float momentum, bool affine)
-      : layer(std::move(name), input, input)
+      : layer(std::move(name), {input}, input)
       , eps_(eps)
       , affine_(affine) {
     const shape channels{input[0]};

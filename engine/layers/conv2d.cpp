@@ -1,5 +1,5 @@
+#include "engine/layers/convolution_operation.hpp"
 #include "engine/layers/layers.hpp"
-#include "kernels/cpu/convolution.hpp"
 
 #include <fmt/format.h>
 
@@ -8,33 +8,10 @@ namespace {
 
 using kernels::cpu::convolution_geometry;
 
-class conv2d_operation final : public operation {
-public:
-  conv2d_operation(kernels::cpu::onednn& context, const convolution_geometry& geometry, bool input_gradient)
-      : bias_(geometry.bias)
-      , convolution_(context, geometry, input_gradient) {}
-
-  void forward(const pass& now, std::span<const float> input, std::span<float> output) override {
-    convolution_.forward(now.batch, input.data(), now.tensors[0].data(),
-                         bias_ ? now.tensors[1].data() : nullptr, output.data());
-  }
-
-  void backward(const pass& now, std::span<const float> input, std::span<const float>,
-                std::span<const float> output_gradient, std::span<float> input_gradient) override {
-    convolution_.backward(now.batch, input.data(), now.tensors[0].data(), output_gradient.data(),
-                          now.gradients[0].data(), bias_ ? now.gradients[1].data() : nullptr,
-                          input_gradient.empty() ? nullptr : input_gradient.data());
-  }
-
-private:
-  bool bias_;
-  kernels::cpu::convolution convolution_;
-};
-
 class conv2d_layer final : public layer {
 public:
   conv2d_layer(std::string name, const shape& input, const convolution_geometry& g)
-      : layer(std::move(name), input, {g.out_channels, g.out_height, g.out_width})
+      : layer(std::move(name), {input}, {g.out_channels, g.out_height, g.out_width})
       , geometry_(g) {
     const float bound = initial_bound(g.in_channels * g.kernel * g.kernel);
     add_tensor({"weight",
@@ -47,31 +24,17 @@ public:
 
   std::unique_ptr<operation> make_operation(kernels::cpu::onednn& context,
                                             bool input_gradient) const override {
-    return std::make_unique<conv2d_operation>(context, geometry_, input_gradient);
+    return make_convolution_operation(context, geometry_, input_gradient);
   }
 
 private:
   convolution_geometry geometry_;
 };
 
-/// What is wrong with the arguments themselves, or "".
-std::string convolution_complaint(const convolution_geometry& g) {
-  if (g.out_channels < 1) return fmt::format("out_channels is {}, but must be at least 1", g.out_channels);
-  if (g.kernel < 1) return fmt::format("kernel_size is {}, but must be at least 1", g.kernel);
-  if (g.stride < 1) return fmt::format("stride is {}, but must be at least 1", g.stride);
-  if (g.padding < 0) return fmt::format("padding is {}, but must be 0 or more", g.padding);
-  return {};
-}
-
 } // namespace
 
 layer_result make_conv2d(const spec::Conv2d& spec, const std::string& name, const shape& input) {
-  if (input.size() != 3)
-    return layer_error(
-        name, "conv2d",
-        fmt::format("takes records of shape [channels, height, width], but gets {}; put it before flatten "
-                    "and linear layers",
-                    to_string(input)));
+  if (input.size() != 3) return image_error(name, "conv2d", input);
   convolution_geometry g{.in_channels = input[0],
                          .height = input[1],
                          .width = input[2],

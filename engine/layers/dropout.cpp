@@ -14,18 +14,21 @@ public:
       : p_(static_cast<float>(p))
       , scale_(static_cast<float>(1.0 / (1.0 - p))) {}
 
-  void forward(const pass& now, std::span<const float> input, std::span<float> output) override {
+  result<void> forward(const pass& now, std::span<const std::span<const float>> inputs,
+                       std::span<float> output) override {
     if (!now.training) {
-      std::copy(input.begin(), input.end(), output.begin());
-      return;
+      std::copy(inputs[0].begin(), inputs[0].end(), output.begin());
+      return {};
     }
     draw_mask(now, output.size());
-    kernels::cpu::multiply(input, mask_, output);
+    kernels::cpu::multiply(inputs[0], mask_, output);
+    return {};
   }
 
-  void backward(const pass&, std::span<const float>, std::span<const float>,
-                std::span<const float> output_gradient, std::span<float> input_gradient) override {
-    if (!input_gradient.empty()) kernels::cpu::multiply(output_gradient, mask_, input_gradient);
+  void backward(const pass&, std::span<const std::span<const float>>, std::span<const float>,
+                std::span<const float> output_gradient,
+                std::span<const std::span<float>> input_gradients) override {
+    if (!input_gradients[0].empty()) kernels::cpu::multiply(output_gradient, mask_, input_gradients[0]);
   }
 
 private:
@@ -47,7 +50,7 @@ private:
 class dropout_layer final : public layer {
 public:
   dropout_layer(std::string name, const shape& input, double p)
-      : layer(std::move(name), input, input)
+      : layer(std::move(name), {input}, input)
       , p_(p) {}
 
   std::unique_ptr<operation> make_operation(kernels::cpu::onednn&, bool) const override {

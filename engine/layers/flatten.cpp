@@ -9,35 +9,39 @@ namespace {
 class flatten_operation final : public operation {
 public:
   explicit flatten_operation(const shape& input)
-      : channels_(input.size() == 3 ? input[0] : 1)
-      , pixels_(input.size() == 3 ? input[1] * input[2] : 0) {}
+      : channels_(input[0])
+      , pixels_(*element_count(input) / channels_) {}
 
-  void forward(const pass& now, std::span<const float> input, std::span<float> output) override {
-    transpose(now.batch, input, output, pixels_, channels_);
+  result<void> forward(const pass& now, std::span<const std::span<const float>> inputs,
+                       std::span<float> output) override {
+    transpose(now.batch, inputs[0], output, pixels_, channels_);
+    return {};
   }
 
-  void backward(const pass& now, std::span<const float>, std::span<const float>,
-                std::span<const float> output_gradient, std::span<float> input_gradient) override {
-    if (!input_gradient.empty()) transpose(now.batch, output_gradient, input_gradient, channels_, pixels_);
+  void backward(const pass& now, std::span<const std::span<const float>>, std::span<const float>,
+                std::span<const float> output_gradient,
+                std::span<const std::span<float>> input_gradients) override {
+    if (!input_gradients[0].empty())
+      transpose(now.batch, output_gradient, input_gradients[0], channels_, pixels_);
   }
 
 private:
   void transpose(std::int64_t batch, std::span<const float> from, std::span<float> to, std::int64_t rows,
                  std::int64_t columns) const {
-    if (channels_ == 1 || pixels_ <= 1) {
+    if (channels_ == 1 || pixels_ == 1) {
       std::copy(from.begin(), from.end(), to.begin());
       return;
     }
     kernels::cpu::transpose(batch, rows, columns, from, to);
   }
 
-  std::int64_t channels_, pixels_; ///< pixels 0: the record is a vector already
+  std::int64_t channels_, pixels_; ///< one pixel: the record is a vector already
 };
 
 class flatten_layer final : public layer {
 public:
   flatten_layer(std::string name, const shape& input, std::int64_t size)
-      : layer(std::move(name), input, {size}) {}
+      : layer(std::move(name), {input}, {size}) {}
 
   std::unique_ptr<operation> make_operation(kernels::cpu::onednn&, bool) const override {
     return std::make_unique<flatten_operation>(input_shape());

@@ -12,16 +12,19 @@ public:
       : bias_(bias)
       , product_(context, in, out, bias) {}
 
-  void forward(const pass& now, std::span<const float> input, std::span<float> output) override {
-    product_.forward(now.batch, input.data(), now.tensors[0].data(), bias_ ? now.tensors[1].data() : nullptr,
-                     output.data());
+  result<void> forward(const pass& now, std::span<const std::span<const float>> inputs,
+                       std::span<float> output) override {
+    product_.forward(now.batch, inputs[0].data(), now.tensors[0].data(),
+                     bias_ ? now.tensors[1].data() : nullptr, output.data());
+    return {};
   }
 
-  void backward(const pass& now, std::span<const float> input, std::span<const float>,
-                std::span<const float> output_gradient, std::span<float> input_gradient) override {
-    product_.backward(now.batch, input.data(), now.tensors[0].data(), output_gradient.data(),
+  void backward(const pass& now, std::span<const std::span<const float>> inputs, std::span<const float>,
+                std::span<const float> output_gradient,
+                std::span<const std::span<float>> input_gradients) override {
+    product_.backward(now.batch, inputs[0].data(), now.tensors[0].data(), output_gradient.data(),
                       now.gradients[0].data(), bias_ ? now.gradients[1].data() : nullptr,
-                      input_gradient.empty() ? nullptr : input_gradient.data());
+                      input_gradients[0].empty() ? nullptr : input_gradients[0].data());
   }
 
 private:
@@ -32,7 +35,7 @@ private:
 class linear_layer final : public layer {
 public:
   linear_layer(std::string name, std::int64_t in, std::int64_t out, bool bias)
-      : layer(std::move(name), {in}, {out})
+      : layer(std::move(name), {shape{in}}, {out})
       , bias_(bias) {
     const float bound = initial_bound(in);
     add_tensor({"weight", {out, in}, block_kind::parameter, -bound, bound});

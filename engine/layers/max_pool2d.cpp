@@ -14,15 +14,18 @@ public:
   explicit max_pool2d_operation(const pool_geometry& geometry)
       : geometry_(geometry) {}
 
-  void forward(const pass& now, std::span<const float> input, std::span<float> output) override {
+  result<void> forward(const pass& now, std::span<const std::span<const float>> inputs,
+                       std::span<float> output) override {
     winner_.resize(output.size());
-    kernels::cpu::max_pool(geometry_, now.batch, input, output, winner_);
+    kernels::cpu::max_pool(geometry_, now.batch, inputs[0], output, winner_);
+    return {};
   }
 
-  void backward(const pass& now, std::span<const float>, std::span<const float>,
-                std::span<const float> output_gradient, std::span<float> input_gradient) override {
-    if (!input_gradient.empty())
-      kernels::cpu::max_pool_backward(geometry_, now.batch, winner_, output_gradient, input_gradient);
+  void backward(const pass& now, std::span<const std::span<const float>>, std::span<const float>,
+                std::span<const float> output_gradient,
+                std::span<const std::span<float>> input_gradients) override {
+    if (!input_gradients[0].empty())
+      kernels::cpu::max_pool_backward(geometry_, now.batch, winner_, output_gradient, input_gradients[0]);
   }
 
 private:
@@ -33,7 +36,7 @@ private:
 class max_pool2d_layer final : public layer {
 public:
   max_pool2d_layer(std::string name, const shape& input, const pool_geometry& g)
-      : layer(std::move(name), input, {g.channels, g.out_height, g.out_width})
+      : layer(std::move(name), {input}, {g.channels, g.out_height, g.out_width})
       , geometry_(g) {}
 
   std::unique_ptr<operation> make_operation(kernels::cpu::onednn&, bool) const override {
@@ -56,12 +59,7 @@ std::string pool_complaint(const pool_geometry& g) {
 } // namespace
 
 layer_result make_max_pool2d(const spec::MaxPool2d& spec, const std::string& name, const shape& input) {
-  if (input.size() != 3)
-    return layer_error(
-        name, "max_pool2d",
-        fmt::format("takes records of shape [channels, height, width], but gets {}; put it before flatten "
-                    "and linear layers",
-                    to_string(input)));
+  if (input.size() != 3) return image_error(name, "max_pool2d", input);
   pool_geometry g{.channels = input[0],
                   .height = input[1],
                   .width = input[2],

@@ -6,20 +6,23 @@ namespace {
 
 class relu_operation final : public operation {
 public:
-  void forward(const pass&, std::span<const float> input, std::span<float> output) override {
-    kernels::cpu::relu(input, output);
+  result<void> forward(const pass&, std::span<const std::span<const float>> inputs,
+                       std::span<float> output) override {
+    kernels::cpu::relu(inputs[0], output);
+    return {};
   }
 
-  void backward(const pass&, std::span<const float>, std::span<const float> output,
-                std::span<const float> output_gradient, std::span<float> input_gradient) override {
-    if (!input_gradient.empty()) kernels::cpu::relu_backward(output, output_gradient, input_gradient);
+  void backward(const pass&, std::span<const std::span<const float>>, std::span<const float> output,
+                std::span<const float> output_gradient,
+                std::span<const std::span<float>> input_gradients) override {
+    if (!input_gradients[0].empty()) kernels::cpu::relu_backward(output, output_gradient, input_gradients[0]);
   }
 };
 
 class relu_layer final : public layer {
 public:
   relu_layer(std::string name, const shape& input)
-      : layer(std::move(name), input, input) {}
+      : layer(std::move(name), {input}, input) {}
 
   std::unique_ptr<operation> make_operation(kernels::cpu::onednn&, bool) const override {
     return std::make_unique<relu_operation>();

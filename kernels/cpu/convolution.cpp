@@ -37,8 +37,8 @@ convolution::convolution(onednn& context, const convolution_geometry& geometry, 
     : context_(context)
     , geometry_(geometry)
     , input_gradient_(input_gradient)
-    , w_({geometry.out_channels, geometry.in_channels, geometry.kernel, geometry.kernel}, data_type::f32,
-         tag::oihw)
+    , w_({geometry.out_channels, geometry.in_channels, geometry.kernel_height(), geometry.kernel},
+         data_type::f32, tag::oihw)
     , b_({geometry.out_channels}, data_type::f32, tag::x) {}
 
 /// The three passes with activations in the given layouts, or nothing where oneDNN has no generated code for
@@ -50,7 +50,7 @@ std::optional<convolution::primitives> convolution::try_layouts(std::int64_t bat
   using data = dnnl::convolution_backward_data;
   const auto& g = geometry_;
   const auto direct = dnnl::algorithm::convolution_direct;
-  const dnnl::memory::dims s{g.stride, g.stride}, pad{g.padding, g.padding};
+  const dnnl::memory::dims s{g.flat ? 1 : g.stride, g.stride}, pad{g.flat ? 0 : g.padding, g.padding};
   const dnnl::memory::dims x_dims{batch, g.in_channels, g.height, g.width};
   const dnnl::memory::dims y_dims{batch, g.out_channels, g.out_height, g.out_width};
   const dnnl::memory::desc x(x_dims, data_type::f32, layouts.x), y(y_dims, data_type::f32, layouts.y);
@@ -118,6 +118,23 @@ void convolution::backward(std::int64_t batch, const float* x, const float* w, c
                            float* db, float* dx) {
   auto& p = for_batch(batch);
   const auto y_gradient = as(context_, context_.view(p.y, dy), p.y_inside);
+  weights_pass(p, x, y_gradient, dw, db);
+  if (dx) data_pass(p, w, y_gradient, dx);
+}
+
+void convolution::backward_weights(std::int64_t batch, const float* x, const float* dy, float* dw,
+                                   float* db) {
+  auto& p = for_batch(batch);
+  weights_pass(p, x, as(context_, context_.view(p.y, dy), p.y_inside), dw, db);
+}
+
+void convolution::backward_data(std::int64_t batch, const float* w, const float* dy, float* dx) {
+  auto& p = for_batch(batch);
+  data_pass(p, w, as(context_, context_.view(p.y, dy), p.y_inside), dx);
+}
+
+void convolution::weights_pass(primitives& p, const float* x, const dnnl::memory& y_gradient, float* dw,
+                               float* db) {
   const auto w_out = context_.view(w_, dw);
   const auto w_inside = target(context_, w_out, p.dw);
   std::unordered_map<int, dnnl::memory> arguments = {
@@ -127,7 +144,9 @@ void convolution::backward(std::int64_t batch, const float* x, const float* w, c
   if (geometry_.bias) arguments.emplace(DNNL_ARG_DIFF_BIAS, context_.view(b_, db));
   p.backward_weights.execute(context_.stream, arguments);
   deliver(context_, w_inside, w_out);
-  if (!dx) return;
+}
+
+void convolution::data_pass(primitives& p, const float* w, const dnnl::memory& y_gradient, float* dx) {
   DLRUN_CHECK(p.backward_data.has_value(), "this convolution was made without input gradient");
   const auto x_out = context_.view(p.x, dx);
   const auto x_inside = target(context_, x_out, p.x_inside);

@@ -1,4 +1,5 @@
-/// Two-dimensional convolution (cross-correlation, as in deep learning) and its gradients, by oneDNN.
+/// Convolution in one and two dimensions (cross-correlation, as in deep learning) and its gradients, by
+/// oneDNN.
 #pragma once
 
 #include "kernels/cpu/onednn.hpp"
@@ -9,18 +10,22 @@
 
 namespace dlrun::kernels::cpu {
 
-/// Geometry of a convolution with square kernel, and equal stride and zero padding on both axes.
+/// Geometry of a convolution with square kernel, and equal stride and zero padding on both axes; or, `flat`,
+/// of one along the width of images of height 1.
 struct convolution_geometry {
   std::int64_t in_channels = 0, height = 0, width = 0; ///< of an input record
   std::int64_t out_channels = 0, out_height = 0, out_width = 0;
   std::int64_t kernel = 1, stride = 1, padding = 0;
   bool bias = true;
+  bool flat = false;
+
+  std::int64_t kernel_height() const { return flat ? 1 : kernel; }
 };
 
 /// Convolution of a fixed geometry. x is (batch, height, width, in_channels), y (batch, out_height,
-/// out_width, out_channels), weights (out_channels, in_channels, kernel, kernel) and bias (out_channels),
-/// plain floats. oneDNN may want weights, and on some instruction sets activations, in another layout: they
-/// are then reordered here.
+/// out_width, out_channels), weights (out_channels, in_channels, kernel, kernel), or (..., kernel) where it
+/// is flat, and bias (out_channels), plain floats. oneDNN may want weights, and on some instruction sets
+/// activations, in another layout: they are then reordered here.
 class convolution {
 public:
   /// `context` must outlive this object. `input_gradient`: whether backward() will be asked for dx.
@@ -32,12 +37,19 @@ public:
   void backward(std::int64_t batch, const float* x, const float* w, const float* dy, float* dw, float* db,
                 float* dx);
 
+  /// The two halves of backward(). A transposed convolution is made of them: its forward pass is
+  /// backward_data().
+  void backward_weights(std::int64_t batch, const float* x, const float* dy, float* dw, float* db);
+  void backward_data(std::int64_t batch, const float* w, const float* dy, float* dx);
+
 private:
   struct primitives;
   struct layouts;
   std::optional<primitives> try_layouts(std::int64_t batch, const layouts& layouts) const;
   primitives make(std::int64_t batch) const;
   primitives& for_batch(std::int64_t batch);
+  void weights_pass(primitives& p, const float* x, const dnnl::memory& y_gradient, float* dw, float* db);
+  void data_pass(primitives& p, const float* w, const dnnl::memory& y_gradient, float* dx);
 
   onednn& context_;
   convolution_geometry geometry_;

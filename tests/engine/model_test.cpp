@@ -10,6 +10,7 @@ namespace dlrun::engine {
 namespace {
 
 using testing::build_model;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::refusal;
 
@@ -46,9 +47,9 @@ TEST(model, layers_read_the_inputs_that_they_name) {
   const auto m = build_model(
       "input: [4] layers { name: 'a' linear { out_features: 5 } } "
       "layers { name: 'b' inputs: 'a' relu {} } layers { inputs: 'b' linear { out_features: 3 } }");
-  EXPECT_EQ(m->nodes()[0].input, model_node::model_input);
-  EXPECT_EQ(m->nodes()[1].input, 0);
-  EXPECT_EQ(m->nodes()[2].input, 1);
+  EXPECT_THAT(m->nodes()[0].inputs, ElementsAre(model_node::model_input));
+  EXPECT_THAT(m->nodes()[1].inputs, ElementsAre(0));
+  EXPECT_THAT(m->nodes()[2].inputs, ElementsAre(1));
 }
 
 TEST(model, refuses_an_input_that_is_no_earlier_layer) {
@@ -64,6 +65,21 @@ TEST(model, refuses_two_inputs_where_a_layer_takes_one) {
   EXPECT_THAT(refusal("input: [4] layers { name: 'a' linear { out_features: 5 } } layers { inputs: ['a', "
                       "'input'] relu {} }"),
               HasSubstr("takes one input"));
+}
+
+TEST(model, refuses_one_input_or_unlike_inputs_where_a_layer_joins_several) {
+  const std::string two = "input: [4] layers { name: 'a' linear { out_features: 5 } } layers { name: 'b' "
+                          "linear { out_features: 6 } } ";
+  EXPECT_THAT(refusal(two + "layers { inputs: 'b' add {} }"),
+              AllOf(HasSubstr("'add2'"), HasSubstr("2 to 16 inputs"), HasSubstr("has 1")));
+  EXPECT_THAT(refusal(two + "layers { concat {} }"), HasSubstr("has 1"));
+  EXPECT_THAT(refusal(two + "layers { inputs: ['a', 'b'] add {} }"),
+              AllOf(HasSubstr("'add2'"), HasSubstr("[5], [6]")));
+  EXPECT_THAT(refusal(two + "layers { name: 'm' inputs: ['a', 'input'] multiply {} }"),
+              AllOf(HasSubstr("'m'"), HasSubstr("[5], [4]")));
+  EXPECT_THAT(refusal("input: [2, 4, 4] layers { name: 'p' max_pool2d { kernel_size: 2 } } "
+                      "layers { inputs: ['p', 'input'] concat {} }"),
+              AllOf(HasSubstr("'concat1'"), HasSubstr("[2, 2, 2], [2, 4, 4]")));
 }
 
 TEST(model, refuses_names_that_are_taken) {
@@ -94,6 +110,62 @@ TEST(model, errors_of_shape_name_the_layer_both_shapes_and_the_way_out) {
               AllOf(HasSubstr("cross_entropy"), HasSubstr("'relu0'"), HasSubstr("[1, 4, 4]")));
 }
 
+TEST(model, errors_of_shape_of_every_layer_name_it_and_the_shapes) {
+  const auto both = [](const char* layer, const char* shape) {
+    return AllOf(HasSubstr(std::string("'") + layer + "'"), HasSubstr(shape));
+  };
+  EXPECT_THAT(refusal("input: [9] layers { avg_pool2d { kernel_size: 2 } }"), both("avg_pool2d0", "[9]"));
+  EXPECT_THAT(refusal("input: [1, 1, 4] layers { avg_pool2d { kernel_size: 2 } }"),
+              both("avg_pool2d0", "[1, 1, 4]"));
+  EXPECT_THAT(refusal("input: [2, 9] layers { adaptive_avg_pool2d { output_size: 2 } }"),
+              both("adaptive_avg_pool2d0", "[2, 9]"));
+  EXPECT_THAT(refusal("input: [9] layers { conv1d { out_channels: 2 kernel_size: 2 } }"),
+              AllOf(both("conv1d0", "[9]"), HasSubstr("reshape")));
+  EXPECT_THAT(refusal("input: [2, 3] layers { conv1d { out_channels: 2 kernel_size: 4 } }"),
+              both("conv1d0", "[2, 3]"));
+  EXPECT_THAT(refusal("input: [9] layers { conv_transpose2d { out_channels: 2 kernel_size: 2 } }"),
+              both("conv_transpose2d0", "[9]"));
+  EXPECT_THAT(
+      refusal("input: [1, 2, 2] layers { conv_transpose2d { out_channels: 2 kernel_size: 1 padding: 1 } }"),
+      both("conv_transpose2d0", "[1, 2, 2]"));
+  EXPECT_THAT(refusal("input: [1, 2, 6] layers { reshape { shape: [5, -1] } }"),
+              both("reshape0", "[1, 2, 6]"));
+  EXPECT_THAT(refusal("input: [1, 2, 6] layers { reshape { shape: [2, 5] } }"), both("reshape0", "[2, 5]"));
+  EXPECT_THAT(refusal("input: [2, 6] layers { layer_norm { normalized_shape: [2] } }"),
+              AllOf(both("layer_norm0", "[2, 6]"), HasSubstr("[2]")));
+  EXPECT_THAT(refusal("input: [6] layers { layer_norm { normalized_shape: [2, 6] } }"),
+              both("layer_norm0", "[2, 6]"));
+  EXPECT_THAT(refusal("input: [6, 2] layers { group_norm { num_groups: 4 } }"),
+              both("group_norm0", "[6, 2]"));
+  EXPECT_THAT(refusal("input: [6, 2] layers { embedding { num_embeddings: 4 embedding_dim: 2 } }"),
+              both("embedding0", "[6, 2]"));
+  EXPECT_THAT(refusal("input: [6] layers { select { first: 5 count: 2 } }"), both("select0", "[6]"));
+  EXPECT_THAT(refusal("input: [6] layers { select { first: 6 } }"), both("select0", "0 to 5"));
+}
+
+TEST(model, refuses_arguments_of_newer_layers_out_of_range) {
+  const std::string image = "input: [1, 9, 9] layers ", vector = "input: [6] layers ";
+  EXPECT_THAT(refusal(image + "{ avg_pool2d {} }"), HasSubstr("kernel_size is 0"));
+  EXPECT_THAT(refusal(image + "{ avg_pool2d { kernel_size: 3 padding: 2 } }"), HasSubstr("padding is 2"));
+  EXPECT_THAT(refusal(image + "{ adaptive_avg_pool2d {} }"), HasSubstr("output_size is 0"));
+  EXPECT_THAT(
+      refusal(image + "{ conv_transpose2d { out_channels: 1 kernel_size: 2 stride: 2 output_padding: 2 } }"),
+      AllOf(HasSubstr("output_padding is 2"), HasSubstr("stride 2")));
+  EXPECT_THAT(refusal(image + "{ conv_transpose2d { out_channels: 1 } }"), HasSubstr("kernel_size is 0"));
+  EXPECT_THAT(refusal(vector + "{ reshape { shape: [-1, -1] } }"), HasSubstr("[-1, -1]"));
+  EXPECT_THAT(refusal(vector + "{ reshape { shape: [0, 6] } }"), HasSubstr("[0, 6]"));
+  EXPECT_THAT(refusal(vector + "{ reshape {} }"), HasSubstr("1 to 3 extents"));
+  EXPECT_THAT(refusal(vector + "{ gelu { approximate: 'fast' } }"), HasSubstr("'fast'"));
+  EXPECT_THAT(refusal(vector + "{ leaky_relu { negative_slope: nan } }"), HasSubstr("negative_slope is nan"));
+  EXPECT_THAT(refusal(vector + "{ layer_norm { eps: 0 } }"), HasSubstr("eps is 0"));
+  EXPECT_THAT(refusal(vector + "{ group_norm {} }"), HasSubstr("num_groups is 0"));
+  EXPECT_THAT(refusal(vector + "{ embedding { embedding_dim: 2 } }"), HasSubstr("num_embeddings is 0"));
+  EXPECT_THAT(refusal(vector + "{ embedding { num_embeddings: 20000000 embedding_dim: 2 } }"),
+              HasSubstr("num_embeddings is 20000000"));
+  EXPECT_THAT(refusal(vector + "{ embedding { num_embeddings: 4 } }"), HasSubstr("embedding_dim is 0"));
+  EXPECT_THAT(refusal(vector + "{ select { first: 0 count: 0 } }"), HasSubstr("count is 0"));
+}
+
 TEST(model, refuses_arguments_out_of_range) {
   EXPECT_THAT(refusal("input: [4] layers { linear {} }"), HasSubstr("out_features is 0"));
   EXPECT_THAT(refusal("input: [4] layers { linear { out_features: -3 } }"), HasSubstr("out_features is -3"));
@@ -117,7 +189,7 @@ TEST(model, refuses_arguments_out_of_range) {
 
 TEST(model, refuses_an_input_or_a_graph_that_is_none) {
   EXPECT_THAT(refusal("layers { relu {} }"), HasSubstr("[]"));
-  EXPECT_THAT(refusal("input: [3, 4] layers { relu {} }"), HasSubstr("[3, 4]"));
+  EXPECT_THAT(refusal("input: [2, 3, 4, 5] layers { relu {} }"), HasSubstr("[2, 3, 4, 5]"));
   EXPECT_THAT(refusal("input: [0] layers { relu {} }"), HasSubstr("[0]"));
   EXPECT_THAT(refusal("input: [1048576, 1048576, 1048576] layers { flatten {} }"), HasSubstr("1048576"));
   EXPECT_THAT(refusal("input: [4]"), HasSubstr("no layers"));
@@ -151,6 +223,40 @@ TEST(model, initial_values_are_uniform_within_one_over_the_root_of_fan_in) {
   EXPECT_NEAR(square / count, bound * bound / 3, 0.01 * bound * bound);
   EXPECT_GT(*std::ranges::max_element(values), 0.999 * bound);
   EXPECT_LT(*std::ranges::min_element(values), -0.999 * bound);
+}
+
+TEST(model, an_embedding_starts_with_standard_normal_values) {
+  const auto m = build_model("input: [1] layers { embedding { num_embeddings: 3001 embedding_dim: 33 } } "
+                             "layers { flatten {} } layers { linear { out_features: 2 } }");
+  std::vector<float> flat(m->layout().flat_size());
+  m->initialise(1, flat);
+  const auto& weight = *m->layout().find("embedding0.weight");
+  double sum = 0, square = 0, cube = 0, beyond_two = 0;
+  for (const float value : std::span(flat).subspan(weight.offset, weight.size)) {
+    ASSERT_LT(std::abs(value), 7);
+    sum += value;
+    square += std::pow(value, 2);
+    cube += std::pow(value, 3);
+    beyond_two += std::abs(value) > 2 ? 1 : 0;
+  }
+  const auto count = static_cast<double>(weight.size);
+  EXPECT_NEAR(sum / count, 0, 4 / std::sqrt(count));
+  EXPECT_NEAR(square / count, 1, 4 * std::sqrt(2 / count));
+  EXPECT_NEAR(cube / count, 0, 4 * std::sqrt(15 / count));
+  EXPECT_NEAR(beyond_two / count, 0.0455, 0.003);
+}
+
+TEST(model, initial_values_of_a_transposed_convolution_are_those_of_pytorch) {
+  const auto m =
+      build_model("input: [50, 1, 1] layers { conv_transpose2d { out_channels: 4 kernel_size: 5 } } "
+                  "layers { flatten {} } layers { linear { out_features: 2 } }");
+  std::vector<float> flat(m->layout().flat_size());
+  m->initialise(1, flat);
+  const auto& weight = *m->layout().find("conv_transpose2d0.weight");
+  EXPECT_EQ(weight.extents, (shape{50, 4, 5, 5}));
+  const auto values = std::span(flat).subspan(weight.offset, weight.size);
+  EXPECT_NEAR(*std::ranges::max_element(values), 0.1, 1e-3); // 1 / sqrt(4 * 5 * 5)
+  EXPECT_NEAR(*std::ranges::min_element(values), -0.1, 1e-3);
 }
 
 TEST(model, batch_norm_starts_at_the_identity) {

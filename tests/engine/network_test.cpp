@@ -241,6 +241,38 @@ TEST(network, a_label_that_is_no_class_is_refused_before_anything_is_written) {
   }
 }
 
+TEST(network, a_value_that_is_no_index_of_an_embedding_is_refused) {
+  problem p("input: [3] layers { name: 'city' embedding { num_embeddings: 10 embedding_dim: 2 } } "
+            "layers { flatten {} } layers { linear { out_features: 3 } }",
+            4);
+  network n(p.m, 1);
+  std::vector<float> gradient(p.parameters.size());
+  std::fill(p.records.begin(), p.records.end(), 9.0F);
+  EXPECT_TRUE(n.forward_backward(p.parameters, p.all(), {}, gradient));
+  for (const float value : {10.0F, -1.0F, 0.5F, -0.5F, 1e30F, std::nanf(""), INFINITY}) {
+    p.records[7] = value;
+    const auto refused = n.forward_backward(p.parameters, p.all(), {}, gradient);
+    ASSERT_FALSE(refused) << value;
+    EXPECT_EQ(refused.error().code, error_code::bad_data);
+    EXPECT_THAT(refused.error().message,
+                AllOf(HasSubstr("'city'"), HasSubstr("record 2"), HasSubstr("place 1"), HasSubstr("0 to 9")));
+  }
+  p.records[7] = 0.0F;
+  EXPECT_TRUE(n.forward_backward(p.parameters, p.all(), {}, gradient));
+}
+
+TEST(network, outputs_with_several_readers_give_the_same_bits_every_time) {
+  const problem p(
+      "input: [1, 6, 6] layers { name: 'x' conv2d { out_channels: 8 kernel_size: 3 padding: 1 } } "
+      "layers { name: 'y' relu {} } layers { name: 'z' inputs: 'x' gelu {} } "
+      "layers { inputs: ['x', 'y', 'z', 'y'] add {} } layers { flatten {} } "
+      "layers { linear { out_features: 3 } }",
+      5);
+  network first(p.m, 1), second(p.m, 1);
+  const auto expected = p.gradient(first);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(p.gradient(second, {1, 2, 3}), expected);
+}
+
 TEST(network, a_batch_that_does_not_fit_its_spans_is_refused) {
   const problem p(small_mlp, 4);
   network n(p.m, 1);

@@ -51,7 +51,7 @@ TEST(pytorch, adam_has_the_same_defaults) { expect_trajectory("adam {}", pytorch
 struct batch_norm_run {
   batch_norm_run(const char* specification, const shape& input, std::int64_t batch_size, const floats& weight,
                  const floats& bias)
-      : made(make_layer(parse<spec::LayerSpec>(specification), "norm", input).value())
+      : made(make_layer(parse<spec::LayerSpec>(specification), "norm", {input}).value())
       , compute(made->make_operation(context, true))
       , channels(input[0])
       , batch(batch_size)
@@ -71,13 +71,16 @@ struct batch_norm_run {
   floats forward(const floats& x, bool training) {
     input = turned(x, true);
     output.resize(x.size());
-    compute->forward(now(training), input, output);
+    const std::span<const float> read = input;
+    EXPECT_TRUE(compute->forward(now(training), {&read, 1}, output));
     return turned(output, false);
   }
 
   floats backward(const floats& dy) {
     floats dx(dy.size());
-    compute->backward(now(true), input, output, turned(dy, true), dx);
+    const std::span<const float> read = input;
+    const std::span<float> written = dx;
+    compute->backward(now(true), {&read, 1}, output, turned(dy, true), {&written, 1});
     return turned(dx, false);
   }
 

@@ -1,6 +1,7 @@
 #include "tests/engine/reference_network.hpp"
 
 #include "engine/philox.hpp"
+#include "tests/engine/reference_layers.hpp"
 #include "tests/engine/spec_builder.hpp"
 
 #include <cmath>
@@ -120,8 +121,10 @@ reference_network::reference_network(const std::string& specification)
     : spec_(parse<spec::ModelSpec>(specification))
     , model_(model::build(spec_).value()) {}
 
-reference_network::tensor reference_network::apply(std::size_t position, const double* w, const tensor& x,
+reference_network::tensor reference_network::apply(std::size_t position, const double* w,
+                                                   const std::vector<const tensor*>& inputs,
                                                    const slot_key& key) const {
+  const tensor& x = *inputs.front();
   const auto& layer = spec_.layers(static_cast<int>(position));
   const auto& out = model_->nodes()[position].layer->output_shape();
   tensor y{x.batch, out, x.values};
@@ -143,18 +146,28 @@ reference_network::tensor reference_network::apply(std::size_t position, const d
   case spec::LayerSpec::kBatchNorm:
     y.values = batch_norm(layer.batch_norm(), w, x.batch, x.extents, x.values);
     break;
-  default: break; // flatten: channels first already
+  default: {
+    std::vector<reference_input> read;
+    for (const auto* const input : inputs) read.push_back({input->extents, &input->values});
+    y.values = reference_forward(layer, w, x.batch, read, out);
+  }
   }
   return y;
 }
 
 double reference_network::loss(const std::vector<double>& parameters, const std::vector<double>& records,
                                const std::vector<std::int32_t>& labels, const slot_key& key) const {
-  tensor x{labels.size(), model_->input_shape(), records};
+  const tensor input{labels.size(), model_->input_shape(), records};
+  std::vector<tensor> outputs;
   for (std::size_t position = 0; position < model_->nodes().size(); ++position) {
-    const auto first = model_->nodes()[position].first_tensor;
-    x = apply(position, parameters.data() + model_->layout().tensors()[first].offset, x, key);
+    const auto& node = model_->nodes()[position];
+    std::vector<const tensor*> read;
+    for (const auto from : node.inputs)
+      read.push_back(from == model_node::model_input ? &input : &outputs[static_cast<std::size_t>(from)]);
+    const auto offset = model_->layout().tensors()[node.first_tensor].offset;
+    outputs.push_back(apply(position, parameters.data() + offset, read, key));
   }
+  const tensor& x = outputs.back();
   const std::size_t classes = size_of(x.extents);
   double sum = 0;
   for (std::size_t n = 0; n < labels.size(); ++n) {

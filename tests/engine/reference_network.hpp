@@ -13,8 +13,7 @@
 namespace dlrun::engine::testing {
 
 /// Computes a model in training mode with straightforward loops, images channels first. Shares no code with
-/// the engine but the shapes, and the random words of dropout. Layers are read in order, each from the one
-/// before.
+/// the engine but the shapes, the graph, and the random words of dropout.
 class reference_network {
 public:
   explicit reference_network(const std::string& specification);
@@ -30,7 +29,8 @@ private:
     shape extents;
     std::vector<double> values;
   };
-  tensor apply(std::size_t position, const double* weights, const tensor& x, const slot_key& key) const;
+  tensor apply(std::size_t position, const double* weights, const std::vector<const tensor*>& inputs,
+               const slot_key& key) const;
 
   spec::ModelSpec spec_;
   std::shared_ptr<const model> model_;

@@ -50,6 +50,27 @@ TEST(defaults, of_metrics_go_with_the_loss) {
   EXPECT_EQ(chosen->model().metrics(0).top_k().k(), 5);
 }
 
+TEST(defaults, of_newer_layers_are_those_of_pytorch) {
+  const auto spec = parse(with(minimal_spec, "[flatten,",
+                               "[{avg_pool2d: {kernel_size: 3}}, {conv_transpose2d: {out_channels: 4, "
+                               "kernel_size: 3}}, gelu, leaky_relu, "
+                               "layer_norm, {group_norm: {num_groups: 2}}, flatten, {select: {first: 0}},"));
+  ASSERT_TRUE(spec) << spec.error().message;
+  const auto& layers = spec->model().layers();
+  EXPECT_EQ(layers[0].avg_pool2d().stride(), 3) << "the kernel size";
+  EXPECT_TRUE(layers[0].avg_pool2d().count_include_pad());
+  EXPECT_EQ(layers[1].conv_transpose2d().stride(), 1);
+  EXPECT_EQ(layers[1].conv_transpose2d().output_padding(), 0);
+  EXPECT_TRUE(layers[1].conv_transpose2d().bias());
+  EXPECT_EQ(layers[2].gelu().approximate(), "none");
+  EXPECT_EQ(layers[3].leaky_relu().negative_slope(), 0.01);
+  EXPECT_EQ(layers[4].layer_norm().eps(), 1e-5);
+  EXPECT_EQ(layers[4].layer_norm().normalized_shape_size(), 0) << "the shape of the record";
+  EXPECT_TRUE(layers[4].layer_norm().elementwise_affine());
+  EXPECT_EQ(layers[5].group_norm().eps(), 1e-5);
+  EXPECT_EQ(layers[7].select().count(), 1);
+}
+
 TEST(defaults, of_layers_and_optimizers_are_those_of_pytorch) {
   const auto spec = parse(
       with(with(minimal_spec, "[flatten,",

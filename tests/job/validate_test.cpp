@@ -57,6 +57,33 @@ TEST(validate, padding_of_a_pool_is_at_most_half_its_kernel) {
   EXPECT_EQ(
       problems_of(with(minimal_spec, "[flatten,", "[{max_pool2d: {kernel_size: 3, padding: 2}}, flatten,")),
       "job.yaml:3: model.layers[0].max_pool2d.padding: 2 is more than half of kernel_size 3");
+  EXPECT_EQ(
+      problems_of(with(minimal_spec, "[flatten,", "[{avg_pool2d: {kernel_size: 3, padding: 2}}, flatten,")),
+      "job.yaml:3: model.layers[0].avg_pool2d.padding: 2 is more than half of kernel_size 3");
+}
+
+TEST(validate, output_padding_is_below_the_stride) {
+  const auto grown = [](const std::string& arguments) {
+    return problems_of(
+        with(minimal_spec, "[flatten,",
+             "[{conv_transpose2d: {out_channels: 2, kernel_size: 3" + arguments + "}}, flatten,"));
+  };
+  EXPECT_EQ(grown(", stride: 2, output_padding: 1"), "");
+  EXPECT_EQ(grown(", output_padding: 1"),
+            "job.yaml:3: model.layers[0].conv_transpose2d.output_padding: 1 is not below stride 1");
+}
+
+TEST(validate, a_layer_reads_as_many_inputs_as_its_kind_takes) {
+  const auto joined = [](const std::string& layer) {
+    return problems_of(with(minimal_spec, "[flatten,", "[{flatten: {}, name: a}, " + layer + ","));
+  };
+  EXPECT_EQ(joined("{add: {}, inputs: [a, a]}"), "");
+  EXPECT_EQ(joined("add"), "job.yaml:3: model.layers[1].inputs: add takes 2 to 16 inputs, found 1, the layer "
+                           "before; name them all");
+  EXPECT_EQ(joined("{concat: {}, inputs: [a]}"),
+            "job.yaml:3: model.layers[1].inputs: concat takes 2 to 16 inputs, found 1");
+  EXPECT_EQ(joined("{relu: {}, inputs: [a, input]}"),
+            "job.yaml:3: model.layers[1].inputs: relu takes one input, found 2");
 }
 
 } // namespace

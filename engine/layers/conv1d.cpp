@@ -1,0 +1,63 @@
+#include "engine/layers/convolution_operation.hpp"
+#include "engine/layers/layers.hpp"
+
+#include <fmt/format.h>
+
+namespace dlrun::engine {
+namespace {
+
+using kernels::cpu::convolution_geometry;
+
+class conv1d_layer final : public layer {
+public:
+  conv1d_layer(std::string name, const shape& input, const convolution_geometry& g)
+      : layer(std::move(name), {input}, {g.out_channels, g.out_width})
+      , geometry_(g) {
+    const float bound = initial_bound(g.in_channels * g.kernel);
+    add_tensor({"weight", {g.out_channels, g.in_channels, g.kernel}, block_kind::parameter, -bound, bound});
+    if (g.bias) add_tensor({"bias", {g.out_channels}, block_kind::parameter, -bound, bound});
+  }
+
+  std::unique_ptr<operation> make_operation(kernels::cpu::onednn& context,
+                                            bool input_gradient) const override {
+    return make_convolution_operation(context, geometry_, input_gradient);
+  }
+
+private:
+  convolution_geometry geometry_;
+};
+
+} // namespace
+
+layer_result make_conv1d(const spec::Conv1d& spec, const std::string& name, const shape& input) {
+  if (input.size() != 2)
+    return layer_error(name, "conv1d",
+                       fmt::format("takes records of shape [channels, length], but gets {}; put a reshape "
+                                   "layer before it, e.g. reshape: {{shape: [1, -1]}}",
+                                   to_string(input)));
+  convolution_geometry g{.in_channels = input[0],
+                         .height = 1,
+                         .width = input[1],
+                         .out_channels = spec.out_channels(),
+                         .out_height = 1,
+                         .kernel = spec.kernel_size(),
+                         .stride = spec.has_stride() ? spec.stride() : 1,
+                         .padding = spec.padding(),
+                         .bias = !spec.has_bias() || spec.bias(),
+                         .flat = true};
+  if (const auto wrong = convolution_complaint(g); !wrong.empty()) return layer_error(name, "conv1d", wrong);
+  g.out_width = windows(g.width, g.kernel, g.stride, g.padding);
+  if (g.out_width < 1)
+    return layer_error(name, "conv1d",
+                       fmt::format("a kernel of [{}] does not fit its input {} with padding {}; use a "
+                                   "smaller kernel_size or more padding",
+                                   g.kernel, to_string(input), g.padding));
+  if (!element_count({g.out_channels, g.out_width}) ||
+      !element_count({g.out_channels, g.in_channels, g.kernel}))
+    return layer_error(
+        name, "conv1d",
+        fmt::format("{} output channels on {} are too large", g.out_channels, to_string(input)));
+  return std::make_unique<conv1d_layer>(name, input, g);
+}
+
+} // namespace dlrun::engine

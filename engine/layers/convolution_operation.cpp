@@ -1,0 +1,53 @@
+#include "engine/layers/convolution_operation.hpp"
+
+#include <fmt/format.h>
+
+namespace dlrun::engine {
+namespace {
+
+using kernels::cpu::convolution_geometry;
+
+class convolution_operation final : public operation {
+public:
+  convolution_operation(kernels::cpu::onednn& context, const convolution_geometry& geometry,
+                        bool input_gradient)
+      : bias_(geometry.bias)
+      , convolution_(context, geometry, input_gradient) {}
+
+  result<void> forward(const pass& now, std::span<const std::span<const float>> inputs,
+                       std::span<float> output) override {
+    convolution_.forward(now.batch, inputs[0].data(), now.tensors[0].data(),
+                         bias_ ? now.tensors[1].data() : nullptr, output.data());
+    return {};
+  }
+
+  void backward(const pass& now, std::span<const std::span<const float>> inputs, std::span<const float>,
+                std::span<const float> output_gradient,
+                std::span<const std::span<float>> input_gradients) override {
+    convolution_.backward(now.batch, inputs[0].data(), now.tensors[0].data(), output_gradient.data(),
+                          now.gradients[0].data(), bias_ ? now.gradients[1].data() : nullptr,
+                          input_gradients[0].empty() ? nullptr : input_gradients[0].data());
+  }
+
+private:
+  bool bias_;
+  kernels::cpu::convolution convolution_;
+};
+
+} // namespace
+
+std::unique_ptr<operation> make_convolution_operation(kernels::cpu::onednn& context,
+                                                      const convolution_geometry& geometry,
+                                                      bool input_gradient) {
+  return std::make_unique<convolution_operation>(context, geometry, input_gradient);
+}
+
+std::string convolution_complaint(const convolution_geometry& g) {
+  if (g.out_channels < 1) return fmt::format("out_channels is {}, but must be at least 1", g.out_channels);
+  if (g.kernel < 1) return fmt::format("kernel_size is {}, but must be at least 1", g.kernel);
+  if (g.stride < 1) return fmt::format("stride is {}, but must be at least 1", g.stride);
+  if (g.padding < 0) return fmt::format("padding is {}, but must be 0 or more", g.padding);
+  return {};
+}
+
+} // namespace dlrun::engine
