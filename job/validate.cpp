@@ -4,6 +4,7 @@
 #include "job/nearest.hpp"
 #include "job/spec_path.hpp"
 #include "job/utf8.hpp"
+#include "job/validate_data.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -152,6 +153,7 @@ void validate(const spec::JobSpec& spec, const source_map& sources, problem_list
   rule_check(sources, problems).check(spec, "");
   check_layers(spec.model(), sources, problems);
   check_pooling(spec.model(), sources, problems);
+  check_data(spec.data(), sources, problems);
 }
 
 result<void> validate(const spec::JobSpec& spec) {

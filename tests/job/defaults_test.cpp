@@ -17,8 +17,8 @@ TEST(defaults, fill_everything_that_has_one) {
   EXPECT_EQ(spec->name(), "job");
   EXPECT_EQ(spec->model().loss(), "cross_entropy");
   EXPECT_EQ(spec->data().train().format(), "idx");
-  EXPECT_EQ(spec->data().train().normalize().mean(), 0);
-  EXPECT_EQ(spec->data().train().normalize().std(), 1);
+  EXPECT_EQ(spec->data().train().normalize().mean(0), 0);
+  EXPECT_EQ(spec->data().train().normalize().std(0), 1);
   EXPECT_FALSE(spec->data().has_validation());
   EXPECT_EQ(spec->train().epochs(), 1);
   EXPECT_EQ(spec->train().microbatch_size(), 32);
