@@ -15,6 +15,7 @@ void take_free_parts(const spec::JobSpec& from, spec::JobSpec& into) {
   cluster.set_workers(from.cluster().workers());
   cluster.set_placement(from.cluster().placement());
   *cluster.mutable_restart() = from.cluster().restart();
+  into.mutable_data()->set_memory_limit(from.data().memory_limit());
   auto& durability = *into.mutable_durability();
   durability.set_sync(from.durability().sync());
   durability.set_max_recovery(from.durability().max_recovery());

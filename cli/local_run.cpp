@@ -50,7 +50,7 @@ result<std::shared_ptr<const common::job_context>> make_context(const prepared_j
                                    .run_dir = run_dir,
                                    .run_token = *token,
                                    .started = common::now(),
-                                   .files = job.file_descriptors()});
+                                   .data = job.data});
 }
 
 /// The launcher that the specification asks for, and how it learns where the agent is.

@@ -1,42 +1,53 @@
 #include "cli/prepared_job.hpp"
 
-#include "data/idx_reader.hpp"
+#include "data/augmentation.hpp"
 #include "engine/optimizer.hpp"
 #include "job/spec_reader.hpp"
-
-#include <fcntl.h>
+#include "job/spec_writer.hpp"
 
 namespace dlrun::cli {
 namespace {
 
-result<data::blob> open_and_keep(const std::string& path, prepared_job& job) {
-  auto blob = data::open_idx(path);
-  if (!blob || blob->fd() < 0) return blob;
-  transport::unique_fd own{::fcntl(blob->fd(), F_DUPFD_CLOEXEC, 0)};
-  if (!own) return fail(error_code::system, fmt::format("cannot keep '{}' open: too many open files", path));
-  job.files[path] = std::move(own);
-  return blob;
+/// For the comment that heads the file, and what a resumed run adds.
+constexpr std::size_t spec_file_spare = 16 * 1024;
+
+/// What the model's loss compares its outputs with.
+struct wanted_targets {
+  data::target_kind kind = data::target_kind::classes;
+  std::int64_t outputs = 0; ///< classes that are told apart, or floats of a target
+};
+
+wanted_targets targets_of(const engine::model& model) {
+  if (model.loss().targets() == engine::target_kind::values)
+    return {data::target_kind::values, model.loss().target_values()};
+  const auto& output = model.output_shape();
+  return {data::target_kind::classes, output.empty() ? 0 : output.front()};
 }
 
-/// Opens a data set and checks it against the model. @returns its number of records.
-result<std::uint64_t> open_checked(const spec::DatasetSpec& spec, const engine::model& model,
-                                   prepared_job& job) {
-  auto records = open_and_keep(spec.records(), job);
-  if (!records) return tl::unexpected(records.error());
-  auto labels = open_and_keep(spec.labels(), job);
-  if (!labels) return tl::unexpected(labels.error());
-  auto dataset = data::dataset::open(spec, std::move(*records), std::move(*labels));
+/// Opens one part of the data and checks it against the model. @returns its number of records.
+result<std::uint64_t> open_checked(const prepared_job& job, const engine::model& model,
+                                   data::data_part part) {
+  const auto dataset = data::open_part(*job.data, job.spec.data(), job.spec.train().seed(), part);
   if (!dataset) return tl::unexpected(dataset.error());
-  if (model.loss().targets() != engine::target_kind::classes)
-    return fail(
-        error_code::bad_spec,
-        fmt::format("loss {} compares outputs with values, but {} holds class numbers; choose the loss "
-                    "cross_entropy",
-                    model.loss().name(), (*dataset)->labels_name()));
-  const auto& output = model.output_shape();
-  if (auto fits = (*dataset)->check_fits(model.input_shape(), output.empty() ? 0 : output.front()); !fits)
+  const auto wanted = targets_of(model);
+  if (auto fits = (*dataset)->check_fits(model.input_shape(), wanted.kind, wanted.outputs); !fits)
     return tl::unexpected(fits.error());
+  if (part == data::data_part::validation) return (*dataset)->record_count();
+  if (auto augmented = data::augmentation::build(job.spec.data().train().augment(), **dataset); !augmented)
+    return tl::unexpected(augmented.error());
   return (*dataset)->record_count();
+}
+
+/// What the data taught is kept with the specification, which must be readable again.
+result<void> check_spec_size(const spec::JobSpec& spec) {
+  const auto bytes = job::write_spec(spec).size();
+  if (bytes + spec_file_spare <= job::spec_bytes_max) return {};
+  return fail(
+      error_code::bad_data,
+      fmt::format(
+          "data.train: with all columns and vocabularies written out the specification has {} bytes, and "
+          "at most {} can be kept: name fewer columns, or use format npy",
+          bytes, job::spec_bytes_max - spec_file_spare));
 }
 
 /// batch_norm cannot normalise over a single value: refuse it here, not after hours in the last step of an
@@ -55,12 +66,6 @@ result<void> check_smallest_microbatch(const data::sampler& sampler, const engin
 
 } // namespace
 
-common::data_files prepared_job::file_descriptors() const {
-  common::data_files all;
-  for (const auto& [path, fd] : files) all[path] = fd.get();
-  return all;
-}
-
 result<prepared_job> prepare_job(const std::filesystem::path& file,
                                  const std::vector<std::string>& overrides) {
   auto spec = job::read_spec(file, overrides);
@@ -71,11 +76,16 @@ result<prepared_job> prepare_job(const std::filesystem::path& file,
   if (!model) return tl::unexpected(model.error());
   if (auto optimizer = engine::optimizer::build(job.spec.train().optimizer()); !optimizer)
     return tl::unexpected(optimizer.error());
-  const auto records = open_checked(job.spec.data().train(), **model, job);
+  auto decoded =
+      data::decode_job_data(*job.spec.mutable_data(), job.spec.train().seed(), targets_of(**model).kind);
+  if (!decoded) return tl::unexpected(decoded.error());
+  if (auto fits = check_spec_size(job.spec); !fits) return tl::unexpected(fits.error());
+  job.data = std::make_shared<const data::job_data>(std::move(*decoded));
+  const auto records = open_checked(job, **model, data::data_part::training);
   if (!records) return tl::unexpected(records.error());
   job.train_records = *records;
   if (job.spec.data().has_validation()) {
-    const auto validation = open_checked(job.spec.data().validation(), **model, job);
+    const auto validation = open_checked(job, **model, data::data_part::validation);
     if (!validation) return tl::unexpected(validation.error());
     job.validation_records = *validation;
   }

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "actors/common/job_context.hpp"
-#include "transport/unique_fd.hpp"
 
 #include <filesystem>
 #include <string>
@@ -18,13 +17,12 @@ struct prepared_job {
   std::uint64_t validation_records = 0;
   std::uint64_t steps = 0;
   std::uint64_t parameter_count = 0; ///< trained floats
-  /// The data, decoded once; roles on this host inherit these descriptors.
-  std::map<std::string, transport::unique_fd> files;
-
-  common::data_files file_descriptors() const;
+  /// The data, decoded once; roles on this host share its memory.
+  std::shared_ptr<const data::job_data> data;
 };
 
-/// Reads the specification, builds the model, opens the data and checks that they fit each other.
+/// Reads the specification, builds the model, decodes the data and checks that they fit each other. What the
+/// data teaches (vocabularies, names of classes, means) is filled into the specification.
 /// @returns bad_spec or bad_data with a message that names the place and the way out.
 result<prepared_job> prepare_job(const std::filesystem::path& file,
                                  const std::vector<std::string>& overrides);

@@ -42,6 +42,27 @@ result<bootstrap::Bootstrap> read_message(const role_options& options) {
   return message;
 }
 
+/// The data that the agent decoded, from the inherited descriptors.
+result<std::shared_ptr<const data::job_data>> adopt_data(const bootstrap::Bootstrap& message,
+                                                         const role_options& options) {
+  std::vector<std::shared_ptr<const data::blob>> memory;
+  for (int i = 0; i < message.data_files_size(); ++i) {
+    auto mapped = data::blob::from_fd(options.data_fds[static_cast<std::size_t>(i)], message.data_files(i));
+    if (!mapped) return tl::unexpected(mapped.error());
+    memory.push_back(std::make_shared<data::blob>(std::move(*mapped)));
+  }
+  data::job_data data;
+  auto training = data::from_message(message.training(), memory);
+  if (!training) return tl::unexpected(training.error());
+  data.training = std::move(*training);
+  if (message.has_validation()) {
+    auto validation = data::from_message(message.validation(), memory);
+    if (!validation) return tl::unexpected(validation.error());
+    data.validation = std::move(*validation);
+  }
+  return std::make_shared<const data::job_data>(std::move(data));
+}
+
 result<std::shared_ptr<const common::job_context>> make_job(const bootstrap::Bootstrap& message,
                                                             const role_options& options) {
   common::job_context_arguments arguments{.spec = message.spec(),
@@ -53,8 +74,11 @@ result<std::shared_ptr<const common::job_context>> make_job(const bootstrap::Boo
                                               protocol::time_point{protocol::duration{message.started_us()}}};
   std::ranges::copy(message.run_token(), arguments.run_token.bytes.begin());
   arguments.optimizers.assign(message.optimizers().begin(), message.optimizers().end());
-  for (int i = 0; i < message.data_files_size(); ++i)
-    arguments.files[message.data_files(i)] = options.data_fds[static_cast<std::size_t>(i)];
+  if (message.has_training()) {
+    auto data = adopt_data(message, options);
+    if (!data) return tl::unexpected(data.error());
+    arguments.data = std::move(*data);
+  }
   return common::make_job_context(std::move(arguments));
 }
 

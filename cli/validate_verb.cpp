@@ -44,8 +44,9 @@ int validate(const validate_options& options) {
     print_json(*job);
     return 0;
   }
-  say(stdout, "'{}' is valid: {} parameters, {} training records, {} steps in {} epochs\n", options.file,
-      job->parameter_count, job->train_records, job->steps, job->spec.train().epochs());
+  say(stdout, "'{}' is valid: {} parameters, {} training and {} validation records, {} steps in {} epochs\n",
+      options.file, job->parameter_count, job->train_records, job->validation_records, job->steps,
+      job->spec.train().epochs());
   return 0;
 }
 

@@ -1,87 +1,67 @@
 #include "data/dataset.hpp"
 
-#include "data/idx_reader.hpp"
-#include "data/normalisation.hpp"
-
 #include <algorithm>
-#include <dlrun/check.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <numeric>
 
 namespace dlrun::data {
-result<std::shared_ptr<const dataset>> dataset::open(const spec::DatasetSpec& spec, blob records,
-                                                     blob labels) {
-  auto record_view = view_idx(records);
-  if (!record_view) return tl::unexpected(record_view.error());
-  auto label_view = view_idx(labels);
-  if (!label_view) return tl::unexpected(label_view.error());
-  const auto& dims = record_view->header.dims;
-  if (label_view->header.dims.size() != 1)
-    return fail(
-        error_code::bad_data,
-        fmt::format("{}: labels have one dimension, this file has {}; are records and labels swapped?",
-                    labels.name(), label_view->header.dims.size()));
-  if (dims.front() != label_view->header.dims.front())
-    return fail(error_code::bad_data,
-                fmt::format("{} has {} records, but {} has {} labels", records.name(), dims.front(),
-                            labels.name(), label_view->header.dims.front()));
 
-  auto made = std::shared_ptr<dataset>(new dataset);
-  made->record_count_ = dims.front();
-  made->record_shape_.assign(dims.begin() + 1, dims.end());
-  made->record_values_ = record_view->header.payload_bytes / dims.front();
-  made->values_ = record_view->values; // the bytes stay where they are when their blob is moved
-  made->labels_ = label_view->values;
-  made->class_count_ = std::uint32_t{*std::max_element(made->labels_.begin(), made->labels_.end())} + 1;
-  const auto& normalize = spec.normalize();
-  made->normalised_ = normalisation_table(normalize.has_mean() ? normalize.mean() : 0.0,
-                                          normalize.has_std() ? normalize.std() : 1.0);
-  made->records_ = std::move(records);
-  made->labels_blob_ = std::move(labels);
-  return made;
+std::uint64_t dataset::record_values() const {
+  const auto& shape = record_shape();
+  return std::accumulate(shape.begin(), shape.end(), std::uint64_t{1}, std::multiplies<>{});
 }
 
-result<std::shared_ptr<const dataset>> dataset::open(const spec::DatasetSpec& spec) {
-  auto records = open_idx(spec.records());
-  if (!records) return tl::unexpected(records.error());
-  auto labels = open_idx(spec.labels());
-  if (!labels) return tl::unexpected(labels.error());
-  return open(spec, std::move(*records), std::move(*labels));
-}
-
-void dataset::read(std::span<const std::uint64_t> indices, std::span<float> records,
-                   std::span<std::int32_t> labels) const {
-  DLRUN_CHECK(records.size() == indices.size() * record_values_, "{} floats for {} records of {} values",
-              records.size(), indices.size(), record_values_);
-  DLRUN_CHECK(labels.size() == indices.size(), "{} labels for {} records", labels.size(), indices.size());
-  float* out = records.data();
-  for (std::size_t i = 0; i < indices.size(); ++i) {
-    const std::uint64_t index = indices[i];
-    DLRUN_CHECK(index < record_count_, "record {} of {}", index, record_count_);
-    const std::uint8_t* const bytes = values_.data() + index * record_values_;
-    for (std::uint64_t j = 0; j < record_values_; ++j) out[j] = normalised_[bytes[j]];
-    out += record_values_;
-    labels[i] = labels_[index];
-  }
-}
-
-result<void> dataset::check_fits(std::span<const std::int64_t> input, std::int64_t outputs) const {
+result<void> dataset::check_shape(std::span<const std::int64_t> input) const {
   const auto wanted = std::accumulate(input.begin(), input.end(), std::int64_t{1}, std::multiplies<>{});
-  if (wanted < 0 || static_cast<std::uint64_t>(wanted) != record_values_)
+  const auto& shape = record_shape();
+  if (wanted < 0 || static_cast<std::uint64_t>(wanted) != record_values())
     return fail(
         error_code::bad_data,
-        fmt::format(
-            "{}: a record has {} values ({}), but the model's input [{}] has {}; set model.input to the "
-            "shape of the records",
-            records_.name(), record_values_, fmt::join(record_shape_, " x "), fmt::join(input, ", "),
-            wanted));
-  if (outputs >= class_count_) return {};
-  const auto first =
-      std::find_if(labels_.begin(), labels_.end(), [&](std::uint8_t label) { return label >= outputs; });
+        fmt::format("{}: a record has {} values ({}), but the model's input [{}] has {}; set model.input to "
+                    "the shape of the records",
+                    records_name(), record_values(), fmt::join(shape, " x "), fmt::join(input, ", "),
+                    wanted));
+  const bool same_dims =
+      std::ranges::equal(shape, input, [](std::uint32_t a, std::int64_t b) { return a == b; });
+  if (shape.size() != input.size() || same_dims) return {};
+  return fail(
+      error_code::bad_data,
+      fmt::format("{}: a record is {}, but the model's input is [{}]: the same number of values in another "
+                  "order; set model.input to the shape of the records (channels first)",
+                  records_name(), fmt::join(shape, " x "), fmt::join(input, ", ")));
+}
+
+result<void> dataset::check_classes(std::int64_t outputs) const {
+  if (outputs >= class_count()) return {};
+  for (std::uint64_t i = 0; i < record_count(); ++i) {
+    const auto label = class_of(i);
+    if (!label) return tl::unexpected(label.error());
+    if (*label >= outputs)
+      return fail(
+          error_code::bad_data,
+          fmt::format("{}: record {} has label {}, but the model has only {} outputs; the data needs {}",
+                      targets_name(), number_in_files(i), *label, outputs, class_count()));
+  }
+  return {};
+}
+
+result<void> dataset::check_fits(std::span<const std::int64_t> input, target_kind wanted,
+                                 std::int64_t outputs) const {
+  if (auto fits = check_shape(input); !fits || target_values() == 0) return fits;
+  if (targets() != wanted)
+    return fail(
+        error_code::bad_data,
+        fmt::format("{}: the targets are {}, but the loss takes {}; set targets to {} or choose another "
+                    "loss",
+                    targets_name(), targets() == target_kind::classes ? "class numbers" : "values",
+                    wanted == target_kind::classes ? "class numbers" : "values",
+                    wanted == target_kind::classes ? "classes" : "values"));
+  if (wanted == target_kind::classes) return check_classes(outputs);
+  if (target_values() == outputs) return {};
   return fail(error_code::bad_data,
-              fmt::format("{}: record {} has label {}, but the model has only {} outputs; the data needs {}",
-                          labels_blob_.name(), first - labels_.begin(), *first, outputs, class_count_));
+              fmt::format("{}: the target of a record has {} values, but the model compares {}",
+                          targets_name(), target_values(), outputs));
 }
 
 } // namespace dlrun::data

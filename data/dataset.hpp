@@ -1,62 +1,71 @@
-/// A data set in memory: records as normalised floats, labels as integers.
+/// Records as normalised floats, each with its target.
 #pragma once
 
-#include "data/blob.hpp"
-#include "proto/job_spec.pb.h"
+#include "data/target_kind.hpp"
 
-#include <array>
-#include <memory>
+#include <cstdint>
+#include <dlrun/error.hpp>
+#include <span>
+#include <string>
+#include <vector>
 
 namespace dlrun::data {
 
-/// n records of equal shape with one label each. Immutable and thread-safe.
+/// Where targets are read to. One of the two is used, by dataset::targets(); both are empty for a data set
+/// without targets.
+struct target_buffers {
+  std::span<std::int32_t> classes; ///< (records)
+  std::span<float> values;         ///< (records, target_values())
+};
+
+/// n records of equal shape, each with one target. Immutable and thread-safe.
 class dataset {
 public:
-  /// Takes decoded IDX bytes (see open_idx, decode_idx_to_memfd, blob::from_fd).
-  /// @returns bad_data when either is not IDX, labels are not one-dimensional, or the counts differ.
-  static result<std::shared_ptr<const dataset>> open(const spec::DatasetSpec& spec, blob records,
-                                                     blob labels);
-  /// The same, opening the paths that the spec names.
-  static result<std::shared_ptr<const dataset>> open(const spec::DatasetSpec& spec);
+  virtual ~dataset() = default;
+  dataset() = default;
+  dataset(const dataset&) = delete;
+  dataset& operator=(const dataset&) = delete;
 
-  std::uint64_t record_count() const { return record_count_; }
-  /// Shape of one record as the file says, without the record dimension: {28, 28}.
-  const std::vector<std::uint32_t>& record_shape() const { return record_shape_; }
-  /// Number of values of one record, the product of record_shape().
-  std::uint64_t record_values() const { return record_values_; }
-  /// Largest label + 1.
-  std::uint32_t class_count() const { return class_count_; }
+  virtual std::uint64_t record_count() const = 0;
+  /// Shape of one record as the files say, without the record dimension: {28, 28}, {3, 32, 32}; images have
+  /// their channels first. Empty where a record is a single number.
+  virtual const std::vector<std::uint32_t>& record_shape() const = 0;
+  virtual target_kind targets() const = 0;
+  /// Numbers in the target of one record: 1 for a class, 0 where there are no targets.
+  virtual std::int64_t target_values() const = 0;
+  /// Largest class + 1; 0 where targets are values.
+  virtual std::uint32_t class_count() const = 0;
+  /// What a stored 0 (black) is after normalisation: one number for all channels, or one a channel.
+  virtual std::vector<float> zeroes() const = 0;
+  /// Files that records and targets come from, for errors.
+  virtual const std::string& records_name() const = 0;
+  virtual const std::string& targets_name() const = 0;
 
   /// Reads the records at `indices`, in that order: records is (indices.size(), record_values()) row by row,
-  /// labels is (indices.size()). Both are overwritten. Indices must be < record_count(). A value is (byte /
-  /// 255 - mean) / std, each operation rounded to float32, as numpy and PyTorch do it.
-  void read(std::span<const std::uint64_t> indices, std::span<float> records,
-            std::span<std::int32_t> labels) const;
+  /// targets as target_buffers say. Both are overwritten. Indices must be < record_count().
+  /// @returns bad_data when a file that is mapped was changed since it was opened.
+  virtual result<void> read(std::span<const std::uint64_t> indices, std::span<float> records,
+                            const target_buffers& targets) const = 0;
+  /// Number of the record in its files, from 0, which people know it by.
+  virtual std::uint64_t number_in_files(std::uint64_t index) const { return index; }
+  /// The class of one record; targets() must be classes.
+  virtual result<std::int32_t> class_of(std::uint64_t index) const = 0;
 
-  /// The label of one record.
-  std::int32_t label(std::uint64_t index) const { return labels_[index]; }
+  /// Number of values of one record, the product of record_shape().
+  std::uint64_t record_values() const;
 
-  /// Does this data fit a model that takes `input` (shape of one record) and has `outputs` classes? Shapes
-  /// fit when they hold the same number of values: files know no channel dimension.
+  /// Does this data fit a model that takes `input` (shape of one record) and whose loss takes `wanted`?
+  /// `outputs` is the number of classes the model tells apart, or the floats of one record's target. Shapes
+  /// fit when they are equal, or of unequal length and hold the same number of values: files of
+  /// single-channel images know no channel dimension.
   /// @returns bad_data naming the file, both shapes, or the first record whose label the model has no output
   /// for.
-  result<void> check_fits(std::span<const std::int64_t> input, std::int64_t outputs) const;
-
-  const std::string& records_name() const { return records_.name(); }
-  const std::string& labels_name() const { return labels_blob_.name(); }
+  result<void> check_fits(std::span<const std::int64_t> input, target_kind wanted,
+                          std::int64_t outputs) const;
 
 private:
-  dataset() = default;
-
-  blob records_;
-  blob labels_blob_;
-  std::span<const std::uint8_t> values_;
-  std::span<const std::uint8_t> labels_;
-  std::vector<std::uint32_t> record_shape_;
-  std::uint64_t record_count_ = 0;
-  std::uint64_t record_values_ = 0;
-  std::uint32_t class_count_ = 0;
-  std::array<float, 256> normalised_{};
+  result<void> check_shape(std::span<const std::int64_t> input) const;
+  result<void> check_classes(std::int64_t outputs) const;
 };
 
 } // namespace dlrun::data

@@ -1,16 +1,12 @@
 #include "data/idx_reader.hpp"
 
-#include "data/file_errors.hpp"
-#include "data/gzip_stream.hpp"
+#include "data/byte_source.hpp"
+#include "data/memory_file.hpp"
 
 #include <algorithm>
 #include <array>
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 namespace dlrun::data {
 namespace {
@@ -20,35 +16,6 @@ constexpr std::uint64_t header_prefix = 4;
 constexpr std::uint8_t dims_max = 8;
 // Larger than any single file this format is used for, small enough that sums of it never overflow.
 constexpr std::uint64_t payload_bytes_max = std::uint64_t{1} << 46;
-
-/// Source of decoded bytes: the file itself, or what gzip makes of it.
-class idx_source {
-public:
-  idx_source(int fd, std::string name, bool compressed)
-      : fd_(fd)
-      , name_(name)
-      , compressed_(compressed)
-      , gzip_(fd, name) {}
-
-  result<std::size_t> read(std::span<std::uint8_t> out) {
-    if (compressed_) return gzip_.read(out);
-    std::size_t written = 0;
-    while (written < out.size()) {
-      const ssize_t got = ::read(fd_, out.data() + written, out.size() - written);
-      if (got < 0 && errno == EINTR) continue;
-      if (got < 0) return system_failure("cannot read", name_);
-      if (got == 0) break;
-      written += static_cast<std::size_t>(got);
-    }
-    return written;
-  }
-
-private:
-  int fd_;
-  std::string name_;
-  bool compressed_;
-  gzip_stream gzip_;
-};
 
 std::string type_name(std::uint8_t type) {
   switch (type) {
@@ -75,34 +42,21 @@ tl::unexpected<error> size_mismatch(const std::string& name, const idx_header& h
   return bad(name, header.total_bytes(), fmt::format("trailing bytes: {}", promise));
 }
 
-struct open_file {
-  blob bytes;
-  bool compressed = false;
-};
-
-result<open_file> open_raw(const std::filesystem::path& file) {
-  auto bytes = blob::map_file(file);
-  if (!bytes) return tl::unexpected(bytes.error());
-  const auto start = bytes->bytes();
-  const bool compressed = start.size() >= 2 && start[0] == 0x1f && start[1] == 0x8b;
-  return open_file{std::move(*bytes), compressed};
-}
-
 /// Is it possible at all that this file holds what the head says? Decided before memory is taken.
-result<void> check_plausible(const open_file& raw, const idx_header& header) {
-  const std::uint64_t stored = raw.bytes.bytes().size();
-  if (!raw.compressed) {
-    if (stored != header.total_bytes()) return size_mismatch(raw.bytes.name(), header, stored);
+result<void> check_plausible(const byte_source& source, const idx_header& header) {
+  const std::uint64_t stored = source.stored_bytes();
+  if (!source.compressed()) {
+    if (stored != header.total_bytes()) return size_mismatch(source.name(), header, stored);
     return {};
   }
   if (header.total_bytes() / deflate_ratio_max > stored)
-    return bad(raw.bytes.name(), header_prefix,
+    return bad(source.name(), header_prefix,
                fmt::format("the head promises {} bytes, more than {} compressed bytes can hold",
                            header.total_bytes(), stored));
   return {};
 }
 
-result<void> fill(idx_source& source, const idx_header& header, std::span<const std::uint8_t> head,
+result<void> fill(byte_source& source, const idx_header& header, std::span<const std::uint8_t> head,
                   std::span<std::uint8_t> out, const std::string& name) {
   std::copy(head.begin(), head.end(), out.begin());
   auto got = source.read(out.subspan(head.size()));
@@ -113,17 +67,6 @@ result<void> fill(idx_source& source, const idx_header& header, std::span<const 
   if (!got) return tl::unexpected(got.error());
   if (*got != 0) return size_mismatch(name, header, out.size() + *got);
   return {};
-}
-
-/// Seals the memory file against everything and reopens it as a read-only blob.
-result<blob> seal(int fd, const std::string& name) {
-  constexpr int all = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL;
-  if (::fcntl(fd, F_ADD_SEALS, all) != 0) {
-    auto failure = system_failure("cannot seal the memory for", name);
-    ::close(fd);
-    return failure;
-  }
-  return blob::from_fd(fd, name);
 }
 
 } // namespace
@@ -172,53 +115,66 @@ result<idx_view> view_idx(const blob& bytes) {
 
 namespace {
 
-result<blob> decode(const open_file& raw) {
-  const std::string& name = raw.bytes.name();
-  idx_source source(raw.bytes.fd(), name, raw.compressed);
+result<blob> decode(byte_source& source, memory_budget& memory) {
+  const std::string& name = source.name();
   std::array<std::uint8_t, idx_header_bytes_max> buffer{};
   auto got = source.read(buffer);
   if (!got) return tl::unexpected(got.error());
   auto header = parse_idx_header({buffer.data(), *got}, name);
   if (!header) return tl::unexpected(header.error());
-  if (auto plausible = check_plausible(raw, *header); !plausible) return tl::unexpected(plausible.error());
+  if (auto plausible = check_plausible(source, *header); !plausible) return tl::unexpected(plausible.error());
   // A tiny file may be over before the longest possible head is.
   if (*got > header->total_bytes()) return size_mismatch(name, *header, *got);
-
-  const int fd = ::memfd_create("dlrun-data", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-  if (fd < 0) return system_failure("cannot create memory for", name);
-  const auto size = static_cast<std::size_t>(header->total_bytes());
-  void* const address = ::ftruncate(fd, static_cast<off_t>(size)) == 0
-                            ? ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)
-                            : MAP_FAILED;
-  if (address == MAP_FAILED) {
-    auto failure = system_failure(fmt::format("cannot take {} bytes of memory for", size), name);
-    ::close(fd);
-    return failure;
-  }
-  auto filled =
-      fill(source, *header, {buffer.data(), *got}, {static_cast<std::uint8_t*>(address), size}, name);
-  ::munmap(address, size); // F_SEAL_WRITE needs that no writable mapping is left
-  if (!filled) {
-    ::close(fd);
+  if (auto taken = memory.take(header->total_bytes(), name); !taken) return tl::unexpected(taken.error());
+  auto file = memory_file::create(header->total_bytes(), name);
+  if (!file) return tl::unexpected(file.error());
+  if (auto filled = fill(source, *header, {buffer.data(), *got}, file->bytes(), name); !filled)
     return tl::unexpected(filled.error());
-  }
-  return seal(fd, name);
+  return std::move(*file).seal();
+}
+
+result<stored_array> open_array(const std::filesystem::path& file, memory_budget& memory) {
+  auto bytes = open_idx(file, memory);
+  if (!bytes) return tl::unexpected(bytes.error());
+  const auto view = view_idx(*bytes);
+  if (!view) return tl::unexpected(view.error());
+  stored_array array;
+  array.name = bytes->name();
+  array.offset = view->header.header_bytes;
+  array.dims.assign(view->header.dims.begin(), view->header.dims.end());
+  array.memory = std::make_shared<blob>(std::move(*bytes));
+  return array;
 }
 
 } // namespace
 
-result<blob> decode_idx_to_memfd(const std::filesystem::path& file) {
-  auto raw = open_raw(file);
-  if (!raw) return tl::unexpected(raw.error());
-  return decode(*raw);
+result<blob> decode_idx_to_memfd(const std::filesystem::path& file, memory_budget& memory) {
+  auto source = byte_source::open(file);
+  if (!source) return tl::unexpected(source.error());
+  return decode(*source, memory);
 }
 
-result<blob> open_idx(const std::filesystem::path& file) {
-  auto raw = open_raw(file);
-  if (!raw) return tl::unexpected(raw.error());
-  if (raw->compressed) return decode(*raw);
-  if (auto view = view_idx(raw->bytes); !view) return tl::unexpected(view.error());
-  return std::move(raw->bytes);
+result<blob> open_idx(const std::filesystem::path& file, memory_budget& memory) {
+  auto source = byte_source::open(file);
+  if (!source) return tl::unexpected(source.error());
+  if (source->compressed()) return decode(*source, memory);
+  auto raw = std::move(*source).take_raw();
+  if (auto view = view_idx(raw); !view) return tl::unexpected(view.error());
+  return raw;
+}
+
+result<decoded_data> decode_idx(const reader_request& request, memory_budget& memory) {
+  decoded_data data;
+  data.kind = request.targets;
+  auto records = open_array(request.records, memory);
+  if (!records) return tl::unexpected(records.error());
+  data.records = std::move(*records);
+  if (request.with_targets) {
+    auto labels = open_array(request.labels, memory);
+    if (!labels) return tl::unexpected(labels.error());
+    data.targets = std::move(*labels);
+  }
+  return check_decoded(std::move(data));
 }
 
 } // namespace dlrun::data

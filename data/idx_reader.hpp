@@ -4,6 +4,9 @@
 #pragma once
 
 #include "data/blob.hpp"
+#include "data/decoded.hpp"
+#include "data/memory_budget.hpp"
+#include "data/reader.hpp"
 
 namespace dlrun::data {
 
@@ -38,12 +41,15 @@ result<idx_view> view_idx(const blob& bytes);
 /// Decodes an IDX file, gzip or plain, into an anonymous memory file sealed against every change
 /// (F_SEAL_SHRINK | GROW | WRITE | SEAL), so that one process decodes and its children map the same pages.
 /// Memory is taken only after the sizes were found plausible; inflation stops at exactly the size that the
-/// IDX head says.
+/// IDX head says, which `memory` must allow.
 /// @returns bad_data naming file and byte offset: truncation, trailing bytes, checksum mismatch, wrong type.
-result<blob> decode_idx_to_memfd(const std::filesystem::path& file);
+result<blob> decode_idx_to_memfd(const std::filesystem::path& file, memory_budget& memory);
 
 /// The cheapest blob with the decoded content of `file`: plain files are mapped, gzip files decoded to a
 /// memfd.
-result<blob> open_idx(const std::filesystem::path& file);
+result<blob> open_idx(const std::filesystem::path& file, memory_budget& memory);
+
+/// The arrays of records and labels. Labels of more than one dimension are values or an error.
+result<decoded_data> decode_idx(const reader_request& request, memory_budget& memory);
 
 } // namespace dlrun::data

@@ -13,10 +13,22 @@ constexpr std::chrono::milliseconds wait_for_read{200};
 
 } // namespace
 
-prefetcher::prefetcher(std::shared_ptr<const dataset> data, sampler order, std::size_t depth)
+result<void> read_microbatch(const dataset& data, std::span<const std::uint64_t> indices, microbatch& out) {
+  const auto values = static_cast<std::size_t>(data.target_values());
+  const bool classes = data.targets() == target_kind::classes && values > 0;
+  out.count = indices.size();
+  out.records.resize(indices.size() * data.record_values());
+  out.classes.resize(classes ? indices.size() : 0);
+  out.values.resize(classes ? 0 : indices.size() * values);
+  return data.read(indices, out.records, {.classes = out.classes, .values = out.values});
+}
+
+prefetcher::prefetcher(std::shared_ptr<const dataset> data, sampler order, std::size_t depth,
+                       std::optional<augmentation> change)
     : data_(std::move(data))
     , order_(std::move(order))
-    , depth_(depth) {
+    , depth_(depth)
+    , change_(std::move(change)) {
   DLRUN_CHECK(depth_ >= 1, "a prefetcher without buffers");
   DLRUN_CHECK(data_ != nullptr && data_->record_count() == order_.options().record_count,
               "the sampler counts {} records, the data set has others", order_.options().record_count);
@@ -65,7 +77,7 @@ void prefetcher::request(step_id step, slot_id slot) {
   changed_.notify_all();
 }
 
-void prefetcher::take(step_id step, slot_id slot, microbatch& out) {
+result<void> prefetcher::take(step_id step, slot_id slot, microbatch& out) {
   {
     std::unique_lock lock(mutex_);
     if (const auto found = find(step, slot)) {
@@ -74,22 +86,21 @@ void prefetcher::take(step_id step, slot_id slot, microbatch& out) {
       drop(found);
       if (found->now == state::ready) {
         std::swap(out, found->batch);
-        return;
+        return found->outcome;
       }
     }
   }
   out.step = step;
   out.slot = slot;
-  read(out);
+  return read(out);
 }
 
-void prefetcher::read(microbatch& batch) const {
+result<void> prefetcher::read(microbatch& batch) const {
   std::vector<std::uint64_t> indices;
   order_.records(batch.step, batch.slot, indices);
-  batch.count = indices.size();
-  batch.records.resize(indices.size() * data_->record_values());
-  batch.labels.resize(indices.size());
-  data_->read(indices, batch.records, batch.labels);
+  if (auto done = read_microbatch(*data_, indices, batch); !done) return done;
+  if (change_) change_->apply(order_.options().seed, batch.step, batch.slot, batch.count, batch.records);
+  return {};
 }
 
 void prefetcher::run() {
@@ -100,8 +111,9 @@ void prefetcher::run() {
     const auto work = next_waiting();
     work->now = state::reading;
     lock.unlock();
-    read(work->batch);
+    auto outcome = read(work->batch);
     lock.lock();
+    work->outcome = std::move(outcome);
     work->now = state::ready;
     changed_.notify_all();
   }

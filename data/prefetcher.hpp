@@ -1,6 +1,7 @@
 /// Reads the next microbatches while the current one is computed.
 #pragma once
 
+#include "data/augmentation.hpp"
 #include "data/dataset.hpp"
 #include "data/sampler.hpp"
 
@@ -17,10 +18,15 @@ struct microbatch {
   slot_id slot{};
   /// (count, record_values), row by row.
   std::vector<float> records;
-  /// (count).
-  std::vector<std::int32_t> labels;
+  /// (count), or empty: see dataset::targets().
+  std::vector<std::int32_t> classes;
+  /// (count, target_values), or empty.
+  std::vector<float> values;
   std::uint64_t count = 0;
 };
+
+/// Reads the records at `indices` into `out`, whose step and slot stay. @returns as dataset::read().
+result<void> read_microbatch(const dataset& data, std::span<const std::uint64_t> indices, microbatch& out);
 
 /// Reads microbatches ahead on a thread of its own into at most `depth` buffers. What it returns is the same
 /// as reading directly; only the time differs. Requests are hints: when there are more than `depth`, the
@@ -28,29 +34,34 @@ struct microbatch {
 /// little reading. Thread-safe. The destructor waits for the microbatch being read, nothing else.
 class prefetcher {
 public:
-  /// `depth` must be at least 1. Memory: depth + 1 microbatches.
-  prefetcher(std::shared_ptr<const dataset> data, sampler order, std::size_t depth);
+  /// `depth` must be at least 1. Memory: depth + 1 microbatches. Records are changed by `change`, if any.
+  prefetcher(std::shared_ptr<const dataset> data, sampler order, std::size_t depth,
+             std::optional<augmentation> change = std::nullopt);
   ~prefetcher();
   prefetcher(const prefetcher&) = delete;
   prefetcher& operator=(const prefetcher&) = delete;
+
+  const dataset& data() const { return *data_; }
 
   /// Asks for (step, slot) to be read in the background. Repeated requests are one. Never blocks on reading.
   void request(step_id step, slot_id slot);
 
   /// Puts the records of (step, slot) into `out`, whose buffers are reused. Reads them itself when they were
-  /// not requested, or were and are not being read yet.
-  void take(step_id step, slot_id slot, microbatch& out);
+  /// not requested, or were and are not being read yet. @returns as dataset::read(); `out` then holds nothing
+  /// of use.
+  result<void> take(step_id step, slot_id slot, microbatch& out);
 
 private:
   enum class state { waiting, reading, ready };
   struct entry {
     state now = state::waiting;
     microbatch batch;
+    result<void> outcome{};
   };
   using entry_list = std::deque<std::shared_ptr<entry>>;
 
   void run();
-  void read(microbatch& batch) const;
+  result<void> read(microbatch& batch) const;
   std::shared_ptr<entry> find(step_id step, slot_id slot) const;
   std::shared_ptr<entry> next_waiting() const;
   void drop(const std::shared_ptr<entry>& what);
@@ -58,6 +69,7 @@ private:
   std::shared_ptr<const dataset> data_;
   sampler order_;
   std::size_t depth_;
+  std::optional<augmentation> change_;
 
   std::mutex mutex_;
   std::condition_variable changed_;

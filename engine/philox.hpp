@@ -28,7 +28,7 @@ struct philox4x32 {
 };
 
 /// What a stream of random numbers is for: streams of different purposes never share a number.
-enum class random_purpose : std::uint32_t { initialiser = 1, dropout = 2 };
+enum class random_purpose : std::uint32_t { initialiser = 1, dropout = 2, augmentation = 3, split = 4 };
 
 /// One stream of random words, named by (seed, purpose, a, b, c). The first application of Philox makes the
 /// stream's own key from the name; the second counts through the stream.

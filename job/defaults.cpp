@@ -75,6 +75,28 @@ void fill_metrics(spec::ModelSpec& model) {
     model.add_metrics()->mutable_accuracy();
 }
 
+/// What validation does not say is as in train: its records are meant for the same model. Paths, and what
+/// only one of the two has, are left alone; so is everything that belongs to a format that only train has.
+void inherit_from_train(const spec::DatasetSpec& train, spec::DatasetSpec& validation) {
+  if (!validation.has_targets() && train.has_targets()) validation.set_targets(train.targets());
+  if (validation.has_format() && validation.format() != train.format()) return;
+  if (train.has_format()) validation.set_format(train.format());
+  if (!validation.has_normalize() && train.has_normalize())
+    *validation.mutable_normalize() = train.normalize();
+  if (!validation.has_csv() && train.has_csv()) *validation.mutable_csv() = train.csv();
+  if (!validation.has_image_folder() && train.has_image_folder())
+    *validation.mutable_image_folder() = train.image_folder();
+  if (!validation.has_tfrecord() && train.has_tfrecord()) *validation.mutable_tfrecord() = train.tfrecord();
+  if (validation.options().empty()) *validation.mutable_options() = train.options();
+}
+
+void fill_data(spec::DataSpec& data) {
+  if (data.has_validation()) inherit_from_train(data.train(), *data.mutable_validation());
+  for (auto* part : {data.has_train() ? data.mutable_train() : nullptr,
+                     data.has_validation() ? data.mutable_validation() : nullptr})
+    if (part != nullptr && part->format() == "image_folder") part->mutable_image_folder();
+}
+
 void make_absolute(spec::DatasetSpec& data, const std::filesystem::path& base) {
   const auto absolute = [&](const std::string& path) { return (base / path).lexically_normal().string(); };
   if (!data.records().empty()) data.set_records(absolute(data.records()));
@@ -85,6 +107,7 @@ void make_absolute(spec::DatasetSpec& data, const std::filesystem::path& base) {
 
 void fill_defaults(spec::JobSpec& spec, std::string_view default_name) {
   if (!spec.has_name()) spec.set_name(std::string(default_name));
+  if (spec.has_data()) fill_data(*spec.mutable_data());
   fill_ruled(spec);
   for (int i = 0; i < spec.model().layers_size(); ++i)
     fill_layer(*spec.mutable_model()->mutable_layers(i), i);

@@ -79,6 +79,7 @@ const spec::FieldRule& rule_of(const FieldDescriptor& field) {
 
 std::string expectation(const FieldDescriptor& field) {
   const auto& rule = rule_of(field);
+  if (field.is_map()) return "names, each with a text";
   switch (field.cpp_type()) {
   case FieldDescriptor::CPPTYPE_INT64:
   case FieldDescriptor::CPPTYPE_UINT64: return "an integer" + integer_range(field, rule);

@@ -9,6 +9,7 @@
 #include <charconv>
 #include <cmath>
 #include <fmt/format.h>
+#include <map>
 
 namespace dlrun::job {
 namespace {
@@ -88,6 +89,28 @@ void map_item(const yaml_node& node, Message& message, const FieldDescriptor& fi
     expected(node, field, path, into);
 }
 
+/// Names and texts of the user's own choice.
+void map_pairs(const yaml_node& node, Message& message, const FieldDescriptor& field, const std::string& path,
+               mapping& into) {
+  if (node.is == yaml_node::kind::nothing) return;
+  if (node.is != yaml_node::kind::map) return expected(node, field, path, into);
+  std::map<std::string, std::string> pairs;
+  for (const auto& entry : node.entries) {
+    if (entry.key.is != yaml_node::kind::text || entry.value.is != yaml_node::kind::text) {
+      into.problems.add(into.at(entry.key), path, fmt::format("expected {}", expectation(field)));
+    } else if (!pairs.emplace(entry.key.text, entry.value.text).second) {
+      into.problems.add(into.at(entry.key), path,
+                        fmt::format("\"{}\" is written twice", printable(entry.key.text)));
+    }
+  }
+  const auto& entry_type = *field.message_type();
+  for (const auto& [key, value] : pairs) {
+    Message* const entry = message.GetReflection()->AddMessage(&message, &field);
+    entry->GetReflection()->SetString(entry, entry_type.map_key(), key);
+    entry->GetReflection()->SetString(entry, entry_type.map_value(), value);
+  }
+}
+
 /// `relu` for `{relu: {}}`.
 void map_choice_name(const yaml_node& node, Message& message, const std::string& path, mapping& into) {
   const Descriptor& type = *message.GetDescriptor();
@@ -153,7 +176,12 @@ void map_entry(const yaml_entry& entry, Message& message, const std::string& pat
 void map_field(const yaml_node& node, Message& message, const FieldDescriptor& field, const std::string& path,
                mapping& into) {
   message.GetReflection()->ClearField(&message, &field);
-  if (!field.is_repeated()) {
+  if (field.is_map()) {
+    map_pairs(node, message, field, path, into);
+    return;
+  }
+  const bool single = rule_of(field).or_single() && node.is == yaml_node::kind::text;
+  if (!field.is_repeated() || single) {
     map_item(node, message, field, path, into);
     return;
   }

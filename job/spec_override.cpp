@@ -66,7 +66,8 @@ private:
   }
 
   bool index_exists(const cursor& at, std::size_t index) {
-    if (!at.field->is_repeated()) return refuse(fmt::format("{} is not a list", at.path));
+    if (!at.field->is_repeated() || at.field->is_map())
+      return refuse(fmt::format("{} is not a list", at.path));
     const auto size = static_cast<std::size_t>(at.message->GetReflection()->FieldSize(*at.message, at.field));
     if (index < size) return true;
     return refuse(size == 0 ? fmt::format("{} is empty", at.path)
@@ -74,6 +75,7 @@ private:
   }
 
   bool descend(cursor& at, const path_segment& segment) {
+    if (at.field->is_map()) return refuse(fmt::format("{0} is set whole: {0}={{name: text, ...}}", at.path));
     const auto* const reflection = at.message->GetReflection();
     if (!at.field->is_repeated()) {
       at.message = reflection->MutableMessage(at.message, at.field);

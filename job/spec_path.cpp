@@ -25,7 +25,7 @@ void collect(const Descriptor& message, const std::string& section, std::vector<
   for (int i = 0; i < message.field_count(); ++i) {
     const FieldDescriptor& field = *message.field(i);
     std::string path = join_path(section, field.name());
-    const bool is_section = field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE;
+    const bool is_section = field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE && !field.is_map();
     if (field.is_repeated() && is_section) path += "[N]";
     out.push_back(path);
     if (is_section) collect(*field.message_type(), path, out);

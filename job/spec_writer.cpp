@@ -6,6 +6,7 @@
 #include <cctype>
 #include <fmt/format.h>
 #include <google/protobuf/message.h>
+#include <map>
 
 namespace dlrun::job {
 namespace {
@@ -73,7 +74,25 @@ std::string flow_value(const Message& message, const FieldDescriptor& field, int
   }
 }
 
+/// Names and texts, by name: a map of protobuf has no order of its own.
+std::string flow_pairs(const Message& message, const FieldDescriptor& field) {
+  const auto& r = *message.GetReflection();
+  std::map<std::string, std::string> pairs;
+  for (int i = 0; i < r.FieldSize(message, &field); ++i) {
+    const auto& entry = r.GetRepeatedMessage(message, &field, i);
+    const auto text = [&](const FieldDescriptor* part) {
+      return entry.GetReflection()->GetString(entry, part);
+    };
+    pairs[text(field.message_type()->map_key())] = text(field.message_type()->map_value());
+  }
+  std::string items;
+  for (const auto& [key, value] : pairs)
+    items += (items.empty() ? "" : ", ") + scalar_text(key) + ": " + scalar_text(value);
+  return "{" + items + "}";
+}
+
 std::string flow_field(const Message& message, const FieldDescriptor& field) {
+  if (field.is_map()) return flow_pairs(message, field);
   if (!field.is_repeated()) return flow_value(message, field, -1);
   std::string items;
   for (int i = 0; i < message.GetReflection()->FieldSize(message, &field); ++i)
@@ -100,7 +119,7 @@ std::string flow_message(const Message& message) {
 void block_message(const Message& message, int depth, std::string& out) {
   const std::string indent(static_cast<std::size_t>(depth) * 2, ' ');
   for (const auto* field : written_fields(message)) {
-    const bool sections = field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE;
+    const bool sections = field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE && !field->is_map();
     out += indent + field->name() + ":";
     if (sections && field->is_repeated()) {
       out += '\n';

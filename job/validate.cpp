@@ -4,6 +4,7 @@
 #include "job/nearest.hpp"
 #include "job/spec_path.hpp"
 #include "job/utf8.hpp"
+#include "job/validate_data.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -187,6 +188,7 @@ void validate(const spec::JobSpec& spec, const source_map& sources, problem_list
   check_layers(spec.model(), sources, problems);
   check_input_counts(spec.model(), sources, problems);
   check_arguments(spec.model(), sources, problems);
+  check_data(spec.data(), sources, problems);
 }
 
 result<void> validate(const spec::JobSpec& spec) {

@@ -32,6 +32,14 @@ process_launcher::~process_launcher() = default;
 
 namespace {
 
+/// Which of the inherited descriptors holds what.
+void add_data(const data::job_data& data, bootstrap::Bootstrap& message) {
+  const auto memory = data::memory_of(data);
+  for (const auto& blob : memory) message.add_data_files(blob->name());
+  *message.mutable_training() = data::to_message(data.training, memory);
+  if (data.validation) *message.mutable_validation() = data::to_message(*data.validation, memory);
+}
+
 bootstrap::Bootstrap make_message(const process_launch_options& options, std::uint16_t agent_port,
                                   const launch_order& order) {
   const auto& job = *options.job;
@@ -57,7 +65,7 @@ bootstrap::Bootstrap make_message(const process_launch_options& options, std::ui
   message.set_train_records(job.sampler.options().record_count);
   message.set_validation_records(job.validation_records);
   message.set_started_us(common::to_us(job.started));
-  for (const auto& [path, fd] : job.files) message.add_data_files(path);
+  if (job.data != nullptr) add_data(*job.data, message);
   for (const auto& optimizer : job.optimizers) *message.add_optimizers() = optimizer;
   return message;
 }
@@ -73,7 +81,9 @@ result<child_spec> process_launcher::make_child(const launch_order& order, int l
   child.arguments = {options_.verb};
   child.inherit.push_back({lifeline_leaf_.get(), "--lifeline-fd"});
   child.inherit.push_back({last_words, std::string{last_words_option}});
-  for (const auto& [file, fd] : options_.job->files) child.inherit.push_back({fd, "--data-fd"});
+  if (options_.job->data != nullptr)
+    for (const auto& blob : data::memory_of(*options_.job->data))
+      child.inherit.push_back({blob->fd(), "--data-fd"});
   const auto threads = options_.job->spec.cluster().threads_per_worker();
   child.environment = {{"OMP_NUM_THREADS", std::to_string(threads)}, {"OMP_DYNAMIC", "false"}};
   child.bootstrap = make_message(options_, agent_port_, order).SerializeAsString();

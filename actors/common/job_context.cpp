@@ -1,9 +1,7 @@
 #include "actors/common/job_context.hpp"
 
 #include "actors/common/fingerprint.hpp"
-#include "data/idx_reader.hpp"
 
-#include <fcntl.h>
 #include <random>
 
 #include <algorithm>
@@ -34,7 +32,7 @@ result<std::shared_ptr<const job_context>> make_job_context(job_context_argument
                   .agent_process = arguments.agent_process != 0 ? arguments.agent_process : process,
                   .started = arguments.started,
                   .fingerprint = host_fingerprint(threads),
-                  .files = std::move(arguments.files)});
+                  .data = std::move(arguments.data)});
 }
 
 std::optional<protocol::parked_slot> parse_slot(const std::string& text) {
@@ -61,25 +59,9 @@ protocol::durability job_context::durability() const {
   return log == "snapshots" ? protocol::durability::snapshots : protocol::durability::off;
 }
 
-namespace {
-
-result<data::blob> open_file(const job_context& job, const std::string& path) {
-  const auto found = job.files.find(path);
-  if (found == job.files.end()) return data::open_idx(path);
-  const int own = ::fcntl(found->second, F_DUPFD_CLOEXEC, 0);
-  if (own < 0) return fail(error_code::system, fmt::format("cannot duplicate the descriptor of '{}'", path));
-  return data::blob::from_fd(own, path);
-}
-
-} // namespace
-
-result<std::shared_ptr<const data::dataset>> open_dataset(const job_context& job,
-                                                          const spec::DatasetSpec& spec) {
-  auto records = open_file(job, spec.records());
-  if (!records) return tl::unexpected(records.error());
-  auto labels = open_file(job, spec.labels());
-  if (!labels) return tl::unexpected(labels.error());
-  return data::dataset::open(spec, std::move(*records), std::move(*labels));
+result<std::shared_ptr<const data::dataset>> open_dataset(const job_context& job, data::data_part part) {
+  if (job.data == nullptr) return fail(error_code::bad_data, "the job was prepared without its data");
+  return data::open_part(*job.data, job.spec.data(), job.spec.train().seed(), part);
 }
 
 } // namespace dlrun::common

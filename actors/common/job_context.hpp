@@ -5,7 +5,7 @@
 #include "actors/protocol/durability.hpp"
 #include "actors/protocol/handles.hpp"
 #include "actors/protocol/time.hpp"
-#include "data/dataset.hpp"
+#include "data/job_data.hpp"
 #include "data/sampler.hpp"
 #include "engine/model.hpp"
 #include "engine/optimizer.hpp"
@@ -13,17 +13,12 @@
 #include "transport/run_token.hpp"
 
 #include <filesystem>
-#include <map>
 #include <memory>
 #include <optional>
 #include <spdlog/logger.h>
 #include <string>
 
 namespace dlrun::common {
-
-/// Contents of data files that the host agent decoded once: path -> descriptor, owned by whoever made the
-/// map.
-using data_files = std::map<std::string, int>;
 
 /// B of rule R7: steps that a PS shard may publish ahead of its log, and so (B + 2) steps of gradients that a
 /// worker may have to keep. Larger: a slow disk is felt later; each costs the memory of a gradient.
@@ -44,7 +39,8 @@ struct job_context {
   std::uint64_t agent_process = 0; ///< the same of the agent's
   protocol::time_point started{};
   std::string fingerprint{};
-  data_files files{};
+  /// The data, decoded once by the host agent; null in what computes nothing.
+  std::shared_ptr<const data::job_data> data{};
   std::shared_ptr<local_roles> local = std::make_shared<local_roles>();
 
   /// What PS shards keep on disk.
@@ -74,15 +70,14 @@ struct job_context_arguments {
   std::uint64_t agent_process = 0; ///< 0: this process is the agent's
   transport::run_token run_token{};
   protocol::time_point started{};
-  data_files files{};
+  std::shared_ptr<const data::job_data> data{};
 };
 
 /// Builds the model and the sampler. @returns bad_spec as engine::model::build() does.
 result<std::shared_ptr<const job_context>> make_job_context(job_context_arguments arguments);
 
-/// Opens a data set, from the inherited descriptors where there are some, else from its files.
-result<std::shared_ptr<const data::dataset>> open_dataset(const job_context& job,
-                                                          const spec::DatasetSpec& spec);
+/// One part of the job's data. The job must have data, and data.validation where that is asked for.
+result<std::shared_ptr<const data::dataset>> open_dataset(const job_context& job, data::data_part part);
 
 /// One start of a role.
 struct role_context {

@@ -29,27 +29,29 @@ constexpr std::size_t records_named_max = 64;
 result<std::unique_ptr<trainer>> trainer::create(std::shared_ptr<const common::job_context> job,
                                                  worker_id worker, dlrun::incarnation incarnation,
                                                  std::shared_ptr<transport::segment_server> server) {
-  auto training = common::open_dataset(*job, job->spec.data().train());
+  auto training = common::open_dataset(*job, data::data_part::training);
   if (!training) return tl::unexpected(training.error());
+  auto change = data::augmentation::build(job->spec.data().train().augment(), **training);
+  if (!change) return tl::unexpected(change.error());
   std::shared_ptr<const data::dataset> validation;
   if (job->spec.data().has_validation()) {
-    auto opened = common::open_dataset(*job, job->spec.data().validation());
+    auto opened = common::open_dataset(*job, data::data_part::validation);
     if (!opened) return tl::unexpected(opened.error());
     validation = std::move(*opened);
   }
   return std::unique_ptr<trainer>(new trainer(std::move(job), worker, incarnation, std::move(*training),
-                                              std::move(validation), std::move(server)));
+                                              std::move(validation), std::move(*change), std::move(server)));
 }
 
 trainer::trainer(std::shared_ptr<const common::job_context> job, worker_id worker,
                  dlrun::incarnation incarnation, std::shared_ptr<const data::dataset> training,
-                 std::shared_ptr<const data::dataset> validation,
+                 std::shared_ptr<const data::dataset> validation, std::optional<data::augmentation> change,
                  std::shared_ptr<transport::segment_server> server)
     : job_{std::move(job)}
     , worker_{worker}
     , incarnation_{incarnation}
     , validation_{std::move(validation)}
-    , prefetcher_{std::move(training), job_->sampler, prefetch_depth(*job_)}
+    , prefetcher_{std::move(training), job_->sampler, prefetch_depth(*job_), std::move(change)}
     , network_{job_->model, static_cast<int>(job_->spec.cluster().threads_per_worker())}
     , gradients_{job_->model->layout().flat_size(), buffers_max(*job_), std::move(server)} {
   for (auto& version : parameters_) version.assign(job_->model->layout().flat_size(), 0.0F);
@@ -145,6 +147,7 @@ std::string trainer::describe_divergence(step_id step, slot_id slot, std::span<c
 std::string trainer::name_records(step_id step, slot_id slot) const {
   std::vector<std::uint64_t> records;
   job_->sampler.records(step, slot, records);
+  for (auto& record : records) record = prefetcher_.data().number_in_files(record);
   const auto named = std::span{records}.first(std::min(records.size(), records_named_max));
   return fmt::format("its {} records are {}{}", records.size(), fmt::join(named, ", "),
                      named.size() < records.size() ? ", ..." : "");
@@ -157,9 +160,9 @@ std::span<float> trainer::scratch(std::size_t depth) {
 }
 
 result<void> trainer::compute_slot(step_id step, slot_id slot, std::span<float> out) {
-  prefetcher_.take(step, slot, microbatch_);
-  const engine::batch batch{
-      microbatch_.records, microbatch_.labels, {}, static_cast<std::int64_t>(microbatch_.count)};
+  if (auto taken = prefetcher_.take(step, slot, microbatch_); !taken) return taken;
+  const engine::batch batch{microbatch_.records, microbatch_.classes, microbatch_.values,
+                            static_cast<std::int64_t>(microbatch_.count)};
   const engine::slot_key key{job_->spec.train().seed(), step.value, slot.value};
   auto done = network_.forward_backward(parameters_[step.value % 2], batch, key, out);
   if (done || done.error().code != error_code::bad_data) return done;
@@ -183,11 +186,10 @@ result<protocol::evaluated> trainer::evaluate(const std::vector<parameter_source
   std::vector<float> metrics(job_->model->layout().metrics().size);
   for (std::uint64_t slot = 0; slot < order.slots(); ++slot) {
     order.records(slot, indices);
-    microbatch_.records.resize(indices.size() * validation_->record_values());
-    microbatch_.labels.resize(indices.size());
-    validation_->read(indices, microbatch_.records, microbatch_.labels);
-    const engine::batch batch{
-        microbatch_.records, microbatch_.labels, {}, static_cast<std::int64_t>(indices.size())};
+    if (auto read = data::read_microbatch(*validation_, indices, microbatch_); !read)
+      return tl::unexpected(read.error());
+    const engine::batch batch{microbatch_.records, microbatch_.classes, microbatch_.values,
+                              static_cast<std::int64_t>(indices.size())};
     if (auto done = network_.evaluate(parameters_[version.value % 2], batch, metrics); !done)
       return tl::unexpected(done.error());
     using index = engine::parameter_layout::metric_index;

@@ -51,7 +51,7 @@ public:
 private:
   trainer(std::shared_ptr<const common::job_context> job, worker_id worker, dlrun::incarnation incarnation,
           std::shared_ptr<const data::dataset> training, std::shared_ptr<const data::dataset> validation,
-          std::shared_ptr<transport::segment_server> server);
+          std::optional<data::augmentation> change, std::shared_ptr<transport::segment_server> server);
   std::span<float> part_of(version_id version, ps_shard_id shard);
   std::uint64_t request_records(step_id step, protocol::slot_range slots, const std::vector<slot_id>& parked);
   result<void> sum_subtree(step_id step, protocol::slot_range slots, const std::vector<slot_id>& parked,

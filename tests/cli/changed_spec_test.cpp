@@ -85,7 +85,7 @@ TEST(changed_spec, everything_else_is_refused_naming_the_key) {
       {"model.input=[1, 28, 29]", "model.input[2]: 28 -> 29"},
       {"model.layers[1].linear.out_features=11", "model.layers[1].linear.out_features: 10 -> 11"},
       {"data.train.records=others", "data.train.records"},
-      {"data.train.normalize.mean=0.5", "data.train.normalize.mean: 0 -> 0.5"},
+      {"data.train.normalize.mean=0.5", "data.train.normalize.mean[0]: 0 -> 0.5"},
       {"data.validation={records: images, labels: labels}", "data.validation"},
       {"train.epochs=2", "train.epochs: 1 -> 2"},
       {"train.microbatch_size=16", "train.microbatch_size: 32 -> 16"},

@@ -1,5 +1,6 @@
 #include "cli/prepared_job.hpp"
 
+#include "job/spec_writer.hpp"
 #include "tests/data/files.hpp"
 #include "tests/job/spec_text.hpp"
 
@@ -75,10 +76,10 @@ TEST_F(prepared_job_test, keeps_the_data_open_for_the_roles) {
   ASSERT_TRUE(job) << job.error().message;
   std::filesystem::remove(path("images"));
   std::filesystem::remove(path("labels.gz"));
-  const auto context = common::make_job_context(
-      {.spec = job->spec, .train_records = job->train_records, .files = job->file_descriptors()});
+  const auto context =
+      common::make_job_context({.spec = job->spec, .train_records = job->train_records, .data = job->data});
   ASSERT_TRUE(context) << context.error().message;
-  const auto data = common::open_dataset(**context, job->spec.data().train());
+  const auto data = common::open_dataset(**context, data::data_part::training);
   ASSERT_TRUE(data) << data.error().message;
   EXPECT_EQ((*data)->record_count(), 10U);
   EXPECT_EQ((*data)->class_count(), 3U);
@@ -128,9 +129,56 @@ TEST_F(prepared_job_test, validation_data_is_checked_as_well) {
   const auto job = prepare({validation});
   ASSERT_TRUE(job) << job.error().message;
   EXPECT_EQ(job->validation_records, 3U);
-  EXPECT_EQ(job->file_descriptors().size(), 4U);
+  EXPECT_EQ(data::memory_of(*job->data).size(), 4U);
   write_labels("their-labels", {0, 1, 3});
   EXPECT_THAT(refusal(error_code::bad_data, {validation}), HasSubstr(path("their-labels")));
+}
+
+TEST_F(prepared_job_test, validation_is_as_training_where_it_says_nothing) {
+  const auto job = prepare(
+      {"data.train.normalize={mean: 0.5, std: 0.25}", "data.validation={records: images, labels: labels}"});
+  ASSERT_TRUE(job) << job.error().message;
+  EXPECT_EQ(job->spec.data().validation().normalize().mean(0), 0.5);
+  EXPECT_EQ(job->spec.data().validation().format(), "idx");
+  EXPECT_EQ(job->spec.data().validation().targets(), "classes");
+}
+
+TEST_F(prepared_job_test, a_split_is_taken_from_the_training_records) {
+  const auto job = prepare({"data.validation.split=0.2"});
+  ASSERT_TRUE(job) << job.error().message;
+  EXPECT_EQ(job->train_records, 8U);
+  EXPECT_EQ(job->validation_records, 2U);
+  EXPECT_EQ(job->steps, 4U) << "two an epoch";
+}
+
+/// So that data that is read later, or elsewhere, is read in the same way.
+TEST_F(prepared_job_test, what_the_data_teaches_is_in_the_specification) {
+  std::ofstream(path("people.csv")) << "age,city,kind\n1,Rome,b\n3,Oslo,a\n2,Rome,c\n";
+  text = with(
+      text, "{records: images, labels: labels}",
+      "{format: csv, records: people.csv, csv: {target: kind, columns: [{column: age, standardize: true}, "
+      "{column: city, type: categorical, encoding: one_hot}]}}");
+  text = with(text, "[4]", "[3]");
+  const auto job = prepare();
+  ASSERT_TRUE(job) << job.error().message;
+  const auto& csv = job->spec.data().train().csv();
+  EXPECT_THAT(csv.classes(), testing::ElementsAre("a", "b", "c"));
+  EXPECT_EQ(csv.columns(0).mean(), 2);
+  EXPECT_THAT(csv.columns(1).vocabulary(), testing::ElementsAre("Rome", "Oslo"));
+  const auto again = job::parse_spec(job::write_spec(job->spec), "spec.yaml", "/");
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ(job::write_spec(*again), job::write_spec(job->spec));
+}
+
+TEST_F(prepared_job_test, only_images_can_be_augmented) {
+  EXPECT_TRUE(prepare({"data.train.augment={horizontal_flip: {}}"})) << "2 x 2";
+  folder.write("images", idx_bytes({10, 4}, counting(40)));
+  EXPECT_THAT(refusal(error_code::bad_spec, {"data.train.augment={horizontal_flip: {}}"}),
+              HasSubstr("data.train.augment"));
+}
+
+TEST_F(prepared_job_test, an_unknown_format_is_refused_with_those_there_are) {
+  EXPECT_THAT(refusal(error_code::bad_spec, {"data.train.format=idxx"}), HasSubstr("there are idx, csv"));
 }
 
 /// It would fail in the last step of the first epoch, after hours.

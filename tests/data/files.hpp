@@ -49,6 +49,36 @@ inline bytes idx_bytes(const std::vector<std::uint32_t>& dims, const bytes& valu
   return out;
 }
 
+/// A .npy file of format 1.0 as numpy.save writes it; `descr` as in "<f4", `shape` as in "(2, 3)".
+inline bytes npy_bytes(const std::string& descr, const std::string& shape, const bytes& values,
+                       const std::string& order = "False") {
+  std::string head = "{'descr': '" + descr + "', 'fortran_order': " + order + ", 'shape': " + shape + ", }";
+  while ((head.size() + 11) % 64 != 0) head += ' ';
+  head += '\n';
+  bytes out = {0x93,
+               'N',
+               'U',
+               'M',
+               'P',
+               'Y',
+               1,
+               0,
+               static_cast<std::uint8_t>(head.size()),
+               static_cast<std::uint8_t>(head.size() >> 8)};
+  out.insert(out.end(), head.begin(), head.end());
+  out.insert(out.end(), values.begin(), values.end());
+  return out;
+}
+
+/// The bytes of numbers, as they lie in memory.
+template <class Number>
+bytes bytes_of(const std::vector<Number>& numbers) {
+  const auto* const begin = reinterpret_cast<const std::uint8_t*>(numbers.data());
+  return {begin, begin + numbers.size() * sizeof(Number)};
+}
+
+inline bytes text_bytes(const std::string& text) { return {text.begin(), text.end()}; }
+
 /// Values 0, 1, 2, ... modulo 256.
 inline bytes counting(std::size_t count) {
   bytes out(count);

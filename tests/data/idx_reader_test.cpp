@@ -16,6 +16,15 @@ using test::gzip;
 using test::idx_bytes;
 using test::temporary_folder;
 
+result<blob> open_idx(const std::filesystem::path& file) {
+  memory_budget memory;
+  return data::open_idx(file, memory);
+}
+result<blob> decode_idx_to_memfd(const std::filesystem::path& file) {
+  memory_budget memory;
+  return data::decode_idx_to_memfd(file, memory);
+}
+
 bytes copy_of_span(std::span<const std::uint8_t> b) { return {b.begin(), b.end()}; }
 
 std::string message_of(const result<blob>& r) { return r ? "no error" : r.error().message; }

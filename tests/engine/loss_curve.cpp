@@ -29,7 +29,10 @@ result<std::unique_ptr<loss_curve>> loss_curve::open(const std::filesystem::path
   if (!made) return tl::unexpected(made.error());
   auto rule = optimizer::build(spec->train().optimizer());
   if (!rule) return tl::unexpected(rule.error());
-  auto records = data::dataset::open(spec->data().train());
+  const auto decoded =
+      data::decode_job_data(*spec->mutable_data(), spec->train().seed(), data::target_kind::classes);
+  if (!decoded) return tl::unexpected(decoded.error());
+  auto records = data::open_part(*decoded, spec->data(), spec->train().seed(), data::data_part::training);
   if (!records) return tl::unexpected(records.error());
   return std::unique_ptr<loss_curve>(
       new loss_curve(example, *spec, std::move(*made), *rule, std::move(*records)));
@@ -80,7 +83,7 @@ result<void> loss_curve::compute_slot(step_id step, std::uint32_t slot, std::spa
   sampler_.records(step, {slot}, indices);
   std::vector<float> records(indices.size() * dataset_->record_values());
   std::vector<std::int32_t> labels(indices.size());
-  dataset_->read(indices, records, labels);
+  if (auto read = dataset_->read(indices, records, {.classes = labels, .values = {}}); !read) return read;
   const batch input{records, labels, {}, static_cast<std::int64_t>(indices.size())};
   return network_.forward_backward(parameters_, input, {seed_, step.value, slot}, out);
 }

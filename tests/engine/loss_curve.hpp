@@ -2,7 +2,7 @@
 /// gives the loss of each step.
 #pragma once
 
-#include "data/dataset.hpp"
+#include "data/job_data.hpp"
 #include "data/sampler.hpp"
 #include "engine/model.hpp"
 #include "engine/network.hpp"

@@ -150,6 +150,50 @@ class bad_input(bench_case):
         small_data.write_idx(file, [self.records], bytes(self.records - 1) + b"\x0a")
         self.expect_refused(self.spec(), "train-labels", "10", str(self.records - 1))
 
+    def table_spec(self, **keys):
+        """A job on a CSV file of two numbers and a class, with these keys of data.train."""
+        spec = self.spec()
+        spec["model"] = {"input": [2], "layers": [{"linear": {"out_features": 2}}]}
+        spec["data"]["train"] = {"format": "csv", "records": str(self.folder / "t.csv"), "csv": {"target": "class"}, **keys}
+        return spec
+
+    def test_a_bad_cell_and_a_changed_column_count_with_line_and_column(self):
+        for lines, words in ((["1,2,0", "1,ten,1"], ["line 3", "column y", "ten"]),
+                             (["1,2,0", "1,2"], ["line 3", "2 columns", "3"]),
+                             (["1,2,0", "1,2,7"], ["record 1", "label 7"])):
+            with self.subTest(lines):
+                (self.folder / "t.csv").write_text("\n".join(["x,y,class", *lines, ""]))
+                self.expect_refused(self.table_spec(), "t.csv", *words)
+
+    def test_an_empty_table(self):
+        (self.folder / "t.csv").write_text("x,y,class\n")
+        self.expect_refused(self.table_spec(), "t.csv", "no records")
+
+    def test_truncated_files_of_the_other_formats(self):
+        pictures = self.folder / "pictures" / "cat"
+        pictures.mkdir(parents=True)
+        (pictures / "a.png").write_bytes(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR")
+        (self.folder / "x.npy").write_bytes(b"\x93NUMPY\x01\0\x76\0{'descr'")
+        (self.folder / "r.tfrecord").write_bytes(bytes(11))
+        for keys, name in (({"format": "image_folder", "records": "pictures"}, "a.png"),
+                           ({"format": "npy", "records": "x.npy", "labels": "x.npy"}, "x.npy"),
+                           ({"format": "tfrecord", "records": "r.tfrecord", "tfrecord": {"features": "x", "target": "y"}},
+                            "r.tfrecord")):
+            with self.subTest(keys["format"]):
+                spec = self.spec()
+                spec["data"]["train"] = keys
+                self.expect_refused(spec, name)
+
+    def test_more_data_than_memory_may_be_taken(self):
+        (self.folder / "t.csv").write_text("x,y,class\n" + "1,2,0\n" * 1000)
+        spec = self.table_spec()
+        spec["data"]["memory_limit"] = "4kB"
+        self.expect_refused(spec, "t.csv", "data.memory_limit")
+
+    def test_an_unknown_format_and_keys_of_another_one(self):
+        self.expect_refused(self.table_spec(format="cvs"), "data.train")
+        self.expect_refused(self.table_spec(labels="y"), "job.yaml:", "data.train.labels", "leave this out")
+
     # ---- folders
 
     def test_a_run_folder_that_is_not_empty(self):

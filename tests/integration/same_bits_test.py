@@ -6,16 +6,19 @@ FEW = ((1, 1, "processes"), (3, 2, "processes"), (5, 3, "processes"), (2, 3, "th
 
 
 class same_bits(bench_case):
-    def hashes(self, model, microbatches_per_step, shapes):
+    def hashes(self, model, microbatches_per_step, shapes, augmented=False):
         found = {}
         for workers, ps_shards, placement in shapes:
             spec = self.spec(model, epochs=2, microbatches_per_step=microbatches_per_step, workers=workers,
                              ps_shards=ps_shards, placement=placement)
+            if augmented:
+                spec["data"]["train"]["augment"] = {"random_crop": {"padding": 2}, "horizontal_flip": {"p": 0.5}}
+                spec["data"]["validation"] = {"split": 0.1}
             found[workers, ps_shards, placement] = self.bench.complete(spec)["parameters_sha256"]
         return found
 
-    def expect_one_hash(self, model, microbatches_per_step, shapes):
-        found = self.hashes(model, microbatches_per_step, shapes)
+    def expect_one_hash(self, model, microbatches_per_step, shapes, **options):
+        found = self.hashes(model, microbatches_per_step, shapes, **options)
         self.assertEqual(len(set(found.values())), 1, found)
         return next(iter(found.values()))
 
@@ -29,9 +32,9 @@ class same_bits(bench_case):
     def test_cnn_with_batch_norm_for_any_cluster_with_seven_microbatches_a_step(self):
         self.expect_one_hash("cnn_batch_norm", 7, FEW)
 
-    def test_cnn_with_batch_norm_with_four_and_six_microbatches_a_step(self):
+    def test_cnn_with_batch_norm_and_augmented_images_with_four_and_six_microbatches_a_step(self):
         for microbatches in (4, 6):
-            self.expect_one_hash("cnn_batch_norm", microbatches, FEW[1:3])
+            self.expect_one_hash("cnn_batch_norm", microbatches, FEW[1:3], augmented=True)
 
     def test_the_same_job_twice_and_another_seed(self):
         first, second = (self.bench.complete(self.spec("cnn_batch_norm"))["parameters_sha256"] for _ in range(2))

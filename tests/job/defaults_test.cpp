@@ -20,8 +20,8 @@ TEST(defaults, fill_everything_that_has_one) {
   ASSERT_EQ(spec->model().metrics_size(), 1);
   EXPECT_TRUE(spec->model().metrics(0).has_accuracy());
   EXPECT_EQ(spec->data().train().format(), "idx");
-  EXPECT_EQ(spec->data().train().normalize().mean(), 0);
-  EXPECT_EQ(spec->data().train().normalize().std(), 1);
+  EXPECT_EQ(spec->data().train().normalize().mean(0), 0);
+  EXPECT_EQ(spec->data().train().normalize().std(0), 1);
   EXPECT_FALSE(spec->data().has_validation());
   EXPECT_EQ(spec->train().epochs(), 1);
   EXPECT_EQ(spec->train().microbatch_size(), 32);

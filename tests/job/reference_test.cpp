@@ -25,7 +25,7 @@ std::string reference() {
 std::string row_start(const FieldDescriptor& field) {
   const auto& rule = rule_of(field);
   std::string type = expectation(field);
-  if (field.is_repeated()) type = "list, each " + type;
+  if (field.is_repeated() && !field.is_map()) type = "list, each " + type;
   std::string fallback = rule.required()       ? "required"
                          : rule.has_default_() ? "`" + rule.default_() + "`"
                                                : "";
@@ -35,7 +35,7 @@ std::string row_start(const FieldDescriptor& field) {
 void expect_rows(const Descriptor& message, const std::string& text) {
   for (int i = 0; i < message.field_count(); ++i) {
     const FieldDescriptor& field = *message.field(i);
-    if (field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
+    if (field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE && !field.is_map()) {
       expect_rows(*field.message_type(), text);
       continue;
     }

@@ -8,6 +8,7 @@ namespace {
 using test::minimal_spec;
 using test::parse;
 using test::problems_of;
+using test::with;
 
 TEST(spec_override, sets_values_of_every_type) {
   const auto spec = parse(minimal_spec, {"train.epochs=3", "cluster.workers=4", "train.shuffle=false",
@@ -44,6 +45,28 @@ TEST(spec_override, makes_sections_that_were_not_written) {
   EXPECT_EQ(spec->data().validation().records(), "/base/v");
   EXPECT_EQ(spec->cluster().restart().intensity(), 3);
   EXPECT_EQ(spec->cluster().restart().period_s(), 60);
+}
+
+TEST(spec_override, a_single_value_may_stand_for_a_list_where_that_is_said) {
+  const auto spec = parse(minimal_spec, {"data.train.normalize.mean=0.25", "data.train.normalize.std=[2]"});
+  ASSERT_TRUE(spec) << spec.error().message;
+  ASSERT_EQ(spec->data().train().normalize().mean_size(), 1);
+  EXPECT_EQ(spec->data().train().normalize().mean(0), 0.25);
+  EXPECT_EQ(spec->data().train().normalize().std(0), 2);
+  EXPECT_FALSE(parse(minimal_spec, {"model.input=784"}));
+}
+
+TEST(spec_override, names_of_the_users_own_are_set_whole) {
+  const std::string mine =
+      with(minimal_spec, "{records: images, labels: labels}", "{format: mine, records: x}");
+  const auto spec = parse(mine, {"data.train.options={depth: 3, kind: deep}"});
+  ASSERT_TRUE(spec) << spec.error().message;
+  EXPECT_EQ(spec->data().train().options().at("depth"), "3");
+  EXPECT_EQ(problems_of(mine, {"data.train.options.depth=3"}),
+            "--set data.train.options.depth=3: data.train.options.depth: data.train.options is set whole: "
+            "data.train.options={name: text, ...}");
+  EXPECT_NE(problems_of(mine, {"data.train.options[0]=3"}), "");
+  EXPECT_NE(problems_of(mine, {"data.train.options=[a]"}), "");
 }
 
 TEST(spec_override, the_last_one_wins) {

@@ -240,7 +240,7 @@ cluster: {workers: 0}
 TEST(spec_reader, missing_sections_are_named) {
   EXPECT_EQ(problems_of("name: x\n"),
             "job.yaml:1: model: is missing; expected keys (input, layers, loss, metrics)\n"
-            "job.yaml:1: data: is missing; expected keys (train, validation)\n"
+            "job.yaml:1: data: is missing; expected keys (train, validation, memory_limit)\n"
             "job.yaml:1: train: is missing; expected keys (epochs, microbatch_size, "
             "microbatches_per_step, optimizer, mode, seed, shuffle, skip, from)");
 }

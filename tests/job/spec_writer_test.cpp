@@ -34,6 +34,27 @@ TEST(spec_writer, what_it_writes_reads_back_as_the_same_message) {
   expect_round_trip(*spec);
 }
 
+TEST(spec_writer, writes_names_and_texts_of_the_users_own_in_order) {
+  auto spec = parse(with(minimal_spec, "{records: images, labels: labels}",
+                         "{format: mine, records: x, options: {zebra: 3, 'a b': \"\", depth: 'true: no'}}"));
+  ASSERT_TRUE(spec) << spec.error().message;
+  EXPECT_EQ(spec->data().train().options().at("zebra"), "3");
+  expect_round_trip(*spec);
+  EXPECT_NE(write_spec(*spec).find("options: {\"a b\": \"\", depth: \"true: no\", zebra: \"3\"}"),
+            std::string::npos);
+}
+
+TEST(spec_writer, keeps_everything_that_data_can_teach) {
+  auto spec = parse(with(
+      minimal_spec, "{records: images, labels: labels}",
+      "{format: csv, records: x, csv: {target: [a, b], header: false, delimiter: tab, columns: "
+      "[{column: c, type: categorical, vocabulary: ['', yes, '1']}, {column: d, mean: 1e-7, std: 3}]}}"));
+  ASSERT_TRUE(spec) << spec.error().message;
+  spec->mutable_data()->mutable_train()->mutable_csv()->add_classes("gr\xc3\xbc\xc3\x9f\"e");
+  spec->mutable_data()->mutable_train()->mutable_csv()->mutable_target()->RemoveLast();
+  expect_round_trip(*spec);
+}
+
 TEST(spec_writer, keeps_odd_texts) {
   for (const char* text : {"/a b",
                            "/it's",

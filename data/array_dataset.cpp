@@ -1,0 +1,98 @@
+#include "data/array_dataset.hpp"
+
+#include "data/normalisation.hpp"
+
+#include <algorithm>
+#include <dlrun/check.hpp>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <limits>
+
+namespace dlrun::data {
+
+result<std::shared_ptr<const dataset>> array_dataset::create(decoded_data data,
+                                                             const spec::NormalizeSpec& normalize) {
+  auto made = std::shared_ptr<array_dataset>(new array_dataset);
+  for (std::size_t i = 1; i < data.records.dims.size(); ++i) {
+    if (data.records.dims[i] > std::numeric_limits<std::uint32_t>::max())
+      return fail(error_code::bad_data, fmt::format("{}: records of shape {} are too large",
+                                                    data.records.name, fmt::join(data.records.dims, " x ")));
+    made->shape_.push_back(static_cast<std::uint32_t>(data.records.dims[i]));
+  }
+  const auto given = static_cast<std::size_t>(std::max({1, normalize.mean_size(), normalize.std_size()}));
+  const std::size_t channels = made->shape_.empty() ? 1 : made->shape_.front();
+  if (given != 1 && given != channels)
+    return fail(
+        error_code::bad_data,
+        fmt::format("{}: normalize has {} values, but a record ({}) has {} channels; write one number for "
+                    "all, or one a channel",
+                    data.records.name, given, fmt::join(made->shape_, " x "), channels));
+  const auto value = [](const auto& list, std::size_t i, double otherwise) {
+    if (list.empty()) return otherwise;
+    return list.Get(list.size() == 1 ? 0 : static_cast<int>(i));
+  };
+  for (std::size_t i = 0; i < given; ++i) {
+    const double mean = value(normalize.mean(), i, 0);
+    const double std = value(normalize.std(), i, 1);
+    made->channels_.push_back({mean, std, normalisation_table(mean, std)});
+  }
+  made->data_ = std::move(data);
+  return made;
+}
+
+std::int64_t array_dataset::target_values() const {
+  return data_.targets ? static_cast<std::int64_t>(data_.targets->values_per_record()) : 0;
+}
+
+const std::string& array_dataset::targets_name() const {
+  return data_.targets ? data_.targets->name : data_.records.name;
+}
+
+std::vector<float> array_dataset::zeroes() const {
+  std::vector<float> all;
+  for (const auto& c : channels_) all.push_back(c.of_byte[0]); // the same for every type
+  return all;
+}
+
+void array_dataset::read_record(std::uint64_t index, std::span<float> out) const {
+  const auto bytes = data_.records.record(index);
+  const auto type = data_.records.type;
+  const std::size_t values = out.size() / channels_.size();
+  for (std::size_t c = 0; c < channels_.size(); ++c) {
+    const auto& channel = channels_[c];
+    const auto from = bytes.subspan(c * values * size_of(type), values * size_of(type));
+    const auto to = out.subspan(c * values, values);
+    if (type == element_type::u1)
+      std::ranges::transform(from, to.begin(), [&](std::uint8_t byte) { return channel.of_byte[byte]; });
+    else
+      normalise(from, type, channel.mean, channel.std, to);
+  }
+}
+
+result<void> array_dataset::read(std::span<const std::uint64_t> indices, std::span<float> records,
+                                 const target_buffers& targets) const {
+  const auto values = static_cast<std::size_t>(record_values());
+  const auto per_target = static_cast<std::size_t>(target_values());
+  const bool classes = data_.targets && data_.kind == target_kind::classes;
+  const bool floats = data_.targets && data_.kind == target_kind::values;
+  DLRUN_CHECK(records.size() == indices.size() * values, "{} floats for {} records of {} values",
+              records.size(), indices.size(), values);
+  DLRUN_CHECK(targets.classes.size() == (classes ? indices.size() : 0), "{} class numbers for {} records",
+              targets.classes.size(), indices.size());
+  DLRUN_CHECK(targets.values.size() == (floats ? indices.size() * per_target : 0),
+              "{} target values for {} records of {}", targets.values.size(), indices.size(), per_target);
+  for (std::size_t i = 0; i < indices.size(); ++i) {
+    DLRUN_CHECK(indices[i] < record_count(), "record {} of {}", indices[i], record_count());
+    read_record(indices[i], records.subspan(i * values, values));
+    if (floats)
+      to_floats(data_.targets->record(indices[i]), data_.targets->type,
+                targets.values.subspan(i * per_target, per_target));
+    if (!classes) continue;
+    const auto number = data_.class_of(indices[i]);
+    if (!number) return tl::unexpected(number.error());
+    targets.classes[i] = *number;
+  }
+  return {};
+}
+
+} // namespace dlrun::data

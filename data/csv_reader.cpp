@@ -1,0 +1,334 @@
+#include "data/csv_reader.hpp"
+
+#include "data/split.hpp"
+#include "job/nearest.hpp"
+#include "job/utf8.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <dlrun/check.hpp>
+#include <fmt/format.h>
+#include <limits>
+
+namespace dlrun::data {
+namespace {
+
+constexpr std::size_t columns_max = 65536;
+
+char delimiter_of(const std::string& word) {
+  if (word == "semicolon") return ';';
+  if (word == "bar") return '|';
+  return word == "tab" ? '\t' : ',';
+}
+
+/// A class number as a whole decimal number; nothing for any other text.
+std::optional<std::int32_t> parse_class(std::string_view text) {
+  std::int32_t value = 0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool whole = problem == std::errc{} && end == text.data() + text.size();
+  if (!whole || value < 0 || value == std::numeric_limits<std::int32_t>::max()) return std::nullopt;
+  return value;
+}
+
+/// A hint for an unknown word, of a length that can be read.
+std::string way_out(std::string_view word, const std::vector<std::string>& known) {
+  constexpr std::size_t listed_max = 20;
+  if (known.size() <= listed_max) return job::hint(word, known);
+  return fmt::format("the nearest of {} is \"{}\"", known.size(), job::printable(job::nearest(word, known)));
+}
+
+} // namespace
+
+csv_reader::csv_reader(spec::DatasetSpec& spec, const decode_context& context)
+    : spec_(spec)
+    , context_(context) {}
+
+tl::unexpected<error> csv_reader::at(std::size_t place, const error& what) const {
+  const std::string column = header_.empty() ? fmt::format("{}", place) : job::printable(header_[place]);
+  return fail(what.code, fmt::format("{}: line {}, column {}: {}", parser_->name(), parser_->line(), column,
+                                     what.message));
+}
+
+/// Opens the file from its start, past the header.
+result<void> csv_reader::rewind() {
+  auto parser = csv_parser::open(request_.records, delimiter_of(spec_.csv().delimiter()));
+  if (!parser) return tl::unexpected(parser.error());
+  parser_ = std::make_unique<csv_parser>(std::move(*parser));
+  if (!spec_.csv().header()) return {};
+  const auto there = parser_->next();
+  if (!there) return tl::unexpected(there.error());
+  if (!*there) return fail(error_code::bad_data, fmt::format("{}: the file is empty", parser_->name()));
+  header_.clear();
+  for (std::size_t i = 0; i < parser_->size(); ++i) {
+    header_.emplace_back(parser_->cell(i));
+    if (job::first_invalid_utf8(header_.back()))
+      return at(i, {error_code::bad_data, "its name is not UTF-8 text"});
+  }
+  places_ = header_.size();
+  return {};
+}
+
+/// The next line, if it has as many cells as all others.
+result<bool> csv_reader::next_line() {
+  const auto there = parser_->next();
+  if (!there || !*there) return there;
+  if (places_ == 0) places_ = parser_->size();
+  if (parser_->size() == places_) return true;
+  return fail(error_code::bad_data,
+              fmt::format("{}: line {}: {} columns, but the {} {}", parser_->name(), parser_->line(),
+                          parser_->size(), header_.empty() ? "first line has" : "header names", places_));
+}
+
+result<std::size_t> csv_reader::place_of(const std::string& column) const {
+  if (!header_.empty()) {
+    const auto found = std::ranges::find(header_, column);
+    if (found == header_.end())
+      return fail(error_code::bad_data, fmt::format("{}: there is no column \"{}\"; {}", parser_->name(),
+                                                    job::printable(column), way_out(column, header_)));
+    if (std::find(found + 1, header_.end(), column) != header_.end())
+      return fail(error_code::bad_data,
+                  fmt::format("{}: two columns are called \"{}\"", parser_->name(), job::printable(column)));
+    return static_cast<std::size_t>(found - header_.begin());
+  }
+  std::size_t place = 0;
+  const auto [end, problem] = std::from_chars(column.data(), column.data() + column.size(), place);
+  if (problem != std::errc{} || end != column.data() + column.size() || place >= places_)
+    return fail(error_code::bad_data,
+                fmt::format("{}: without a header columns are numbers from 0 to {}, not \"{}\"",
+                            parser_->name(), places_ - 1, job::printable(column)));
+  return place;
+}
+
+/// Without a list of columns, all but the targets are numbers. Noted, so that other files are read likewise.
+void csv_reader::use_all_columns() {
+  auto& csv = *spec_.mutable_csv();
+  for (std::size_t i = 0; i < places_; ++i) {
+    const std::string name = header_.empty() ? fmt::format("{}", i) : header_[i];
+    if (std::ranges::find(csv.target(), name) != csv.target().end()) continue;
+    auto& column = *csv.add_columns();
+    column.set_column(name);
+    column.set_type("numeric");
+  }
+}
+
+result<void> csv_reader::find_columns() {
+  auto& csv = *spec_.mutable_csv();
+  if (places_ > columns_max)
+    return fail(error_code::bad_data, fmt::format("{}: line {}: {} columns; at most {} are read",
+                                                  parser_->name(), parser_->line(), places_, columns_max));
+  if (csv.columns().empty()) use_all_columns();
+  if (csv.columns().empty())
+    return fail(error_code::bad_data, fmt::format("{}: no column is left to learn from", parser_->name()));
+  for (const auto& column : csv.columns()) {
+    const auto place = place_of(column.column());
+    if (!place) return tl::unexpected(place.error());
+    columns_.emplace_back(column, *place);
+  }
+  if (!request_.with_targets) return {};
+  for (const auto& name : csv.target()) {
+    const auto place = place_of(name);
+    if (!place) return tl::unexpected(place.error());
+    targets_.push_back({name, *place});
+  }
+  if (request_.targets == target_kind::classes && targets_.size() != 1)
+    return fail(
+        error_code::bad_spec,
+        fmt::format("{}.csv.target: names {} columns, but a class is one column; write one, or choose a loss "
+                    "that takes values",
+                    context_.key, targets_.size()));
+  return {};
+}
+
+/// Vocabularies come from the training data: those of other data would number the same words otherwise.
+result<void> csv_reader::check_may_learn() const {
+  if (context_.learn) return {};
+  for (const auto& column : columns_)
+    if (column.learns_vocabulary() || column.learns_statistics())
+      return fail(
+          error_code::bad_spec,
+          fmt::format(
+              "{}.csv.columns: column \"{}\" has nothing learnt from the training data; leave csv out "
+              "here, so that it is as in data.train, or give its {}",
+              context_.key, job::printable(column.name()),
+              column.is_categorical() ? "vocabulary" : "mean and std"));
+  return {};
+}
+
+result<record_layout> csv_reader::open(const reader_request& request) {
+  request_ = request;
+  if (auto started = rewind(); !started) return tl::unexpected(started.error());
+  if (auto done = first_pass(); !done) return tl::unexpected(done.error());
+  if (auto done = statistics_pass(); !done) return tl::unexpected(done.error());
+  if (auto started = rewind(); !started) return tl::unexpected(started.error());
+  std::uint64_t width = 0;
+  for (const auto& column : columns_) width += column.width();
+  if (width > std::numeric_limits<std::uint32_t>::max())
+    return fail(error_code::bad_data, fmt::format("{}: a record has {} values", parser_->name(), width));
+  return record_layout{.records = lines_,
+                       .shape = {static_cast<std::uint32_t>(width)},
+                       .bytes = false,
+                       .target_values = static_cast<std::int64_t>(targets_.size())};
+}
+
+result<void> csv_reader::first_pass() {
+  learns_classes_ = request_.with_targets && request_.targets == target_kind::classes && context_.learn &&
+                    spec_.csv().classes().empty();
+  for (const auto& name : spec_.csv().classes()) classes_.add(name);
+  while (true) {
+    const auto there = next_line();
+    if (!there) return tl::unexpected(there.error());
+    if (!*there) break;
+    if (columns_.empty()) {
+      if (auto found = find_columns(); !found) return found;
+      if (auto may = check_may_learn(); !may) return may;
+    }
+    ++lines_;
+    if (auto learnt = learn_line(); !learnt) return learnt;
+  }
+  if (lines_ == 0)
+    return fail(error_code::bad_data, fmt::format("{}: there are no records in it", parser_->name()));
+  return finish_learning();
+}
+
+result<void> csv_reader::learn_line() {
+  for (auto& column : columns_) {
+    if (!column.learns_vocabulary()) continue;
+    const auto text = column.text_of(parser_->cell(column.place()), parser_->was_quoted(column.place()));
+    if (!text) return at(column.place(), text.error());
+    if (auto learnt = column.learn_word(*text); !learnt) return at(column.place(), learnt.error());
+  }
+  if (!learns_classes_) return {};
+  const auto place = targets_.front().place;
+  if (auto learnt = learn_class(parser_->cell(place)); !learnt) return at(place, learnt.error());
+  return {};
+}
+
+result<void> csv_reader::learn_class(std::string_view text) {
+  if (text.empty()) return fail(error_code::bad_data, "the target is missing");
+  if (all_classes_are_numbers_ && parse_class(text)) return {};
+  // Names it is. Numbers among them, also those before the first name, are names like all others.
+  if (all_classes_are_numbers_ && lines_ > 1)
+    return fail(
+        error_code::bad_data,
+        fmt::format("\"{}\" is not a class number, as those of the lines before are; if the classes have "
+                    "names, list them: csv.classes",
+                    job::printable(text)));
+  all_classes_are_numbers_ = false;
+  if (job::first_invalid_utf8(text))
+    return fail(error_code::bad_data, fmt::format("\"{}\" is not UTF-8 text", job::printable(text)));
+  classes_.add(text);
+  if (classes_.size() > vocabulary::entries_max)
+    return fail(error_code::bad_data,
+                fmt::format("more than {} classes; is this the right column? For numbers, "
+                            "choose a loss that takes values, such as mse",
+                            vocabulary::entries_max));
+  return {};
+}
+
+result<void> csv_reader::finish_learning() {
+  auto& csv = *spec_.mutable_csv();
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    if (!columns_[i].learns_vocabulary()) continue;
+    columns_[i].finish_words(*csv.mutable_columns(static_cast<int>(i)));
+    bytes += columns_[i].vocabulary_bytes();
+  }
+  if (learns_classes_ && !all_classes_are_numbers_) {
+    classes_.sort();
+    bytes += classes_.bytes();
+    for (const auto& name : classes_.texts()) csv.add_classes(name);
+  }
+  if (bytes <= vocabulary::bytes_max) return {};
+  return fail(error_code::bad_data,
+              fmt::format("{}: the vocabularies of its categorical columns have {} bytes; at most "
+                          "{} are kept. Are these columns categories?",
+                          parser_->name(), bytes, vocabulary::bytes_max));
+}
+
+/// Means and spreads, of the records that are trained on.
+result<void> csv_reader::statistics_pass() {
+  if (std::ranges::none_of(columns_, &csv_column::learns_statistics)) return {};
+  std::optional<split> division;
+  if (context_.held_out_part > 0) {
+    const auto held_out = split::held_out_records(context_.held_out_part, lines_);
+    if (!held_out) return tl::unexpected(held_out.error());
+    division.emplace(context_.seed, lines_, *held_out);
+  }
+  if (auto started = rewind(); !started) return started;
+  for (std::uint64_t line = 0; line < lines_; ++line) {
+    const auto there = next_line();
+    if (!there) return tl::unexpected(there.error());
+    if (!*there) break; // read_line() tells that the file was changed
+    if (division && division->is_held_out(line)) continue;
+    for (auto& column : columns_) {
+      if (!column.learns_statistics()) continue;
+      const auto text = column.text_of(parser_->cell(column.place()), parser_->was_quoted(column.place()));
+      if (!text) return at(column.place(), text.error());
+      if (auto learnt = column.learn_number(*text); !learnt) return at(column.place(), learnt.error());
+    }
+  }
+  for (std::size_t i = 0; i < columns_.size(); ++i)
+    if (columns_[i].learns_statistics())
+      columns_[i].finish_numbers(*spec_.mutable_csv()->mutable_columns(static_cast<int>(i)));
+  return {};
+}
+
+result<std::int32_t> csv_reader::class_of(std::string_view text) const {
+  if (text.empty()) return fail(error_code::bad_data, "the target is missing");
+  if (classes_.size() == 0) {
+    if (const auto number = parse_class(text)) return *number;
+    return fail(
+        error_code::bad_data,
+        fmt::format("\"{}\" is not a class number; those of the training data are", job::printable(text)));
+  }
+  if (const auto known = classes_.find(text)) return static_cast<std::int32_t>(*known);
+  return fail(error_code::bad_data,
+              fmt::format("\"{}\" is no class; {}", job::printable(text), way_out(text, classes_.texts())));
+}
+
+result<void> csv_reader::read_line(std::span<float> floats, std::span<std::int32_t> classes,
+                                   std::span<float> values) {
+  std::size_t offset = 0;
+  for (const auto& column : columns_) {
+    const auto text = column.text_of(parser_->cell(column.place()), parser_->was_quoted(column.place()));
+    if (!text) return at(column.place(), text.error());
+    const auto out = floats.subspan(offset, column.width());
+    if (auto done = column.convert(*text, out); !done) return at(column.place(), done.error());
+    offset += column.width();
+  }
+  for (std::size_t i = 0; i < targets_.size(); ++i) {
+    const auto place = targets_[i].place;
+    if (!classes.empty()) {
+      const auto number = class_of(parser_->cell(place));
+      if (!number) return at(place, number.error());
+      classes[0] = *number;
+      continue;
+    }
+    const auto number = parse_cell(parser_->cell(place));
+    if (!number) return at(place, number.error());
+    values[i] = static_cast<float>(*number);
+    if (!std::isfinite(values[i]))
+      return at(place, {error_code::bad_data, "is too large for a 32-bit float"});
+  }
+  return {};
+}
+
+result<void> csv_reader::read(std::uint64_t first, std::uint64_t count, const record_buffers& out) {
+  const std::size_t width = out.floats.size() / count;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const auto there = next_line();
+    if (!there) return tl::unexpected(there.error());
+    if (!*there)
+      return fail(error_code::bad_data,
+                  fmt::format("{}: ends after {} of {} records: it was changed while it was read",
+                              parser_->name(), first + i, lines_));
+    const auto done = read_line(
+        out.floats.subspan(i * width, width), out.classes.empty() ? out.classes : out.classes.subspan(i, 1),
+        out.values.empty() ? out.values : out.values.subspan(i * targets_.size(), targets_.size()));
+    if (!done) return done;
+  }
+  return {};
+}
+
+} // namespace dlrun::data
