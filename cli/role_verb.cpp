@@ -52,7 +52,7 @@ result<std::shared_ptr<const common::job_context>> make_job(const bootstrap::Boo
                                           .started =
                                               protocol::time_point{protocol::duration{message.started_us()}}};
   std::ranges::copy(message.run_token(), arguments.run_token.bytes.begin());
-  arguments.optimizers.assign(message.optimizers().begin(), message.optimizers().end());
+  arguments.revisions.assign(message.revisions().begin(), message.revisions().end());
   for (int i = 0; i < message.data_files_size(); ++i)
     arguments.files[message.data_files(i)] = options.data_fds[static_cast<std::size_t>(i)];
   return common::make_job_context(std::move(arguments));

@@ -58,7 +58,7 @@ bootstrap::Bootstrap make_message(const process_launch_options& options, std::ui
   message.set_validation_records(job.validation_records);
   message.set_started_us(common::to_us(job.started));
   for (const auto& [path, fd] : job.files) message.add_data_files(path);
-  for (const auto& optimizer : job.optimizers) *message.add_optimizers() = optimizer;
+  for (const auto& revision : job.revisions) *message.add_revisions() = revision;
   return message;
 }
 
