@@ -91,9 +91,11 @@ TEST(changed_spec, nothing_that_is_state_comes_or_goes) {
 
 TEST(changed_spec, schedule_and_clipping_are_a_revision) {
   for (const auto* one : {"train.lr_schedule=cosine", "train.lr_schedule={exponential: {gamma: 0.9}}",
-                          "train.lr_schedule.warmup_steps=10", "train.clip_norm=1", "train.clip_value=0.5"})
+                          "train.clip_norm=1", "train.clip_value=0.5"})
     EXPECT_EQ(change({one}), spec_change::revision) << one << refusal({one});
   EXPECT_EQ(change({"train.clip_norm=2"}, {"train.clip_norm=1"}), spec_change::revision);
+  EXPECT_EQ(change({"train.lr_schedule.warmup_steps=10"}, {"train.lr_schedule=constant"}),
+            spec_change::revision);
   EXPECT_EQ(change({"train.lr_schedule.cosine.eta_min=0.1"}, {"train.lr_schedule=cosine"}),
             spec_change::revision);
 }
