@@ -53,7 +53,8 @@ void train(benchmark::State& state, const char* specification) {
   for (auto _ : state) {
     if (!network.forward_backward(parameters, batch, {}, gradient))
       state.SkipWithError("forward_backward failed");
-    optimizer.update({0}, 1.0F / static_cast<float>(size), gradient, parameters, parameters, velocity);
+    optimizer.update({{0}, optimizer.lr(), 1.0F / static_cast<float>(size)}, gradient, parameters, parameters,
+                     velocity);
   }
   state.SetItemsProcessed(state.iterations() * state.range(0));
 }

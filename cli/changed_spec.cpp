@@ -1,5 +1,7 @@
 #include "cli/changed_spec.hpp"
 
+#include "engine/optimizer.hpp"
+
 #include <algorithm>
 #include <fmt/format.h>
 #include <google/protobuf/util/message_differencer.h>
@@ -22,11 +24,24 @@ void take_free_parts(const spec::JobSpec& from, spec::JobSpec& into) {
   durability.set_disk_quota(from.durability().disk_quota());
 }
 
-/// The numbers may change, not the kind: what is on disk holds the state of this one. Momentum may not come
-/// or go, because it is that state.
-bool same_kind(const spec::OptimizerSpec& before, const spec::OptimizerSpec& after) {
+/// The numbers may change, not the kind: what is on disk holds the state of this one. Nor may anything come
+/// or go that is state, as momentum, or change that state began with.
+bool same_state(const spec::OptimizerSpec& before, const spec::OptimizerSpec& after) {
   if (before.kind_case() != after.kind_case()) return false;
-  return !before.has_sgd() || (before.sgd().momentum() == 0) == (after.sgd().momentum() == 0);
+  const auto old = engine::optimizer::build(before);
+  const auto changed = engine::optimizer::build(after);
+  return old && changed && old->state_planes() == changed->state_planes() &&
+         before.adagrad().initial_accumulator_value() == after.adagrad().initial_accumulator_value();
+}
+
+/// What every update is made by, schedule and clipping included.
+void take_update_part(const spec::TrainSpec& from, bool with_optimizer, spec::TrainSpec& into) {
+  if (with_optimizer) *into.mutable_optimizer() = from.optimizer();
+  *into.mutable_lr_schedule() = from.lr_schedule();
+  into.clear_clip_value();
+  into.clear_clip_norm();
+  if (from.has_clip_value()) into.set_clip_value(from.clip_value());
+  if (from.has_clip_norm()) into.set_clip_norm(from.clip_norm());
 }
 
 /// A slot that is left out once stays out: the run is on a timeline without it.
@@ -43,8 +58,8 @@ result<spec_change> compare_specs(const spec::JobSpec& before, const spec::JobSp
   auto allowed = before;
   take_free_parts(after, allowed);
   if (MessageDifferencer::Equals(allowed, after)) return spec_change::free;
-  const bool keeps_state = same_kind(before.train().optimizer(), after.train().optimizer());
-  if (keeps_state) *allowed.mutable_train()->mutable_optimizer() = after.train().optimizer();
+  const bool keeps_state = same_state(before.train().optimizer(), after.train().optimizer());
+  take_update_part(after.train(), keeps_state, *allowed.mutable_train());
   if (keeps_skipped(before.train(), after.train()))
     *allowed.mutable_train()->mutable_skip() = after.train().skip();
   if (after.train().has_from())
@@ -56,14 +71,17 @@ result<spec_change> compare_specs(const spec::JobSpec& before, const spec::JobSp
   differencer.ReportDifferencesToString(&differences);
   if (differencer.Compare(allowed, after)) return spec_change::revision;
   while (differences.ends_with('\n')) differences.pop_back();
-  return fail(error_code::bad_usage,
-              fmt::format("a run that is resumed keeps its model, data, seed, steps and PS shards; only the "
-                          "numbers of train.optimizer, cluster.workers, .placement, .restart and "
-                          "durability.sync, .max_recovery, .disk_quota can be changed, but: {}{}",
-                          differences,
-                          keeps_state ? ""
-                                      : " (an optimizer keeps its kind, and momentum does not come or go: "
-                                        "its state is on disk)"));
+  return fail(
+      error_code::bad_usage,
+      fmt::format("a run that is resumed keeps its model, data, seed, steps and PS shards; only the "
+                  "numbers of train.optimizer, train.lr_schedule, .clip_value, .clip_norm, cluster.workers, "
+                  ".placement, .restart and durability.sync, .max_recovery, .disk_quota can be "
+                  "changed, but: {}{}",
+                  differences,
+                  keeps_state ? ""
+                              : " (an optimizer keeps its kind, momentum, amsgrad and centered "
+                                "do not come or go, and initial_accumulator_value stays: its "
+                                "state is on disk)"));
 }
 
 } // namespace dlrun::cli

@@ -11,7 +11,7 @@ namespace dlrun::cli {
 enum class spec_change : std::uint8_t {
   none,    ///< the same
   free,    ///< only what changes no bit: workers, placement, restarts, durability.sync, ...
-  revision ///< numbers of the optimizer, skipped slots: from here on another training
+  revision ///< numbers of the optimizer, schedule, clipping, skipped slots: from here on another training
 };
 
 /// @returns bad_usage, naming what is changed and may not: the model, the data, the seed, the number of PS

@@ -44,7 +44,7 @@ result<std::shared_ptr<const common::job_context>> make_context(const prepared_j
   const auto token = transport::run_token::random();
   if (!token) return tl::unexpected(token.error());
   return common::make_job_context({.spec = job.spec,
-                                   .optimizers = job.optimizers,
+                                   .revisions = job.revisions,
                                    .train_records = job.train_records,
                                    .validation_records = job.validation_records,
                                    .run_dir = run_dir,

@@ -1,7 +1,7 @@
 #include "cli/prepared_job.hpp"
 
 #include "data/augmentation.hpp"
-#include "engine/optimizer.hpp"
+#include "engine/update_rule.hpp"
 #include "job/spec_reader.hpp"
 #include "job/spec_writer.hpp"
 
@@ -64,6 +64,23 @@ result<void> check_smallest_microbatch(const data::sampler& sampler, const engin
                           sampler.options().record_count));
 }
 
+/// PS shards exchange the squares of each block: a message has room for so many.
+result<void> check_norm_exchange(const spec::JobSpec& spec, const engine::model& model) {
+  if (!spec.train().has_clip_norm()) return {};
+  const auto shards = static_cast<std::uint32_t>(spec.cluster().ps_shards());
+  for (const auto& range : engine::place_blocks(model.layout(), shards)) {
+    const auto blocks = engine::parameter_blocks(model.layout(), range);
+    if (blocks > protocol::norm_partials_max)
+      return fail(error_code::bad_spec,
+                  fmt::format("train.clip_norm takes at most {} blocks of {} parameters in one PS shard, but "
+                              "with cluster.ps_shards = {} one has {}: choose more PS shards, or leave "
+                              "clip_norm out (clip_value has no such limit)",
+                              protocol::norm_partials_max, engine::parameter_layout::block_size, shards,
+                              blocks));
+  }
+  return {};
+}
+
 } // namespace
 
 result<prepared_job> prepare_job(const std::filesystem::path& file,
@@ -74,8 +91,9 @@ result<prepared_job> prepare_job(const std::filesystem::path& file,
   job.spec = std::move(*spec);
   const auto model = engine::model::build(job.spec.model());
   if (!model) return tl::unexpected(model.error());
-  if (auto optimizer = engine::optimizer::build(job.spec.train().optimizer()); !optimizer)
-    return tl::unexpected(optimizer.error());
+  if (auto rule = engine::update_rule::build(job.spec.train(), {}); !rule)
+    return tl::unexpected(rule.error()); // how long the training is does not matter for that
+  if (auto fits = check_norm_exchange(job.spec, **model); !fits) return tl::unexpected(fits.error());
   auto decoded =
       data::decode_job_data(*job.spec.mutable_data(), job.spec.train().seed(), targets_of(**model).kind);
   if (!decoded) return tl::unexpected(decoded.error());

@@ -12,7 +12,8 @@ namespace dlrun::cli {
 
 struct prepared_job {
   spec::JobSpec spec;
-  std::vector<spec::OptimizerSpec> optimizers; ///< of each revision of a resumed run; else empty
+  /// Of each revision of a resumed run, as common::update_part() makes them; else empty.
+  std::vector<spec::TrainSpec> revisions;
   std::uint64_t train_records = 0;
   std::uint64_t validation_records = 0;
   std::uint64_t steps = 0;

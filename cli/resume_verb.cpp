@@ -88,10 +88,10 @@ result<prepared_job> prepare_resumed(const run_folder& folder, const resume_opti
   for (const auto& file : files) {
     const auto spec = job::read_spec(file, {});
     if (!spec) return tl::unexpected(spec.error());
-    job->optimizers.push_back(spec->train().optimizer());
+    job->revisions.push_back(common::update_part(spec->train()));
   }
   if (*change == spec_change::none && !revised) return job;
-  if (revised) job->optimizers.push_back(job->spec.train().optimizer());
+  if (revised) job->revisions.push_back(common::update_part(job->spec.train()));
   if (revised && !options.from) job->spec.mutable_train()->clear_from(); // that was for the revision before
   const auto file = revised ? folder.spec_file(files.size()) : files.back();
   if (auto written = job::write_spec_file(file, job->spec); !written) return tl::unexpected(written.error());

@@ -73,7 +73,7 @@ result<std::shared_ptr<const common::job_context>> make_job(const bootstrap::Boo
                                           .started =
                                               protocol::time_point{protocol::duration{message.started_us()}}};
   std::ranges::copy(message.run_token(), arguments.run_token.bytes.begin());
-  arguments.optimizers.assign(message.optimizers().begin(), message.optimizers().end());
+  arguments.revisions.assign(message.revisions().begin(), message.revisions().end());
   if (message.has_training()) {
     auto data = adopt_data(message, options);
     if (!data) return tl::unexpected(data.error());

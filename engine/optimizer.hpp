@@ -4,7 +4,11 @@
 #include <cstdint>
 #include <dlrun/error.hpp>
 #include <dlrun/ids.hpp>
+#include <limits>
 #include <span>
+#include <string_view>
+#include <variant>
+#include <vector>
 
 namespace dlrun::spec {
 class OptimizerSpec;
@@ -12,35 +16,67 @@ class OptimizerSpec;
 
 namespace dlrun::engine {
 
-/// PyTorch's SGD, SGD with momentum, and Adam. Holds only constants: state lives with the caller, who passes
-/// it in. Element by element, so blocks may be cut and placed in any way. Thread-safe: all members are const.
+/// What one update takes beside the numbers of its elements.
+struct update_terms {
+  step_id step;    ///< Adam and Adagrad count from it
+  double lr = 0;   ///< learning rate of this step
+  float scale = 1; ///< 1 / records of the step: makes the mean of the sums
+  float limit = std::numeric_limits<float>::infinity(); ///< the mean is clipped to [-limit, limit]
+  float coefficient = 1;                                ///< and then multiplied by this
+};
+
+/// PyTorch's SGD, Adam, AdamW, Adagrad and RMSprop, with all of their arguments that change numbers. Holds
+/// only constants: state lives with the caller, who passes it in. Element by element, so blocks may be cut
+/// and placed in any way. Thread-safe: all members are const.
 class optimizer {
 public:
-  /// Errors: no kind, or a value outside its range (lr, momentum and eps >= 0, betas in [0, 1)).
+  /// Errors: no kind, a value outside its range (all >= 0, betas in [0, 1)), nesterov without momentum or
+  /// with dampening.
   static result<optimizer> build(const spec::OptimizerSpec& spec);
 
-  /// State floats for each parameter: sgd 0, momentum 1 (velocity), adam 2 (first and second moment). All
-  /// start at zero.
-  std::uint32_t state_floats_per_parameter() const;
+  /// The state of each parameter, by PyTorch's names, e.g. "exp_avg", "exp_avg_sq": one float each. Empty for
+  /// plain sgd.
+  std::vector<std::string_view> state_planes() const;
+  std::uint32_t state_floats_per_parameter() const {
+    return static_cast<std::uint32_t>(state_planes().size());
+  }
+  /// Fills the state of a part of the parameters, as update() takes it, with what it is before the first
+  /// step: zero, but for Adagrad's initial_accumulator_value.
+  void start_state(std::span<float> state) const;
 
-  /// One update. `gradient_sum` holds sums over the step's records; `scale` is 1 / (records of the step).
-  /// `parameters_out` may be `parameters_in` itself or disjoint from it. All of one size n, any part of a
-  /// tensor. `state` has n * state_floats_per_parameter() floats, plane after plane (all first moments, then
-  /// all second moments), and is updated in place: who cuts parameters into pieces keeps each piece's state
-  /// apart.
-  void update(step_id step, float scale, std::span<const float> gradient_sum,
+  /// The learning rate as specified, before any schedule.
+  double lr() const { return lr_; }
+
+  /// One update. `gradient_sum` holds sums over the step's records. `parameters_out` may be `parameters_in`
+  /// itself or disjoint from it. All of one size n, any part of a tensor. `state` has
+  /// n * state_floats_per_parameter() floats, plane after plane (all first moments, then all second moments),
+  /// and is updated in place: who cuts parameters into pieces keeps each piece's state apart.
+  void update(const update_terms& terms, std::span<const float> gradient_sum,
               std::span<const float> parameters_in, std::span<float> parameters_out,
               std::span<float> state) const;
 
 private:
-  enum class method : std::uint8_t { sgd, momentum, adam };
+  struct sgd_rule {
+    double momentum, dampening, weight_decay;
+    bool nesterov;
+  };
+  struct adam_rule {
+    double beta1, beta2, eps, weight_decay;
+    bool amsgrad;
+    bool decoupled; ///< weight decay as in AdamW
+  };
+  struct adagrad_rule {
+    double lr_decay, weight_decay, initial_accumulator_value, eps;
+  };
+  struct rmsprop_rule {
+    double alpha, eps, weight_decay, momentum;
+    bool centered;
+  };
+  class builder;
+  struct call;
 
-  method method_ = method::sgd;
   double lr_ = 0;
-  double momentum_ = 0;
-  double beta1_ = 0;
-  double beta2_ = 0;
-  double eps_ = 0;
+  std::variant<sgd_rule, adam_rule, adagrad_rule, rmsprop_rule> rule_;
 };
 
 /// One update of a running statistic: out = (1 - momentum) * in + momentum * statistic_sum * mean_scale,

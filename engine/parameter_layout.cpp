@@ -72,4 +72,11 @@ std::vector<shard_range> place_blocks(const parameter_layout& layout, std::uint3
   return ranges;
 }
 
+std::size_t parameter_blocks(const parameter_layout& layout, const shard_range& range) {
+  std::size_t count = 0;
+  for (auto index = range.first_block; index < range.last_block; ++index)
+    if (layout.blocks()[index].kind == block_kind::parameter) ++count;
+  return count;
+}
+
 } // namespace dlrun::engine

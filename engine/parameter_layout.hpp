@@ -85,4 +85,7 @@ struct shard_range {
 /// ones are empty.
 std::vector<shard_range> place_blocks(const parameter_layout& layout, std::uint32_t ps_shards);
 
+/// Blocks of trained parameters in `range`.
+std::size_t parameter_blocks(const parameter_layout& layout, const shard_range& range);
+
 } // namespace dlrun::engine

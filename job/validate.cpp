@@ -181,6 +181,26 @@ void check_arguments(const spec::ModelSpec& model, const source_map& sources, pr
   }
 }
 
+/// torch.optim.SGD's rule.
+void check_nesterov(const spec::OptimizerSpec& optimizer, const source_map& sources, problem_list& problems) {
+  const std::string path = "train.optimizer.sgd.nesterov";
+  const auto& sgd = optimizer.sgd();
+  if (!sgd.nesterov() || problems.reported(path) || (sgd.momentum() > 0 && sgd.dampening() == 0)) return;
+  problems.add(sources.find(path), path,
+               fmt::format("needs a momentum above 0 and a dampening of 0, found momentum {}, dampening {}",
+                           sgd.momentum(), sgd.dampening()));
+}
+
+void check_milestones(const spec::LrScheduleSpec& schedule, const source_map& sources,
+                      problem_list& problems) {
+  const std::string path = "train.lr_schedule.multi_step.milestones";
+  const auto& milestones = schedule.multi_step().milestones();
+  const auto wrong = std::ranges::adjacent_find(milestones, std::greater_equal<>{});
+  if (wrong == milestones.end() || problems.reported(path)) return;
+  problems.add(sources.find(path), path,
+               fmt::format("expected each larger than the one before, found {} before {}", *wrong, wrong[1]));
+}
+
 } // namespace
 
 void validate(const spec::JobSpec& spec, const source_map& sources, problem_list& problems) {
@@ -189,6 +209,8 @@ void validate(const spec::JobSpec& spec, const source_map& sources, problem_list
   check_input_counts(spec.model(), sources, problems);
   check_arguments(spec.model(), sources, problems);
   check_data(spec.data(), sources, problems);
+  check_nesterov(spec.train().optimizer(), sources, problems);
+  check_milestones(spec.train().lr_schedule(), sources, problems);
 }
 
 result<void> validate(const spec::JobSpec& spec) {

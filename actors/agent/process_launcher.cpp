@@ -66,7 +66,7 @@ bootstrap::Bootstrap make_message(const process_launch_options& options, std::ui
   message.set_validation_records(job.validation_records);
   message.set_started_us(common::to_us(job.started));
   if (job.data != nullptr) add_data(*job.data, message);
-  for (const auto& optimizer : job.optimizers) *message.add_optimizers() = optimizer;
+  for (const auto& revision : job.revisions) *message.add_revisions() = revision;
   return message;
 }
 

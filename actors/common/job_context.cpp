@@ -16,12 +16,12 @@ result<std::shared_ptr<const job_context>> make_job_context(job_context_argument
   auto shards = engine::place_blocks((*model)->layout(),
                                      static_cast<std::uint32_t>(arguments.spec.cluster().ps_shards()));
   const auto threads = static_cast<int>(arguments.spec.cluster().threads_per_worker());
-  if (arguments.optimizers.empty()) arguments.optimizers.push_back(arguments.spec.train().optimizer());
+  if (arguments.revisions.empty()) arguments.revisions.push_back(update_part(arguments.spec.train()));
   std::random_device random;
   const auto process = (std::uint64_t{random()} << 32) | random();
   return std::make_shared<const job_context>(
       job_context{.spec = std::move(arguments.spec),
-                  .optimizers = std::move(arguments.optimizers),
+                  .revisions = std::move(arguments.revisions),
                   .model = std::move(*model),
                   .sampler = std::move(sampler),
                   .shards = std::move(shards),
@@ -33,6 +33,24 @@ result<std::shared_ptr<const job_context>> make_job_context(job_context_argument
                   .started = arguments.started,
                   .fingerprint = host_fingerprint(threads),
                   .data = std::move(arguments.data)});
+}
+
+spec::TrainSpec update_part(const spec::TrainSpec& train) {
+  spec::TrainSpec part;
+  if (train.has_optimizer()) *part.mutable_optimizer() = train.optimizer();
+  if (train.has_lr_schedule()) *part.mutable_lr_schedule() = train.lr_schedule();
+  if (train.has_clip_value()) part.set_clip_value(train.clip_value());
+  if (train.has_clip_norm()) part.set_clip_norm(train.clip_norm());
+  return part;
+}
+
+result<engine::update_rule> job_context::make_update_rule(std::uint64_t revision) const {
+  return engine::update_rule::build(revisions.at(revision),
+                                    {sampler.steps_per_epoch(), sampler.options().epochs});
+}
+
+bool job_context::couples() const {
+  return std::ranges::any_of(revisions, [](const auto& one) { return one.has_clip_norm(); });
 }
 
 std::optional<protocol::parked_slot> parse_slot(const std::string& text) {

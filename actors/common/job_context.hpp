@@ -8,7 +8,7 @@
 #include "data/job_data.hpp"
 #include "data/sampler.hpp"
 #include "engine/model.hpp"
-#include "engine/optimizer.hpp"
+#include "engine/update_rule.hpp"
 #include "proto/job_spec.pb.h"
 #include "transport/run_token.hpp"
 
@@ -27,8 +27,9 @@ inline constexpr std::uint32_t early_publish_bound = 2;
 /// Facts of the job, the same in every process; immutable after make_job_context().
 struct job_context {
   spec::JobSpec spec; ///< as used: defaults filled in
-  /// Of each revision of the specification; `spec` is the newest (docs/cli.md, resume --set).
-  std::vector<spec::OptimizerSpec> optimizers{};
+  /// What each revision of the specification says of updates (update_part); `spec` is the newest
+  /// (docs/cli.md, resume --set).
+  std::vector<spec::TrainSpec> revisions{};
   std::shared_ptr<const engine::model> model;
   data::sampler sampler;
   std::vector<engine::shard_range> shards{}; ///< what each PS shard owns
@@ -47,7 +48,12 @@ struct job_context {
   protocol::durability durability() const;
   /// Slots that the specification wants left out.
   std::vector<protocol::parked_slot> skipped() const;
-  std::uint64_t revision() const { return optimizers.size() - 1; }
+  std::uint64_t revision() const { return revisions.size() - 1; }
+  /// The update rule of a revision. @returns as engine::update_rule::build() does.
+  result<engine::update_rule> make_update_rule(std::uint64_t revision) const;
+  /// Whether PS shards exchange norms (R12): if one revision needs them they always do, since training may go
+  /// back to its steps.
+  bool couples() const;
   /// The version from which on the newest revision holds; the newest that is there when it is beyond.
   version_id goes_on_from() const { return {spec.train().has_from() ? spec.train().from() : steps()}; }
   std::uint64_t steps() const { return sampler.total_steps(); }
@@ -58,12 +64,15 @@ struct job_context {
   std::uint32_t ps_shards() const { return static_cast<std::uint32_t>(spec.cluster().ps_shards()); }
 };
 
+/// What `train` says of updates, and nothing else: optimizer, schedule, clipping.
+spec::TrainSpec update_part(const spec::TrainSpec& train);
+
 /// "STEP:SLOT", as in train.skip. @returns nothing for any other text.
 std::optional<protocol::parked_slot> parse_slot(const std::string& text);
 
 struct job_context_arguments {
   spec::JobSpec spec;
-  std::vector<spec::OptimizerSpec> optimizers{}; ///< empty: that of `spec` is the only one
+  std::vector<spec::TrainSpec> revisions{}; ///< as update_part() makes them; empty: `spec` is the only one
   std::uint64_t train_records = 0;
   std::uint64_t validation_records = 0;
   std::filesystem::path run_dir{};

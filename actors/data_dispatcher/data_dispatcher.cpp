@@ -23,6 +23,7 @@ data_dispatcher_core_config core_config(const common::role_context& context, jou
           .evaluates = job.spec.data().has_validation(),
           .durability = job.durability(),
           .slots_of = [order](step_id step) { return order.slots(step); },
+          .couples = job.couples(),
           .max_recovery =
               std::chrono::duration_cast<protocol::duration>(std::chrono::duration<double>(max_recovery)),
           .course = std::move(course)};

@@ -134,7 +134,8 @@ private:
     const std::span root{reinterpret_cast<const float*>(bytes.data()), bytes.size() / sizeof(float)};
     const auto extra = decode_step_extra(record.head.extra);
     if (!extra) return tl::unexpected(extra.error());
-    const auto shape = shape_of(sampler_, step, extra->revision, parked_on(record.head.timeline));
+    const auto shape =
+        shape_of(sampler_, step, extra->revision, parked_on(record.head.timeline), extra->coupled);
     const auto made = parameters_.apply(timeline_, step, shape, root, {});
     if (!made) return tl::unexpected(made.error());
     if (*made) metrics_.add(sampler_.epoch_of(step), **made);

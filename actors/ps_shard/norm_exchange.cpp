@@ -1,8 +1,17 @@
 #include "actors/ps_shard/norm_exchange.hpp"
 
+#include <bit>
+#include <cmath>
 #include <dlrun/check.hpp>
 
 namespace dlrun::ps_shard {
+
+std::uint64_t norm_of(const std::vector<norm_partials>& all) {
+  double sum = 0;
+  for (const auto& of_shard : all)
+    for (const auto bits : of_shard) sum += std::bit_cast<double>(bits);
+  return std::bit_cast<std::uint64_t>(std::sqrt(sum));
+}
 
 norm_exchange::norm_exchange(ps_shard_id self, std::uint32_t ps_shards, std::uint32_t keep, combiner combine)
     : self_(self)

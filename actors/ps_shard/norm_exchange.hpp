@@ -11,6 +11,11 @@
 
 namespace dlrun::ps_shard {
 
+/// The norm of what the partials are sums of squares of: the root of their sum, added up in shard and block
+/// order, which is one order for any number of shards. Bit pattern of a double; `combiner` of a job that
+/// clips by norm.
+std::uint64_t norm_of(const std::vector<norm_partials>& all);
+
 /// Pure: partials of this shard and of the others, what to send and what to ask for.
 class norm_exchange {
 public:

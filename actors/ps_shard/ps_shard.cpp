@@ -21,7 +21,8 @@ ps_shard_core_config core_config(const common::role_context& context) {
           .slots_of = [order](step_id step) { return order.slots(step); },
           .records_of = [order](step_id step, slot_id slot) { return order.records_in_slot(step, slot); },
           .early_publish_bound = common::early_publish_bound,
-          .durability = context.job->durability()};
+          .durability = context.job->durability(),
+          .combine_norms = context.job->couples() ? norm_of : norm_exchange::combiner{}};
 }
 
 } // namespace
@@ -133,7 +134,7 @@ ps_shard_state::behavior ps_shard_state::make_behavior() {
       [this](const protocol::floor& order) { carry_out(core_->on_floor(order)); },
       [this](const protocol::pin& order) { carry_out(core_->on_pin(order)); },
       [this](const protocol::probe& question) { carry_out(core_->on_probe(question)); },
-      [this](const protocol::norm& message) { carry_out(core_->on_norm(message)); },
+      [this](const protocol::norm& message) { on_norm(message); },
       [this](const protocol::norm_request& message) { carry_out(core_->on_norm_request(message)); },
       [this](const protocol::tick&) { on_tick(); },
       [](const protocol::continuation& task) { common::run(task); },
@@ -172,6 +173,7 @@ void ps_shard_state::on_directory(const protocol::directory& directory,
   if (std::exchange(dispatcher_, dispatcher) != dispatcher) status_sender_.change_receiver();
   for (const auto& entry : directory.entries)
     if (entry.role.kind == protocol::role_kind::worker) forget_sources({entry.role.index}, entry.incarnation);
+  connect_shards();
   carry_out(core_->on_directory(directory));
 }
 

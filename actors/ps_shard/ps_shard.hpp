@@ -51,6 +51,12 @@ private:
     std::shared_ptr<const transport::gradient_reader> reader; ///< null while it is fetched
     std::vector<protocol::push> waiting;
   };
+  /// Another PS shard, as far as it is needed: for norms (R12).
+  struct shard_link {
+    dlrun::incarnation incarnation;
+    protocol::ps_shard_actor handle; ///< null while it is connected to
+    bool connecting = false;
+  };
   struct attached_worker {
     dlrun::incarnation incarnation;
     protocol::worker_actor handle;
@@ -67,6 +73,9 @@ private:
   void on_push(const protocol::push& push);
   void on_pull(const protocol::pull& pull, const protocol::worker_actor& from);
   void on_directory(const protocol::directory& directory, const protocol::data_dispatcher_actor& dispatcher);
+  void on_norm(const protocol::norm& message);
+  void connect_shards();
+  void connect_shard(const protocol::directory_entry& entry);
   caf::result<protocol::digest_reply> on_digest_request(const protocol::digest_request& request);
   void on_tick();
 
@@ -127,6 +136,7 @@ private:
   protocol::endpoint endpoint_;
   protocol::directory directory_;
   std::map<worker_id, attached_worker> workers_;
+  std::map<ps_shard_id, shard_link> shards_; ///< the others; empty where nothing couples
   std::map<segment_key, gradient_source> sources_;
   std::uint64_t next_value_ = 1;
   epoch_metrics metrics_;

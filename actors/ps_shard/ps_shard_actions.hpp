@@ -38,6 +38,7 @@ struct release {
 struct measure {
   step_id step;
   value_id root;
+  std::uint64_t revision = 0; ///< of the specification, for this step: decides clipping by value
   bool operator==(const measure&) const = default;
 };
 /// Make version_after(step) from version_before(step) and the step's summed gradient `root`, into the buffer

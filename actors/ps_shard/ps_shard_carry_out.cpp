@@ -50,12 +50,9 @@ void ps_shard_state::carry_out(const release& action) {
   values_thread_.run([values = values_, action] { values->erase(action.value); });
 }
 
-void ps_shard_state::carry_out(const measure&) {
-  DLRUN_CHECK(false, "no quantity couples the blocks of this job");
-}
-
 void ps_shard_state::carry_out(const apply& action) {
-  const auto shape = shape_of(context_.job->sampler, action.step, action.revision, core_->state().parked);
+  const auto shape =
+      shape_of(context_.job->sampler, action.step, action.revision, core_->state().parked, action.coupled);
   const auto post = common::poster<protocol::ps_shard_actor>{self_};
   values_thread_.run(
       [this, values = values_, parameters = parameters_, action, timeline = core_->timeline(), shape, post] {
@@ -178,14 +175,6 @@ void ps_shard_state::on_applied(step_id step, const std::optional<step_metrics>&
   const auto contributions = core_->contributions();
   carry_out(core_->on_applied(step));
   if (core_->trained() || contributions != core_->contributions()) report_status();
-}
-
-void ps_shard_state::carry_out(const send_norm&) {
-  DLRUN_CHECK(false, "no quantity couples the blocks of this job");
-}
-
-void ps_shard_state::carry_out(const send_norm_request&) {
-  DLRUN_CHECK(false, "no quantity couples the blocks of this job");
 }
 
 void ps_shard_state::carry_out(const send_status& action) {

@@ -171,7 +171,7 @@ void ps_shard_core::apply_next(ps_shard_actions& out) {
   open_.fill(step, parked_in(step), out);
   const auto* root = open_.root(step);
   if (root == nullptr) return;
-  if (norms_.must_measure(step)) out.emplace_back(measure{step, root->value});
+  if (norms_.must_measure(step)) out.emplace_back(measure{step, root->value, revision_at(history_, step)});
   const auto coupled = norms_.combined(step);
   if (coupled && may_apply(step)) apply_root(step, *root, *coupled, out);
 }

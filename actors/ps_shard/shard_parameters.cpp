@@ -1,6 +1,7 @@
 #include "actors/ps_shard/shard_parameters.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <dlrun/check.hpp>
 #include <openssl/evp.h>
 
@@ -8,40 +9,42 @@ namespace dlrun::ps_shard {
 
 result<shard_parameters> shard_parameters::create(std::shared_ptr<const common::job_context> job,
                                                   ps_shard_id shard) {
-  std::vector<engine::optimizer> optimizers;
-  for (const auto& spec : job->optimizers) {
-    auto optimizer = engine::optimizer::build(spec);
-    if (!optimizer) return tl::unexpected(optimizer.error());
-    optimizers.push_back(*optimizer);
+  std::vector<engine::update_rule> rules;
+  for (std::uint64_t revision = 0; revision <= job->revision(); ++revision) {
+    auto rule = job->make_update_rule(revision);
+    if (!rule) return tl::unexpected(rule.error());
+    rules.push_back(std::move(*rule));
+    DLRUN_CHECK(rules.back().optimizer().state_planes() == rules.front().optimizer().state_planes(),
+                "revision {} of the specification has an optimizer with another state", revision);
   }
   auto writer = transport::parameter_writer::create(job->shards.at(shard.value).size);
   if (!writer) return tl::unexpected(writer.error());
-  shard_parameters made{std::move(job), shard, std::move(*writer), std::move(optimizers)};
+  shard_parameters made{std::move(job), shard, std::move(*writer), std::move(rules)};
   made.reset(timeline_id{0});
   return made;
 }
 
 shard_parameters::shard_parameters(std::shared_ptr<const common::job_context> job, ps_shard_id shard,
-                                   transport::parameter_writer writer,
-                                   std::vector<engine::optimizer> optimizers)
+                                   transport::parameter_writer writer, std::vector<engine::update_rule> rules)
     : job_{std::move(job)}
     , range_{job_->shards.at(shard.value)}
     , writer_{std::move(writer)}
-    , optimizers_{std::move(optimizers)} {
+    , rules_{std::move(rules)} {
   const auto& layout = job_->model->layout();
   std::uint64_t state = 0;
   for (auto index = range_.first_block; index < range_.last_block; ++index) {
     const auto& block = layout.blocks()[index];
     blocks_.push_back({block, block.offset - range_.offset, state, layout.tensors()[block.tensor].momentum});
     if (block.kind == engine::block_kind::parameter)
-      state += block.size * optimizers_.front().state_floats_per_parameter();
+      state += block.size * rules_.front().optimizer().state_floats_per_parameter();
   }
-  state_.assign(state, 0.0F);
+  state_.resize(state);
 }
 
 step_shape shape_of(const data::sampler& sampler, step_id step, std::uint64_t revision,
-                    const std::vector<protocol::parked_slot>& parked) {
-  step_shape shape{revision, sampler.records_in_step(step), sampler.slots(step)};
+                    const std::vector<protocol::parked_slot>& parked, std::uint64_t coupled) {
+  step_shape shape{revision, sampler.records_in_step(step), sampler.slots(step),
+                   std::bit_cast<double>(coupled)};
   for (const auto& one : parked) {
     if (one.step != step || one.slot.value >= sampler.slots(step)) continue;
     shape.records -= sampler.records_in_slot(step, one.slot);
@@ -56,7 +59,7 @@ step_shape shape_of(const data::sampler& sampler, step_id step, std::uint64_t re
 void shard_parameters::reset(timeline_id timeline) {
   std::vector<float> flat(job_->model->layout().flat_size());
   job_->model->initialise(job_->spec.train().seed(), flat);
-  std::ranges::fill(state_, 0.0F);
+  for (const auto& owned : blocks_) rules_.front().optimizer().start_state(state_of(owned));
   const auto first = writer_.begin_write(timeline, version_id{0});
   std::copy_n(flat.begin() + static_cast<std::ptrdiff_t>(range_.offset), range_.size, first.begin());
   writer_.publish();
@@ -107,7 +110,7 @@ std::span<float> shard_parameters::state_of(const owned_block& owned) {
 
 std::uint64_t shard_parameters::state_floats(const owned_block& owned) const {
   return owned.block.kind == engine::block_kind::parameter
-             ? owned.block.size * optimizers_.front().state_floats_per_parameter()
+             ? owned.block.size * rules_.front().optimizer().state_floats_per_parameter()
              : 0;
 }
 
@@ -120,9 +123,9 @@ void shard_parameters::update(const owned_block& owned, step_id step, const step
   }
   switch (owned.block.kind) {
   case engine::block_kind::parameter:
-    optimizers_.at(shape.revision)
-        .update(step, 1.0F / static_cast<float>(shape.records), part(root), part(writer_.current()),
-                part(out), state_of(owned));
+    rules_.at(shape.revision)
+        .update({step, shape.records, shape.norm}, part(root), part(writer_.current()), part(out),
+                state_of(owned));
     break;
   case engine::block_kind::buffer:
     engine::update_buffer(1.0F / static_cast<float>(shape.slots), owned.momentum, part(root),
@@ -130,6 +133,18 @@ void shard_parameters::update(const owned_block& owned, step_id step, const step
     break;
   case engine::block_kind::metric: std::ranges::fill(part(out), 0.0F); break;
   }
+}
+
+norm_partials shard_parameters::measure(const step_shape& shape, std::span<const float> root) const {
+  DLRUN_CHECK(root.size() == range_.size, "a root has {} floats, the shard {}", root.size(), range_.size);
+  norm_partials partials;
+  for (const auto& owned : blocks_) {
+    if (owned.block.kind != engine::block_kind::parameter) continue;
+    const auto part = root.subspan(owned.offset, owned.block.size);
+    const double sum = shape.records == 0 ? 0 : rules_.at(shape.revision).sum_of_squares(shape.records, part);
+    partials.push_back(std::bit_cast<std::uint64_t>(sum));
+  }
+  return partials;
 }
 
 result<std::optional<step_metrics>> shard_parameters::apply(timeline_id timeline, step_id step,

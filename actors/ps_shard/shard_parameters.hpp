@@ -4,6 +4,7 @@
 
 #include "actors/common/job_context.hpp"
 #include "actors/ps_shard/epoch_metrics.hpp"
+#include "actors/ps_shard/ps_shard_actions.hpp"
 #include "actors/ps_shard/state_image.hpp"
 #include "transport/parameter_segment.hpp"
 
@@ -17,13 +18,14 @@ namespace dlrun::ps_shard {
 
 /// What an update takes from the specification and its timeline.
 struct step_shape {
-  std::uint64_t revision = 0; ///< of the specification: which optimizer
+  std::uint64_t revision = 0; ///< of the specification: which update rule
   std::uint64_t records = 0;  ///< that are summed in the step's gradient
   std::uint32_t slots = 0;    ///< that hold records
+  double norm = 0;            ///< of the whole mean gradient, where the job's PS shards exchange norms (R12)
 };
-/// Of `step` on a timeline with these parked slots (sorted).
+/// Of `step` on a timeline with these parked slots (sorted). `coupled` as in apply and append.
 step_shape shape_of(const data::sampler& sampler, step_id step, std::uint64_t revision,
-                    const std::vector<protocol::parked_slot>& parked);
+                    const std::vector<protocol::parked_slot>& parked, std::uint64_t coupled = 0);
 
 /// Fills the floats of one part of the state, in the order in which an image gives them.
 using state_source = std::function<result<void>(std::span<float>)>;
@@ -34,6 +36,11 @@ public:
   /// Memory for the shard's range of the model and version 0 in it. @returns system when memory cannot be
   /// had.
   static result<shard_parameters> create(std::shared_ptr<const common::job_context> job, ps_shard_id shard);
+
+  /// The squares of the mean gradient, clipped by value, summed over each block of parameters, in block
+  /// order: what this shard adds to the square of the norm (R12), as bit patterns of doubles. `root` as for
+  /// apply(). Of shape.norm nothing is read.
+  norm_partials measure(const step_shape& shape, std::span<const float> root) const;
 
   /// Applies step `step`: `root` (range().size floats) is the sum of its gradients over `shape.records`.
   /// Writes into the buffer of the older version and, if `intact()` (may be empty) holds after that,
@@ -75,7 +82,7 @@ private:
   };
 
   shard_parameters(std::shared_ptr<const common::job_context> job, ps_shard_id shard,
-                   transport::parameter_writer writer, std::vector<engine::optimizer> optimizers);
+                   transport::parameter_writer writer, std::vector<engine::update_rule> rules);
   void preserve(std::size_t block);
   void update(const owned_block& owned, step_id step, const step_shape& shape, std::span<const float> root,
               std::span<float> out);
@@ -85,7 +92,7 @@ private:
   std::shared_ptr<const common::job_context> job_;
   engine::shard_range range_;
   transport::parameter_writer writer_;
-  std::vector<engine::optimizer> optimizers_; ///< by revision of the specification; all with the same state
+  std::vector<engine::update_rule> rules_; ///< by revision of the specification; all with the same state
   std::vector<owned_block> blocks_;
   std::vector<float> state_;
   std::vector<std::weak_ptr<state_image>> images_;

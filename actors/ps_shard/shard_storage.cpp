@@ -84,7 +84,24 @@ result<restored_state> shard_storage::restore_version(shard_parameters& paramete
   state.restorable = restorable();
   state.snapshots = snapshots();
   state.ledger = made->ledger;
+  if (options_.job->couples()) state.partials = newest_partials(version);
   return state;
+}
+
+/// What a shard that lags behind may still ask for (R12). A step from before the job coupled has none.
+std::map<step_id, norm_partials> shard_storage::newest_partials(version_id version) const {
+  const auto blocks =
+      engine::parameter_blocks(options_.job->model->layout(), options_.job->shards.at(options_.shard.value));
+  std::map<step_id, norm_partials> found;
+  for (auto end = version.value; end > 0 && found.size() < common::early_publish_bound + 2; --end) {
+    const step_id step{end - 1};
+    const auto head = store_->read_head(step);
+    if (!head) break;
+    const auto extra = decode_step_extra(head->extra);
+    if (!extra || extra->partials.size() != blocks) break;
+    found.emplace(step, extra->partials);
+  }
+  return found;
 }
 
 // ---- while training goes on

@@ -80,6 +80,7 @@ private:
       : options_(std::move(options)) {}
 
   result<restored_state> restore_version(shard_parameters& parameters, version_id version);
+  std::map<step_id, norm_partials> newest_partials(version_id version) const;
   result<void> write(const snapshot_order& order);
   result<void> write_from_log(const snapshot_order& order);
 

@@ -178,9 +178,9 @@ TEST_F(durable_state_test, any_version_that_the_log_leads_to_can_be_had) {
 }
 
 TEST_F(durable_state_test, a_step_is_made_again_by_the_revision_it_was_made_by) {
-  auto slower = job->spec.train().optimizer();
-  slower.mutable_sgd()->set_lr(0.01);
-  job = test::small_job(folder.path(), {}, {job->spec.train().optimizer(), slower});
+  auto slower = job->spec.train();
+  slower.mutable_optimizer()->mutable_sgd()->set_lr(0.01);
+  job = test::small_job(folder.path(), {}, {job->spec.train(), slower});
   live = test::training_shard{job};
   numbers = shard_parameters::create(job, {0}).value();
   train_logged(3, 0);
@@ -198,6 +198,21 @@ TEST_F(durable_state_test, a_step_is_made_again_without_the_slots_it_was_made_wi
   train_logged(2, 0, {1}, parked);
   ASSERT_TRUE(restore_to(5, damaged_snapshot::drop, history));
   EXPECT_TRUE(has_bits_of(5));
+}
+
+TEST_F(durable_state_test, a_step_is_clipped_again_by_the_norm_that_is_in_its_record) {
+  auto looser = job->spec.train();
+  looser.set_clip_norm(0.3);
+  job = test::small_job(folder.path(), {"train.clip_norm=0.1"});
+  job = test::small_job(folder.path(), {}, {job->spec.train(), looser});
+  live = test::training_shard{job};
+  numbers = shard_parameters::create(job, {0}).value();
+  train_logged(3, 0);
+  train_logged(2, 1);
+  for (const std::uint64_t version : {5, 2}) {
+    ASSERT_TRUE(restore_to(version));
+    EXPECT_TRUE(has_bits_of(version));
+  }
 }
 
 // ---- what is damaged, or of somebody else

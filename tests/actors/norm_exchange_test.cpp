@@ -1,5 +1,6 @@
 #include "actors/ps_shard/norm_exchange.hpp"
 
+#include <bit>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -90,6 +91,17 @@ TEST_F(norm_exchange_test, after_a_restart_it_knows_what_the_log_knows) {
   exchange.restart({3}, {{{6}, {1}}, {{7}, {2}}});
   EXPECT_EQ(exchange.known_from({8}), step_id{6});
   EXPECT_EQ(exchange.known_from({9}), step_id{9}) << "7 is not the step before";
+}
+
+TEST(norm_of, adds_in_block_order_however_blocks_are_spread_over_shards) {
+  const auto bits = [](double value) { return std::bit_cast<std::uint64_t>(value); };
+  const norm_partials all{bits(1e16), bits(1), bits(1), bits(0.5), bits(3e-7)};
+  const auto norm = norm_of({all});
+  EXPECT_EQ(norm, bits(1e8)) << "each 1 is lost beside 1e16";
+  EXPECT_EQ(norm_of({{all[0]}, {all[1], all[2]}, {}, {all[3], all[4]}}), norm);
+  EXPECT_EQ(norm_of({{all[0], all[1], all[2]}, {all[3], all[4]}}), norm);
+  EXPECT_EQ(norm_of({{bits(9)}, {bits(16)}}), bits(5));
+  EXPECT_EQ(norm_of({{}, {}}), bits(0));
 }
 
 TEST(norm_exchange, where_nothing_couples_nothing_happens) {

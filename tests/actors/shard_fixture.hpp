@@ -2,16 +2,19 @@
 #pragma once
 
 #include "actors/ps_shard/durable_state.hpp"
+#include "actors/ps_shard/norm_exchange.hpp"
 #include "actors/ps_shard/step_log.hpp"
 #include "tests/actors/small_job.hpp"
 
+#include <bit>
 #include <memory>
 #include <string>
 #include <vector>
 
 namespace dlrun::test {
 
-/// Trains one PS shard with made-up gradients, which follow from the step alone.
+/// Trains one PS shard, the job's only one where it clips by norm, with made-up gradients, which follow from
+/// the step alone.
 class training_shard {
 public:
   explicit training_shard(std::shared_ptr<const common::job_context> job, ps_shard_id shard = {0})
@@ -23,13 +26,17 @@ public:
                               const std::vector<protocol::parked_slot>& parked = {}) {
     const auto step = step_from(version);
     const auto root = std::make_shared<std::vector<float>>(root_of(step));
-    const auto shape = ps_shard::shape_of(job_->sampler, step, revision, parked);
+    auto shape = ps_shard::shape_of(job_->sampler, step, revision, parked);
+    const auto partials = job_->couples() ? parameters.measure(shape, *root) : ps_shard::norm_partials{};
+    const auto coupled = job_->couples() ? ps_shard::norm_of({partials}) : 0;
+    shape.norm = std::bit_cast<double>(coupled);
     const auto made = parameters.apply(timeline, step, shape, *root, {}).value();
     if (made) metrics.add(job_->sampler.epoch_of(step), *made);
     ++ledger.steps_applied;
     ledger.samples_applied += shape.records;
     version = version_after(step);
-    return {step, timeline, encode(ps_shard::step_extra{revision, 0, {}, ledger}), *root, root, {}};
+    return {step,  timeline, encode(ps_shard::step_extra{revision, coupled, partials, ledger}),
+            *root, root,     {}};
   }
 
   /// SHA-256 of everything that the shard has.

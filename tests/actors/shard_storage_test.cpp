@@ -102,6 +102,38 @@ protected:
   std::unique_ptr<shard_storage> storage; ///< ends before what it uses
 };
 
+// ---- norms
+// ------------------------------------------------------------------------------------------------------
+
+/// Rule R12: shards that lag behind may ask for them.
+TEST_F(shard_storage_test, where_shards_exchange_norms_the_newest_partials_come_back) {
+  job = test::small_job(folder.path(), {"train.clip_norm=0.1"});
+  live = test::training_shard{job};
+  numbers = shard_parameters::create(job, {0}).value();
+  open();
+  std::map<step_id, norm_partials> expected;
+  for (const auto& step : train(6)) {
+    append({step});
+    expected[step.step] = decode_step_extra(step.extra)->partials;
+    EXPECT_EQ(expected[step.step].size(), 2U) << "weight and bias; the metrics are no part of it";
+  }
+  told.wait_for("committed 6 on 0");
+  expected.erase(step_id{0});
+  expected.erase(step_id{1});
+  EXPECT_EQ(open(2).partials, expected);
+}
+
+/// The limit came with `resume --set`.
+TEST_F(shard_storage_test, steps_from_before_norms_were_exchanged_have_none) {
+  open();
+  train_logged(3);
+  auto clipped = job->spec.train();
+  clipped.set_clip_norm(0.1);
+  job = test::small_job(folder.path(), {}, {job->spec.train(), clipped});
+  EXPECT_THAT(open(2).partials, IsEmpty());
+  EXPECT_TRUE(has_bits_of(3));
+}
+
 // ---- opening
 // ---------------------------------------------------------------------------------------------
 

@@ -14,6 +14,6 @@ namespace dlrun::test {
 /// every step logged. `overrides` as for --set. Nothing is read from the disk.
 std::shared_ptr<const common::job_context> small_job(const std::filesystem::path& run_dir,
                                                      const std::vector<std::string>& overrides = {},
-                                                     std::vector<spec::OptimizerSpec> optimizers = {});
+                                                     std::vector<spec::TrainSpec> revisions = {});
 
 } // namespace dlrun::test

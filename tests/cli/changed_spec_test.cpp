@@ -67,6 +67,39 @@ TEST(changed_spec, an_optimizer_with_another_state_is_refused) {
               HasSubstr("train.optimizer.sgd.momentum"));
 }
 
+TEST(changed_spec, nothing_that_is_state_comes_or_goes) {
+  const std::pair<const char*, const char*> refused[] = {{"adam", "adam.amsgrad=true"},
+                                                         {"adamw", "adamw.amsgrad=true"},
+                                                         {"rmsprop", "rmsprop.centered=true"},
+                                                         {"rmsprop", "rmsprop.momentum=0.9"},
+                                                         {"adam", "adamw={}"},
+                                                         {"adagrad", "adagrad.initial_accumulator_value=0.5"},
+                                                         {"{sgd: {lr: 0.05}}", "sgd.momentum=1"}};
+  for (const auto& [before, changed] : refused) {
+    const auto key = std::string{"train.optimizer."} + changed;
+    const auto whole = std::string{changed} == "adamw={}" ? std::string{"train.optimizer=adamw"} : key;
+    EXPECT_THAT(refusal({whole}, {std::string{"train.optimizer="} + before}),
+                HasSubstr("an optimizer keeps its kind"))
+        << changed;
+  }
+  for (const auto* one : {"adagrad.lr_decay=0.5", "adagrad.eps=0.1", "adagrad.weight_decay=1"})
+    EXPECT_EQ(change({std::string{"train.optimizer."} + one}, {"train.optimizer=adagrad"}),
+              spec_change::revision)
+        << one;
+  EXPECT_EQ(change({"train.optimizer.sgd.nesterov=true"}, {with_momentum}), spec_change::revision);
+}
+
+TEST(changed_spec, schedule_and_clipping_are_a_revision) {
+  for (const auto* one : {"train.lr_schedule=cosine", "train.lr_schedule={exponential: {gamma: 0.9}}",
+                          "train.clip_norm=1", "train.clip_value=0.5"})
+    EXPECT_EQ(change({one}), spec_change::revision) << one << refusal({one});
+  EXPECT_EQ(change({"train.clip_norm=2"}, {"train.clip_norm=1"}), spec_change::revision);
+  EXPECT_EQ(change({"train.lr_schedule.warmup_steps=10"}, {"train.lr_schedule=constant"}),
+            spec_change::revision);
+  EXPECT_EQ(change({"train.lr_schedule.cosine.eta_min=0.1"}, {"train.lr_schedule=cosine"}),
+            spec_change::revision);
+}
+
 TEST(changed_spec, slots_can_be_skipped_and_stay_skipped) {
   EXPECT_EQ(change({"train.skip=['3:1']"}), spec_change::revision);
   EXPECT_EQ(change({"train.skip=['3:1', '0:2']"}, {"train.skip=['3:1']"}), spec_change::revision);
@@ -100,8 +133,9 @@ TEST(changed_spec, everything_else_is_refused_naming_the_key) {
 
 TEST(changed_spec, a_refusal_says_what_can_be_changed_and_blames_nothing_that_can) {
   const auto said = refusal({"cluster.workers=7", "train.seed=2", "train.optimizer.sgd.lr=0.01"});
-  EXPECT_THAT(said, HasSubstr("the numbers of train.optimizer, cluster.workers, .placement, .restart and "
-                              "durability.sync, .max_recovery, .disk_quota can be changed"));
+  EXPECT_THAT(said, HasSubstr("the numbers of train.optimizer, train.lr_schedule, .clip_value, .clip_norm, "
+                              "cluster.workers, .placement, .restart and durability.sync, .max_recovery, "
+                              ".disk_quota can be changed"));
   EXPECT_THAT(said, HasSubstr("train.seed: 1 -> 2"));
   EXPECT_THAT(said, Not(HasSubstr("2 -> 7")));
   EXPECT_THAT(said, Not(HasSubstr("0.01")));

@@ -57,7 +57,7 @@ TEST_F(prepared_job_test, knows_what_there_is_to_train) {
   EXPECT_EQ(job->validation_records, 0U);
   EXPECT_EQ(job->steps, 6U) << "three an epoch, the last one of two records";
   EXPECT_EQ(job->parameter_count, 15U);
-  EXPECT_TRUE(job->optimizers.empty());
+  EXPECT_TRUE(job->revisions.empty());
   EXPECT_EQ(job->spec.name(), "job");
 }
 
@@ -190,6 +190,21 @@ TEST_F(prepared_job_test, a_rest_of_one_record_is_refused_where_a_layer_needs_tw
   const auto said = refusal(error_code::bad_spec);
   EXPECT_THAT(said, HasSubstr("layer 'normal' needs microbatches of at least 2 records"));
   EXPECT_THAT(said, HasSubstr("choose a train.microbatch_size"));
+}
+
+TEST_F(prepared_job_test, clipping_by_norm_is_refused_where_a_ps_shard_has_too_many_blocks_for_a_message) {
+  const std::vector<std::string> huge{
+      "model.layers=[{linear: {out_features: 1048576}}, {linear: {out_features: "
+      "320}}, {linear: {out_features: 3}}]",
+      "cluster.ps_shards=1"};
+  EXPECT_TRUE(prepare(huge));
+  auto clipped = huge;
+  clipped.push_back("train.clip_norm=1");
+  const auto said = refusal(error_code::bad_spec, clipped);
+  EXPECT_THAT(said, HasSubstr("train.clip_norm takes at most 4096 blocks"));
+  EXPECT_THAT(said, HasSubstr("choose more PS shards"));
+  clipped[1] = "cluster.ps_shards=2";
+  EXPECT_TRUE(prepare(clipped));
 }
 
 } // namespace

@@ -94,7 +94,7 @@ void loss_curve::update(step_id step, std::span<const float> sum) {
     if (block.kind == block_kind::metric) continue;
     DLRUN_CHECK(block.kind == block_kind::parameter, "{} has running statistics", example_);
     const auto here = std::span{parameters_}.subspan(block.offset, block.size);
-    optimizer_.update(step, scale, sum.subspan(block.offset, block.size), here, here,
+    optimizer_.update({step, optimizer_.lr(), scale}, sum.subspan(block.offset, block.size), here, here,
                       std::span{velocity_}.subspan(block.offset, block.size));
   }
 }

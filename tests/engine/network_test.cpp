@@ -72,7 +72,7 @@ TEST(network, gradient_descent_learns_a_separable_problem) {
   network n(p.m, 1);
   for (std::uint64_t step = 0; step < 300; ++step) {
     gradient = p.gradient(n, {1, step, 0});
-    sgd.update({step}, 1.0F / 30, std::span(gradient).first(metrics), trained, trained, {});
+    sgd.update({{step}, sgd.lr(), 1.0F / 30}, std::span(gradient).first(metrics), trained, trained, {});
   }
   EXPECT_EQ(gradient[metrics + hits], 30.0F);
   EXPECT_LT(gradient[metrics + parameter_layout::loss_sum], 30 * 0.1F);

@@ -24,6 +24,28 @@ TEST(optimizer, says_how_much_state_it_needs) {
   EXPECT_EQ(make("adam {}").state_floats_per_parameter(), 2U);
 }
 
+TEST(optimizer, names_its_state_as_pytorch_does) {
+  using planes = std::vector<std::string_view>;
+  EXPECT_EQ(make("sgd { lr: 0.1 }").state_planes(), planes{});
+  EXPECT_EQ(make("sgd { lr: 0.1 momentum: 0.9 nesterov: true }").state_planes(), planes{"momentum_buffer"});
+  EXPECT_EQ(make("adamw {}").state_planes(), (planes{"exp_avg", "exp_avg_sq"}));
+  EXPECT_EQ(make("adam { amsgrad: true }").state_planes(),
+            (planes{"exp_avg", "exp_avg_sq", "max_exp_avg_sq"}));
+  EXPECT_EQ(make("adagrad {}").state_planes(), planes{"sum"});
+  EXPECT_EQ(make("rmsprop {}").state_planes(), planes{"square_avg"});
+  EXPECT_EQ(make("rmsprop { centered: true }").state_planes(), (planes{"square_avg", "grad_avg"}));
+  EXPECT_EQ(make("rmsprop { centered: true momentum: 0.1 }").state_planes(),
+            (planes{"square_avg", "grad_avg", "momentum_buffer"}));
+}
+
+TEST(optimizer, says_what_state_is_before_the_first_step) {
+  std::vector<float> state(3, 7.0F);
+  make("adagrad { initial_accumulator_value: 0.25 }").start_state(state);
+  EXPECT_EQ(state, std::vector<float>(3, 0.25F));
+  make("adam {}").start_state(state);
+  EXPECT_EQ(state, std::vector<float>(3, 0.0F));
+}
+
 TEST(optimizer, refuses_impossible_values_by_name) {
   EXPECT_THAT(optimizer_refusal(""), HasSubstr("no optimizer"));
   EXPECT_THAT(optimizer_refusal("sgd {}"), HasSubstr("lr is missing"));
@@ -33,6 +55,17 @@ TEST(optimizer, refuses_impossible_values_by_name) {
   EXPECT_THAT(optimizer_refusal("adam { betas: [0.9] }"), HasSubstr("betas has 1 values"));
   EXPECT_THAT(optimizer_refusal("adam { betas: [0.9, 1] }"), HasSubstr("betas[1] is 1"));
   EXPECT_THAT(optimizer_refusal("adam { eps: -1e-8 }"), HasSubstr("eps"));
+  EXPECT_THAT(optimizer_refusal("adam { weight_decay: -1 }"), HasSubstr("adam: weight_decay is -1"));
+  EXPECT_THAT(optimizer_refusal("adamw { betas: [1, 0.9] }"), HasSubstr("adamw: betas[0] is 1"));
+  EXPECT_THAT(optimizer_refusal("sgd { lr: 1 dampening: 2 }"), HasSubstr("dampening is 2"));
+  EXPECT_THAT(optimizer_refusal("sgd { lr: 1 nesterov: true }"), HasSubstr("nesterov needs a momentum"));
+  EXPECT_THAT(optimizer_refusal("sgd { lr: 1 nesterov: true momentum: 0.9 dampening: 0.1 }"),
+              HasSubstr("nesterov needs a momentum above 0 and a dampening of 0"));
+  EXPECT_THAT(optimizer_refusal("adagrad { initial_accumulator_value: -1 }"),
+              HasSubstr("adagrad: initial_accumulator_value is -1"));
+  EXPECT_THAT(optimizer_refusal("adagrad { lr_decay: nan }"), HasSubstr("lr_decay is nan"));
+  EXPECT_THAT(optimizer_refusal("rmsprop { alpha: 1.5 }"), HasSubstr("rmsprop: alpha is 1.5"));
+  EXPECT_THAT(optimizer_refusal("rmsprop { momentum: -0.1 }"), HasSubstr("momentum is -0.1"));
 }
 
 /// Three steps over `cuts` pieces of one vector, in place or from buffer to buffer.
@@ -44,12 +77,12 @@ std::vector<float> train(const optimizer& rule, const std::vector<std::size_t>& 
   }
   std::vector<std::vector<float>> states;
   for (std::size_t c = 0; c + 1 < cuts.size(); ++c)
-    states.emplace_back((cuts[c + 1] - cuts[c]) * rule.state_floats_per_parameter());
+    rule.start_state(states.emplace_back((cuts[c + 1] - cuts[c]) * rule.state_floats_per_parameter()));
   for (std::uint64_t step = 0; step < 3; ++step) {
     for (std::size_t c = 0; c + 1 < cuts.size(); ++c) {
       const std::size_t begin = cuts[c], size = cuts[c + 1] - cuts[c];
       const auto in = std::span(from).subspan(begin, size);
-      rule.update({step}, 0.125F, std::span(gradient).subspan(begin, size), in,
+      rule.update({{step}, rule.lr(), 0.125F, 0.06F, 0.9F}, std::span(gradient).subspan(begin, size), in,
                   in_place ? in : std::span(to).subspan(begin, size), states[c]);
     }
     if (!in_place) std::swap(from, to);
@@ -58,7 +91,12 @@ std::vector<float> train(const optimizer& rule, const std::vector<std::size_t>& 
 }
 
 TEST(optimizer, any_cut_of_the_parameters_and_either_buffering_give_the_same_bits) {
-  for (const auto* text : {"sgd { lr: 0.1 }", "sgd { lr: 0.1 momentum: 0.9 }", "adam {}"}) {
+  for (const auto* text :
+       {"sgd { lr: 0.1 }", "sgd { lr: 0.1 weight_decay: 0.1 }", "sgd { lr: 0.1 momentum: 0.9 }",
+        "sgd { lr: 0.1 momentum: 0.9 nesterov: true weight_decay: 0.1 }", "adam {}",
+        "adam { weight_decay: 0.1 amsgrad: true }", "adamw {}", "adagrad { weight_decay: 0.1 }",
+        "adagrad { initial_accumulator_value: 0.1 lr_decay: 0.5 }", "rmsprop {}",
+        "rmsprop { centered: true momentum: 0.9 weight_decay: 0.1 }"}) {
     const auto rule = make(text);
     const auto whole = train(rule, {0, 100}, true);
     EXPECT_EQ(whole, train(rule, {0, 100}, false)) << text;
@@ -69,7 +107,7 @@ TEST(optimizer, any_cut_of_the_parameters_and_either_buffering_give_the_same_bit
 
 TEST(optimizer_DeathTest, state_of_the_wrong_size_is_a_broken_invariant) {
   std::vector<float> parameters(4), gradient(4), state(4);
-  EXPECT_DEATH(make("adam {}").update({0}, 1, gradient, parameters, parameters, state), "state of 4 floats");
+  EXPECT_DEATH(make("adam {}").update({}, gradient, parameters, parameters, state), "state of 4 floats");
 }
 
 TEST(update_buffer, moves_a_statistic_towards_the_mean_over_the_slots) {

@@ -30,7 +30,7 @@ void expect_trajectory(const std::string& specification, const floats& expected)
   for (std::uint64_t step = 0; step < 5; ++step) {
     // The gradient arrives as a sum over 4 records: four times the mean.
     for (std::size_t i = 0; i < 8; ++i) gradient[i] = 4 * pytorch::optimizer_gradients[step * 8 + i];
-    rule.update({step}, 0.25F, gradient, parameters, parameters, state);
+    rule.update({{step}, rule.lr(), 0.25F}, gradient, parameters, parameters, state);
     expect_close(parameters, std::span(expected).subspan(step * 8, 8), 3e-7, specification);
   }
 }

@@ -1,15 +1,16 @@
 """Any role killed at random, seeded moments, several at once, all: the same bits, nothing missing, nothing left."""
 
 import any_kills
+import small_data
 from bench_case import bench_case, main
 
 
 class single_kills(bench_case):
     """One process at a time, every step in the log: nothing is done again."""
 
-    def expect_survival(self, model, log, kinds, seed, count=3):
-        spec = any_kills.make_spec(model, self.data, log)
-        undisturbed = any_kills.make_spec(model, self.data, "off")
+    def expect_survival(self, model, log, kinds, seed, count=3, change=lambda spec: spec):
+        spec = change(any_kills.make_spec(model, self.data, log))
+        undisturbed = change(any_kills.make_spec(model, self.data, "off"))
         reference = self.undisturbed(undisturbed)
         kills, plan, report = any_kills.run_once(self.bench, spec, seed, reference, kinds, count)
         self.assertGreaterEqual(kills, 1, plan)
@@ -25,6 +26,9 @@ class single_kills(bench_case):
     def test_coordinators(self):
         report = self.expect_survival("mlp_dropout", "every_step", ["coordinator"], seed=3)
         self.assertTrue(all(one["role"] == "coordinator" for one in report["recoveries"]), report["recoveries"])
+
+    def test_ps_shards_that_exchange_norms(self):
+        self.expect_survival("mlp_dropout", "every_step", ["ps_shard"], seed=8, change=small_data.add_coupled_updates)
 
     def test_workers_beside_a_log(self):
         self.expect_survival("cnn_batch_norm", "every_step", ["worker"], seed=4)
@@ -42,7 +46,16 @@ class several_kills(single_kills):
     def test_anyone_and_everyone_in_mode_snapshots(self):
         self.expect_survival("cnn_batch_norm", "snapshots", any_kills.SEVERAL, seed=7, count=4)
 
+    def test_anyone_where_ps_shards_exchange_norms_with_every_step_logged(self):
+        self.expect_survival("mlp_dropout", "every_step", any_kills.SEVERAL, seed=9, count=4,
+                             change=small_data.add_coupled_updates)
+
+    def test_anyone_where_ps_shards_exchange_norms_in_mode_snapshots(self):
+        self.expect_survival("mlp_dropout", "snapshots", [*any_kills.SEVERAL, "ps_shard"], seed=10, count=4,
+                             change=small_data.add_coupled_updates)
+
     # of single_kills
+    test_ps_shards_that_exchange_norms = None
     test_ps_shards_of_an_mlp_with_dropout = None
     test_ps_shards_of_a_cnn_with_batch_norm = None
     test_coordinators = None

@@ -1,24 +1,29 @@
 """The same parameters, bit for bit, for any number of workers and PS shards, in both placements, run after run."""
 
+import small_data
 from bench_case import bench_case, main
 
 FEW = ((1, 1, "processes"), (3, 2, "processes"), (5, 3, "processes"), (2, 3, "threads"))
 
 
+def augmented(spec):
+    spec["data"]["train"]["augment"] = {"random_crop": {"padding": 2}, "horizontal_flip": {"p": 0.5}}
+    spec["data"]["validation"] = {"split": 0.1}
+
+
 class same_bits(bench_case):
-    def hashes(self, model, microbatches_per_step, shapes, augmented=False):
+    def hashes(self, model, microbatches_per_step, shapes, change=None):
         found = {}
         for workers, ps_shards, placement in shapes:
             spec = self.spec(model, epochs=2, microbatches_per_step=microbatches_per_step, workers=workers,
                              ps_shards=ps_shards, placement=placement)
-            if augmented:
-                spec["data"]["train"]["augment"] = {"random_crop": {"padding": 2}, "horizontal_flip": {"p": 0.5}}
-                spec["data"]["validation"] = {"split": 0.1}
+            if change:
+                change(spec)
             found[workers, ps_shards, placement] = self.bench.complete(spec)["parameters_sha256"]
         return found
 
-    def expect_one_hash(self, model, microbatches_per_step, shapes, **options):
-        found = self.hashes(model, microbatches_per_step, shapes, **options)
+    def expect_one_hash(self, model, microbatches_per_step, shapes, change=None):
+        found = self.hashes(model, microbatches_per_step, shapes, change)
         self.assertEqual(len(set(found.values())), 1, found)
         return next(iter(found.values()))
 
@@ -34,7 +39,13 @@ class same_bits(bench_case):
 
     def test_cnn_with_batch_norm_and_augmented_images_with_four_and_six_microbatches_a_step(self):
         for microbatches in (4, 6):
-            self.expect_one_hash("cnn_batch_norm", microbatches, FEW[1:3], augmented=True)
+            self.expect_one_hash("cnn_batch_norm", microbatches, FEW[1:3], augmented)
+
+    def test_clipping_by_norm_with_adamw_and_a_schedule_for_any_cluster(self):
+        coupled = self.expect_one_hash("cnn_batch_norm", 4, FEW, small_data.add_coupled_updates)
+        unclipped = small_data.add_coupled_updates(self.spec("cnn_batch_norm", epochs=2))
+        del unclipped["train"]["clip_norm"]
+        self.assertNotEqual(self.bench.complete(unclipped)["parameters_sha256"], coupled)
 
     def test_the_same_job_twice_and_another_seed(self):
         first, second = (self.bench.complete(self.spec("cnn_batch_norm"))["parameters_sha256"] for _ in range(2))

@@ -51,6 +51,14 @@ def make_spec(model, train, *, epochs=1, microbatches_per_step=4, workers=2, ps_
     }
 
 
+def add_coupled_updates(spec):
+    """Updates that depend on the gradients of all PS shards, on the step, and on state of two kinds."""
+    spec["train"].update({"optimizer": {"adamw": {"lr": 0.004, "weight_decay": 0.05, "amsgrad": True}},
+                          "lr_schedule": {"one_cycle": {"max_lr": 0.006}, "warmup_steps": 20},
+                          "clip_norm": 0.5, "clip_value": 0.2})
+    return spec
+
+
 def write_spec(path, spec):
     """JSON is YAML."""
     path.write_text(json.dumps(spec, indent=1) + "\n")

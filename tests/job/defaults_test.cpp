@@ -94,6 +94,45 @@ TEST(defaults, of_layers_and_optimizers_are_those_of_pytorch) {
   EXPECT_EQ(adam.betas(0), 0.9);
   EXPECT_EQ(adam.betas(1), 0.999);
   EXPECT_EQ(adam.eps(), 1e-8);
+  EXPECT_EQ(adam.weight_decay(), 0);
+  EXPECT_FALSE(adam.amsgrad());
+  const auto optimizer = [](const std::string& kind) {
+    return parse(with(minimal_spec, "sgd: {lr: 0.05}", kind)).value().train().optimizer();
+  };
+  EXPECT_EQ(optimizer("adamw").adamw().weight_decay(), 1e-2);
+  EXPECT_EQ(optimizer("adamw").adamw().betas(1), 0.999);
+  EXPECT_EQ(optimizer("adagrad").adagrad().lr(), 1e-2);
+  EXPECT_EQ(optimizer("adagrad").adagrad().eps(), 1e-10);
+  EXPECT_EQ(optimizer("adagrad").adagrad().initial_accumulator_value(), 0);
+  EXPECT_EQ(optimizer("rmsprop").rmsprop().lr(), 1e-2);
+  EXPECT_EQ(optimizer("rmsprop").rmsprop().alpha(), 0.99);
+  EXPECT_EQ(optimizer("rmsprop").rmsprop().eps(), 1e-8);
+  EXPECT_FALSE(optimizer("rmsprop").rmsprop().centered());
+}
+
+TEST(defaults, of_the_learning_rate_are_a_constant_and_those_of_pytorch) {
+  const auto schedule = [](const std::string& text) {
+    return parse(minimal_spec, text.empty() ? std::vector<std::string>{}
+                                            : std::vector<std::string>{"train.lr_schedule=" + text})
+        .value()
+        .train();
+  };
+  EXPECT_TRUE(schedule("").lr_schedule().has_constant());
+  EXPECT_EQ(schedule("").lr_schedule().unit(), "step");
+  EXPECT_EQ(schedule("").lr_schedule().warmup_steps(), 0);
+  EXPECT_EQ(schedule("").lr_schedule().start_factor(), 1.0 / 3);
+  EXPECT_FALSE(schedule("").has_clip_value());
+  EXPECT_FALSE(schedule("").has_clip_norm());
+  EXPECT_EQ(schedule("{step: {step_size: 3}}").lr_schedule().step().gamma(), 0.1);
+  EXPECT_EQ(schedule("{multi_step: {milestones: [3, 7]}}").lr_schedule().multi_step().gamma(), 0.1);
+  EXPECT_EQ(schedule("cosine").lr_schedule().cosine().eta_min(), 0);
+  EXPECT_FALSE(schedule("cosine").lr_schedule().cosine().has_t_max()) << "the whole training";
+  const auto cycle = schedule("{one_cycle: {max_lr: 1}, unit: epoch}").lr_schedule();
+  EXPECT_EQ(cycle.unit(), "epoch");
+  EXPECT_EQ(cycle.one_cycle().pct_start(), 0.3);
+  EXPECT_EQ(cycle.one_cycle().div_factor(), 25);
+  EXPECT_EQ(cycle.one_cycle().final_div_factor(), 1e4);
+  EXPECT_EQ(cycle.one_cycle().anneal_strategy(), "cos");
 }
 
 TEST(defaults, layers_are_called_by_kind_and_position) {

@@ -178,11 +178,40 @@ TEST(spec_reader, wrong_values_of_training_name_their_key) {
        "1; found \"0.9\""},
       {"{sgd: {lr: 0.05}}", "sgd",
        "job.yaml:5: train.optimizer.sgd.lr: is missing; expected a number from 0 to 1000000"},
-      {"{sgd: {lr: 0.05}}", "{}", "job.yaml:5: train.optimizer: expected one of sgd, adam, found none"},
+      {"{sgd: {lr: 0.05}}", "{}",
+       "job.yaml:5: train.optimizer: expected one of sgd, adam, adamw, adagrad, rmsprop, found none"},
       {"sgd: {lr: 0.05}", "sgd: {lr: 1}, adam: {}",
        "job.yaml:5: train.optimizer: both \"sgd\" and \"adam\"; choose one"},
       {"sgd: {lr: 0.05}", "sgd: 0.05",
-       "job.yaml:5: train.optimizer.sgd: expected keys (lr, momentum), found \"0.05\""},
+       "job.yaml:5: train.optimizer.sgd: expected keys (lr, momentum, dampening, weight_decay, nesterov), "
+       "found "
+       "\"0.05\""},
+  });
+}
+
+TEST(spec_reader, wrong_values_of_schedules_and_clipping_name_their_key) {
+  const auto schedule = [](const std::string& text) {
+    return "train: {lr_schedule: " + text + ", optimizer";
+  };
+  expect_problems({
+      {"train: {optimizer", schedule("{}"),
+       "job.yaml:5: train.lr_schedule: expected one of constant, step, multi_step, exponential, cosine, "
+       "one_cycle, found none"},
+      {"train: {optimizer", schedule("cosinus"),
+       "job.yaml:5: train.lr_schedule: unknown \"cosinus\"; did you mean \"cosine\"?"},
+      {"train: {optimizer", schedule("step"),
+       "job.yaml:5: train.lr_schedule.step.step_size: is missing; expected an integer from 1 to 1000000000"},
+      {"train: {optimizer", schedule("{cosine: {}, unit: day}"),
+       "job.yaml:5: train.lr_schedule.unit: expected one of step, epoch, found \"day\"; did you mean "
+       "\"step\"?"},
+      {"train: {optimizer", schedule("{one_cycle: {max_lr: 1, pct_start: 2}}"),
+       "job.yaml:5: train.lr_schedule.one_cycle.pct_start: expected a number from 0 to 1, found 2"},
+      {"train: {optimizer", schedule("{constant: {}, warmup_steps: -1}"),
+       "job.yaml:5: train.lr_schedule.warmup_steps: expected an integer from 0 to 1000000000, found -1"},
+      {"train: {optimizer", "train: {clip_norm: 0, optimizer",
+       "job.yaml:5: train.clip_norm: expected a number above 0, found 0"},
+      {"train: {optimizer", "train: {clip_value: -1, optimizer",
+       "job.yaml:5: train.clip_value: expected a number above 0, found -1"},
   });
 }
 
@@ -242,7 +271,8 @@ TEST(spec_reader, missing_sections_are_named) {
             "job.yaml:1: model: is missing; expected keys (input, layers, loss, metrics)\n"
             "job.yaml:1: data: is missing; expected keys (train, validation, memory_limit)\n"
             "job.yaml:1: train: is missing; expected keys (epochs, microbatch_size, "
-            "microbatches_per_step, optimizer, mode, seed, shuffle, skip, from)");
+            "microbatches_per_step, optimizer, lr_schedule, clip_value, clip_norm, mode, seed, shuffle, "
+            "skip, from)");
 }
 
 TEST(spec_reader, reads_files_and_resolves_paths_against_their_folder) {

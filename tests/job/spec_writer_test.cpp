@@ -29,7 +29,8 @@ TEST(spec_writer, what_it_writes_reads_back_as_the_same_message) {
                  "sgd: {lr: 0.05}", "adam: {lr: 0.1, betas: [0.30000000000000004, 0.1]}"),
             {"data.validation={records: a, labels: b}", "train.seed=18446744073709551615",
              "cluster.placement=threads", "model.loss={huber: {delta: 0.30000000000000004}}",
-             "model.metrics=[mae, {top_k: {k: 3}}]"});
+             "model.metrics=[mae, {top_k: {k: 3}}]", "train.clip_norm=0.30000000000000004",
+             "train.lr_schedule={multi_step: {milestones: [3, 7]}, unit: epoch, warmup_steps: 5}"});
   ASSERT_TRUE(spec) << spec.error().message;
   expect_round_trip(*spec);
 }

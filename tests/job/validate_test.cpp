@@ -86,5 +86,29 @@ TEST(validate, a_layer_reads_as_many_inputs_as_its_kind_takes) {
             "job.yaml:3: model.layers[1].inputs: relu takes one input, found 2");
 }
 
+TEST(validate, nesterov_needs_momentum_and_no_dampening) {
+  const auto with_sgd = [](const std::string& arguments) {
+    return problems_of(with(minimal_spec, "{lr: 0.05}", "{lr: 0.05, nesterov: true" + arguments + "}"));
+  };
+  EXPECT_EQ(with_sgd(", momentum: 0.9"), "");
+  EXPECT_EQ(with_sgd(""),
+            "job.yaml:5: train.optimizer.sgd.nesterov: needs a momentum above 0 and a dampening of 0, found "
+            "momentum 0, dampening 0");
+  EXPECT_NE(with_sgd(", momentum: 0.9, dampening: 0.1").find("dampening 0.1"), std::string::npos);
+}
+
+TEST(validate, milestones_of_a_schedule_ascend) {
+  const auto with_milestones = [](const std::string& list) {
+    return problems_of(minimal_spec, {"train.lr_schedule={multi_step: {milestones: " + list + "}}"});
+  };
+  EXPECT_EQ(with_milestones("[3, 7, 8]"), "");
+  EXPECT_NE(with_milestones("[3, 8, 7]")
+                .find("train.lr_schedule.multi_step.milestones: expected each larger "
+                      "than the one before, found 8 before 7"),
+            std::string::npos)
+      << with_milestones("[3, 8, 7]");
+  EXPECT_NE(with_milestones("[3, 3]").find("found 3 before 3"), std::string::npos);
+}
+
 } // namespace
 } // namespace dlrun::job

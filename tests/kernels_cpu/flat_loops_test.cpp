@@ -44,13 +44,13 @@ TEST(add_DeathTest, of_different_sizes_is_a_broken_invariant) {
 TEST(sgd, rounds_the_product_before_the_difference) {
   const float e = 0x1p-13F;
   floats out(9);
-  sgd(1 + e, 1, floats(9, 1 - e), floats(9, 1.0F), out);
+  sgd(1 + e, 0, {}, floats(9, 1 - e), floats(9, 1.0F), out);
   EXPECT_EQ(out, floats(9, 0.0F));
 }
 
 TEST(sgd_momentum, starts_with_the_gradient_itself) {
   floats out(2), velocity(2, 0.0F);
-  sgd_momentum(0.5F, 0.9F, 0.25F, floats{4, -8}, floats{1, 1}, out, velocity);
+  sgd_momentum({.lr = 0.5F, .momentum = 0.9F}, {.scale = 0.25F}, floats{4, -8}, floats{1, 1}, out, velocity);
   EXPECT_EQ(velocity, (floats{1, -2}));
   EXPECT_EQ(out, (floats{0.5F, 2}));
 }
@@ -59,7 +59,7 @@ TEST(adam, a_gradient_of_zero_moves_nothing) {
   const adam_step step{0.9F, 0.999F, 0.1F, 0.001F, 1.0F, 1.0F, 1e-8F};
   floats parameters = ramp(20, -1, 0.1F), m(20), v(20);
   const auto before = parameters;
-  adam(step, 1, floats(20, 0.0F), parameters, parameters, m, v);
+  adam(step, {}, floats(20, 0.0F), parameters, parameters, m, v, {});
   EXPECT_EQ(parameters, before);
 }
 

@@ -1,0 +1,78 @@
+#include "actors/ps_shard/shard_parameters.hpp"
+
+#include "actors/ps_shard/norm_exchange.hpp"
+#include "tests/actors/shard_fixture.hpp"
+#include "tests/data/files.hpp"
+
+#include <gmock/gmock.h>
+
+namespace dlrun::ps_shard {
+namespace {
+
+class shard_parameters_test : public testing::Test {
+protected:
+  /// The norm of one made-up gradient, each of so many PS shards measuring its part.
+  double norm_over(int ps_shards, std::uint64_t revision = 0,
+                   const std::vector<protocol::parked_slot>& parked = {}) const {
+    const auto clipped = job({"train.clip_norm=1"})->spec.train();
+    auto by_value = clipped;
+    by_value.set_clip_value(0.1);
+    const auto shared = job({fmt::format("cluster.ps_shards={}", ps_shards)}, {clipped, by_value});
+    std::vector<float> gradient(shared->model->layout().flat_size());
+    for (std::size_t i = 0; i < gradient.size(); ++i) gradient[i] = 0.01F * static_cast<float>(i % 97) - 0.3F;
+    std::vector<norm_partials> all;
+    for (std::uint32_t shard = 0; shard < shared->ps_shards(); ++shard) {
+      const auto numbers = shard_parameters::create(shared, {shard}).value();
+      const auto root = std::span{gradient}.subspan(numbers.range().offset, numbers.range().size);
+      all.push_back(numbers.measure(shape_of(shared->sampler, {0}, revision, parked), root));
+    }
+    return std::bit_cast<double>(norm_of(all));
+  }
+  std::shared_ptr<const common::job_context> job(const std::vector<std::string>& overrides,
+                                                 std::vector<spec::TrainSpec> revisions = {}) const {
+    return test::small_job(folder.path(), overrides, std::move(revisions));
+  }
+
+  test::temporary_folder folder;
+};
+
+TEST_F(shard_parameters_test, the_norm_has_the_same_bits_for_any_number_of_shards) {
+  const auto one = norm_over(1);
+  EXPECT_GT(one, 0.1);
+  for (const int shards : {2, 3}) EXPECT_EQ(norm_over(shards), one) << shards << " PS shards";
+}
+
+TEST_F(shard_parameters_test, the_norm_is_of_the_mean_as_the_revision_of_the_step_clips_it) {
+  EXPECT_LT(norm_over(1, 1), norm_over(1, 0)) << "clipped by value";
+  EXPECT_NEAR(norm_over(1, 0, {{{0}, {1}}}), 2 * norm_over(1, 0), 1e-6) << "over half of the records";
+  EXPECT_EQ(norm_over(1, 0, {{{0}, {0}}, {{0}, {1}}}), 0) << "of no record";
+}
+
+TEST_F(shard_parameters_test, state_begins_as_the_optimizer_says_and_so_it_does_after_going_back) {
+  const auto zero = job({"train.optimizer={adagrad: {lr: 0.1}}"});
+  const auto half = job({"train.optimizer={adagrad: {lr: 0.1, initial_accumulator_value: 0.5}}"});
+  test::training_shard trained{half};
+  const auto first = trained.digests();
+  EXPECT_NE(first, test::training_shard{zero}.digests());
+  trained.train();
+  EXPECT_NE(trained.digests(), first);
+  trained.parameters.reset({1});
+  EXPECT_EQ(trained.digests(), first);
+}
+
+TEST_F(shard_parameters_test, the_learning_rate_follows_the_step) {
+  const auto constant = job({});
+  const auto falling = job({"train.lr_schedule={step: {step_size: 2}}"});
+  test::training_shard one{constant}, other{falling};
+  for (int step = 0; step < 2; ++step) {
+    one.train();
+    other.train();
+  }
+  EXPECT_EQ(other.digests(), one.digests());
+  one.train();
+  other.train();
+  EXPECT_NE(other.digests(), one.digests());
+}
+
+} // namespace
+} // namespace dlrun::ps_shard
