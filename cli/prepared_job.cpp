@@ -3,6 +3,7 @@
 #include "data/idx_reader.hpp"
 #include "engine/optimizer.hpp"
 #include "job/spec_reader.hpp"
+#include "weights/initial_weights.hpp"
 
 #include <fcntl.h>
 
@@ -16,6 +17,22 @@ result<data::blob> open_and_keep(const std::string& path, prepared_job& job) {
   if (!own) return fail(error_code::system, fmt::format("cannot keep '{}' open: too many open files", path));
   job.files[path] = std::move(own);
   return blob;
+}
+
+/// The weights that training starts from. What is checked here is what roles read, whatever happens to the
+/// file; its digest goes into the specification as used.
+result<void> settle_weights(const engine::model& model, prepared_job& job) {
+  auto& train = *job.spec.mutable_train();
+  if (!train.has_init_from()) return {};
+  const auto initial = weights::open_initial_weights(train, model.layout());
+  if (!initial) return tl::unexpected(initial.error());
+  train.set_init_sha256(initial->sha256);
+  transport::unique_fd own{::fcntl(initial->file.fd(), F_DUPFD_CLOEXEC, 0)};
+  if (!own)
+    return fail(error_code::system,
+                fmt::format("cannot keep '{}' open: too many open files", train.init_from()));
+  job.initial_weights = std::make_shared<const transport::unique_fd>(std::move(own));
+  return {};
 }
 
 /// Opens a data set and checks it against the model. @returns its number of records.
@@ -65,6 +82,7 @@ result<prepared_job> prepare_job(const std::filesystem::path& file,
   if (!model) return tl::unexpected(model.error());
   if (auto optimizer = engine::optimizer::build(job.spec.train().optimizer()); !optimizer)
     return tl::unexpected(optimizer.error());
+  if (auto settled = settle_weights(**model, job); !settled) return tl::unexpected(settled.error());
   const auto records = open_checked(job.spec.data().train(), **model, job);
   if (!records) return tl::unexpected(records.error());
   job.train_records = *records;

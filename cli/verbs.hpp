@@ -16,6 +16,9 @@ void add_resume(CLI::App& app, verb& chosen);
 void add_validate(CLI::App& app, verb& chosen);
 void add_status(CLI::App& app, verb& chosen);
 void add_stop(CLI::App& app, verb& chosen);
+void add_export(CLI::App& app, verb& chosen);
+void add_evaluate(CLI::App& app, verb& chosen);
+void add_predict(CLI::App& app, verb& chosen);
 void add_version(CLI::App& app, verb& chosen);
 /// Hidden: what a role's process runs.
 void add_role(CLI::App& app, verb& chosen);

@@ -27,24 +27,36 @@ result<std::shared_ptr<const dataset>> dataset::open(const spec::DatasetSpec& sp
                 fmt::format("{} has {} records, but {} has {} labels", records.name(), dims.front(),
                             labels.name(), label_view->header.dims.front()));
 
+  auto made = with_records(spec, std::move(records), *record_view);
+  made->labels_ = label_view->values; // the bytes stay where they are when their blob is moved
+  made->class_count_ = std::uint32_t{*std::max_element(made->labels_.begin(), made->labels_.end())} + 1;
+  made->labels_blob_ = std::move(labels);
+  return made;
+}
+
+std::shared_ptr<dataset> dataset::with_records(const spec::DatasetSpec& spec, blob records,
+                                               const idx_view& view) {
+  const auto& dims = view.header.dims;
   auto made = std::shared_ptr<dataset>(new dataset);
   made->record_count_ = dims.front();
   made->record_shape_.assign(dims.begin() + 1, dims.end());
-  made->record_values_ = record_view->header.payload_bytes / dims.front();
-  made->values_ = record_view->values; // the bytes stay where they are when their blob is moved
-  made->labels_ = label_view->values;
-  made->class_count_ = std::uint32_t{*std::max_element(made->labels_.begin(), made->labels_.end())} + 1;
+  made->record_values_ = view.header.payload_bytes / dims.front();
+  made->values_ = view.values;
   const auto& normalize = spec.normalize();
   made->normalised_ = normalisation_table(normalize.has_mean() ? normalize.mean() : 0.0,
                                           normalize.has_std() ? normalize.std() : 1.0);
   made->records_ = std::move(records);
-  made->labels_blob_ = std::move(labels);
   return made;
 }
 
 result<std::shared_ptr<const dataset>> dataset::open(const spec::DatasetSpec& spec) {
   auto records = open_idx(spec.records());
   if (!records) return tl::unexpected(records.error());
+  if (spec.labels().empty()) {
+    const auto view = view_idx(*records);
+    if (!view) return tl::unexpected(view.error());
+    return with_records(spec, std::move(*records), *view);
+  }
   auto labels = open_idx(spec.labels());
   if (!labels) return tl::unexpected(labels.error());
   return open(spec, std::move(*records), std::move(*labels));
@@ -54,7 +66,8 @@ void dataset::read(std::span<const std::uint64_t> indices, std::span<float> reco
                    std::span<std::int32_t> labels) const {
   DLRUN_CHECK(records.size() == indices.size() * record_values_, "{} floats for {} records of {} values",
               records.size(), indices.size(), record_values_);
-  DLRUN_CHECK(labels.size() == indices.size(), "{} labels for {} records", labels.size(), indices.size());
+  DLRUN_CHECK(labels.size() == (labels_.empty() ? 0 : indices.size()), "{} labels for {} records",
+              labels.size(), indices.size());
   float* out = records.data();
   for (std::size_t i = 0; i < indices.size(); ++i) {
     const std::uint64_t index = indices[i];
@@ -62,7 +75,7 @@ void dataset::read(std::span<const std::uint64_t> indices, std::span<float> reco
     const std::uint8_t* const bytes = values_.data() + index * record_values_;
     for (std::uint64_t j = 0; j < record_values_; ++j) out[j] = normalised_[bytes[j]];
     out += record_values_;
-    labels[i] = labels_[index];
+    if (!labels.empty()) labels[i] = labels_[index];
   }
 }
 

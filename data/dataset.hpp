@@ -9,6 +9,8 @@
 
 namespace dlrun::data {
 
+struct idx_view;
+
 /// n records of equal shape with one label each. Immutable and thread-safe.
 class dataset {
 public:
@@ -16,7 +18,8 @@ public:
   /// @returns bad_data when either is not IDX, labels are not one-dimensional, or the counts differ.
   static result<std::shared_ptr<const dataset>> open(const spec::DatasetSpec& spec, blob records,
                                                      blob labels);
-  /// The same, opening the paths that the spec names.
+  /// The same, opening the paths that the spec names. Where it names no labels there are none: read() then
+  /// takes no memory for them, and class_count() is 0.
   static result<std::shared_ptr<const dataset>> open(const spec::DatasetSpec& spec);
 
   std::uint64_t record_count() const { return record_count_; }
@@ -47,6 +50,9 @@ public:
 
 private:
   dataset() = default;
+  /// All but the labels; `view` is of `records`.
+  static std::shared_ptr<dataset> with_records(const spec::DatasetSpec& spec, blob records,
+                                               const idx_view& view);
 
   blob records_;
   blob labels_blob_;

@@ -17,9 +17,11 @@ class network::impl {
 public:
   impl(std::shared_ptr<const model> model, int threads);
 
+  result<void> check_records(const batch& batch) const;
   result<void> check(const batch& batch, std::int64_t min_batch) const;
   void forward(std::span<const float> parameters, std::span<float> gradient, const batch& batch,
                const slot_key& key, bool training);
+  std::span<const float> outputs() const { return stages_.back().output.view(); }
   kernels::cpu::classification_sums loss(const batch& batch, bool with_gradient);
   void backward(std::span<float> gradient);
   const model& described() const { return *model_; }
@@ -60,6 +62,16 @@ network::impl::impl(std::shared_ptr<const model> model, int threads)
     s.now.layer = static_cast<std::uint32_t>(stages_.size());
     stages_.push_back(std::move(s));
   }
+}
+
+result<void> network::impl::check_records(const batch& batch) const {
+  const auto record_size = static_cast<std::uint64_t>(*element_count(model_->input_shape()));
+  if (batch.size >= 1 && batch.records.size() / record_size == static_cast<std::uint64_t>(batch.size) &&
+      batch.records.size() % record_size == 0)
+    return {};
+  return fail(error_code::bad_usage,
+              fmt::format("a batch of {} records of shape {} cannot have {} floats", batch.size,
+                          to_string(model_->input_shape()), batch.records.size()));
 }
 
 result<void> network::impl::check(const batch& batch, std::int64_t min_batch) const {
@@ -205,6 +217,23 @@ result<void> network::evaluate(std::span<const float> parameters, const batch& b
   return {};
 } catch (const dnnl::error& e) {
   return fail(error_code::system, fmt::format("oneDNN could not evaluate the model: {}", e.message));
+}
+
+result<void> network::predict(std::span<const float> parameters, std::span<const float> records,
+                              std::int64_t size, std::span<float> outputs) try {
+  const batch batch{records, {}, size};
+  if (auto checked = impl_->check_records(batch); !checked) return checked;
+  const auto wanted = size * *element_count(impl_->described().output_shape());
+  if (outputs.size() != static_cast<std::uint64_t>(wanted))
+    return fail(error_code::bad_usage,
+                fmt::format("{} floats for the outputs {} of {} records, not {}", outputs.size(),
+                            to_string(impl_->described().output_shape()), size, wanted));
+  impl_->use_threads();
+  impl_->forward(parameters, {}, batch, {}, false);
+  std::ranges::copy(impl_->outputs(), outputs.begin());
+  return {};
+} catch (const dnnl::error& e) {
+  return fail(error_code::system, fmt::format("oneDNN could not predict: {}", e.message));
 }
 
 } // namespace dlrun::engine

@@ -36,6 +36,13 @@ public:
   [[nodiscard]] result<void> evaluate(std::span<const float> parameters, const batch& batch,
                                       std::span<float> metrics);
 
+  /// Overwrites `outputs` (size, output_shape...) with what the last layer gives for `size` (from 1) records
+  /// (size, input_shape...), images channels first, under running statistics and without dropout: scores
+  /// before the softmax that a loss applies. The same bits as in evaluate() of the same records. Errors as
+  /// above, but for labels, which it does not have.
+  [[nodiscard]] result<void> predict(std::span<const float> parameters, std::span<const float> records,
+                                     std::int64_t size, std::span<float> outputs);
+
 private:
   class impl;
   std::unique_ptr<impl> impl_;

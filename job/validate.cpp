@@ -2,6 +2,7 @@
 
 #include "job/field_rules.hpp"
 #include "job/nearest.hpp"
+#include "job/sha256.hpp"
 #include "job/spec_path.hpp"
 #include "job/utf8.hpp"
 
@@ -146,12 +147,28 @@ void check_pooling(const spec::ModelSpec& model, const source_map& sources, prob
   }
 }
 
+/// What belongs to a weights file needs one, and a digest is one.
+void check_weights(const spec::TrainSpec& train, const source_map& sources, problem_list& problems) {
+  const auto add = [&](const std::string& path, std::string text) {
+    if (!problems.reported(path)) problems.add(sources.find(path), path, std::move(text));
+  };
+  if (train.has_init_strict() && !train.has_init_from())
+    add("train.init_strict", "says how train.init_from is read, which is missing");
+  if (!train.has_init_sha256()) return;
+  if (!train.has_init_from())
+    add("train.init_sha256", "is the digest of train.init_from, which is missing");
+  else if (!is_sha256_hex(train.init_sha256()))
+    add("train.init_sha256", fmt::format("expected 64 hexadecimal digits in lower case, found \"{}\"",
+                                         printable(train.init_sha256())));
+}
+
 } // namespace
 
 void validate(const spec::JobSpec& spec, const source_map& sources, problem_list& problems) {
   rule_check(sources, problems).check(spec, "");
   check_layers(spec.model(), sources, problems);
   check_pooling(spec.model(), sources, problems);
+  check_weights(spec.train(), sources, problems);
 }
 
 result<void> validate(const spec::JobSpec& spec) {

@@ -74,6 +74,8 @@ result<child_spec> process_launcher::make_child(const launch_order& order, int l
   child.inherit.push_back({lifeline_leaf_.get(), "--lifeline-fd"});
   child.inherit.push_back({last_words, std::string{last_words_option}});
   for (const auto& [file, fd] : options_.job->files) child.inherit.push_back({fd, "--data-fd"});
+  if (const auto& weights = options_.job->initial_weights)
+    child.inherit.push_back({weights->get(), "--weights-fd"});
   const auto threads = options_.job->spec.cluster().threads_per_worker();
   child.environment = {{"OMP_NUM_THREADS", std::to_string(threads)}, {"OMP_DYNAMIC", "false"}};
   child.bootstrap = make_message(options_, agent_port_, order).SerializeAsString();

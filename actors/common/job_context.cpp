@@ -34,7 +34,8 @@ result<std::shared_ptr<const job_context>> make_job_context(job_context_argument
                   .agent_process = arguments.agent_process != 0 ? arguments.agent_process : process,
                   .started = arguments.started,
                   .fingerprint = host_fingerprint(threads),
-                  .files = std::move(arguments.files)});
+                  .files = std::move(arguments.files),
+                  .initial_weights = std::move(arguments.initial_weights)});
 }
 
 std::optional<protocol::parked_slot> parse_slot(const std::string& text) {

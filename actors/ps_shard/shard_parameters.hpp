@@ -32,8 +32,12 @@ using state_source = std::function<result<void>(std::span<float>)>;
 class shard_parameters {
 public:
   /// Memory for the shard's range of the model and version 0 in it. @returns system when memory cannot be
-  /// had.
+  /// had, or as reset() does.
   static result<shard_parameters> create(std::shared_ptr<const common::job_context> job, ps_shard_id shard);
+
+  /// The same without version 0: nothing is served until load() or reset() is done.
+  static result<shard_parameters> create_empty(std::shared_ptr<const common::job_context> job,
+                                               ps_shard_id shard);
 
   /// Applies step `step`: `root` (range().size floats) is the sum of its gradients over `shape.records`.
   /// Writes into the buffer of the older version and, if `intact()` (may be empty) holds after that,
@@ -52,8 +56,10 @@ public:
   /// Takes parameters and optimizer state from `source` and publishes them as `version`. On failure nothing
   /// is served.
   result<void> load(timeline_id timeline, version_id version, const state_source& source);
-  /// Publishes the initial parameters, version 0.
-  void reset(timeline_id timeline);
+  /// Publishes the initial parameters, version 0. @returns as initial_values() does; then nothing is served.
+  result<void> reset(timeline_id timeline);
+  /// The shard's floats of the version published last.
+  std::span<const float> current() const { return writer_.current(); }
   /// Floats that an image of this shard has.
   std::size_t image_floats() const;
 
