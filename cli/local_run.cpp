@@ -50,7 +50,8 @@ result<std::shared_ptr<const common::job_context>> make_context(const prepared_j
                                    .run_dir = run_dir,
                                    .run_token = *token,
                                    .started = common::now(),
-                                   .data = job.data});
+                                   .data = job.data,
+                                   .initial_weights = job.initial_weights});
 }
 
 /// The launcher that the specification asks for, and how it learns where the agent is.

@@ -24,6 +24,9 @@ int main(int argc, char** argv) {
   dlrun::cli::add_validate(app, chosen);
   dlrun::cli::add_status(app, chosen);
   dlrun::cli::add_stop(app, chosen);
+  dlrun::cli::add_export(app, chosen);
+  dlrun::cli::add_evaluate(app, chosen);
+  dlrun::cli::add_predict(app, chosen);
   dlrun::cli::add_logs(app, chosen);
   dlrun::cli::add_events(app, chosen);
   dlrun::cli::add_completion(app, chosen);

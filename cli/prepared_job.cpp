@@ -4,6 +4,9 @@
 #include "engine/update_rule.hpp"
 #include "job/spec_reader.hpp"
 #include "job/spec_writer.hpp"
+#include "weights/initial_weights.hpp"
+
+#include <fcntl.h>
 
 namespace dlrun::cli {
 namespace {
@@ -11,17 +14,20 @@ namespace {
 /// For the comment that heads the file, and what a resumed run adds.
 constexpr std::size_t spec_file_spare = 16 * 1024;
 
-/// What the model's loss compares its outputs with.
-struct wanted_targets {
-  data::target_kind kind = data::target_kind::classes;
-  std::int64_t outputs = 0; ///< classes that are told apart, or floats of a target
-};
-
-wanted_targets targets_of(const engine::model& model) {
-  if (model.loss().targets() == engine::target_kind::values)
-    return {data::target_kind::values, model.loss().target_values()};
-  const auto& output = model.output_shape();
-  return {data::target_kind::classes, output.empty() ? 0 : output.front()};
+/// The weights that training starts from. What is checked here is what roles read, whatever happens to the
+/// file; its digest goes into the specification as used.
+result<void> settle_weights(const engine::model& model, prepared_job& job) {
+  auto& train = *job.spec.mutable_train();
+  if (!train.has_init_from()) return {};
+  const auto initial = weights::open_initial_weights(train, model.layout());
+  if (!initial) return tl::unexpected(initial.error());
+  train.set_init_sha256(initial->sha256);
+  transport::unique_fd own{::fcntl(initial->file.fd(), F_DUPFD_CLOEXEC, 0)};
+  if (!own)
+    return fail(error_code::system,
+                fmt::format("cannot keep '{}' open: too many open files", train.init_from()));
+  job.initial_weights = std::make_shared<const transport::unique_fd>(std::move(own));
+  return {};
 }
 
 /// Opens one part of the data and checks it against the model. @returns its number of records.
@@ -83,6 +89,13 @@ result<void> check_norm_exchange(const spec::JobSpec& spec, const engine::model&
 
 } // namespace
 
+wanted_targets targets_of(const engine::model& model) {
+  if (model.loss().targets() == engine::target_kind::values)
+    return {data::target_kind::values, model.loss().target_values()};
+  const auto& output = model.output_shape();
+  return {data::target_kind::classes, output.empty() ? 0 : output.front()};
+}
+
 result<prepared_job> prepare_job(const std::filesystem::path& file,
                                  const std::vector<std::string>& overrides) {
   auto spec = job::read_spec(file, overrides);
@@ -94,6 +107,7 @@ result<prepared_job> prepare_job(const std::filesystem::path& file,
   if (auto rule = engine::update_rule::build(job.spec.train(), {}); !rule)
     return tl::unexpected(rule.error()); // how long the training is does not matter for that
   if (auto fits = check_norm_exchange(job.spec, **model); !fits) return tl::unexpected(fits.error());
+  if (auto settled = settle_weights(**model, job); !settled) return tl::unexpected(settled.error());
   auto decoded =
       data::decode_job_data(*job.spec.mutable_data(), job.spec.train().seed(), targets_of(**model).kind);
   if (!decoded) return tl::unexpected(decoded.error());

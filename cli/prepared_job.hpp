@@ -20,10 +20,19 @@ struct prepared_job {
   std::uint64_t parameter_count = 0; ///< trained floats
   /// The data, decoded once; roles on this host share its memory.
   std::shared_ptr<const data::job_data> data;
+  std::shared_ptr<const transport::unique_fd> initial_weights; ///< train.init_from, open; null without
 };
 
-/// Reads the specification, builds the model, decodes the data and checks that they fit each other. What the
-/// data teaches (vocabularies, names of classes, means) is filled into the specification.
+/// What a model's loss compares its outputs with.
+struct wanted_targets {
+  data::target_kind kind = data::target_kind::classes;
+  std::int64_t outputs = 0; ///< classes that are told apart, or floats of a target
+};
+wanted_targets targets_of(const engine::model& model);
+
+/// Reads the specification, builds the model, decodes the data, opens the weights to start from, and checks
+/// that they fit each other. What the data teaches (vocabularies, names of classes, means) is filled into the
+/// specification, and so is the digest of those weights.
 /// @returns bad_spec or bad_data with a message that names the place and the way out.
 result<prepared_job> prepare_job(const std::filesystem::path& file,
                                  const std::vector<std::string>& overrides);

@@ -25,6 +25,7 @@ struct role_options {
   int lifeline_fd = -1;
   int last_words_fd = -1;
   std::vector<int> data_fds;
+  int weights_fd = -1; ///< of train.init_from
 };
 
 result<bootstrap::Bootstrap> read_message(const role_options& options) {
@@ -79,6 +80,8 @@ result<std::shared_ptr<const common::job_context>> make_job(const bootstrap::Boo
     if (!data) return tl::unexpected(data.error());
     arguments.data = std::move(*data);
   }
+  if (options.weights_fd >= 0)
+    arguments.initial_weights = std::make_shared<const transport::unique_fd>(options.weights_fd);
   return common::make_job_context(std::move(arguments));
 }
 
@@ -199,6 +202,7 @@ void add_role(CLI::App& app, verb& chosen) {
   command->add_option("--lifeline-fd", options->lifeline_fd)->required();
   command->add_option("--last-words-fd", options->last_words_fd)->required();
   command->add_option("--data-fd", options->data_fds);
+  command->add_option("--weights-fd", options->weights_fd);
   command->callback([options, &chosen] { chosen = [options] { return run_and_tell(*options); }; });
 }
 

@@ -20,6 +20,8 @@ public:
   /// Opens the folder of an earlier run. @returns bad_usage when it is no run folder, or a process is using
   /// it.
   static result<run_folder> open(const std::string& folder);
+  /// For a look: any number of readers, while no root uses it. Writes nothing. Errors as above.
+  static result<run_folder> open_to_read(const std::string& folder);
 
   const std::filesystem::path& path() const { return path_; }
   /// The specification as used; revision 0 is what the run began with.

@@ -1,5 +1,6 @@
 #include "job/atomic_file.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -28,12 +29,19 @@ bool write_all(int fd, std::string_view content) {
 } // namespace
 
 result<void> write_file_atomically(const std::filesystem::path& file, std::string_view content) {
+  return write_file_atomically(file, std::span{&content, 1});
+}
+
+result<void> write_file_atomically(const std::filesystem::path& file,
+                                   std::span<const std::string_view> parts) {
   // A name of its own for each writer, so that two at once do not mix their bytes.
   std::string temporary = file.string() + ".XXXXXX";
   const int fd = ::mkstemp(temporary.data());
   if (fd < 0) return cannot("create a file beside", file.string());
   constexpr mode_t readable_by_all = 0644;
-  const bool written = ::fchmod(fd, readable_by_all) == 0 && write_all(fd, content) && ::fsync(fd) == 0;
+  const auto write_part = [fd](std::string_view part) { return write_all(fd, part); };
+  const bool written =
+      ::fchmod(fd, readable_by_all) == 0 && std::ranges::all_of(parts, write_part) && ::fsync(fd) == 0;
   const int problem = errno;
   ::close(fd);
   errno = problem;

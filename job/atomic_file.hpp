@@ -3,6 +3,7 @@
 
 #include <dlrun/error.hpp>
 #include <filesystem>
+#include <span>
 #include <string_view>
 
 namespace dlrun::job {
@@ -10,5 +11,8 @@ namespace dlrun::job {
 /// Writes `content` to a temporary file beside `file`, syncs it and renames it over `file`. Readers see the
 /// old content or the new one. On failure `file` is as before and the temporary file is gone.
 result<void> write_file_atomically(const std::filesystem::path& file, std::string_view content);
+/// The same for content that lies in several places, one behind the other.
+result<void> write_file_atomically(const std::filesystem::path& file,
+                                   std::span<const std::string_view> parts);
 
 } // namespace dlrun::job

@@ -127,6 +127,8 @@ std::string default_job_name(const std::filesystem::path& file) {
 
 void make_paths_absolute(spec::JobSpec& spec, const std::filesystem::path& base_dir) {
   const auto base = std::filesystem::absolute(base_dir);
+  if (!spec.train().init_from().empty())
+    spec.mutable_train()->set_init_from((base / spec.train().init_from()).lexically_normal().string());
   if (!spec.has_data()) return;
   if (spec.data().has_train()) make_absolute(*spec.mutable_data()->mutable_train(), base);
   if (spec.data().has_validation()) make_absolute(*spec.mutable_data()->mutable_validation(), base);

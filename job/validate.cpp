@@ -2,6 +2,7 @@
 
 #include "job/field_rules.hpp"
 #include "job/nearest.hpp"
+#include "job/sha256.hpp"
 #include "job/spec_path.hpp"
 #include "job/utf8.hpp"
 #include "job/validate_data.hpp"
@@ -201,6 +202,21 @@ void check_milestones(const spec::LrScheduleSpec& schedule, const source_map& so
                fmt::format("expected each larger than the one before, found {} before {}", *wrong, wrong[1]));
 }
 
+/// What belongs to a weights file needs one, and a digest is one.
+void check_weights(const spec::TrainSpec& train, const source_map& sources, problem_list& problems) {
+  const auto add = [&](const std::string& path, std::string text) {
+    if (!problems.reported(path)) problems.add(sources.find(path), path, std::move(text));
+  };
+  if (train.has_init_strict() && !train.has_init_from())
+    add("train.init_strict", "says how train.init_from is read, which is missing");
+  if (!train.has_init_sha256()) return;
+  if (!train.has_init_from())
+    add("train.init_sha256", "is the digest of train.init_from, which is missing");
+  else if (!is_sha256_hex(train.init_sha256()))
+    add("train.init_sha256", fmt::format("expected 64 hexadecimal digits in lower case, found \"{}\"",
+                                         printable(train.init_sha256())));
+}
+
 } // namespace
 
 void validate(const spec::JobSpec& spec, const source_map& sources, problem_list& problems) {
@@ -211,6 +227,7 @@ void validate(const spec::JobSpec& spec, const source_map& sources, problem_list
   check_data(spec.data(), sources, problems);
   check_nesterov(spec.train().optimizer(), sources, problems);
   check_milestones(spec.train().lr_schedule(), sources, problems);
+  check_weights(spec.train(), sources, problems);
 }
 
 result<void> validate(const spec::JobSpec& spec) {

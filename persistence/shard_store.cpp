@@ -37,6 +37,7 @@ shard_store::implementation::implementation(const shard_store_options& options)
     , segments_(files_, options.directory + "/segments", options.segment_bytes) {}
 
 result<void> shard_store::implementation::check_usable() const {
+  DLRUN_CHECK(!options_.read_only, "{} was opened for a look: it is not changed", options_.directory);
   if (!lost_ && !database_->lost()) return {};
   return fail(
       error_code::system,

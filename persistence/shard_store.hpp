@@ -32,6 +32,9 @@ struct shard_store_options {
   /// Null: the operating system's.
   std::shared_ptr<file_system> files;
   sync_mode sync = sync_mode::process;
+  /// For a look while nobody has it open: nothing is written, created, dropped or removed, and no `opener` is
+  /// needed. Only what does not change the store may be called.
+  bool read_only = false;
   /// Most bytes that the directory may take; 0: no limit.
   std::uint64_t disk_quota_bytes = 0;
   /// A segment file is closed and the next begun when it reaches this. Larger: fewer files, but space comes
@@ -88,7 +91,7 @@ public:
   /// is there, drops what is torn or damaged, and syncs the rest (R11b).
   /// @returns in_use while another live process (or another store of this one) holds it: try again;
   /// fenced when a higher incarnation opened it before; storage_damaged when it cannot be read at all or has
-  /// another format.
+  /// another format; for a look, bad_usage when there is none.
   static result<std::unique_ptr<shard_store>> open(const shard_store_options& options);
 
   shard_store(const shard_store&) = delete;

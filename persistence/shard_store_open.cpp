@@ -45,8 +45,7 @@ result<void> shard_store::implementation::delete_fact(const std::string& key) {
 
 result<void> shard_store::implementation::open() {
   DLRUN_CHECK(options_.segment_bytes > 0, "segments of 0 bytes");
-  for (const auto* folder : {"/segments", "/snapshots"})
-    if (auto made = create_directories(*files_, options_.directory + folder); !made) return made;
+  if (auto ready = options_.read_only ? check_there() : create_folders(); !ready) return ready;
   for (const auto step :
        {&implementation::open_database, &implementation::load_facts, &implementation::load_snapshots,
         &implementation::load_log, &implementation::settle})
@@ -54,10 +53,25 @@ result<void> shard_store::implementation::open() {
   return {};
 }
 
+result<void> shard_store::implementation::create_folders() {
+  for (const auto* folder : {"/segments", "/snapshots"})
+    if (auto made = create_directories(*files_, options_.directory + folder); !made) return made;
+  return {};
+}
+
+/// Before a look. A reader takes no lock of RocksDB's, so whether somebody writes is asked first.
+result<void> shard_store::implementation::check_there() const {
+  const auto known = check_format(*files_, options_.directory, store_format);
+  if (!known) return tl::unexpected(known.error());
+  if (*known) return database::check_unheld(*files_, log_directory_);
+  return fail(error_code::bad_usage, fmt::format("there is no store in {}", options_.directory));
+}
+
 result<void> shard_store::implementation::open_database() {
   const auto known = check_format(*files_, options_.directory, store_format);
   if (!known) return tl::unexpected(known.error());
-  auto opened = database::open({log_directory_, files_, !*known, false, false, buffer_bytes, way_out});
+  auto opened =
+      database::open({log_directory_, files_, !*known, false, options_.read_only, buffer_bytes, way_out});
   if (!opened) return tl::unexpected(opened.error());
   database_ = std::move(*opened);
   return claim(!*known);
@@ -71,6 +85,7 @@ result<void> shard_store::implementation::claim(bool is_new) {
     return fail(error_code::storage_damaged,
                 fmt::format("{}: who opened it last is unreadable; {}", log_directory_, way_out));
   found_.last_opener = *opener;
+  if (options_.read_only) return {};
   if (*opener > options_.opener)
     return fail(error_code::fenced,
                 fmt::format("{} was opened by incarnation {}: incarnation {} comes too late",
@@ -130,6 +145,7 @@ result<void> shard_store::implementation::load_snapshots() {
                           snapshot_directory_, name, file->bytes, snapshot->file_bytes));
   }
   if (auto whole = database_->verify(*facts); !whole) return whole;
+  if (options_.read_only) return {};
   for (const auto& key : gone)
     if (auto deleted = delete_fact(key); !deleted) return deleted;
   // Cut short before they counted, or dropped and not yet removed.
@@ -198,6 +214,7 @@ shard_store::implementation::drop_unreachable(std::vector<std::pair<step_id, std
   }
   std::erase_if(places, [&](const auto& place) { return place.first >= end; });
   for (const auto& [step, segment] : places) segments_.use(segment, step);
+  if (options_.read_only) return {};
   rocksdb::WriteBatch batch;
   batch.DeleteRange(database_->handle(table::log), keys::of_step(end), keys::after_all_steps());
   return database_->write(batch, false);
@@ -205,10 +222,12 @@ shard_store::implementation::drop_unreachable(std::vector<std::pair<step_id, std
 
 /// R11b: what was found is on disk before anyone hears of it.
 result<void> shard_store::implementation::settle() {
-  segments_.remove_unused();
-  if (auto synced = segments_.sync_found(); !synced) return synced;
-  if (auto synced = sync_directory(*files_, snapshot_directory_); !synced) return synced;
-  if (auto synced = database_->sync(); !synced) return synced;
+  if (!options_.read_only) {
+    segments_.remove_unused();
+    if (auto synced = segments_.sync_found(); !synced) return synced;
+    if (auto synced = sync_directory(*files_, snapshot_directory_); !synced) return synced;
+    if (auto synced = database_->sync(); !synced) return synced;
+  }
   const auto end = next_step_of(state_);
   state_.synced_end = end;
   found_.history = state_.history;

@@ -65,6 +65,8 @@ public:
 
 private:
   // Opening, in this order (shard_store_open.cpp).
+  result<void> create_folders();
+  result<void> check_there() const;
   result<void> open_database();
   result<void> claim(bool is_new);
   result<void> load_facts();

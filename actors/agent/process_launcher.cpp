@@ -84,6 +84,8 @@ result<child_spec> process_launcher::make_child(const launch_order& order, int l
   if (options_.job->data != nullptr)
     for (const auto& blob : data::memory_of(*options_.job->data))
       child.inherit.push_back({blob->fd(), "--data-fd"});
+  if (const auto& weights = options_.job->initial_weights)
+    child.inherit.push_back({weights->get(), "--weights-fd"});
   const auto threads = options_.job->spec.cluster().threads_per_worker();
   child.environment = {{"OMP_NUM_THREADS", std::to_string(threads)}, {"OMP_DYNAMIC", "false"}};
   child.bootstrap = make_message(options_, agent_port_, order).SerializeAsString();

@@ -32,7 +32,8 @@ result<std::shared_ptr<const job_context>> make_job_context(job_context_argument
                   .agent_process = arguments.agent_process != 0 ? arguments.agent_process : process,
                   .started = arguments.started,
                   .fingerprint = host_fingerprint(threads),
-                  .data = std::move(arguments.data)});
+                  .data = std::move(arguments.data),
+                  .initial_weights = std::move(arguments.initial_weights)});
 }
 
 spec::TrainSpec update_part(const spec::TrainSpec& train) {

@@ -11,6 +11,7 @@
 #include "engine/update_rule.hpp"
 #include "proto/job_spec.pb.h"
 #include "transport/run_token.hpp"
+#include "transport/unique_fd.hpp"
 
 #include <filesystem>
 #include <memory>
@@ -42,6 +43,8 @@ struct job_context {
   std::string fingerprint{};
   /// The data, decoded once by the host agent; null in what computes nothing.
   std::shared_ptr<const data::job_data> data{};
+  /// What train.init_from names, as the host agent opened and checked it; null: to be opened by its path.
+  std::shared_ptr<const transport::unique_fd> initial_weights{};
   std::shared_ptr<local_roles> local = std::make_shared<local_roles>();
 
   /// What PS shards keep on disk.
@@ -80,6 +83,7 @@ struct job_context_arguments {
   transport::run_token run_token{};
   protocol::time_point started{};
   std::shared_ptr<const data::job_data> data{};
+  std::shared_ptr<const transport::unique_fd> initial_weights{};
 };
 
 /// Builds the model and the sampler. @returns bad_spec as engine::model::build() does.

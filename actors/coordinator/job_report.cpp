@@ -2,25 +2,14 @@
 
 #include "actors/common/fingerprint.hpp"
 #include "actors/protocol/bit_patterns.hpp"
+#include "job/sha256.hpp"
 
 #include <algorithm>
 #include <bit>
 #include <caf/config.hpp>
-#include <dlrun/check.hpp>
-#include <openssl/evp.h>
 
 namespace dlrun::coordinator {
 namespace {
-
-std::string sha256_hex(const std::string& bytes) {
-  std::array<unsigned char, 32> digest{};
-  unsigned int size = 0;
-  const bool ok = EVP_Digest(bytes.data(), bytes.size(), digest.data(), &size, EVP_sha256(), nullptr) == 1;
-  DLRUN_CHECK(ok && size == digest.size(), "SHA-256 of OpenSSL cannot fail");
-  std::string hex;
-  for (const auto byte : digest) hex += fmt::format("{:02x}", byte);
-  return hex;
-}
 
 job::run_status status_of(protocol::job_outcome outcome) {
   switch (outcome) {
@@ -90,7 +79,7 @@ job::report make_report(const common::job_context& job, const report_sources& so
   add_ledgers(report, job, sources.shards);
   add_training_metrics(report, job.model->metrics(), sources.shards);
   add_step_times(report, sources.shards);
-  if (!sources.digests.empty()) report.parameters_sha256 = sha256_hex(sources.digests);
+  if (!sources.digests.empty()) report.parameters_sha256 = job::sha256_hex(sources.digests);
   if (sources.evaluation && sources.evaluation->records > 0) {
     const auto records = static_cast<double>(sources.evaluation->records);
     report.validation = {.loss = std::bit_cast<double>(sources.evaluation->loss_sum_bits) / records,

@@ -98,10 +98,7 @@ public:
   }
 
 private:
-  result<void> load_initial() {
-    parameters_.reset(timeline_);
-    return {};
-  }
+  result<void> load_initial() { return parameters_.reset(timeline_); }
 
   result<void> load(version_id base) {
     auto reader = store_.open_snapshot(base);
@@ -225,6 +222,12 @@ result<restored_numbers> restore(persistence::shard_store& store, shard_paramete
   }
   parameters.withdraw();
   return tl::unexpected(why);
+}
+
+result<restored_numbers> restore_without_log(persistence::shard_store& store, shard_parameters& parameters,
+                                             const data::sampler& sampler, const protocol::history& history,
+                                             version_id version) {
+  return attempt{store, parameters, sampler, history}.from(version, version.value != 0, version);
 }
 
 result<void> write_snapshot(persistence::shard_store& store, version_id version, timeline_id timeline,

@@ -57,6 +57,13 @@ result<restored_numbers> restore(persistence::shard_store& store, shard_paramete
                                  const data::sampler& sampler, const protocol::history& history,
                                  version_id version, damaged_snapshot damaged, spdlog::logger& log);
 
+/// The same from a snapshot of just that version, or, for version 0, the initial parameters: nothing is made
+/// again, so `sampler` need not know the data. Drops nothing. @returns bad_usage also when there is no such
+/// snapshot.
+result<restored_numbers> restore_without_log(persistence::shard_store& store, shard_parameters& parameters,
+                                             const data::sampler& sampler, const protocol::history& history,
+                                             version_id version);
+
 /// The newest version that restore() can be asked for.
 version_id newest_restorable(const persistence::shard_store& store);
 

@@ -47,10 +47,13 @@ result<void> ps_shard_state::acquire() {
   auto client = transport::segment_client::start({.token = job.run_token});
   if (!client) return tl::unexpected(client.error());
   client_ = std::move(*client);
-  auto parameters = shard_parameters::create(context_.job, {context_.role.index});
+  const bool is_kept =
+      job.durability() != protocol::durability::off; // then the store says what it begins with
+  auto parameters = is_kept ? shard_parameters::create_empty(context_.job, {context_.role.index})
+                            : shard_parameters::create(context_.job, {context_.role.index});
   if (!parameters) return tl::unexpected(parameters.error());
   parameters_ = std::make_shared<shard_parameters>(std::move(*parameters));
-  if (job.durability() == protocol::durability::off) return enter({});
+  if (!is_kept) return enter({});
   open_storage();
   return {};
 }

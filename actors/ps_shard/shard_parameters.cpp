@@ -1,5 +1,7 @@
 #include "actors/ps_shard/shard_parameters.hpp"
 
+#include "actors/ps_shard/initial_values.hpp"
+
 #include <algorithm>
 #include <bit>
 #include <dlrun/check.hpp>
@@ -9,6 +11,14 @@ namespace dlrun::ps_shard {
 
 result<shard_parameters> shard_parameters::create(std::shared_ptr<const common::job_context> job,
                                                   ps_shard_id shard) {
+  auto made = create_empty(std::move(job), shard);
+  if (!made) return made;
+  if (auto filled = made->reset(timeline_id{0}); !filled) return tl::unexpected(filled.error());
+  return made;
+}
+
+result<shard_parameters> shard_parameters::create_empty(std::shared_ptr<const common::job_context> job,
+                                                        ps_shard_id shard) {
   std::vector<engine::update_rule> rules;
   for (std::uint64_t revision = 0; revision <= job->revision(); ++revision) {
     auto rule = job->make_update_rule(revision);
@@ -19,9 +29,7 @@ result<shard_parameters> shard_parameters::create(std::shared_ptr<const common::
   }
   auto writer = transport::parameter_writer::create(job->shards.at(shard.value).size);
   if (!writer) return tl::unexpected(writer.error());
-  shard_parameters made{std::move(job), shard, std::move(*writer), std::move(rules)};
-  made.reset(timeline_id{0});
-  return made;
+  return shard_parameters{std::move(job), shard, std::move(*writer), std::move(rules)};
 }
 
 shard_parameters::shard_parameters(std::shared_ptr<const common::job_context> job, ps_shard_id shard,
@@ -56,13 +64,14 @@ step_shape shape_of(const data::sampler& sampler, step_id step, std::uint64_t re
 // ---- whole states
 // ----------------------------------------------------------------------------------------------
 
-void shard_parameters::reset(timeline_id timeline) {
-  std::vector<float> flat(job_->model->layout().flat_size());
-  job_->model->initialise(job_->spec.train().seed(), flat);
+result<void> shard_parameters::reset(timeline_id timeline) {
   for (const auto& owned : blocks_) rules_.front().optimizer().start_state(state_of(owned));
-  const auto first = writer_.begin_write(timeline, version_id{0});
-  std::copy_n(flat.begin() + static_cast<std::ptrdiff_t>(range_.offset), range_.size, first.begin());
+  if (auto filled = initial_values(*job_, range_, writer_.begin_write(timeline, version_id{0})); !filled) {
+    writer_.withdraw_all();
+    return filled;
+  }
   writer_.publish();
+  return {};
 }
 
 void shard_parameters::withdraw() { writer_.withdraw_all(); }

@@ -34,9 +34,12 @@ using state_source = std::function<result<void>(std::span<float>)>;
 class shard_parameters {
 public:
   /// Memory for the shard's range of the model and version 0 in it. @returns system when memory cannot be
-  /// had.
+  /// had, or as reset() does.
   static result<shard_parameters> create(std::shared_ptr<const common::job_context> job, ps_shard_id shard);
 
+  /// The same without version 0: nothing is served until load() or reset() is done.
+  static result<shard_parameters> create_empty(std::shared_ptr<const common::job_context> job,
+                                               ps_shard_id shard);
   /// The squares of the mean gradient, clipped by value, summed over each block of parameters, in block
   /// order: what this shard adds to the square of the norm (R12), as bit patterns of doubles. `root` as for
   /// apply(). Of shape.norm nothing is read.
@@ -59,8 +62,10 @@ public:
   /// Takes parameters and optimizer state from `source` and publishes them as `version`. On failure nothing
   /// is served.
   result<void> load(timeline_id timeline, version_id version, const state_source& source);
-  /// Publishes the initial parameters, version 0.
-  void reset(timeline_id timeline);
+  /// Publishes the initial parameters, version 0. @returns as initial_values() does; then nothing is served.
+  result<void> reset(timeline_id timeline);
+  /// The shard's floats of the version published last.
+  std::span<const float> current() const { return writer_.current(); }
   /// Floats that an image of this shard has.
   std::size_t image_floats() const;
   /// Sums of metrics in each step of this model.

@@ -2,6 +2,7 @@
 
 #include "actors/common/clock.hpp"
 #include "actors/common/patience.hpp"
+#include "actors/ps_shard/stored_history.hpp"
 #include "job/quantity.hpp"
 
 #include <dlrun/check.hpp>
@@ -10,30 +11,9 @@
 namespace dlrun::ps_shard {
 namespace {
 
-protocol::history history_from(const std::vector<persistence::history_entry>& stored) {
-  auto all = protocol::first_history();
-  for (const auto& entry : stored) {
-    if (entry.timeline.value == 0) continue;
-    protocol::timeline_entry one{entry.timeline, entry.branch, entry.spec_revision, {}};
-    for (const auto& [step, slot] : entry.parked) one.parked.push_back({step, slot});
-    all.push_back(std::move(one));
-  }
-  return all;
-}
-
-std::vector<persistence::history_entry> history_to_store(const protocol::history& all) {
-  std::vector<persistence::history_entry> stored;
-  for (const auto& entry : all) {
-    persistence::history_entry one{entry.timeline, entry.branch, entry.revision, {}};
-    for (const auto& parked : entry.parked) one.parked.emplace_back(parked.step, parked.slot);
-    stored.push_back(std::move(one));
-  }
-  return stored;
-}
-
 persistence::shard_store_options store_options(const shard_storage_options& options) {
   const auto& spec = options.job->spec.durability();
-  return {.directory = (options.job->run_dir / fmt::format("ps_shard-{}", options.shard)).string(),
+  return {.directory = store_directory(options.job->run_dir, options.shard).string(),
           .opener = options.opener,
           .files = options.files,
           .sync = spec.sync() == "power" ? persistence::sync_mode::power : persistence::sync_mode::process,
@@ -138,7 +118,7 @@ result<void> shard_storage::write(const snapshot_order& order) {
 
 /// The version is past: it is made again beside the one that is trained on.
 result<void> shard_storage::write_from_log(const snapshot_order& order) {
-  auto scratch = shard_parameters::create(options_.job, options_.shard);
+  auto scratch = shard_parameters::create_empty(options_.job, options_.shard);
   if (!scratch) return tl::unexpected(scratch.error());
   const auto made = restore(*store_, *scratch, options_.job->sampler, history_from(store_->history()),
                             order.version, damaged_snapshot::leave, *options_.log);

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Include arrows: who may know whom.
 
-cli > actors/<role> > actors/protocol, actors/common > engine, data, transport, persistence, kernels, job > include, proto.
+cli > actors/<role> > actors/protocol, actors/common > engine, weights, data, transport, persistence, kernels, job > include, proto.
 - An arrow points down or stays on its level; folders of one level form no cycle; roles never include one another.
 - CAF stays in the actors: nothing below them includes it, directly or through another header.
 - A pure core (see is_pure) includes no CAF either, and nothing that is a clock, a thread, a socket or a file.
@@ -14,7 +14,7 @@ import sys
 
 from lint_common import cpp_files, finding, finish, include_graph, parser, read, resolve_include, without_comments
 
-LEVELS = {"include": 0, "proto": 0, "engine": 1, "data": 1, "transport": 1, "persistence": 1, "kernels": 1, "job": 1,
+LEVELS = {"include": 0, "proto": 0, "engine": 1, "data": 1, "transport": 1, "persistence": 1, "kernels": 1, "job": 1, "weights": 1,
           "actors/protocol": 2, "actors/common": 2, "cli": 4}
 ROLE_LEVEL = 3
 FREE = ("tests", "benchmarks", "examples")

@@ -47,6 +47,15 @@ TEST(changed_spec, what_changes_no_bit_is_free) {
   EXPECT_EQ(change({"cluster.workers=7", "durability.sync=power"}), spec_change::free);
 }
 
+TEST(changed_spec, the_same_weights_may_lie_elsewhere_but_not_be_others) {
+  const auto digest = [](char digit) { return "train.init_sha256='" + std::string(64, digit) + "'"; };
+  const overrides before{"train.init_from=a", digest('1')};
+  EXPECT_EQ(change({"train.init_from=b"}, before), spec_change::free);
+  EXPECT_NE(refusal({"train.init_from=b", digest('2')}, before), "");
+  EXPECT_NE(refusal({"train.init_from=b"}), "");
+  EXPECT_NE(refusal({"train.init_strict=false"}, before), "");
+}
+
 TEST(changed_spec, other_numbers_of_the_optimizer_are_a_revision) {
   EXPECT_EQ(change({"train.optimizer.sgd.lr=0.01"}), spec_change::revision);
   EXPECT_EQ(change({"train.optimizer.sgd.momentum=0.5"}, {with_momentum}), spec_change::revision);

@@ -3,6 +3,7 @@
 #include "job/spec_writer.hpp"
 #include "tests/data/files.hpp"
 #include "tests/job/spec_text.hpp"
+#include "weights/safetensors_writer.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -179,6 +180,38 @@ TEST_F(prepared_job_test, only_images_can_be_augmented) {
 
 TEST_F(prepared_job_test, an_unknown_format_is_refused_with_those_there_are) {
   EXPECT_THAT(refusal(error_code::bad_spec, {"data.train.format=idxx"}), HasSubstr("there are idx, csv"));
+}
+
+// ---- weights to start from
+// ---------------------------------------------------------------------------------------------
+
+TEST_F(prepared_job_test, weights_to_start_from_are_checked_named_by_digest_and_kept_open) {
+  const std::vector<float> zeroes(12);
+  const auto bytes = std::as_bytes(std::span{zeroes});
+  const std::vector<weights::written_tensor> tensors{{"linear0.weight", "F32", {3, 4}, bytes},
+                                                     {"linear0.bias", "F32", {3}, bytes.first(12)}};
+  ASSERT_TRUE(weights::write_safetensors(path("w.safetensors"), tensors, {}));
+  const auto job = prepare({"train.init_from=w.safetensors"});
+  ASSERT_TRUE(job) << job.error().message;
+  EXPECT_EQ(job->spec.train().init_from(), path("w.safetensors"));
+  EXPECT_TRUE(job->initial_weights && *job->initial_weights);
+  const auto digest = job->spec.train().init_sha256();
+  EXPECT_EQ(digest.size(), 64U);
+  EXPECT_TRUE(prepare({"train.init_from=w.safetensors", "train.init_sha256='" + digest + "'"}));
+  ASSERT_TRUE(weights::write_safetensors(path("w.safetensors"), tensors, {{"another", "file"}}));
+  EXPECT_THAT(
+      refusal(error_code::bad_data, {"train.init_from=w.safetensors", "train.init_sha256='" + digest + "'"}),
+      HasSubstr("train.init_sha256 says " + digest));
+}
+
+TEST_F(prepared_job_test, weights_that_do_not_fit_are_refused_naming_the_tensors) {
+  const std::vector<float> zeroes(16);
+  const weights::written_tensor one{"linear0.weight", "F32", {4, 4}, std::as_bytes(std::span{zeroes})};
+  ASSERT_TRUE(weights::write_safetensors(path("w.safetensors"), std::span{&one, 1}, {}));
+  const auto said = refusal(error_code::bad_data, {"train.init_from=w.safetensors"});
+  EXPECT_THAT(said, HasSubstr("'linear0.weight' is [3, 4] in the model, [4, 4] in the file"));
+  EXPECT_THAT(said, HasSubstr("'linear0.bias' [3] is not in the file"));
+  EXPECT_THAT(refusal(error_code::bad_data, {"train.init_from=nowhere"}), HasSubstr(path("nowhere")));
 }
 
 /// It would fail in the last step of the first epoch, after hours.

@@ -101,6 +101,30 @@ TEST_F(run_folder_test, can_be_opened_again_when_the_first_is_gone) {
   EXPECT_NE(refusal(run_folder::open(run.string())), "") << "it is in use now";
 }
 
+TEST_F(run_folder_test, any_number_may_look_while_nobody_uses_it) {
+  create(run).value();
+  const auto before = std::filesystem::last_write_time(run / "run.lock");
+  const auto one = run_folder::open_to_read(run.string());
+  ASSERT_TRUE(one) << one.error().message;
+  EXPECT_EQ(one->path(), run);
+  EXPECT_TRUE(run_folder::open_to_read(run.string()));
+  EXPECT_THAT(refusal(run_folder::open(run.string())), HasSubstr("is in use"));
+  EXPECT_EQ(std::filesystem::last_write_time(run / "run.lock"), before);
+}
+
+TEST_F(run_folder_test, a_look_is_refused_while_it_is_used) {
+  const auto user = create(run);
+  EXPECT_THAT(refusal(run_folder::open_to_read(run.string())), HasSubstr("is in use by process"));
+}
+
+TEST_F(run_folder_test, a_folder_that_was_copied_without_its_lock_can_be_looked_at) {
+  create(run).value();
+  std::filesystem::remove(run / "run.lock");
+  EXPECT_TRUE(run_folder::open_to_read(run.string()));
+  EXPECT_FALSE(std::filesystem::exists(run / "run.lock"));
+  EXPECT_THAT(refusal(run_folder::open_to_read((run / "deeper").string())), HasSubstr("no spec.yaml in it"));
+}
+
 TEST_F(run_folder_test, another_folder_is_not_taken_for_one_and_not_touched) {
   std::filesystem::create_directories(run);
   EXPECT_THAT(refusal(run_folder::open(run.string())), HasSubstr("no spec.yaml in it"));

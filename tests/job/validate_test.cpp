@@ -30,6 +30,20 @@ TEST(validate, works_on_specifications_that_were_never_text) {
             "job specification: cluster.workers: expected an integer from 1 to 1024, found 5000");
 }
 
+TEST(validate, what_belongs_to_a_weights_file_needs_one) {
+  const auto sha = "train.init_sha256='" + std::string(64, 'a') + "'";
+  EXPECT_EQ(problems_of(minimal_spec, {"train.init_from=w", "train.init_strict=false", sha}), "");
+  EXPECT_NE(problems_of(minimal_spec, {"train.init_strict=false"}).find("train.init_from, which is missing"),
+            std::string::npos);
+  EXPECT_NE(problems_of(minimal_spec, {sha}).find("train.init_from, which is missing"), std::string::npos);
+  for (const char* digest : {"abc", "G", ""})
+    EXPECT_NE(
+        problems_of(minimal_spec, {"train.init_from=w", std::string{"train.init_sha256='"} + digest + "'"})
+            .find("expected 64 hexadecimal digits"),
+        std::string::npos)
+        << digest;
+}
+
 TEST(validate, two_layers_of_one_name_are_a_problem) {
   EXPECT_EQ(problems_of(with(minimal_spec, "[flatten, {linear: {out_features: 10}}]",
                              "[{flatten: {}, name: x}, {linear: {out_features: 10}, name: x}]")),

@@ -1,0 +1,30 @@
+#include "actors/ps_shard/stored_history.hpp"
+
+namespace dlrun::ps_shard {
+
+protocol::history history_from(const std::vector<persistence::history_entry>& stored) {
+  auto all = protocol::first_history();
+  for (const auto& entry : stored) {
+    if (entry.timeline.value == 0) continue;
+    protocol::timeline_entry one{entry.timeline, entry.branch, entry.spec_revision, {}};
+    for (const auto& [step, slot] : entry.parked) one.parked.push_back({step, slot});
+    all.push_back(std::move(one));
+  }
+  return all;
+}
+
+std::vector<persistence::history_entry> history_to_store(const protocol::history& all) {
+  std::vector<persistence::history_entry> stored;
+  for (const auto& entry : all) {
+    persistence::history_entry one{entry.timeline, entry.branch, entry.revision, {}};
+    for (const auto& parked : entry.parked) one.parked.emplace_back(parked.step, parked.slot);
+    stored.push_back(std::move(one));
+  }
+  return stored;
+}
+
+std::filesystem::path store_directory(const std::filesystem::path& run_dir, ps_shard_id shard) {
+  return run_dir / fmt::format("ps_shard-{}", shard);
+}
+
+} // namespace dlrun::ps_shard

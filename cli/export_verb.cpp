@@ -1,0 +1,86 @@
+#include "actors/common/fingerprint.hpp"
+#include "cli/complain.hpp"
+#include "cli/model_source.hpp"
+#include "cli/verbs.hpp"
+#include "weights/model_weights.hpp"
+
+#include <nlohmann/json.hpp>
+
+namespace dlrun::cli {
+namespace {
+
+struct export_options {
+  model_choice model;
+  std::string output;
+  bool json = false;
+};
+
+/// What a file says of itself; "format" is what libraries on top of safetensors ask for.
+std::map<std::string, std::string> metadata_of(const given_model& model) {
+  return {{"format", "pt"},
+          {"dlrun", common::dlrun_version()},
+          {"job", model.spec.name()},
+          {"step", std::to_string(model.version->value)},
+          {"parameters_sha256", model.parameters_sha256}};
+}
+
+void tell(const given_model& model, const std::string& file, bool json) {
+  std::uint64_t tensors = 0;
+  std::uint64_t floats = 0;
+  for (const auto& tensor : model.model->layout().tensors()) {
+    if (tensor.kind == engine::block_kind::metric) continue;
+    ++tensors;
+    floats += tensor.size;
+  }
+  if (json) {
+    const nlohmann::ordered_json line{
+        {"file", file},       {"job", model.spec.name()}, {"step", model.version->value},
+        {"tensors", tensors}, {"floats", floats},         {"parameters_sha256", model.parameters_sha256}};
+    say(stdout, "{}\n", line.dump());
+    return;
+  }
+  say(stdout, "{}: step {}, {} tensors, {} floats\nparameters_sha256 {}\n", file, *model.version, tensors,
+      floats, model.parameters_sha256);
+}
+
+int run_export(const export_options& options) {
+  std::error_code why;
+  if (!std::filesystem::is_directory(options.model.path, why))
+    return complain(
+        {error_code::bad_usage,
+         fmt::format("'{}' is not the folder of a run: there is no spec.yaml in it", options.model.path)});
+  const auto model = load_model(options.model);
+  if (!model) return complain(model.error());
+  const auto file = options.output.empty() ? model->spec.name() + ".safetensors" : options.output;
+  const auto written = weights::write_weights(file, model->model->layout(), model->parameters,
+                                              model->version->value, metadata_of(*model));
+  if (!written) return complain(written.error());
+  tell(*model, file, options.json);
+  return 0;
+}
+
+} // namespace
+
+void add_export(CLI::App& app, verb& chosen) {
+  auto options = std::make_shared<export_options>();
+  auto* command = app.add_subcommand(
+      "export", "Write a run's parameters as a weights file (safetensors, with PyTorch's names)");
+  command->add_option("DIR", options->model.path, "Run folder, e.g. runs/fashion-mnist-cnn")->required();
+  command->add_option(
+      "--output", options->output,
+      "File to write (default: <name of the job>.safetensors in the current folder); one that "
+      "is there is replaced");
+  command->add_option(
+      "--step", options->model.step,
+      "The version after that many steps (default: the newest on disk; of a finished run the last)");
+  command->add_flag("--json", options->json, "One line of JSON about what was written");
+  command->footer(
+      "Examples:\n"
+      "  dlrun export runs/fashion-mnist-cnn\n"
+      "  dlrun export runs/fashion-mnist-cnn --step 469 --output early.safetensors\n"
+      "In Python: model.load_state_dict(safetensors.torch.load_file(\"early.safetensors\")). A folder "
+      "that a run is\nusing is refused; nothing in it is changed.");
+  command->callback([options, &chosen] { chosen = [options] { return run_export(*options); }; });
+}
+
+} // namespace dlrun::cli

@@ -1,0 +1,60 @@
+#include "cli/complain.hpp"
+#include "cli/evaluation.hpp"
+#include "cli/model_options.hpp"
+#include "cli/prediction.hpp"
+#include "cli/verbs.hpp"
+
+namespace dlrun::cli {
+namespace {
+
+struct predict_options {
+  model_choice model;
+  std::string input;
+  std::string output;
+  std::string format = "csv";
+  std::size_t threads = 0;
+};
+
+result<void> run(const predict_options& options) {
+  const auto model = load_model(options.model);
+  if (!model) return tl::unexpected(model.error());
+  const auto data = open_input(*model, options.input);
+  if (!data) return tl::unexpected(data.error());
+  auto out = line_output::open(options.output);
+  if (!out) return tl::unexpected(out.error());
+  const auto format = options.format == "json" ? prediction_format::json : prediction_format::csv;
+  const auto threads = compute_threads(model->spec, options.threads);
+  if (auto done = predict(*model, **data, format, threads, *out); !done) return done;
+  return out->finish();
+}
+
+int run_predict(const predict_options& options) {
+  const auto done = run(options);
+  return done ? 0 : complain(done.error());
+}
+
+} // namespace
+
+void add_predict(CLI::App& app, verb& chosen) {
+  auto options = std::make_shared<predict_options>();
+  auto* command = app.add_subcommand("predict", "What a trained model gives for records without labels");
+  add_model_options(*command, options->model);
+  command
+      ->add_option("--input", options->input,
+                   "Records, read as the job reads its training data")
+      ->required();
+  command->add_option("--output", options->output, "File to write (default: standard output)");
+  command->add_option("--format", options->format, "csv, or json: one object a line")
+      ->check(CLI::IsMember({"csv", "json"}));
+  command->add_option("--threads", options->threads,
+                      "Microbatches computed at once (default: as the processor has cores); changes no byte");
+  command->footer(
+      "Examples:\n"
+      "  dlrun predict runs/fashion-mnist-cnn --input new-images.gz > classes.csv\n"
+      "  dlrun predict model.safetensors --spec job.yaml --input new-images --format json\n"
+      "A line has the record's place in the file, from 0, the class of the greatest output, and all "
+      "outputs\nof the last layer, before any softmax.");
+  command->callback([options, &chosen] { chosen = [options] { return run_predict(*options); }; });
+}
+
+} // namespace dlrun::cli

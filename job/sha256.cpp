@@ -1,0 +1,70 @@
+#include "job/sha256.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <dlrun/check.hpp>
+#include <memory>
+#include <openssl/evp.h>
+#include <unistd.h>
+#include <vector>
+
+namespace dlrun::job {
+namespace {
+
+constexpr std::size_t digest_bytes = 32;
+constexpr std::size_t chunk_bytes = std::size_t{1} << 20;
+
+class sha256 {
+public:
+  sha256() {
+    DLRUN_CHECK(context_ && EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) == 1,
+                "SHA-256 of OpenSSL cannot fail");
+  }
+  void add(std::string_view bytes) {
+    DLRUN_CHECK(EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size()) == 1,
+                "SHA-256 of OpenSSL cannot fail");
+  }
+  std::string finish() {
+    std::array<unsigned char, digest_bytes> digest{};
+    unsigned int size = 0;
+    DLRUN_CHECK(EVP_DigestFinal_ex(context_.get(), digest.data(), &size) == 1 && size == digest.size(),
+                "SHA-256 of OpenSSL cannot fail");
+    std::string hex;
+    for (const auto byte : digest) hex += fmt::format("{:02x}", byte);
+    return hex;
+  }
+
+private:
+  std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context_{EVP_MD_CTX_new(), &EVP_MD_CTX_free};
+};
+
+} // namespace
+
+std::string sha256_hex(std::string_view bytes) {
+  sha256 sum;
+  sum.add(bytes);
+  return sum.finish();
+}
+
+result<std::string> sha256_of_file(int fd, const std::string& name) {
+  sha256 sum;
+  std::vector<char> chunk(chunk_bytes);
+  for (off_t offset = 0;;) {
+    const auto got = ::pread(fd, chunk.data(), chunk.size(), offset);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0)
+      return fail(error_code::system, fmt::format("cannot read {}: {}", name, std::strerror(errno)));
+    if (got == 0) return sum.finish();
+    sum.add({chunk.data(), static_cast<std::size_t>(got)});
+    offset += got;
+  }
+}
+
+bool is_sha256_hex(std::string_view text) {
+  return text.size() == 2 * digest_bytes &&
+         std::ranges::all_of(text, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
+}
+
+} // namespace dlrun::job

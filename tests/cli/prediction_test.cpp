@@ -1,0 +1,199 @@
+#include "cli/prediction.hpp"
+
+#include "cli/evaluation.hpp"
+#include "data/sampler.hpp"
+#include "engine/network.hpp"
+#include "tests/data/files.hpp"
+#include "tests/job/spec_text.hpp"
+#include "tests/persistence/damage.hpp"
+#include "weights/model_weights.hpp"
+
+#include <cmath>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <limits>
+
+namespace dlrun::cli {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr std::uint32_t records = 23; // in microbatches of 4: the last one has 3
+
+/// A model with running statistics, its job file, its weights file, and records to look at.
+class prediction_test : public testing::Test {
+protected:
+  prediction_test() {
+    folder.write("images", test::idx_bytes({records, 2, 2}, test::counting(records * 4)));
+    test::bytes classes(records);
+    for (std::uint32_t i = 0; i < records; ++i) classes[i] = static_cast<std::uint8_t>(i % 3);
+    folder.write("labels", test::idx_bytes({records}, classes));
+    std::ofstream(folder.path() / "job.yaml") << text;
+    const auto spec = job::read_spec(folder.path() / "job.yaml").value();
+    const auto model = engine::model::build(spec.model()).value();
+    std::vector<float> flat(model->layout().flat_size());
+    model->initialise(3, flat);
+    EXPECT_TRUE(weights::write_weights(path("w.safetensors"), model->layout(), flat, 1, {}));
+  }
+  std::string path(const std::string& name) const { return (folder.path() / name).string(); }
+  model_choice choice(std::vector<std::string> overrides = {}) const {
+    return {.path = path("w.safetensors"), .spec_file = path("job.yaml"), .overrides = std::move(overrides)};
+  }
+  given_model load() const { return load_model(choice()).value(); }
+  std::shared_ptr<const data::dataset> input(const given_model& model) const {
+    return data::dataset::open(input_like_job(model.spec, path("images"))).value();
+  }
+  std::string lines(prediction_format format, std::size_t threads) const {
+    const auto model = load();
+    auto out = line_output::open(path("out")).value();
+    const auto done = predict(model, *input(model), format, threads, out);
+    EXPECT_TRUE(done) << done.error().message;
+    EXPECT_TRUE(out.finish());
+    return test::content_of(path("out"));
+  }
+  std::string refusal(const model_choice& wrong) const {
+    const auto model = load_model(wrong);
+    if (model) return "";
+    return model.error().message;
+  }
+
+  test::temporary_folder folder;
+  std::string text =
+      R"(model: {input: [4], layers: [{linear: {out_features: 5}, name: first}, batch_norm, relu, {linear: {out_features: 3}, name: last}]}
+data:
+  train: {records: images, labels: labels, normalize: {mean: 0.5, std: 0.25}}
+  validation: {records: images, labels: labels, normalize: {mean: 0.5, std: 0.25}}
+train: {microbatch_size: 4, optimizer: {sgd: {lr: 0.1}}}
+)";
+};
+
+// ---- evaluate
+// ------------------------------------------------------------------------------------------------
+
+/// As the worker of a training goes through them: one microbatch after the other, sums in double.
+TEST_F(prediction_test, metrics_are_those_of_one_walk_through_the_data) {
+  const auto model = load();
+  const auto data = data::dataset::open(model.spec.data().validation()).value();
+  engine::network network{model.model, 1};
+  const data::validation_sampler order{records, 4};
+  double loss = 0, correct = 0;
+  for (std::uint64_t slot = 0; slot < order.slots(); ++slot) {
+    std::vector<std::uint64_t> indices;
+    order.records(slot, indices);
+    std::vector<float> floats(indices.size() * 4), metrics(engine::parameter_layout::metrics_size);
+    std::vector<std::int32_t> classes(indices.size());
+    data->read(indices, floats, classes);
+    ASSERT_TRUE(network.evaluate(model.parameters,
+                                 {floats, classes, static_cast<std::int64_t>(indices.size())}, metrics));
+    loss += static_cast<double>(metrics[engine::parameter_layout::loss_sum]);
+    correct += static_cast<double>(metrics[engine::parameter_layout::correct]);
+  }
+  for (const std::size_t threads : {1U, 2U, 5U}) {
+    const auto metrics = evaluate(model, *data, threads);
+    ASSERT_TRUE(metrics) << metrics.error().message;
+    EXPECT_EQ(metrics->loss, loss / records);
+    EXPECT_EQ(metrics->accuracy, correct / records);
+    EXPECT_EQ(metrics->samples, records);
+  }
+}
+
+TEST_F(prediction_test, data_of_another_shape_is_refused_naming_the_file) {
+  folder.write("larger", test::idx_bytes({2, 3, 3}, test::counting(18)));
+  const auto model = load();
+  const auto data = data::dataset::open(input_like_job(model.spec, path("larger"))).value();
+  EXPECT_THAT(evaluate(model, *data, 1).error().message, HasSubstr(path("larger")));
+  auto out = line_output::open(path("out")).value();
+  const auto done = predict(model, *data, prediction_format::csv, 1, out);
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().code, error_code::bad_data);
+}
+
+// ---- predict
+// -------------------------------------------------------------------------------------------------
+
+TEST_F(prediction_test, there_is_a_line_a_record_in_the_order_of_the_file) {
+  const auto all = lines(prediction_format::csv, 3);
+  std::istringstream in(all);
+  std::string line;
+  std::getline(in, line);
+  EXPECT_EQ(line, "record,class,output0,output1,output2");
+  for (std::uint32_t i = 0; i < records; ++i) {
+    ASSERT_TRUE(std::getline(in, line)) << i;
+    EXPECT_EQ(line.substr(0, line.find(',')), std::to_string(i));
+  }
+  EXPECT_FALSE(std::getline(in, line));
+}
+
+TEST_F(prediction_test, threads_change_no_byte) {
+  for (const auto format : {prediction_format::csv, prediction_format::json}) {
+    const auto one = lines(format, 1);
+    EXPECT_EQ(lines(format, 2), one);
+    EXPECT_EQ(lines(format, 16), one);
+  }
+}
+
+/// The class that the accuracy counts is the class that is told.
+TEST_F(prediction_test, classes_agree_with_the_accuracy) {
+  const auto model = load();
+  const auto data = data::dataset::open(model.spec.data().validation()).value();
+  std::istringstream in(lines(prediction_format::csv, 2));
+  std::string line;
+  std::getline(in, line);
+  std::uint64_t hits = 0;
+  for (std::uint64_t i = 0; std::getline(in, line); ++i)
+    hits += line[line.find(',') + 1] - '0' == data->label(i);
+  EXPECT_EQ(evaluate(model, *data, 1)->accuracy, static_cast<double>(hits) / records);
+}
+
+TEST_F(prediction_test, a_line_has_every_digit_and_the_first_of_equal_classes) {
+  const std::vector<float> outputs{-1.5F, 0.1F, 0.1F};
+  EXPECT_EQ(prediction_line(prediction_format::csv, 7, outputs), "7,1,-1.5,0.1,0.1\n");
+  EXPECT_EQ(prediction_line(prediction_format::json, 7, outputs),
+            "{\"record\":7,\"class\":1,\"outputs\":[-1.5,0.1,0.1]}\n");
+}
+
+TEST_F(prediction_test, what_is_no_number_is_null_in_json) {
+  const std::vector<float> outputs{std::nanf(""), std::numeric_limits<float>::infinity()};
+  EXPECT_THAT(prediction_line(prediction_format::json, 0, outputs), HasSubstr("[null,null]"));
+  EXPECT_THAT(prediction_line(prediction_format::csv, 0, outputs), HasSubstr("nan,inf"));
+}
+
+TEST_F(prediction_test, records_are_read_as_the_validation_data_or_else_the_training_data) {
+  auto spec = load().spec;
+  spec.mutable_data()->mutable_train()->mutable_normalize()->set_mean(0.125);
+  EXPECT_EQ(input_like_job(spec, "x").normalize().mean(), 0.5);
+  spec.mutable_data()->clear_validation();
+  const auto input = input_like_job(spec, "x");
+  EXPECT_EQ(input.normalize().mean(), 0.125);
+  EXPECT_EQ(input.records(), "x");
+  EXPECT_FALSE(input.has_labels());
+}
+
+// ---- what a model is loaded from
+// ------------------------------------------------------------------------------------------------
+
+TEST_F(prediction_test, a_weights_file_needs_its_job_and_nothing_of_a_run) {
+  auto wrong = choice();
+  wrong.spec_file = "";
+  EXPECT_THAT(refusal(wrong), HasSubstr("--spec"));
+  wrong = choice();
+  wrong.step = 3;
+  EXPECT_THAT(refusal(wrong), HasSubstr("--step is for the folder of a run"));
+  wrong = choice();
+  wrong.path = folder.path().string();
+  EXPECT_THAT(refusal(wrong), HasSubstr("--spec is for a weights file"));
+  wrong.spec_file = "";
+  EXPECT_THAT(refusal(wrong), HasSubstr("is not the folder of a run"));
+  wrong = choice();
+  wrong.path = path("nowhere");
+  EXPECT_THAT(refusal(wrong), HasSubstr("No such file"));
+}
+
+TEST_F(prediction_test, a_weights_file_of_another_model_is_refused_naming_the_tensors) {
+  const auto said = refusal(choice({"model.layers[0].linear.out_features=6"}));
+  EXPECT_THAT(said, HasSubstr("'first.weight' is [6, 4] in the model, [5, 4] in the file"));
+  EXPECT_THAT(said, HasSubstr("'last.weight'"));
+}
+
+} // namespace
+} // namespace dlrun::cli

@@ -1,0 +1,125 @@
+#include "weights/safetensors_file.hpp"
+
+#include "weights/float_formats.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <dlrun/check.hpp>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+namespace dlrun::weights {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "the format's numbers are read as they lie there");
+
+constexpr std::uint64_t length_bytes = 8;
+/// Elements that are converted at a time.
+constexpr std::size_t converted_at_once = std::size_t{64} << 10;
+
+tl::unexpected<error> not_whole(const std::string& name, const std::string& why) {
+  return fail(error_code::bad_data, fmt::format("{} is not a whole safetensors file: {}", name, why));
+}
+
+/// All of `into`, from byte `offset` on.
+result<void> read_at(int fd, std::uint64_t offset, std::span<std::byte> into, const std::string& name) {
+  while (!into.empty()) {
+    const auto got = ::pread(fd, into.data(), into.size(), static_cast<off_t>(offset));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0)
+      return fail(error_code::system, fmt::format("cannot read {}: {}", name, std::strerror(errno)));
+    if (got == 0) return not_whole(name, fmt::format("it ends at byte {}", offset));
+    offset += static_cast<std::uint64_t>(got);
+    into = into.subspan(static_cast<std::size_t>(got));
+  }
+  return {};
+}
+
+/// Reads elements of type `Stored` and converts each.
+template <class Stored, class Convert>
+result<void> read_converted(int fd, std::uint64_t offset, std::span<float> out, const std::string& name,
+                            Convert convert) {
+  std::vector<Stored> part;
+  while (!out.empty()) {
+    part.resize(std::min(out.size(), converted_at_once));
+    if (auto got = read_at(fd, offset, std::as_writable_bytes(std::span{part}), name); !got) return got;
+    std::ranges::transform(part, out.begin(), convert);
+    offset += part.size() * sizeof(Stored);
+    out = out.subspan(part.size());
+  }
+  return {};
+}
+
+} // namespace
+
+bool is_float(std::string_view dtype) {
+  return dtype == "F32" || dtype == "F64" || dtype == "F16" || dtype == "BF16";
+}
+
+safetensors_file::safetensors_file(transport::unique_fd fd, std::string name, std::uint64_t data_begin,
+                                   safetensors_header header)
+    : fd_(std::move(fd))
+    , name_(std::move(name))
+    , data_begin_(data_begin)
+    , header_(std::move(header)) {
+  for (std::size_t i = 0; i < header_.tensors.size(); ++i) by_name_.emplace(header_.tensors[i].name, i);
+}
+
+result<safetensors_file> safetensors_file::open(const std::filesystem::path& file) {
+  transport::unique_fd fd{::open(file.c_str(), O_RDONLY | O_CLOEXEC)};
+  if (!fd)
+    return fail(error_code::bad_data, fmt::format("cannot open {}: {}", file.string(), std::strerror(errno)));
+  return from_fd(std::move(fd), file.string());
+}
+
+result<safetensors_file> safetensors_file::from_fd(transport::unique_fd fd, std::string name) {
+  struct stat facts {};
+  if (::fstat(fd.get(), &facts) != 0)
+    return fail(error_code::system, fmt::format("cannot look at {}: {}", name, std::strerror(errno)));
+  if (!S_ISREG(facts.st_mode))
+    return fail(error_code::bad_data, fmt::format("{} is not a regular file", name));
+  const auto file_bytes = static_cast<std::uint64_t>(facts.st_size);
+  std::uint64_t header_bytes = 0;
+  if (file_bytes < length_bytes) return not_whole(name, fmt::format("it has only {} bytes", file_bytes));
+  if (auto got = read_at(fd.get(), 0, std::as_writable_bytes(std::span{&header_bytes, 1}), name); !got)
+    return tl::unexpected(got.error());
+  if (header_bytes > header_bytes_max || header_bytes > file_bytes - length_bytes)
+    return not_whole(name, fmt::format("its head has {} bytes, of {} of the file and at most {}",
+                                       header_bytes, file_bytes, header_bytes_max));
+  std::string text(header_bytes, '\0');
+  if (auto got = read_at(fd.get(), length_bytes, std::as_writable_bytes(std::span{text}), name); !got)
+    return tl::unexpected(got.error());
+  const auto data_begin = length_bytes + header_bytes;
+  auto header = parse_header(text, file_bytes - data_begin, name);
+  if (!header) return tl::unexpected(header.error());
+  return safetensors_file{std::move(fd), std::move(name), data_begin, std::move(*header)};
+}
+
+const stored_tensor* safetensors_file::find(const std::string& name) const {
+  const auto found = by_name_.find(name);
+  return found == by_name_.end() ? nullptr : &header_.tensors[found->second];
+}
+
+result<void> safetensors_file::read(const stored_tensor& tensor, std::uint64_t first,
+                                    std::span<float> out) const {
+  DLRUN_CHECK(first <= tensor.elements && out.size() <= tensor.elements - first,
+              "elements [{}, {}) of {} in tensor {}", first, first + out.size(), tensor.elements,
+              tensor.name);
+  const auto offset = data_begin_ + tensor.offset + first * bytes_of(tensor.dtype);
+  if (tensor.dtype == "F32") return read_at(fd_.get(), offset, std::as_writable_bytes(out), name_);
+  if (tensor.dtype == "F64")
+    return read_converted<double>(fd_.get(), offset, out, name_,
+                                  [](double value) { return static_cast<float>(value); });
+  if (tensor.dtype == "F16")
+    return read_converted<std::uint16_t>(fd_.get(), offset, out, name_, from_float16);
+  if (tensor.dtype == "BF16")
+    return read_converted<std::uint16_t>(fd_.get(), offset, out, name_, from_bfloat16);
+  return fail(error_code::bad_data,
+              fmt::format("{}: tensor \"{}\" has the dtype {}, which is not one of F32, F64, F16, BF16",
+                          name_, tensor.name, tensor.dtype));
+}
+
+} // namespace dlrun::weights
