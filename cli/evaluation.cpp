@@ -78,7 +78,8 @@ result<job::validation_metrics> evaluate(const given_model& model, const data::d
       });
   if (!done) return tl::unexpected(done.error());
   using layout = engine::parameter_layout;
-  const auto of_metrics = std::span<const double>{sums}.subspan(layout::first_metric, model.model->metrics().floats());
+  const auto of_metrics =
+      std::span<const double>{sums}.subspan(layout::first_metric, model.model->metrics().floats());
   return job::validation_metrics{.loss = sums[layout::loss_sum] / static_cast<double>(data.record_count()),
                                  .metrics = model.model->metrics().values(of_metrics),
                                  .samples = data.record_count()};

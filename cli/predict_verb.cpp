@@ -39,9 +39,7 @@ void add_predict(CLI::App& app, verb& chosen) {
   auto options = std::make_shared<predict_options>();
   auto* command = app.add_subcommand("predict", "What a trained model gives for records without labels");
   add_model_options(*command, options->model);
-  command
-      ->add_option("--input", options->input,
-                   "Records, read as the job reads its training data")
+  command->add_option("--input", options->input, "Records, read as the job reads its training data")
       ->required();
   command->add_option("--output", options->output, "File to write (default: standard output)");
   command->add_option("--format", options->format, "csv, or json: one object a line")

@@ -85,7 +85,8 @@ std::string prediction_line(prediction_format format, std::uint64_t record, std:
 result<void> predict(const given_model& model, const data::dataset& data, prediction_format format,
                      std::size_t threads, line_output& out) {
   const auto wanted = targets_of(*model.model);
-  if (auto fits = data.check_fits(model.model->input_shape(), wanted.kind, wanted.outputs); !fits) return fits;
+  if (auto fits = data.check_fits(model.model->input_shape(), wanted.kind, wanted.outputs); !fits)
+    return fits;
   const auto outputs = static_cast<std::size_t>(*engine::element_count(model.model->output_shape()));
   const data::validation_sampler order{data.record_count(),
                                        static_cast<std::uint64_t>(model.spec.train().microbatch_size())};

@@ -41,7 +41,7 @@ protected:
   }
   given_model load() const { return load_model(choice()).value(); }
   std::shared_ptr<const data::dataset> input(const given_model& model) const {
-    return data::dataset::open(input_like_job(model.spec, path("images"))).value();
+    return open_input(model, path("images")).value();
   }
   std::string lines(prediction_format format, std::size_t threads) const {
     const auto model = load();
@@ -73,26 +73,26 @@ train: {microbatch_size: 4, optimizer: {sgd: {lr: 0.1}}}
 /// As the worker of a training goes through them: one microbatch after the other, sums in double.
 TEST_F(prediction_test, metrics_are_those_of_one_walk_through_the_data) {
   const auto model = load();
-  const auto data = data::dataset::open(model.spec.data().validation()).value();
+  const auto data = open_validation(model).value();
   engine::network network{model.model, 1};
   const data::validation_sampler order{records, 4};
   double loss = 0, correct = 0;
   for (std::uint64_t slot = 0; slot < order.slots(); ++slot) {
     std::vector<std::uint64_t> indices;
     order.records(slot, indices);
-    std::vector<float> floats(indices.size() * 4), metrics(engine::parameter_layout::metrics_size);
+    std::vector<float> floats(indices.size() * 4), metrics(model.model->layout().metrics().size);
     std::vector<std::int32_t> classes(indices.size());
-    data->read(indices, floats, classes);
+    ASSERT_TRUE(data->read(indices, floats, {.classes = classes, .values = {}}));
     ASSERT_TRUE(network.evaluate(model.parameters,
-                                 {floats, classes, static_cast<std::int64_t>(indices.size())}, metrics));
+                                 {floats, classes, {}, static_cast<std::int64_t>(indices.size())}, metrics));
     loss += static_cast<double>(metrics[engine::parameter_layout::loss_sum]);
-    correct += static_cast<double>(metrics[engine::parameter_layout::correct]);
+    correct += static_cast<double>(metrics[engine::parameter_layout::first_metric]);
   }
   for (const std::size_t threads : {1U, 2U, 5U}) {
     const auto metrics = evaluate(model, *data, threads);
     ASSERT_TRUE(metrics) << metrics.error().message;
     EXPECT_EQ(metrics->loss, loss / records);
-    EXPECT_EQ(metrics->accuracy, correct / records);
+    EXPECT_EQ(metrics->metrics, (job::named_values{{"accuracy", correct / records}}));
     EXPECT_EQ(metrics->samples, records);
   }
 }
@@ -100,7 +100,7 @@ TEST_F(prediction_test, metrics_are_those_of_one_walk_through_the_data) {
 TEST_F(prediction_test, data_of_another_shape_is_refused_naming_the_file) {
   folder.write("larger", test::idx_bytes({2, 3, 3}, test::counting(18)));
   const auto model = load();
-  const auto data = data::dataset::open(input_like_job(model.spec, path("larger"))).value();
+  const auto data = open_input(model, path("larger")).value();
   EXPECT_THAT(evaluate(model, *data, 1).error().message, HasSubstr(path("larger")));
   auto out = line_output::open(path("out")).value();
   const auto done = predict(model, *data, prediction_format::csv, 1, out);
@@ -135,14 +135,14 @@ TEST_F(prediction_test, threads_change_no_byte) {
 /// The class that the accuracy counts is the class that is told.
 TEST_F(prediction_test, classes_agree_with_the_accuracy) {
   const auto model = load();
-  const auto data = data::dataset::open(model.spec.data().validation()).value();
+  const auto data = open_validation(model).value();
   std::istringstream in(lines(prediction_format::csv, 2));
   std::string line;
   std::getline(in, line);
   std::uint64_t hits = 0;
   for (std::uint64_t i = 0; std::getline(in, line); ++i)
-    hits += line[line.find(',') + 1] - '0' == data->label(i);
-  EXPECT_EQ(evaluate(model, *data, 1)->accuracy, static_cast<double>(hits) / records);
+    hits += line[line.find(',') + 1] - '0' == data->class_of(i).value();
+  EXPECT_EQ(evaluate(model, *data, 1)->metrics[0].second, static_cast<double>(hits) / records);
 }
 
 TEST_F(prediction_test, a_line_has_every_digit_and_the_first_of_equal_classes) {
@@ -158,15 +158,16 @@ TEST_F(prediction_test, what_is_no_number_is_null_in_json) {
   EXPECT_THAT(prediction_line(prediction_format::csv, 0, outputs), HasSubstr("nan,inf"));
 }
 
-TEST_F(prediction_test, records_are_read_as_the_validation_data_or_else_the_training_data) {
-  auto spec = load().spec;
-  spec.mutable_data()->mutable_train()->mutable_normalize()->set_mean(0.125);
-  EXPECT_EQ(input_like_job(spec, "x").normalize().mean(), 0.5);
-  spec.mutable_data()->clear_validation();
-  const auto input = input_like_job(spec, "x");
-  EXPECT_EQ(input.normalize().mean(), 0.125);
-  EXPECT_EQ(input.records(), "x");
-  EXPECT_FALSE(input.has_labels());
+TEST_F(prediction_test, records_are_read_as_the_training_data_without_their_labels) {
+  auto model = load();
+  model.spec.mutable_data()->clear_validation();
+  std::filesystem::remove(path("labels"));
+  const auto data = open_input(model, path("images"));
+  ASSERT_TRUE(data) << data.error().message;
+  std::vector<float> first(4);
+  const std::uint64_t index = 0;
+  ASSERT_TRUE((*data)->read({&index, 1}, first, {}));
+  EXPECT_EQ(first[0], (0.0F - 0.5F) / 0.25F);
 }
 
 // ---- what a model is loaded from
