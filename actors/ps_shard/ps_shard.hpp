@@ -56,6 +56,14 @@ private:
     protocol::worker_actor handle;
   };
 
+  /// Of a snapshot, for whoever evaluates it: one at a time, until nobody has asked for a while.
+  struct offered_snapshot {
+    timeline_id timeline;
+    version_id version;
+    protocol::time_point asked{};
+    std::optional<transport::segment_id> segment; ///< none while it is read
+  };
+
   ps_shard_state(pointer self, common::role_context context);
   result<void> acquire();
   void open_storage();
@@ -68,6 +76,10 @@ private:
   void on_pull(const protocol::pull& pull, const protocol::worker_actor& from);
   void on_directory(const protocol::directory& directory, const protocol::data_dispatcher_actor& dispatcher);
   caf::result<protocol::digest_reply> on_digest_request(const protocol::digest_request& request);
+  void on_snapshot_request(const protocol::snapshot_request& request, const protocol::worker_actor& from);
+  void on_frozen(const protocol::snapshot_request& request, const protocol::worker_actor& from,
+                 const result<transport::frozen_parameters_writer>& frozen);
+  void withdraw_unused_snapshot();
   void on_tick();
 
   void on_published(const protocol::endpoint& at);
@@ -129,6 +141,7 @@ private:
   std::map<worker_id, attached_worker> workers_;
   std::map<segment_key, gradient_source> sources_;
   std::uint64_t next_value_ = 1;
+  std::optional<offered_snapshot> offered_;
   epoch_metrics metrics_;
   step_times step_times_;
   double apply_us_ = 0;              ///< running mean of the time that a step takes to apply
