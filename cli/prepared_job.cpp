@@ -1,5 +1,6 @@
 #include "cli/prepared_job.hpp"
 
+#include "actors/common/evaluation_metrics.hpp"
 #include "data/augmentation.hpp"
 #include "engine/update_rule.hpp"
 #include "job/spec_reader.hpp"
@@ -87,6 +88,20 @@ result<void> check_norm_exchange(const spec::JobSpec& spec, const engine::model&
   return {};
 }
 
+/// All results are kept to the end of the job.
+result<void> check_evaluations(const spec::TrainSpec& train, const data::sampler& sampler,
+                               const engine::model& model) {
+  if (const auto every = common::steps_between_evaluations(train, sampler);
+      every && sampler.total_steps() / *every > common::evaluations_max)
+    return fail(
+        error_code::bad_spec,
+        fmt::format("train.evaluate_every: \"{}\" makes {} evaluations in {} steps; at most {}: choose "
+                    "at least {} steps",
+                    train.evaluate_every(), sampler.total_steps() / *every, sampler.total_steps(),
+                    common::evaluations_max, sampler.total_steps() / common::evaluations_max + 1));
+  return common::check_watched_metrics(model, train);
+}
+
 } // namespace
 
 wanted_targets targets_of(const engine::model& model) {
@@ -123,6 +138,8 @@ result<prepared_job> prepare_job(const std::filesystem::path& file,
   }
   const data::sampler sampler{data::sampler_options_from(job.spec.train(), job.train_records)};
   if (auto fits = check_smallest_microbatch(sampler, **model); !fits) return tl::unexpected(fits.error());
+  if (auto fits = check_evaluations(job.spec.train(), sampler, **model); !fits)
+    return tl::unexpected(fits.error());
   job.steps = sampler.total_steps();
   for (const auto& tensor : (*model)->layout().tensors())
     if (tensor.kind == engine::block_kind::parameter) job.parameter_count += tensor.size;

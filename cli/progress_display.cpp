@@ -113,6 +113,8 @@ void progress_display::summary(const job::report& report, const std::string& rep
     say(out_, "train {}", result_text(report.train_loss, report.train_metrics));
     if (report.validation)
       say(out_, "  |  validation {}", result_text(report.validation->loss, report.validation->metrics));
+    if (report.best)
+      say(out_, "\nbest {} {:.4f} at step {}", report.best->metric, report.best->value, report.best->step);
     say(out_, "\nparameters_sha256 {}\n", report.parameters_sha256);
   }
   say(out_, "report {}\n", report_path);

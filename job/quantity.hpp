@@ -14,4 +14,14 @@ std::optional<double> parse_duration(std::string_view text);
 /// bytes. @returns bytes, rounded down; nothing for any other text or more than 2^63.
 std::optional<std::uint64_t> parse_bytes(std::string_view text);
 
+/// Something that comes again and again: every `count` epochs or steps.
+struct interval {
+  std::uint64_t count = 0; ///< at least 1
+  bool epochs = false;     ///< else steps
+
+  bool operator==(const interval&) const = default;
+};
+/// A number from 1 to 10^12 and one of epoch, epochs, step, steps. @returns nothing for any other text.
+std::optional<interval> parse_interval(std::string_view text);
+
 } // namespace dlrun::job

@@ -144,6 +144,26 @@ void visit(Visitor& v, T& m) requires std::is_same_v<std::remove_const_t<T>, val
 }
 
 template <class Visitor, class T>
+void visit(Visitor& v, T& m) requires std::is_same_v<std::remove_const_t<T>, metric_values> {
+  v.metrics("", "", "", m.all);
+}
+
+template <class Visitor, class T>
+void visit(Visitor& v, T& e) requires std::is_same_v<std::remove_const_t<T>, evaluation> {
+  v.field("step", e.step);
+  v.field("epoch", e.epoch);
+  v.field("loss", e.loss);
+  v.field("metrics", e.metrics);
+}
+
+template <class Visitor, class T>
+void visit(Visitor& v, T& b) requires std::is_same_v<std::remove_const_t<T>, best_evaluation> {
+  v.field("step", b.step);
+  v.field("metric", b.metric);
+  v.field("value", b.value);
+}
+
+template <class Visitor, class T>
 void visit(Visitor& v, T& s) requires std::is_same_v<std::remove_const_t<T>, software_versions> {
   v.field("dlrun", s.dlrun);
   v.field("caf", s.caf);
@@ -173,6 +193,9 @@ void visit(Visitor& v, T& r) requires std::is_same_v<std::remove_const_t<T>, rep
   v.field("train_loss", r.train_loss);
   v.metrics("train_", "train_loss", "", r.train_metrics);
   v.field("validation", r.validation);
+  v.field("evaluations", r.evaluations);
+  v.field("best", r.best);
+  v.field("stopped_early", r.stopped_early);
   v.field("wall_seconds", r.wall_seconds);
   v.field("samples_per_second", r.samples_per_second);
   v.field("step_ms", r.step_ms);

@@ -64,6 +64,26 @@ struct validation_metrics {
   std::uint64_t samples = 0;
 };
 
+/// Metrics by name.
+struct metric_values {
+  named_values all;
+};
+
+/// A version that was evaluated.
+struct evaluation {
+  std::uint64_t step = 0;
+  double epoch = 0; // times each record was trained on
+  double loss = 0;
+  metric_values metrics;
+};
+
+/// The best of them.
+struct best_evaluation {
+  std::uint64_t step = 0; // the snapshot of this version stays with every PS shard
+  std::string metric;
+  double value = 0;
+};
+
 struct software_versions {
   std::string dlrun, caf, onednn, compiler;
   std::uint32_t spec = 1;
@@ -88,8 +108,11 @@ struct report {
   std::string parameters_sha256; // parameters and optimizer state, canonical order; hex
   /// Mean over the last epoch. NaN is written as null.
   double train_loss = 0;
-  named_values train_metrics; // "train_accuracy", ...
-  std::optional<validation_metrics> validation;
+  named_values train_metrics;                   // "train_accuracy", ...
+  std::optional<validation_metrics> validation; // of the last version
+  std::vector<evaluation> evaluations;          // ascending by step
+  std::optional<best_evaluation> best;          // where the specification keeps it
+  bool stopped_early = false;
   double wall_seconds = 0;
   double samples_per_second = 0;
   step_times step_ms;

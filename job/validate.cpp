@@ -217,6 +217,25 @@ void check_weights(const spec::TrainSpec& train, const source_map& sources, prob
                                          printable(train.init_sha256())));
 }
 
+/// What is evaluated on the way needs records for it, and snapshots to read it from.
+void check_evaluation(const spec::JobSpec& spec, const source_map& sources, problem_list& problems) {
+  const auto& train = spec.train();
+  const auto add = [&](const std::string& path, std::string text) {
+    if (!problems.reported(path)) problems.add(sources.find(path), path, std::move(text));
+  };
+  const bool evaluates = train.has_evaluate_every() && train.evaluate_every() != "off";
+  if (evaluates && !spec.data().has_validation())
+    add("train.evaluate_every", "there is nothing to evaluate on; write data.validation");
+  if (evaluates && spec.durability().log() == "off")
+    add("train.evaluate_every",
+        "with durability.log: off only the last version can be evaluated, since what is evaluated on the way "
+        "is read from snapshots; write train.evaluate_every: off or another durability.log");
+  if (evaluates) return;
+  const auto needs = "needs evaluations to choose from; write train.evaluate_every, e.g. 1 epoch";
+  if (train.has_keep_best()) add("train.keep_best", needs);
+  if (train.has_early_stopping()) add("train.early_stopping", needs);
+}
+
 } // namespace
 
 void validate(const spec::JobSpec& spec, const source_map& sources, problem_list& problems) {
@@ -228,6 +247,7 @@ void validate(const spec::JobSpec& spec, const source_map& sources, problem_list
   check_nesterov(spec.train().optimizer(), sources, problems);
   check_milestones(spec.train().lr_schedule(), sources, problems);
   check_weights(spec.train(), sources, problems);
+  check_evaluation(spec, sources, problems);
 }
 
 result<void> validate(const spec::JobSpec& spec) {

@@ -275,6 +275,8 @@ result<void> shard_store::discard_snapshot(version_id version) { return parts_->
 result<void> shard_store::rewind(std::span<const history_entry> history, version_id to) {
   return parts_->rewind(history, to);
 }
-result<void> shard_store::drop_below(version_id floor) { return parts_->drop_below(floor); }
+result<void> shard_store::drop_below(version_id floor, std::optional<version_id> kept) {
+  return parts_->drop_below(floor, kept);
+}
 
 } // namespace dlrun::persistence

@@ -10,6 +10,7 @@
 #include <dlrun/error.hpp>
 #include <dlrun/ids.hpp>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -146,10 +147,10 @@ public:
   /// later one.
   result<void> rewind(std::span<const history_entry> history, version_id to);
 
-  /// Drops, synced, the snapshots below `floor` and the log below step `floor` (R13). If there is no snapshot
-  /// of version `floor`, the newest one below it takes its place, so that what can be restored above `floor`
-  /// remains so.
-  result<void> drop_below(version_id floor);
+  /// Drops, synced, the snapshots below `floor`, but for that of version `kept`, and the log below step
+  /// `floor` (R13). If there is no snapshot of version `floor`, the newest one below it takes its place, so
+  /// that what can be restored above `floor` remains so.
+  result<void> drop_below(version_id floor, std::optional<version_id> kept = std::nullopt);
 
   /// What can be rebuilt from here, sorted and disjoint: version 0 without storage, every snapshot, and from
   /// each of them as far as the log has no gap.

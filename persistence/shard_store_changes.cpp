@@ -135,6 +135,7 @@ result<void> shard_store::implementation::rewind(std::span<const history_entry> 
                        [&](const snapshot_info& snapshot) { return snapshot.version > to; });
   rocksdb::WriteBatch batch;
   batch.Put(database_->handle(table::facts), keys::history, encode(entries));
+  if (to < before.floor) batch.Put(database_->handle(table::facts), keys::floor, encode_floor(to));
   for (const auto& snapshot : above)
     batch.Delete(database_->handle(table::facts), keys::of_snapshot(snapshot.version));
   batch.DeleteRange(database_->handle(table::log), keys::of_step(step_from(to)), keys::after_all_steps());
@@ -145,6 +146,7 @@ result<void> shard_store::implementation::rewind(std::span<const history_entry> 
   {
     const std::lock_guard lock(mutex_);
     state_.history = entries;
+    state_.floor = std::min(state_.floor, to); // what is made from there on counts
     state_.steps.cut_from(step_from(to));
     std::erase_if(state_.snapshots, [&](const snapshot_info& snapshot) { return snapshot.version > to; });
     state_.synced_end = std::min(state_.synced_end, step_from(to));
@@ -156,32 +158,32 @@ result<void> shard_store::implementation::rewind(std::span<const history_entry> 
   return {};
 }
 
-result<void> shard_store::implementation::drop_below(version_id floor) {
+result<void> shard_store::implementation::drop_below(version_id floor, std::optional<version_id> kept) {
   const std::lock_guard log_lock(log_mutex_);
   if (auto usable = check_usable(); !usable) return usable;
   if (auto ready = recover(); !ready) return ready;
   const auto before = with_state([](const store_state& state) { return state; });
-  version_id kept{0}; // the newest base that is not above the floor
-  std::vector<snapshot_info> below;
+  auto base = before.floor; // the newest that is not above the floor
   for (const auto& snapshot : before.snapshots)
-    if (snapshot.version <= floor) kept = snapshot.version;
-  std::ranges::copy_if(before.snapshots, std::back_inserter(below),
-                       [&](const snapshot_info& snapshot) { return snapshot.version < kept; });
-  if (kept <= before.floor) return {};
+    if (snapshot.version <= floor) base = std::max(base, snapshot.version);
+  const auto is_dropped = [&](const snapshot_info& one) { return one.version < base && one.version != kept; };
+  std::vector<snapshot_info> below;
+  std::ranges::copy_if(before.snapshots, std::back_inserter(below), is_dropped);
+  if (base == before.floor && below.empty()) return {};
   rocksdb::WriteBatch batch;
-  batch.Put(database_->handle(table::facts), keys::floor, encode_floor(kept));
+  batch.Put(database_->handle(table::facts), keys::floor, encode_floor(base));
   for (const auto& snapshot : below)
     batch.Delete(database_->handle(table::facts), keys::of_snapshot(snapshot.version));
   if (auto written = write(batch, true); !written) return written;
   {
     const std::lock_guard lock(mutex_);
-    state_.floor = kept;
-    std::erase_if(state_.snapshots, [&](const snapshot_info& snapshot) { return snapshot.version < kept; });
-    state_.steps.cut_below(step_from(kept));
+    state_.floor = base;
+    std::erase_if(state_.snapshots, is_dropped);
+    state_.steps.cut_below(step_from(base));
   }
-  segments_.cut_below(step_from(kept));
+  segments_.cut_below(step_from(base));
   remove_snapshot_files(below);
-  database_->drop_log_files_below(keys::of_step(step_from(kept)));
+  database_->drop_log_files_below(keys::of_step(step_from(base)));
   return {};
 }
 

@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <mutex>
+#include <optional>
 
 namespace dlrun::persistence {
 
@@ -45,7 +46,7 @@ public:
   result<void> discard_snapshot(version_id version);
 
   result<void> rewind(std::span<const history_entry> history, version_id to);
-  result<void> drop_below(version_id floor);
+  result<void> drop_below(version_id floor, std::optional<version_id> kept);
 
   /// Is there room for `bytes` more? @returns limit_exceeded, naming path and size.
   result<void> check_quota(std::uint64_t bytes);

@@ -1,6 +1,7 @@
 #include "actors/common/job_context.hpp"
 
 #include "actors/common/fingerprint.hpp"
+#include "job/quantity.hpp"
 
 #include <random>
 
@@ -62,6 +63,21 @@ std::optional<protocol::parked_slot> parse_slot(const std::string& text) {
   const auto second = std::from_chars(first.ptr + 1, end, slot.slot.value);
   if (second.ec != std::errc{} || second.ptr != end) return std::nullopt;
   return slot;
+}
+
+std::optional<std::uint64_t> steps_between_evaluations(const spec::TrainSpec& train,
+                                                       const data::sampler& sampler) {
+  const auto every = job::parse_interval(train.evaluate_every());
+  if (!every || every->count >= (every->epochs ? sampler.options().epochs : sampler.total_steps()))
+    return std::nullopt;
+  return every->epochs ? every->count * sampler.steps_per_epoch() : every->count;
+}
+
+std::set<version_id> job_context::evaluations() const {
+  std::set<version_id> all;
+  const auto every = steps_between_evaluations(spec.train(), sampler);
+  for (auto version = every.value_or(steps()); version < steps(); version += *every) all.insert({version});
+  return all;
 }
 
 std::vector<protocol::parked_slot> job_context::skipped() const {

@@ -16,6 +16,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <set>
 #include <spdlog/logger.h>
 #include <string>
 
@@ -60,6 +61,12 @@ struct job_context {
   /// The version from which on the newest revision holds; the newest that is there when it is beyond.
   version_id goes_on_from() const { return {spec.train().has_from() ? spec.train().from() : steps()}; }
   std::uint64_t steps() const { return sampler.total_steps(); }
+  /// How many times each record was trained on at that version.
+  double epochs_at(version_id version) const {
+    return static_cast<double>(version.value) / static_cast<double>(sampler.steps_per_epoch());
+  }
+  /// Versions before the last that are to be evaluated.
+  std::set<version_id> evaluations() const;
   std::uint32_t microbatches_per_step() const {
     return static_cast<std::uint32_t>(spec.train().microbatches_per_step());
   }
@@ -69,6 +76,11 @@ struct job_context {
 
 /// What `train` says of updates, and nothing else: optimizer, schedule, clipping.
 spec::TrainSpec update_part(const spec::TrainSpec& train);
+/// Evaluations that a job may have: all results are kept to its end, in the journal and in its report.
+inline constexpr std::uint64_t evaluations_max = 10'000;
+/// Steps from one evaluation to the next; nothing when only the last version is evaluated.
+std::optional<std::uint64_t> steps_between_evaluations(const spec::TrainSpec& train,
+                                                       const data::sampler& sampler);
 
 /// "STEP:SLOT", as in train.skip. @returns nothing for any other text.
 std::optional<protocol::parked_slot> parse_slot(const std::string& text);

@@ -124,7 +124,7 @@ void coordinator_state::tell_disk(std::string event, const std::string& text) {
 void coordinator_state::on_journal_opened(const result<std::shared_ptr<common::job_journal>>& opened) {
   if (!opened) return quit(opened.error().message);
   journal_ = *opened;
-  auto journaled = read_job(journal_->entries(), context_.job->steps());
+  auto journaled = read_job(journal_->entries());
   if (!journaled) return quit(journaled.error().message);
   journaled->lost = has_lost_journal(*journaled, context_.job->run_dir);
   record_ = run_record{journal_->entries(), context_.job->started, context_.self.incarnation};
@@ -183,13 +183,11 @@ coordinator_state::behavior coordinator_state::make_behavior() {
         progress_ = progress;
         record_.add_tallies(progress.tallies);
       },
-      [this](const protocol::training_finished& what) {
-        carry_out(core_->on_training_finished(what.timeline, common::now()));
-      },
+      [this](const protocol::training_finished& what) { on_training_finished(what); },
       [this](const protocol::training_closed& what) {
         carry_out(core_->on_training_closed(what.timeline, common::now()));
       },
-      [this](const protocol::evaluated& result) { carry_out(core_->on_evaluated(result, common::now())); },
+      [this](const protocol::evaluated& result) { on_evaluated(result); },
       [this](const protocol::slots_redispatched& what) { on_redispatched(what); },
       [this](const protocol::worker_contributed& what) { on_contributed(what); },
       [this](const protocol::ps_shard_resumed& what) { on_shard_resumed(what); },
@@ -403,14 +401,11 @@ void coordinator_state::carry_out(const close_training& action) {
 
 /// Nobody waits for this actor any more, so it may wait for the disk.
 void coordinator_state::carry_out(const finish_job& action) {
-  const report_sources sources{action.ended,
-                               progress_.shards,
-                               core_->evaluation(),
-                               core_->digests(),
-                               core_->recoveries(),
-                               record_,
-                               journal_ ? read_parked(journal_->entries())
-                                        : std::vector<protocol::parked_slot>{}};
+  const report_sources sources{
+      action.ended,     progress_.shards,
+      evaluations(),    core_->last_version(),
+      core_->digests(), core_->recoveries(),
+      record_,          journal_ ? read_parked(journal_->entries()) : std::vector<protocol::parked_slot>{}};
   auto ended = action.ended;
   if (const auto written = job::write_report(context_.job->run_dir / "report.json",
                                              make_report(*context_.job, sources, common::now()));

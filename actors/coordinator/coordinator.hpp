@@ -56,6 +56,10 @@ private:
   void on_contributed(const protocol::worker_contributed& what);
   void on_shard_resumed(const protocol::ps_shard_resumed& what);
   void on_timeline_started(const protocol::timeline_started& what);
+  void on_evaluated(const protocol::evaluated& result);
+  void tell_evaluated(const protocol::evaluated& result);
+  void on_training_finished(const protocol::training_finished& what);
+  std::vector<protocol::evaluated> evaluations() const;
   void on_divergence(const protocol::divergence& what);
   void on_dispatcher_down(const caf::down_msg& down);
   void on_tick();

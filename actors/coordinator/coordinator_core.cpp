@@ -39,6 +39,7 @@ coordinator_core::coordinator_core(coordinator_core_config config, journaled_job
   auto& own = roles_[coordinator_role];
   own.current = fence{config_.self, config_.token};
   own.running = true;
+  last_version_ = {config_.steps};
   digests_.resize(config_.parameter_blocks * digest_bytes);
   restore(journaled);
 }
@@ -48,7 +49,7 @@ void coordinator_core::restore(const journaled_job& journaled) {
   if (config_.is_durable) fences_.use(coordinator_role, *roles_.at(coordinator_role).current);
   for (const auto& kept : journaled.roles) fences_.restore(kept);
   if (journaled.lost) fences_.begin_anew(std::max(journaled.highest_found, config_.self));
-  evaluation_ = journaled.evaluation;
+  for (const auto& one : journaled.evaluations) evaluations_[one.version] = one;
   ended_ = journaled.ended;
   if (ended_) phase_ = phase::over;
 }
@@ -342,11 +343,13 @@ void coordinator_core::on_shard_resumed(ps_shard_id shard, incarnation incarnati
 // -----------------------------------------------------------------------------------------------------
 
 /// Where state is durable the evaluation came before, and a rewind at the very end makes it begin again.
-coordinator_actions coordinator_core::on_training_finished(timeline_id timeline, time_point) {
+coordinator_actions coordinator_core::on_training_finished(timeline_id timeline, version_id version,
+                                                           time_point) {
   coordinator_actions out;
   const bool again = (phase_ == phase::digesting || phase_ == phase::closing) && timeline > timeline_;
   if (phase_ != phase::training && !again) return out;
   timeline_ = timeline;
+  last_version_ = version;
   if (config_.evaluates && !config_.is_durable)
     phase_ = phase::evaluating;
   else
@@ -356,10 +359,8 @@ coordinator_actions coordinator_core::on_training_finished(timeline_id timeline,
 
 coordinator_actions coordinator_core::on_evaluated(const protocol::evaluated& result, time_point) {
   coordinator_actions out;
-  if (config_.is_durable && result.version.value == config_.steps && phase_ != phase::over)
-    evaluation_ = result;
+  if (phase_ != phase::over) evaluations_[result.version] = result;
   if (config_.is_durable || phase_ != phase::evaluating) return out;
-  evaluation_ = result;
   begin_digests(out);
   return out;
 }
@@ -381,7 +382,7 @@ std::uint32_t coordinator_core::digests_asked(ps_shard_id shard) const {
 bool coordinator_core::ask_digests(ps_shard_id shard, coordinator_actions& out) const {
   const auto count = digests_asked(shard);
   if (count == 0) return false;
-  out.emplace_back(request_digests{shard, {timeline_, {config_.steps}, digests_next_.at(shard), count}});
+  out.emplace_back(request_digests{shard, {timeline_, last_version_, digests_next_.at(shard), count}});
   return true;
 }
 

@@ -42,8 +42,8 @@ struct coordinator_core_config {
 /// What the journal holds for the coordinator when it starts.
 struct journaled_job {
   std::vector<journaled_role> roles{};
-  std::optional<protocol::job_ended> ended{};      ///< the job is over (R19)
-  std::optional<protocol::evaluated> evaluation{}; ///< of version N
+  std::optional<protocol::job_ended> ended{}; ///< the job is over (R19)
+  std::vector<protocol::evaluated> evaluations{};
   /// R20: the journal knows nothing of fences although the job has run. True until journal_fences is written
   /// for the first time: fences begin beyond anything ever issued, and of those before each newer one is
   /// believed.
@@ -163,7 +163,8 @@ public:
   coordinator_actions on_fences_journaled(std::uint64_t id, protocol::time_point now);
 
   /// From the dispatcher.
-  coordinator_actions on_training_finished(timeline_id timeline, protocol::time_point now);
+  coordinator_actions on_training_finished(timeline_id timeline, version_id version,
+                                           protocol::time_point now);
   /// With a journal, also before the training is finished, and again after a rewind.
   coordinator_actions on_evaluated(const protocol::evaluated& result, protocol::time_point now);
   void on_redispatched(worker_id lost, dlrun::incarnation incarnation, protocol::duration after);
@@ -181,7 +182,15 @@ public:
   const std::vector<recovery_record>& recoveries() const { return recoveries_; }
   /// All block digests in canonical order, 32 bytes each; complete when the job has finished.
   const std::string& digests() const { return digests_; }
-  const std::optional<protocol::evaluated>& evaluation() const { return evaluation_; }
+  /// The last version: N until the dispatcher has said where training finished.
+  version_id last_version() const { return last_version_; }
+  /// Those heard, by version; where a rewind voided some, they may be there still.
+  const std::map<version_id, protocol::evaluated>& evaluations() const { return evaluations_; }
+  /// That of the last version.
+  std::optional<protocol::evaluated> evaluation() const {
+    const auto found = evaluations_.find(last_version_);
+    return found == evaluations_.end() ? std::nullopt : std::optional(found->second);
+  }
 
 private:
   struct role_record {
@@ -221,7 +230,8 @@ private:
   std::optional<std::string> fingerprint_; ///< of the first role that joined, and who that was
   protocol::role_name fingerprint_from_;
   phase phase_ = phase::training;
-  std::optional<protocol::evaluated> evaluation_;
+  version_id last_version_;
+  std::map<version_id, protocol::evaluated> evaluations_; ///< those above the last version may be void
   std::string digests_;
   std::map<ps_shard_id, std::uint32_t> digests_next_; ///< next block to ask a shard for
   std::vector<recovery_record> recoveries_;

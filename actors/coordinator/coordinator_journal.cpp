@@ -34,7 +34,7 @@ protocol::evaluated evaluation_from(const records::JournalEvaluation& from) {
   result.version = {from.version()};
   result.loss_sum_bits = from.loss_sum_bits();
   result.records = from.records();
-  result.sum_bits.assign(from.sum_bits().begin(), from.sum_bits().end());
+  result.metric_bits.assign(from.metric_bits().begin(), from.metric_bits().end());
   return result;
 }
 
@@ -53,7 +53,7 @@ result<journaled_role> read_role(const std::string& key, const std::string& byte
 
 } // namespace
 
-result<journaled_job> read_job(const journal_entries& entries, std::uint64_t steps) {
+result<journaled_job> read_job(const journal_entries& entries) {
   journaled_job job;
   for (const auto& [key, bytes] : entries) {
     if (key.starts_with(role_prefix)) {
@@ -69,11 +69,19 @@ result<journaled_job> read_job(const journal_entries& entries, std::uint64_t ste
     } else if (key == course_key) {
       records::JournalCourse message;
       if (!message.ParseFromString(bytes)) return unreadable(key);
-      for (const auto& one : message.evaluations())
-        if (one.version() == steps) job.evaluation = evaluation_from(one);
+      for (const auto& one : message.evaluations()) job.evaluations.push_back(evaluation_from(one));
     }
   }
   return job;
+}
+
+std::vector<protocol::evaluated> read_evaluations(const journal_entries& entries) {
+  std::vector<protocol::evaluated> all;
+  const auto course = entries.find(course_key);
+  records::JournalCourse message;
+  if (course != entries.end() && message.ParseFromString(course->second))
+    for (const auto& one : message.evaluations()) all.push_back(evaluation_from(one));
+  return all;
 }
 
 std::vector<protocol::parked_slot> read_parked(const journal_entries& entries) {
@@ -119,7 +127,7 @@ result<past_run> read_past_run(const std::filesystem::path& run_dir) {
   // It died while it made its journal: nothing was issued yet.
   if (!contents && contents.error().code == error_code::bad_usage) return past_run{};
   if (!contents) return tl::unexpected(contents.error());
-  const auto job = read_job(contents->entries, 0);
+  const auto job = read_job(contents->entries);
   if (!job) return tl::unexpected(job.error());
   past_run past{job->ended.has_value(), contents->owner};
   for (const auto& role : job->roles)

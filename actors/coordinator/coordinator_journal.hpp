@@ -14,8 +14,11 @@ namespace dlrun::coordinator {
 using journal_entries = std::map<std::string, std::string>;
 
 /// What a new start of the coordinator begins with. @returns storage_damaged for an entry that cannot be
-/// read. `steps`: N, whose evaluation is wanted.
-result<journaled_job> read_job(const journal_entries& entries, std::uint64_t steps);
+/// read.
+result<journaled_job> read_job(const journal_entries& entries);
+
+/// The results that count, ascending by version, by the dispatcher's course.
+std::vector<protocol::evaluated> read_evaluations(const journal_entries& entries);
 
 /// The slots that are left out of the training, by the dispatcher's course.
 std::vector<protocol::parked_slot> read_parked(const journal_entries& entries);

@@ -1,5 +1,6 @@
 #include "actors/coordinator/job_report.hpp"
 
+#include "actors/common/evaluation_metrics.hpp"
 #include "actors/common/fingerprint.hpp"
 #include "actors/protocol/bit_patterns.hpp"
 #include "job/sha256.hpp"
@@ -20,9 +21,16 @@ job::run_status status_of(protocol::job_outcome outcome) {
   return job::run_status::failed;
 }
 
+/// Records that are trained on, those of each epoch anew. Only the last step of an epoch is a partial one.
+std::uint64_t records_up_to(const data::sampler& sampler, version_id version) {
+  const auto epochs = version.value / sampler.steps_per_epoch();
+  const auto steps = version.value % sampler.steps_per_epoch();
+  return epochs * sampler.options().record_count + (steps == 0 ? 0 : steps * sampler.records_in_step({0}));
+}
+
 /// A sample counts when every shard has applied it; it is missing or doubled when any shard says so.
 void add_ledgers(job::report& report, const common::job_context& job,
-                 const std::vector<protocol::shard_status>& shards) {
+                 const std::vector<protocol::shard_status>& shards, version_id last) {
   if (shards.size() < job.ps_shards()) return;
   const auto lowest = [&](auto field) { return field(*std::ranges::min_element(shards, {}, field)); };
   const auto highest = [&](auto field) { return field(*std::ranges::max_element(shards, {}, field)); };
@@ -33,7 +41,7 @@ void add_ledgers(job::report& report, const common::job_context& job,
   report.steps_redone = highest([](const auto& s) { return s.ledger.steps_redone; });
   report.epochs = report.steps / job.sampler.steps_per_epoch();
   if (report.status == job::run_status::completed) {
-    const auto all = job.sampler.options().record_count * job.sampler.options().epochs;
+    const auto all = records_up_to(job.sampler, last);
     report.samples_missing = std::max(report.samples_missing, all - std::min(all, report.samples_committed));
   }
 }
@@ -47,6 +55,28 @@ void add_training_metrics(job::report& report, const engine::metric_set& metrics
     report.train_loss = std::bit_cast<double>(shard.metrics.loss_sum_bits) / records;
     report.train_metrics = metrics.values(protocol::from_bits(shard.metrics.sum_bits));
   }
+}
+
+void add_best(job::report& report, const common::job_context& job, const report_sources& sources) {
+  const auto metric = common::best_metric(job);
+  if (!metric) return;
+  for (const auto& one : sources.evaluations) {
+    const auto value = metric->value(one);
+    if (report.best && !metric->is_better(value, report.best->value)) continue;
+    report.best = job::best_evaluation{one.version.value, job.spec.train().keep_best().metric(), value};
+  }
+}
+
+void add_evaluations(job::report& report, const common::job_context& job, const report_sources& sources) {
+  for (const auto& one : sources.evaluations) {
+    const auto values = common::values_of(*job.model, one);
+    report.evaluations.push_back(
+        {one.version.value, job.epochs_at(one.version), values.loss, {values.metrics}});
+    if (one.version == sources.last_version && one.records > 0)
+      report.validation = {.loss = values.loss, .metrics = values.metrics, .samples = one.records};
+  }
+  add_best(report, job, sources);
+  report.stopped_early = sources.last_version.value < job.steps();
 }
 
 void add_step_times(job::report& report, const std::vector<protocol::shard_status>& shards) {
@@ -76,17 +106,11 @@ job::report make_report(const common::job_context& job, const report_sources& so
   report.job = job.spec.name();
   report.status = status_of(sources.ended.outcome);
   report.reason = sources.ended.reason;
-  add_ledgers(report, job, sources.shards);
+  add_ledgers(report, job, sources.shards, sources.last_version);
   add_training_metrics(report, job.model->metrics(), sources.shards);
   add_step_times(report, sources.shards);
   if (!sources.digests.empty()) report.parameters_sha256 = job::sha256_hex(sources.digests);
-  if (sources.evaluation && sources.evaluation->records > 0) {
-    const auto records = static_cast<double>(sources.evaluation->records);
-    report.validation = {.loss = std::bit_cast<double>(sources.evaluation->loss_sum_bits) / records,
-                         .metrics =
-                             job.model->metrics().values(protocol::from_bits(sources.evaluation->sum_bits)),
-                         .samples = sources.evaluation->records};
-  }
+  add_evaluations(report, job, sources);
   report.wall_seconds = sources.record.earlier().wall_seconds + protocol::to_seconds(now - job.started);
   report.rewinds = sources.record.rewinds();
   std::uint64_t redone = 0;

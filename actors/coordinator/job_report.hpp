@@ -13,8 +13,9 @@ struct report_sources {
   protocol::job_ended ended;
   std::vector<protocol::shard_status>
       shards; ///< newest of each PS shard; may be incomplete when the job failed
-  std::optional<protocol::evaluated> evaluation;
-  std::string digests; ///< of all blocks, 32 bytes each; empty when the job failed
+  std::vector<protocol::evaluated> evaluations; ///< ascending by version
+  version_id last_version;                      ///< where training finished, or would have
+  std::string digests;                          ///< of all blocks, 32 bytes each; empty when the job failed
   std::vector<recovery_record> recoveries;
   run_record record{};
   std::vector<protocol::parked_slot> parked{}; ///< left out, by the course

@@ -35,7 +35,7 @@ protocol::evaluated evaluated_from(const records::JournalEvaluation& from) {
   result.version = {from.version()};
   result.loss_sum_bits = from.loss_sum_bits();
   result.records = from.records();
-  result.sum_bits.assign(from.sum_bits().begin(), from.sum_bits().end());
+  result.metric_bits.assign(from.metric_bits().begin(), from.metric_bits().end());
   return result;
 }
 
@@ -77,7 +77,7 @@ std::vector<persistence::journal_write> to_writes(const journaled_course& course
     stored.set_version(one.version.value);
     stored.set_loss_sum_bits(one.loss_sum_bits);
     stored.set_records(one.records);
-    for (const auto bits : one.sum_bits) stored.add_sum_bits(bits);
+    for (const auto bits : one.metric_bits) stored.add_metric_bits(bits);
   }
   return {{course_key, message.SerializeAsString()}};
 }

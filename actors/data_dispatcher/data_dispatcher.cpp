@@ -2,15 +2,30 @@
 
 #include "actors/common/ask.hpp"
 #include "actors/common/clock.hpp"
+#include "actors/common/evaluation_metrics.hpp"
 #include "actors/data_dispatcher/course_journal.hpp"
 #include "job/quantity.hpp"
 
 #include <algorithm>
+#include <dlrun/check.hpp>
 
 namespace dlrun::data_dispatcher {
 namespace {
 
 constexpr auto tick_period = std::chrono::milliseconds(50);
+
+/// What the specification evaluates before the last version, and what it goes by.
+evaluation_rules rules_of(const common::job_context& job) {
+  evaluation_rules rules{.versions = job.evaluations(), .best = common::best_metric(job)};
+  if (!job.spec.train().has_early_stopping()) return rules;
+  const auto& wanted = job.spec.train().early_stopping();
+  auto metric =
+      common::watched_metric_from(*job.model, wanted.metric(), wanted.mode(), "train.early_stopping.metric");
+  DLRUN_CHECK(metric.has_value(), "the specification was checked");
+  rules.stopping =
+      stopping_rule{std::move(*metric), static_cast<std::uint64_t>(wanted.patience()), wanted.min_delta()};
+  return rules;
+}
 
 data_dispatcher_core_config core_config(const common::role_context& context, journaled_course course) {
   const auto& job = *context.job;
@@ -24,6 +39,7 @@ data_dispatcher_core_config core_config(const common::role_context& context, jou
           .durability = job.durability(),
           .slots_of = [order](step_id step) { return order.slots(step); },
           .couples = job.couples(),
+          .evaluations = rules_of(job),
           .max_recovery =
               std::chrono::duration_cast<protocol::duration>(std::chrono::duration<double>(max_recovery)),
           .course = std::move(course)};
@@ -118,7 +134,7 @@ void data_dispatcher_state::on_worker_status(const protocol::worker_status& stat
 
 /// One with another number of sums is of no worker of this job, and would be kept in the journal.
 void data_dispatcher_state::on_evaluated(const protocol::evaluated& result) {
-  if (result.sum_bits.size() == context_.job->model->metrics().floats())
+  if (result.metric_bits.size() == context_.job->model->metrics().names().size())
     carry_out(core_.on_evaluated(result, common::now()));
 }
 
@@ -187,8 +203,8 @@ void data_dispatcher_state::carry_out(const order_evaluation& action) {
 
 void data_dispatcher_state::carry_out(const training_finished& action) {
   report_progress();
-  context_.log->info("training-finished: version {} on every PS shard", context_.job->steps());
-  self_->send(with_.coordinator, protocol::training_finished{action.timeline});
+  context_.log->info("training-finished: version {} on every PS shard", action.version);
+  self_->send(with_.coordinator, protocol::training_finished{action.timeline, action.version});
 }
 
 void data_dispatcher_state::carry_out(const training_closed& action) {
@@ -238,6 +254,7 @@ void data_dispatcher_state::send_to(ps_shard_id shard, const Message& message) {
 
 void data_dispatcher_state::carry_out(const send_rewind& action) { send_to(action.to, action.message); }
 void data_dispatcher_state::carry_out(const send_floor& action) { send_to(action.to, action.message); }
+void data_dispatcher_state::carry_out(const send_go_on& action) { send_to(action.to, action.message); }
 void data_dispatcher_state::carry_out(const send_pin& action) { send_to(action.to, action.message); }
 void data_dispatcher_state::carry_out(const send_name_snapshot& action) {
   send_to(action.to, action.message);

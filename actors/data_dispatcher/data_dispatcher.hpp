@@ -57,6 +57,7 @@ private:
   void carry_out(const journal_course& action);
   void carry_out(const send_rewind& action);
   void carry_out(const send_floor& action);
+  void carry_out(const send_go_on& action);
   void carry_out(const send_pin& action);
   void carry_out(const send_name_snapshot& action);
   void carry_out(const send_probe& action);

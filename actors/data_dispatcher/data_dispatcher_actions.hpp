@@ -20,10 +20,11 @@ struct order_evaluation {
   worker_id to;
   protocol::evaluate order;
 };
-/// Every shard stands at version N; where state is durable: all have its snapshot, and the evaluations are
-/// journaled (R19). Given once a timeline.
+/// Every shard stands at the last version; where state is durable: all have its snapshot, and the evaluations
+/// are journaled (R19). Given once a timeline.
 struct training_finished {
   timeline_id timeline;
+  version_id version; ///< N, or where an evaluation stopped the training
 };
 /// The job may end on this timeline: nothing more is decided that could change what it has trained. The
 /// answer to on_close().
@@ -84,6 +85,10 @@ struct send_floor {
   ps_shard_id to;
   protocol::floor message;
 };
+struct send_go_on {
+  ps_shard_id to;
+  protocol::go_on message;
+};
 struct send_pin {
   ps_shard_id to;
   protocol::pin message;
@@ -114,7 +119,8 @@ struct decision_made {
 using data_dispatcher_action =
     std::variant<send_lease, order_evaluation, training_finished, training_closed, evaluation_finished,
                  slots_redispatched, worker_contributed, ps_shard_resumed, journal_course, send_rewind,
-                 send_floor, send_pin, send_name_snapshot, send_probe, timeline_started, decision_made>;
+                 send_floor, send_go_on, send_pin, send_name_snapshot, send_probe, timeline_started,
+                 decision_made>;
 using data_dispatcher_actions = std::vector<data_dispatcher_action>;
 
 } // namespace dlrun::data_dispatcher

@@ -31,11 +31,12 @@ data_dispatcher_core::data_dispatcher_core(data_dispatcher_core_config config)
                                 .slots_of = config_.slots_of,
                                 .durability = config_.durability,
                                 .couples = config_.couples,
-                                .evaluations = config_.evaluations,
+                                .evaluations = std::exchange(config_.evaluations, {}),
                                 .max_recovery = config_.max_recovery,
                                 .repeat_after = config_.repeat_after,
                                 .bug = config_.bug};
-  if (config_.evaluates) keeper.evaluations.insert({config_.steps});
+  keeper.evaluations.steps = config_.steps;
+  if (config_.evaluates) keeper.evaluations.versions.insert({config_.steps});
   keeper_.emplace(std::move(keeper), std::exchange(config_.course, {}));
 }
 
@@ -248,6 +249,10 @@ void data_dispatcher_core::notice_progress(time_point now, data_dispatcher_actio
 
 void data_dispatcher_core::help_straggler(time_point now, data_dispatcher_actions& out) {
   if (helping_ || finished_ || !progress_ || progress_->value >= config_.steps || workers_.size() < 2) return;
+  if (keeper_ && keeper_->holds_at(*progress_)) { // nobody is slow, an evaluation is awaited
+    progress_at_ = now;
+    return;
+  }
   const double open = protocol::to_seconds(now - progress_at_);
   const double least = protocol::to_seconds(config_.straggler_min);
   const double usual = step_seconds_ > 0 ? step_seconds_ : 10 * least;
@@ -334,7 +339,8 @@ void data_dispatcher_core::finish_when_trained(time_point now, data_dispatcher_a
   const auto timeline = keeper_ ? keeper_->timeline() : timeline_id{};
   if (finished_ == timeline || !(keeper_ ? keeper_->finished() : is_trained())) return;
   finished_ = timeline;
-  out.emplace_back(training_finished{timeline});
+  const auto last = keeper_ ? keeper_->last_version() : version_id{config_.steps};
+  out.emplace_back(training_finished{timeline, last});
   order_evaluation_again(now, out);
 }
 

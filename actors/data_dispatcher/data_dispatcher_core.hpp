@@ -39,8 +39,9 @@ struct data_dispatcher_core_config {
   // where state is durable; the rest has no meaning with `off`
   protocol::durability durability = protocol::durability::off;
   std::function<std::uint32_t(step_id)> slots_of{};
-  bool couples = false;               ///< shards exchange norms (R12)
-  std::set<version_id> evaluations{}; ///< versions before N to evaluate too (R17)
+  bool couples = false; ///< shards exchange norms (R12)
+  /// Of versions before N, which are evaluated too (R17); `steps` and N are filled in from above.
+  evaluation_rules evaluations{};
   protocol::duration max_recovery = std::chrono::milliseconds(500);
   journaled_course course{}; ///< what the journal holds
   protocol::planted_bug bug = protocol::planted_bug::none;

@@ -12,7 +12,7 @@ namespace dlrun::data_dispatcher {
 /// Something new is said at once, the same again after a while. Pure: time is an argument.
 class repeats {
 public:
-  enum class subject : std::uint8_t { rewind, floor, pin, snapshot, probe };
+  enum class subject : std::uint8_t { rewind, floor, pin, snapshot, probe, go_on };
 
   explicit repeats(protocol::duration after)
       : after_(after) {}

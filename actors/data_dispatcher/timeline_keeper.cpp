@@ -26,12 +26,14 @@ bool shows_pin(const protocol::durability_status& status, incarnation dispatcher
 timeline_keeper::timeline_keeper(timeline_keeper_config config, journaled_course course)
     : config_(std::move(config))
     , course_(std::move(course))
+    , book_(std::exchange(config_.evaluations, {}))
     , schedule_({config_.durability, config_.steps, config_.max_recovery})
     , repeats_(config_.repeat_after)
     , closed_(course_.ended) {
   DLRUN_CHECK(config_.durability != protocol::durability::off, "timelines of a job that keeps nothing");
   DLRUN_CHECK(config_.slots_of != nullptr, "the keeper of timelines must know the shape of a step");
   DLRUN_CHECK(is_valid(course_.history), "a journal has a history");
+  book_.set_results(course_.evaluations);
 }
 
 // ---- what it hears
@@ -101,16 +103,6 @@ std::vector<version_id> timeline_keeper::snapshots_everywhere() const {
   return all;
 }
 
-std::vector<version_id> timeline_keeper::evaluations_pending() const {
-  std::vector<version_id> all;
-  for (const auto version : config_.evaluations)
-    if (!given_up_.contains(version) &&
-        std::none_of(course_.evaluations.begin(), course_.evaluations.end(),
-                     [&](const auto& done) { return done.version == version; }))
-      all.push_back(version);
-  return all;
-}
-
 // ---- decisions
 // ---------------------------------------------------------------------------------------------------
 
@@ -127,6 +119,7 @@ void timeline_keeper::decide(time_point now, data_dispatcher_actions& out) {
   give_up_evaluations(out);
   name_snapshot(now, out);
   set_floor(now, out);
+  let_go_on(now, out);
 }
 
 /// R20: the history of the highest timeline is the newest there is.
@@ -291,95 +284,6 @@ void timeline_keeper::end_search(data_dispatcher_actions& out) {
   if (lost) begin_timeline(course_, next_entry(restorable_everywhere().back().last), *lost, out);
 }
 
-// ---- snapshots
-// ---------------------------------------------------------------------------------------------------
-
-void timeline_keeper::name_snapshot(time_point now, data_dispatcher_actions& out) {
-  const auto naming = schedule_.decide(shards_, snapshots_everywhere().back(), now);
-  if (!naming.reason.empty())
-    out.emplace_back(
-        decision_made{"snapshot-named", fmt::format("version {}: {}", naming.version, naming.reason)});
-  for (const auto shard : naming.to)
-    if (repeats_.is_due(subject::snapshot, protocol::ps_shard_role(shard), naming.version.value, now))
-      out.emplace_back(send_name_snapshot{shard, {timeline(), naming.version}});
-}
-
-/// R13: the second newest version that all have a snapshot of, so that one of them may be damaged; and not
-/// above what is to be evaluated.
-std::optional<version_id> timeline_keeper::floor_now() const {
-  const auto all = snapshots_everywhere();
-  if (all.size() < 2) return std::nullopt;
-  auto floor = all[all.size() - 2];
-  for (const auto version : evaluations_pending())
-    floor = std::min(floor, *std::prev(std::upper_bound(all.begin(), all.end(), version)));
-  return floor;
-}
-
-void timeline_keeper::set_floor(time_point now, data_dispatcher_actions& out) {
-  const auto floor = floor_now();
-  if (!floor || floor->value == 0) return;
-  for (const auto& [id, shard] : shards_) {
-    const auto& snapshots = shard.durable.snapshots;
-    const auto& restorable = shard.durable.restorable;
-    const bool obeyed =
-        (snapshots.empty() || snapshots.front() >= *floor) && from(restorable, *floor) == restorable;
-    if (!obeyed && repeats_.is_due(subject::floor, protocol::ps_shard_role(id), floor->value, now))
-      out.emplace_back(send_floor{id, {timeline(), *floor, config_.self}});
-  }
-}
-
-// ---- evaluation, the end
-// -----------------------------------------------------------------------------------------
-
-std::optional<protocol::evaluate> timeline_keeper::evaluation_due() const {
-  if (writing_ || !everybody_is_here()) return std::nullopt;
-  const auto all = snapshots_everywhere();
-  for (const auto version : evaluations_pending())
-    if (std::binary_search(all.begin(), all.end(), version)) return protocol::evaluate{timeline(), version};
-  return std::nullopt;
-}
-
-void timeline_keeper::on_evaluated(const protocol::evaluated& result, data_dispatcher_actions& out) {
-  const auto pending = evaluations_pending();
-  if (writing_ || result.timeline != timeline() ||
-      !std::count(pending.begin(), pending.end(), result.version))
-    return;
-  auto course = course_;
-  const auto at = std::find_if(course.evaluations.begin(), course.evaluations.end(),
-                               [&](const auto& one) { return one.version > result.version; });
-  course.evaluations.insert(at, result);
-  write(std::move(course), std::nullopt, out);
-}
-
-/// What a shard can neither show nor make again, e.g. when journal or disk were lost, holds up nothing.
-void timeline_keeper::give_up_evaluations(data_dispatcher_actions& out) {
-  for (const auto version : evaluations_pending()) {
-    const auto is_gone = [&](const auto& entry) {
-      const auto& kept = entry.second.durable;
-      return entry.second.applied > version && !contains(kept.restorable, version) &&
-             !std::count(kept.snapshots.begin(), kept.snapshots.end(), version) &&
-             !std::count(kept.planned.begin(), kept.planned.end(), version);
-    };
-    if (std::none_of(shards_.begin(), shards_.end(), is_gone)) continue;
-    given_up_.insert(version);
-    out.emplace_back(
-        decision_made{"evaluation-given-up",
-                      fmt::format("version {} is on no disk any more, it is not evaluated", version)});
-  }
-}
-
-bool timeline_keeper::finished() const {
-  if (writing_ || going_back_ || course_.lost || !everybody_is_here() || !evaluations_pending().empty())
-    return false;
-  if (!to_park_.empty() || parked_slots(course_.history) != course_.parked) return false;
-  return snapshots_everywhere().back().value == config_.steps;
-}
-
-bool timeline_keeper::close(timeline_id wanted) {
-  closed_ = closed_ || (wanted == timeline() && finished());
-  return closed_ && wanted == timeline();
-}
-
 // ---- the journal
 // -------------------------------------------------------------------------------------------------
 
@@ -417,10 +321,11 @@ void timeline_keeper::on_journaled(std::uint64_t id, time_point now, data_dispat
   const auto before = std::exchange(course_, std::move(writing_->course));
   const auto start = std::move(writing_->start);
   writing_.reset();
+  book_.set_results(course_.evaluations);
   if (start) {
     search_.reset();
     going_back_.reset();
-    given_up_.clear();
+    book_.restart();
     schedule_.restart();
     out.emplace_back(*start);
   }

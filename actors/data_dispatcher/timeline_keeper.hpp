@@ -4,6 +4,7 @@
 #pragma once
 
 #include "actors/data_dispatcher/data_dispatcher_actions.hpp"
+#include "actors/data_dispatcher/evaluation_book.hpp"
 #include "actors/data_dispatcher/lost_gradients.hpp"
 #include "actors/data_dispatcher/repeats.hpp"
 #include "actors/data_dispatcher/snapshot_schedule.hpp"
@@ -29,8 +30,8 @@ struct timeline_keeper_config {
   std::function<std::uint32_t(step_id)> slots_of;
   protocol::durability durability = protocol::durability::every_step; ///< not off
   bool couples = false;                                               ///< shards exchange norms (R12)
-  /// Versions to evaluate (R17); the shards snapshot them on their own.
-  std::set<version_id> evaluations{};
+  /// What is evaluated (R17); the shards snapshot those versions on their own.
+  evaluation_rules evaluations{};
   /// What a crash may cost in replay or recomputation; snapshots are named to keep it.
   protocol::duration max_recovery = std::chrono::milliseconds(500);
   /// What is not obeyed yet is said again after this long.
@@ -65,7 +66,11 @@ public:
   timeline_id timeline() const { return newest_timeline(course_.history); }
   /// R17: an evaluation whose snapshots are there and whose result is not.
   std::optional<protocol::evaluate> evaluation_due() const;
-  /// R19: every shard has the snapshot of version N on this timeline, all evaluations are journaled.
+  /// The last version: N, or, when an evaluation has stopped the training early, that one.
+  version_id last_version() const { return book_.last(); }
+  /// Training stands still at `version` because it is over or an evaluation is awaited.
+  bool holds_at(version_id version) const { return version >= book_.limit(); }
+  /// R19: every shard has the snapshot of the last version on this timeline, all evaluations are journaled.
   bool finished() const;
   /// The job ends on `timeline`, if it is finished there still. From then on nothing is decided any more, so
   /// that nobody goes back behind the end that is being journaled. False when it is not finished.
@@ -87,7 +92,6 @@ private:
   bool everybody_is_here() const;
   protocol::version_set restorable_everywhere() const;
   std::vector<version_id> snapshots_everywhere() const;
-  std::vector<version_id> evaluations_pending() const;
 
   void recover_course(data_dispatcher_actions& out);
   bool bring_up(protocol::time_point now, data_dispatcher_actions& out);
@@ -99,6 +103,7 @@ private:
   void name_snapshot(protocol::time_point now, data_dispatcher_actions& out);
   void give_up_evaluations(data_dispatcher_actions& out);
   void set_floor(protocol::time_point now, data_dispatcher_actions& out);
+  void let_go_on(protocol::time_point now, data_dispatcher_actions& out);
   std::optional<version_id> floor_now() const;
 
   void begin_timeline(const journaled_course& from, protocol::timeline_entry entry, std::string reason,
@@ -118,7 +123,7 @@ private:
   std::uint64_t next_search_ = 1;
   std::set<protocol::parked_slot> to_park_;
   std::optional<going_back> going_back_;
-  std::set<version_id> given_up_; ///< evaluations
+  evaluation_book book_;
   snapshot_schedule schedule_;
   repeats repeats_;
   bool closed_;

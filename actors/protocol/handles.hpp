@@ -23,6 +23,7 @@ using worker_actor = caf::typed_actor<                // every `directory` says 
     caf::reacts_to<directory, data_dispatcher_actor>, // coordinator: who is where
     caf::reacts_to<fenced>,                           // PS shard: a newer start of you exists
     caf::reacts_to<evaluate>,                         // dispatcher: evaluate this version
+    caf::reacts_to<snapshot_offer>,                   // PS shard: the parameters that you asked for
     caf::reacts_to<probe>,                            // dispatcher: what do you keep?
     caf::reacts_to<tick>,                             // own clock
     caf::reacts_to<continuation>>;                    // own threads
@@ -32,6 +33,8 @@ using ps_shard_actor = caf::typed_actor<                 //
     caf::reacts_to<pull, worker_actor>,                  // worker: where do you stand?
     caf::reacts_to<directory, data_dispatcher_actor>,    // coordinator: who is where
     caf::replies_to<digest_request>::with<digest_reply>, // coordinator: digests of your blocks
+    caf::reacts_to<snapshot_request, worker_actor>,      // worker: hand me a snapshot's parameters
+    caf::reacts_to<go_on>,                               // dispatcher: past what is evaluated
     caf::reacts_to<rewind>,                              // dispatcher: go back to this version
     caf::reacts_to<name_snapshot>,                       // dispatcher: take a snapshot there
     caf::reacts_to<protocol::floor>,                     // dispatcher: what is below may be dropped

@@ -75,10 +75,11 @@ struct training_progress {
 /// evaluations are journaled (R19). Once a timeline.
 struct training_finished {
   timeline_id timeline;
+  version_id version; ///< the last one: N, or where training was stopped early
 
   template <class Inspector>
   friend auto inspect(Inspector& f, training_finished& x) {
-    return f(x.timeline);
+    return f(x.timeline, x.version);
   }
 };
 /// Coordinator -> dispatcher, repeated: the job is to end on this timeline.

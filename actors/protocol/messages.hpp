@@ -248,8 +248,8 @@ struct fenced {
   }
 };
 
-// ---- the end
-// ---------------------------------------------------------------------------------------------------------
+// ---- evaluation, the end
+// ---------------------------------------------------------------------------------------------
 
 /// Dispatcher -> worker: evaluate the validation set at `version` (R17). Repeated until answered; idempotent.
 struct evaluate {
@@ -264,6 +264,33 @@ struct evaluate {
   }
 };
 
+/// Worker -> PS shard (R17): hand me your parameters of the snapshot of `version`. Repeated until answered.
+struct snapshot_request {
+  timeline_id timeline;
+  version_id version;
+  worker_id worker;
+  fence self;
+
+  template <class Inspector>
+  friend auto inspect(Inspector& f, snapshot_request& x) {
+    return f(x.timeline, x.version, x.worker, x.self);
+  }
+};
+
+/// PS shard -> worker: they lie at `where` (transport/frozen_parameters.hpp), for a while. What has gone
+/// again is asked for again.
+struct snapshot_offer {
+  ps_shard_id shard;
+  timeline_id timeline;
+  version_id version;
+  tensor_location where;
+
+  template <class Inspector>
+  friend auto inspect(Inspector& f, snapshot_offer& x) {
+    return f(x.shard, x.timeline, x.version, x.where);
+  }
+};
+
 /// Worker -> dispatcher: its answer. Doubles travel as bit patterns.
 struct evaluated {
   worker_id worker;
@@ -272,13 +299,13 @@ struct evaluated {
   version_id version;
   std::uint64_t loss_sum_bits = 0;
   std::uint64_t records = 0;
-  std::vector<std::uint64_t> sum_bits{}; ///< of the model's metric_set; engine::metric_set::floats()
+  std::vector<std::uint64_t> metric_bits{}; ///< finished, in the order of engine::metric_set::names()
 
   bool operator==(const evaluated&) const = default;
 
   template <class Inspector>
   friend auto inspect(Inspector& f, evaluated& x) {
-    return f(x.worker, x.incarnation, x.timeline, x.version, x.loss_sum_bits, x.records, x.sum_bits);
+    return f(x.worker, x.incarnation, x.timeline, x.version, x.loss_sum_bits, x.records, x.metric_bits);
   }
 };
 

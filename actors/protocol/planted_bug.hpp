@@ -26,6 +26,8 @@ enum class planted_bug : std::uint8_t {
   late_journal,    ///< R15: a rewind is sent before it is journaled
   undo_unpinned,   ///< R16a: an undo to an old version is not preceded by a pin
   message_snap,    ///< R17: evaluation versions are snapshotted on request only
+  no_gate,         ///< R17: a shard goes on before what was evaluated says that it may
+  drop_best,       ///< R13: the floor takes the snapshot of the best version with it
   park_in_place,   ///< R18: a parked slot is announced to the shards without a rewind
   // in the simulated shell and disk around them
   exit_at_last,    ///< R19: workers and shards leave when they have seen the last version published

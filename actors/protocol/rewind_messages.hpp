@@ -36,18 +36,34 @@ struct name_snapshot {
   }
 };
 
-/// Dispatcher -> PS shard (R13): log and snapshots below `version` may be dropped. Ignored on another
-/// timeline.
+/// Dispatcher -> PS shard (R13): log and snapshots below `version` may be dropped, but not the snapshot of
+/// version `kept`. Ignored on another timeline.
 struct floor {
   timeline_id timeline;
   version_id version;
   dlrun::incarnation dispatcher; ///< a newer one than that of a pin ends the pin
+  bool keeps = false;
+  version_id kept{}; ///< the best that was evaluated below `version`
 
   bool operator==(const floor&) const = default;
 
   template <class Inspector>
   friend auto inspect(Inspector& f, floor& x) {
-    return f(x.timeline, x.version, x.dispatcher);
+    return f(x.timeline, x.version, x.dispatcher, x.keeps, x.kept);
+  }
+};
+
+/// Dispatcher -> PS shard (R17): training may go on up to version `limit`, and beyond when the next
+/// evaluation is journaled. The highest of a timeline counts. Repeated until the shard's status shows it.
+struct go_on {
+  timeline_id timeline;
+  version_id limit;
+
+  bool operator==(const go_on&) const = default;
+
+  template <class Inspector>
+  friend auto inspect(Inspector& f, go_on& x) {
+    return f(x.timeline, x.limit);
   }
 };
 
@@ -109,6 +125,7 @@ struct durability_status {
   bool has_pin = false;
   incarnation pinned_by{}; ///< dispatcher
   version_id pinned{};
+  version_id may_reach{UINT64_MAX}; ///< it makes no version above this before it hears `go_on`
   std::uint64_t replay_us =
       0; ///< how long the replay of its log from its newest snapshot would take, estimated
 
@@ -117,7 +134,7 @@ struct durability_status {
   template <class Inspector>
   friend auto inspect(Inspector& f, durability_status& x) {
     return f(x.history, x.restorable, x.snapshots, x.planned, x.serves_previous, x.norms_from, x.held,
-             x.has_pin, x.pinned_by, x.pinned, x.replay_us);
+             x.has_pin, x.pinned_by, x.pinned, x.may_reach, x.replay_us);
   }
 };
 

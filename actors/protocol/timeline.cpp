@@ -100,10 +100,12 @@ version_set up_to(version_set set, version_id last) {
   return set;
 }
 
-version_set from(version_set set, version_id first) {
+version_set from(version_set set, version_id first, std::optional<version_id> kept) {
+  const bool keeps = kept && contains(set, *kept);
   std::erase_if(set, [&](const auto& range) { return range.last < first; });
   if (!set.empty()) set.front().first = std::max(set.front().first, first);
   insert(set, {{0}, {0}});
+  if (keeps) insert(set, {*kept, *kept});
   return set;
 }
 

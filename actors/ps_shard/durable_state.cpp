@@ -74,6 +74,27 @@ result<snapshot_extra> decode(std::span<const std::byte> bytes, const shard_para
   return extra;
 }
 
+/// The numbers of a snapshot, in the order in which it has them.
+state_source floats_of(persistence::snapshot_reader& reader) {
+  return [&reader](std::span<float> into) -> result<void> {
+    const auto got = reader.read(std::as_writable_bytes(into));
+    if (!got) return tl::unexpected(got.error());
+    if (*got == into.size_bytes()) return {};
+    return fail(error_code::storage_damaged,
+                fmt::format("the snapshot of version {} is too short", reader.info().version));
+  };
+}
+
+/// Reading to the end verifies the total.
+result<void> check_read_to_end(persistence::snapshot_reader& reader) {
+  std::byte beyond{};
+  const auto rest = reader.read({&beyond, 1});
+  if (!rest) return tl::unexpected(rest.error());
+  if (*rest == 0) return {};
+  return fail(error_code::storage_damaged,
+              fmt::format("the snapshot of version {} is too long", reader.info().version));
+}
+
 /// One attempt to stand at a version.
 class attempt {
 public:
@@ -107,18 +128,8 @@ private:
     if (!extra) return tl::unexpected(extra.error());
     metrics_ = epoch_metrics{extra->metrics};
     ledger_ = extra->ledger;
-    const auto loaded = parameters_.load(timeline_, base, [&](std::span<float> into) -> result<void> {
-      const auto got = reader->read(std::as_writable_bytes(into));
-      if (!got) return tl::unexpected(got.error());
-      if (*got == into.size_bytes()) return {};
-      return fail(error_code::storage_damaged, fmt::format("the snapshot of version {} is too short", base));
-    });
-    if (!loaded) return loaded;
-    std::byte beyond{}; // reading to the end verifies the total
-    const auto rest = reader->read({&beyond, 1});
-    if (!rest) return tl::unexpected(rest.error());
-    if (*rest == 0) return {};
-    return fail(error_code::storage_damaged, fmt::format("the snapshot of version {} is too long", base));
+    const auto loaded = parameters_.load(timeline_, base, floats_of(*reader));
+    return loaded ? check_read_to_end(*reader) : loaded;
   }
 
   result<void> replay(step_id step, persistence::stored_record& record) {
@@ -228,6 +239,21 @@ result<restored_numbers> restore_without_log(persistence::shard_store& store, sh
                                              const data::sampler& sampler, const protocol::history& history,
                                              version_id version) {
   return attempt{store, parameters, sampler, history}.from(version, version.value != 0, version);
+}
+
+result<transport::frozen_parameters_writer> freeze_snapshot(const persistence::shard_store& store,
+                                                            const shard_parameters& shape,
+                                                            timeline_id timeline, version_id version) {
+  auto reader = store.open_snapshot(version);
+  if (!reader) return tl::unexpected(reader.error());
+  if (const auto extra = decode(reader->metadata(), shape); !extra) return tl::unexpected(extra.error());
+  auto frozen = transport::frozen_parameters_writer::create(shape.range().size);
+  if (!frozen) return frozen;
+  if (auto read = shape.extract(floats_of(*reader), frozen->values()); !read)
+    return tl::unexpected(read.error());
+  if (auto whole = check_read_to_end(*reader); !whole) return tl::unexpected(whole.error());
+  frozen->seal_as(timeline, version);
+  return frozen;
 }
 
 result<void> write_snapshot(persistence::shard_store& store, version_id version, timeline_id timeline,

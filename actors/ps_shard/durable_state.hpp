@@ -4,6 +4,7 @@
 #include "actors/ps_shard/epoch_metrics.hpp"
 #include "actors/ps_shard/shard_parameters.hpp"
 #include "persistence/shard_store.hpp"
+#include "transport/frozen_parameters.hpp"
 
 #include <spdlog/logger.h>
 
@@ -43,6 +44,13 @@ result<step_extra> decode_step_extra(std::string_view bytes);
 result<void> write_snapshot(persistence::shard_store& store, version_id version, timeline_id timeline,
                             state_image& image, const snapshot_extra& extra,
                             const std::function<bool()>& may_commit);
+
+/// The parameters of the snapshot of `version`, without the optimizer's state, for whoever evaluates them on
+/// `timeline`. `shape` is used for what never changes. Blocks; from any thread. @returns as
+/// shard_store::open_snapshot() and snapshot_reader do; bad_usage as restore().
+result<transport::frozen_parameters_writer> freeze_snapshot(const persistence::shard_store& store,
+                                                            const shard_parameters& shape,
+                                                            timeline_id timeline, version_id version);
 
 /// What restore() does with a snapshot that is damaged.
 enum class damaged_snapshot : std::uint8_t { drop, leave };

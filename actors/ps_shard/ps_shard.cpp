@@ -22,7 +22,9 @@ ps_shard_core_config core_config(const common::role_context& context) {
           .records_of = [order](step_id step, slot_id slot) { return order.records_in_slot(step, slot); },
           .early_publish_bound = common::early_publish_bound,
           .durability = context.job->durability(),
-          .combine_norms = context.job->couples() ? norm_of : norm_exchange::combiner{}};
+          .combine_norms = context.job->couples() ? norm_of : norm_exchange::combiner{},
+          .named_snapshots = context.job->evaluations(),
+          .gates = context.job->evaluations()};
 }
 
 } // namespace
@@ -132,6 +134,10 @@ ps_shard_state::behavior ps_shard_state::make_behavior() {
         on_directory(directory, dispatcher);
       },
       [this](const protocol::digest_request& request) { return on_digest_request(request); },
+      [this](const protocol::snapshot_request& request, const protocol::worker_actor& from) {
+        on_snapshot_request(request, from);
+      },
+      [this](const protocol::go_on& order) { carry_out(core_->on_go_on(order)); },
       [this](const protocol::rewind& order) { carry_out(core_->on_rewind(order)); },
       [this](const protocol::name_snapshot& order) { carry_out(core_->on_name_snapshot(order)); },
       [this](const protocol::floor& order) { carry_out(core_->on_floor(order)); },
@@ -184,6 +190,7 @@ void ps_shard_state::on_tick() {
   self_->delayed_send(self_, tick_period, protocol::tick{});
   carry_out(core_->on_tick());
   give_up_on_quota();
+  withdraw_unused_snapshot();
   report_status();
   report_alive();
 }

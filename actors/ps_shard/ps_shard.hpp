@@ -62,6 +62,14 @@ private:
     protocol::worker_actor handle;
   };
 
+  /// Of a snapshot, for whoever evaluates it: one at a time, until nobody has asked for a while.
+  struct offered_snapshot {
+    timeline_id timeline;
+    version_id version;
+    protocol::time_point asked{};
+    std::optional<transport::segment_id> segment; ///< none while it is read
+  };
+
   ps_shard_state(pointer self, common::role_context context);
   result<void> acquire();
   void open_storage();
@@ -77,6 +85,10 @@ private:
   void connect_shards();
   void connect_shard(const protocol::directory_entry& entry);
   caf::result<protocol::digest_reply> on_digest_request(const protocol::digest_request& request);
+  void on_snapshot_request(const protocol::snapshot_request& request, const protocol::worker_actor& from);
+  void on_frozen(const protocol::snapshot_request& request, const protocol::worker_actor& from,
+                 const result<transport::frozen_parameters_writer>& frozen);
+  void withdraw_unused_snapshot();
   void on_tick();
 
   void on_published(const protocol::endpoint& at);
@@ -139,6 +151,7 @@ private:
   std::map<ps_shard_id, shard_link> shards_; ///< the others; empty where nothing couples
   std::map<segment_key, gradient_source> sources_;
   std::uint64_t next_value_ = 1;
+  std::optional<offered_snapshot> offered_;
   epoch_metrics metrics_;
   step_times step_times_;
   double apply_us_ = 0;              ///< running mean of the time that a step takes to apply

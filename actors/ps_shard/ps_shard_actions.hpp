@@ -72,9 +72,11 @@ struct take_snapshot {
   protocol::applied_ledger ledger{}; ///< as of `version`; of no meaning for one made from the log
   bool operator==(const take_snapshot&) const = default;
 };
-/// Log and snapshots below `version` may be dropped. `version` itself is a snapshot of this shard.
+/// Log and snapshots below `version` may be dropped, but not the snapshot of `kept`. `version` itself is a
+/// snapshot of this shard.
 struct drop_below {
   version_id version;
+  std::optional<version_id> kept{};
   bool operator==(const drop_below&) const = default;
 };
 /// R16: drop what is being appended or snapshotted; in ONE synced write keep `history` and logically truncate

@@ -90,7 +90,9 @@ void ps_shard_state::carry_out(const take_snapshot& action) {
   });
 }
 
-void ps_shard_state::carry_out(const drop_below& action) { storage_->drop_below(action.version); }
+void ps_shard_state::carry_out(const drop_below& action) {
+  storage_->drop_below(action.version, action.kept);
+}
 
 /// First the disk, then the numbers, then the core.
 void ps_shard_state::carry_out(const perform_rewind& action) {

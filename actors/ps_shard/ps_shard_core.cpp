@@ -27,7 +27,8 @@ ps_shard_core::ps_shard_core(ps_shard_core_config config, restored_state restore
     : config_(std::move(config))
     , open_(config_.slots_of, first_own_value, config_.bug)
     , norms_(config_.self, config_.ps_shards, config_.early_publish_bound + 2, config_.combine_norms)
-    , store_(named_snapshots(config_)) {
+    , store_(named_snapshots(config_))
+    , gate_(config_.gates) {
   DLRUN_CHECK(config_.slots_of && config_.records_of, "a PS shard must know the shape of a step");
   DLRUN_CHECK(config_.early_publish_bound >= 1, "a bound of 0 publishes nothing");
   DLRUN_CHECK(config_.snapshots_in_work_max >= 1, "a pool for no snapshot at all");
@@ -47,6 +48,7 @@ void ps_shard_core::load(restored_state&& restored) {
   ledger_.restart(restored.ledger, step_from(restored.version));
   norms_.restart(timeline(), std::move(restored.partials));
   store_.restart(std::move(restored.restorable), restored.snapshots);
+  gate_.restart(applied_);
 }
 
 ps_shard_actions ps_shard_core::start() {
@@ -182,7 +184,9 @@ bool ps_shard_core::may_apply(step_id step) const {
                        !is_planted(config_.bug, planted_bug::no_bound);
   const bool pool_is_full =
       store_.is_wanted(version_after(step)) && store_.in_work() >= config_.snapshots_in_work_max;
-  return !too_far && !pool_is_full;
+  const bool is_held =
+      !gate_.may_reach(version_after(step)) && !is_planted(config_.bug, planted_bug::no_gate);
+  return !too_far && !pool_is_full && !is_held;
 }
 
 void ps_shard_core::apply_root(step_id step, const open_steps::held_value& root, std::uint64_t coupled,
@@ -301,7 +305,7 @@ ps_shard_actions ps_shard_core::on_snapshot_durable(version_id version) {
   }
   DLRUN_CHECK(committed_ >= version, "a snapshot of version {} is durable before the log up to it", version);
   if (fenced_ || rewinding_) return out;
-  if (is_planted(config_.bug, planted_bug::own_floor)) drop(version, out);
+  if (is_planted(config_.bug, planted_bug::own_floor)) drop({version, {}}, out);
   out.emplace_back(send_status{});
   apply_next(out);
   return out;
@@ -317,17 +321,26 @@ ps_shard_actions ps_shard_core::on_snapshot_failed(version_id version) {
 ps_shard_actions ps_shard_core::on_floor(const protocol::floor& order) {
   ps_shard_actions out;
   if (fenced_ || rewinding_ || order.timeline != timeline()) return out;
-  const auto bound = store_.droppable(order.version, order.dispatcher);
+  const auto kept = order.keeps ? std::optional(order.kept) : std::nullopt;
+  const auto bound = store_.droppable(order.version, order.dispatcher, kept);
   if (is_planted(config_.bug, planted_bug::untagged_status)) // to the letter, not lowered to what is there
-    drop(order.version, out);
+    drop({order.version, kept}, out);
   else if (bound)
-    drop(*bound, out);
+    drop({*bound, kept}, out);
   return out;
 }
 
-void ps_shard_core::drop(version_id below, ps_shard_actions& out) {
-  store_.dropped_below(below);
-  out.emplace_back(drop_below{below});
+void ps_shard_core::drop(const drop_below& what, ps_shard_actions& out) {
+  store_.dropped_below(what.version, what.kept);
+  out.emplace_back(what);
+}
+
+ps_shard_actions ps_shard_core::on_go_on(const protocol::go_on& order) {
+  ps_shard_actions out;
+  if (fenced_ || rewinding_ || order.timeline != timeline()) return out;
+  gate_.raise(order.limit);
+  apply_next(out);
+  return out;
 }
 
 ps_shard_actions ps_shard_core::on_pin(const protocol::pin& order) {
@@ -417,6 +430,7 @@ protocol::shard_status ps_shard_core::status(std::uint64_t probe) const {
   kept.serves_previous = now.serves_previous;
   kept.norms_from = norms_.known_from(step_from(applied_));
   kept.held = open_.runs(step_from(applied_));
+  kept.may_reach = gate_.limit();
   if (const auto& pinned = store_.pinned()) {
     kept.has_pin = true;
     kept.pinned_by = pinned->dispatcher;

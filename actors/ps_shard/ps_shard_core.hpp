@@ -5,6 +5,7 @@
 #include "actors/protocol/durability.hpp"
 #include "actors/protocol/messages.hpp"
 #include "actors/protocol/planted_bug.hpp"
+#include "actors/ps_shard/evaluation_gate.hpp"
 #include "actors/ps_shard/ledger.hpp"
 #include "actors/ps_shard/norm_exchange.hpp"
 #include "actors/ps_shard/open_steps.hpp"
@@ -30,6 +31,8 @@ struct ps_shard_core_config {
   protocol::durability durability = protocol::durability::off;
   /// R17: versions that are snapshotted whoever asks, e.g. those to be evaluated. N always is.
   std::set<version_id> named_snapshots{};
+  /// R17: versions that it goes beyond only when it is told to (on_go_on()). Empty: none.
+  std::set<version_id> gates{};
   std::size_t snapshots_in_work_max = 2; ///< the shell's pool; a step that would need one more waits
   /// R12: makes the coupled quantity from the partials of all shards, in shard order. Pure; null when nothing
   /// couples.
@@ -69,6 +72,7 @@ public:
   ps_shard_actions on_name_snapshot(const protocol::name_snapshot& order);
   ps_shard_actions on_floor(const protocol::floor& order);
   ps_shard_actions on_pin(const protocol::pin& order);
+  ps_shard_actions on_go_on(const protocol::go_on& order);
   ps_shard_actions on_probe(const protocol::probe& question);
 
   // from its shell
@@ -115,7 +119,7 @@ private:
                   ps_shard_actions& out);
   void order_snapshot(version_id version, ps_shard_actions& out);
   void make_missing_snapshots(ps_shard_actions& out);
-  void drop(version_id below, ps_shard_actions& out);
+  void drop(const drop_below& what, ps_shard_actions& out);
   void note_contribution(const protocol::push& push);
 
   ps_shard_core_config config_;
@@ -131,6 +135,7 @@ private:
   std::map<step_id, value_id> logging_; ///< roots that are not yet in the log
   norm_exchange norms_;
   version_store store_;
+  evaluation_gate gate_;
   std::map<worker_id, incarnation> newest_;
   std::map<worker_id, protocol::first_contribution> contributions_;
   ledger ledger_;

@@ -89,6 +89,18 @@ result<void> shard_parameters::load(timeline_id timeline, version_id version, co
   return {};
 }
 
+result<void> shard_parameters::extract(const state_source& source, std::span<float> out) const {
+  DLRUN_CHECK(out.size() == range_.size, "{} floats of room for {} parameters", out.size(), range_.size);
+  std::ranges::fill(out, 0.0F); // the padding between tensors
+  std::vector<float> state;
+  for (const auto& owned : blocks_) {
+    state.resize(state_floats(owned));
+    if (auto read = source(out.subspan(owned.offset, owned.block.size)); !read) return read;
+    if (auto read = source(state); !read) return read;
+  }
+  return {};
+}
+
 std::shared_ptr<state_image> shard_parameters::begin_image(std::size_t pool_blocks) {
   std::vector<block_memory> memory;
   memory.reserve(blocks_.size());

@@ -62,6 +62,9 @@ public:
   /// Takes parameters and optimizer state from `source` and publishes them as `version`. On failure nothing
   /// is served.
   result<void> load(timeline_id timeline, version_id version, const state_source& source);
+  /// Takes the parameters alone from `source` into `out` (range().size floats) and changes nothing else. May
+  /// be called from any thread: it reads only what never changes.
+  result<void> extract(const state_source& source, std::span<float> out) const;
   /// Publishes the initial parameters, version 0. @returns as initial_values() does; then nothing is served.
   result<void> reset(timeline_id timeline);
   /// The shard's floats of the version published last.

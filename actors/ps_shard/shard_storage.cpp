@@ -128,9 +128,22 @@ result<void> shard_storage::write_from_log(const snapshot_order& order) {
   return write_snapshot(*store_, order.version, order.timeline, *image, extra, [] { return true; });
 }
 
-void shard_storage::drop_below(version_id version) {
-  log_->between_writes([this, version] {
-    const auto dropped = store_->drop_below(version);
+void shard_storage::freeze(std::shared_ptr<const shard_parameters> shape, timeline_id timeline,
+                           version_id version,
+                           std::function<void(result<transport::frozen_parameters_writer>)> done) {
+  snapshot_thread_->run([this, shape = std::move(shape), timeline, version, done = std::move(done)] {
+    auto frozen = freeze_snapshot(*store_, *shape, timeline, version);
+    if (frozen || frozen.error().code != error_code::storage_damaged) return done(std::move(frozen));
+    log_->between_writes([this, version, done, why = frozen.error()] {
+      const auto dropped = store_->discard_snapshot(version);
+      done(tl::unexpected(dropped ? why : dropped.error()));
+    });
+  });
+}
+
+void shard_storage::drop_below(version_id version, std::optional<version_id> kept) {
+  log_->between_writes([this, version, kept] {
+    const auto dropped = store_->drop_below(version, kept);
     // On a full disk it stays for now: the next order drops it too.
     if (!dropped && !is_full(dropped.error())) events_.log.broken(dropped.error());
   });

@@ -62,7 +62,13 @@ public:
   void append(step_to_log step) { log_->append(std::move(step)); }
   /// In version order.
   void take_snapshot(snapshot_order order);
-  void drop_below(version_id version);
+  /// The snapshot of `kept` stays.
+  void drop_below(version_id version, std::optional<version_id> kept = std::nullopt);
+  /// Reads a snapshot's parameters (freeze_snapshot()); `done` is called on the thread that writes snapshots.
+  /// One that is damaged is dropped first, so that the next start of the shard makes it again or shows that
+  /// it is gone.
+  void freeze(std::shared_ptr<const shard_parameters> shape, timeline_id timeline, version_id version,
+              std::function<void(result<transport::frozen_parameters_writer>)> done);
   /// R16. Drops what waits. `load` is called on the log's thread when history and truncation are durable, and
   /// must see to it that load_after_rewind() is called on the thread that owns the parameters.
   void rewind(const perform_rewind& order, std::function<void(result<void>)> load);

@@ -72,19 +72,24 @@ void version_store::set_pin(dlrun::incarnation dispatcher, version_id version) {
   if (!pin_ || dispatcher >= pin_->dispatcher) pin_ = pin{dispatcher, version};
 }
 
-std::optional<version_id> version_store::droppable(version_id floor, dlrun::incarnation dispatcher) {
+std::optional<version_id> version_store::droppable(version_id floor, dlrun::incarnation dispatcher,
+                                                   std::optional<version_id> kept) {
   if (pin_ && dispatcher > pin_->dispatcher) pin_.reset(); // whoever asked for it is gone
   auto bound = pin_ ? std::min(floor, pin_->version) : floor;
   const auto above = snapshots_.upper_bound(bound);
   if (above == snapshots_.begin()) return std::nullopt;
   bound = *std::prev(above);
-  const bool some = protocol::from(restorable_, bound) != restorable_ || *snapshots_.begin() < bound;
+  if (kept && !snapshots_.contains(*kept)) kept.reset(); // only the log leads to it
+  const auto is_dropped = [&](version_id one) { return one < bound && one != kept; };
+  const bool some = protocol::from(restorable_, bound, kept) != restorable_ ||
+                    std::any_of(snapshots_.begin(), snapshots_.end(), is_dropped);
   return some ? std::optional(bound) : std::nullopt;
 }
 
-void version_store::dropped_below(version_id version) {
-  restorable_ = protocol::from(std::move(restorable_), version);
-  snapshots_.erase(snapshots_.begin(), snapshots_.lower_bound(version));
+void version_store::dropped_below(version_id version, std::optional<version_id> kept) {
+  if (kept && !snapshots_.contains(*kept)) kept.reset();
+  restorable_ = protocol::from(std::move(restorable_), version, kept);
+  std::erase_if(snapshots_, [&](version_id one) { return one < version && one != kept; });
 }
 
 } // namespace dlrun::ps_shard

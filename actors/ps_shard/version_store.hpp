@@ -45,10 +45,12 @@ public:
   };
   const std::optional<pin>& pinned() const { return pin_; }
   void set_pin(dlrun::incarnation dispatcher, version_id version);
-  /// What may go when a dispatcher says that nobody goes back below `floor`: the newest own snapshot that is
-  /// not above floor or pin. Empty when there is nothing to drop.
-  std::optional<version_id> droppable(version_id floor, dlrun::incarnation dispatcher);
-  void dropped_below(version_id version);
+  /// What may go when a dispatcher says that nobody goes back below `floor`: what is below the newest own
+  /// snapshot that is not above floor or pin, which is returned, but for the snapshot of `kept`. Empty when
+  /// there is nothing to drop.
+  std::optional<version_id> droppable(version_id floor, dlrun::incarnation dispatcher,
+                                      std::optional<version_id> kept = std::nullopt);
+  void dropped_below(version_id version, std::optional<version_id> kept = std::nullopt);
 
 private:
   std::set<version_id> named_;

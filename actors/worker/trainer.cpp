@@ -1,10 +1,8 @@
 #include "actors/worker/trainer.hpp"
 
-#include "actors/protocol/bit_patterns.hpp"
 #include "kernels/cpu/reduce.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <fmt/ranges.h>
 
@@ -33,24 +31,17 @@ result<std::unique_ptr<trainer>> trainer::create(std::shared_ptr<const common::j
   if (!training) return tl::unexpected(training.error());
   auto change = data::augmentation::build(job->spec.data().train().augment(), **training);
   if (!change) return tl::unexpected(change.error());
-  std::shared_ptr<const data::dataset> validation;
-  if (job->spec.data().has_validation()) {
-    auto opened = common::open_dataset(*job, data::data_part::validation);
-    if (!opened) return tl::unexpected(opened.error());
-    validation = std::move(*opened);
-  }
   return std::unique_ptr<trainer>(new trainer(std::move(job), worker, incarnation, std::move(*training),
-                                              std::move(validation), std::move(*change), std::move(server)));
+                                              std::move(*change), std::move(server)));
 }
 
 trainer::trainer(std::shared_ptr<const common::job_context> job, worker_id worker,
                  dlrun::incarnation incarnation, std::shared_ptr<const data::dataset> training,
-                 std::shared_ptr<const data::dataset> validation, std::optional<data::augmentation> change,
+                 std::optional<data::augmentation> change,
                  std::shared_ptr<transport::segment_server> server)
     : job_{std::move(job)}
     , worker_{worker}
     , incarnation_{incarnation}
-    , validation_{std::move(validation)}
     , prefetcher_{std::move(training), job_->sampler, prefetch_depth(*job_), std::move(change)}
     , network_{job_->model, static_cast<int>(job_->spec.cluster().threads_per_worker())}
     , gradients_{job_->model->layout().flat_size(), buffers_max(*job_), std::move(server)} {
@@ -169,41 +160,6 @@ result<void> trainer::compute_slot(step_id step, slot_id slot, std::span<float> 
   // Whoever computes this slot meets the same records: like a divergence, it is no reason to start anew.
   return fail(error_code::diverged, fmt::format("step {}, slot {}: {}; {}", step, slot, done.error().message,
                                                 name_records(step, slot)));
-}
-
-result<protocol::evaluated> trainer::evaluate(const std::vector<parameter_source>& sources,
-                                              timeline_id timeline, version_id version) {
-  for (std::uint32_t shard = 0; shard < sources.size(); ++shard)
-    if (!sources[shard] || !copy_part(sources[shard], {shard}, timeline, version))
-      return fail(error_code::fenced, fmt::format("ps_shard {} does not serve version {}", shard, version));
-
-  double loss = 0;
-  std::uint64_t records = 0;
-  std::vector<double> sums(job_->model->metrics().floats());
-  const data::validation_sampler order{validation_->record_count(),
-                                       static_cast<std::uint64_t>(job_->spec.train().microbatch_size())};
-  std::vector<std::uint64_t> indices;
-  std::vector<float> metrics(job_->model->layout().metrics().size);
-  for (std::uint64_t slot = 0; slot < order.slots(); ++slot) {
-    order.records(slot, indices);
-    if (auto read = data::read_microbatch(*validation_, indices, microbatch_); !read)
-      return tl::unexpected(read.error());
-    const engine::batch batch{microbatch_.records, microbatch_.classes, microbatch_.values,
-                              static_cast<std::int64_t>(indices.size())};
-    if (auto done = network_.evaluate(parameters_[version.value % 2], batch, metrics); !done)
-      return tl::unexpected(done.error());
-    using index = engine::parameter_layout::metric_index;
-    loss += metrics[index::loss_sum];
-    records += indices.size();
-    for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += metrics[index::first_metric + i];
-  }
-  return protocol::evaluated{.worker = worker_,
-                             .incarnation = incarnation_,
-                             .timeline = timeline,
-                             .version = version,
-                             .loss_sum_bits = std::bit_cast<std::uint64_t>(loss),
-                             .records = records,
-                             .sum_bits = protocol::to_bits(sums)};
 }
 
 } // namespace dlrun::worker

@@ -42,16 +42,10 @@ public:
   result<computed_gradient> compute(timeline_id timeline, step_id step, protocol::slot_range slots,
                                     const std::vector<slot_id>& parked);
 
-  /// Loss and sums of the metrics on the whole validation set, microbatch by microbatch in order, at
-  /// `version` of all `sources` (by shard).
-  /// @returns fenced if a source does not serve the version any more.
-  result<protocol::evaluated> evaluate(const std::vector<parameter_source>& sources, timeline_id timeline,
-                                       version_id version);
-
 private:
   trainer(std::shared_ptr<const common::job_context> job, worker_id worker, dlrun::incarnation incarnation,
-          std::shared_ptr<const data::dataset> training, std::shared_ptr<const data::dataset> validation,
-          std::optional<data::augmentation> change, std::shared_ptr<transport::segment_server> server);
+          std::shared_ptr<const data::dataset> training, std::optional<data::augmentation> change,
+          std::shared_ptr<transport::segment_server> server);
   std::span<float> part_of(version_id version, ps_shard_id shard);
   std::uint64_t request_records(step_id step, protocol::slot_range slots, const std::vector<slot_id>& parked);
   result<void> sum_subtree(step_id step, protocol::slot_range slots, const std::vector<slot_id>& parked,
@@ -66,7 +60,6 @@ private:
   std::shared_ptr<const common::job_context> job_;
   worker_id worker_;
   dlrun::incarnation incarnation_;
-  std::shared_ptr<const data::dataset> validation_;
   data::prefetcher prefetcher_;
   engine::network network_;
   transport::gradient_pool gradients_;

@@ -32,7 +32,8 @@ worker_state::behavior worker_state::start(pointer self, common::role_context co
 worker_state::worker_state(pointer self, common::role_context context)
     : self_{self}
     , context_{std::move(context)}
-    , core_{core_config(context_)} {}
+    , core_{core_config(context_)}
+    , evaluation_{context_.job->ps_shards()} {}
 
 result<void> worker_state::acquire() {
   const auto& job = *context_.job;
@@ -45,6 +46,11 @@ result<void> worker_state::acquire() {
   auto made = trainer::create(context_.job, {context_.role.index}, context_.self.incarnation, server_);
   if (!made) return tl::unexpected(made.error());
   trainer_ = std::move(*made);
+  if (job.spec.data().has_validation()) {
+    auto evaluates = evaluator::create(context_.job, {context_.role.index}, context_.self.incarnation);
+    if (!evaluates) return tl::unexpected(evaluates.error());
+    evaluator_ = std::move(*evaluates);
+  }
   common::publish<protocol::worker_actor>(self_, context_, server_->address(),
                                           [this](const protocol::endpoint& at) { on_published(at); });
   return {};
@@ -59,6 +65,7 @@ worker_state::behavior worker_state::make_behavior() {
       },
       [this](const protocol::fenced& message) { on_fenced(message); },
       [this](const protocol::evaluate& order) { on_evaluate(order); },
+      [this](const protocol::snapshot_offer& offer) { on_snapshot_offer(offer); },
       [this](const protocol::probe& question) { carry_out(core_.on_probe(question, common::now())); },
       [this](const protocol::tick&) { on_tick(); },
       [](const protocol::continuation& task) { common::run(task); },
@@ -297,39 +304,6 @@ void worker_state::carry_out(const exit_fenced& action) {
   quit(fmt::format("fenced: incarnation {} of worker {} exists", action.newest, context_.role.index));
 }
 
-// ---- evaluation
-// --------------------------------------------------------------------------------------------------------
-
-void worker_state::on_evaluate(const protocol::evaluate& order) {
-  if (evaluated_ && evaluated_->timeline == order.timeline && evaluated_->version == order.version)
-    return self_->send(dispatcher_, *evaluated_); // the answer was lost
-  if (evaluating_ || order.timeline != core_.timeline()) return;
-  std::vector<parameter_source> sources;
-  for (std::uint32_t shard = 0; shard < context_.job->ps_shards(); ++shard) {
-    sources.push_back(shards_[{shard}].source);
-    if (sources.back()) continue;
-    map_parameters({shard}); // the order is repeated
-    return;
-  }
-  evaluating_ = order;
-  const auto post = common::poster<protocol::worker_actor>{self_};
-  compute_thread_.run([this, trainer = trainer_, sources, order, post] {
-    auto made = std::make_shared<result<protocol::evaluated>>(
-        trainer->evaluate(sources, order.timeline, order.version));
-    post([this, order, made] { on_evaluated(order, std::move(*made)); });
-  });
-}
-
-void worker_state::on_evaluated(const protocol::evaluate& order, result<protocol::evaluated> made) {
-  evaluating_.reset();
-  if (!made) {
-    context_.log->warn("evaluation-failed: version {}: {}", order.version, made.error().message);
-    return;
-  }
-  evaluated_ = *made;
-  self_->send(dispatcher_, *made);
-}
-
 // ---- reports
 // -----------------------------------------------------------------------------------------------------------
 
@@ -349,10 +323,10 @@ void worker_state::report_status() {
 void worker_state::report_alive() {
   const protocol::heartbeat beat{.role = context_.role,
                                  .self = context_.self,
-                                 .state = !dispatcher_      ? "starting"
-                                          : evaluating_     ? "evaluating"
-                                          : core_.trained() ? "done"
-                                                            : "training",
+                                 .state = !dispatcher_               ? "starting"
+                                          : evaluation_.is_running() ? "evaluating"
+                                          : core_.trained()          ? "done"
+                                                                     : "training",
                                  .step = core_.open_step().value_or(step_id{0}).value};
   heartbeat_sender_.send_for_answer<protocol::coordinator_location>(
       self_, context_.agent, beat, [this](const auto& location) {

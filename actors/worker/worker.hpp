@@ -5,13 +5,18 @@
 #include "actors/common/job_context.hpp"
 #include "actors/common/sender.hpp"
 #include "actors/common/task_thread.hpp"
+#include "actors/worker/evaluation_core.hpp"
+#include "actors/worker/evaluator.hpp"
 #include "actors/worker/trainer.hpp"
 #include "actors/worker/worker_core.hpp"
 #include "transport/segment_client.hpp"
 
+#include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 
 namespace dlrun::worker {
 
@@ -27,6 +32,7 @@ public:
   /// For `system.spawn(worker_state::start, context)`. The actor quits with an error if it cannot open its
   /// data or get memory, is refused by the coordinator, or is fenced.
   static behavior start(pointer self, common::role_context context);
+  ~worker_state();
 
 private:
   /// A PS shard as the directory and its own states describe it.
@@ -58,7 +64,6 @@ private:
   void map_parameters(ps_shard_id shard);
   void on_mapped(ps_shard_id shard, dlrun::incarnation incarnation, result<transport::segment> fetched);
   void on_computed(const compute_gradient& what, result<computed_gradient> made, protocol::duration took);
-  void on_evaluated(const protocol::evaluate& order, result<protocol::evaluated> made);
 
   void carry_out(const worker_actions& actions);
   void carry_out(const fetch_part& action);
@@ -70,6 +75,18 @@ private:
   void carry_out(const send_kept& action);
   void carry_out(const discard_all& action);
   void carry_out(const exit_fenced& action);
+
+  // evaluation (worker_evaluation.cpp)
+  void on_snapshot_offer(const protocol::snapshot_offer& offer);
+  void on_snapshot_mapped(const get_snapshot_part& part,
+                          const std::shared_ptr<result<transport::segment>>& mapped);
+  void take_part(const get_snapshot_part& part, std::function<result<void>(std::span<float>)> copy);
+  void on_evaluated(const run_evaluation& what, const result<protocol::evaluated>& made);
+  void carry_out(const evaluation_actions& actions);
+  void carry_out(const get_snapshot_part& action);
+  void carry_out(const run_evaluation& action);
+  void carry_out(const cancel_evaluation& action);
+  void carry_out(const send_evaluated& action);
 
   void report_status();
   void report_alive();
@@ -91,13 +108,16 @@ private:
   std::map<std::pair<step_id, protocol::slot_range>, computed_gradient> kept_;
   std::uint64_t slots_computed_ = 0;
   protocol::duration compute_time_{};
-  std::optional<protocol::evaluate> evaluating_;
-  std::optional<protocol::evaluated> evaluated_;
+  evaluation_core evaluation_;
+  std::shared_ptr<evaluator> evaluator_; ///< used on the evaluation thread only; null without validation data
+  std::set<ps_shard_id> mapping_snapshots_;
+  std::shared_ptr<std::atomic<bool>> cancelled_; ///< of the evaluation that runs
   common::latest_sender<protocol::worker_status> status_sender_;
   common::latest_sender<protocol::heartbeat> heartbeat_sender_;
   protocol::data_dispatcher_actor dispatcher_;
 
-  common::task_thread compute_thread_; ///< last: joined before what its tasks use goes
+  common::task_thread evaluation_thread_; ///< these last: joined before what their tasks use goes
+  common::task_thread compute_thread_;
 };
 
 } // namespace dlrun::worker

@@ -219,7 +219,7 @@ TEST_F(coordinator_core_test, a_shard_that_never_joined_takes_nothing_with_it) {
 
 TEST_F(coordinator_core_test, the_job_is_completed_after_training_evaluation_and_all_digests) {
   start_everything();
-  EXPECT_THAT(core.on_training_finished({}, now), IsEmpty());
+  EXPECT_THAT(core.on_training_finished({}, {10}, now), IsEmpty());
   auto requests = only<request_digests>(core.on_evaluated({}, now));
   ASSERT_EQ(requests.size(), 2U);
   EXPECT_EQ(requests[0].request.count, 1024U);
@@ -243,7 +243,7 @@ TEST_F(coordinator_core_test, what_has_not_come_is_asked_for_again_by_timer) {
   EXPECT_EQ(only<send_grant>(core.on_tick(now)).size(), 4U) << "nothing has started yet";
   EXPECT_THAT(core.on_tick(now + milliseconds(10)), IsEmpty());
   start_everything();
-  core.on_training_finished({}, now);
+  core.on_training_finished({}, {10}, now);
   core.on_evaluated({}, now);
   now += milliseconds(600);
   const auto actions = core.on_tick(now);

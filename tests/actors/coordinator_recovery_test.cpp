@@ -162,12 +162,28 @@ TEST_F(coordinator_recovery_test, a_slot_that_crashes_its_worker_twice_is_to_be_
 // ---- the end
 // -----------------------------------------------------------------------------------------------------
 
+TEST_F(coordinator_recovery_test, of_a_training_that_was_stopped_early_the_last_version_counts) {
+  perform(core, core.on_agent(now));
+  protocol::evaluated result;
+  for (const std::uint64_t version : {4, 8}) {
+    result.version = {version};
+    core.on_evaluated(result, now);
+  }
+  EXPECT_FALSE(core.evaluation());
+  const auto requests = only<request_digests>(core.on_training_finished({3}, {4}, now));
+  ASSERT_THAT(requests, SizeIs(1));
+  EXPECT_EQ(requests[0].request.version, version_id{4});
+  EXPECT_EQ(core.last_version(), version_id{4});
+  ASSERT_TRUE(core.evaluation());
+  EXPECT_EQ(core.evaluation()->version, version_id{4});
+}
+
 TEST_F(coordinator_recovery_test, the_report_comes_first_then_the_journal_and_then_the_agent) {
   perform(core, core.on_agent(now));
   protocol::evaluated result;
   result.version = {10};
   core.on_evaluated(result, now);
-  perform(core, core.on_training_finished({3}, now));
+  perform(core, core.on_training_finished({3}, {10}, now));
   const auto closing = only<close_training>(core.on_digests({0}, {0, std::string(32, 'x')}, now));
   ASSERT_THAT(closing, SizeIs(1));
   EXPECT_THAT(core.on_training_closed({2}, now), IsEmpty());
@@ -183,13 +199,13 @@ TEST_F(coordinator_recovery_test, the_report_comes_first_then_the_journal_and_th
 
 TEST_F(coordinator_recovery_test, a_rewind_at_the_very_end_makes_the_digests_begin_again) {
   perform(core, core.on_agent(now));
-  EXPECT_THAT(only<request_digests>(core.on_training_finished({3}, now)), SizeIs(1));
-  EXPECT_THAT(core.on_training_finished({3}, now), IsEmpty());
-  const auto again = only<request_digests>(core.on_training_finished({4}, now));
+  EXPECT_THAT(only<request_digests>(core.on_training_finished({3}, {10}, now)), SizeIs(1));
+  EXPECT_THAT(core.on_training_finished({3}, {10}, now), IsEmpty());
+  const auto again = only<request_digests>(core.on_training_finished({4}, {10}, now));
   ASSERT_THAT(again, SizeIs(1));
   EXPECT_EQ(again[0].request.timeline, timeline_id{4});
   core.on_digests({0}, {0, std::string(32, 'x')}, now);
-  EXPECT_THAT(only<request_digests>(core.on_training_finished({5}, now)), SizeIs(1))
+  EXPECT_THAT(only<request_digests>(core.on_training_finished({5}, {10}, now)), SizeIs(1))
       << "also while it closes";
   EXPECT_THAT(core.on_training_closed({4}, now), IsEmpty());
 }
@@ -199,7 +215,7 @@ TEST_F(coordinator_recovery_test, a_job_that_is_journaled_as_done_is_over) {
   coordinator_core next(config(2), journal);
   EXPECT_FALSE(join(next, worker_role({0}), {{1}, 1}));
   EXPECT_THAT(only<announce_end>(next.on_agent(now)), SizeIs(1));
-  EXPECT_THAT(next.on_training_finished({0}, now), IsEmpty());
+  EXPECT_THAT(next.on_training_finished({0}, {10}, now), IsEmpty());
 }
 
 TEST_F(coordinator_recovery_test, a_job_that_was_stopped_can_be_resumed) {

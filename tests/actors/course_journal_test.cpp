@@ -19,7 +19,7 @@ protocol::evaluated result_of(std::uint64_t version, std::uint64_t timeline) {
   result.version = {version};
   result.loss_sum_bits = 0x7ff8000000000001; // a NaN keeps its bits
   result.records = 50;
-  result.sum_bits = {40, 0x7ff8000000000001};
+  result.metric_bits = {40, 0x7ff8000000000001};
   return result;
 }
 

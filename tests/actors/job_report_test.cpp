@@ -23,12 +23,22 @@ protected:
   job_report_test() {
     sources.ended = {job_outcome::completed, ""};
     sources.shards = {status(0), status(1)};
+    sources.last_version = {12};
   }
   static protocol::shard_status status(std::uint32_t index) {
     protocol::shard_status made;
     made.shard = {index};
     made.applied = made.committed = {12};
     made.ledger = {.steps_applied = 12, .samples_applied = 40};
+    return made;
+  }
+  /// On a hundred records.
+  static protocol::evaluated evaluated(std::uint64_t version, double loss_sum, double accuracy) {
+    protocol::evaluated made;
+    made.version = {version};
+    made.loss_sum_bits = std::bit_cast<std::uint64_t>(loss_sum);
+    made.metric_bits = {std::bit_cast<std::uint64_t>(accuracy)};
+    made.records = 100;
     return made;
   }
   job::report report(protocol::duration after = seconds(10)) const {
@@ -120,20 +130,52 @@ TEST_F(job_report_test, metrics_of_which_nothing_was_heard_are_named_without_a_n
   EXPECT_TRUE(std::isnan(made.train_metrics[0].second));
 }
 
-TEST_F(job_report_test, validation_metrics_are_means_over_the_records_where_there_are_some) {
+TEST_F(job_report_test, the_last_version_that_was_evaluated_is_the_validation) {
   EXPECT_FALSE(report().validation);
-  protocol::evaluated result;
-  result.loss_sum_bits = std::bit_cast<std::uint64_t>(50.0);
-  result.records = 100;
-  result.sum_bits = protocol::to_bits(std::vector{75.0, 100.0});
-  sources.evaluation = result;
+  EXPECT_THAT(report().evaluations, IsEmpty());
+  sources.evaluations = {evaluated(3, 80, 0.25), evaluated(12, 50, 0.75)};
   const auto made = report();
+  ASSERT_THAT(made.evaluations, SizeIs(2));
+  EXPECT_EQ(made.evaluations[0].step, 3U);
+  EXPECT_EQ(made.evaluations[0].epoch, 1);
+  EXPECT_EQ(made.evaluations[0].loss, 0.8);
+  EXPECT_EQ(made.evaluations[0].metrics.all, (job::named_values{{"accuracy", 0.25}}));
   ASSERT_TRUE(made.validation);
   EXPECT_EQ(made.validation->loss, 0.5);
   EXPECT_EQ(made.validation->metrics, (job::named_values{{"accuracy", 0.75}}));
   EXPECT_EQ(made.validation->samples, 100U);
-  sources.evaluation->records = 0;
+  EXPECT_FALSE(made.best);
+  EXPECT_FALSE(made.stopped_early);
+  sources.evaluations[1].records = 0;
   EXPECT_FALSE(report().validation);
+}
+
+TEST_F(job_report_test, the_best_is_the_first_of_equal_ones_by_the_metric_that_is_wanted) {
+  const auto best_of = [&](const std::string& keep_best) {
+    job = test::small_job("/run", {"cluster.ps_shards=2", "data.validation={records: a, labels: b}",
+                                   "train.evaluate_every=1 epoch", "train.keep_best=" + keep_best});
+    return report().best;
+  };
+  sources.evaluations = {evaluated(3, 80, 0.25), evaluated(6, 50, 0.75), evaluated(9, 60, 0.75)};
+  EXPECT_EQ(best_of("{}")->step, 6U);
+  EXPECT_EQ(best_of("{}")->metric, "loss");
+  EXPECT_EQ(best_of("{}")->value, 0.5);
+  EXPECT_EQ(best_of("{metric: accuracy}")->step, 6U);
+  EXPECT_EQ(best_of("{metric: accuracy, mode: min}")->step, 3U);
+}
+
+/// Seven steps of twelve: two whole epochs and a step of four records.
+TEST_F(job_report_test, of_a_training_that_was_stopped_early_nothing_is_missing) {
+  sources.last_version = {7};
+  for (auto& shard : sources.shards) {
+    shard.applied = {7};
+    shard.ledger.samples_applied = 24;
+  }
+  EXPECT_TRUE(report().stopped_early);
+  EXPECT_EQ(report().steps, 7U);
+  EXPECT_EQ(report().samples_missing, 0U);
+  sources.shards[0].ledger.samples_applied = 22;
+  EXPECT_EQ(report().samples_missing, 2U);
 }
 
 TEST_F(job_report_test, the_parameters_are_named_by_the_hash_of_their_digests) {

@@ -189,6 +189,37 @@ TEST_F(ps_shard_durability_test, an_evaluation_gets_a_snapshot_of_its_own_timeli
   EXPECT_FALSE(shard.has_snapshot({0}, {5}));
 }
 
+/// Of ten steps; it goes beyond 2 and 5 only when it is told to.
+TEST_F(ps_shard_durability_test, waits_with_the_next_version_until_it_may_go_on) {
+  auto gated = config();
+  gated.gates = {{2}, {5}};
+  ps_shard_core shard(gated, {});
+  train(shard, 0);
+  train(shard, 1);
+  EXPECT_EQ(shard.status().durable.may_reach, version_id{2});
+  EXPECT_THAT(only<apply>(push(shard, 2)), IsEmpty());
+  EXPECT_THAT(shard.on_go_on({{1}, {5}}), IsEmpty()) << "of another timeline";
+  EXPECT_THAT(shard.on_go_on({{0}, {1}}), IsEmpty()) << "by one that knows less";
+  EXPECT_EQ(only<apply>(shard.on_go_on({{0}, {5}})).size(), 1U);
+  EXPECT_EQ(shard.status().durable.may_reach, version_id{5});
+}
+
+TEST_F(ps_shard_durability_test, where_it_stands_it_was_let_come_but_no_further) {
+  auto gated = config();
+  gated.gates = {{2}, {5}};
+  EXPECT_EQ(ps_shard_core(gated, restored(3)).status().durable.may_reach, version_id{5});
+  ps_shard_core at_a_gate(gated, restored(5));
+  EXPECT_EQ(at_a_gate.status().durable.may_reach, version_id{5});
+  EXPECT_THAT(only<apply>(push(at_a_gate, 5)), IsEmpty());
+  EXPECT_EQ(ps_shard_core(gated, restored(6)).status().durable.may_reach, evaluation_gate::no_limit);
+  at_a_gate.on_go_on({{0}, {10}});
+  at_a_gate.on_rewind(going_back(1));
+  auto loaded = restored(1);
+  loaded.history = going_back(1).history;
+  at_a_gate.on_rewound(loaded);
+  EXPECT_EQ(at_a_gate.status().durable.may_reach, version_id{2}) << "what was evaluated beyond is void";
+}
+
 // ---- floor and pin
 // -----------------------------------------------------------------------------------------------
 
@@ -199,6 +230,13 @@ TEST_F(ps_shard_durability_test, drops_below_the_floor_of_its_own_timeline_once)
   EXPECT_THAT(shard.on_floor({{0}, {4}, {1}}), IsEmpty());
   EXPECT_THAT(shard.status().durable.snapshots, ElementsAre(version_id{4}));
   EXPECT_EQ(shard.status().durable.restorable, (protocol::version_set{{{0}, {0}}, {{4}, {6}}}));
+}
+
+TEST_F(ps_shard_durability_test, keeps_the_snapshot_that_the_floor_names) {
+  ps_shard_core shard(config(), restored(6, {{2}, {4}}));
+  EXPECT_EQ(shard.on_floor({{0}, {4}, {1}, true, {2}}), (ps_shard_actions{drop_below{{4}, version_id{2}}}));
+  EXPECT_THAT(shard.status().durable.snapshots, ElementsAre(version_id{2}, version_id{4}));
+  EXPECT_TRUE(shard.has_snapshot({0}, {2}));
 }
 
 TEST_F(ps_shard_durability_test, shows_what_it_is_asked_to_keep_and_keeps_it) {

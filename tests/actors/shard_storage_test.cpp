@@ -5,6 +5,7 @@
 #include "tests/data/files.hpp"
 #include "tests/persistence/damage.hpp"
 #include "tests/persistence/faulty_file_system.hpp"
+#include "tests/transport/second_mapping.hpp"
 
 #include <future>
 #include <gmock/gmock.h>
@@ -74,6 +75,12 @@ protected:
   void take_snapshot() {
     storage->take_snapshot(snapshot_now());
     told.wait_for(fmt::format("snapshot {}", live.version));
+  }
+  result<transport::frozen_parameters_writer> freeze(std::uint64_t version) {
+    std::promise<result<transport::frozen_parameters_writer>> done;
+    const auto shape = std::make_shared<shard_parameters>(shard_parameters::create(job, {0}).value());
+    storage->freeze(shape, {0}, {version}, [&](auto frozen) { done.set_value(std::move(frozen)); });
+    return done.get_future().get();
   }
   /// @returns how the truncation went.
   result<void> rewind(const perform_rewind& order) {
@@ -247,6 +254,35 @@ TEST_F(shard_storage_test, ends_while_a_snapshot_waits_for_steps_that_never_come
   storage->take_snapshot(snapshot_now());
   storage.reset();
   EXPECT_EQ(told.count("snapshot"), 0);
+}
+
+TEST_F(shard_storage_test, hands_out_the_parameters_of_a_snapshot_without_what_the_optimizer_keeps) {
+  open();
+  train_logged(3);
+  take_snapshot();
+  std::vector<float> trained(live.parameters.range().size);
+  const auto reader =
+      transport::parameter_reader::open(transport::other_side(live.parameters.shared()), trained.size());
+  ASSERT_TRUE(reader->copy({0}, {3}, trained));
+  train_logged(2);
+  const auto frozen = freeze(3);
+  ASSERT_TRUE(frozen) << frozen.error().message;
+  const auto values = transport::frozen_parameters(frozen->shared(), trained.size(), {0}, {3});
+  ASSERT_TRUE(values) << values.error().message;
+  EXPECT_TRUE(std::ranges::equal(*values, trained));
+}
+
+TEST_F(shard_storage_test, a_damaged_snapshot_is_not_handed_out_but_dropped) {
+  open();
+  train_logged(3);
+  take_snapshot();
+  test::flip_byte(directory() / "snapshots" / "3-0.snap", 1000, 1);
+  const auto frozen = freeze(3);
+  ASSERT_FALSE(frozen);
+  EXPECT_EQ(frozen.error().code, error_code::storage_damaged);
+  EXPECT_THAT(storage->snapshots(), IsEmpty());
+  EXPECT_EQ(freeze(3).error().code, error_code::bad_usage) << "there is none";
+  EXPECT_EQ(open(2).version, version_id{3}) << "the log has it";
 }
 
 // ---- rewinds

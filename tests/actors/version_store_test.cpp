@@ -75,6 +75,23 @@ TEST_F(version_store_test, what_is_dropped_leaves_a_snapshot_to_begin_from) {
   EXPECT_EQ(store.droppable({3}, dispatcher), std::nullopt);
 }
 
+TEST_F(version_store_test, one_snapshot_below_the_floor_may_be_kept) {
+  EXPECT_EQ(store.droppable({9}, dispatcher, version_id{4}), version_id{8}) << "the log between goes";
+  store.dropped_below({8}, version_id{4});
+  EXPECT_EQ(store.restorable(), (version_set{{{0}, {0}}, {{4}, {4}}, {{8}, {12}}}));
+  EXPECT_THAT(store.snapshots(), ElementsAre(version_id{4}, version_id{8}));
+  EXPECT_EQ(store.droppable({9}, dispatcher, version_id{4}), std::nullopt) << "told again";
+  EXPECT_EQ(store.droppable({9}, dispatcher), version_id{8}) << "not the best any more";
+  store.dropped_below({8});
+  EXPECT_THAT(store.snapshots(), ElementsAre(version_id{8}));
+}
+
+TEST_F(version_store_test, what_has_no_snapshot_cannot_be_kept) {
+  EXPECT_EQ(store.droppable({9}, dispatcher, version_id{6}), version_id{8});
+  store.dropped_below({8}, version_id{6});
+  EXPECT_EQ(store.restorable(), (version_set{{{0}, {0}}, {{8}, {12}}}));
+}
+
 TEST_F(version_store_test, a_pinned_version_stays_until_a_newer_dispatcher_speaks) {
   store.set_pin(dispatcher, {7});
   EXPECT_EQ(store.droppable({9}, dispatcher), std::nullopt) << "7 is made from the snapshot of 4";

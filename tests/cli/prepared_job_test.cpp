@@ -51,6 +51,27 @@ train: {epochs: 2, microbatch_size: 2, microbatches_per_step: 2, optimizer: {sgd
 )";
 };
 
+TEST_F(prepared_job_test, evaluates_at_most_so_often_that_all_results_can_be_kept) {
+  text = with(text, "labels: labels}}", "labels: labels}, validation: {records: images, labels: labels}}");
+  EXPECT_TRUE(prepare({"train.evaluate_every=1 step"}));
+  const std::vector<std::string> often{"train.evaluate_every=1 step", "train.epochs=5000"};
+  EXPECT_THAT(refusal(error_code::bad_spec, often),
+              HasSubstr("makes 15000 evaluations in 15000 steps; at most 10000: choose at least 2 steps"));
+  EXPECT_TRUE(prepare({"train.evaluate_every=2 epochs", "train.epochs=5000"}));
+}
+
+TEST_F(prepared_job_test, goes_by_metrics_that_there_are) {
+  text = with(text, "labels: labels}}", "labels: labels}, validation: {records: images, labels: labels}}");
+  const std::string every = "train.evaluate_every=1 epoch";
+  EXPECT_TRUE(prepare({every, "train.keep_best={metric: accuracy}", "train.early_stopping={}"}));
+  EXPECT_THAT(
+      refusal(error_code::bad_spec, {every, "train.keep_best={metric: mea}"}),
+      HasSubstr(
+          "train.keep_best.metric: nothing that is evaluated is called \"mea\"; there is loss, accuracy"));
+  EXPECT_THAT(refusal(error_code::bad_spec, {every, "train.early_stopping={metric: f1}"}),
+              HasSubstr("train.early_stopping.metric: "));
+}
+
 TEST_F(prepared_job_test, knows_what_there_is_to_train) {
   const auto job = prepare();
   ASSERT_TRUE(job) << job.error().message;

@@ -177,6 +177,7 @@ TEST_F(progress_display_test, the_summary_tells_what_came_of_it) {
   update(display, 0, 1000);
   auto report = full_report();
   report.validation = job::validation_metrics{.loss = 0.125, .metrics = {{"accuracy", 0.75}}};
+  report.best = {500, "accuracy", 0.8125};
   report.recoveries.resize(2);
   report.steps_redone = 3;
   display.summary(report, "/run/report.json");
@@ -184,6 +185,7 @@ TEST_F(progress_display_test, the_summary_tells_what_came_of_it) {
             "\r\033[Kcompleted: 1000 steps, 100000 samples (0 missing, 0 duplicated), 2 recoveries, 3 steps "
             "redone, 12.3 s, 8103 samples/s\n"
             "train loss 0.2500  accuracy 0.5000  top5 0.8750  |  validation loss 0.1250  accuracy 0.7500\n"
+            "best accuracy 0.8125 at step 500\n"
             "parameters_sha256 abc\n"
             "report /run/report.json\n");
 }

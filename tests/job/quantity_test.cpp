@@ -30,5 +30,18 @@ TEST(size, that_cannot_be_or_is_too_large_is_refused) {
     EXPECT_FALSE(parse_bytes(text)) << text;
 }
 
+TEST(interval, is_a_number_of_epochs_or_steps) {
+  EXPECT_EQ(parse_interval("1 epoch"), (interval{1, true}));
+  EXPECT_EQ(parse_interval("12 epochs"), (interval{12, true}));
+  EXPECT_EQ(parse_interval("500 steps"), (interval{500, false}));
+  EXPECT_EQ(parse_interval("1step"), (interval{1, false}));
+}
+
+TEST(interval, that_is_none_is_refused) {
+  for (const char* text : {"", "off", "epoch", "5", "0 steps", "-1 epoch", "1.5 epochs", "1 day", "1 steps ",
+                           "9999999999999 steps", "99999999999999999999 steps"})
+    EXPECT_FALSE(parse_interval(text)) << text;
+}
+
 } // namespace
 } // namespace dlrun::job

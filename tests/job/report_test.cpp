@@ -26,6 +26,9 @@ report full_report() {
   r.train_loss = 0.1 + 0.2;
   r.train_metrics = {{"accuracy", 1.0 / 3}, {"top5", 0.5}};
   r.validation = {{0.25, {{"accuracy", 0.875}, {"auc", 0.5}}, 10'000}};
+  r.evaluations = {{469, 1, 0.25, {{{"accuracy", 0.875}, {"auc", 0.5}}}}};
+  r.best = {469, "auc", 0.5};
+  r.stopped_early = true;
   r.wall_seconds = 12.5;
   r.samples_per_second = 4800;
   r.step_ms = {1.5, 4, 20};
@@ -56,6 +59,9 @@ TEST(report, reads_back_what_it_wrote) {
   EXPECT_EQ(read->validation->samples, 10'000U);
   EXPECT_EQ(read->train_metrics, written.train_metrics);
   EXPECT_EQ(read->validation->metrics, written.validation->metrics);
+  EXPECT_EQ(read->evaluations.at(0).metrics.all, written.evaluations[0].metrics.all);
+  EXPECT_EQ(read->best->metric, "auc");
+  EXPECT_TRUE(read->stopped_early);
   EXPECT_EQ(read->bytes_logged, 1ULL << 40);
 }
 
@@ -73,6 +79,9 @@ TEST(report, has_every_documented_field) {
                           "train_loss",
                           "train_accuracy",
                           "validation",
+                          "evaluations",
+                          "best",
+                          "stopped_early",
                           "wall_seconds",
                           "samples_per_second",
                           "step_ms",

@@ -2,6 +2,7 @@
 
 #include "tests/job/spec_text.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <limits>
 
@@ -42,6 +43,30 @@ TEST(validate, what_belongs_to_a_weights_file_needs_one) {
             .find("expected 64 hexadecimal digits"),
         std::string::npos)
         << digest;
+}
+
+const std::string with_validation =
+    with(minimal_spec, "labels: labels}}", "labels: labels}, validation: {records: images, labels: labels}}");
+
+TEST(validate, evaluation_on_the_way_needs_records_and_snapshots) {
+  EXPECT_EQ(problems_of(with_validation, {"train.evaluate_every=2 epochs"}), "");
+  EXPECT_EQ(
+      problems_of(minimal_spec, {"train.evaluate_every=2 epochs"}),
+      "--set train.evaluate_every=2 epochs: train.evaluate_every: there is nothing to evaluate on; write "
+      "data.validation");
+  EXPECT_THAT(problems_of(with_validation, {"train.evaluate_every=500 steps", "durability.log=off"}),
+              testing::HasSubstr("train.evaluate_every: with durability.log: off only the last version"));
+  EXPECT_THAT(
+      problems_of(with_validation, {"train.evaluate_every=5"}),
+      testing::HasSubstr("expected off, or a number of epochs or steps, as in 1 epoch, 500 steps, found"));
+}
+
+TEST(validate, what_goes_by_evaluations_needs_some) {
+  for (const std::string key : {"keep_best", "early_stopping"}) {
+    EXPECT_THAT(problems_of(with_validation, {"train." + key + "={}"}),
+                testing::HasSubstr("train." + key + ": needs evaluations to choose from"));
+    EXPECT_EQ(problems_of(with_validation, {"train." + key + "={}", "train.evaluate_every=1 epoch"}), "");
+  }
 }
 
 TEST(validate, two_layers_of_one_name_are_a_problem) {

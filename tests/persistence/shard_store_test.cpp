@@ -195,6 +195,36 @@ TEST_F(shard_store_test, dropping_gives_back_space_and_keeps_what_the_floor_need
   EXPECT_TRUE(holds_all(*store, 40, 60));
 }
 
+TEST_F(shard_store_test, one_snapshot_below_the_floor_may_be_kept_until_another_is) {
+  auto store = shard_store::open(options()).value();
+  ASSERT_TRUE(append_each(*store, 0, 60));
+  for (const std::uint64_t version : {20, 30, 40}) ASSERT_TRUE(snapshot(*store, version));
+  ASSERT_TRUE(store->drop_below({40}, version_id{20}));
+  store.reset();
+  store = shard_store::open(options(2)).value();
+  EXPECT_TRUE(store->found().damaged.empty());
+  EXPECT_EQ(store->restorable(), (ranges{{{0}, {0}}, {{20}, {20}}, {{40}, {60}}}));
+  EXPECT_TRUE(store->open_snapshot({20}));
+  EXPECT_FALSE(store->open_snapshot({30}));
+  ASSERT_TRUE(store->drop_below({40})) << "the same floor, and 20 is not wanted any more";
+  EXPECT_EQ(store->restorable(), (ranges{{{0}, {0}}, {{40}, {60}}}));
+}
+
+TEST_F(shard_store_test, after_a_rewind_to_below_the_floor_everything_counts_from_there) {
+  auto store = shard_store::open(options()).value();
+  ASSERT_TRUE(append_each(*store, 0, 60));
+  for (const std::uint64_t version : {20, 40}) ASSERT_TRUE(snapshot(*store, version));
+  ASSERT_TRUE(store->drop_below({40}, version_id{20}));
+  const history_entry entry{{1}, {20}, 0, {}};
+  ASSERT_TRUE(store->rewind(std::span(&entry, 1), {20}));
+  ASSERT_TRUE(append_each(*store, 20, 30, 1));
+  ASSERT_TRUE(snapshot(*store, 25, 1));
+  store.reset();
+  store = shard_store::open(options(2)).value();
+  EXPECT_TRUE(store->found().damaged.empty());
+  EXPECT_EQ(store->restorable(), (ranges{{{0}, {0}}, {{20}, {30}}}));
+}
+
 TEST_F(shard_store_test, a_floor_without_any_snapshot_drops_nothing) {
   const auto store = shard_store::open(options()).value();
   ASSERT_TRUE(append(*store, 0, 10));

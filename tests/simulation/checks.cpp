@@ -15,11 +15,29 @@ std::string digest_of(value content) {
   return digest;
 }
 
+/// Where the evaluations in the journal, each of which is checked elsewhere, say that training ends.
+version_id last_version(world& where) {
+  double lowest = 0;
+  std::uint64_t in_vain = 0;
+  bool first = true;
+  for (const auto& one : where.journal().course.evaluations) {
+    if (where.plan().patience == 0) break;
+    const bool better = first || loss_of(one) < lowest;
+    if (better) lowest = loss_of(one);
+    first = false;
+    in_vain = better ? 0 : in_vain + 1;
+    if (in_vain == where.plan().patience) return one.version;
+  }
+  return {where.job().steps};
+}
+
 /// I1, from what the shards say of themselves.
 void check_ledger(world& where, const course& trained, const ps_shard_process& shard) {
-  if (where.happened().disk_lost && !shard.core().trained()) return; // between its last report and the end
+  const auto last = last_version(where);
+  if (where.happened().disk_lost && shard.core().state().applied != last)
+    return; // between its last report and the end
   const auto& totals = shard.core().applied().totals();
-  auto records = where.truth().records(trained, {where.job().steps});
+  auto records = where.truth().records(trained, last);
   if (totals.samples_applied != records || totals.samples_missing != 0 || totals.samples_duplicated != 0)
     where.broken("I1", "{} counts {} of {} samples, {} missing, {} twice", shard.name(),
                  totals.samples_applied, records, totals.samples_missing, totals.samples_duplicated);
@@ -31,7 +49,7 @@ void check_ledger(world& where, const course& trained, const ps_shard_process& s
 
 /// I6: nothing is over before it is on every disk.
 void check_disk(world& where, const course& trained, ps_shard_id shard) {
-  const version_id last{where.job().steps};
+  const auto last = last_version(where);
   const auto& disk = where.disk_of(shard);
   const auto* image = disk.snapshot(last);
   const bool is_there =
@@ -48,6 +66,7 @@ void check_disk(world& where, const course& trained, ps_shard_id shard) {
 
 void check_evaluations(world& where, const course& trained) {
   for (const auto version : where.plan().evaluations) {
+    if (version > last_version(where)) continue;
     const auto& done = where.journal().course.evaluations;
     const auto at =
         std::find_if(done.begin(), done.end(), [&](const auto& one) { return one.version == version; });
@@ -57,6 +76,23 @@ void check_evaluations(world& where, const course& trained) {
     }
     if (at->loss_sum_bits != where.truth().whole_parameters(trained, version))
       where.broken("I2", "the evaluation of version {} is of other parameters", version);
+  }
+}
+
+/// The version with the lowest loss, the first of equal ones, can be read from every disk.
+void check_best(world& where, const course& trained) {
+  const auto& happened = where.happened();
+  if (!where.plan().keeps_best || happened.disk_lost || where.plan().damage > 0) return;
+  const protocol::evaluated* best = nullptr;
+  for (const auto& one : where.journal().course.evaluations)
+    if (best == nullptr || loss_of(one) < loss_of(*best)) best = &one;
+  if (best == nullptr) return;
+  for (std::uint32_t shard = 0; shard < where.job().ps_shards; ++shard) {
+    const auto* image = where.disk_of({shard}).snapshot(best->version);
+    if (image == nullptr)
+      where.broken("R13", "ps_shard {} has no snapshot of the best version {}", shard, best->version);
+    if (image->content != where.truth().parameters(trained, best->version, {shard}))
+      where.broken("I2", "the best version of ps_shard {} has other parameters", shard);
   }
 }
 
@@ -85,7 +121,7 @@ void check_failed_as_promised(world& where) {
 
 void check_completed(world& where) {
   const auto& ended = *where.ended();
-  const version_id last{where.job().steps};
+  const auto last = last_version(where);
   if (ended.outcome != protocol::job_outcome::completed || !where.report())
     where.broken("I6", "the job ended with: {}", ended.reason);
   const auto trained = course_of(where.journal().course.history, where.job().steps);
@@ -103,7 +139,9 @@ void check_completed(world& where) {
     where.broken("I2", "the digests are not those of the undisturbed run");
   check_waste(where);
   check_evaluations(where, trained);
-  if (!where.plan().evaluates) return;
+  check_best(where, trained);
+  if (last.value != where.job().steps) where.say(nullptr, "was stopped early at version {}", last);
+  if (!where.plan().evaluates && last.value == where.job().steps) return;
   const auto& evaluation = where.report()->evaluation;
   if (!evaluation || evaluation->loss_sum_bits != where.truth().whole_parameters(trained, last))
     where.broken("I2", "the evaluation is missing or of other parameters");

@@ -26,6 +26,16 @@ coordinator::coordinator_core_config coordinator_config(world& where, protocol::
   return config;
 }
 
+data_dispatcher::evaluation_rules evaluation_rules_of(const scenario& plan) {
+  data_dispatcher::evaluation_rules rules;
+  rules.versions = plan.evaluations;
+  rules.ahead_max = plan.ahead_max;
+  const protocol::watched_metric loss{[](const protocol::evaluated& one) { return loss_of(one); }, false};
+  if (plan.patience > 0) rules.stopping = data_dispatcher::stopping_rule{loss, plan.patience, 0};
+  if (plan.keeps_best) rules.best = loss;
+  return rules;
+}
+
 data_dispatcher::data_dispatcher_core_config dispatcher_config(world& where, incarnation self) {
   data_dispatcher::data_dispatcher_core_config config;
   config.self = self;
@@ -40,7 +50,7 @@ data_dispatcher::data_dispatcher_core_config dispatcher_config(world& where, inc
   config.durability = where.plan().durability;
   config.slots_of = [job = where.job()](step_id step) { return job.slots_of(step); };
   config.couples = where.job().couples;
-  config.evaluations = where.plan().evaluations;
+  config.evaluations = evaluation_rules_of(where.plan());
   config.max_recovery = where.plan().max_recovery;
   config.course = where.journal().course;
   config.course.lost = where.journal().course_is_lost;
@@ -57,8 +67,7 @@ coordinator::journaled_job journaled(world& where) {
   job.lost = journal.fences_are_lost;
   for (std::uint32_t shard = 0; shard < where.job().ps_shards; ++shard)
     job.highest_found = std::max(job.highest_found, where.disk_of({shard}).opened_by);
-  for (const auto& one : journal.course.evaluations)
-    if (one.version.value == where.job().steps) job.evaluation = one;
+  job.evaluations = journal.course.evaluations;
   return job;
 }
 
@@ -202,8 +211,9 @@ void coordinator_process::perform_one(const data_dispatcher::order_evaluation& o
 }
 
 void coordinator_process::perform_one(const data_dispatcher::training_finished& order) {
-  world_.say(this, "sees all steps applied and committed on timeline {}", order.timeline);
-  perform(core_->on_training_finished(order.timeline, world_.now()));
+  world_.say(this, "sees all steps up to version {} applied and committed on timeline {}", order.version,
+             order.timeline);
+  perform(core_->on_training_finished(order.timeline, order.version, world_.now()));
 }
 
 void coordinator_process::perform_one(const data_dispatcher::training_closed& order) {
@@ -234,6 +244,10 @@ void coordinator_process::perform_one(const data_dispatcher::send_rewind& order)
 
 void coordinator_process::perform_one(const data_dispatcher::send_floor& order) {
   world_.note_floor(order.message);
+  send(ps_shard_role(order.to), order.message);
+}
+
+void coordinator_process::perform_one(const data_dispatcher::send_go_on& order) {
   send(ps_shard_role(order.to), order.message);
 }
 

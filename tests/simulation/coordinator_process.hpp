@@ -53,6 +53,7 @@ private:
   void perform_one(const data_dispatcher::journal_course& order);
   void perform_one(const data_dispatcher::send_rewind& order);
   void perform_one(const data_dispatcher::send_floor& order);
+  void perform_one(const data_dispatcher::send_go_on& order);
   void perform_one(const data_dispatcher::send_pin& order);
   void perform_one(const data_dispatcher::send_name_snapshot& order);
   void perform_one(const data_dispatcher::send_probe& order);

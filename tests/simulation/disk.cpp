@@ -62,8 +62,8 @@ void shard_disk::append(const ps_shard::append& record, value root) {
 
 void shard_disk::add_snapshot(version_id version, const shard_image& image) { snapshots_[version] = image; }
 
-void shard_disk::drop_below(version_id version) {
-  snapshots_.erase(snapshots_.begin(), snapshots_.lower_bound(version));
+void shard_disk::drop_below(version_id version, std::optional<version_id> kept) {
+  std::erase_if(snapshots_, [&](const auto& one) { return one.first < version && one.first != kept; });
   log_.erase(log_.begin(), log_.lower_bound(version.value));
 }
 

@@ -42,7 +42,7 @@ public:
   void append(const ps_shard::append& record, value root);
   void sync(std::uint64_t end) { synced_ = std::max(synced_, std::min(end, appended_)); }
   void add_snapshot(version_id version, const shard_image& image);
-  void drop_below(version_id version);
+  void drop_below(version_id version, std::optional<version_id> kept);
   /// One synced write. `keeps_snapshots`: the mistake of leaving those above.
   void rewind(const protocol::history& history, version_id version, bool keeps_snapshots);
   void truncate(version_id version, bool keeps_snapshots);

@@ -50,8 +50,8 @@ using message =
                  protocol::pull, announced_state, protocol::fenced, protocol::shard_status,
                  protocol::evaluate, protocol::evaluated, protocol::digest_request, shard_digests,
                  coordinator_moved, protocol::job_ended, snapshot_pull, snapshot_part, protocol::rewind,
-                 protocol::name_snapshot, protocol::floor, protocol::pin, protocol::probe, protocol::kept,
-                 protocol::norm, protocol::norm_request>;
+                 protocol::name_snapshot, protocol::floor, protocol::go_on, protocol::pin, protocol::probe,
+                 protocol::kept, protocol::norm, protocol::norm_request>;
 
 template <class... Handlers>
 struct overloaded : Handlers... {

@@ -21,7 +21,7 @@ ps_shard::ps_shard_core_config config_for(const world& where, ps_shard_id id, pr
   config.records_of = [job = where.job()](step_id step, slot_id slot) { return job.records_of(step, slot); };
   config.early_publish_bound = where.plan().bound;
   config.durability = where.plan().durability;
-  config.named_snapshots = where.plan().evaluations;
+  config.named_snapshots = config.gates = where.plan().evaluations;
   if (where.job().couples) config.combine_norms = combine;
   config.bug = where.bug();
   return config;
@@ -103,6 +103,7 @@ void ps_shard_process::hear(const message& what) {
                         [&](const protocol::name_snapshot& one) { perform(core_->on_name_snapshot(one)); },
                         [&](const protocol::floor& one) { perform(core_->on_floor(one)); },
                         [&](const protocol::pin& one) { perform(core_->on_pin(one)); },
+                        [&](const protocol::go_on& one) { perform(core_->on_go_on(one)); },
                         [&](const protocol::probe& one) { perform(core_->on_probe(one)); },
                         [&](const protocol::digest_request& one) { answer_digests(one); },
                         [&](const snapshot_pull& one) { answer_snapshot(one); }, [](const auto&) {}},

@@ -136,7 +136,7 @@ void ps_shard_process::write_snapshot(version_id version, const shard_image& ima
 void ps_shard_process::perform_one(const ps_shard::drop_below& order) {
   if (!owns_disk()) return;
   world_.say(this, "drops what is below version {}", order.version);
-  disk().drop_below(order.version);
+  disk().drop_below(order.version, order.kept);
 }
 
 // ---- going back

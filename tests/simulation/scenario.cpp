@@ -70,6 +70,17 @@ void draw_durability(scenario& plan, random_source& random) {
   plan.damage = rate(random, 0.2, 0.1, 0.5);
 }
 
+/// From numbers of its own: what is drawn of the rest stays what it was.
+void draw_evaluation(scenario& plan) {
+  random_source random(mix(plan.seed) ^ 0xe7a1e7a1U);
+  if (plan.durability == durability::off || !random.chance(0.25)) return;
+  const auto every = 1 + random.below(4);
+  for (auto version = every; version < plan.job.steps; version += every) plan.evaluations.insert({version});
+  plan.ahead_max = random.below(3);
+  plan.keeps_best = random.chance(0.7);
+  if (random.chance(0.5)) plan.patience = 1 + random.below(3);
+}
+
 void draw_speeds(scenario& plan, random_source& random) {
   plan.loss = rate(random, 0.5, 0.01, 0.2);
   plan.duplication = rate(random, 0.4, 0.01, 0.2);
@@ -163,6 +174,7 @@ scenario draw_scenario(std::uint64_t seed) {
   draw_durability(plan, random);
   draw_speeds(plan, random);
   draw_faults(plan, random);
+  draw_evaluation(plan);
   return plan;
 }
 

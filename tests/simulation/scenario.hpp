@@ -53,6 +53,9 @@ struct scenario {
   bool syncs_each_step = false;           ///< `durability.sync: power`
   bool evaluates = true;                  ///< version N
   std::set<version_id> evaluations;       ///< versions before N to evaluate
+  std::uint64_t ahead_max = 2;            ///< evaluations that training may leave behind
+  std::uint64_t patience = 0;             ///< not 0: evaluations without a better one stop the training
+  bool keeps_best = false;                ///< the snapshot of the best evaluation stays
   std::set<protocol::parked_slot> poison; ///< slots that kill who computes them
   protocol::duration max_recovery{};
   // network

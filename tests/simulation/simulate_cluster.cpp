@@ -36,6 +36,8 @@ const std::map<std::string, planted_bug> bugs{{"none", planted_bug::none},
                                               {"late_journal", planted_bug::late_journal},
                                               {"undo_unpinned", planted_bug::undo_unpinned},
                                               {"message_snap", planted_bug::message_snap},
+                                              {"no_gate", planted_bug::no_gate},
+                                              {"drop_best", planted_bug::drop_best},
                                               {"park_in_place", planted_bug::park_in_place},
                                               {"exit_at_last", planted_bug::exit_at_last},
                                               {"no_fence_store", planted_bug::no_fence_store},
@@ -44,10 +46,10 @@ const std::map<std::string, planted_bug> bugs{{"none", planted_bug::none},
 
 /// Where to begin to look for those that take hundreds of seeds. No promise: another seed is as good.
 const std::map<planted_bug, std::uint64_t> rarely_found{{planted_bug::one_buffer, 265},
-                                                        {planted_bug::keep_snapshots, 529},
-                                                        {planted_bug::no_timeline, 547},
+                                                        {planted_bug::keep_snapshots, 407},
+                                                        {planted_bug::no_timeline, 566},
                                                         {planted_bug::undo_unpinned, 1246},
-                                                        {planted_bug::untagged_status, 22676}};
+                                                        {planted_bug::untagged_status, 14408}};
 
 struct command_line {
   std::uint64_t seeds = 500;

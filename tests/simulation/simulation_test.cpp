@@ -59,6 +59,7 @@ TEST(simulation, what_is_to_be_survived_does_happen) {
   EXPECT_GT(seeds_with("has a durable snapshot"), 50);
   EXPECT_GT(seeds_with("drops what is below"), 15);
   EXPECT_GT(seeds_with("has an evaluation of version"), 40);
+  EXPECT_GT(seeds_with("was stopped early"), 4);
   EXPECT_GT(seeds_with("coordinator 0/3"), 10);
 }
 

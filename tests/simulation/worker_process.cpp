@@ -30,7 +30,8 @@ worker::worker_core_config config_for(const world& where, worker_id id, protocol
 worker_process::worker_process(world& where, worker_id id, protocol::fence self)
     : member_process(where, protocol::worker_role(id), self)
     , id_(id)
-    , core_(config_for(where, id, self)) {}
+    , core_(config_for(where, id, self))
+    , evaluation_(where.job().ps_shards) {}
 
 void worker_process::begin() {
   every(world_.plan().period, [this] {
@@ -43,23 +44,23 @@ void worker_process::died() { gradients_->gone = true; }
 
 void worker_process::hear(const message& what) {
   const auto now = world_.now();
-  std::visit(overloaded{[&](const announced_state& one) {
-                          auto& known = shard_memory_[one.state.shard];
-                          if (known.first <= one.state.incarnation)
-                            known = {one.state.incarnation, one.memory};
-                          perform(core_.on_shard_state(one.state, now));
-                          leave_if_trained();
-                        },
-                        [&](const protocol::lease& one) {
-                          perform(core_.on_lease(one, now));
-                          report();
-                        },
-                        [&](const protocol::directory& one) { perform(core_.on_directory(one, now)); },
-                        [&](const protocol::fenced& one) { perform(core_.on_fenced(one, now)); },
-                        [&](const protocol::probe& one) { perform(core_.on_probe(one, now)); },
-                        [&](const protocol::evaluate& one) { evaluate(one); },
-                        [&](const snapshot_part& one) { on_snapshot_part(one); }, [](const auto&) {}},
-             what);
+  std::visit(
+      overloaded{[&](const announced_state& one) {
+                   auto& known = shard_memory_[one.state.shard];
+                   if (known.first <= one.state.incarnation) known = {one.state.incarnation, one.memory};
+                   perform(core_.on_shard_state(one.state, now));
+                   leave_if_trained();
+                 },
+                 [&](const protocol::lease& one) {
+                   perform(core_.on_lease(one, now));
+                   report();
+                 },
+                 [&](const protocol::directory& one) { perform(core_.on_directory(one, now)); },
+                 [&](const protocol::fenced& one) { perform(core_.on_fenced(one, now)); },
+                 [&](const protocol::probe& one) { perform(core_.on_probe(one, now)); },
+                 [&](const protocol::evaluate& one) { perform(evaluation_.on_order(one, core_.timeline())); },
+                 [&](const snapshot_part& one) { on_snapshot_part(one); }, [](const auto&) {}},
+      what);
 }
 
 void worker_process::perform(const worker::worker_actions& actions) {
@@ -263,41 +264,48 @@ void worker_process::report() {
   send(dispatcher_role, status);
 }
 
-/// R17: from the snapshots; where there are none from the last version, which stays.
-void worker_process::evaluate(const protocol::evaluate& order) {
-  if (order.timeline != core_.timeline()) return;
-  if (world_.is_durable()) {
-    if (evaluating_ != order) evaluation_parts_.clear();
-    evaluating_ = order;
-    if (evaluation_parts_.size() == world_.job().ps_shards) return tell_evaluated(); // the answer was lost
-    for (std::uint32_t shard = 0; shard < world_.job().ps_shards; ++shard)
-      if (!evaluation_parts_.contains({shard})) send(protocol::ps_shard_role({shard}), snapshot_pull{order});
-    return;
+// ---- evaluation
+// --------------------------------------------------------------------------------------------------
+
+void worker_process::perform(const worker::evaluation_actions& actions) {
+  for (const auto& action : actions) {
+    if (!alive) return;
+    std::visit([this](const auto& order) { perform_one(order); }, action);
   }
-  if (!core_.has_parts(order.version)) return;
-  evaluating_ = order;
-  const auto parts = parts_of(order.version);
-  for (std::uint32_t shard = 0; shard < parts.size(); ++shard)
-    evaluation_parts_[{shard}] = parts[shard].content;
-  tell_evaluated();
+}
+
+/// R17: from the snapshots; where there are none from the last version, which stays.
+void worker_process::perform_one(const worker::get_snapshot_part& order) {
+  if (world_.is_durable()) return send(protocol::ps_shard_role(order.shard), snapshot_pull{order.of});
+  if (!core_.has_parts(order.of.version)) return;
+  on_snapshot_part({order.shard, order.of, parts_of(order.of.version)[order.shard.value].content});
 }
 
 void worker_process::on_snapshot_part(const snapshot_part& part) {
-  if (evaluating_ != part.of || part.of.timeline != core_.timeline()) return;
+  if (!evaluation_.wants(part.shard, part.of)) return;
   evaluation_parts_[part.shard] = part.content;
-  if (evaluation_parts_.size() == world_.job().ps_shards) tell_evaluated();
+  perform(evaluation_.on_part(part.shard, part.of));
 }
 
-void worker_process::tell_evaluated() {
+/// On a thread of its own, while training goes on.
+void worker_process::perform_one(const worker::run_evaluation& order) {
   std::vector<value> parts;
   for (const auto& [shard, content] : evaluation_parts_) parts.push_back(content);
   protocol::evaluated result;
   result.worker = id_;
   result.incarnation = self().incarnation;
-  result.timeline = evaluating_->timeline;
-  result.version = evaluating_->version;
+  result.timeline = order.of.timeline;
+  result.version = order.of.version;
   result.loss_sum_bits = whole(parts);
-  after(world_.delay(), [this, result] { send(dispatcher_role, result); });
+  const auto time = world_.random().milliseconds(0.2, 4) * world_.plan().slot_ms;
+  after(std::chrono::duration_cast<protocol::duration>(time),
+        [this, result] { perform(evaluation_.on_result(result)); });
 }
+
+void worker_process::perform_one(const worker::cancel_evaluation&) {
+  world_.say(this, "is to evaluate something else");
+}
+
+void worker_process::perform_one(const worker::send_evaluated& order) { send(dispatcher_role, order.result); }
 
 } // namespace dlrun::simulation

@@ -1,6 +1,7 @@
 /// A simulated worker around the product's worker_core.
 #pragma once
 
+#include "actors/worker/evaluation_core.hpp"
 #include "actors/worker/worker_core.hpp"
 #include "tests/simulation/process.hpp"
 
@@ -50,9 +51,12 @@ private:
   void crash_in(const protocol::parked_slot& slot);
   void leave_if_trained();
   std::uint64_t records_in(const worker::compute_gradient& order) const;
-  void evaluate(const protocol::evaluate& order);
+  void perform(const worker::evaluation_actions& actions);
+  void perform_one(const worker::get_snapshot_part& order);
+  void perform_one(const worker::run_evaluation& order);
+  void perform_one(const worker::cancel_evaluation& order);
+  void perform_one(const worker::send_evaluated& order);
   void on_snapshot_part(const snapshot_part& part);
-  void tell_evaluated();
   void report();
   void check_bounds() const;
   /// What the buffers of `version` hold, one a shard.
@@ -64,7 +68,7 @@ private:
   std::map<ps_shard_id, std::array<held_part, 2>> parts_; ///< version v in number v mod 2
   std::shared_ptr<gradient_memory> gradients_ = std::make_shared<gradient_memory>();
   std::map<gradient_key, std::size_t> kept_;
-  std::optional<protocol::evaluate> evaluating_;
+  worker::evaluation_core evaluation_;
   std::map<ps_shard_id, value> evaluation_parts_;
   std::uint64_t slots_computed_ = 0, compute_us_ = 0;
 };
