@@ -67,7 +67,8 @@ double mse(std::span<const float> outputs, std::span<const float> targets, std::
 double l1(std::span<const float> outputs, std::span<const float> targets, std::size_t width,
           std::span<float> gradient) {
   return mean_of_rows(outputs, targets, width, gradient, [](double x, double y, std::size_t) {
-    return point{std::abs(x - y), x == y ? 0.0 : std::copysign(1.0, x - y)};
+    const double distance = std::abs(x - y);
+    return point{distance, distance == 0 ? 0.0 : (x - y) / distance};
   });
 }
 

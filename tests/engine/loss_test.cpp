@@ -127,7 +127,7 @@ INSTANTIATE_TEST_SUITE_P(of, loss_gradient,
 // ---- corners
 // ------------------------------------------------------------------------------------------------------
 
-TEST(loss, no_arguments_are_bit_for_bit_the_same_as_arguments_that_change_nothing_but_their_code) {
+TEST(loss, weights_of_one_are_none) {
   const std::vector<std::int32_t> labels{0, 2};
   const floats scores{1, -2, 0.5F, 3, 1, 3};
   floats plain(6), weighted(6);
