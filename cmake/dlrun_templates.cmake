@@ -4,7 +4,8 @@
 # name | description | job file under examples/ | data files beside it
 set(_dlrun_templates
   "mlp|a multi-layer perceptron that classifies images|fashion_mnist/mlp.yaml"
-  "cnn|a small convolutional network that classifies images|fashion_mnist/cnn.yaml")
+  "cnn|a small convolutional network that classifies images|fashion_mnist/cnn.yaml"
+  "tabular|a small network that classifies the rows of a CSV file|tabular/iris.yaml|tabular/iris.csv")
 
 # Appends the definition of `id`, the text of an example's file, to the variable `texts`.
 function(_dlrun_embed texts id file)

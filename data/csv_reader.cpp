@@ -71,7 +71,7 @@ result<void> csv_reader::rewind() {
 
 /// The next line, if it has as many cells as all others.
 result<bool> csv_reader::next_line() {
-  const auto there = parser_->next();
+  auto there = parser_->next();
   if (!there || !*there) return there;
   if (places_ == 0) places_ = parser_->size();
   if (parser_->size() == places_) return true;
@@ -323,7 +323,7 @@ result<void> csv_reader::read(std::uint64_t first, std::uint64_t count, const re
       return fail(error_code::bad_data,
                   fmt::format("{}: ends after {} of {} records: it was changed while it was read",
                               parser_->name(), first + i, lines_));
-    const auto done = read_line(
+    auto done = read_line(
         out.floats.subspan(i * width, width), out.classes.empty() ? out.classes : out.classes.subspan(i, 1),
         out.values.empty() ? out.values : out.values.subspan(i * targets_.size(), targets_.size()));
     if (!done) return done;

@@ -42,7 +42,7 @@ result<bool> tfrecord_file::take(std::span<std::uint8_t> out) {
 
 result<bool> tfrecord_file::next() {
   std::array<std::uint8_t, 12> head{};
-  const auto there = take(head);
+  auto there = take(head);
   if (!there || !*there) return there;
   const auto length = little_endian<std::uint64_t>(std::span(head).first(8));
   if (little_endian<std::uint32_t>(std::span(head).subspan(8)) != masked_crc32c(std::span(head).first(8)))
@@ -53,7 +53,7 @@ result<bool> tfrecord_file::next() {
   std::array<std::uint8_t, 4> check{};
   for (const std::span<std::uint8_t> part :
        {std::span<std::uint8_t>(bytes_), std::span<std::uint8_t>(check)}) {
-    const auto got = take(part);
+    auto got = take(part);
     if (!got) return got;
     if (!*got) return wrong("the file is truncated");
   }

@@ -91,6 +91,8 @@ void inherit_from_train(const spec::DatasetSpec& train, spec::DatasetSpec& valid
 }
 
 void fill_data(spec::DataSpec& data) {
+  if (data.has_train() && !data.train().has_format())
+    fill_field(*data.mutable_train(), *spec::DatasetSpec::descriptor()->FindFieldByName("format"));
   if (data.has_validation()) inherit_from_train(data.train(), *data.mutable_validation());
   for (auto* part : {data.has_train() ? data.mutable_train() : nullptr,
                      data.has_validation() ? data.mutable_validation() : nullptr})

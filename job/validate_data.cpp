@@ -25,7 +25,7 @@ public:
 
   void check(bool validation) {
     check_part(validation);
-    if (!data_.has_split()) check_paths();
+    if (!validation || !data_.has_split()) check_paths();
     check_sections();
     check_normalize();
     if (data_.has_csv()) check_csv();
@@ -51,7 +51,7 @@ private:
       add("split", "what is split off is for validation; write it as data.validation.split");
     if (validation && data_.has_augment())
       add("augment", "records are changed at random in training only; leave it out");
-    if (!data_.has_split()) return;
+    if (!validation || !data_.has_split()) return;
     for (const char* const key : {"records", "labels"})
       if (*key == 'r' ? data_.has_records() : data_.has_labels())
         add(key, "a split takes its records from data.train; leave this out, or leave out split");

@@ -108,6 +108,12 @@ TEST(validate_data, validation_is_as_training_but_for_paths_and_chance) {
   EXPECT_EQ(validation.csv().delimiter(), "tab");
   EXPECT_EQ(validation.records(), "/base/b");
   EXPECT_FALSE(validation.has_augment());
+  const auto same =
+      parse(with(test::minimal_spec, "{train: {records: images, labels: labels}}",
+                 "{train: {records: a, labels: b, normalize: {mean: 0.5}}, validation: {format: idx, "
+                 "records: c, labels: d}}"));
+  ASSERT_TRUE(same) << same.error().message;
+  EXPECT_EQ(same->data().validation().normalize().mean(0), 0.5) << "the same format, written or not";
   EXPECT_EQ(
       problems("{train: {format: csv, records: a, csv: {target: y}}, validation: {format: idx, records: b, "
                "labels: c}}"),
