@@ -32,6 +32,7 @@ ps_shard_core_config core_config(const common::role_context& context) {
 ps_shard_state::behavior ps_shard_state::start(pointer self, common::role_context context) {
   self->state.role.reset(new ps_shard_state(self, std::move(context)));
   auto& role = *self->state.role;
+  self->set_down_handler([&role](const caf::down_msg& down) { role.on_link_down(down.source); });
   if (const auto ready = role.acquire(); !ready) role.quit(ready.error().message);
   return role.make_behavior();
 }
@@ -144,7 +145,7 @@ ps_shard_state::behavior ps_shard_state::make_behavior() {
       [this](const protocol::pin& order) { carry_out(core_->on_pin(order)); },
       [this](const protocol::probe& question) { carry_out(core_->on_probe(question)); },
       [this](const protocol::norm& message) { on_norm(message); },
-      [this](const protocol::norm_request& message) { carry_out(core_->on_norm_request(message)); },
+      [this](const protocol::norm_request& message) { on_norm_request(message); },
       [this](const protocol::tick&) { on_tick(); },
       [](const protocol::continuation& task) { common::run(task); },
   };

@@ -53,8 +53,8 @@ private:
   };
   /// Another PS shard, as far as it is needed: for norms (R12).
   struct shard_link {
-    dlrun::incarnation incarnation;
-    protocol::ps_shard_actor handle; ///< null while it is connected to
+    dlrun::incarnation incarnation;  ///< that was connected to; of one that connects to us: 0
+    protocol::ps_shard_actor handle; ///< null while there is none
     bool connecting = false;
   };
   struct attached_worker {
@@ -82,7 +82,11 @@ private:
   void on_pull(const protocol::pull& pull, const protocol::worker_actor& from);
   void on_directory(const protocol::directory& directory, const protocol::data_dispatcher_actor& dispatcher);
   void on_norm(const protocol::norm& message);
+  void on_norm_request(const protocol::norm_request& message);
+  void note_sender(ps_shard_id shard);
+  void on_link_down(const caf::actor_addr& gone);
   void connect_shards();
+  void connect_shards_soon();
   void connect_shard(const protocol::directory_entry& entry);
   caf::result<protocol::digest_reply> on_digest_request(const protocol::digest_request& request);
   void on_snapshot_request(const protocol::snapshot_request& request, const protocol::worker_actor& from);

@@ -10,16 +10,25 @@ namespace dlrun::ps_shard {
 // ---- who the others are
 // ------------------------------------------------------------------------------------------------
 
+/// Of two shards the one with the higher index connects, and the other answers whoever speaks: if both
+/// connect at once, CAF may take each of the two connections for superfluous and close both.
 void ps_shard_state::connect_shards() {
   if (!context_.job->couples()) return;
   for (const auto& entry : directory_.entries)
-    if (entry.role.kind == protocol::role_kind::ps_shard && entry.role.index != context_.role.index &&
-        entry.role.index < context_.job->ps_shards() && entry.joined)
+    if (entry.role.kind == protocol::role_kind::ps_shard && entry.role.index < context_.role.index &&
+        entry.joined)
       connect_shard(entry);
 }
 
+void ps_shard_state::connect_shards_soon() {
+  self_->delayed_send(
+      self_, common::join_retry,
+      protocol::continuation{std::make_shared<const std::function<void()>>([this] { connect_shards(); })});
+}
+
 void ps_shard_state::connect_shard(const protocol::directory_entry& entry) {
-  auto& link = shards_[{entry.role.index}];
+  const ps_shard_id shard{entry.role.index};
+  auto& link = shards_[shard];
   const bool known = link.incarnation == entry.incarnation && (link.handle || link.connecting);
   if (known || entry.incarnation < link.incarnation) return;
   link.incarnation = entry.incarnation;
@@ -27,22 +36,38 @@ void ps_shard_state::connect_shard(const protocol::directory_entry& entry) {
   link.connecting = true;
   common::connect<protocol::ps_shard_actor>(
       self_, *context_.job, entry.role, entry.incarnation, entry.at,
-      [this, entry](const protocol::ps_shard_actor& handle) {
-        auto& found = shards_[{entry.role.index}];
-        if (found.incarnation != entry.incarnation) return;
+      [this, shard, inc = entry.incarnation](const protocol::ps_shard_actor& handle) {
+        auto& found = shards_[shard];
+        if (found.incarnation != inc) return;
         found.handle = handle;
         found.connecting = false;
-        carry_out(core_->on_tick()); // says again what went to nobody
+        self_->monitor(handle); // one that was gone before says so at once
+        carry_out(core_->on_tick());
       },
-      [this, entry](const std::string& why) {
+      [this, shard, inc = entry.incarnation](const std::string& why) {
         context_.log->info("connect-failed: {}; trying again", why);
-        auto& found = shards_[{entry.role.index}];
-        if (found.incarnation != entry.incarnation) return;
+        auto& found = shards_[shard];
+        if (found.incarnation != inc) return;
         found.connecting = false;
-        self_->delayed_send(self_, common::join_retry,
-                            protocol::continuation{std::make_shared<const std::function<void()>>(
-                                [this, entry] { connect_shard(entry); })});
+        connect_shards_soon();
       });
+}
+
+/// A shard, or the connection to it, is gone: it is connected to again while the directory names it.
+void ps_shard_state::on_link_down(const caf::actor_addr& gone) {
+  for (auto& [shard, link] : shards_)
+    if (link.handle && link.handle->address() == gone) link.handle = nullptr;
+  connect_shards_soon();
+}
+
+/// Who speaks can be spoken to. What went to nobody before is said again.
+void ps_shard_state::note_sender(ps_shard_id shard) {
+  const auto sender = caf::actor_cast<protocol::ps_shard_actor>(self_->current_sender());
+  if (!sender || shard.value >= context_.job->ps_shards()) return;
+  auto& link = shards_[shard];
+  const bool is_new = !link.handle || link.handle->address() != sender->address();
+  link.handle = sender;
+  if (is_new) carry_out(core_->on_tick());
 }
 
 // ---- what is said
@@ -57,7 +82,13 @@ void ps_shard_state::on_norm(const protocol::norm& message) {
                        message.step, message.from);
     return;
   }
+  note_sender(message.from);
   carry_out(core_->on_norm(message));
+}
+
+void ps_shard_state::on_norm_request(const protocol::norm_request& message) {
+  note_sender(message.from);
+  carry_out(core_->on_norm_request(message));
 }
 
 /// What is sent to a shard that is not connected is sent again by timer.

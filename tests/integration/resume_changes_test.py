@@ -64,6 +64,37 @@ class other_numbers_of_the_optimizer(changed_runs):
         self.assertIn("momentum: 0.8", kept["spec.2.yaml"])
 
 
+class another_schedule_and_clipping(changed_runs):
+    """PS shards exchange norms from here on, and replay steps of before without."""
+
+    CHANGES = ["train.clip_norm=0.4", "train.lr_schedule={cosine: {eta_min: 0.001}, warmup_steps: 30}"]
+
+    def test_whoever_dies_afterwards(self):
+        spec = self.durable_spec("every_step")
+        steps = self.steps_of(spec)
+        unchanged = self.undisturbed(self.durable_spec("off"))
+        job = self.killed_run(spec, steps // 4)
+        twin = self.resumed_copy(job, self.CHANGES)
+        twin.wait_for_step(steps // 2)
+        any_kills.kill_group(twin, [("ps_shard", 0)])  # its log has steps of both
+        twin.wait_for_exits(1)
+        twin.kill_everything()
+        twin.resume()
+        job.resume(self.CHANGES)
+        report = job.expect_complete(may_redo=True)
+        self.assertEqual(twin.expect_complete(may_redo=True)["parameters_sha256"], report["parameters_sha256"])
+        self.assertNotEqual(report["parameters_sha256"], unchanged["parameters_sha256"])
+        self.assertIn("clip_norm: 0.4", kept_specs(job)["spec.1.yaml"])
+
+    def test_from_version_0_on_it_is_the_job_that_had_them_from_the_begin(self):
+        spec, changed = self.durable_spec("snapshots"), self.durable_spec("off")
+        changed["train"].update({"clip_norm": 0.4, "lr_schedule": {"cosine": {"eta_min": 0.001}, "warmup_steps": 30}})
+        reference = self.bench.complete(changed)
+        job = self.killed_run(spec, self.steps_of(spec) // 3)
+        job.resume(self.CHANGES)  # there is no snapshot yet: everybody goes back to version 0
+        self.assertEqual(job.expect_complete(may_redo=True)["parameters_sha256"], reference["parameters_sha256"])
+
+
 class changes_without_effect_on_the_result(changed_runs):
     def test_they_give_the_bits_of_an_undisturbed_run(self):
         reference = self.undisturbed(self.durable_spec("off"))
