@@ -22,9 +22,9 @@ ps_shard_core_config core_config(const common::role_context& context) {
           .records_of = [order](step_id step, slot_id slot) { return order.records_in_slot(step, slot); },
           .early_publish_bound = common::early_publish_bound,
           .durability = context.job->durability(),
-          .combine_norms = context.job->couples() ? norm_of : norm_exchange::combiner{},
           .named_snapshots = context.job->evaluations(),
-          .gates = context.job->evaluations()};
+          .gates = context.job->evaluations(),
+          .combine_norms = context.job->couples() ? norm_of : norm_exchange::combiner{}};
 }
 
 } // namespace
