@@ -108,7 +108,7 @@ TEST(resnet18, has_the_loss_and_the_gradients_of_pytorch) {
   for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = static_cast<std::int32_t>(i * 3 % classes);
 
   network n(m, 1);
-  const auto done = n.forward_backward(parameters, {input, labels, records}, {}, gradient);
+  const auto done = n.forward_backward(parameters, {input, labels, {}, records}, {}, gradient);
   ASSERT_TRUE(done) << done.error().message;
   EXPECT_NEAR(gradient[m->layout().metrics().offset], known.loss, 1e-5 * known.loss);
   expect_gradients(*m, known, gradient);
@@ -119,7 +119,7 @@ TEST(resnet18, has_the_loss_and_the_gradients_of_pytorch) {
     update_buffer(1.0F, tensor.momentum, std::span(gradient).subspan(tensor.offset, tensor.size), running,
                   running);
   }
-  ASSERT_TRUE(n.evaluate(parameters, {input, labels, records}, metrics));
+  ASSERT_TRUE(n.evaluate(parameters, {input, labels, {}, records}, metrics));
   EXPECT_NEAR(metrics[parameter_layout::loss_sum], known.evaluation_loss, 1e-5 * known.evaluation_loss);
 }
 
