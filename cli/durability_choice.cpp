@@ -32,12 +32,17 @@ result<seconds> microbatch_time(const prepared_job& job) {
   (*model)->initialise(job.spec.train().seed(), parameters);
   // Zero, since that is an index that every embedding has.
   const std::vector<float> records(static_cast<std::size_t>(size) * features, 0.0F);
-  const std::vector<std::int32_t> labels(static_cast<std::size_t>(size), 0);
+  const auto& loss = (*model)->loss();
+  const bool by_class = loss.targets() == engine::target_kind::classes;
+  const auto targets = static_cast<std::size_t>(size * loss.target_values());
+  const std::vector<std::int32_t> classes(by_class ? targets : 0);
+  const std::vector<float> values(by_class ? 0 : targets);
   engine::network network(*model, static_cast<int>(job.spec.cluster().threads_per_worker()));
   auto best = seconds::max();
   for (int round = 0; round < compute_rounds; ++round) {
     const auto begin = clock::now();
-    if (auto done = network.forward_backward(parameters, {records, labels, size}, {}, gradient); !done)
+    if (auto done = network.forward_backward(parameters, {records, classes, values, size}, {}, gradient);
+        !done)
       return tl::unexpected(done.error());
     best = std::min(best, seconds{clock::now() - begin});
   }

@@ -2,7 +2,6 @@
 
 #include "cli/say.hpp"
 
-#include <bit>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -36,7 +35,12 @@ void json_display::update(const agent::run_snapshot& now, protocol::time_point a
                     {"step", now.step},
                     {"durable_step", now.durable_step},
                     {"steps", now.steps}};
-  if (now.metrics) line["loss"] = finite(std::bit_cast<double>(now.metrics->step_loss_bits));
+  if (now.train) {
+    line["loss"] = finite(now.train->step_loss);
+    line["epoch"] = now.train->epoch;
+    line["epoch_loss"] = finite(now.train->loss);
+    for (const auto& [name, value] : now.train->metrics) line["epoch_" + name] = finite(value);
+  }
   print(out_, line);
 }
 

@@ -37,8 +37,7 @@ result<std::unique_ptr<trainer>> trainer::create(std::shared_ptr<const common::j
 
 trainer::trainer(std::shared_ptr<const common::job_context> job, worker_id worker,
                  dlrun::incarnation incarnation, std::shared_ptr<const data::dataset> training,
-                 std::optional<data::augmentation> change,
-                 std::shared_ptr<transport::segment_server> server)
+                 std::optional<data::augmentation> change, std::shared_ptr<transport::segment_server> server)
     : job_{std::move(job)}
     , worker_{worker}
     , incarnation_{incarnation}

@@ -1,6 +1,5 @@
 #include "cli/json_display.hpp"
 
-#include <bit>
 #include <cstdlib>
 #include <gtest/gtest.h>
 #include <limits>

@@ -14,12 +14,11 @@ TEST(examples, are_valid_and_round_trip) {
     ++count;
     const auto spec = read_spec(entry.path());
     ASSERT_TRUE(spec) << spec.error().message;
-    EXPECT_EQ(spec->train().microbatch_size() * spec->train().microbatches_per_step(), 128) << entry.path();
     const auto again = parse_spec(write_spec(*spec), "x", "/");
     ASSERT_TRUE(again) << again.error().message;
     EXPECT_EQ(again->SerializeAsString(), spec->SerializeAsString());
   }
-  EXPECT_GE(count, 4U);
+  EXPECT_GE(count, 6U);
 }
 
 } // namespace
