@@ -166,7 +166,12 @@ result<given_model> load_file(const model_choice& choice) {
 
 result<given_model> load_model(const model_choice& choice) {
   std::error_code why;
-  if (!std::filesystem::is_directory(choice.path, why)) return load_file(choice);
+  const auto found = std::filesystem::status(choice.path, why);
+  if (!std::filesystem::exists(found))
+    return fail(error_code::bad_usage,
+                fmt::format("'{}' is neither the folder of a run nor a weights file: {}", choice.path,
+                            why.message()));
+  if (!std::filesystem::is_directory(found)) return load_file(choice);
   if (choice.spec_file.empty()) return load_run(choice);
   return fail(error_code::bad_usage,
               fmt::format("--spec is for a weights file: the run in '{}' has its own", choice.path));

@@ -208,7 +208,7 @@ void check_weights(const spec::TrainSpec& train, const source_map& sources, prob
     if (!problems.reported(path)) problems.add(sources.find(path), path, std::move(text));
   };
   if (train.has_init_strict() && !train.has_init_from())
-    add("train.init_strict", "says how train.init_from is read, which is missing");
+    add("train.init_strict", "says how to read train.init_from, which is missing");
   if (!train.has_init_sha256()) return;
   if (!train.has_init_from())
     add("train.init_sha256", "is the digest of train.init_from, which is missing");

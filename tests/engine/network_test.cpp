@@ -186,8 +186,8 @@ TEST(network, gradient_descent_fits_a_line) {
   network n(p.m, 1);
   for (std::uint64_t step = 0; step < 300; ++step) {
     ASSERT_TRUE(n.forward_backward(p.parameters, {p.records, {}, targets, 16}, {}, gradient));
-    sgd.update({step}, 1.0F / 16, std::span(gradient).first(metrics), std::span(p.parameters).first(metrics),
-               std::span(p.parameters).first(metrics), {});
+    sgd.update({{step}, sgd.lr(), 1.0F / 16}, std::span(gradient).first(metrics),
+               std::span(p.parameters).first(metrics), std::span(p.parameters).first(metrics), {});
   }
   EXPECT_NEAR(p.parameters[0], 3, 1e-3);
   EXPECT_NEAR(p.parameters[1], -1, 1e-3);
