@@ -18,13 +18,13 @@ struct predict_options {
 result<void> run(const predict_options& options) {
   const auto model = load_model(options.model);
   if (!model) return tl::unexpected(model.error());
-  const auto data = open_input(*model, options.input);
-  if (!data) return tl::unexpected(data.error());
+  const auto input = open_input(*model, options.input);
+  if (!input) return tl::unexpected(input.error());
   auto out = line_output::open(options.output);
   if (!out) return tl::unexpected(out.error());
   const auto format = options.format == "json" ? prediction_format::json : prediction_format::csv;
   const auto threads = compute_threads(model->spec, options.threads);
-  if (auto done = predict(*model, **data, format, threads, *out); !done) return done;
+  if (auto done = predict(*model, *input, format, threads, *out); !done) return done;
   return out->finish();
 }
 
@@ -50,8 +50,9 @@ void add_predict(CLI::App& app, verb& chosen) {
       "Examples:\n"
       "  dlrun predict runs/fashion-mnist-cnn --input new-images.gz > classes.csv\n"
       "  dlrun predict model.safetensors --spec job.yaml --input new-images --format json\n"
-      "A line has the record's place in the file, from 0, the class of the greatest output, and all "
-      "outputs\nof the last layer, before any softmax.");
+      "A line has the record's place in the file, from 0, where classes are told apart the class of the "
+      "greatest\noutput and its name, if the data has names, and all outputs of the last layer, before any "
+      "softmax or sigmoid.");
   command->callback([options, &chosen] { chosen = [options] { return run_predict(*options); }; });
 }
 

@@ -40,13 +40,11 @@ protected:
     return {.path = path("w.safetensors"), .spec_file = path("job.yaml"), .overrides = std::move(overrides)};
   }
   given_model load() const { return load_model(choice()).value(); }
-  std::shared_ptr<const data::dataset> input(const given_model& model) const {
-    return open_input(model, path("images")).value();
-  }
+  prediction_input input(const given_model& model) const { return open_input(model, path("images")).value(); }
   std::string lines(prediction_format format, std::size_t threads) const {
     const auto model = load();
     auto out = line_output::open(path("out")).value();
-    const auto done = predict(model, *input(model), format, threads, out);
+    const auto done = predict(model, input(model), format, threads, out);
     EXPECT_TRUE(done) << done.error().message;
     EXPECT_TRUE(out.finish());
     return test::content_of(path("out"));
@@ -100,10 +98,10 @@ TEST_F(prediction_test, metrics_are_those_of_one_walk_through_the_data) {
 TEST_F(prediction_test, data_of_another_shape_is_refused_naming_the_file) {
   folder.write("larger", test::idx_bytes({2, 3, 3}, test::counting(18)));
   const auto model = load();
-  const auto data = open_input(model, path("larger")).value();
-  EXPECT_THAT(evaluate(model, *data, 1).error().message, HasSubstr(path("larger")));
+  const auto larger = open_input(model, path("larger")).value();
+  EXPECT_THAT(evaluate(model, *larger.records, 1).error().message, HasSubstr(path("larger")));
   auto out = line_output::open(path("out")).value();
-  const auto done = predict(model, *data, prediction_format::csv, 1, out);
+  const auto done = predict(model, larger, prediction_format::csv, 1, out);
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().code, error_code::bad_data);
 }
@@ -147,26 +145,43 @@ TEST_F(prediction_test, classes_agree_with_the_accuracy) {
 
 TEST_F(prediction_test, a_line_has_every_digit_and_the_first_of_equal_classes) {
   const std::vector<float> outputs{-1.5F, 0.1F, 0.1F};
-  EXPECT_EQ(prediction_line(prediction_format::csv, 7, outputs), "7,1,-1.5,0.1,0.1\n");
-  EXPECT_EQ(prediction_line(prediction_format::json, 7, outputs),
+  EXPECT_EQ(prediction_line({.format = prediction_format::csv}, 7, outputs), "7,1,-1.5,0.1,0.1\n");
+  EXPECT_EQ(prediction_line({.format = prediction_format::json}, 7, outputs),
             "{\"record\":7,\"class\":1,\"outputs\":[-1.5,0.1,0.1]}\n");
+}
+
+TEST_F(prediction_test, classes_that_have_names_are_named) {
+  const std::vector<float> outputs{0, 2};
+  const std::vector<std::string> names{"plain", "a \"b\", c"};
+  EXPECT_EQ(prediction_line({prediction_format::csv, true, names}, 3, outputs),
+            "3,1,\"a \"\"b\"\", c\",0,2\n");
+  EXPECT_EQ(prediction_line({prediction_format::json, true, names}, 3, outputs),
+            "{\"record\":3,\"class\":1,\"name\":\"a \\\"b\\\", c\",\"outputs\":[0,2]}\n");
+}
+
+TEST_F(prediction_test, where_no_classes_are_told_apart_there_are_none) {
+  const std::vector<float> outputs{0.5F};
+  EXPECT_EQ(prediction_line({prediction_format::csv, false, {}}, 3, outputs), "3,0.5\n");
+  EXPECT_EQ(prediction_line({prediction_format::json, false, {}}, 3, outputs),
+            "{\"record\":3,\"outputs\":[0.5]}\n");
 }
 
 TEST_F(prediction_test, what_is_no_number_is_null_in_json) {
   const std::vector<float> outputs{std::nanf(""), std::numeric_limits<float>::infinity()};
-  EXPECT_THAT(prediction_line(prediction_format::json, 0, outputs), HasSubstr("[null,null]"));
-  EXPECT_THAT(prediction_line(prediction_format::csv, 0, outputs), HasSubstr("nan,inf"));
+  EXPECT_THAT(prediction_line({.format = prediction_format::json}, 0, outputs), HasSubstr("[null,null]"));
+  EXPECT_THAT(prediction_line({.format = prediction_format::csv}, 0, outputs), HasSubstr("nan,inf"));
 }
 
 TEST_F(prediction_test, records_are_read_as_the_training_data_without_their_labels) {
   auto model = load();
   model.spec.mutable_data()->clear_validation();
   std::filesystem::remove(path("labels"));
-  const auto data = open_input(model, path("images"));
-  ASSERT_TRUE(data) << data.error().message;
+  const auto found = open_input(model, path("images"));
+  ASSERT_TRUE(found) << found.error().message;
   std::vector<float> first(4);
   const std::uint64_t index = 0;
-  ASSERT_TRUE((*data)->read({&index, 1}, first, {}));
+  ASSERT_TRUE(found->records->read({&index, 1}, first, {}));
+  EXPECT_TRUE(found->class_names.empty());
   EXPECT_EQ(first[0], (0.0F - 0.5F) / 0.25F);
 }
 

@@ -272,7 +272,7 @@ TEST(spec_reader, missing_sections_are_named) {
             "job.yaml:1: data: is missing; expected keys (train, validation, memory_limit)\n"
             "job.yaml:1: train: is missing; expected keys (epochs, microbatch_size, "
             "microbatches_per_step, optimizer, lr_schedule, clip_value, clip_norm, mode, seed, shuffle, "
-            "skip, from)");
+            "skip, from, init_from, init_strict, init_sha256, evaluate_every, keep_best, early_stopping)");
 }
 
 TEST(spec_reader, reads_files_and_resolves_paths_against_their_folder) {
