@@ -31,8 +31,8 @@ result<const job_template*> find_template(const std::string& name) {
                           list_of_templates()));
 }
 
-/// What a template consists of, and where each file goes: the data beside the job.
-std::vector<template_file> files_of(const job_template& chosen, const std::string& job_name) {
+/// What a template consists of, and where each file goes: the data beside the job. Refers to `job_name`.
+std::vector<template_file> files_of(const job_template& chosen, std::string_view job_name) {
   std::vector<template_file> files{{job_name, chosen.job}};
   files.insert(files.end(), chosen.data.begin(), chosen.data.end());
   return files;
@@ -62,7 +62,8 @@ int init(const init_options& options) {
   const auto chosen = find_template(options.name);
   if (!chosen) return complain(chosen.error());
   const std::filesystem::path job{options.file};
-  const auto files = files_of(**chosen, job.filename().string());
+  const auto job_name = job.filename().string();
+  const auto files = files_of(**chosen, job_name);
   if (auto written = write_files(job.parent_path(), files); !written) return complain(written.error());
   for (const auto& file : files) say(stdout, "wrote {}\n", (job.parent_path() / file.name).string());
   say(stdout, "edit it (docs/spec.md says what may stand there), then: dlrun train {}\n", job.string());
