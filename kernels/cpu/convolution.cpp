@@ -22,6 +22,15 @@ dnnl::memory target(onednn& context, const dnnl::memory& to, const dnnl::memory:
   return to.get_desc() == inside ? to : dnnl::memory(inside, context.engine);
 }
 
+/// Whether oneDNN 2.6 miscomputes with channels last. The generated code for strided kernels of one pixel
+/// gathers the pixels first, in whole vectors of channels, and where the channels do not fill them it writes
+/// beyond its memory: the results are wrong and the heap is damaged.
+bool gathers_beyond_its_memory(const convolution_geometry& g) {
+  constexpr std::int64_t vector_channels = 16; // of the widest instruction set
+  return g.kernel == 1 && g.stride > 1 &&
+         (g.in_channels % vector_channels != 0 || g.out_channels % vector_channels != 0);
+}
+
 void deliver(onednn& context, dnnl::memory from, dnnl::memory to) {
   if (from.get_data_handle() != to.get_data_handle())
     dnnl::reorder(from, to).execute(context.stream, from, to);
@@ -92,8 +101,10 @@ convolution::primitives convolution::make(std::int64_t batch) const {
                                                {tag::nChw16c, tag::nChw16c},
                                                {tag::nChw8c, tag::nChw8c},
                                                {tag::nchw, tag::nchw}}};
-  for (const auto& candidate : candidates)
+  for (const auto& candidate : candidates) {
+    if (gathers_beyond_its_memory(geometry_) && candidate.x != tag::nchw) continue;
     if (auto made = try_layouts(batch, candidate)) return std::move(*made);
+  }
   throw dnnl::error(dnnl_unimplemented, "no generated code for this convolution in any layout");
 }
 

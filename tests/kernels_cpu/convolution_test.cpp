@@ -119,6 +119,7 @@ TEST(convolution, equals_plain_loops_for_odd_channels_and_strides) {
 TEST(convolution, equals_plain_loops_for_strided_kernels_of_one_pixel_on_few_channels) {
   for (const std::int64_t channels : {4, 5, 8, 12, 16}) {
     expect_equals_plain_loops({4, channels, 16, 16, 8, 1, 2, 0, false});
+    expect_equals_plain_loops({2, channels, 6, 6, 16, 1, 2, 0, false});
     expect_equals_plain_loops({2, channels, 7, 8, 5, 1, 3, 0, true});
   }
 }
