@@ -70,9 +70,11 @@ void add_export(CLI::App& app, verb& chosen) {
       "--output", options->output,
       "File to write (default: <name of the job>.safetensors in the current folder); one that "
       "is there is replaced");
-  command->add_option(
+  auto* step = command->add_option(
       "--step", options->model.step,
       "The version after that many steps (default: the newest on disk; of a finished run the last)");
+  command->add_flag("--best", options->model.best, "The best version, of a run with train.keep_best")
+      ->excludes(step);
   command->add_flag("--json", options->json, "One line of JSON about what was written");
   command->footer(
       "Examples:\n"

@@ -11,8 +11,9 @@ inline void add_model_options(CLI::App& command, model_choice& into) {
   command.add_option("MODEL", into.path, "Run folder, or a weights file (safetensors; needs --spec)")
       ->required();
   command.add_option("--spec", into.spec_file, "Job specification that a weights file belongs to");
-  command.add_option("--step", into.step,
-                     "Of a run: the version after that many steps (default: the newest on disk)");
+  auto* step = command.add_option(
+      "--step", into.step, "Of a run: the version after that many steps (default: the newest on disk)");
+  command.add_flag("--best", into.best, "Of a run with train.keep_best: its best version")->excludes(step);
   command
       .add_option("--set", into.overrides,
                   "Override a value of the specification: path=value; may be repeated")

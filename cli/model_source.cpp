@@ -5,6 +5,7 @@
 #include "cli/prepared_job.hpp"
 #include "cli/run_folder.hpp"
 #include "cli/say.hpp"
+#include "job/report.hpp"
 #include "job/sha256.hpp"
 #include "job/spec_reader.hpp"
 #include "weights/initial_weights.hpp"
@@ -57,6 +58,22 @@ result<ps_shard::stored_run> open_stores(const past_job& job) {
     return fail(error_code::bad_usage, fmt::format("the run folder '{}' is in use: {}", job.folder.string(),
                                                    stores.error().message));
   return stores;
+}
+
+/// The step that is asked for, if one is.
+result<std::optional<std::uint64_t>> wanted_step(const model_choice& choice, const past_job& job) {
+  if (!choice.best) return choice.step;
+  const auto report = job::read_report(job.folder / "report.json");
+  if (!report)
+    return fail(error_code::bad_usage,
+                fmt::format("which version is the best stands in the report of a run that has ended: {}",
+                            report.error().message));
+  if (report->best) return report->best->step;
+  return fail(
+      error_code::bad_usage,
+      fmt::format("the run in '{}' kept no best version: train with train.keep_best, or choose one of "
+                  "its versions with --step",
+                  job.folder.string()));
 }
 
 result<version_id> choose_version(const ps_shard::stored_run& stores, std::optional<std::uint64_t> step,
@@ -130,7 +147,9 @@ result<given_model> load_run(const model_choice& choice) {
   const auto stores = open_stores(*job);
   if (!stores) return tl::unexpected(stores.error());
   for (const auto& line : stores->damaged()) say(stderr, "dlrun: storage-damaged: {}\n", line);
-  const auto version = choose_version(*stores, choice.step, *job);
+  const auto step = wanted_step(choice, *job);
+  if (!step) return tl::unexpected(step.error());
+  const auto version = choose_version(*stores, *step, *job);
   if (!version) return tl::unexpected(version.error());
   const auto context = context_of(*job, 1);
   if (!context) return tl::unexpected(context.error());
@@ -146,8 +165,9 @@ result<given_model> load_file(const model_choice& choice) {
                 fmt::format("'{}' is a weights file: say which model it is of, with --spec "
                             "JOB.yaml",
                             choice.path));
-  if (choice.step)
-    return fail(error_code::bad_usage, "--step is for the folder of a run: a weights file has one version");
+  if (choice.step || choice.best)
+    return fail(error_code::bad_usage,
+                "--step and --best are for the folder of a run: a weights file has one version");
   auto spec = job::read_spec(choice.spec_file, choice.overrides);
   if (!spec) return tl::unexpected(spec.error());
   const auto model = engine::model::build(spec->model());

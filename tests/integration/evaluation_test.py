@@ -1,5 +1,7 @@
 """Evaluation on the way: the same numbers, the same end and the same best version, whoever is killed meanwhile."""
 
+import json
+
 import small_data
 from bench_case import bench_case, main
 from dlrun_job import expect, job_over
@@ -47,6 +49,10 @@ class evaluation_on_the_way(bench_case):
             kept = [int(file.name.split("-")[0]) for file in job.run_dir.glob(f"ps_shard-{shard}/snapshots/*.snap")]
             self.assertIn(report["best"]["step"], kept)
             self.assertLessEqual(len(kept), 6, "snapshots that nobody needs are dropped")
+        code, said, complaint = job.ask("evaluate", "--best", "--json")
+        self.assertEqual(code, 0, complaint)
+        best = json.loads(said)
+        self.assertEqual((best["step"], best["loss"]), (report["best"]["step"], report["best"]["value"]))
 
     def test_numbers_are_those_of_an_undisturbed_run_and_change_no_bit_of_the_training(self):
         spec = self.evaluated_spec("every_step")
