@@ -20,7 +20,7 @@ struct model_choice {
   std::string spec_file{};              ///< of a file: the job it belongs to
   std::vector<std::string> overrides{}; ///< path=value, of the specification
   std::optional<std::uint64_t> step{};  ///< of a run: its version after that many steps; the newest otherwise
-  bool best = false;                    ///< of a run: the version that its report calls the best; no `step` then
+  bool best = false; ///< of a run: the version that its report calls the best; no `step` then
 };
 
 struct given_model {
