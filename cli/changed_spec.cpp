@@ -23,7 +23,8 @@ void take_free_parts(const spec::JobSpec& from, spec::JobSpec& into) {
   durability.set_max_recovery(from.durability().max_recovery());
   durability.set_disk_quota(from.durability().disk_quota());
   // The same weights may lie elsewhere by now.
-  if (from.train().has_init_from() && from.train().init_sha256() == into.train().init_sha256())
+  if (from.train().has_init_from() && into.train().has_init_from() &&
+      from.train().init_sha256() == into.train().init_sha256())
     into.mutable_train()->set_init_from(from.train().init_from());
 }
 

@@ -194,7 +194,7 @@ TEST_F(prediction_test, a_weights_file_needs_its_job_and_nothing_of_a_run) {
   EXPECT_THAT(refusal(wrong), HasSubstr("--spec"));
   wrong = choice();
   wrong.step = 3;
-  EXPECT_THAT(refusal(wrong), HasSubstr("--step is for the folder of a run"));
+  EXPECT_THAT(refusal(wrong), HasSubstr("are for the folder of a run"));
   wrong = choice();
   wrong.path = folder.path().string();
   EXPECT_THAT(refusal(wrong), HasSubstr("--spec is for a weights file"));

@@ -118,8 +118,8 @@ TEST_F(prepared_job_test, a_model_that_makes_no_sense_is_refused_naming_the_laye
 }
 
 TEST_F(prepared_job_test, a_loss_that_compares_values_is_refused_for_class_numbers) {
-  const auto said = refusal(error_code::bad_spec, {"model.loss=mse"});
-  EXPECT_THAT(said, HasSubstr("loss mse"));
+  const auto said = refusal(error_code::bad_data, {"model.loss=mse"});
+  EXPECT_THAT(said, HasSubstr("the target of a record has 1 values, but the model compares 3"));
   EXPECT_THAT(said, HasSubstr(path("labels")));
 }
 
