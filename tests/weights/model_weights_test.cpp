@@ -50,7 +50,7 @@ protected:
   static std::vector<written_tensor> fitting() {
     return {{"conv.weight", "", {2, 1, 3, 3}, {}}, {"bn.weight", "", {2}, {}},
             {"bn.running_mean", "", {2}, {}},      {"bn.running_var", "", {2}, {}},
-            {"fc.weight", "", {10, 700}, {}},     {"fc.bias", "", {10}, {}}};
+            {"fc.weight", "", {10, 700}, {}},      {"fc.bias", "", {10}, {}}};
   }
   std::string refusal(const safetensors_file& file, fit wanted = fit::whole) const {
     const auto fits = check_fits(file, layout, wanted);
