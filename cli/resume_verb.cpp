@@ -1,3 +1,4 @@
+#include "actors/common/patience.hpp"
 #include "actors/coordinator/coordinator_journal.hpp"
 #include "actors/protocol/timeline.hpp"
 #include "cli/changed_spec.hpp"
@@ -15,6 +16,8 @@
 
 namespace dlrun::cli {
 namespace {
+
+constexpr auto patience_with_the_dying = std::chrono::seconds(5);
 
 struct resume_options {
   std::string directory;
@@ -115,7 +118,9 @@ void say_completed(const std::filesystem::path& folder, bool json) {
 int resume(const resume_options& options) {
   auto folder = run_folder::open(options.directory);
   if (!folder) return complain(folder.error());
-  const auto past = coordinator::read_past_run(folder->path());
+  // Roles of a root that was killed just now are ending; theirs is the journal until they have.
+  const auto past = common::try_patiently(patience_with_the_dying, {},
+                                          [&] { return coordinator::read_past_run(folder->path()); });
   if (!past) return complain(past.error());
   if (past->completed) {
     say_completed(folder->path(), options.json);

@@ -54,7 +54,8 @@ std::function<double(double, std::uint64_t)> make_curve(const spec::LrScheduleSp
   case spec::LrScheduleSpec::kStep:
     return [size = static_cast<std::uint64_t>(spec.step().step_size()),
             gamma = spec.step().has_gamma() ? spec.step().gamma() : 0.1](double base, std::uint64_t n) {
-      return base * std::pow(gamma, static_cast<double>(n / size));
+      const std::uint64_t changes = n / size;
+      return base * std::pow(gamma, static_cast<double>(changes));
     };
   case spec::LrScheduleSpec::kMultiStep:
     return [milestones = std::vector<std::uint64_t>(spec.multi_step().milestones().begin(),
