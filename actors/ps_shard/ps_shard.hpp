@@ -85,6 +85,7 @@ private:
   void on_norm_request(const protocol::norm_request& message);
   void note_sender(ps_shard_id shard);
   void on_link_down(const caf::actor_addr& gone);
+  void introduce_to(const protocol::ps_shard_actor& shard);
   void connect_shards();
   void connect_shards_soon();
   void connect_shard(const protocol::directory_entry& entry);

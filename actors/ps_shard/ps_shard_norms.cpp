@@ -39,9 +39,11 @@ void ps_shard_state::connect_shard(const protocol::directory_entry& entry) {
       [this, shard, inc = entry.incarnation](const protocol::ps_shard_actor& handle) {
         auto& found = shards_[shard];
         if (found.incarnation != inc) return;
+        context_.log->info("linked: ps_shard {} incarnation {}", shard, inc);
         found.handle = handle;
         found.connecting = false;
         self_->monitor(handle); // one that was gone before says so at once
+        introduce_to(handle);
         carry_out(core_->on_tick());
       },
       [this, shard, inc = entry.incarnation](const std::string& why) {
@@ -53,10 +55,20 @@ void ps_shard_state::connect_shard(const protocol::directory_entry& entry) {
       });
 }
 
+/// The other one may need a norm of a step that is over here, when this shard has nothing to say or to ask:
+/// it must know whom to ask.
+void ps_shard_state::introduce_to(const protocol::ps_shard_actor& shard) {
+  self_->send(shard, protocol::norm_request{
+                         core_->timeline(), {context_.role.index}, step_from(core_->state().applied)});
+}
+
 /// A shard, or the connection to it, is gone: it is connected to again while the directory names it.
 void ps_shard_state::on_link_down(const caf::actor_addr& gone) {
   for (auto& [shard, link] : shards_)
-    if (link.handle && link.handle->address() == gone) link.handle = nullptr;
+    if (link.handle && link.handle->address() == gone) {
+      context_.log->info("link-lost: ps_shard {} incarnation {}", shard, link.incarnation);
+      link.handle = nullptr;
+    }
   connect_shards_soon();
 }
 
@@ -66,6 +78,7 @@ void ps_shard_state::note_sender(ps_shard_id shard) {
   if (!sender || shard.value >= context_.job->ps_shards()) return;
   auto& link = shards_[shard];
   const bool is_new = !link.handle || link.handle->address() != sender->address();
+  if (is_new) context_.log->info("linked: ps_shard {} has spoken", shard);
   link.handle = sender;
   if (is_new) carry_out(core_->on_tick());
 }
