@@ -5,6 +5,7 @@
 set(_dlrun_templates
   "mlp|a multi-layer perceptron that classifies images|fashion_mnist/mlp.yaml"
   "cnn|a small convolutional network that classifies images|fashion_mnist/cnn.yaml"
+  "resnet|ResNet-18, for images that are worth its time|fashion_mnist/resnet18.yaml"
   "tabular|a small network that classifies the rows of a CSV file|tabular/iris.yaml|tabular/iris.csv")
 
 # Appends the definition of `id`, the text of an example's file, to the variable `texts`.
