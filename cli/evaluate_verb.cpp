@@ -3,7 +3,6 @@
 #include "cli/model_options.hpp"
 #include "cli/verbs.hpp"
 
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 namespace dlrun::cli {
@@ -15,18 +14,14 @@ struct evaluate_options {
   bool json = false;
 };
 
-nlohmann::ordered_json number(double value) {
-  return std::isfinite(value) ? nlohmann::ordered_json(value) : nlohmann::ordered_json(nullptr);
-}
-
 void tell(const given_model& model, const job::validation_metrics& metrics, bool json) {
   if (json) {
     nlohmann::ordered_json line{{"job", model.spec.name()}};
     line["step"] = model.version ? nlohmann::ordered_json(model.version->value) : nullptr;
     line["samples"] = metrics.samples;
-    line["loss"] = number(metrics.loss);
-    for (const auto& [name, value] : metrics.metrics) line[name] = number(value);
-    say(stdout, "{}\n", line.dump());
+    line["loss"] = metrics.loss;
+    for (const auto& [name, value] : metrics.metrics) line[name] = value;
+    say(stdout, "{}\n", line.dump()); // what is no number becomes null
     return;
   }
   std::string text;

@@ -1,6 +1,7 @@
 #include "actors/common/fingerprint.hpp"
 #include "cli/complain.hpp"
 #include "cli/model_source.hpp"
+#include "cli/run_folder.hpp"
 #include "cli/verbs.hpp"
 #include "weights/model_weights.hpp"
 
@@ -44,11 +45,7 @@ void tell(const given_model& model, const std::string& file, bool json) {
 }
 
 int run_export(const export_options& options) {
-  std::error_code why;
-  if (!std::filesystem::is_directory(options.model.path, why))
-    return complain(
-        {error_code::bad_usage,
-         fmt::format("'{}' is not the folder of a run: there is no spec.yaml in it", options.model.path)});
+  if (auto folder = find_run(options.model.path); !folder) return complain(folder.error());
   const auto model = load_model(options.model);
   if (!model) return complain(model.error());
   const auto file = options.output.empty() ? model->spec.name() + ".safetensors" : options.output;

@@ -2,7 +2,6 @@
 
 #include "cli/say.hpp"
 
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 namespace dlrun::cli {
@@ -12,13 +11,11 @@ using nlohmann::ordered_json;
 
 constexpr auto progress_period = std::chrono::seconds(1);
 
+/// What is no number becomes null, and what is no UTF-8 is replaced.
 void print(std::FILE* out, const ordered_json& line) {
   say(out, "{}\n", line.dump(-1, ' ', false, ordered_json::error_handler_t::replace));
   std::fflush(out);
 }
-
-/// JSON has no NaN.
-ordered_json finite(double value) { return std::isfinite(value) ? ordered_json(value) : ordered_json(); }
 
 } // namespace
 
@@ -36,10 +33,10 @@ void json_display::update(const agent::run_snapshot& now, protocol::time_point a
                     {"durable_step", now.durable_step},
                     {"steps", now.steps}};
   if (now.train) {
-    line["loss"] = finite(now.train->step_loss);
+    line["loss"] = now.train->step_loss;
     line["epoch"] = now.train->epoch;
-    line["epoch_loss"] = finite(now.train->loss);
-    for (const auto& [name, value] : now.train->metrics) line["epoch_" + name] = finite(value);
+    line["epoch_loss"] = now.train->loss;
+    for (const auto& [name, value] : now.train->metrics) line["epoch_" + name] = value;
   }
   print(out_, line);
 }

@@ -3,6 +3,7 @@
 #include "actors/protocol/timeline.hpp"
 #include "cli/changed_spec.hpp"
 #include "cli/complain.hpp"
+#include "cli/json_display.hpp"
 #include "cli/local_run.hpp"
 #include "cli/prepared_job.hpp"
 #include "cli/run_folder.hpp"
@@ -12,7 +13,6 @@
 #include "job/spec_writer.hpp"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 namespace dlrun::cli {
 namespace {
@@ -105,11 +105,7 @@ result<prepared_job> prepare_resumed(const run_folder& folder, const resume_opti
 void say_completed(const std::filesystem::path& folder, bool json) {
   const auto path = folder / "report.json";
   if (const auto report = job::read_report(path); json && report)
-    return say(stdout, "{}\n",
-               nlohmann::ordered_json{{"type", "report"},
-                                      {"path", path.string()},
-                                      {"report", nlohmann::ordered_json::parse(job::to_json(*report))}}
-                   .dump());
+    return json_display{stdout, {}}.summary(*report, path.string());
   say(json ? stderr : stdout,
       "the run in '{}' is completed: there is nothing left to train (see report.json there)\n",
       folder.string());

@@ -64,7 +64,8 @@ result<transport::unique_fd> lock_to_read(const std::filesystem::path& folder) {
   return fd;
 }
 
-/// The folder's full path. @returns bad_usage when it is none of a run.
+} // namespace
+
 result<std::filesystem::path> find_run(const std::string& folder) {
   std::error_code why;
   const auto path = std::filesystem::absolute(folder, why);
@@ -73,8 +74,6 @@ result<std::filesystem::path> find_run(const std::string& folder) {
                 fmt::format("'{}' is not the folder of a run: there is no spec.yaml in it", path.string()));
   return path;
 }
-
-} // namespace
 
 result<run_folder> run_folder::create(const std::string& wanted, const spec::JobSpec& spec) {
   std::error_code why;

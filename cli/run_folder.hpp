@@ -11,6 +11,9 @@
 
 namespace dlrun::cli {
 
+/// The full path of the folder of a run, in use or not. @returns bad_usage when it is none.
+result<std::filesystem::path> find_run(const std::string& folder);
+
 /// A run's folder, locked for this process as long as the object lives: two roots never share one.
 class run_folder {
 public:

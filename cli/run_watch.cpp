@@ -3,7 +3,6 @@
 #include "actors/agent/control_socket.hpp"
 
 #include <chrono>
-#include <fmt/format.h>
 #include <thread>
 
 namespace dlrun::cli {
@@ -13,13 +12,6 @@ namespace {
 constexpr auto look_period = std::chrono::milliseconds(200);
 
 } // namespace
-
-result<void> check_run_folder(const std::filesystem::path& run_dir) {
-  std::error_code ignored;
-  if (std::filesystem::exists(run_dir / "spec.yaml", ignored)) return {};
-  return fail(error_code::bad_usage,
-              fmt::format("'{}' is not the folder of a run: there is no spec.yaml in it", run_dir.string()));
-}
 
 result<void> follow_run(const std::filesystem::path& run_dir, const std::function<void()>& show_new) {
   for (;;) {

@@ -7,9 +7,6 @@
 
 namespace dlrun::cli {
 
-/// @returns bad_usage when `run_dir` is not the folder of a run.
-result<void> check_run_folder(const std::filesystem::path& run_dir);
-
 /// Calls `show_new` again and again until the run is over and it was called once more after that; at once
 /// when the run is over already. @returns role_lost when the root of the run died.
 result<void> follow_run(const std::filesystem::path& run_dir, const std::function<void()>& show_new);
