@@ -49,7 +49,7 @@ void train(benchmark::State& state, const char* specification) {
   for (auto& label : labels) label = static_cast<std::int32_t>(random() % 10);
   model->initialise(1, parameters);
   engine::network network(model, 1);
-  const engine::batch batch{records, labels, {}, state.range(0)};
+  const dlrun::batch batch{records, labels, {}, state.range(0)};
   for (auto _ : state) {
     if (!network.forward_backward(parameters, batch, {}, gradient))
       state.SkipWithError("forward_backward failed");

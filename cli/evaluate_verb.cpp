@@ -14,7 +14,7 @@ struct evaluate_options {
   bool json = false;
 };
 
-void tell(const given_model& model, const job::validation_metrics& metrics, bool json) {
+void tell(const runtime::given_model& model, const dlrun::validation_metrics& metrics, bool json) {
   if (json) {
     nlohmann::ordered_json line{{"job", model.spec.name()}};
     line["step"] = model.version ? nlohmann::ordered_json(model.version->value) : nullptr;
@@ -32,7 +32,7 @@ void tell(const given_model& model, const job::validation_metrics& metrics, bool
 }
 
 int run_evaluate(const evaluate_options& options) {
-  const auto model = load_model(options.model);
+  const auto model = load_and_tell(options.model);
   if (!model) return complain(model.error());
   const auto data = open_validation(*model);
   if (!data) return complain(data.error());

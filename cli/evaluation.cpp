@@ -1,10 +1,10 @@
 #include "cli/evaluation.hpp"
 
 #include "cli/compute_in_order.hpp"
-#include "cli/prepared_job.hpp"
 #include "data/prefetcher.hpp"
 #include "data/sampler.hpp"
 #include "engine/network.hpp"
+#include "runtime/prepared_job.hpp"
 
 #include <algorithm>
 
@@ -13,7 +13,7 @@ namespace {
 
 /// One thread's part of the work.
 struct evaluator {
-  evaluator(const given_model& model, const data::dataset& data)
+  evaluator(const runtime::given_model& model, const data::dataset& data)
       : parameters(model.parameters)
       , data(data)
       , metrics_size(model.model->layout().metrics().size)
@@ -25,8 +25,8 @@ struct evaluator {
     if (auto read = data::read_microbatch(data, indices, microbatch); !read)
       return tl::unexpected(read.error());
     std::vector<float> metrics(metrics_size);
-    const engine::batch batch{microbatch.records, microbatch.classes, microbatch.values,
-                              static_cast<std::int64_t>(indices.size())};
+    const dlrun::batch batch{microbatch.records, microbatch.classes, microbatch.values,
+                             static_cast<std::int64_t>(indices.size())};
     if (auto done = network.evaluate(parameters, batch, metrics); !done) return tl::unexpected(done.error());
     return metrics;
   }
@@ -41,13 +41,13 @@ struct evaluator {
 
 } // namespace
 
-result<std::shared_ptr<const data::dataset>> open_validation(const given_model& model) {
+result<std::shared_ptr<const data::dataset>> open_validation(const runtime::given_model& model) {
   auto spec = model.spec.data();
   if (!spec.has_validation())
     return fail(error_code::bad_usage, "the job has no data.validation: name some, with --set "
                                        "data.validation='{records: FILE, labels: FILE}'");
   const auto seed = model.spec.train().seed();
-  const auto decoded = data::decode_job_data(spec, seed, targets_of(*model.model).kind);
+  const auto decoded = data::decode_job_data(spec, seed, runtime::targets_of(*model.model).kind);
   if (!decoded) return tl::unexpected(decoded.error());
   return data::open_part(*decoded, spec, seed, data::data_part::validation);
 }
@@ -58,9 +58,9 @@ std::size_t compute_threads(const spec::JobSpec& spec, std::size_t wanted) {
   return std::max<std::size_t>(1, std::thread::hardware_concurrency() / each);
 }
 
-result<job::validation_metrics> evaluate(const given_model& model, const data::dataset& data,
-                                         std::size_t threads) {
-  const auto wanted = targets_of(*model.model);
+result<dlrun::validation_metrics> evaluate(const runtime::given_model& model, const data::dataset& data,
+                                           std::size_t threads) {
+  const auto wanted = runtime::targets_of(*model.model);
   if (auto fits = data.check_fits(model.model->input_shape(), wanted.kind, wanted.outputs); !fits)
     return tl::unexpected(fits.error());
   const data::validation_sampler order{data.record_count(),
@@ -80,9 +80,9 @@ result<job::validation_metrics> evaluate(const given_model& model, const data::d
   using layout = engine::parameter_layout;
   const auto of_metrics =
       std::span<const double>{sums}.subspan(layout::first_metric, model.model->metrics().floats());
-  return job::validation_metrics{.loss = sums[layout::loss_sum] / static_cast<double>(data.record_count()),
-                                 .metrics = model.model->metrics().values(of_metrics),
-                                 .samples = data.record_count()};
+  return dlrun::validation_metrics{.loss = sums[layout::loss_sum] / static_cast<double>(data.record_count()),
+                                   .metrics = model.model->metrics().values(of_metrics),
+                                   .samples = data.record_count()};
 }
 
 } // namespace dlrun::cli

@@ -1,8 +1,8 @@
 #include "cli/complain.hpp"
 #include "cli/line_tail.hpp"
-#include "cli/run_folder.hpp"
 #include "cli/run_watch.hpp"
 #include "cli/verbs.hpp"
+#include "runtime/run_folder.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -28,7 +28,7 @@ void show(const std::string& line, const events_options& options) {
 }
 
 int events(const events_options& options) {
-  if (auto folder = find_run(options.run_dir); !folder) return complain(folder.error());
+  if (auto folder = runtime::find_run(options.run_dir); !folder) return complain(folder.error());
   line_tail lines{std::filesystem::path{options.run_dir} / "events.jsonl"};
   const auto show_new = [&] {
     while (const auto line = lines.next()) show(*line, options);

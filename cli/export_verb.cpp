@@ -1,9 +1,8 @@
-#include "actors/common/fingerprint.hpp"
 #include "cli/complain.hpp"
-#include "cli/model_source.hpp"
-#include "cli/run_folder.hpp"
+#include "cli/model_options.hpp"
 #include "cli/verbs.hpp"
-#include "weights/model_weights.hpp"
+#include "runtime/model_weights_file.hpp"
+#include "runtime/run_folder.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -16,20 +15,11 @@ struct export_options {
   bool json = false;
 };
 
-/// What a file says of itself; "format" is what libraries on top of safetensors ask for.
-std::map<std::string, std::string> metadata_of(const given_model& model) {
-  return {{"format", "pt"},
-          {"dlrun", common::dlrun_version()},
-          {"job", model.spec.name()},
-          {"step", std::to_string(model.version->value)},
-          {"parameters_sha256", model.parameters_sha256}};
-}
-
-void tell(const given_model& model, const std::string& file, bool json) {
+void tell(const runtime::given_model& model, const std::string& file, bool json) {
   std::uint64_t tensors = 0;
   std::uint64_t floats = 0;
   for (const auto& tensor : model.model->layout().tensors()) {
-    if (tensor.kind == engine::block_kind::metric) continue;
+    if (tensor.kind == tensor_kind::metric) continue;
     ++tensors;
     floats += tensor.size;
   }
@@ -45,12 +35,11 @@ void tell(const given_model& model, const std::string& file, bool json) {
 }
 
 int run_export(const export_options& options) {
-  if (auto folder = find_run(options.model.path); !folder) return complain(folder.error());
-  const auto model = load_model(options.model);
+  if (auto folder = runtime::find_run(options.model.path); !folder) return complain(folder.error());
+  const auto model = load_and_tell(options.model);
   if (!model) return complain(model.error());
   const auto file = options.output.empty() ? model->spec.name() + ".safetensors" : options.output;
-  const auto written = weights::write_weights(file, model->model->layout(), model->parameters,
-                                              model->version->value, metadata_of(*model));
+  const auto written = runtime::write_model(*model, file);
   if (!written) return complain(written.error());
   tell(*model, file, options.json);
   return 0;

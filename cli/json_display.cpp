@@ -52,9 +52,9 @@ void json_display::event(const protocol::job_event& event) {
                {"text", event.text}});
 }
 
-void json_display::summary(const job::report& report, const std::string& report_path) {
+void json_display::summary(const dlrun::report& report, const std::string& report_path) {
   print(out_,
-        {{"type", "report"}, {"path", report_path}, {"report", ordered_json::parse(job::to_json(report))}});
+        {{"type", "report"}, {"path", report_path}, {"report", ordered_json::parse(dlrun::to_json(report))}});
 }
 
 } // namespace dlrun::cli

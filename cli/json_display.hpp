@@ -1,14 +1,14 @@
 /// What a program reads while a job runs: one JSON object a line (docs/cli.md, "train").
 #pragma once
 
-#include "cli/run_display.hpp"
+#include "runtime/run_observer.hpp"
 
 #include <cstdio>
 #include <optional>
 
 namespace dlrun::cli {
 
-class json_display final : public run_display {
+class json_display final : public runtime::run_observer {
 public:
   /// `out` is stdout in the product.
   json_display(std::FILE* out, protocol::time_point started);
@@ -18,7 +18,7 @@ public:
   /// `{"type":"event",...}`
   void event(const protocol::job_event& event) override;
   /// `{"type":"report","path":...,"report":{...}}`, the last line.
-  void summary(const job::report& report, const std::string& report_path) override;
+  void summary(const dlrun::report& report, const std::string& report_path) override;
 
 private:
   std::FILE* out_;

@@ -1,8 +1,8 @@
 #include "cli/complain.hpp"
 #include "cli/log_lines.hpp"
-#include "cli/run_folder.hpp"
 #include "cli/run_watch.hpp"
 #include "cli/verbs.hpp"
+#include "runtime/run_folder.hpp"
 
 #include <deque>
 
@@ -31,7 +31,7 @@ void show_last(log_merger& logs, std::size_t count, bool json) {
 
 int logs(const logs_options& options) {
   if (auto known = check(options.filter); !known) return complain(known.error());
-  if (auto folder = find_run(options.run_dir); !folder) return complain(folder.error());
+  if (auto folder = runtime::find_run(options.run_dir); !folder) return complain(folder.error());
   log_merger merged{options.run_dir, options.filter};
   if (options.lines) show_last(merged, *options.lines, options.json);
   const auto show_new = [&] {

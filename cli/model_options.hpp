@@ -1,7 +1,8 @@
 /// The options by which verbs are told of a trained model.
 #pragma once
 
-#include "cli/model_source.hpp"
+#include "cli/say.hpp"
+#include "runtime/model_source.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -18,6 +19,14 @@ inline void add_model_options(CLI::App& command, model_choice& into) {
       .add_option("--set", into.overrides,
                   "Override a value of the specification: path=value; may be repeated")
       ->allow_extra_args(false);
+}
+
+/// Loads the model, and says on stderr what was damaged and done without.
+inline result<runtime::given_model> load_and_tell(const model_choice& choice) {
+  auto model = runtime::load_model(choice);
+  if (!model) return model;
+  for (const auto& line : model->damaged) say(stderr, "dlrun: storage-damaged: {}\n", line);
+  return model;
 }
 
 } // namespace dlrun::cli

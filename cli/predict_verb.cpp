@@ -16,7 +16,7 @@ struct predict_options {
 };
 
 result<void> run(const predict_options& options) {
-  const auto model = load_model(options.model);
+  const auto model = load_and_tell(options.model);
   if (!model) return tl::unexpected(model.error());
   const auto input = open_input(*model, options.input);
   if (!input) return tl::unexpected(input.error());

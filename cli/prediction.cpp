@@ -1,10 +1,10 @@
 #include "cli/prediction.hpp"
 
 #include "cli/compute_in_order.hpp"
-#include "cli/prepared_job.hpp"
 #include "data/sampler.hpp"
 #include "engine/network.hpp"
 #include "job/quantity.hpp"
+#include "runtime/prepared_job.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -40,15 +40,15 @@ std::string class_part(const prediction_style& style, std::span<const float> out
   return part + (is_csv ? ',' + csv_cell(name) : R"(,"name":)" + nlohmann::json(name).dump());
 }
 
-prediction_style style_for(const given_model& model, const prediction_input& input,
+prediction_style style_for(const runtime::given_model& model, const prediction_input& input,
                            prediction_format format) {
-  if (model.model->loss().outputs() != engine::output_kind::class_scores) return {format, false, {}};
+  if (model.model->loss().outputs() != output_kind::class_scores) return {format, false, {}};
   return {format, true, input.class_names};
 }
 
 /// One thread's part of the work.
 struct predictor {
-  predictor(const given_model& model, const data::dataset& data, std::size_t outputs)
+  predictor(const runtime::given_model& model, const data::dataset& data, std::size_t outputs)
       : parameters(model.parameters)
       , data(data)
       , outputs_each(outputs)
@@ -80,11 +80,12 @@ struct predictor {
 
 } // namespace
 
-result<prediction_input> open_input(const given_model& model, const std::string& file) {
+result<prediction_input> open_input(const runtime::given_model& model, const std::string& file) {
   auto spec = model.spec.data();
   // A run's specification has what its training data taught; of a job file a table's must be read for it.
   if (!model.version && spec.train().format() == "csv")
-    if (auto decoded = data::decode_job_data(spec, model.spec.train().seed(), targets_of(*model.model).kind);
+    if (auto decoded =
+            data::decode_job_data(spec, model.spec.train().seed(), runtime::targets_of(*model.model).kind);
         !decoded)
       return tl::unexpected(decoded.error());
   auto records = data::open_records(spec.train(), file, job::parse_bytes(spec.memory_limit()).value_or(0));
@@ -111,14 +112,14 @@ std::string prediction_line(const prediction_style& style, std::uint64_t record,
   return line;
 }
 
-result<void> predict(const given_model& model, const prediction_input& input, prediction_format format,
-                     std::size_t threads, line_output& out) {
+result<void> predict(const runtime::given_model& model, const prediction_input& input,
+                     prediction_format format, std::size_t threads, line_output& out) {
   const auto& data = *input.records;
   const auto style = style_for(model, input, format);
-  const auto wanted = targets_of(*model.model);
+  const auto wanted = runtime::targets_of(*model.model);
   if (auto fits = data.check_fits(model.model->input_shape(), wanted.kind, wanted.outputs); !fits)
     return fits;
-  const auto outputs = static_cast<std::size_t>(*engine::element_count(model.model->output_shape()));
+  const auto outputs = static_cast<std::size_t>(*element_count(model.model->output_shape()));
   const data::validation_sampler order{data.record_count(),
                                        static_cast<std::uint64_t>(model.spec.train().microbatch_size())};
   std::vector<std::unique_ptr<predictor>> workers;

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "cli/line_output.hpp"
-#include "cli/model_source.hpp"
 #include "data/dataset.hpp"
+#include "runtime/model_source.hpp"
 
 #include <memory>
 #include <span>
@@ -31,7 +31,7 @@ struct prediction_input {
 
 /// The records of `file`, read as the job of the model reads its training data: format, columns and
 /// normalisation are the same; targets are not asked for. @returns as data::open_records().
-result<prediction_input> open_input(const given_model& model, const std::string& file);
+result<prediction_input> open_input(const runtime::given_model& model, const std::string& file);
 
 /// Writes a line a record to `out`, in the order of the input: its place from 0; where the loss compares
 /// classes the class of the greatest output (the first of equals), and its name, if it has one; and all
@@ -39,8 +39,8 @@ result<prediction_input> open_input(const given_model& model, const std::string&
 /// Computed in microbatches of the job's size on `threads` (at least 1) threads, whose number changes no
 /// byte.
 /// @returns bad_data when the records do not fit the model; system when `out` cannot be written.
-result<void> predict(const given_model& model, const prediction_input& input, prediction_format format,
-                     std::size_t threads, line_output& out);
+result<void> predict(const runtime::given_model& model, const prediction_input& input,
+                     prediction_format format, std::size_t threads, line_output& out);
 
 /// One line, with its end. `outputs` is not empty.
 std::string prediction_line(const prediction_style& style, std::uint64_t record,

@@ -19,7 +19,7 @@ std::string human(double count) {
   return count >= 10000 ? fmt::format("{:.1f}k", count / 1000) : fmt::format("{:.0f}", count);
 }
 
-std::string result_text(double loss, const job::named_values& metrics) {
+std::string result_text(double loss, const dlrun::named_values& metrics) {
   auto text = fmt::format("loss {:.4f}", loss);
   for (const auto& [name, value] : metrics) text += fmt::format("  {} {:.4f}", name, value);
   return text;
@@ -65,7 +65,7 @@ std::string progress_display::line(const agent::run_snapshot& now, protocol::tim
 }
 
 /// As many metrics as fit beside `taken` characters: a terminal's line that breaks could not be drawn again.
-std::string progress_display::room_for(const engine::named_values& metrics, std::size_t taken) const {
+std::string progress_display::room_for(const named_values& metrics, std::size_t taken) const {
   std::string text;
   for (const auto& [name, value] : metrics) {
     const auto more = fmt::format("  {} {:.4f}", name, value);
@@ -101,15 +101,15 @@ void progress_display::event(const protocol::job_event& event) {
   std::fflush(out_);
 }
 
-void progress_display::summary(const job::report& report, const std::string& report_path) {
+void progress_display::summary(const dlrun::report& report, const std::string& report_path) {
   clear_bar();
   say(out_,
       "{}: {} steps, {} samples ({} missing, {} duplicated), {} recoveries, {} steps redone, {:.1f} "
       "s, {} samples/s\n",
-      job::to_string(report.status), report.steps, report.samples_committed, report.samples_missing,
+      to_string(report.status), report.steps, report.samples_committed, report.samples_missing,
       report.samples_duplicated, report.recoveries.size(), report.steps_redone, report.wall_seconds,
       human(report.samples_per_second));
-  if (report.status == job::run_status::completed) {
+  if (report.status == dlrun::run_status::completed) {
     say(out_, "train {}", result_text(report.train_loss, report.train_metrics));
     if (report.validation)
       say(out_, "  |  validation {}", result_text(report.validation->loss, report.validation->metrics));

@@ -2,7 +2,7 @@
 /// failure.
 #pragma once
 
-#include "cli/run_display.hpp"
+#include "runtime/run_observer.hpp"
 
 #include <cstdio>
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace dlrun::cli {
 
-class progress_display final : public run_display {
+class progress_display final : public runtime::run_observer {
 public:
   /// `records_per_step` turns steps into samples. `out` is stdout in the product.
   progress_display(std::FILE* out, bool terminal, std::uint64_t records_per_step,
@@ -21,11 +21,11 @@ public:
   void update(const agent::run_snapshot& now, protocol::time_point at) override;
   /// A failure or recovery; always a line of its own.
   void event(const protocol::job_event& event) override;
-  void summary(const job::report& report, const std::string& report_path) override;
+  void summary(const dlrun::report& report, const std::string& report_path) override;
 
 private:
   std::string line(const agent::run_snapshot& now, protocol::time_point at);
-  std::string room_for(const engine::named_values& metrics, std::size_t taken) const;
+  std::string room_for(const named_values& metrics, std::size_t taken) const;
   double samples_per_second(std::uint64_t step, protocol::time_point at);
   void clear_bar();
 

@@ -1,151 +1,54 @@
-#include "actors/common/patience.hpp"
-#include "actors/coordinator/coordinator_journal.hpp"
-#include "actors/protocol/timeline.hpp"
-#include "cli/changed_spec.hpp"
 #include "cli/complain.hpp"
+#include "cli/displayed_run.hpp"
 #include "cli/json_display.hpp"
-#include "cli/local_run.hpp"
-#include "cli/prepared_job.hpp"
-#include "cli/run_folder.hpp"
 #include "cli/verbs.hpp"
-#include "job/report.hpp"
-#include "job/spec_reader.hpp"
-#include "job/spec_writer.hpp"
-
-#include <algorithm>
+#include "runtime/resumption.hpp"
 
 namespace dlrun::cli {
 namespace {
 
-constexpr auto patience_with_the_dying = std::chrono::seconds(5);
-
-struct resume_options {
+struct resume_verb_options {
   std::string directory;
-  std::vector<std::string> overrides;
+  resume_options how;
   bool json = false;
-  std::vector<std::string> skip;
-  std::optional<std::uint64_t> from;
 };
-
-/// What has an option of its own is checked there.
-result<void> refuse_overridden(const spec::TrainSpec& before, const spec::TrainSpec& after) {
-  const bool same_skip = std::ranges::equal(before.skip(), after.skip());
-  if (same_skip && before.has_from() == after.has_from() && before.from() == after.from()) return {};
-  return fail(
-      error_code::bad_usage,
-      fmt::format("train.{0} of a run is not changed with --set but with --{0}, see 'dlrun resume --help'",
-                  same_skip ? "from" : "skip"));
-}
-
-/// Adds what is to be skipped to the specification: slots that the job has.
-result<void> add_skipped(const std::vector<std::string>& slots, prepared_job& job) {
-  const data::sampler sampler{data::sampler_options_from(job.spec.train(), job.train_records)};
-  for (const auto& text : slots) {
-    const auto slot = common::parse_slot(text);
-    if (!slot)
-      return fail(error_code::bad_usage,
-                  fmt::format("--skip takes STEP:SLOT, two numbers as in 12:3, not '{}'", text));
-    if (slot->step.value >= job.steps || slot->slot.value >= sampler.slots(slot->step))
-      return fail(error_code::bad_usage, fmt::format("the job has no slot {}", text));
-    if (std::ranges::find(job.spec.train().skip(), text) == job.spec.train().skip().end())
-      job.spec.mutable_train()->add_skip(text);
-  }
-  if (static_cast<std::size_t>(job.spec.train().skip_size()) > protocol::parked_slots_max)
-    return fail(error_code::bad_usage, fmt::format("at most {} slots of a run can be left out, not {}",
-                                                   protocol::parked_slots_max, job.spec.train().skip_size()));
-  return {};
-}
-
-result<void> set_from(std::optional<std::uint64_t> from, prepared_job& job) {
-  if (!from) return {};
-  if (*from >= job.steps)
-    return fail(error_code::bad_usage,
-                fmt::format("the job has no step {}: its last one is {}", *from, job.steps - 1));
-  job.spec.mutable_train()->set_from(*from);
-  return {};
-}
-
-result<void> check_kept(const spec::JobSpec& spec, const run_folder& folder) {
-  if (spec.durability().log() != "off") return {};
-  return fail(error_code::bad_usage,
-              fmt::format("the run in '{}' kept nothing on disk (durability.log is off): it cannot be "
-                          "resumed, only trained again in another folder",
-                          folder.path().string()));
-}
-
-/// The specification to go on with: the newest of the run, changed as asked. What changes the training is
-/// a new revision of it, kept beside the ones before.
-result<prepared_job> prepare_resumed(const run_folder& folder, const resume_options& options) {
-  const auto files = folder.spec_files();
-  const auto before = job::read_spec(files.back(), {});
-  if (!before) return tl::unexpected(before.error());
-  auto job = prepare_job(files.back(), options.overrides);
-  if (!job) return job;
-  if (auto kept = check_kept(*before, folder); !kept) return tl::unexpected(kept.error());
-  for (const auto& done : {refuse_overridden(before->train(), job->spec.train()),
-                           add_skipped(options.skip, *job), set_from(options.from, *job)})
-    if (!done) return tl::unexpected(done.error());
-  const auto change = compare_specs(*before, job->spec);
-  if (!change) return tl::unexpected(change.error());
-  const bool revised = *change == spec_change::revision || options.from;
-  for (const auto& file : files) {
-    const auto spec = job::read_spec(file, {});
-    if (!spec) return tl::unexpected(spec.error());
-    job->revisions.push_back(common::update_part(spec->train()));
-  }
-  if (*change == spec_change::none && !revised) return job;
-  if (revised) job->revisions.push_back(common::update_part(job->spec.train()));
-  if (revised && !options.from) job->spec.mutable_train()->clear_from(); // that was for the revision before
-  const auto file = revised ? folder.spec_file(files.size()) : files.back();
-  if (auto written = job::write_spec_file(file, job->spec); !written) return tl::unexpected(written.error());
-  return job;
-}
 
 /// There is nothing to do; a program gets the report as from a run.
 void say_completed(const std::filesystem::path& folder, bool json) {
   const auto path = folder / "report.json";
-  if (const auto report = job::read_report(path); json && report)
+  if (const auto report = dlrun::read_report(path); json && report)
     return json_display{stdout, {}}.summary(*report, path.string());
   say(json ? stderr : stdout,
       "the run in '{}' is completed: there is nothing left to train (see report.json there)\n",
       folder.string());
 }
 
-int resume(const resume_options& options) {
-  auto folder = run_folder::open(options.directory);
-  if (!folder) return complain(folder.error());
-  // Roles of a root that was killed just now are ending; theirs is the journal until they have.
-  const auto past = common::try_patiently(patience_with_the_dying, {},
-                                          [&] { return coordinator::read_past_run(folder->path()); });
-  if (!past) return complain(past.error());
-  if (past->completed) {
-    say_completed(folder->path(), options.json);
+int resume(const resume_verb_options& options) {
+  const auto resumed = runtime::prepare_resumption(options.directory, options.how);
+  if (!resumed) return complain(resumed.error());
+  if (!resumed->job) {
+    say_completed(resumed->folder.path(), options.json);
     return static_cast<int>(job::exit_code::success);
   }
-  auto job = prepare_resumed(*folder, options);
-  if (!job) return complain(job.error());
-  std::error_code ignored; // of the start before: were it left, it could be taken for that of this one
-  std::filesystem::remove(folder->path() / "report.json", ignored);
-  const auto code = run_locally(*job, folder->path(), {past->last_coordinator.value + 1}, options.json);
-  if (!code) return complain(code.error());
-  return static_cast<int>(*code);
+  return run_displayed(*resumed->job, {resumed->folder.path(), resumed->coordinator}, options.json);
 }
 
 } // namespace
 
 void add_resume(CLI::App& app, verb& chosen) {
-  auto options = std::make_shared<resume_options>();
+  auto options = std::make_shared<resume_verb_options>();
   auto* command = app.add_subcommand(
       "resume", "Go on with a run that was stopped or died: from what its PS shards have on disk");
   command->add_option("DIR", options->directory, "Run folder, e.g. runs/fashion-mnist-cnn")->required();
   command
-      ->add_option("--set", options->overrides,
+      ->add_option("--set", options->how.overrides,
                    "Go on with another value: path=value, e.g. train.optimizer.sgd.lr=0.01; may be repeated")
       ->allow_extra_args(false);
-  command->add_option("--skip", options->skip, "Leave the records of a slot out: STEP:SLOT; may be repeated")
+  command
+      ->add_option("--skip", options->how.skip, "Leave the records of a slot out: STEP:SLOT; may be repeated")
       ->allow_extra_args(false);
   command->add_option(
-      "--from", options->from,
+      "--from", options->how.from,
       "Go on from this step, or the newest before it that can be restored, not from the newest");
   command->add_flag("--json", options->json, "Progress, events and the report as JSON, one object a line");
   command->footer(

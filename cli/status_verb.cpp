@@ -1,7 +1,7 @@
 #include "actors/agent/control_socket.hpp"
 #include "cli/complain.hpp"
 #include "cli/verbs.hpp"
-#include "job/report.hpp"
+#include <dlrun/report.hpp>
 
 #include <nlohmann/json.hpp>
 
@@ -15,10 +15,10 @@ struct status_options {
 
 /// Status of a run that is over, in the form of a running one.
 result<std::string> status_from_report(const std::filesystem::path& run_dir) {
-  const auto report = job::read_report(run_dir / "report.json");
+  const auto report = dlrun::read_report(run_dir / "report.json");
   if (!report) return tl::unexpected(report.error());
   return nlohmann::ordered_json{{"job", report->job},
-                                {"status", job::to_string(report->status)},
+                                {"status", to_string(report->status)},
                                 {"step", report->steps},
                                 {"roles", nlohmann::ordered_json::array()}}
       .dump();

@@ -1,10 +1,7 @@
 #include "cli/complain.hpp"
-#include "cli/durability_choice.hpp"
-#include "cli/local_run.hpp"
-#include "cli/prepared_job.hpp"
-#include "cli/run_folder.hpp"
+#include "cli/displayed_run.hpp"
 #include "cli/verbs.hpp"
-#include "job/spec_writer.hpp"
+#include "runtime/durability_choice.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -18,35 +15,25 @@ struct train_options {
   bool json = false;
 };
 
-/// Decides what `durability.log: auto` is for this run, and keeps the decision in the folder.
-result<void> settle_durability(prepared_job& job, const run_folder& folder, bool json) {
-  if (job.spec.durability().log() != "auto") return {};
-  const auto choice = measure_durability(job, folder.path());
-  if (!choice) return tl::unexpected(choice.error());
-  job.spec.mutable_durability()->set_log(choice->log);
+/// What `durability.log: auto` became, for people or for a program.
+void tell(const runtime::durability_choice& choice, bool json) {
   if (json)
     say(stdout, "{}\n",
-        nlohmann::ordered_json{{"type", "durability"}, {"log", choice->log}, {"reason", choice->reason}}
+        nlohmann::ordered_json{{"type", "durability"}, {"log", choice.log}, {"reason", choice.reason}}
             .dump());
   else
-    say(stdout, "durability.log: auto is {}: {}\n", choice->log, choice->reason);
-  return job::write_spec_file(folder.spec_file(), job.spec);
+    say(stdout, "durability.log: auto is {}: {}\n", choice.log, choice.reason);
 }
 
 int train(const train_options& options) {
-  auto job = prepare_job(options.file, options.overrides);
+  auto job = runtime::prepare_new_job(options.file, options.overrides);
   if (!job) return complain(job.error());
-  if (job->spec.train().skip_size() > 0 || job->spec.train().has_from())
-    return complain({error_code::bad_spec,
-                     "train.skip and train.from are for a run that is resumed: 'dlrun resume DIR --skip "
-                     "STEP:SLOT' and '--from STEP' write them"});
-  const auto folder = run_folder::create(options.run_dir, job->spec);
+  const auto folder = runtime::run_folder::create(options.run_dir, job->spec);
   if (!folder) return complain(folder.error());
-  if (const auto settled = settle_durability(*job, *folder, options.json); !settled)
-    return complain(settled.error());
-  const auto code = run_locally(*job, folder->path(), first_coordinator, options.json);
-  if (!code) return complain(code.error());
-  return static_cast<int>(*code);
+  const auto choice = runtime::settle_durability(*job, *folder);
+  if (!choice) return complain(choice.error());
+  if (*choice) tell(**choice, options.json);
+  return run_displayed(*job, {folder->path()}, options.json);
 }
 
 } // namespace

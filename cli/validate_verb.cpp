@@ -1,6 +1,6 @@
 #include "cli/complain.hpp"
-#include "cli/prepared_job.hpp"
 #include "cli/verbs.hpp"
+#include "runtime/prepared_job.hpp"
 
 #include <nlohmann/json.hpp>
 #include <ranges>
@@ -14,7 +14,7 @@ struct validate_options {
   bool json = false;
 };
 
-void print_json(const prepared_job& job) {
+void print_json(const runtime::prepared_job& job) {
   say(stdout, "{}\n",
       nlohmann::ordered_json{{"valid", true},
                              {"name", job.spec.name()},
@@ -38,7 +38,7 @@ int complain_json(const error& what) {
 }
 
 int validate(const validate_options& options) {
-  const auto job = prepare_job(options.file, options.overrides);
+  const auto job = runtime::prepare_job(options.file, options.overrides);
   if (!job) return options.json ? complain_json(job.error()) : complain(job.error());
   if (options.json) {
     print_json(*job);

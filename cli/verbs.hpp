@@ -24,7 +24,5 @@ void add_events(CLI::App& app, verb& chosen);
 void add_init(CLI::App& app, verb& chosen);
 void add_completion(CLI::App& app, verb& chosen);
 void add_version(CLI::App& app, verb& chosen);
-/// Hidden: what a role's process runs.
-void add_role(CLI::App& app, verb& chosen);
 
 } // namespace dlrun::cli

@@ -11,3 +11,9 @@ if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   endif()
   set(CMAKE_CXX_COMPILER_LAUNCHER env ${_ccache_settings} ${CCACHE_PROGRAM})
 endif()
+
+# Of the linkers mold is by far the fastest: programs that link all of dlrun take it a second.
+find_program(DLRUN_MOLD mold)
+if(DLRUN_MOLD)
+  add_link_options(-fuse-ld=mold)
+endif()

@@ -8,6 +8,10 @@ if(CMAKE_UNITY_BUILD) # sources are included there, and what is local to one loo
   target_compile_options(dlrun_warnings INTERFACE -Wno-subobject-linkage)
 endif()
 
+# All code may become part of libdlrun.so. Programs are compiled the same way, so that they can share precompiled headers with
+# libraries. Without interposition a call within a file is inlined as in a program.
+add_compile_options(-fPIC -fno-semantic-interposition)
+
 # The trained parameters are promised bit for bit, so nothing may let the compiler choose between two roundings:
 #  -ffp-contract=off  a*b+c stays two roundings; with contraction the same kernel gave other bits when one more store kept
 #                     the compiler from fusing (measured).

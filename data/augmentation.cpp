@@ -1,6 +1,6 @@
 #include "data/augmentation.hpp"
 
-#include "engine/philox.hpp"
+#include <dlrun/random.hpp>
 
 #include <algorithm>
 #include <dlrun/check.hpp>
@@ -60,7 +60,7 @@ void augmentation::apply(std::uint64_t seed, step_id step, slot_id slot, std::ui
                          std::span<float> records) const {
   const auto size = static_cast<std::size_t>(channels_ * height_ * width_);
   DLRUN_CHECK(records.size() == count * size, "{} floats for {} images of {}", records.size(), count, size);
-  const engine::random_stream draws(seed, engine::random_purpose::augmentation, step.value, slot.value, 0);
+  const random_stream draws(seed, random_purpose::augmentation, step.value, slot.value, 0);
   std::vector<float> original(size);
   for (std::uint64_t i = 0; i < count; ++i) {
     const auto words = draws.words(i);
@@ -68,7 +68,7 @@ void augmentation::apply(std::uint64_t seed, step_id step, slot_id slot, std::ui
     std::ranges::copy(record, original.begin());
     change_record({.down = draw_offset(words[0], padding_),
                    .right = draw_offset(words[1], padding_),
-                   .flipped = engine::random_stream::uniform(words[2]) < flip_probability_},
+                   .flipped = random_stream::uniform(words[2]) < flip_probability_},
                   original, record);
   }
 }

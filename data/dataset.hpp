@@ -1,7 +1,7 @@
 /// Records as normalised floats, each with its target.
 #pragma once
 
-#include "data/target_kind.hpp"
+#include <dlrun/batch.hpp>
 
 #include <cstdint>
 #include <dlrun/error.hpp>

@@ -3,8 +3,8 @@
 
 #include "data/decoded.hpp"
 #include "data/memory_budget.hpp"
-#include "data/reader.hpp"
 #include "proto/job_spec.pb.h"
+#include <dlrun/reader.hpp>
 
 #include <functional>
 

@@ -3,7 +3,7 @@
 
 #include "data/blob.hpp"
 #include "data/element_type.hpp"
-#include "data/target_kind.hpp"
+#include <dlrun/batch.hpp>
 
 #include <memory>
 #include <optional>

@@ -6,7 +6,7 @@
 #include "data/blob.hpp"
 #include "data/decoded.hpp"
 #include "data/memory_budget.hpp"
-#include "data/reader.hpp"
+#include <dlrun/reader.hpp>
 
 namespace dlrun::data {
 

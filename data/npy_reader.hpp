@@ -2,7 +2,7 @@
 #pragma once
 
 #include "data/decoded.hpp"
-#include "data/reader.hpp"
+#include <dlrun/reader.hpp>
 
 namespace dlrun::data {
 

@@ -1,64 +1,34 @@
 #include "data/reader_registry.hpp"
 
-#include <algorithm>
 #include <array>
-#include <cctype>
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-#include <mutex>
+#include <dlrun/detail/named_factories.hpp>
 
-namespace dlrun::data {
+namespace dlrun {
 namespace {
 
 constexpr std::array<std::string_view, 5> built_in = {"idx", "csv", "image_folder", "npy", "tfrecord"};
-constexpr std::size_t name_length_max = 100;
 
-struct registry {
-  std::mutex mutex;
-  std::map<std::string, reader_factory> factories;
-};
-
-/// The only state of this library that outlives a call: a program says once which formats it reads.
-registry& readers() {
-  static registry all;
+/// With layers and metrics the only state that outlives a call: a program says once which formats it reads.
+detail::named_factories<reader_factory>& readers() {
+  static detail::named_factories<reader_factory> all{"reader", built_in};
   return all;
-}
-
-bool is_name(const std::string& text) {
-  const auto letter_or_digit = [](unsigned char c) { return c < 0x80 && std::isalnum(c) != 0; };
-  return !text.empty() && text.size() <= name_length_max &&
-         letter_or_digit(static_cast<unsigned char>(text[0])) &&
-         std::ranges::all_of(
-             text, [&](unsigned char c) { return letter_or_digit(c) || c == '.' || c == '_' || c == '-'; });
 }
 
 } // namespace
 
-std::span<const std::string_view> built_in_formats() { return built_in; }
-
 result<void> register_reader(const std::string& name, reader_factory factory) {
-  if (!is_name(name) || !factory)
-    return fail(
-        error_code::bad_usage,
-        fmt::format("a reader needs a factory and a name of letters, digits, '.', '_', '-', not '{}'", name));
-  const std::scoped_lock lock{readers().mutex};
-  const bool taken = std::ranges::find(built_in, name) != built_in.end();
-  if (taken || !readers().factories.emplace(name, std::move(factory)).second)
-    return fail(error_code::bad_usage, fmt::format("there is a reader '{}' already", name));
-  return {};
+  return readers().add(name, std::move(factory));
 }
 
-result<std::unique_ptr<reader>> make_registered_reader(const std::string& name, const std::string& key) {
-  const std::scoped_lock lock{readers().mutex};
-  const auto& factories = readers().factories;
-  if (const auto found = factories.find(name); found != factories.end()) {
-    if (auto made = found->second()) return made;
-    return fail(error_code::bad_usage, fmt::format("the factory of reader '{}' made nothing", name));
-  }
-  std::vector<std::string> names(built_in.begin(), built_in.end());
-  for (const auto& [registered, factory] : factories) names.push_back(registered);
+std::span<const std::string_view> data::built_in_formats() { return built_in; }
+
+result<std::unique_ptr<reader>> data::make_registered_reader(const std::string& name,
+                                                             const std::string& key) {
+  if (const auto factory = readers().find(name))
+    return detail::call_factory(fmt::format("reader '{}'", name),
+                                [&]() -> result<std::unique_ptr<reader>> { return (*factory)(); });
   return fail(error_code::bad_spec,
-              fmt::format("{}: no reader is called \"{}\"; there are {}", key, name, fmt::join(names, ", ")));
+              fmt::format("{}: no reader is called \"{}\"; there are {}", key, name, readers().names()));
 }
 
-} // namespace dlrun::data
+} // namespace dlrun

@@ -1,7 +1,7 @@
 /// The readers that the program registered.
 #pragma once
 
-#include "data/reader.hpp"
+#include <dlrun/reader.hpp>
 
 #include <span>
 #include <string_view>

@@ -54,7 +54,7 @@ private:
 split::split(std::uint64_t seed, std::uint64_t records, std::uint64_t held_out)
     : records_(records)
     , held_out_(held_out)
-    , draws_(seed, engine::random_purpose::split, 0, 0, 0) {
+    , draws_(seed, random_purpose::split, 0, 0, 0) {
   DLRUN_CHECK(held_out >= 1 && held_out < records, "{} of {} records held out", held_out, records);
 }
 

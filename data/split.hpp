@@ -2,7 +2,7 @@
 #pragma once
 
 #include "data/dataset.hpp"
-#include "engine/philox.hpp"
+#include <dlrun/random.hpp>
 
 #include <memory>
 
@@ -34,7 +34,7 @@ private:
 
   std::uint64_t records_;
   std::uint64_t held_out_;
-  engine::random_stream draws_;
+  random_stream draws_;
 };
 
 enum class data_part : std::uint8_t { training, validation };

@@ -2,10 +2,10 @@
 #pragma once
 
 #include "data/element_type.hpp"
-#include "data/reader.hpp"
 #include "data/tfrecord_file.hpp"
 #include "proto/job_spec.pb.h"
 #include "proto/tf_example.pb.h"
+#include <dlrun/reader.hpp>
 
 namespace dlrun::data {
 

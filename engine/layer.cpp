@@ -103,6 +103,7 @@ result<std::unique_ptr<layer>> make_layer(const spec::LayerSpec& spec, const std
   case spec::LayerSpec::kSoftmax: return make_softmax(name, input);
   case spec::LayerSpec::kEmbedding: return make_embedding(spec.embedding(), name, input);
   case spec::LayerSpec::kSelect: return make_select(spec.select(), name, input);
+  case spec::LayerSpec::kCustom: return make_custom(spec.custom(), name, inputs);
   case spec::LayerSpec::KIND_NOT_SET: break;
   }
   return fail(error_code::bad_spec,

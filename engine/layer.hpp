@@ -1,10 +1,10 @@
 /// A layer of a model: its shapes and tensors, and how to make the operation that computes it.
 #pragma once
 
-#include "engine/operation.hpp"
 #include "engine/parameter_layout.hpp"
 
 #include <dlrun/error.hpp>
+#include <dlrun/layer.hpp>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,18 +17,6 @@ struct onednn;
 }
 
 namespace dlrun::engine {
-
-/// A tensor that a layer brings, with PyTorch's initial values: uniform in [low, high), or `low` where both
-/// are equal, or standard normal.
-struct layer_tensor {
-  std::string name; ///< "weight", "running_mean", ...
-  shape extents;
-  block_kind kind = block_kind::parameter;
-  float low = 0;
-  float high = 0;
-  float momentum = 0;  ///< of a buffer: weight of the newest statistic
-  bool normal = false; ///< initial values are standard normal; low and high are not used
-};
 
 /// Immutable description of a layer whose shapes are known. Thread-safe.
 class layer {

@@ -1,11 +1,11 @@
 /// What training makes small: how far the outputs of a model are from the targets.
 #pragma once
 
-#include "engine/batch.hpp"
-#include "engine/shape.hpp"
-
 #include <cstdint>
+#include <dlrun/batch.hpp>
 #include <dlrun/error.hpp>
+#include <dlrun/metric.hpp>
+#include <dlrun/shape.hpp>
 #include <memory>
 #include <span>
 #include <string>
@@ -15,13 +15,6 @@ class ModelSpec;
 }
 
 namespace dlrun::engine {
-
-/// What a loss takes the outputs of a model for; metrics and predictions take them for the same.
-enum class output_kind : std::uint8_t {
-  class_scores, ///< one a class, before a softmax; classes exclude one another
-  logits,       ///< each of a yes or no of its own, before a sigmoid
-  values,       ///< numbers as they are
-};
 
 /// A loss whose arguments and shapes are known. Immutable and thread-safe.
 class loss {

@@ -19,6 +19,7 @@ metric_result make_metric(const spec::MetricSpec& spec, const measured& on) {
   case spec::MetricSpec::kPrecision: return make_precision(spec.precision(), on);
   case spec::MetricSpec::kRecall: return make_recall(spec.recall(), on);
   case spec::MetricSpec::kMae: return make_mae(on);
+  case spec::MetricSpec::kCustom: return make_custom(spec.custom(), on);
   case spec::MetricSpec::KIND_NOT_SET: break;
   }
   return fail(error_code::bad_spec, "a metric has no kind; name one, e.g. accuracy");

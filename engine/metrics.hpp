@@ -1,40 +1,17 @@
 /// What is told of a model beside its loss: accuracy and its like, as sums that can be added.
 #pragma once
 
-#include "engine/batch.hpp"
 #include "engine/loss.hpp"
-#include "engine/shape.hpp"
 
 #include <dlrun/error.hpp>
+#include <dlrun/metric.hpp>
+#include <dlrun/shape.hpp>
 #include <memory>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace dlrun::engine {
-
-/// Finished metrics by name, in the order of the specification.
-using named_values = std::vector<std::pair<std::string, double>>;
-
-/// A metric whose arguments and shapes are known. Immutable and thread-safe.
-class metric {
-public:
-  virtual ~metric() = default;
-  metric() = default;
-  metric(const metric&) = delete;
-  metric& operator=(const metric&) = delete;
-
-  /// Under which it is reported, e.g. "accuracy", "top5".
-  virtual std::string name() const = 0;
-  /// Sums that it keeps.
-  virtual std::size_t floats() const = 0;
-  /// Adds the records of `batch` to `sums` (+=, floats()). `outputs` is (batch.size, outputs of a record). A
-  /// sum of counts stays exact below 2^24; slots and steps are added beyond that in double.
-  virtual void add(std::span<const float> outputs, const batch& batch, std::span<float> sums) const = 0;
-  /// The metric of all that is in `sums` (floats()); NaN where nothing is.
-  virtual double value(std::span<const double> sums) const = 0;
-};
 
 /// The metrics of a model. Sums are additive, so that those of slots and steps can be added in tree order.
 class metric_set {

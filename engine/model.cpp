@@ -1,7 +1,7 @@
 #include "engine/model.hpp"
 
 #include "engine/graph.hpp"
-#include "engine/philox.hpp"
+#include <dlrun/random.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -1,8 +1,8 @@
 /// A model at work on one compute thread.
 #pragma once
 
-#include "engine/batch.hpp"
 #include "engine/model.hpp"
+#include <dlrun/batch.hpp>
 
 #include <cstdint>
 #include <dlrun/error.hpp>

@@ -29,7 +29,7 @@ parameter_layout::parameter_layout(std::vector<tensor_info> tensors, std::uint64
   DLRUN_CHECK(metric_floats <= metric_floats_max, "{} floats of metrics, of at most {}", metric_floats,
               metric_floats_max);
   const auto metrics_size = std::max(metrics_size_min, round_up(first_metric + metric_floats));
-  tensors_.push_back({"metrics", {static_cast<std::int64_t>(metrics_size)}, block_kind::metric});
+  tensors_.push_back({"metrics", {static_cast<std::int64_t>(metrics_size)}, tensor_kind::metric});
   for (std::uint32_t t = 0; t < tensors_.size(); ++t) {
     auto& tensor = tensors_[t];
     const auto size = element_count(tensor.extents);
@@ -75,7 +75,7 @@ std::vector<shard_range> place_blocks(const parameter_layout& layout, std::uint3
 std::size_t parameter_blocks(const parameter_layout& layout, const shard_range& range) {
   std::size_t count = 0;
   for (auto index = range.first_block; index < range.last_block; ++index)
-    if (layout.blocks()[index].kind == block_kind::parameter) ++count;
+    if (layout.blocks()[index].kind == tensor_kind::parameter) ++count;
   return count;
 }
 

@@ -1,26 +1,20 @@
 /// Where each tensor of a model lies in the one flat vector of floats that workers and PS shards exchange.
 #pragma once
 
-#include "engine/shape.hpp"
-
 #include <cstdint>
+#include <dlrun/layer.hpp>
+#include <dlrun/shape.hpp>
 #include <string>
 #include <vector>
 
 namespace dlrun::engine {
-
-enum class block_kind : std::uint8_t {
-  parameter, ///< trained by the optimizer
-  buffer,    ///< running statistic of batch_norm: each slot contributes its own, the PS shard takes the mean
-  metric,    ///< loss and metrics; rides in the gradient, so that the same tree reduces it; never updated
-};
 
 /// A tensor in the flat vector. `offset` and `size` count floats; `offset` is a multiple of
 /// `tensor_alignment`.
 struct tensor_info {
   std::string name; ///< as in PyTorch's state_dict: "<layer>.weight"
   shape extents;
-  block_kind kind = block_kind::parameter;
+  tensor_kind kind = tensor_kind::parameter;
   std::uint64_t offset = 0;
   std::uint64_t size = 0;
   float momentum = 0; ///< of a buffer: weight of the newest statistic, 0..1
@@ -31,7 +25,7 @@ struct block {
   std::uint32_t tensor = 0; ///< index into tensors()
   std::uint64_t offset = 0; ///< in the flat vector, floats
   std::uint64_t size = 0;   ///< floats, at most `block_size`
-  block_kind kind = block_kind::parameter;
+  tensor_kind kind = tensor_kind::parameter;
 };
 
 /// The tensors of a model, in layer order, and their blocks. The last tensor is `metrics`. Immutable once

@@ -1,7 +1,7 @@
 /// Exit codes of the program.
 #pragma once
 
-#include "job/report.hpp"
+#include <dlrun/report.hpp>
 
 namespace dlrun::job {
 

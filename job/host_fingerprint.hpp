@@ -1,7 +1,7 @@
 /// What this machine computes with.
 #pragma once
 
-#include "job/report.hpp"
+#include <dlrun/report.hpp>
 
 namespace dlrun::job {
 

@@ -1,4 +1,4 @@
-#include "job/report.hpp"
+#include <dlrun/report.hpp>
 
 #include "job/atomic_file.hpp"
 
@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-namespace dlrun::job {
+namespace dlrun {
 namespace {
 
 using nlohmann::ordered_json;
@@ -279,7 +279,7 @@ result<report> report_from_json(const std::string& text) {
 }
 
 result<void> write_report(const std::filesystem::path& path, const report& value) {
-  return write_file_atomically(path, to_json(value));
+  return job::write_file_atomically(path, to_json(value));
 }
 
 result<report> read_report(const std::filesystem::path& path) {
@@ -298,4 +298,4 @@ result<report> read_report(const std::filesystem::path& path) {
   return value;
 }
 
-} // namespace dlrun::job
+} // namespace dlrun

@@ -3,6 +3,7 @@
 #include "job/defaults.hpp"
 #include "job/spec_mapper.hpp"
 #include "job/spec_override.hpp"
+#include "job/spec_writer.hpp"
 #include "job/utf8.hpp"
 #include "job/validate.hpp"
 
@@ -60,6 +61,18 @@ result<std::string> read_text(const std::filesystem::path& file) {
   return text;
 }
 
+/// What is the same however the specification came to be; `problems` are those of before.
+result<spec::JobSpec> finish(spec::JobSpec spec, const std::string& origin,
+                             const std::filesystem::path& base_dir, std::span<const std::string> overrides,
+                             source_map& sources, problem_list& problems) {
+  for (const auto& override_text : overrides) apply_override(override_text, spec, problems, sources);
+  fill_defaults(spec, default_job_name(origin));
+  make_paths_absolute(spec, base_dir);
+  validate(spec, sources, problems);
+  if (!problems.empty()) return tl::unexpected(problems.to_error());
+  return spec;
+}
+
 } // namespace
 
 result<spec::JobSpec> parse_spec(std::string_view text, const std::string& file_name,
@@ -79,12 +92,19 @@ result<spec::JobSpec> parse_spec(std::string_view text, const std::string& file_
   spec::JobSpec spec;
   mapping into{problems, sources, file_name, true, spec.GetDescriptor()};
   map_message(*tree, spec, "", into);
-  for (const auto& override_text : overrides) apply_override(override_text, spec, problems, sources);
-  fill_defaults(spec, default_job_name(file_name));
-  make_paths_absolute(spec, base_dir);
-  validate(spec, sources, problems);
-  if (!problems.empty()) return tl::unexpected(problems.to_error());
-  return spec;
+  return finish(std::move(spec), file_name, base_dir, overrides, sources, problems);
+}
+
+result<spec::JobSpec> complete_spec(spec::JobSpec built, const std::string& origin,
+                                    const std::filesystem::path& base_dir,
+                                    std::span<const std::string> overrides) {
+  problem_list problems;
+  source_map sources;
+  sources.set_root({origin, 0});
+  auto spec = finish(std::move(built), origin, base_dir, overrides, sources, problems);
+  if (!spec) return spec;
+  // What a run keeps is text, which must be readable again: its size, its nesting, texts that are UTF-8.
+  return parse_spec(write_spec(*spec), origin, base_dir);
 }
 
 result<spec::JobSpec> read_spec(const std::filesystem::path& file, std::span<const std::string> overrides) {

@@ -31,4 +31,10 @@ result<spec::JobSpec> parse_spec(std::string_view text, const std::string& file_
                                  const std::filesystem::path& base_dir,
                                  std::span<const std::string> overrides = {});
 
+/// Makes a specification that a program built complete: overrides, defaults, absolute data paths and all
+/// checks, as above. `origin` is what errors call it.
+result<spec::JobSpec> complete_spec(spec::JobSpec built, const std::string& origin,
+                                    const std::filesystem::path& base_dir,
+                                    std::span<const std::string> overrides = {});
+
 } // namespace dlrun::job

@@ -16,11 +16,11 @@ constexpr std::size_t problems_max = 20;
 constexpr std::string_view mean_suffix = ".running_mean";
 constexpr std::string_view counter_suffix = ".num_batches_tracked";
 
-bool is_stored(const engine::tensor_info& tensor) { return tensor.kind != engine::block_kind::metric; }
+bool is_stored(const engine::tensor_info& tensor) { return tensor.kind != tensor_kind::metric; }
 
 /// Name of PyTorch's counter of a layer with running statistics; "" for other tensors.
 std::string counter_beside(const engine::tensor_info& tensor) {
-  if (tensor.kind != engine::block_kind::buffer || !tensor.name.ends_with(mean_suffix)) return "";
+  if (tensor.kind != tensor_kind::buffer || !tensor.name.ends_with(mean_suffix)) return "";
   return tensor.name.substr(0, tensor.name.size() - mean_suffix.size()) + std::string(counter_suffix);
 }
 

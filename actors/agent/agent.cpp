@@ -2,7 +2,7 @@
 
 #include "actors/common/ask.hpp"
 #include "actors/common/clock.hpp"
-#include "job/report.hpp"
+#include <dlrun/report.hpp>
 
 #include <chrono>
 #include <fmt/chrono.h>

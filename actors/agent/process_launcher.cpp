@@ -78,16 +78,17 @@ result<child_spec> process_launcher::make_child(const launch_order& order, int l
   if (!log) return transport::fail_errno(fmt::format("cannot open '{}'", path.string()));
   child_spec child;
   child.program = options_.program;
-  child.arguments = {options_.verb};
-  child.inherit.push_back({lifeline_leaf_.get(), "--lifeline-fd"});
+  child.arguments = {std::string{role_argument}};
+  child.inherit.push_back({lifeline_leaf_.get(), std::string{lifeline_option}});
   child.inherit.push_back({last_words, std::string{last_words_option}});
   if (options_.job->data != nullptr)
     for (const auto& blob : data::memory_of(*options_.job->data))
-      child.inherit.push_back({blob->fd(), "--data-fd"});
+      child.inherit.push_back({blob->fd(), std::string{data_option}});
   if (const auto& weights = options_.job->initial_weights)
-    child.inherit.push_back({weights->get(), "--weights-fd"});
+    child.inherit.push_back({weights->get(), std::string{weights_option}});
   const auto threads = options_.job->spec.cluster().threads_per_worker();
-  child.environment = {{"OMP_NUM_THREADS", std::to_string(threads)}, {"OMP_DYNAMIC", "false"}};
+  child.environment = {
+      {"OMP_NUM_THREADS", std::to_string(threads)}, {"OMP_DYNAMIC", "false"}, {role_variable, "1"}};
   child.bootstrap = make_message(options_, agent_port_, order).SerializeAsString();
   child.standard_output = child.standard_error = log.release(); // start() closes it
   return child;

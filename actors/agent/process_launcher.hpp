@@ -12,11 +12,18 @@
 
 namespace dlrun::agent {
 
+/// The first argument of a role's process, which no program has for itself. The others are options and their
+/// descriptors, those of actors/agent/process and these.
+inline constexpr std::string_view role_argument = "dlrun-role";
+inline constexpr std::string_view data_option = "--data-fd"; ///< one for each file of decoded data
+inline constexpr std::string_view weights_option = "--weights-fd";
+/// In the environment of a role's process: that it is one.
+inline constexpr const char* role_variable = "DLRUN_ROLE";
+
 /// What every role's process is given.
 struct process_launch_options {
   std::shared_ptr<const common::job_context> job;
-  std::string program;       ///< this program; own_executable()
-  std::string verb = "role"; ///< its verb that runs a role (cli/role_verb.cpp)
+  std::string program; ///< begins with run_role(); own_executable() as a rule
 };
 
 /// Thread-safe. When it is destroyed its children are killed and reaped.

@@ -16,7 +16,7 @@ struct training_progress {
   double step_loss = 0;    ///< mean over the records of the newest step
   std::uint64_t epoch = 0; ///< from 0; the rest is of its records so far
   double loss = 0;         ///< mean
-  engine::named_values metrics{};
+  named_values metrics{};
 };
 training_progress progress_of(const protocol::training_metrics& sums, const engine::metric_set& metrics);
 

@@ -11,8 +11,8 @@ namespace dlrun::common {
 
 /// What an evaluation came to.
 struct evaluation_values {
-  double loss = 0;              ///< mean over the records; NaN without records
-  engine::named_values metrics; ///< in the order of the specification
+  double loss = 0;      ///< mean over the records; NaN without records
+  named_values metrics; ///< in the order of the specification
 };
 evaluation_values values_of(const engine::model& model, const protocol::evaluated& result);
 

@@ -407,8 +407,8 @@ void coordinator_state::carry_out(const finish_job& action) {
       core_->digests(), core_->recoveries(),
       record_,          journal_ ? read_parked(journal_->entries()) : std::vector<protocol::parked_slot>{}};
   auto ended = action.ended;
-  if (const auto written = job::write_report(context_.job->run_dir / "report.json",
-                                             make_report(*context_.job, sources, common::now()));
+  if (const auto written = dlrun::write_report(context_.job->run_dir / "report.json",
+                                               make_report(*context_.job, sources, common::now()));
       !written) {
     context_.log->error("report-failed: {}", written.error().message);
     ended = {protocol::job_outcome::failed, written.error().message};

@@ -12,13 +12,13 @@
 namespace dlrun::coordinator {
 namespace {
 
-job::run_status status_of(protocol::job_outcome outcome) {
+dlrun::run_status status_of(protocol::job_outcome outcome) {
   switch (outcome) {
-  case protocol::job_outcome::completed: return job::run_status::completed;
-  case protocol::job_outcome::interrupted: return job::run_status::interrupted;
+  case protocol::job_outcome::completed: return dlrun::run_status::completed;
+  case protocol::job_outcome::interrupted: return dlrun::run_status::interrupted;
   case protocol::job_outcome::failed: break;
   }
-  return job::run_status::failed;
+  return dlrun::run_status::failed;
 }
 
 /// Records that are trained on, those of each epoch anew. Only the last step of an epoch is a partial one.
@@ -29,7 +29,7 @@ std::uint64_t records_up_to(const data::sampler& sampler, version_id version) {
 }
 
 /// A sample counts when every shard has applied it; it is missing or doubled when any shard says so.
-void add_ledgers(job::report& report, const common::job_context& job,
+void add_ledgers(dlrun::report& report, const common::job_context& job,
                  const std::vector<protocol::shard_status>& shards, version_id last) {
   if (shards.size() < job.ps_shards()) return;
   const auto lowest = [&](auto field) { return field(*std::ranges::min_element(shards, {}, field)); };
@@ -40,13 +40,13 @@ void add_ledgers(job::report& report, const common::job_context& job,
   report.samples_duplicated = highest([](const auto& s) { return s.ledger.samples_duplicated; });
   report.steps_redone = highest([](const auto& s) { return s.ledger.steps_redone; });
   report.epochs = report.steps / job.sampler.steps_per_epoch();
-  if (report.status == job::run_status::completed) {
+  if (report.status == dlrun::run_status::completed) {
     const auto all = records_up_to(job.sampler, last);
     report.samples_missing = std::max(report.samples_missing, all - std::min(all, report.samples_committed));
   }
 }
 
-void add_training_metrics(job::report& report, const engine::metric_set& metrics,
+void add_training_metrics(dlrun::report& report, const engine::metric_set& metrics,
                           const std::vector<protocol::shard_status>& shards) {
   report.train_metrics = metrics.values({}); // their names
   for (const auto& shard : shards) {
@@ -57,17 +57,17 @@ void add_training_metrics(job::report& report, const engine::metric_set& metrics
   }
 }
 
-void add_best(job::report& report, const common::job_context& job, const report_sources& sources) {
+void add_best(dlrun::report& report, const common::job_context& job, const report_sources& sources) {
   const auto metric = common::best_metric(job);
   if (!metric) return;
   for (const auto& one : sources.evaluations) {
     const auto value = metric->value(one);
     if (report.best && !metric->is_better(value, report.best->value)) continue;
-    report.best = job::best_evaluation{one.version.value, job.spec.train().keep_best().metric(), value};
+    report.best = dlrun::best_evaluation{one.version.value, job.spec.train().keep_best().metric(), value};
   }
 }
 
-void add_evaluations(job::report& report, const common::job_context& job, const report_sources& sources) {
+void add_evaluations(dlrun::report& report, const common::job_context& job, const report_sources& sources) {
   for (const auto& one : sources.evaluations) {
     const auto values = common::values_of(*job.model, one);
     report.evaluations.push_back(
@@ -79,7 +79,7 @@ void add_evaluations(job::report& report, const common::job_context& job, const 
   report.stopped_early = sources.last_version.value < job.steps();
 }
 
-void add_step_times(job::report& report, const std::vector<protocol::shard_status>& shards) {
+void add_step_times(dlrun::report& report, const std::vector<protocol::shard_status>& shards) {
   const auto slowest =
       std::ranges::max_element(shards, {}, [](const auto& s) { return s.step_times.p99_us; });
   if (slowest == shards.end()) return;
@@ -88,7 +88,7 @@ void add_step_times(job::report& report, const std::vector<protocol::shard_statu
   report.step_ms = {to_ms(times.p50_us), to_ms(times.p99_us), to_ms(times.max_us)};
 }
 
-void add_parked(job::report& report, const common::job_context& job,
+void add_parked(dlrun::report& report, const common::job_context& job,
                 const std::vector<protocol::parked_slot>& parked) {
   const auto skipped = job.skipped();
   for (const auto& one : parked)
@@ -100,9 +100,9 @@ void add_parked(job::report& report, const common::job_context& job,
 
 } // namespace
 
-job::report make_report(const common::job_context& job, const report_sources& sources,
-                        protocol::time_point now) {
-  job::report report;
+dlrun::report make_report(const common::job_context& job, const report_sources& sources,
+                          protocol::time_point now) {
+  dlrun::report report;
   report.job = job.spec.name();
   report.status = status_of(sources.ended.outcome);
   report.reason = sources.ended.reason;

@@ -4,7 +4,7 @@
 #include "actors/common/job_context.hpp"
 #include "actors/coordinator/coordinator_core.hpp"
 #include "actors/coordinator/run_record.hpp"
-#include "job/report.hpp"
+#include <dlrun/report.hpp>
 
 namespace dlrun::coordinator {
 
@@ -22,7 +22,7 @@ struct report_sources {
 };
 
 /// Missing and duplicated samples come from the ledgers of the PS shards, never from what workers counted.
-job::report make_report(const common::job_context& job, const report_sources& sources,
-                        protocol::time_point now);
+dlrun::report make_report(const common::job_context& job, const report_sources& sources,
+                          protocol::time_point now);
 
 } // namespace dlrun::coordinator

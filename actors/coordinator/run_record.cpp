@@ -17,7 +17,7 @@ constexpr auto sums_period = std::chrono::seconds(1);
 
 double to_ms(protocol::duration time) { return std::chrono::duration<double, std::milli>(time).count(); }
 
-std::string encode(const job::recovery& recovery) {
+std::string encode(const dlrun::recovery& recovery) {
   records::JournalRecovery message;
   message.set_role(recovery.role);
   message.set_index(recovery.index);
@@ -30,7 +30,7 @@ std::string encode(const job::recovery& recovery) {
   return message.SerializeAsString();
 }
 
-std::string encode(const job::rewind& rewind) {
+std::string encode(const dlrun::rewind& rewind) {
   records::JournalRewind message;
   message.set_timeline(rewind.timeline);
   message.set_version(rewind.version);
@@ -69,7 +69,7 @@ std::optional<protocol::start_tally> tally_from(const std::string& key, const st
 }
 
 /// What cannot be read is left out: only the report would show it.
-void add_recovery(const std::string& bytes, std::vector<job::recovery>& all) {
+void add_recovery(const std::string& bytes, std::vector<dlrun::recovery>& all) {
   records::JournalRecovery message;
   if (!message.ParseFromString(bytes)) return;
   all.push_back({.role = message.role(),
@@ -84,7 +84,7 @@ void add_recovery(const std::string& bytes, std::vector<job::recovery>& all) {
 
 } // namespace
 
-job::recovery to_recovery(const recovery_record& record, protocol::time_point started) {
+dlrun::recovery to_recovery(const recovery_record& record, protocol::time_point started) {
   return {.role = std::string{protocol::to_string(record.role.kind)},
           .index = record.role.index,
           .cause = record.cause,
@@ -115,8 +115,8 @@ run_record::run_record(const std::map<std::string, std::string>& entries, protoc
   for (const auto& [start, seconds] : wall) earlier_.wall_seconds += seconds;
 }
 
-std::vector<job::rewind> run_record::rewinds() const {
-  std::vector<job::rewind> all;
+std::vector<dlrun::rewind> run_record::rewinds() const {
+  std::vector<dlrun::rewind> all;
   for (const auto& [timeline, rewind] : rewinds_) all.push_back(rewind);
   return all;
 }

@@ -3,8 +3,8 @@
 
 #include "actors/coordinator/coordinator_core.hpp"
 #include "actors/protocol/local_messages.hpp"
-#include "job/report.hpp"
 #include "persistence/journal.hpp"
+#include <dlrun/report.hpp>
 
 #include <map>
 #include <set>
@@ -13,11 +13,11 @@
 
 namespace dlrun::coordinator {
 
-job::recovery to_recovery(const recovery_record& record, protocol::time_point started);
+dlrun::recovery to_recovery(const recovery_record& record, protocol::time_point started);
 
 /// What the starts of the coordinator before this one noted.
 struct earlier_starts {
-  std::vector<job::recovery> recoveries;
+  std::vector<dlrun::recovery> recoveries;
   double wall_seconds = 0; ///< of the starts of the run before the present one
 };
 
@@ -38,7 +38,7 @@ public:
 
   const earlier_starts& earlier() const { return earlier_; }
   /// Of all starts, this one too, in the order of timelines.
-  std::vector<job::rewind> rewinds() const;
+  std::vector<dlrun::rewind> rewinds() const;
   run_totals totals() const;
 
   void add_rewind(const protocol::timeline_started& what, protocol::time_point now);
@@ -55,8 +55,8 @@ private:
   protocol::time_point started_{};
   incarnation self_;
   earlier_starts earlier_;
-  std::vector<std::string> written_;             ///< losses of this start, as they are in the journal
-  std::map<std::uint64_t, job::rewind> rewinds_; ///< by timeline
+  std::vector<std::string> written_;               ///< losses of this start, as they are in the journal
+  std::map<std::uint64_t, dlrun::rewind> rewinds_; ///< by timeline
   std::set<std::uint64_t> unwritten_rewinds_;
   std::map<start, protocol::start_tally> tallies_;
   std::set<start> unwritten_tallies_;

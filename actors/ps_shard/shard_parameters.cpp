@@ -43,7 +43,7 @@ shard_parameters::shard_parameters(std::shared_ptr<const common::job_context> jo
   for (auto index = range_.first_block; index < range_.last_block; ++index) {
     const auto& block = layout.blocks()[index];
     blocks_.push_back({block, block.offset - range_.offset, state, layout.tensors()[block.tensor].momentum});
-    if (block.kind == engine::block_kind::parameter)
+    if (block.kind == tensor_kind::parameter)
       state += block.size * rules_.front().optimizer().state_floats_per_parameter();
   }
   state_.resize(state);
@@ -130,7 +130,7 @@ std::span<float> shard_parameters::state_of(const owned_block& owned) {
 }
 
 std::uint64_t shard_parameters::state_floats(const owned_block& owned) const {
-  return owned.block.kind == engine::block_kind::parameter
+  return owned.block.kind == tensor_kind::parameter
              ? owned.block.size * rules_.front().optimizer().state_floats_per_parameter()
              : 0;
 }
@@ -143,16 +143,16 @@ void shard_parameters::update(const owned_block& owned, step_id step, const step
     return;
   }
   switch (owned.block.kind) {
-  case engine::block_kind::parameter:
+  case tensor_kind::parameter:
     rules_.at(shape.revision)
         .update({step, shape.records, shape.norm}, part(root), part(writer_.current()), part(out),
                 state_of(owned));
     break;
-  case engine::block_kind::buffer:
+  case tensor_kind::buffer:
     engine::update_buffer(1.0F / static_cast<float>(shape.slots), owned.momentum, part(root),
                           part(writer_.current()), part(out));
     break;
-  case engine::block_kind::metric: std::ranges::fill(part(out), 0.0F); break;
+  case tensor_kind::metric: std::ranges::fill(part(out), 0.0F); break;
   }
 }
 
@@ -160,7 +160,7 @@ norm_partials shard_parameters::measure(const step_shape& shape, std::span<const
   DLRUN_CHECK(root.size() == range_.size, "a root has {} floats, the shard {}", root.size(), range_.size);
   norm_partials partials;
   for (const auto& owned : blocks_) {
-    if (owned.block.kind != engine::block_kind::parameter) continue;
+    if (owned.block.kind != tensor_kind::parameter) continue;
     const auto part = root.subspan(owned.offset, owned.block.size);
     const double sum = shape.records == 0 ? 0 : rules_.at(shape.revision).sum_of_squares(shape.records, part);
     partials.push_back(std::bit_cast<std::uint64_t>(sum));
@@ -180,7 +180,7 @@ result<std::optional<step_metrics>> shard_parameters::apply(timeline_id timeline
     const auto& owned = blocks_[number];
     preserve(number);
     update(owned, step, shape, root, out);
-    if (owned.block.kind != engine::block_kind::metric) continue;
+    if (owned.block.kind != tensor_kind::metric) continue;
     const auto values = root.subspan(owned.offset, owned.block.size);
     using index = engine::parameter_layout::metric_index;
     const auto sums = values.subspan(index::first_metric, metric_sums());

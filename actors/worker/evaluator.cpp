@@ -45,8 +45,8 @@ result<protocol::evaluated> evaluator::run(const protocol::evaluate& of, const s
     order.records(slot, indices);
     if (auto read = data::read_microbatch(*validation_, indices, microbatch_); !read)
       return tl::unexpected(read.error());
-    const engine::batch batch{microbatch_.records, microbatch_.classes, microbatch_.values,
-                              static_cast<std::int64_t>(indices.size())};
+    const dlrun::batch batch{microbatch_.records, microbatch_.classes, microbatch_.values,
+                             static_cast<std::int64_t>(indices.size())};
     if (auto done = network_->evaluate(parameters_, batch, metrics); !done)
       return tl::unexpected(done.error());
     using index = engine::parameter_layout::metric_index;

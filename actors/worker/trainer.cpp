@@ -151,9 +151,9 @@ std::span<float> trainer::scratch(std::size_t depth) {
 
 result<void> trainer::compute_slot(step_id step, slot_id slot, std::span<float> out) {
   if (auto taken = prefetcher_.take(step, slot, microbatch_); !taken) return taken;
-  const engine::batch batch{microbatch_.records, microbatch_.classes, microbatch_.values,
-                            static_cast<std::int64_t>(microbatch_.count)};
-  const engine::slot_key key{job_->spec.train().seed(), step.value, slot.value};
+  const dlrun::batch batch{microbatch_.records, microbatch_.classes, microbatch_.values,
+                           static_cast<std::int64_t>(microbatch_.count)};
+  const slot_key key{job_->spec.train().seed(), step.value, slot.value};
   auto done = network_.forward_backward(parameters_[step.value % 2], batch, key, out);
   if (done || done.error().code != error_code::bad_data) return done;
   // Whoever computes this slot meets the same records: like a divergence, it is no reason to start anew.

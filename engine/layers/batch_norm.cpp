@@ -69,11 +69,11 @@ public:
       , affine_(affine) {
     const shape channels{input[0]};
     if (affine) {
-      add_tensor({"weight", channels, block_kind::parameter, 1, 1});
-      add_tensor({"bias", channels, block_kind::parameter, 0, 0});
+      add_tensor({"weight", channels, tensor_kind::parameter, 1, 1});
+      add_tensor({"bias", channels, tensor_kind::parameter, 0, 0});
     }
-    add_tensor({"running_mean", channels, block_kind::buffer, 0, 0, momentum});
-    add_tensor({"running_var", channels, block_kind::buffer, 1, 1, momentum});
+    add_tensor({"running_mean", channels, tensor_kind::buffer, 0, 0, momentum});
+    add_tensor({"running_var", channels, tensor_kind::buffer, 1, 1, momentum});
   }
 
   /// A variance needs two values of each channel.

@@ -2,8 +2,8 @@
 /// meaning depends on it.
 #pragma once
 
-#include "engine/shape.hpp"
 #include "kernels/cpu/permute.hpp"
+#include <dlrun/shape.hpp>
 
 #include <algorithm>
 #include <span>

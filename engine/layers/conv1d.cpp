@@ -14,8 +14,8 @@ public:
       : layer(std::move(name), {input}, {g.out_channels, g.out_width})
       , geometry_(g) {
     const float bound = initial_bound(g.in_channels * g.kernel);
-    add_tensor({"weight", {g.out_channels, g.in_channels, g.kernel}, block_kind::parameter, -bound, bound});
-    if (g.bias) add_tensor({"bias", {g.out_channels}, block_kind::parameter, -bound, bound});
+    add_tensor({"weight", {g.out_channels, g.in_channels, g.kernel}, tensor_kind::parameter, -bound, bound});
+    if (g.bias) add_tensor({"bias", {g.out_channels}, tensor_kind::parameter, -bound, bound});
   }
 
   std::unique_ptr<operation> make_operation(kernels::cpu::onednn& context,

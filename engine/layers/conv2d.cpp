@@ -16,10 +16,10 @@ public:
     const float bound = initial_bound(g.in_channels * g.kernel * g.kernel);
     add_tensor({"weight",
                 {g.out_channels, g.in_channels, g.kernel, g.kernel},
-                block_kind::parameter,
+                tensor_kind::parameter,
                 -bound,
                 bound});
-    if (g.bias) add_tensor({"bias", {g.out_channels}, block_kind::parameter, -bound, bound});
+    if (g.bias) add_tensor({"bias", {g.out_channels}, tensor_kind::parameter, -bound, bound});
   }
 
   std::unique_ptr<operation> make_operation(kernels::cpu::onednn& context,

@@ -1,8 +1,8 @@
 /// What conv1d and conv2d have in common.
 #pragma once
 
-#include "engine/operation.hpp"
 #include "kernels/cpu/convolution.hpp"
+#include <dlrun/operation.hpp>
 
 #include <memory>
 #include <string>

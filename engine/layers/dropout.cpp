@@ -1,6 +1,6 @@
 #include "engine/layers/layers.hpp"
-#include "engine/philox.hpp"
 #include "kernels/cpu/elementwise.hpp"
+#include <dlrun/random.hpp>
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -34,7 +34,7 @@ public:
 private:
   /// The mask of (seed, step, slot, layer): the same for whoever computes this slot.
   void draw_mask(const pass& now, std::size_t size) {
-    const random_stream stream(now.key.seed, random_purpose::dropout, now.key.step, now.key.slot, now.layer);
+    const auto stream = now.random(random_purpose::dropout);
     mask_.resize(size);
     for (std::size_t i = 0; i < size; i += 4) {
       const auto words = stream.words(i / 4);

@@ -47,8 +47,8 @@ public:
       , geometry_{input_size() / input[0], input[0], groups, eps}
       , affine_(affine) {
     if (!affine) return;
-    add_tensor({"weight", {input[0]}, block_kind::parameter, 1, 1});
-    add_tensor({"bias", {input[0]}, block_kind::parameter, 0, 0});
+    add_tensor({"weight", {input[0]}, tensor_kind::parameter, 1, 1});
+    add_tensor({"bias", {input[0]}, tensor_kind::parameter, 0, 0});
   }
 
   std::unique_ptr<operation> make_operation(kernels::cpu::onednn&, bool) const override {

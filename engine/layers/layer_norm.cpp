@@ -65,8 +65,8 @@ public:
       , eps_(eps)
       , affine_(affine) {
     if (!affine) return;
-    add_tensor({"weight", normalized, block_kind::parameter, 1, 1});
-    add_tensor({"bias", normalized, block_kind::parameter, 0, 0});
+    add_tensor({"weight", normalized, tensor_kind::parameter, 1, 1});
+    add_tensor({"bias", normalized, tensor_kind::parameter, 0, 0});
   }
 
   std::unique_ptr<operation> make_operation(kernels::cpu::onednn&, bool) const override {

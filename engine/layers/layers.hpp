@@ -60,6 +60,8 @@ layer_result make_softmax(const std::string& name, const shape& input);
 layer_result make_embedding(const spec::Embedding& spec, const std::string& name, const shape& input);
 /// Places first..first + count - 1 of the first dimension of the record: [features] to [count].
 layer_result make_select(const spec::Select& spec, const std::string& name, const shape& input);
+/// A layer that the program registered (dlrun/layer.hpp).
+layer_result make_custom(const spec::Custom& spec, const std::string& name, const std::vector<shape>& inputs);
 
 /// Extent of an axis after windows of `kernel` at every `stride`-th place; below 1 when none fits.
 std::int64_t windows(std::int64_t extent, std::int64_t kernel, std::int64_t stride, std::int64_t padding);

@@ -38,8 +38,8 @@ public:
       : layer(std::move(name), {shape{in}}, {out})
       , bias_(bias) {
     const float bound = initial_bound(in);
-    add_tensor({"weight", {out, in}, block_kind::parameter, -bound, bound});
-    if (bias) add_tensor({"bias", {out}, block_kind::parameter, -bound, bound});
+    add_tensor({"weight", {out, in}, tensor_kind::parameter, -bound, bound});
+    if (bias) add_tensor({"bias", {out}, tensor_kind::parameter, -bound, bound});
   }
 
   std::unique_ptr<operation> make_operation(kernels::cpu::onednn& context, bool) const override {

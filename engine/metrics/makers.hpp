@@ -22,6 +22,8 @@ metric_result make_auc(const spec::Auc& spec, const measured& on);
 metric_result make_precision(const spec::Precision& spec, const measured& on);
 metric_result make_recall(const spec::Recall& spec, const measured& on);
 metric_result make_mae(const measured& on);
+/// A metric that the program registered (dlrun/metric.hpp).
+metric_result make_custom(const spec::Custom& spec, const measured& on);
 
 /// bad_spec: "metric <name>: <what>".
 tl::unexpected<error> metric_error(const char* name, const std::string& what);

@@ -2,10 +2,13 @@
 """Self-contained headers: every header compiles on its own and begins its code with #pragma once.
 
 Compiles a file that includes nothing but the header. Not compiled: headers that have not changed, nor anything they
-include (the marks are in build/lint). Headers that include CAF find all that the tree uses of it precompiled, since it takes
-seconds to read and brings most of the standard library in any case. Needs what preset "commands" generates.
+include (the marks are in build/lint). What takes a compiler long to read it finds precompiled: libraries that the header
+includes in any case, itself or through others of the tree. That hides nothing: a header of the tree that uses such a library and
+does not include it is looked at alone as well. Of CAF it is all that the tree uses, since CAF brings most of the standard library.
+Needs what preset "commands" generates.
 """
 
+import collections
 import json
 import pathlib
 import posixpath
@@ -20,6 +23,9 @@ from lint_common import cpp_files, finding, finish, in_parallel, include_graph, 
 COMPILER = "g++"
 FLAGS = ["-std=c++20", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 CAF_INCLUDE = re.compile(r"^#include <(caf/[^>]+)>", re.MULTILINE)
+SLOW_INCLUDE = re.compile(r'^#include (<(?:fmt|tl|spdlog|nlohmann|gtest|gmock|CLI|rocksdb)/[^>]+>|<(?:filesystem|functional|string|vector|memory)>'
+                          r'|"proto/\w+\.pb\.h")', re.MULTILINE)
+SHARERS_MIN = 3  # headers that make a precompiled one worth its time
 FIRST_ERROR = re.compile(r"^[^\n]*?:(\d+):(?:\d+:)? (?:fatal )?error: (.*)$", re.MULTILINE)
 
 
@@ -41,25 +47,30 @@ def definitions_by_folder(commands):
     return {folder: sorted(words) for folder, words in definitions.items()}
 
 
-def precompile(root, headers, folder):
-    """Writes `headers`, as they stand in #include <...>, to a precompiled header. @returns the options to use it."""
+def precompile(root, build_dir, includes, folder):
+    """Writes `includes`, as they stand behind #include, to a precompiled header. @returns the options to use it."""
     folder.mkdir(parents=True, exist_ok=True)
-    source = folder / "caf.hpp"
-    source.write_text("".join(f"#include <{header}>\n" for header in sorted(headers)))
-    subprocess.run([COMPILER, *FLAGS, "-x", "c++-header", source, "-o", f"{source}.gch"], cwd=root, check=True)
+    source = folder / "all.hpp"
+    source.write_text("".join(f"#include {include}\n" for include in sorted(includes)))
+    subprocess.run([COMPILER, *FLAGS, *include_folders(root, build_dir), "-x", "c++-header", source, "-o", f"{source}.gch"], cwd=root, check=True)
     return ["-include", source]
 
 
-def caf_headers(root, graph, header):
-    """What of CAF a header includes, itself or through others."""
-    return {name for path in graph.closure(header) for name in CAF_INCLUDE.findall(read(root, path))}
+def include_folders(root, build_dir):
+    return [f"-I{root}", f"-I{root / 'include'}", f"-I{build_dir}"]
+
+
+def slow_includes(root, graph, headers):
+    """header -> what is to be precompiled for it: of what it includes, itself or through others, that which takes long to read."""
+    text = {header: "".join(read(root, path) for path in graph.closure(header)) for header in headers}
+    caf = {f"<{name}>" for one in text.values() for name in CAF_INCLUDE.findall(one)}
+    return {header: frozenset(caf if CAF_INCLUDE.search(one) else SLOW_INCLUDE.findall(one)) for header, one in text.items()}
 
 
 def compile_alone(root, build_dir, header, options):
     """The first complaint of the compiler, or None."""
-    folders = [f"-I{root}", f"-I{root / 'include'}", f"-I{build_dir}"]
     name = header.removeprefix("include/")
-    result = subprocess.run([COMPILER, *FLAGS, "-fsyntax-only", *options, *folders, "-x", "c++", "-"], input=f'#include "{name}"\n', cwd=root, capture_output=True, text=True)
+    result = subprocess.run([COMPILER, *FLAGS, "-fsyntax-only", *options, *include_folders(root, build_dir), "-x", "c++", "-"], input=f'#include "{name}"\n', cwd=root, capture_output=True, text=True)
     if result.returncode == 0:
         return None
     match = FIRST_ERROR.search(result.stderr)
@@ -89,12 +100,14 @@ def main():
     findings = [finding(header, 1, "code does not begin with #pragma once") for header in headers
                 if not re.match(r"\s*#pragma once\b", without_comments(read(root, header)))]
     changed = [header for header in headers if not cache.has(key_of(header))]
-    of_caf = {header: caf_headers(root, graph, header) for header in changed}
-    used = set().union(*of_caf.values())
-    with_caf = precompile(root, used, root / "build/lint/precompiled") if used else []
+    slow = slow_includes(root, graph, changed)
+    sharers = collections.Counter(slow.values())
+    shared = [includes for includes, count in sharers.items() if includes and count >= SHARERS_MIN]
+    folders = [root / f"build/lint/precompiled/{number}" for number in range(len(shared))]
+    precompiled = dict(zip(shared, in_parallel(lambda one: precompile(root, root / arguments.build_dir, *one), list(zip(shared, folders)))))
 
     def look_at(header):
-        options = [*own_definitions(header), *(with_caf if of_caf[header] else [])]
+        options = [*own_definitions(header), *precompiled.get(slow[header], [])]
         complaint = compile_alone(root, root / arguments.build_dir, header, options)
         if complaint is None:
             cache.add(key_of(header))

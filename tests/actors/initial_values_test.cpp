@@ -32,7 +32,7 @@ protected:
     const auto& layout = plain->model->layout();
     std::vector<float> flat(layout.flat_size());
     for (const auto& tensor : layout.tensors())
-      for (std::uint64_t i = 0; i < tensor.size && tensor.kind != engine::block_kind::metric; ++i)
+      for (std::uint64_t i = 0; i < tensor.size && tensor.kind != tensor_kind::metric; ++i)
         flat[tensor.offset + i] = 100.0F + static_cast<float>(i);
     EXPECT_TRUE(weights::write_weights(file, layout, flat, 5, {}));
     return flat;

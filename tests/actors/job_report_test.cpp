@@ -41,7 +41,7 @@ protected:
     made.records = 100;
     return made;
   }
-  job::report report(protocol::duration after = seconds(10)) const {
+  dlrun::report report(protocol::duration after = seconds(10)) const {
     return make_report(*job, sources, job->started + after);
   }
 
@@ -52,7 +52,7 @@ protected:
 TEST_F(job_report_test, tells_of_a_job_that_is_completed) {
   const auto made = report();
   EXPECT_EQ(made.job, "job");
-  EXPECT_EQ(made.status, job::run_status::completed);
+  EXPECT_EQ(made.status, dlrun::run_status::completed);
   EXPECT_EQ(made.reason, "");
   EXPECT_EQ(made.steps, 12U);
   EXPECT_EQ(made.epochs, 4U);
@@ -68,10 +68,10 @@ TEST_F(job_report_test, tells_of_a_job_that_is_completed) {
 
 TEST_F(job_report_test, how_it_ended_and_why_is_what_was_decided) {
   sources.ended = {job_outcome::failed, "worker 1 died again and again"};
-  EXPECT_EQ(report().status, job::run_status::failed);
+  EXPECT_EQ(report().status, dlrun::run_status::failed);
   EXPECT_EQ(report().reason, "worker 1 died again and again");
   sources.ended = {job_outcome::interrupted, "stopped by 'dlrun stop'"};
-  EXPECT_EQ(report().status, job::run_status::interrupted);
+  EXPECT_EQ(report().status, dlrun::run_status::interrupted);
 }
 
 // ---- samples
@@ -108,7 +108,7 @@ TEST_F(job_report_test, without_a_word_from_every_shard_nothing_counts) {
   EXPECT_EQ(made.steps, 0U);
   EXPECT_EQ(made.samples_committed, 0U);
   sources.shards.clear();
-  EXPECT_EQ(report().status, job::run_status::failed);
+  EXPECT_EQ(report().status, dlrun::run_status::failed);
 }
 
 // ---- numbers
@@ -120,7 +120,7 @@ TEST_F(job_report_test, training_metrics_are_means_over_the_records) {
   sources.shards[1].metrics.records = 10;
   sources.shards[1].metrics.sum_bits = protocol::to_bits(std::vector{8.0, 10.0});
   EXPECT_EQ(report().train_loss, 0.25);
-  EXPECT_EQ(report().train_metrics, (job::named_values{{"accuracy", 0.8}}));
+  EXPECT_EQ(report().train_metrics, (dlrun::named_values{{"accuracy", 0.8}}));
 }
 
 TEST_F(job_report_test, metrics_of_which_nothing_was_heard_are_named_without_a_number) {
@@ -139,10 +139,10 @@ TEST_F(job_report_test, the_last_version_that_was_evaluated_is_the_validation) {
   EXPECT_EQ(made.evaluations[0].step, 3U);
   EXPECT_EQ(made.evaluations[0].epoch, 1);
   EXPECT_EQ(made.evaluations[0].loss, 0.8);
-  EXPECT_EQ(made.evaluations[0].metrics.all, (job::named_values{{"accuracy", 0.25}}));
+  EXPECT_EQ(made.evaluations[0].metrics.all, (dlrun::named_values{{"accuracy", 0.25}}));
   ASSERT_TRUE(made.validation);
   EXPECT_EQ(made.validation->loss, 0.5);
-  EXPECT_EQ(made.validation->metrics, (job::named_values{{"accuracy", 0.75}}));
+  EXPECT_EQ(made.validation->metrics, (dlrun::named_values{{"accuracy", 0.75}}));
   EXPECT_EQ(made.validation->samples, 100U);
   EXPECT_FALSE(made.best);
   EXPECT_FALSE(made.stopped_early);

@@ -10,7 +10,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr protocol::time_point begin{std::chrono::seconds(1000)};
+constexpr protocol::time_point run_begin{std::chrono::seconds(1000)};
 
 class json_display_test : public testing::Test {
 protected:
@@ -31,14 +31,14 @@ protected:
     agent::run_snapshot now;
     now.step = step;
     now.steps = 100;
-    display.update(now, begin + milliseconds(ms));
+    display.update(now, run_begin + milliseconds(ms));
   }
 
   char* text = nullptr;
   std::size_t size = 0;
   std::size_t read = 0;
   std::FILE* out = ::open_memstream(&text, &size);
-  json_display display{out, begin};
+  json_display display{out, run_begin};
 };
 
 TEST_F(json_display_test, progress_comes_at_most_once_a_second_and_only_when_there_is_some) {
@@ -70,9 +70,9 @@ TEST_F(json_display_test, an_event_is_shown_at_once) {
 }
 
 TEST_F(json_display_test, the_report_is_the_last_line_and_whole) {
-  job::report report;
+  dlrun::report report;
   report.job = "x";
-  report.status = job::run_status::completed;
+  report.status = dlrun::run_status::completed;
   report.train_loss = std::numeric_limits<double>::quiet_NaN();
   display.summary(report, "/runs/x/report.json");
   const auto lines = shown();

@@ -39,8 +39,10 @@ protected:
   model_choice choice(std::vector<std::string> overrides = {}) const {
     return {.path = path("w.safetensors"), .spec_file = path("job.yaml"), .overrides = std::move(overrides)};
   }
-  given_model load() const { return load_model(choice()).value(); }
-  prediction_input input(const given_model& model) const { return open_input(model, path("images")).value(); }
+  runtime::given_model load() const { return runtime::load_model(choice()).value(); }
+  prediction_input input(const runtime::given_model& model) const {
+    return open_input(model, path("images")).value();
+  }
   std::string lines(prediction_format format, std::size_t threads) const {
     const auto model = load();
     auto out = line_output::open(path("out")).value();
@@ -50,7 +52,7 @@ protected:
     return test::content_of(path("out"));
   }
   std::string refusal(const model_choice& wrong) const {
-    const auto model = load_model(wrong);
+    const auto model = runtime::load_model(wrong);
     if (model) return "";
     return model.error().message;
   }
@@ -90,7 +92,7 @@ TEST_F(prediction_test, metrics_are_those_of_one_walk_through_the_data) {
     const auto metrics = evaluate(model, *data, threads);
     ASSERT_TRUE(metrics) << metrics.error().message;
     EXPECT_EQ(metrics->loss, loss / records);
-    EXPECT_EQ(metrics->metrics, (job::named_values{{"accuracy", correct / records}}));
+    EXPECT_EQ(metrics->metrics, (dlrun::named_values{{"accuracy", correct / records}}));
     EXPECT_EQ(metrics->samples, records);
   }
 }

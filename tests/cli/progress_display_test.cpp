@@ -159,9 +159,9 @@ TEST_F(progress_display_test, an_event_has_a_line_of_its_own) {
   }
 }
 
-job::report full_report() {
-  job::report report;
-  report.status = job::run_status::completed;
+dlrun::report full_report() {
+  dlrun::report report;
+  report.status = dlrun::run_status::completed;
   report.steps = 1000;
   report.samples_committed = 100'000;
   report.wall_seconds = 12.34;
@@ -176,7 +176,7 @@ TEST_F(progress_display_test, the_summary_tells_what_came_of_it) {
   auto display = make(true);
   update(display, 0, 1000);
   auto report = full_report();
-  report.validation = job::validation_metrics{.loss = 0.125, .metrics = {{"accuracy", 0.75}}};
+  report.validation = dlrun::validation_metrics{.loss = 0.125, .metrics = {{"accuracy", 0.75}}};
   report.best = {500, "accuracy", 0.8125};
   report.recoveries.resize(2);
   report.steps_redone = 3;
@@ -193,7 +193,7 @@ TEST_F(progress_display_test, the_summary_tells_what_came_of_it) {
 TEST_F(progress_display_test, the_summary_of_a_run_that_failed_shows_no_result) {
   auto display = make(false);
   auto report = full_report();
-  report.status = job::run_status::failed;
+  report.status = dlrun::run_status::failed;
   report.samples_missing = 7;
   display.summary(report, "/run/report.json");
   const auto said = shown();

@@ -13,8 +13,7 @@ namespace dlrun::test {
 class decoded_job {
 public:
   /// Decodes `data`, YAML as in a job file's `data:`, paths relative to the folder.
-  result<data::job_data> decode(const std::string& data,
-                                data::target_kind wanted = data::target_kind::classes) {
+  result<data::job_data> decode(const std::string& data, target_kind wanted = target_kind::classes) {
     const std::string text = "model: {input: [1], layers: [relu]}\ndata: " + data +
                              "\ntrain: {optimizer: {sgd: {lr: 0.1}}, seed: 7}\n";
     auto parsed = job::parse_spec(text, "job.yaml", folder.path());
@@ -26,14 +25,14 @@ public:
   /// Decodes it and opens one part.
   result<std::shared_ptr<const data::dataset>> open(const std::string& data,
                                                     data::data_part part = data::data_part::training,
-                                                    data::target_kind wanted = data::target_kind::classes) {
+                                                    target_kind wanted = target_kind::classes) {
     auto decoded = decode(data, wanted);
     if (!decoded) return tl::unexpected(decoded.error());
     return data::open_part(*decoded, spec.data(), 7, part);
   }
 
   /// What is said when it cannot be decoded; "" when it can. Whatever it is, it must be the user's mistake.
-  std::string refusal(const std::string& data, data::target_kind wanted = data::target_kind::classes) {
+  std::string refusal(const std::string& data, target_kind wanted = target_kind::classes) {
     const auto opened = open(data, data::data_part::training, wanted);
     if (opened) return "";
     EXPECT_TRUE(opened.error().code == error_code::bad_data || opened.error().code == error_code::bad_spec)
@@ -64,7 +63,7 @@ struct everything {
 inline everything read_all(const data::dataset& from) {
   const auto count = from.record_count();
   const auto targets = static_cast<std::size_t>(from.target_values());
-  const bool classes = from.targets() == data::target_kind::classes && targets > 0;
+  const bool classes = from.targets() == target_kind::classes && targets > 0;
   std::vector<std::uint64_t> indices(count);
   for (std::uint64_t i = 0; i < count; ++i) indices[i] = i;
   everything all{std::vector<float>(count * from.record_values()),

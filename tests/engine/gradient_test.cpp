@@ -61,7 +61,7 @@ TEST_P(gradient, equals_central_differences_in_float64) {
   EXPECT_NEAR(computed[m->layout().metrics().offset], loss, 1e-5 * std::abs(loss));
   constexpr double h = 1e-6;
   for (const auto& tensor : m->layout().tensors()) {
-    if (tensor.kind != block_kind::parameter) continue;
+    if (tensor.kind != tensor_kind::parameter) continue;
     for (std::uint64_t i = tensor.offset; i < tensor.offset + tensor.size; ++i) {
       const double at = parameters[i];
       parameters[i] = at + h;

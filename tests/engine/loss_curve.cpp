@@ -30,7 +30,7 @@ result<std::unique_ptr<loss_curve>> loss_curve::open(const std::filesystem::path
   auto rule = optimizer::build(spec->train().optimizer());
   if (!rule) return tl::unexpected(rule.error());
   const auto decoded =
-      data::decode_job_data(*spec->mutable_data(), spec->train().seed(), data::target_kind::classes);
+      data::decode_job_data(*spec->mutable_data(), spec->train().seed(), target_kind::classes);
   if (!decoded) return tl::unexpected(decoded.error());
   auto records = data::open_part(*decoded, spec->data(), spec->train().seed(), data::data_part::training);
   if (!records) return tl::unexpected(records.error());
@@ -91,8 +91,8 @@ result<void> loss_curve::compute_slot(step_id step, std::uint32_t slot, std::spa
 void loss_curve::update(step_id step, std::span<const float> sum) {
   const auto scale = 1.0F / static_cast<float>(sampler_.records_in_step(step));
   for (const auto& block : model_->layout().blocks()) {
-    if (block.kind == block_kind::metric) continue;
-    DLRUN_CHECK(block.kind == block_kind::parameter, "{} has running statistics", example_);
+    if (block.kind == tensor_kind::metric) continue;
+    DLRUN_CHECK(block.kind == tensor_kind::parameter, "{} has running statistics", example_);
     const auto here = std::span{parameters_}.subspan(block.offset, block.size);
     optimizer_.update({step, optimizer_.lr(), scale}, sum.subspan(block.offset, block.size), here, here,
                       std::span{velocity_}.subspan(block.offset, block.size));
@@ -106,7 +106,7 @@ result<void> loss_curve::dump_inputs(const std::filesystem::path& folder, std::u
 
   std::ofstream tensors(folder / (example_ + ".tensors.txt"));
   for (const auto& tensor : model_->layout().tensors())
-    if (tensor.kind == block_kind::parameter)
+    if (tensor.kind == tensor_kind::parameter)
       tensors << fmt::format("{} {} {}\n", tensor.name, tensor.offset, fmt::join(tensor.extents, " "));
 
   std::vector<std::uint32_t> order;

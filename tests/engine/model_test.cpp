@@ -39,7 +39,7 @@ TEST(model, names_tensors_as_a_state_dict_does) {
                                              "metrics"}));
   EXPECT_EQ(m->layout().find("conv2d0.weight")->extents, (shape{32, 1, 3, 3}));
   EXPECT_EQ(m->layout().find("linear5.weight")->extents, (shape{10, 6272}));
-  EXPECT_EQ(m->layout().find("batch_norm1.running_var")->kind, block_kind::buffer);
+  EXPECT_EQ(m->layout().find("batch_norm1.running_var")->kind, tensor_kind::buffer);
   EXPECT_FLOAT_EQ(m->layout().find("batch_norm1.running_var")->momentum, 0.1F);
 }
 

@@ -7,9 +7,9 @@ namespace {
 
 /// A large weight (2.4 blocks), a bias, a buffer.
 parameter_layout sample() {
-  return parameter_layout({{"a.weight", {200, 784}, block_kind::parameter},
-                           {"a.bias", {200}, block_kind::parameter},
-                           {"b.running_mean", {5}, block_kind::buffer, 0, 0, 0.1F}});
+  return parameter_layout({{"a.weight", {200, 784}, tensor_kind::parameter},
+                           {"a.bias", {200}, tensor_kind::parameter},
+                           {"b.running_mean", {5}, tensor_kind::buffer, 0, 0, 0.1F}});
 }
 
 TEST(parameter_layout, every_tensor_starts_at_a_cache_line_and_none_overlap) {
@@ -38,9 +38,9 @@ TEST(parameter_layout, the_last_tensor_is_metrics) {
   const auto layout = sample();
   ASSERT_EQ(layout.tensors().size(), 4U);
   EXPECT_EQ(layout.metrics().name, "metrics");
-  EXPECT_EQ(layout.metrics().kind, block_kind::metric);
+  EXPECT_EQ(layout.metrics().kind, tensor_kind::metric);
   EXPECT_EQ(layout.metrics().size, parameter_layout::metrics_size_min);
-  EXPECT_EQ(layout.blocks().back().kind, block_kind::metric);
+  EXPECT_EQ(layout.blocks().back().kind, tensor_kind::metric);
 }
 
 TEST(parameter_layout, finds_tensors_by_name) {
@@ -59,7 +59,7 @@ TEST(parameter_layout, blocks_cut_each_tensor_into_pieces_of_one_size_and_a_rest
   EXPECT_EQ(blocks[2].size, 156800 - 2 * parameter_layout::block_size);
   EXPECT_EQ(blocks[2].offset, 2 * parameter_layout::block_size);
   EXPECT_EQ(blocks[3].tensor, 1U);
-  EXPECT_EQ(blocks[4].kind, block_kind::buffer);
+  EXPECT_EQ(blocks[4].kind, tensor_kind::buffer);
 }
 
 void expect_tiles(const parameter_layout& layout, std::uint32_t shards) {
@@ -100,7 +100,7 @@ TEST(place_blocks, more_shards_than_blocks_leaves_the_last_ones_empty) {
 TEST(place_blocks, shards_differ_by_less_than_two_blocks) {
   std::vector<tensor_info> tensors;
   for (int t = 0; t < 6; ++t)
-    tensors.push_back({"t" + std::to_string(t) + ".weight", {512, 784 + t}, block_kind::parameter});
+    tensors.push_back({"t" + std::to_string(t) + ".weight", {512, 784 + t}, tensor_kind::parameter});
   const parameter_layout layout(tensors);
   for (std::uint32_t shards : {2U, 3U, 5U, 7U})
     for (const auto& range : place_blocks(layout, shards)) {

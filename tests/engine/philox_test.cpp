@@ -1,4 +1,4 @@
-#include "engine/philox.hpp"
+#include <dlrun/random.hpp>
 
 #include <gtest/gtest.h>
 #include <set>

@@ -1,8 +1,8 @@
 /// Forward passes of single layers in float64, channels first, written for plainness.
 #pragma once
 
-#include "engine/shape.hpp"
 #include "proto/job_spec.pb.h"
+#include <dlrun/shape.hpp>
 
 #include <vector>
 

@@ -1,8 +1,8 @@
 #include "tests/engine/reference_network.hpp"
 
-#include "engine/philox.hpp"
 #include "tests/engine/reference_layers.hpp"
 #include "tests/engine/spec_builder.hpp"
+#include <dlrun/random.hpp>
 
 #include <cmath>
 #include <limits>

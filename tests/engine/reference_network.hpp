@@ -2,9 +2,9 @@
 /// against.
 #pragma once
 
-#include "engine/batch.hpp"
 #include "engine/model.hpp"
 #include "proto/job_spec.pb.h"
+#include <dlrun/batch.hpp>
 
 #include <functional>
 #include <string>

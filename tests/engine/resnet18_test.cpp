@@ -114,7 +114,7 @@ TEST(resnet18, has_the_loss_and_the_gradients_of_pytorch) {
   expect_gradients(*m, known, gradient);
 
   for (const auto& tensor : m->layout().tensors()) {
-    if (tensor.kind != block_kind::buffer) continue;
+    if (tensor.kind != tensor_kind::buffer) continue;
     const auto running = std::span(parameters).subspan(tensor.offset, tensor.size);
     update_buffer(1.0F, tensor.momentum, std::span(gradient).subspan(tensor.offset, tensor.size), running,
                   running);
@@ -131,7 +131,7 @@ TEST(resnet18, has_the_parameters_of_the_published_one) {
   const auto m = model::build(spec->model()).value();
   std::uint64_t count = 0;
   for (const auto& tensor : m->layout().tensors())
-    count += tensor.kind == block_kind::parameter ? tensor.size : 0;
+    count += tensor.kind == tensor_kind::parameter ? tensor.size : 0;
   EXPECT_EQ(count, 11689512U - (7 * 7 * 3 - 3 * 3) * 64 - 990 * 513);
 }
 

@@ -1,4 +1,4 @@
-#include "job/report.hpp"
+#include <dlrun/report.hpp>
 
 #include "job/host_fingerprint.hpp"
 #include "tests/data/files.hpp"

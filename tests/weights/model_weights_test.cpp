@@ -8,7 +8,7 @@
 namespace dlrun::weights {
 namespace {
 
-using engine::block_kind;
+using tensor_kind;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -16,8 +16,8 @@ using testing::Not;
 engine::parameter_layout make_layout() {
   return engine::parameter_layout{{{"conv.weight", {2, 1, 3, 3}},
                                    {"bn.weight", {2}},
-                                   {"bn.running_mean", {2}, block_kind::buffer},
-                                   {"bn.running_var", {2}, block_kind::buffer},
+                                   {"bn.running_mean", {2}, tensor_kind::buffer},
+                                   {"bn.running_var", {2}, tensor_kind::buffer},
                                    {"fc.weight", {10, 700}},
                                    {"fc.bias", {10}}}};
 }
@@ -26,7 +26,7 @@ class model_weights_test : public testing::Test {
 protected:
   model_weights_test() {
     for (const auto& tensor : layout.tensors())
-      for (std::uint64_t i = 0; i < tensor.size && tensor.kind != block_kind::metric; ++i)
+      for (std::uint64_t i = 0; i < tensor.size && tensor.kind != tensor_kind::metric; ++i)
         flat[tensor.offset + i] = static_cast<float>(tensor.offset + i) / 8;
   }
   safetensors_file written() const {

@@ -7,10 +7,14 @@
 #include <dlrun/error.hpp>
 #include <functional>
 #include <memory>
+#include <string_view>
 #include <sys/types.h>
 #include <thread>
 
 namespace dlrun::agent {
+
+/// The option that precedes the descriptor's number in the child's arguments.
+inline constexpr std::string_view lifeline_option = "--lifeline-fd";
 
 /// To be called first thing in a child: the kernel kills this process (SIGKILL) when the thread that spawned
 /// it ends, which for a child of process_spawner is when the parent dies or deletes its spawner.

@@ -1,7 +1,7 @@
 /// Computed by PyTorch 1.13.0a0; written by generate_layer_vectors.py, not by hand.
 #pragma once
 
-#include "engine/shape.hpp"
+#include <dlrun/shape.hpp>
 
 #include <vector>
 

@@ -1,0 +1,1 @@
+// Empty: libdlrun.so is made of the libraries that dlrun_package.cmake names.

@@ -1,0 +1,52 @@
+/// Arguments that a job file gives to a layer, metric or reader of the program's own.
+#pragma once
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <dlrun/error.hpp>
+#include <fmt/format.h>
+#include <initializer_list>
+#include <map>
+#include <string>
+#include <string_view>
+
+namespace dlrun {
+
+/// `options:` of a job file by name, each value as it stands there: {"beta", "1.5"}.
+using option_map = std::map<std::string, std::string>;
+
+/// An option that nobody reads is a mistake: to be called first, with all names that there are. `what` is
+/// what errors call the owner, e.g. "layer 'swish1'". @returns bad_spec naming the option and all that are
+/// known.
+inline result<void> check_options(const option_map& options, std::initializer_list<std::string_view> known,
+                                  std::string_view what) {
+  for (const auto& [name, value] : options) {
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    std::string all;
+    for (const auto one : known) all.append(all.empty() ? "" : ", ").append(one);
+    return fail(error_code::bad_spec,
+                known.size() == 0
+                    ? fmt::format("{}: has no options, but '{}' is given", what, name)
+                    : fmt::format("{}: there is no option '{}'; there are {}", what, name, all));
+  }
+  return {};
+}
+
+/// The option `name` as a number: double, float, or a signed or unsigned integer; `fallback` where it is not
+/// written. @returns bad_spec naming the option and its value, when that is no such number or not all of it
+/// is.
+template <class Number>
+result<Number> number_option(const option_map& options, const std::string& name, Number fallback,
+                             std::string_view what) {
+  const auto found = options.find(name);
+  if (found == options.end()) return fallback;
+  const std::string& text = found->second;
+  Number value{};
+  const auto [end, why] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (why == std::errc{} && end == text.data() + text.size()) return value;
+  return fail(error_code::bad_spec,
+              fmt::format("{}: option '{}' is '{}', which is no number that it can be", what, name, text));
+}
+
+} // namespace dlrun

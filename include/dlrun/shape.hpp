@@ -1,0 +1,34 @@
+/// Shapes of tensors: extents, outermost first.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace dlrun {
+
+/// Extents, outermost first; without the batch unless said otherwise. Images are [channels, height, width].
+using shape = std::vector<std::int64_t>;
+
+/// "[1, 28, 28]".
+inline std::string to_string(const shape& extents) {
+  std::string text = "[";
+  for (std::size_t i = 0; i < extents.size(); ++i) text += (i > 0 ? ", " : "") + std::to_string(extents[i]);
+  return text + "]";
+}
+
+/// Product of the extents (1 for no extents); nothing when an extent is below 1 or the product is beyond
+/// 2^40.
+inline std::optional<std::int64_t> element_count(const shape& extents) {
+  constexpr std::int64_t limit = std::int64_t{1} << 40;
+  std::int64_t count = 1;
+  for (const std::int64_t extent : extents) {
+    if (extent < 1 || extent > limit / count) return std::nullopt;
+    count *= extent;
+  }
+  return count;
+}
+
+} // namespace dlrun

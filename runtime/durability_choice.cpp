@@ -1,0 +1,109 @@
+#include "runtime/durability_choice.hpp"
+
+#include "data/sampler.hpp"
+#include "engine/network.hpp"
+#include "job/spec_writer.hpp"
+#include "transport/unique_fd.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <thread>
+#include <unistd.h>
+
+namespace dlrun::runtime {
+namespace {
+
+using seconds = std::chrono::duration<double>;
+using clock = std::chrono::steady_clock;
+
+constexpr int compute_rounds = 3; // the first one makes the primitives
+constexpr std::size_t write_bytes_min = std::size_t{16} << 20;
+constexpr std::size_t write_chunk = std::size_t{1} << 20;
+
+/// The shortest of a few: what disturbs makes it longer, never shorter.
+result<seconds> microbatch_time(const prepared_job& job) {
+  const auto model = engine::model::build(job.spec.model());
+  if (!model) return tl::unexpected(model.error());
+  const auto size = job.spec.train().microbatch_size();
+  std::size_t features = 1;
+  for (const auto extent : (*model)->input_shape()) features *= static_cast<std::size_t>(extent);
+  std::vector<float> parameters((*model)->layout().flat_size()), gradient(parameters.size());
+  (*model)->initialise(job.spec.train().seed(), parameters);
+  // Zero, since that is an index that every embedding has.
+  const std::vector<float> records(static_cast<std::size_t>(size) * features, 0.0F);
+  const auto& loss = (*model)->loss();
+  const bool by_class = loss.targets() == target_kind::classes;
+  const auto targets = static_cast<std::size_t>(size * loss.target_values());
+  const std::vector<std::int32_t> classes(by_class ? targets : 0);
+  const std::vector<float> values(by_class ? 0 : targets);
+  engine::network network(*model, static_cast<int>(job.spec.cluster().threads_per_worker()));
+  auto best = seconds::max();
+  for (int round = 0; round < compute_rounds; ++round) {
+    const auto begin = clock::now();
+    if (auto done = network.forward_backward(parameters, {records, classes, values, size}, {}, gradient);
+        !done)
+      return tl::unexpected(done.error());
+    best = std::min(best, seconds{clock::now() - begin});
+  }
+  return best;
+}
+
+/// Bytes a second that the disk takes, the way to it included.
+result<double> write_rate(const std::filesystem::path& folder) {
+  const auto file = folder / ".write-rate";
+  const transport::unique_fd fd{::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600)};
+  const auto failed = [&] {
+    return fail(error_code::system,
+                fmt::format("cannot write '{}': {}", file.string(), std::strerror(errno)));
+  };
+  if (!fd) return failed();
+  ::unlink(file.c_str());
+  const std::vector<char> chunk(write_chunk, 'x');
+  const auto begin = clock::now();
+  std::size_t written = 0;
+  while (written < write_bytes_min) {
+    const auto size = ::write(fd.get(), chunk.data(), chunk.size());
+    if (size < 0) return failed();
+    written += static_cast<std::size_t>(size);
+  }
+  if (::fdatasync(fd.get()) != 0) return failed();
+  return static_cast<double>(written) / seconds{clock::now() - begin}.count();
+}
+
+} // namespace
+
+durability_choice choose_durability(std::uint64_t bytes_per_step, seconds log_time, seconds step_time) {
+  const double share = log_time / step_time;
+  const bool every_step = share <= log_share_max;
+  return {every_step ? "every_step" : "snapshots",
+          fmt::format("writing down a step's {:.2f} MB takes {:.2f} ms, {:.0f} % of the {:.2f} ms that it is "
+                      "computed in; up to {:.0f} % every step is logged",
+                      static_cast<double>(bytes_per_step) / 1e6, 1e3 * log_time.count(), 100 * share,
+                      1e3 * step_time.count(), 100 * log_share_max)};
+}
+
+result<durability_choice> measure_durability(const prepared_job& job, const std::filesystem::path& folder) {
+  const auto slot = microbatch_time(job);
+  if (!slot) return tl::unexpected(slot.error());
+  const auto rate = write_rate(folder);
+  if (!rate) return tl::unexpected(rate.error());
+  const auto cores = std::max(1U, std::thread::hardware_concurrency());
+  const auto workers = std::min<double>(static_cast<double>(job.spec.cluster().workers()), cores);
+  const auto step_time = *slot * static_cast<double>(job.spec.train().microbatches_per_step()) / workers;
+  const auto bytes = job.parameter_count * sizeof(float);
+  return choose_durability(bytes, seconds{static_cast<double>(bytes) / *rate}, step_time);
+}
+
+result<std::optional<durability_choice>> settle_durability(prepared_job& job, const run_folder& folder) {
+  if (job.spec.durability().log() != "auto") return std::nullopt;
+  auto choice = measure_durability(job, folder.path());
+  if (!choice) return tl::unexpected(choice.error());
+  job.spec.mutable_durability()->set_log(choice->log);
+  if (auto kept = job::write_spec_file(folder.spec_file(), job.spec); !kept)
+    return tl::unexpected(kept.error());
+  return *choice;
+}
+
+} // namespace dlrun::runtime

@@ -1,0 +1,164 @@
+#include "runtime/local_run.hpp"
+
+#include "actors/agent/agent.hpp"
+#include "actors/agent/control_socket.hpp"
+#include "actors/agent/process_launcher.hpp"
+#include "actors/common/actor_config.hpp"
+#include "actors/common/clock.hpp"
+#include "actors/common/fingerprint.hpp"
+#include "actors/common/role_log.hpp"
+#include "runtime/thread_launcher.hpp"
+
+#include <csignal>
+#include <random>
+#include <unistd.h>
+#include <utility>
+
+namespace dlrun::runtime {
+namespace {
+
+constexpr auto observer_period = std::chrono::milliseconds(100);
+constexpr std::size_t agent_threads = 2;
+constexpr std::size_t all_roles_threads = 4;
+
+/// A peer that is gone is an error of the call, not a signal. Threads that are made from here on inherit it.
+void block_broken_pipes() {
+  sigset_t blocked;
+  sigemptyset(&blocked);
+  sigaddset(&blocked, SIGPIPE);
+  pthread_sigmask(SIG_BLOCK, &blocked, nullptr);
+}
+
+result<std::shared_ptr<const common::job_context>> make_context(const prepared_job& job,
+                                                                const std::filesystem::path& run_dir) {
+  const auto token = transport::run_token::random();
+  if (!token) return tl::unexpected(token.error());
+  return common::make_job_context({.spec = job.spec,
+                                   .revisions = job.revisions,
+                                   .train_records = job.train_records,
+                                   .validation_records = job.validation_records,
+                                   .run_dir = run_dir,
+                                   .run_token = *token,
+                                   .started = common::now(),
+                                   .data = job.data,
+                                   .initial_weights = job.initial_weights});
+}
+
+/// The launcher that the specification asks for, and how it learns where the agent is.
+struct launcher_choice {
+  std::shared_ptr<agent::role_launcher> launcher;
+  std::function<result<void>(caf::actor_system&, const protocol::agent_actor&)> introduce;
+};
+
+result<launcher_choice> choose_launcher(caf::actor_system& system,
+                                        const std::shared_ptr<const common::job_context>& job,
+                                        const std::string& role_program) {
+  if (job->spec.cluster().placement() == "threads") {
+    auto threads = std::make_shared<thread_launcher>(system, job);
+    return launcher_choice{threads,
+                           [threads](caf::actor_system&, const protocol::agent_actor& agent) -> result<void> {
+                             threads->agent_is(agent);
+                             return {};
+                           }};
+  }
+  auto program = role_program.empty() ? agent::own_executable() : result<std::string>{role_program};
+  if (!program) return tl::unexpected(program.error());
+  auto made = agent::process_launcher::create({.job = job, .program = *program});
+  if (!made) return tl::unexpected(made.error());
+  auto processes = std::shared_ptr<agent::process_launcher>{std::move(*made)};
+  return launcher_choice{
+      processes, [processes](caf::actor_system& actors, const protocol::agent_actor& agent) -> result<void> {
+        const auto port = actors.middleman().publish(agent, 0, "127.0.0.1");
+        if (!port) return fail(error_code::system, "cannot listen on loopback: " + to_string(port.error()));
+        processes->agent_listens_at(*port);
+        return {};
+      }};
+}
+
+/// Follows the run until it has ended. @returns how.
+protocol::job_ended watch(agent::run_board& board, run_observer& observer,
+                          const protocol::agent_actor& agent) {
+  bool stopping = false;
+  for (;;) {
+    std::vector<protocol::job_event> events;
+    const auto ended = board.wait(observer_period, events);
+    for (const auto& event : events) observer.event(event);
+    if (ended) return *ended;
+    observer.update(board.snapshot(), common::now());
+    const auto reason = observer.asked_to_stop();
+    if (!reason || std::exchange(stopping, true)) continue;
+    caf::anon_send(agent, protocol::stop_job{protocol::job_outcome::interrupted, *reason});
+  }
+}
+
+/// The report that the coordinator wrote, or, when it could not, one with what the root knows.
+dlrun::report final_report(const common::job_context& job, const protocol::job_ended& ended,
+                           const agent::run_snapshot& last, const std::filesystem::path& path,
+                           spdlog::logger& log) {
+  if (auto written = dlrun::read_report(path)) return *written;
+  dlrun::report report;
+  report.job = job.spec.name();
+  report.status = ended.outcome == protocol::job_outcome::interrupted ? dlrun::run_status::interrupted
+                                                                      : dlrun::run_status::failed;
+  report.reason = ended.reason.empty() ? "the coordinator left no report" : ended.reason;
+  report.steps = last.step;
+  report.epochs = last.step / job.sampler.steps_per_epoch();
+  report.wall_seconds = protocol::to_seconds(common::now() - job.started);
+  report.versions.dlrun = common::dlrun_version();
+  report.host.cpu_model = common::cpu_model();
+  if (const auto saved = dlrun::write_report(path, report); !saved) log.error("{}", saved.error().message);
+  return report;
+}
+
+protocol::fence fence_of(incarnation coordinator) {
+  std::random_device random;
+  return {coordinator, (std::uint64_t{random()} << 32) | random()};
+}
+
+std::string answer_control(const agent::run_board& board, const protocol::agent_actor& agent,
+                           const std::string& request) {
+  if (request == "status") return agent::to_json(board.snapshot());
+  if (request != "stop") return R"({"error":"unknown request"})";
+  caf::anon_send(agent, protocol::stop_job{protocol::job_outcome::interrupted, "stopped by 'dlrun stop'"});
+  return "stopping";
+}
+
+} // namespace
+
+result<report> run_locally(const prepared_job& prepared, const local_run_options& options,
+                           run_observer& observer) {
+  block_broken_pipes();
+  auto job = make_context(prepared, options.run_dir);
+  if (!job) return tl::unexpected(job.error());
+  const bool threads = (*job)->spec.cluster().placement() == "threads";
+  common::actor_config config{threads ? all_roles_threads : agent_threads};
+  caf::actor_system system{config};
+  const auto board = std::make_shared<agent::run_board>();
+  auto chosen = choose_launcher(system, *job, options.role_program);
+  if (!chosen) return tl::unexpected(chosen.error());
+  const auto log = common::make_role_log(options.run_dir, {protocol::role_kind::agent, 0}, {1});
+  auto agent =
+      system.spawn(agent::agent_state::start,
+                   agent::agent_arguments{*job, fence_of(options.coordinator), chosen->launcher, board, log});
+  if (auto ready = chosen->introduce(system, agent); !ready) {
+    caf::anon_send_exit(agent, caf::exit_reason::user_shutdown);
+    return tl::unexpected(ready.error());
+  }
+  auto control = agent::control_server::start(options.run_dir, [board, agent](const std::string& request) {
+    return answer_control(*board, agent, request);
+  });
+  if (!control) {
+    caf::anon_send_exit(agent, caf::exit_reason::user_shutdown);
+    return tl::unexpected(control.error());
+  }
+  caf::anon_send(agent, protocol::tick{});
+  const auto ended = watch(*board, observer, agent);
+
+  const auto path = options.run_dir / "report.json";
+  auto report = final_report(**job, ended, board->snapshot(), path, *log);
+  observer.summary(report, path.string());
+  control->reset(); // only now is the run over for 'dlrun status'
+  return report;
+}
+
+} // namespace dlrun::runtime

@@ -1,0 +1,168 @@
+#include "runtime/prepared_job.hpp"
+
+#include "actors/common/evaluation_metrics.hpp"
+#include "data/augmentation.hpp"
+#include "engine/update_rule.hpp"
+#include "job/spec_reader.hpp"
+#include "job/spec_writer.hpp"
+#include "weights/initial_weights.hpp"
+
+#include <fcntl.h>
+
+namespace dlrun::runtime {
+namespace {
+
+/// For the comment that heads the file, and what a resumed run adds.
+constexpr std::size_t spec_file_spare = 16 * 1024;
+
+/// The weights that training starts from. What is checked here is what roles read, whatever happens to the
+/// file; its digest goes into the specification as used.
+result<void> settle_weights(const engine::model& model, prepared_job& job) {
+  auto& train = *job.spec.mutable_train();
+  if (!train.has_init_from()) return {};
+  const auto initial = weights::open_initial_weights(train, model.layout());
+  if (!initial) return tl::unexpected(initial.error());
+  train.set_init_sha256(initial->sha256);
+  transport::unique_fd own{::fcntl(initial->file.fd(), F_DUPFD_CLOEXEC, 0)};
+  if (!own)
+    return fail(error_code::system,
+                fmt::format("cannot keep '{}' open: too many open files", train.init_from()));
+  job.initial_weights = std::make_shared<const transport::unique_fd>(std::move(own));
+  return {};
+}
+
+/// Opens one part of the data and checks it against the model. @returns its number of records.
+result<std::uint64_t> open_checked(const prepared_job& job, const engine::model& model,
+                                   data::data_part part) {
+  const auto dataset = data::open_part(*job.data, job.spec.data(), job.spec.train().seed(), part);
+  if (!dataset) return tl::unexpected(dataset.error());
+  const auto wanted = targets_of(model);
+  if (auto fits = (*dataset)->check_fits(model.input_shape(), wanted.kind, wanted.outputs); !fits)
+    return tl::unexpected(fits.error());
+  if (part == data::data_part::validation) return (*dataset)->record_count();
+  if (auto augmented = data::augmentation::build(job.spec.data().train().augment(), **dataset); !augmented)
+    return tl::unexpected(augmented.error());
+  return (*dataset)->record_count();
+}
+
+/// What the data taught is kept with the specification, which must be readable again.
+result<void> check_spec_size(const spec::JobSpec& spec) {
+  const auto bytes = job::write_spec(spec).size();
+  if (bytes + spec_file_spare <= job::spec_bytes_max) return {};
+  return fail(
+      error_code::bad_data,
+      fmt::format(
+          "data.train: with all columns and vocabularies written out the specification has {} bytes, and "
+          "at most {} can be kept: name fewer columns, or use format npy",
+          bytes, job::spec_bytes_max - spec_file_spare));
+}
+
+/// batch_norm cannot normalise over a single value: refuse it here, not after hours in the last step of an
+/// epoch.
+result<void> check_smallest_microbatch(const data::sampler& sampler, const engine::model& model) {
+  const step_id last{sampler.steps_per_epoch() - 1};
+  const auto smallest = sampler.records_in_slot(last, {sampler.slots(last) - 1});
+  if (smallest >= static_cast<std::uint64_t>(model.min_batch())) return {};
+  return fail(error_code::bad_spec,
+              fmt::format("layer '{}' needs microbatches of at least {} records, but the last one of each "
+                          "epoch has {}: choose a "
+                          "train.microbatch_size that leaves a larger rest of {} records",
+                          model.min_batch_layer(), model.min_batch(), smallest,
+                          sampler.options().record_count));
+}
+
+/// PS shards exchange the squares of each block: a message has room for so many.
+result<void> check_norm_exchange(const spec::JobSpec& spec, const engine::model& model) {
+  if (!spec.train().has_clip_norm()) return {};
+  const auto shards = static_cast<std::uint32_t>(spec.cluster().ps_shards());
+  for (const auto& range : engine::place_blocks(model.layout(), shards)) {
+    const auto blocks = engine::parameter_blocks(model.layout(), range);
+    if (blocks > protocol::norm_partials_max)
+      return fail(error_code::bad_spec,
+                  fmt::format("train.clip_norm takes at most {} blocks of {} parameters in one PS shard, but "
+                              "with cluster.ps_shards = {} one has {}: choose more PS shards, or leave "
+                              "clip_norm out (clip_value has no such limit)",
+                              protocol::norm_partials_max, engine::parameter_layout::block_size, shards,
+                              blocks));
+  }
+  return {};
+}
+
+/// All results are kept to the end of the job.
+result<void> check_evaluations(const spec::TrainSpec& train, const data::sampler& sampler,
+                               const engine::model& model) {
+  if (const auto every = common::steps_between_evaluations(train, sampler);
+      every && sampler.total_steps() / *every > common::evaluations_max)
+    return fail(
+        error_code::bad_spec,
+        fmt::format("train.evaluate_every: \"{}\" makes {} evaluations in {} steps; at most {}: choose "
+                    "at least {} steps",
+                    train.evaluate_every(), sampler.total_steps() / *every, sampler.total_steps(),
+                    common::evaluations_max, sampler.total_steps() / common::evaluations_max + 1));
+  return common::check_watched_metrics(model, train);
+}
+
+} // namespace
+
+wanted_targets targets_of(const engine::model& model) {
+  if (model.loss().targets() == target_kind::values)
+    return {target_kind::values, model.loss().target_values()};
+  const auto& output = model.output_shape();
+  return {target_kind::classes, output.empty() ? 0 : output.front()};
+}
+
+result<prepared_job> prepare_job(spec::JobSpec spec) {
+  prepared_job job;
+  job.spec = std::move(spec);
+  const auto model = engine::model::build(job.spec.model());
+  if (!model) return tl::unexpected(model.error());
+  if (auto rule = engine::update_rule::build(job.spec.train(), {}); !rule)
+    return tl::unexpected(rule.error()); // how long the training is does not matter for that
+  if (auto fits = check_norm_exchange(job.spec, **model); !fits) return tl::unexpected(fits.error());
+  if (auto settled = settle_weights(**model, job); !settled) return tl::unexpected(settled.error());
+  auto decoded =
+      data::decode_job_data(*job.spec.mutable_data(), job.spec.train().seed(), targets_of(**model).kind);
+  if (!decoded) return tl::unexpected(decoded.error());
+  if (auto fits = check_spec_size(job.spec); !fits) return tl::unexpected(fits.error());
+  job.data = std::make_shared<const data::job_data>(std::move(*decoded));
+  const auto records = open_checked(job, **model, data::data_part::training);
+  if (!records) return tl::unexpected(records.error());
+  job.train_records = *records;
+  if (job.spec.data().has_validation()) {
+    const auto validation = open_checked(job, **model, data::data_part::validation);
+    if (!validation) return tl::unexpected(validation.error());
+    job.validation_records = *validation;
+  }
+  const data::sampler sampler{data::sampler_options_from(job.spec.train(), job.train_records)};
+  if (auto fits = check_smallest_microbatch(sampler, **model); !fits) return tl::unexpected(fits.error());
+  if (auto fits = check_evaluations(job.spec.train(), sampler, **model); !fits)
+    return tl::unexpected(fits.error());
+  job.steps = sampler.total_steps();
+  for (const auto& tensor : (*model)->layout().tensors())
+    if (tensor.kind == tensor_kind::parameter) job.parameter_count += tensor.size;
+  return job;
+}
+
+result<prepared_job> prepare_job(const std::filesystem::path& file,
+                                 const std::vector<std::string>& overrides) {
+  auto spec = job::read_spec(file, overrides);
+  if (!spec) return tl::unexpected(spec.error());
+  return prepare_job(std::move(*spec));
+}
+
+result<prepared_job> prepare_new_job(spec::JobSpec spec) {
+  if (spec.train().skip_size() > 0 || spec.train().has_from())
+    return fail(error_code::bad_spec,
+                "train.skip and train.from are for a run that is resumed: 'dlrun resume DIR --skip "
+                "STEP:SLOT' and '--from STEP' write them");
+  return prepare_job(std::move(spec));
+}
+
+result<prepared_job> prepare_new_job(const std::filesystem::path& file,
+                                     const std::vector<std::string>& overrides) {
+  auto spec = job::read_spec(file, overrides);
+  if (!spec) return tl::unexpected(spec.error());
+  return prepare_new_job(std::move(*spec));
+}
+
+} // namespace dlrun::runtime

@@ -1,0 +1,47 @@
+/// A job whose specification, model and data were checked against each other, before anything is created for
+/// it.
+#pragma once
+
+#include "actors/common/job_context.hpp"
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace dlrun::runtime {
+
+struct prepared_job {
+  spec::JobSpec spec;
+  /// Of each revision of a resumed run, as common::update_part() makes them; else empty.
+  std::vector<spec::TrainSpec> revisions;
+  std::uint64_t train_records = 0;
+  std::uint64_t validation_records = 0;
+  std::uint64_t steps = 0;
+  std::uint64_t parameter_count = 0; ///< trained floats
+  /// The data, decoded once; roles on this host share its memory.
+  std::shared_ptr<const data::job_data> data;
+  std::shared_ptr<const transport::unique_fd> initial_weights; ///< train.init_from, open; null without
+};
+
+/// What a model's loss compares its outputs with.
+struct wanted_targets {
+  target_kind kind = target_kind::classes;
+  std::int64_t outputs = 0; ///< classes that are told apart, or floats of a target
+};
+wanted_targets targets_of(const engine::model& model);
+
+/// Builds the model, decodes the data, opens the weights to start from, and checks that they fit each other.
+/// `spec` is complete. What the data teaches (vocabularies, names of classes, means) is filled into it, and
+/// so is the digest of those weights.
+/// @returns bad_spec or bad_data with a message that names the place and the way out.
+result<prepared_job> prepare_job(spec::JobSpec spec);
+/// The same for the specification in `file`.
+result<prepared_job> prepare_job(const std::filesystem::path& file,
+                                 const std::vector<std::string>& overrides);
+
+/// Of a new run, as above. @returns bad_spec also for what only a run that is resumed has.
+result<prepared_job> prepare_new_job(spec::JobSpec spec);
+result<prepared_job> prepare_new_job(const std::filesystem::path& file,
+                                     const std::vector<std::string>& overrides);
+
+} // namespace dlrun::runtime

@@ -1,0 +1,23 @@
+/// Going on with a run that was stopped or died.
+#pragma once
+
+#include "runtime/prepared_job.hpp"
+#include "runtime/run_folder.hpp"
+
+#include <dlrun/training.hpp>
+#include <optional>
+
+namespace dlrun::runtime {
+
+struct resumption {
+  run_folder folder;
+  std::optional<prepared_job> job; ///< nothing when the run is completed: there is nothing left to train
+  incarnation coordinator;         ///< what its next start is called
+};
+
+/// Opens the folder, changes the specification as asked (what changes the training is a new revision of it,
+/// kept beside the ones before), and prepares the job. @returns bad_usage for a folder that is no run's or in
+/// use, that kept nothing on disk, and for changes that a run does not take; else as prepare_job().
+result<resumption> prepare_resumption(const std::filesystem::path& directory, const resume_options& options);
+
+} // namespace dlrun::runtime

@@ -1,0 +1,14 @@
+/// The one place that knows all roles: starts any of them in an actor system.
+#pragma once
+
+#include "actors/common/job_context.hpp"
+
+namespace dlrun::runtime {
+
+/// Starts the role that `context` names (coordinator, PS shard or worker).
+caf::actor start_role(caf::actor_system& system, common::role_context context);
+
+/// The kind that a bootstrap message names; nothing for an unknown word.
+std::optional<protocol::role_kind> role_kind_from(std::string_view word);
+
+} // namespace dlrun::runtime

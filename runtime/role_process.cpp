@@ -1,0 +1,256 @@
+#include "actors/agent/process/bootstrap.hpp"
+#include "actors/agent/process/last_words.hpp"
+#include "actors/agent/process/parent_bond.hpp"
+#include "actors/agent/process_launcher.hpp"
+#include "actors/common/actor_config.hpp"
+#include "actors/common/role_log.hpp"
+#include "job/exit_code.hpp"
+#include "proto/bootstrap.pb.h"
+#include "runtime/role_entry.hpp"
+#include "runtime/role_host.hpp"
+#include "transport/wake_event.hpp"
+
+#include <atomic>
+#include <charconv>
+#include <csignal>
+#include <dlrun/detail/named_factories.hpp>
+#include <dlrun/training.hpp>
+#include <future>
+#include <poll.h>
+#include <sys/signalfd.h>
+
+namespace dlrun::runtime {
+namespace {
+
+constexpr std::size_t scheduler_threads = 2;
+constexpr auto agent_deadline = std::chrono::seconds(10);
+
+struct role_options {
+  int bootstrap_fd = -1;
+  int lifeline_fd = -1;
+  int last_words_fd = -1;
+  std::vector<int> data_fds;
+  int weights_fd = -1; ///< of train.init_from
+};
+
+result<bootstrap::Bootstrap> read_message(const role_options& options) {
+  const auto bytes = agent::read_bootstrap(options.bootstrap_fd);
+  if (!bytes) return tl::unexpected(bytes.error());
+  bootstrap::Bootstrap message;
+  if (!message.ParseFromString(*bytes))
+    return fail(error_code::protocol, "the bootstrap message cannot be read");
+  if (message.format() != 1)
+    return fail(error_code::protocol,
+                fmt::format("bootstrap format {} is not known, only 1", message.format()));
+  if (message.run_token().size() != 16 ||
+      message.data_files_size() != static_cast<int>(options.data_fds.size()))
+    return fail(error_code::protocol, "the bootstrap message does not fit the command line");
+  return message;
+}
+
+/// The data that the agent decoded, from the inherited descriptors.
+result<std::shared_ptr<const data::job_data>> adopt_data(const bootstrap::Bootstrap& message,
+                                                         const role_options& options) {
+  std::vector<std::shared_ptr<const data::blob>> memory;
+  for (int i = 0; i < message.data_files_size(); ++i) {
+    auto mapped = data::blob::from_fd(options.data_fds[static_cast<std::size_t>(i)], message.data_files(i));
+    if (!mapped) return tl::unexpected(mapped.error());
+    memory.push_back(std::make_shared<data::blob>(std::move(*mapped)));
+  }
+  data::job_data data;
+  auto training = data::from_message(message.training(), memory);
+  if (!training) return tl::unexpected(training.error());
+  data.training = std::move(*training);
+  if (message.has_validation()) {
+    auto validation = data::from_message(message.validation(), memory);
+    if (!validation) return tl::unexpected(validation.error());
+    data.validation = std::move(*validation);
+  }
+  return std::make_shared<const data::job_data>(std::move(data));
+}
+
+result<std::shared_ptr<const common::job_context>> make_job(const bootstrap::Bootstrap& message,
+                                                            const role_options& options) {
+  common::job_context_arguments arguments{.spec = message.spec(),
+                                          .train_records = message.train_records(),
+                                          .validation_records = message.validation_records(),
+                                          .run_dir = message.run_dir(),
+                                          .agent_process = message.agent_process(),
+                                          .started =
+                                              protocol::time_point{protocol::duration{message.started_us()}}};
+  std::ranges::copy(message.run_token(), arguments.run_token.bytes.begin());
+  arguments.revisions.assign(message.revisions().begin(), message.revisions().end());
+  if (message.has_training()) {
+    auto data = adopt_data(message, options);
+    if (!data) return tl::unexpected(data.error());
+    arguments.data = std::move(*data);
+  }
+  if (options.weights_fd >= 0)
+    arguments.initial_weights = std::make_shared<const transport::unique_fd>(options.weights_fd);
+  return common::make_job_context(std::move(arguments));
+}
+
+result<protocol::agent_actor> find_agent(caf::actor_system& system, std::uint16_t port) {
+  const caf::scoped_actor self{system};
+  result<protocol::agent_actor> found = fail(error_code::timed_out, "the agent does not answer");
+  self->request(system.middleman().actor_handle(), agent_deadline, caf::connect_atom_v,
+                std::string{"127.0.0.1"}, port)
+      .receive(
+          [&](const caf::node_id&, const caf::strong_actor_ptr& agent, const std::set<std::string>&) {
+            if (agent) found = caf::actor_cast<protocol::agent_actor>(agent);
+          },
+          [&](const caf::error& why) {
+            found = fail(error_code::role_lost, "cannot reach the agent: " + to_string(why));
+          });
+  return found;
+}
+
+common::role_context make_role_context(const bootstrap::Bootstrap& message, protocol::role_kind kind,
+                                       std::shared_ptr<const common::job_context> job,
+                                       protocol::agent_actor agent) {
+  common::role_context context{.role = {kind, message.index()},
+                               .self = {{message.incarnation()}, message.token()},
+                               .job = std::move(job),
+                               .agent = std::move(agent)};
+  if (message.has_coordinator()) {
+    const auto& address = message.coordinator();
+    context.coordinator =
+        protocol::endpoint{address.host(), static_cast<std::uint16_t>(address.port()), address.process(), {}};
+    context.coordinator_incarnation = {address.incarnation()};
+  }
+  context.log = common::make_role_log(context.job->run_dir, context.role, context.self.incarnation);
+  return context;
+}
+
+/// SIGTERM asks the role to end in order; SIGINT is the root's business (Ctrl-C on a terminal reaches
+/// everybody).
+transport::unique_fd take_stop_signals() {
+  sigset_t handled;
+  sigemptyset(&handled);
+  sigaddset(&handled, SIGTERM);
+  sigset_t blocked = handled;
+  sigaddset(&blocked, SIGINT);
+  sigaddset(&blocked, SIGHUP);
+  pthread_sigmask(SIG_BLOCK, &blocked, nullptr);
+  std::signal(SIGPIPE, SIG_IGN);
+  return transport::unique_fd{::signalfd(-1, &handled, SFD_CLOEXEC)};
+}
+
+/// The reason as the role gave it, without CAF's code around it.
+std::string text_of(const caf::error& why) {
+  const auto& said = why.context();
+  return said.match_elements<std::string>() ? said.get_as<std::string>(0) : to_string(why);
+}
+
+/// Waits until the role has ended, passing a SIGTERM on to it. @returns why it ended, if that was an error.
+result<void> run_to_end(const caf::actor& role, const transport::unique_fd& signals) {
+  const auto ended = transport::wake_event::create();
+  if (!ended) return tl::unexpected(ended.error());
+  auto reason = std::make_shared<std::promise<caf::error>>();
+  role->attach_functor([reason, event = ended->fd()](const caf::error& why) {
+    reason->set_value(why);
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const auto written = ::write(event, &one, sizeof one);
+  });
+  for (;;) {
+    pollfd watched[] = {{ended->fd(), POLLIN, 0}, {signals.get(), POLLIN, 0}};
+    if (::poll(watched, 2, -1) < 0 && errno != EINTR)
+      return fail(error_code::system, "cannot wait for the role");
+    if (watched[0].revents != 0) {
+      const auto why = reason->get_future().get();
+      if (!why || why == caf::exit_reason::user_shutdown) return {};
+      return fail(error_code::role_lost, text_of(why));
+    }
+    if (watched[1].revents == 0) continue;
+    signalfd_siginfo info{};
+    [[maybe_unused]] const auto got = ::read(signals.get(), &info, sizeof info);
+    caf::anon_send_exit(role, caf::exit_reason::user_shutdown);
+  }
+}
+
+result<void> run_role(const role_options& options) {
+  const auto signals = take_stop_signals();
+  const auto message = read_message(options);
+  if (!message) return tl::unexpected(message.error());
+  if (const auto bound = agent::bind_to_parent(message->parent_pid()); !bound) return bound;
+  // Whoever dies above us, we die at once: what is not committed is void anyway.
+  const auto bond = agent::lifeline::watch(transport::unique_fd{options.lifeline_fd}, [] { std::_Exit(1); });
+  if (!bond) return tl::unexpected(bond.error());
+  const auto kind = role_kind_from(message->role());
+  if (!kind) return fail(error_code::protocol, fmt::format("role '{}' is not known", message->role()));
+  auto job = make_job(*message, options);
+  if (!job) return tl::unexpected(job.error());
+
+  common::actor_config config{scheduler_threads};
+  caf::actor_system system{config};
+  auto agent = find_agent(system, static_cast<std::uint16_t>(message->agent_port()));
+  if (!agent) return tl::unexpected(agent.error());
+  const auto role =
+      start_role(system, make_role_context(*message, *kind, std::move(*job), std::move(*agent)));
+  return run_to_end(role, signals);
+}
+
+/// What the launcher wrote (process_launcher::make_child): descriptors by name. @returns nothing for anything
+/// else.
+std::optional<role_options> read_arguments(std::span<char*> arguments) {
+  role_options options;
+  if (arguments.size() % 2 != 0) return std::nullopt;
+  for (std::size_t i = 0; i < arguments.size(); i += 2) {
+    const std::string_view name = arguments[i];
+    const std::string_view text = arguments[i + 1];
+    int fd = -1;
+    if (std::from_chars(text.begin(), text.end(), fd).ptr != text.end() || fd < 0) return std::nullopt;
+    if (name == agent::bootstrap_option)
+      options.bootstrap_fd = fd;
+    else if (name == agent::lifeline_option)
+      options.lifeline_fd = fd;
+    else if (name == agent::last_words_option)
+      options.last_words_fd = fd;
+    else if (name == agent::data_option)
+      options.data_fds.push_back(fd);
+    else if (name == agent::weights_option)
+      options.weights_fd = fd;
+    else
+      return std::nullopt;
+  }
+  if (options.bootstrap_fd < 0 || options.lifeline_fd < 0 || options.last_words_fd < 0) return std::nullopt;
+  return options;
+}
+
+int failed(const error& why) {
+  std::fputs(fmt::format("dlrun: {}\n", why.message).c_str(), stderr);
+  return static_cast<int>(job::exit_code_for(why.code));
+}
+
+int run_and_tell(const role_options& options) {
+  try {
+    const auto ended = run_role(options);
+    if (ended) return 0;
+    agent::leave_last_words(options.last_words_fd, ended.error().message);
+    return failed(ended.error());
+  } catch (const std::exception& thrown) {
+    agent::leave_last_words(options.last_words_fd, thrown.what());
+    return failed({error_code::role_lost, thrown.what()});
+  }
+}
+
+std::atomic<bool> entry_passed = false;
+
+} // namespace
+
+bool role_entry_passed() { return entry_passed; }
+
+} // namespace dlrun::runtime
+
+std::optional<int> dlrun::run_role(int argc, char** argv) {
+  using namespace dlrun::runtime;
+  detail::registration_is_over = true;
+  if (argc < 2 || std::string_view{argv[1]} != agent::role_argument) {
+    entry_passed = true;
+    return std::nullopt;
+  }
+  if (const auto options = read_arguments({argv + 2, argv + argc})) return run_and_tell(*options);
+  return failed(
+      {error_code::bad_usage, fmt::format("'{}' is what processes of a run are started with, by dlrun itself",
+                                          agent::role_argument)});
+}

@@ -1,0 +1,133 @@
+#include "runtime/run_folder.hpp"
+
+#include "job/spec_writer.hpp"
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+namespace dlrun::runtime {
+namespace {
+
+constexpr auto lock_name = "run.lock";
+constexpr int lock_mode = 0644;
+
+/// The pid that a root wrote into the lock; 0 when it cannot be read, or is that of a root which is gone.
+int holder_of(int lock) {
+  char text[32] = {};
+  const auto size = ::pread(lock, text, sizeof text - 1, 0);
+  const int pid = size > 0 ? std::atoi(text) : 0;
+  return pid > 0 && (::kill(pid, 0) == 0 || errno == EPERM) ? pid : 0;
+}
+
+tl::unexpected<error> in_use(const std::filesystem::path& folder, int lock) {
+  const int holder = holder_of(lock);
+  if (holder == 0) // readers leave no pid
+    return fail(error_code::bad_usage,
+                fmt::format("the run folder '{}' is in use, by 'dlrun export', 'evaluate' or 'predict': try "
+                            "again when that is done",
+                            folder.string()));
+  return fail(error_code::bad_usage,
+              fmt::format("the run folder '{}' is in use by process {}: 'dlrun status {}' shows the run, "
+                          "'dlrun stop {}' ends it",
+                          folder.string(), holder, folder.string(), folder.string()));
+}
+
+/// Not inherited by the roles' processes: the lock is the root's alone, and goes when it goes.
+result<transport::unique_fd> lock(const std::filesystem::path& folder) {
+  const auto file = folder / lock_name;
+  transport::unique_fd fd{::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, lock_mode)};
+  if (!fd)
+    return fail(error_code::bad_usage, fmt::format("cannot write to the run folder '{}': {}", folder.string(),
+                                                   std::strerror(errno)));
+  if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) return in_use(folder, fd.get());
+  const auto pid = fmt::format("{}\n", ::getpid());
+  if (::ftruncate(fd.get(), 0) != 0 || ::pwrite(fd.get(), pid.data(), pid.size(), 0) < 0)
+    return fail(error_code::system,
+                fmt::format("cannot write '{}': {}", file.string(), std::strerror(errno)));
+  return fd;
+}
+
+/// A folder that was copied without its lock is nobody's.
+result<transport::unique_fd> lock_to_read(const std::filesystem::path& folder) {
+  const auto file = folder / lock_name;
+  transport::unique_fd fd{::open(file.c_str(), O_RDONLY | O_CLOEXEC)};
+  if (!fd && errno == ENOENT) return fd;
+  if (!fd)
+    return fail(error_code::bad_usage,
+                fmt::format("cannot read '{}': {}", file.string(), std::strerror(errno)));
+  if (::flock(fd.get(), LOCK_SH | LOCK_NB) != 0) return in_use(folder, fd.get());
+  return fd;
+}
+
+} // namespace
+
+result<std::filesystem::path> find_run(const std::string& folder) {
+  std::error_code why;
+  const auto path = std::filesystem::absolute(folder, why);
+  if (!std::filesystem::exists(path / "spec.yaml", why))
+    return fail(error_code::bad_usage,
+                fmt::format("'{}' is not the folder of a run: there is no spec.yaml in it", path.string()));
+  return path;
+}
+
+result<run_folder> run_folder::create(const std::string& wanted, const spec::JobSpec& spec) {
+  std::error_code why;
+  const auto path = std::filesystem::absolute(
+      wanted.empty() ? std::filesystem::path{"runs"} / spec.name() : std::filesystem::path{wanted}, why);
+  if (std::filesystem::exists(path / "spec.yaml", why))
+    return fail(
+        error_code::bad_usage,
+        fmt::format("there is a run in '{}' already: 'dlrun resume {}' goes on with it; for a new one "
+                    "choose another folder with --run-dir, or remove it",
+                    path.string(), path.string()));
+  if (std::filesystem::exists(path, why) && !std::filesystem::is_empty(path, why))
+    return fail(
+        error_code::bad_usage,
+        fmt::format(
+            "the run folder '{}' exists and is not empty: remove it, or choose another with --run-dir",
+            path.string()));
+  if (!std::filesystem::create_directories(path / "logs", why) && why)
+    return fail(error_code::bad_usage,
+                fmt::format("cannot create the run folder '{}': {}; choose another with --run-dir",
+                            path.string(), why.message()));
+  auto held = lock(path);
+  if (!held) return tl::unexpected(held.error());
+  run_folder made{path, std::move(*held)};
+  if (auto written = job::write_spec_file(made.spec_file(), spec); !written)
+    return tl::unexpected(written.error());
+  return made;
+}
+
+result<run_folder> run_folder::open(const std::string& folder) {
+  const auto path = find_run(folder);
+  if (!path) return tl::unexpected(path.error());
+  auto held = lock(*path);
+  if (!held) return tl::unexpected(held.error());
+  return run_folder{*path, std::move(*held)};
+}
+
+result<run_folder> run_folder::open_to_read(const std::string& folder) {
+  const auto path = find_run(folder);
+  if (!path) return tl::unexpected(path.error());
+  auto held = lock_to_read(*path);
+  if (!held) return tl::unexpected(held.error());
+  return run_folder{*path, std::move(*held)};
+}
+
+std::filesystem::path run_folder::spec_file(std::size_t revision) const {
+  return path_ / (revision == 0 ? std::string{"spec.yaml"} : fmt::format("spec.{}.yaml", revision));
+}
+
+std::vector<std::filesystem::path> run_folder::spec_files() const {
+  std::vector<std::filesystem::path> all{spec_file()};
+  std::error_code ignored;
+  while (std::filesystem::exists(spec_file(all.size()), ignored)) all.push_back(spec_file(all.size()));
+  return all;
+}
+
+} // namespace dlrun::runtime

@@ -1,0 +1,44 @@
+/// The folder of a run: who may use it, and the specification it is trained by.
+#pragma once
+
+#include "proto/job_spec.pb.h"
+#include "transport/unique_fd.hpp"
+
+#include <dlrun/error.hpp>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace dlrun::runtime {
+
+/// The full path of the folder of a run, in use or not. @returns bad_usage when it is none.
+result<std::filesystem::path> find_run(const std::string& folder);
+
+/// A run's folder, locked for this process as long as the object lives: two roots never share one.
+class run_folder {
+public:
+  /// Makes the folder (default: runs/<name of the job>) with the specification as used. @returns bad_usage
+  /// when there is something in it already, or it cannot be made.
+  static result<run_folder> create(const std::string& wanted, const spec::JobSpec& spec);
+  /// Opens the folder of an earlier run. @returns bad_usage when it is no run folder, or a process is using
+  /// it.
+  static result<run_folder> open(const std::string& folder);
+  /// For a look: any number of readers, while no root uses it. Writes nothing. Errors as above.
+  static result<run_folder> open_to_read(const std::string& folder);
+
+  const std::filesystem::path& path() const { return path_; }
+  /// The specification as used; revision 0 is what the run began with.
+  std::filesystem::path spec_file(std::size_t revision = 0) const;
+  /// Of all revisions there are, oldest first.
+  std::vector<std::filesystem::path> spec_files() const;
+
+private:
+  run_folder(std::filesystem::path path, transport::unique_fd lock)
+      : path_(std::move(path))
+      , lock_(std::move(lock)) {}
+
+  std::filesystem::path path_;
+  transport::unique_fd lock_;
+};
+
+} // namespace dlrun::runtime

@@ -1,0 +1,27 @@
+/// Whom a run tells how it goes.
+#pragma once
+
+#include "actors/agent/run_board.hpp"
+#include "actors/protocol/time.hpp"
+
+#include <dlrun/report.hpp>
+#include <optional>
+#include <string>
+
+namespace dlrun::runtime {
+
+/// Called by the thread of run_locally() alone.
+class run_observer {
+public:
+  virtual ~run_observer() = default;
+  /// How far it is; called ten times a second.
+  virtual void update(const agent::run_snapshot& now, protocol::time_point at) = 0;
+  /// A failure or recovery.
+  virtual void event(const protocol::job_event& event) = 0;
+  /// Asked after each update. @returns why the run is to end now; nothing to go on.
+  virtual std::optional<std::string> asked_to_stop() { return std::nullopt; }
+  /// The end. `report_path`: where the report is.
+  virtual void summary(const dlrun::report& report, const std::string& report_path) = 0;
+};
+
+} // namespace dlrun::runtime

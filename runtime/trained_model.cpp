@@ -1,0 +1,82 @@
+#include "engine/network.hpp"
+#include "runtime/model_source.hpp"
+#include "runtime/model_weights_file.hpp"
+
+#include <algorithm>
+#include <dlrun/model.hpp>
+
+namespace dlrun {
+
+class trained_model::impl {
+public:
+  explicit impl(runtime::given_model given)
+      : given_{std::move(given)}
+      , network_{given_.model, static_cast<int>(given_.spec.cluster().threads_per_worker())} {}
+
+  const runtime::given_model& given() const { return given_; }
+
+  result<std::vector<float>> predict(std::span<const float> records) {
+    const auto& model = *given_.model;
+    const auto width = static_cast<std::size_t>(*element_count(model.input_shape()));
+    if (records.empty() || records.size() % width != 0)
+      return fail(error_code::bad_usage,
+                  fmt::format("{} floats are no records of shape {}, which have {} each", records.size(),
+                              to_string(model.input_shape()), width));
+    const auto outputs_each = static_cast<std::size_t>(*element_count(model.output_shape()));
+    const auto at_once = static_cast<std::size_t>(given_.spec.train().microbatch_size());
+    const auto count = records.size() / width;
+    std::vector<float> outputs(count * outputs_each);
+    for (std::size_t first = 0; first < count; first += at_once) {
+      const auto size = std::min(at_once, count - first);
+      const auto done = network_.predict(
+          given_.parameters, records.subspan(first * width, size * width), static_cast<std::int64_t>(size),
+          std::span{outputs}.subspan(first * outputs_each, size * outputs_each));
+      if (!done) return tl::unexpected(done.error());
+    }
+    return outputs;
+  }
+
+private:
+  runtime::given_model given_;
+  engine::network network_;
+};
+
+trained_model::trained_model(std::unique_ptr<impl> impl)
+    : impl_{std::move(impl)} {}
+trained_model::trained_model(trained_model&&) noexcept = default;
+trained_model& trained_model::operator=(trained_model&&) noexcept = default;
+trained_model::~trained_model() = default;
+
+result<trained_model> trained_model::load(const model_choice& choice) {
+  auto given = runtime::load_model(choice);
+  if (!given) return tl::unexpected(given.error());
+  return trained_model{std::make_unique<impl>(std::move(*given))};
+}
+
+const shape& trained_model::input_shape() const { return impl_->given().model->input_shape(); }
+const shape& trained_model::output_shape() const { return impl_->given().model->output_shape(); }
+
+std::optional<std::uint64_t> trained_model::step() const {
+  const auto& version = impl_->given().version;
+  return version ? std::optional{version->value} : std::nullopt;
+}
+
+std::vector<named_tensor> trained_model::tensors() const {
+  const auto& given = impl_->given();
+  std::vector<named_tensor> all;
+  for (const auto& tensor : given.model->layout().tensors())
+    if (tensor.kind != tensor_kind::metric)
+      all.push_back(
+          {tensor.name, tensor.extents, std::span{given.parameters}.subspan(tensor.offset, tensor.size)});
+  return all;
+}
+
+result<std::vector<float>> trained_model::predict(std::span<const float> records) {
+  return impl_->predict(records);
+}
+
+result<void> trained_model::save(const std::filesystem::path& file) const {
+  return runtime::write_model(impl_->given(), file);
+}
+
+} // namespace dlrun

@@ -1,0 +1,220 @@
+#include <dlrun/training.hpp>
+
+#include "actors/agent/process_launcher.hpp"
+#include "actors/common/clock.hpp"
+#include "runtime/durability_choice.hpp"
+#include "runtime/local_run.hpp"
+#include "runtime/resumption.hpp"
+#include "runtime/role_entry.hpp"
+
+#include <cstdlib>
+#include <future>
+#include <mutex>
+#include <thread>
+
+namespace dlrun {
+namespace {
+
+double seconds_since(protocol::time_point start, protocol::time_point now) {
+  return protocol::to_seconds(now - start);
+}
+
+dlrun::progress to_progress(const agent::run_snapshot& now, double seconds) {
+  dlrun::progress made{.status = now.status,
+                       .step = now.step,
+                       .durable_step = now.durable_step,
+                       .steps = now.steps,
+                       .seconds = seconds};
+  if (!now.train) return made;
+  made.measured = true;
+  made.loss = now.train->step_loss;
+  made.epoch = now.train->epoch;
+  made.epoch_loss = now.train->loss;
+  made.epoch_metrics = now.train->metrics;
+  return made;
+}
+
+/// Who executes roles must know how. @returns bad_usage with the way out.
+result<void> check_role_program(const spec::JobSpec& spec, const training_options& options) {
+  if (std::getenv(agent::role_variable) != nullptr)
+    return fail(error_code::bad_usage,
+                "this process is a role of a run, and starts no other: main() must return what "
+                "dlrun::run_role(argc, argv) gives before it does anything else");
+  if (spec.cluster().placement() == "threads" || !options.role_program.empty() ||
+      runtime::role_entry_passed())
+    return {};
+  return fail(
+      error_code::bad_usage,
+      "the processes of a run execute this program: call dlrun::run_role(argc, argv) at the beginning "
+      "of main(), or name another program in training_options::role_program, or set "
+      "cluster.placement: threads");
+}
+
+} // namespace
+
+/// Shared with the thread that runs it, which is joined by the destructor.
+class training::impl final : public runtime::run_observer, public training_control {
+public:
+  impl(runtime::prepared_job job, runtime::run_folder folder, dlrun::incarnation coordinator,
+       training_options options)
+      : job_{std::move(job)}
+      , folder_{std::move(folder)}
+      , options_{std::move(options)}
+      , coordinator_{coordinator}
+      , outcome_{finished_.get_future().share()} {
+    progress_.status = "running";
+    progress_.steps = job_.steps;
+  }
+
+  ~impl() override {
+    stop("the program ended the training");
+    if (thread_.joinable()) thread_.join();
+  }
+  impl(const impl&) = delete;
+  impl& operator=(const impl&) = delete;
+
+  void begin() {
+    thread_ = std::thread{[this] {
+      auto ended =
+          runtime::run_locally(job_, {folder_.path(), coordinator_, options_.role_program.string()}, *this);
+      finished_.set_value(std::move(ended));
+    }};
+  }
+
+  void first_event(std::string event, std::string text) {
+    first_ = {std::move(event), "root", 0, 1, 0, std::move(text)};
+  }
+
+  const std::filesystem::path& run_dir() const { return folder_.path(); }
+  dlrun::progress progress() const {
+    const std::scoped_lock lock{mutex_};
+    return progress_;
+  }
+  result<report> wait() const { return outcome_.get(); }
+
+  void stop(const std::string& reason) override {
+    const std::scoped_lock lock{mutex_};
+    if (!stop_reason_) stop_reason_ = reason.empty() ? "stopped by the program" : reason;
+  }
+
+  // run_observer: on the training's own thread.
+  void update(const agent::run_snapshot& now, protocol::time_point at) override {
+    tell_first();
+    auto made = to_progress(now, seconds_since(started_, at));
+    tell([&](training_callback& one) { one.on_progress(made, *this); });
+    const std::scoped_lock lock{mutex_};
+    progress_ = std::move(made);
+  }
+
+  void event(const protocol::job_event& event) override {
+    tell_first();
+    const auto at = protocol::time_point{protocol::duration{event.at_us}};
+    const training_event told{.event = event.event,
+                              .role = std::string{protocol::to_string(event.role.kind)},
+                              .index = event.role.index,
+                              .incarnation = event.incarnation.value,
+                              .seconds = seconds_since(started_, at),
+                              .text = event.text};
+    tell([&](training_callback& one) { one.on_event(told, *this); });
+  }
+
+  std::optional<std::string> asked_to_stop() override {
+    const std::scoped_lock lock{mutex_};
+    return stop_reason_;
+  }
+
+  void summary(const dlrun::report& report, const std::string&) override {
+    tell_first();
+    {
+      const std::scoped_lock lock{mutex_};
+      progress_.status = to_string(report.status);
+      progress_.step = report.steps;
+    }
+    tell([&](training_callback& one) { one.on_end(report); });
+  }
+
+private:
+  void tell_first() {
+    if (first_) tell([&](training_callback& one) { one.on_event(*first_, *this); });
+    first_.reset();
+  }
+
+  template <class Call>
+  void tell(const Call& call) {
+    for (const auto& one : options_.callbacks) {
+      try {
+        call(*one);
+      } catch (const std::exception& thrown) {
+        stop(fmt::format("a callback threw: {}", thrown.what()));
+      }
+    }
+  }
+
+  const runtime::prepared_job job_;
+  const runtime::run_folder folder_;
+  const training_options options_;
+  const dlrun::incarnation coordinator_;
+  const protocol::time_point started_ = common::now();
+  std::optional<training_event> first_; ///< told before all others
+  mutable std::mutex mutex_;
+  dlrun::progress progress_;
+  std::optional<std::string> stop_reason_;
+  std::promise<result<report>> finished_;
+  std::shared_future<result<report>> outcome_;
+  std::thread thread_;
+};
+
+training::training(std::unique_ptr<impl> impl)
+    : impl_{std::move(impl)} {}
+training::training(training&&) noexcept = default;
+training& training::operator=(training&&) noexcept = default;
+training::~training() = default;
+
+result<training> training::start(const job_spec& job, training_options options) {
+  if (auto fine = check_role_program(job.message(), options); !fine) return tl::unexpected(fine.error());
+  try {
+    auto prepared = runtime::prepare_new_job(job.message());
+    if (!prepared) return tl::unexpected(prepared.error());
+    auto folder = runtime::run_folder::create(options.run_dir.string(), prepared->spec);
+    if (!folder) return tl::unexpected(folder.error());
+    const auto durability = runtime::settle_durability(*prepared, *folder);
+    if (!durability) return tl::unexpected(durability.error());
+    auto made = std::make_unique<impl>(std::move(*prepared), std::move(*folder), dlrun::incarnation{1},
+                                       std::move(options));
+    if (*durability)
+      made->first_event("durability", fmt::format("durability.log: auto is {}: {}", (*durability)->log,
+                                                  (*durability)->reason));
+    made->begin();
+    return training{std::move(made)};
+  } catch (const std::exception& thrown) { // of a reader or layer of the program
+    return fail(error_code::bad_usage, fmt::format("cannot prepare the job: {}", thrown.what()));
+  }
+}
+
+result<training> training::resume(const std::filesystem::path& run_dir, const resume_options& how,
+                                  training_options options) {
+  try {
+    auto resumed = runtime::prepare_resumption(run_dir, how);
+    if (!resumed) return tl::unexpected(resumed.error());
+    if (!resumed->job)
+      return fail(
+          error_code::bad_usage,
+          fmt::format("the run in '{}' is completed: there is nothing left to train (see report.json there)",
+                      resumed->folder.path().string()));
+    if (auto fine = check_role_program(resumed->job->spec, options); !fine)
+      return tl::unexpected(fine.error());
+    auto made = std::make_unique<impl>(std::move(*resumed->job), std::move(resumed->folder),
+                                       resumed->coordinator, std::move(options));
+    made->begin();
+    return training{std::move(made)};
+  } catch (const std::exception& thrown) {
+    return fail(error_code::bad_usage, fmt::format("cannot prepare the job: {}", thrown.what()));
+  }
+}
+
+const std::filesystem::path& training::run_dir() const { return impl_->run_dir(); }
+dlrun::progress training::progress() const { return impl_->progress(); }
+void training::stop(const std::string& reason) { impl_->stop(reason); }
+result<report> training::wait() { return impl_->wait(); }
+
+} // namespace dlrun

@@ -1,0 +1,147 @@
+#include "runtime/run_folder.hpp"
+
+#include "job/spec_reader.hpp"
+#include "tests/data/files.hpp"
+#include "tests/job/spec_text.hpp"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+namespace dlrun::runtime {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class run_folder_test : public testing::Test {
+protected:
+  result<run_folder> create(const std::filesystem::path& path) const {
+    return run_folder::create(path.string(), spec);
+  }
+  /// What is said when it is refused as a wrong use; "" when it is not.
+  static std::string refusal(const result<run_folder>& made) {
+    if (made) return "";
+    EXPECT_EQ(made.error().code, error_code::bad_usage) << made.error().message;
+    return made.error().message;
+  }
+  static void touch(const std::filesystem::path& file) { std::ofstream(file) << "x"; }
+
+  test::temporary_folder temporary;
+  std::filesystem::path run = temporary.path() / "somewhere" / "run7";
+  spec::JobSpec spec = test::parse(test::minimal_spec).value();
+};
+
+TEST_F(run_folder_test, is_made_with_the_specification_as_used) {
+  const auto folder = create(run);
+  ASSERT_TRUE(folder) << folder.error().message;
+  EXPECT_EQ(folder->path(), run);
+  EXPECT_TRUE(std::filesystem::is_directory(run / "logs"));
+  EXPECT_EQ(job::read_spec(run / "spec.yaml").value().SerializeAsString(), spec.SerializeAsString());
+}
+
+TEST_F(run_folder_test, is_named_after_the_job_when_nothing_else_is_wanted) {
+  const auto before = std::filesystem::current_path();
+  std::filesystem::current_path(temporary.path());
+  const auto folder = run_folder::create("", spec);
+  std::filesystem::current_path(before);
+  ASSERT_TRUE(folder) << folder.error().message;
+  EXPECT_EQ(folder->path(), temporary.path() / "runs" / "job");
+}
+
+TEST_F(run_folder_test, may_be_an_empty_folder_that_is_there) {
+  std::filesystem::create_directories(run);
+  EXPECT_EQ(refusal(create(run)), "");
+}
+
+TEST_F(run_folder_test, a_new_run_never_overwrites_another) {
+  create(run).value();
+  spec.mutable_train()->set_seed(7);
+  const auto said = refusal(create(run));
+  EXPECT_THAT(said, HasSubstr(run.string()));
+  EXPECT_THAT(said, HasSubstr("dlrun resume"));
+  EXPECT_THAT(said, HasSubstr("--run-dir"));
+  EXPECT_EQ(job::read_spec(run / "spec.yaml")->train().seed(), 1U);
+}
+
+TEST_F(run_folder_test, a_folder_with_something_else_in_it_is_refused_and_left_alone) {
+  std::filesystem::create_directories(run);
+  touch(run / "thesis.tex");
+  const auto said = refusal(create(run));
+  EXPECT_THAT(said, HasSubstr(run.string()));
+  EXPECT_THAT(said, HasSubstr("--run-dir"));
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(run), {}), 1);
+}
+
+TEST_F(run_folder_test, a_folder_that_cannot_be_made_is_an_error_that_names_it) {
+  touch(temporary.path() / "somewhere");
+  const auto said = refusal(create(run));
+  EXPECT_THAT(said, HasSubstr(run.string()));
+  EXPECT_THAT(said, HasSubstr("Not a directory"));
+  EXPECT_THAT(said, HasSubstr("--run-dir"));
+}
+
+TEST_F(run_folder_test, is_refused_to_a_second_process_naming_the_first_and_the_ways_out) {
+  auto first = create(run);
+  ASSERT_TRUE(first);
+  const auto said = refusal(run_folder::open(run.string()));
+  EXPECT_THAT(said, HasSubstr(fmt::format("'{}' is in use by process {}:", run.string(), ::getpid())));
+  EXPECT_THAT(said, HasSubstr("dlrun status " + run.string()));
+  EXPECT_THAT(said, HasSubstr("dlrun stop " + run.string()));
+  const auto moved = std::move(*first);
+  EXPECT_NE(refusal(run_folder::open(run.string())), "");
+}
+
+TEST_F(run_folder_test, can_be_opened_again_when_the_first_is_gone) {
+  create(run).value();
+  const auto again = run_folder::open(run.string());
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ(again->path(), run);
+  EXPECT_NE(refusal(run_folder::open(run.string())), "") << "it is in use now";
+}
+
+TEST_F(run_folder_test, any_number_may_look_while_nobody_uses_it) {
+  create(run).value();
+  const auto before = std::filesystem::last_write_time(run / "run.lock");
+  const auto one = run_folder::open_to_read(run.string());
+  ASSERT_TRUE(one) << one.error().message;
+  EXPECT_EQ(one->path(), run);
+  EXPECT_TRUE(run_folder::open_to_read(run.string()));
+  EXPECT_THAT(refusal(run_folder::open(run.string())), HasSubstr("is in use"));
+  EXPECT_EQ(std::filesystem::last_write_time(run / "run.lock"), before);
+}
+
+TEST_F(run_folder_test, a_look_is_refused_while_it_is_used) {
+  const auto user = create(run);
+  EXPECT_THAT(refusal(run_folder::open_to_read(run.string())), HasSubstr("is in use by process"));
+}
+
+TEST_F(run_folder_test, a_folder_that_was_copied_without_its_lock_can_be_looked_at) {
+  create(run).value();
+  std::filesystem::remove(run / "run.lock");
+  EXPECT_TRUE(run_folder::open_to_read(run.string()));
+  EXPECT_FALSE(std::filesystem::exists(run / "run.lock"));
+  EXPECT_THAT(refusal(run_folder::open_to_read((run / "deeper").string())), HasSubstr("no spec.yaml in it"));
+}
+
+TEST_F(run_folder_test, another_folder_is_not_taken_for_one_and_not_touched) {
+  std::filesystem::create_directories(run);
+  EXPECT_THAT(refusal(run_folder::open(run.string())), HasSubstr("no spec.yaml in it"));
+  EXPECT_TRUE(std::filesystem::is_empty(run));
+  EXPECT_THAT(refusal(run_folder::open((run / "deeper").string())), HasSubstr((run / "deeper").string()));
+}
+
+TEST_F(run_folder_test, knows_its_revisions_in_order) {
+  const auto folder = create(run);
+  ASSERT_TRUE(folder);
+  EXPECT_THAT(folder->spec_files(), ElementsAre(run / "spec.yaml"));
+  for (std::size_t revision = 1; revision <= 10; ++revision) touch(folder->spec_file(revision));
+  const auto files = folder->spec_files();
+  ASSERT_EQ(files.size(), 11U);
+  EXPECT_EQ(files[2], run / "spec.2.yaml");
+  EXPECT_EQ(files[10], run / "spec.10.yaml");
+}
+
+} // namespace
+} // namespace dlrun::runtime

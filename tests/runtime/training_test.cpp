@@ -1,0 +1,171 @@
+#include "tests/runtime/small_training.hpp"
+
+#include <dlrun/spec.hpp>
+#include <dlrun/training.hpp>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <mutex>
+#include <stdexcept>
+
+namespace dlrun {
+namespace {
+
+using testing::HasSubstr;
+
+/// Keeps what it was told; all on one thread but read after the end.
+class recorder final : public training_callback {
+public:
+  void on_progress(const progress& now, training_control& control) override {
+    last = now;
+    if (stop_at && now.step >= *stop_at) control.stop("seen enough");
+    if (throws) throw std::runtime_error("no more paper");
+  }
+  void on_event(const training_event& event, training_control&) override { events.push_back(event); }
+  void on_end(const report& report) override { end = report; }
+
+  std::optional<std::uint64_t> stop_at;
+  bool throws = false;
+  std::optional<progress> last;
+  std::vector<training_event> events;
+  std::optional<report> end;
+};
+
+class training_test : public testing::Test {
+protected:
+  result<training> start(const std::vector<std::string>& overrides = {}) {
+    return training::start(small.job(overrides), {.run_dir = small.run_dir(), .callbacks = {watcher}});
+  }
+  /// So long that nobody waits for its end.
+  static constexpr auto endless = "train.epochs=100000";
+
+  test::small_training small;
+  std::shared_ptr<recorder> watcher = std::make_shared<recorder>();
+};
+
+TEST_F(training_test, trains_and_reports) {
+  auto one = start();
+  ASSERT_TRUE(one) << one.error().message;
+  EXPECT_EQ(one->run_dir(), small.run_dir());
+  const auto report = one->wait();
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_EQ(report->status, run_status::completed) << report->reason;
+  EXPECT_EQ(report->steps, 8U);
+  EXPECT_EQ(report->samples_missing + report->samples_duplicated, 0U);
+  EXPECT_EQ(one->progress().status, "completed");
+  EXPECT_EQ(one->progress().step, 8U);
+  ASSERT_TRUE(watcher->end);
+  EXPECT_EQ(watcher->end->parameters_sha256, report->parameters_sha256);
+  EXPECT_EQ(read_report(small.run_dir() / "report.json")->parameters_sha256, report->parameters_sha256);
+  EXPECT_EQ(one->wait()->steps, 8U) << "the end can be asked for again";
+}
+
+TEST_F(training_test, a_callback_ends_it_and_its_folder_stays_held) {
+  watcher->stop_at = 3;
+  auto one = start({endless});
+  ASSERT_TRUE(one) << one.error().message;
+  const auto stopped = one->wait();
+  ASSERT_TRUE(stopped);
+  EXPECT_EQ(stopped->status, run_status::interrupted);
+  EXPECT_THAT(stopped->reason, HasSubstr("seen enough"));
+  one = training::resume(small.run_dir());
+  EXPECT_FALSE(one) << "its folder is still held by the training that ended";
+  EXPECT_THAT(one.error().message, HasSubstr("is in use"));
+}
+
+TEST_F(training_test, goes_on_where_it_ended) {
+  const std::vector<std::string> longer{"train.epochs=3000"}; // a second; a callback is told every tenth
+  {
+    watcher->stop_at = 3;
+    auto one = start(longer);
+    ASSERT_TRUE(one) << one.error().message;
+    ASSERT_EQ(one->wait()->status, run_status::interrupted);
+  }
+  std::string resumed_sha;
+  {
+    auto one = training::resume(small.run_dir());
+    ASSERT_TRUE(one) << one.error().message;
+    const auto report = one->wait();
+    ASSERT_EQ(report->status, run_status::completed) << report->reason;
+    resumed_sha = report->parameters_sha256;
+  }
+  const test::small_training other;
+  auto whole = training::start(other.job(longer), {.run_dir = other.run_dir()});
+  ASSERT_TRUE(whole) << whole.error().message;
+  EXPECT_EQ(whole->wait()->parameters_sha256, resumed_sha);
+  const auto again = training::resume(small.run_dir());
+  ASSERT_FALSE(again);
+  EXPECT_THAT(again.error().message, HasSubstr("is completed: there is nothing left to train"));
+}
+
+TEST_F(training_test, the_destructor_ends_it_in_order) {
+  {
+    const auto one = start({endless});
+    ASSERT_TRUE(one) << one.error().message;
+  }
+  ASSERT_TRUE(watcher->end);
+  EXPECT_EQ(watcher->end->status, run_status::interrupted);
+  EXPECT_THAT(watcher->end->reason, HasSubstr("the program ended the training"));
+}
+
+TEST_F(training_test, a_callback_that_throws_ends_it_with_the_reason) {
+  watcher->throws = true;
+  auto one = start({endless});
+  ASSERT_TRUE(one) << one.error().message;
+  const auto report = one->wait();
+  EXPECT_EQ(report->status, run_status::interrupted);
+  EXPECT_THAT(report->reason, HasSubstr("a callback threw: no more paper"));
+}
+
+TEST_F(training_test, what_durability_auto_became_is_an_event) {
+  auto one = start({"durability.log=auto"});
+  ASSERT_TRUE(one) << one.error().message;
+  ASSERT_EQ(one->wait()->status, run_status::completed);
+  ASSERT_FALSE(watcher->events.empty());
+  EXPECT_EQ(watcher->events.front().event, "durability");
+  EXPECT_THAT(watcher->events.front().text, HasSubstr("durability.log: auto is "));
+}
+
+TEST_F(training_test, processes_need_a_program_that_can_be_a_role) {
+  const auto one = start({"cluster.placement=processes"});
+  ASSERT_FALSE(one);
+  EXPECT_EQ(one.error().code, error_code::bad_usage);
+  EXPECT_THAT(one.error().message, HasSubstr("call dlrun::run_role(argc, argv) at the beginning of main()"));
+  EXPECT_FALSE(std::filesystem::exists(small.run_dir()));
+}
+
+TEST_F(training_test, what_is_wrong_is_told_before_anything_starts) {
+  const auto one = start({"model.input=[3]"});
+  ASSERT_FALSE(one);
+  EXPECT_EQ(one.error().code, error_code::bad_data);
+  EXPECT_FALSE(std::filesystem::exists(small.run_dir()));
+}
+
+TEST(job_spec_test, is_built_of_a_message_as_of_text) {
+  const test::small_training small;
+  const auto text = small.job();
+  auto message = text.message();
+  message.mutable_train()->clear_seed(); // a default, filled in again
+  const auto built = job_spec::build(message);
+  ASSERT_TRUE(built) << built.error().message;
+  EXPECT_EQ(built->to_yaml(), text.to_yaml());
+  EXPECT_EQ(job_spec::parse(built->to_yaml())->to_yaml(), text.to_yaml());
+}
+
+TEST(job_spec_test, a_message_is_checked_as_text_is) {
+  spec::JobSpec message;
+  message.set_name("empty");
+  const auto built = job_spec::build(message);
+  ASSERT_FALSE(built);
+  EXPECT_EQ(built.error().code, error_code::bad_spec);
+  EXPECT_THAT(built.error().message, HasSubstr("empty: model: is missing"));
+  const test::small_training small;
+  auto other = small.job().message();
+  other.mutable_train()->set_epochs(-1);
+  EXPECT_THAT(job_spec::build(other).error().message, HasSubstr("small: train.epochs: "));
+  other.mutable_train()->set_epochs(1);
+  other.mutable_data()->mutable_train()->set_records("not \xff text");
+  EXPECT_FALSE(job_spec::build(other));
+}
+
+} // namespace
+} // namespace dlrun
