@@ -2,7 +2,8 @@
 
 # The library of programs that embed dlrun. One file, so that they need to know none of its parts; what is in include/dlrun
 # must be in it whether or not something here uses it.
-add_library(dlrun_shared SHARED ${CMAKE_CURRENT_LIST_DIR}/shared_library.cpp)
+file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/shared_library.cpp CONTENT "")
+add_library(dlrun_shared SHARED ${CMAKE_BINARY_DIR}/shared_library.cpp)
 set_target_properties(dlrun_shared PROPERTIES
   OUTPUT_NAME dlrun EXPORT_NAME dlrun VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
   LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)

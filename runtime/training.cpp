@@ -59,6 +59,7 @@ public:
        training_options options)
       : job_{std::move(job)}
       , folder_{std::move(folder)}
+      , run_dir_{folder_->path()}
       , options_{std::move(options)}
       , coordinator_{coordinator}
       , outcome_{finished_.get_future().share()} {
@@ -76,7 +77,8 @@ public:
   void begin() {
     thread_ = std::thread{[this] {
       auto ended =
-          runtime::run_locally(job_, {folder_.path(), coordinator_, options_.role_program.string()}, *this);
+          runtime::run_locally(job_, {run_dir_, coordinator_, options_.role_program.string()}, *this);
+      folder_.reset(); // others may use it now
       finished_.set_value(std::move(ended));
     }};
   }
@@ -85,7 +87,7 @@ public:
     first_ = {std::move(event), "root", 0, 1, 0, std::move(text)};
   }
 
-  const std::filesystem::path& run_dir() const { return folder_.path(); }
+  const std::filesystem::path& run_dir() const { return run_dir_; }
   dlrun::progress progress() const {
     const std::scoped_lock lock{mutex_};
     return progress_;
@@ -151,7 +153,8 @@ private:
   }
 
   const runtime::prepared_job job_;
-  const runtime::run_folder folder_;
+  std::optional<runtime::run_folder> folder_; ///< held until the end; of the training's thread
+  const std::filesystem::path run_dir_;
   const training_options options_;
   const dlrun::incarnation coordinator_;
   const protocol::time_point started_ = common::now();

@@ -132,9 +132,10 @@ layer_result make_custom(const spec::Custom& spec, const std::string& name,
                          const std::vector<shape>& inputs) {
   const auto factory = layer_types().find(spec.type());
   if (!factory)
-    return layer_error(name, "custom",
-                       fmt::format("no layer type '{}' is registered in this program; there are: {}",
-                                   spec.type(), layer_types().names()));
+    return layer_error(
+        name, "custom",
+        fmt::format("no layer type '{}' is registered in this program, but: {}; run the one that brings it",
+                    spec.type(), layer_types().names()));
   const layer_request request{name, inputs, {spec.options().begin(), spec.options().end()}};
   auto made =
       detail::call_factory(fmt::format("layer type '{}'", spec.type()), [&] { return (*factory)(request); });

@@ -19,8 +19,10 @@ result<void> register_metric(const std::string& type, metric_factory factory) {
 engine::metric_result engine::make_custom(const spec::Custom& spec, const measured& on) {
   const auto factory = metrics().find(spec.type());
   if (!factory)
-    return metric_error("custom", fmt::format("no metric '{}' is registered in this program; there are: {}",
-                                              spec.type(), metrics().names()));
+    return metric_error(
+        "custom",
+        fmt::format("no metric '{}' is registered in this program, but: {}; run the one that brings it",
+                    spec.type(), metrics().names()));
   const metric_request request{on.loss, on.outputs, on.width, {spec.options().begin(), spec.options().end()}};
   auto made =
       detail::call_factory(fmt::format("metric '{}'", spec.type()), [&] { return (*factory)(request); });

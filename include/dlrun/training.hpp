@@ -104,8 +104,8 @@ public:
   dlrun::progress progress() const;
   /// As training_control::stop().
   void stop(const std::string& reason);
-  /// Blocks until the end, when nothing of the run is left but its folder. A training that failed has a
-  /// report too, with the reason. May be called again.
+  /// Blocks until the end, when nothing of the run is left but its folder, which others may use then. A
+  /// training that failed has a report too, with the reason. May be called again.
   /// @returns an error only when the roles could not be started at all.
   result<report> wait();
 

@@ -1,11 +1,12 @@
 #!/usr/bin/python3
 """Include arrows: who may know whom.
 
-cli > actors/<role> > actors/protocol, actors/common > engine, weights, data, transport, persistence, kernels, job > include, proto.
+cli > runtime > actors/<role> > actors/protocol, actors/common > engine, weights, data, transport, persistence, kernels, job > include, proto.
 - An arrow points down or stays on its level; folders of one level form no cycle; roles never include one another.
 - CAF stays in the actors: nothing below them includes it, directly or through another header.
 - A pure core (see is_pure) includes no CAF either, and nothing that is a clock, a thread, a socket or a file.
-- An include of this tree is written from the root ("engine/model.hpp"); public headers as <dlrun/error.hpp>.
+- An include of this tree is written from the root ("engine/model.hpp"); public headers as <dlrun/error.hpp>. Examples, which are
+  projects of their own, include theirs as they like.
 Tests, benchmarks and examples may include everything.
 """
 
@@ -15,9 +16,11 @@ import sys
 from lint_common import cpp_files, finding, finish, include_graph, parser, read, resolve_include, without_comments
 
 LEVELS = {"include": 0, "proto": 0, "engine": 1, "data": 1, "transport": 1, "persistence": 1, "kernels": 1, "job": 1, "weights": 1,
-          "actors/protocol": 2, "actors/common": 2, "cli": 4}
+          "actors/protocol": 2, "actors/common": 2, "runtime": 4, "cli": 5}
 ROLE_LEVEL = 3
+ABOVE_ACTORS = ("runtime", "cli")
 FREE = ("tests", "benchmarks", "examples")
+OUTSIDE = "examples/"  # projects of their own, as users have them
 PURE_NAME = re.compile(r"^actors/.*(_core|/supervisor\w*|/assignment)\.(hpp|cpp)$")
 PURE_MARK = re.compile(r"^\s*/// Pure:", re.MULTILINE)
 IMPURE = re.compile(r"^(caf/.*|thread|mutex|shared_mutex|condition_variable|future|fstream|filesystem|iostream|unistd\.h|fcntl\.h"
@@ -54,7 +57,7 @@ def arrow_findings(root, graph, path, edges):
     for line, quote, name in graph.direct(path):
         target = resolve_include(root, name)
         if target is None:
-            if quote == '"' and not name.endswith(".pb.h"):
+            if quote == '"' and not name.endswith(".pb.h") and not path.startswith(OUTSIDE):
                 yield finding(path, line, f'"{name}" is no file seen from the root: write includes from there')
             continue
         if target.startswith("include/") != (quote == "<"):
@@ -98,7 +101,7 @@ def purity_findings(root, graph, path):
     """CAF below the actors; CAF, clocks, threads and files in pure cores."""
     folder = folder_of(path)
     pure = is_pure(root, path)
-    below_actors = folder is not None and not folder.startswith("actors") and folder != "cli"
+    below_actors = folder is not None and not folder.startswith("actors") and folder not in ABOVE_ACTORS
     if not (pure or below_actors):
         return
     for reached in graph.closure(path):

@@ -168,9 +168,8 @@ std::string refusal_of(const std::string& custom) {
 }
 
 TEST(custom_layer, an_unknown_type_is_refused_with_those_that_there_are) {
-  EXPECT_THAT(
-      refusal_of("type: 'swich'"),
-      HasSubstr("layer 'own' (custom): no layer type 'swich' is registered in this program; there are: "));
+  EXPECT_THAT(refusal_of("type: 'swich'"),
+              HasSubstr("layer 'own' (custom): no layer type 'swich' is registered in this program, but: "));
   EXPECT_THAT(refusal_of("type: 'swich'"), HasSubstr("place_weights"));
 }
 
@@ -279,7 +278,7 @@ TEST(custom_metric, is_refused_when_it_is_unknown_or_has_no_name) {
         "' } }");
   };
   EXPECT_THAT(complaint("countink"),
-              HasSubstr("no metric 'countink' is registered in this program; there are: counting"));
+              HasSubstr("no metric 'countink' is registered in this program, but: counting"));
   EXPECT_THAT(complaint("unnamed"), HasSubstr("its name() '' must be of letters"));
 }
 

@@ -59,7 +59,7 @@ TEST_F(training_test, trains_and_reports) {
   EXPECT_EQ(one->wait()->steps, 8U) << "the end can be asked for again";
 }
 
-TEST_F(training_test, a_callback_ends_it_and_its_folder_stays_held) {
+TEST_F(training_test, a_callback_ends_it) {
   watcher->stop_at = 3;
   auto one = start({endless});
   ASSERT_TRUE(one) << one.error().message;
@@ -67,13 +67,22 @@ TEST_F(training_test, a_callback_ends_it_and_its_folder_stays_held) {
   ASSERT_TRUE(stopped);
   EXPECT_EQ(stopped->status, run_status::interrupted);
   EXPECT_THAT(stopped->reason, HasSubstr("seen enough"));
-  one = training::resume(small.run_dir());
-  EXPECT_FALSE(one) << "its folder is still held by the training that ended";
-  EXPECT_THAT(one.error().message, HasSubstr("is in use"));
+}
+
+TEST_F(training_test, its_folder_is_its_own_until_the_end) {
+  auto one = start({endless});
+  ASSERT_TRUE(one) << one.error().message;
+  const auto other = training::resume(small.run_dir());
+  ASSERT_FALSE(other);
+  EXPECT_THAT(other.error().message, HasSubstr("is in use"));
+  one->stop("");
+  ASSERT_TRUE(one->wait());
+  const auto resumed = training::resume(small.run_dir());
+  EXPECT_TRUE(resumed) << resumed.error().message;
 }
 
 TEST_F(training_test, goes_on_where_it_ended) {
-  const std::vector<std::string> longer{"train.epochs=3000"}; // a second; a callback is told every tenth
+  const std::vector<std::string> longer{"train.epochs=1000"}; // several progress reports long
   {
     watcher->stop_at = 3;
     auto one = start(longer);

@@ -61,13 +61,13 @@ public:
     return found == factories_.end() ? std::nullopt : std::optional<Factory>{found->second};
   }
 
-  /// All names, built-in ones first: "idx, csv, points".
+  /// All names, built-in ones first: "idx, csv, points"; "none".
   std::string names() const {
     const std::scoped_lock lock{mutex_};
     std::string all;
     for (const auto name : built_in_) all.append(all.empty() ? "" : ", ").append(name);
     for (const auto& [name, factory] : factories_) all.append(all.empty() ? "" : ", ").append(name);
-    return all;
+    return all.empty() ? "none" : all;
   }
 
 private:
