@@ -26,7 +26,7 @@ install(EXPORT dlrun NAMESPACE dlrun:: FILE dlrunTargets.cmake DESTINATION ${_co
 install(FILES ${CMAKE_CURRENT_LIST_DIR}/dlrunConfig.cmake ${CMAKE_BINARY_DIR}/dlrunConfigVersion.cmake
   DESTINATION ${_config_dir} COMPONENT development)
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/dlrun DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development
-  PATTERN detail EXCLUDE)
+  PATTERN detail EXCLUDE PATTERN ids.hpp EXCLUDE) # what only dlrun itself uses
 foreach(_name IN ITEMS field_rule job_spec)
   install(FILES ${CMAKE_BINARY_DIR}/proto/${_name}.pb.h
     DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/dlrun/generated/proto COMPONENT development)

@@ -24,9 +24,9 @@ struct batch {
 /// Names a microbatch: with the layer it keys every random number that computing it takes, so that whoever
 /// computes it, and however often, draws the same ones.
 struct slot_key {
-  std::uint64_t seed = 0;
-  std::uint64_t step = 0;
-  std::uint32_t slot = 0;
+  std::uint64_t seed = 0; ///< train.seed
+  std::uint64_t step = 0; ///< of the job, from 0
+  std::uint32_t slot = 0; ///< of the step, from 0
 };
 
 } // namespace dlrun

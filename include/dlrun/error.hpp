@@ -67,11 +67,13 @@ constexpr std::string_view to_string(error_code code) {
   return "unknown";
 }
 
+/// What went wrong.
 struct error {
-  error_code code = error_code::system;
-  std::string message;
+  error_code code = error_code::system; ///< for programs
+  std::string message;                  ///< for people: names the thing, the place and the way out
 };
 
+/// A value, or the error that stands in its place.
 template <class T>
 using result = tl::expected<T, error>;
 

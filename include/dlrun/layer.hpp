@@ -24,11 +24,11 @@ enum class tensor_kind : std::uint8_t {
 /// equal, or standard normal.
 struct layer_tensor {
   std::string name; ///< "weight", "running_mean", ...; the model's name for it is "<layer>.<name>"
-  shape extents;
+  shape extents;    ///< outermost first; with as many floats
   tensor_kind kind = tensor_kind::parameter; ///< parameter or buffer
-  float low = 0;
-  float high = 0;
-  float momentum = 0;  ///< of a buffer: weight of the newest statistic, 0..1
+  float low = 0;                             ///< least initial value
+  float high = 0;                            ///< above all initial values, or equal to `low`
+  float momentum = 0;                        ///< of a buffer: weight of the newest statistic, 0..1
   bool normal = false; ///< initial values are standard normal; low and high are not used
 };
 

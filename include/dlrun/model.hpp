@@ -24,8 +24,8 @@ struct model_choice {
 
 /// A tensor of a model.
 struct named_tensor {
-  std::string name; ///< as in PyTorch's state_dict, e.g. "linear1.weight"
-  shape extents;
+  std::string name;              ///< as in PyTorch's state_dict, e.g. "linear1.weight"
+  shape extents;                 ///< outermost first
   std::span<const float> values; ///< in the order of `extents`; belongs to the model
 };
 
@@ -36,15 +36,19 @@ public:
   /// that is not on disk; bad_spec; bad_data for a file that does not fit; storage_damaged.
   static result<trained_model> load(const model_choice& choice);
 
+  /// What was moved from can only be destroyed or assigned to.
   trained_model(trained_model&& other) noexcept;
+  /// As above.
   trained_model& operator=(trained_model&& other) noexcept;
   ~trained_model();
 
-  /// Of one record, images channels first, and of what the last layer gives for it.
+  /// Of one record, images channels first.
   const shape& input_shape() const;
+  /// Of what the last layer gives for one record.
   const shape& output_shape() const;
   /// Steps it was trained for; nothing for a weights file.
   std::optional<std::uint64_t> step() const;
+  /// Parameters and running statistics, in the order of the layers.
   std::vector<named_tensor> tensors() const;
 
   /// `records` is (n, input_shape...), normalised as in training (data.train.normalize), for any n from 1.

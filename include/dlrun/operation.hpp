@@ -12,9 +12,9 @@ namespace dlrun {
 
 /// What all operations of one forward (and backward) pass know.
 struct pass {
-  std::int64_t batch = 0; ///< records
-  bool training = true;   ///< false: running statistics, no dropout
-  slot_key key;
+  std::int64_t batch = 0;  ///< records
+  bool training = true;    ///< false: running statistics, no dropout
+  slot_key key;            ///< which microbatch
   std::uint32_t layer = 0; ///< position of the layer, for its random stream
   /// The layer's tensors, in the order of layer::tensors().
   std::span<const std::span<const float>> tensors;

@@ -10,7 +10,9 @@ namespace dlrun {
 /// Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3" (SC 2011), the 4x32 variant with
 /// 10 rounds.
 struct philox4x32 {
+  /// What is counted.
   using counter = std::array<std::uint32_t, 4>;
+  /// Which stream.
   using key = std::array<std::uint32_t, 2>;
 
   /// Four random words, a pure function of counter and key.
@@ -40,6 +42,7 @@ enum class random_purpose : std::uint32_t {
 /// stream's own key from the name; the second counts through the stream.
 class random_stream {
 public:
+  /// `a`, `b`, `c` name the stream among those of its purpose, e.g. step, slot and layer.
   constexpr random_stream(std::uint64_t seed, random_purpose purpose, std::uint64_t a, std::uint32_t b,
                           std::uint32_t c)
       : last_word_(c) {

@@ -16,7 +16,7 @@ namespace dlrun {
 
 /// What the job file says of a data set.
 struct reader_request {
-  std::filesystem::path records;
+  std::filesystem::path records;              ///< a file or folder; need not exist
   std::filesystem::path labels;               ///< empty where not written
   option_map options;                         ///< `options:`, as they stand
   target_kind targets = target_kind::classes; ///< what the model's loss takes
@@ -25,7 +25,7 @@ struct reader_request {
 
 /// What there is to read.
 struct record_layout {
-  std::uint64_t records = 0;
+  std::uint64_t records = 0; ///< how many
   /// Shape of one record, without the record dimension; images with their channels first.
   std::vector<std::uint32_t> shape;
   /// Records are bytes, which are normalised as byte / 255; otherwise they are floats.
@@ -60,6 +60,7 @@ public:
   virtual result<void> read(std::uint64_t first, std::uint64_t count, const record_buffers& out) = 0;
 };
 
+/// Makes a reader; called once for each data set. @returns not null.
 using reader_factory = std::function<std::unique_ptr<reader>()>;
 
 /// Makes `format: <name>` in a job file use a reader of the program's own. Thread-safe; before run_role(), as

@@ -61,9 +61,11 @@ public:
   virtual void on_end(const report& /*report*/) {}
 };
 
+/// Where a training goes, and who is told.
 struct training_options {
-  /// Everything the run writes; "" is runs/<name of the job>. Must be empty, or not exist.
+  /// Everything the run writes; "" is runs/NAME, by the name of the job. Must be empty, or not exist.
   std::filesystem::path run_dir{};
+  /// Told in this order; shared with the training until it is destroyed.
   std::vector<std::shared_ptr<training_callback>> callbacks{};
   /// The program that the processes of the run execute, which must begin with run_role(). "" is this one.
   /// A program without layers, readers or metrics of its own may name an installed `dlrun`.
@@ -95,12 +97,16 @@ public:
   static result<training> resume(const std::filesystem::path& run_dir, const resume_options& how = {},
                                  training_options options = {});
 
+  /// What was moved from can only be destroyed or assigned to.
   training(training&& other) noexcept;
+  /// Ends the training that was here, as the destructor.
   training& operator=(training&& other) noexcept;
   /// Stops a training that still goes on, and waits for its end.
   ~training();
 
+  /// The full path of the folder.
   const std::filesystem::path& run_dir() const;
+  /// As callbacks were told last; how it ended, after that.
   dlrun::progress progress() const;
   /// As training_control::stop().
   void stop(const std::string& reason);
