@@ -27,7 +27,9 @@ LINES_MAX = 3
 TIMEOUT_S = 60
 NOBODY = 65534
 INTERNAL = re.compile(r"what\(\)|terminate called|Traceback|Sanitizer|check failed")
-MS_MAX = {"spec": 200, "data": 2000, "folder": 200}  # how soon each kind of mistake must be told
+# How soon each kind of mistake must be told. A "bomb" is as large as a job file may be: it takes reading.
+MS_MAX = {"spec": 200, "bomb": 1000, "data": 2000, "folder": 200}
+ATTEMPTS = 3  # at being so soon: others may use the machine
 CASES = []
 
 
@@ -264,12 +266,12 @@ def _(at):
                                                  for a, b in zip("abcdefgh", "bcdefghi")))
 
 
-@case("a YAML bomb of brackets", "spec", "job.yaml:1", "nested deeper than 32 levels")
+@case("a YAML bomb of brackets", "bomb", "job.yaml:1", "nested deeper than 32 levels")
 def _(at):
-    return at.job("[" * 500_000)
+    return at.job("[" * 1_000_000)
 
 
-@case("a YAML bomb of values", "spec", "job.yaml:", "more than 100000 values")
+@case("a YAML bomb of values", "bomb", "job.yaml:", "more than 100000 values")
 def _(at):
     return at.job("name: [" + "0," * 500_000 + "0]\n")
 
@@ -664,22 +666,30 @@ def unprivileged(program, folder):
     return copy, {"user": NOBODY, "group": NOBODY, "extra_groups": []}
 
 
+def refusal_of(program, command, folder, identity):
+    """Runs a command, and looks at what it leaves."""
+    before, begin = contents(folder), time.monotonic()
+    process = subprocess.Popen([program, *map(str, command)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True, cwd=folder, start_new_session=True, **identity)
+    try:
+        stdout, stderr = process.communicate(timeout=TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        stdout, stderr = process.communicate()
+    ms, after = (time.monotonic() - begin) * 1000, contents(folder)
+    left = sorted(path for path in before.keys() | after.keys() if before.get(path) != after.get(path))
+    return refusal(command, process.returncode, stdout, stderr, ms, left + processes_of(process.pid))
+
+
 def carry_out(program, one, folder):
-    """Runs the commands of a case in an empty folder. @returns a refusal for each"""
-    at = workplace(folder)
+    """Runs the commands of a case in an empty folder; once more while one was slow. @returns a refusal for each"""
+    at, refusals = workplace(folder), []
     commands = one.make(at)
     program, identity = unprivileged(program, at.folder) if one.as_nobody else (program, {})
-    refusals = []
     for command in commands:
-        before, begin = contents(at.folder), time.monotonic()
-        process = subprocess.Popen([program, *map(str, command)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE, text=True, cwd=at.folder, start_new_session=True, **identity)
-        try:
-            stdout, stderr = process.communicate(timeout=TIMEOUT_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            stdout, stderr = process.communicate()
-        ms, after = (time.monotonic() - begin) * 1000, contents(at.folder)
-        left = sorted(path for path in before.keys() | after.keys() if before.get(path) != after.get(path))
-        refusals.append(refusal(command, process.returncode, stdout, stderr, ms, left + processes_of(process.pid)))
+        for _ in range(ATTEMPTS):
+            found = refusal_of(program, command, at.folder, identity)
+            if found.ms <= MS_MAX[one.kind] or found.left:
+                break
+        refusals.append(found)
     return refusals
