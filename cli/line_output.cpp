@@ -1,10 +1,11 @@
 #include "cli/line_output.hpp"
 
+#include "job/atomic_file.hpp"
+
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 namespace dlrun::cli {
@@ -29,14 +30,10 @@ tl::unexpected<error> line_output::failure() const {
 
 result<line_output> line_output::open(const std::string& file) {
   if (file.empty()) return line_output{stream{stdout}, "", ""};
-  std::string temporary = file + ".XXXXXX";
-  const int fd = ::mkstemp(temporary.data());
-  if (fd < 0)
-    return fail(error_code::system,
-                fmt::format("cannot create a file beside {}: {}", file, std::strerror(errno)));
-  constexpr mode_t readable_by_all = 0644;
-  ::fchmod(fd, readable_by_all);
-  return line_output{stream{::fdopen(fd, "w")}, file, temporary};
+  std::string temporary;
+  const auto fd = job::create_beside(file, temporary);
+  if (!fd) return tl::unexpected(fd.error());
+  return line_output{stream{::fdopen(*fd, "w")}, file, temporary};
 }
 
 result<void> line_output::write(std::string_view text) {

@@ -73,7 +73,8 @@ result<void> tfrecord_reader::numbers_of(const google::protobuf::RepeatedPtrFiel
       std::vector<std::string> there;
       for (const auto& [other, feature] : features) there.push_back(other);
       std::ranges::sort(there);
-      return wrong(fmt::format("has no feature \"{}\"; it has {}", name, fmt::join(there, ", ")));
+      return wrong(fmt::format("has no feature \"{}\"; it has {}", name,
+                               there.empty() ? "none" : fmt::format("{}", fmt::join(there, ", "))));
     }
     if (auto done = append(found->second, name, out); !done) return done;
   }

@@ -6,10 +6,29 @@
 #include <algorithm>
 #include <cmath>
 #include <dlrun/check.hpp>
+#include <fmt/format.h>
 #include <numbers>
 
 namespace dlrun::engine {
 namespace {
+
+/// 256 GiB: a slip of the pen, whose list of blocks alone would take seconds to make.
+constexpr std::uint64_t floats_max = std::uint64_t{1} << 36;
+
+result<void> check_size(const std::vector<model_node>& nodes) {
+  std::uint64_t floats = 0;
+  for (const auto& node : nodes)
+    for (const auto& tensor : node.layer->tensors()) {
+      const auto size = element_count(tensor.extents);
+      if (size) floats += static_cast<std::uint64_t>(*size);
+      if (!size || floats > floats_max)
+        return fail(error_code::bad_spec,
+                    fmt::format("layer '{}': with its {} of shape {} the model has more than {} parameters, "
+                                "the most that there can be; make it smaller",
+                                node.layer->name(), tensor.name, to_string(tensor.extents), floats_max));
+    }
+  return {};
+}
 
 /// Numbers the nodes' tensors and lists them under the names that PyTorch's state_dict would give them.
 std::vector<tensor_info> collect_tensors(std::vector<model_node>& nodes) {
@@ -69,6 +88,7 @@ model::model(shape input, std::vector<model_node> nodes, std::unique_ptr<const e
 result<std::shared_ptr<const model>> model::build(const spec::ModelSpec& spec) {
   auto graph = build_graph(spec);
   if (!graph) return tl::unexpected<error>(graph.error());
+  if (auto fits = check_size(graph->nodes); !fits) return tl::unexpected<error>(fits.error());
   const auto& output = graph->nodes.back().layer->output_shape();
   auto loss = make_loss(spec, output);
   if (!loss) return tl::unexpected<error>(loss.error());

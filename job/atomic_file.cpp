@@ -12,8 +12,9 @@
 namespace dlrun::job {
 namespace {
 
-tl::unexpected<error> cannot(const char* what, const std::string& file) {
-  return fail(error_code::system, fmt::format("cannot {} {}: {}", what, file, std::strerror(errno)));
+/// What another place to write to, named by the user, would mend.
+bool is_of_the_place(int number) {
+  return number == EACCES || number == ENOENT || number == ENOTDIR || number == EROFS;
 }
 
 bool write_all(int fd, std::string_view content) {
@@ -28,25 +29,36 @@ bool write_all(int fd, std::string_view content) {
 
 } // namespace
 
+result<int> create_beside(const std::filesystem::path& file, std::string& temporary) {
+  // A name of its own for each writer, so that two at once do not mix their bytes.
+  temporary = file.string() + ".XXXXXX";
+  const int fd = ::mkstemp(temporary.data());
+  if (fd < 0)
+    return fail(is_of_the_place(errno) ? error_code::bad_usage : error_code::system,
+                fmt::format("cannot create a file beside {}: {}", file.string(), std::strerror(errno)));
+  constexpr mode_t readable_by_all = 0644;
+  ::fchmod(fd, readable_by_all);
+  return fd;
+}
+
 result<void> write_file_atomically(const std::filesystem::path& file, std::string_view content) {
   return write_file_atomically(file, std::span{&content, 1});
 }
 
 result<void> write_file_atomically(const std::filesystem::path& file,
                                    std::span<const std::string_view> parts) {
-  // A name of its own for each writer, so that two at once do not mix their bytes.
-  std::string temporary = file.string() + ".XXXXXX";
-  const int fd = ::mkstemp(temporary.data());
-  if (fd < 0) return cannot("create a file beside", file.string());
-  constexpr mode_t readable_by_all = 0644;
+  std::string temporary;
+  const auto created = create_beside(file, temporary);
+  if (!created) return tl::unexpected(created.error());
+  const int fd = *created;
   const auto write_part = [fd](std::string_view part) { return write_all(fd, part); };
-  const bool written =
-      ::fchmod(fd, readable_by_all) == 0 && std::ranges::all_of(parts, write_part) && ::fsync(fd) == 0;
+  const bool written = std::ranges::all_of(parts, write_part) && ::fsync(fd) == 0;
   const int problem = errno;
   ::close(fd);
   errno = problem;
   if (!written || ::rename(temporary.c_str(), file.c_str()) != 0) {
-    auto failure = cannot("write", file.string());
+    auto failure =
+        fail(error_code::system, fmt::format("cannot write {}: {}", file.string(), std::strerror(errno)));
     ::unlink(temporary.c_str());
     return failure;
   }

@@ -51,7 +51,8 @@ result<std::string> read_text(const std::filesystem::path& file) {
     return fail(error_code::bad_spec, fmt::format("{}: not a file", file.string()));
   std::ifstream stream(file, std::ios::binary);
   if (!stream)
-    return fail(error_code::system, fmt::format("cannot open {}: {}", file.string(), std::strerror(errno)));
+    return fail(errno == EACCES ? error_code::bad_spec : error_code::system,
+                fmt::format("cannot open {}: {}", file.string(), std::strerror(errno)));
   // One byte more than allowed tells a larger file, whatever its size was a moment ago.
   std::string text(spec_bytes_max + 1, '\0');
   stream.read(text.data(), static_cast<std::streamsize>(text.size()));

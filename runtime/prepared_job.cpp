@@ -7,13 +7,31 @@
 #include "job/spec_writer.hpp"
 #include "weights/initial_weights.hpp"
 
+#include <algorithm>
 #include <fcntl.h>
+#include <unistd.h>
 
 namespace dlrun::runtime {
 namespace {
 
 /// For the comment that heads the file, and what a resumed run adds.
 constexpr std::size_t spec_file_spare = 16 * 1024;
+/// Of all parameters there are at least so many in memory: two versions, and a gradient.
+constexpr double parameter_copies_min = 3;
+
+/// What cannot fit into the host is refused here, and not by whoever runs out of memory first.
+result<void> check_memory(const engine::model& model) {
+  const auto gibibytes = [](double bytes) { return bytes / (1024.0 * 1024.0 * 1024.0); };
+  const double there =
+      static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));
+  const double bytes = static_cast<double>(model.layout().flat_size()) * sizeof(float);
+  if (parameter_copies_min * bytes <= there) return {};
+  const auto& largest = *std::ranges::max_element(model.layout().tensors(), {}, &engine::tensor_info::size);
+  return fail(error_code::bad_spec,
+              fmt::format("the parameters of the model take {:.1f} GiB, '{}' most of all, and a job has them "
+                          "at least {:.0f} times; this machine has {:.1f} GiB of memory: make layers smaller",
+                          gibibytes(bytes), largest.name, parameter_copies_min, gibibytes(there)));
+}
 
 /// The weights that training starts from. What is checked here is what roles read, whatever happens to the
 /// file; its digest goes into the specification as used.
@@ -55,6 +73,16 @@ result<void> check_spec_size(const spec::JobSpec& spec) {
           "data.train: with all columns and vocabularies written out the specification has {} bytes, and "
           "at most {} can be kept: name fewer columns, or use format npy",
           bytes, job::spec_bytes_max - spec_file_spare));
+}
+
+/// A step of more microbatches than records is a mistake: they could not have one record each.
+result<void> check_microbatches(const data::sampler_options& options) {
+  if (options.microbatches_per_step <= options.record_count) return {};
+  return fail(
+      error_code::bad_spec,
+      fmt::format("train.microbatches_per_step: {} microbatches a step are more than the {} records of "
+                  "data.train; choose fewer",
+                  options.microbatches_per_step, options.record_count));
 }
 
 /// batch_norm cannot normalise over a single value: refuse it here, not after hours in the last step of an
@@ -116,6 +144,7 @@ result<prepared_job> prepare_job(spec::JobSpec spec) {
   job.spec = std::move(spec);
   const auto model = engine::model::build(job.spec.model());
   if (!model) return tl::unexpected(model.error());
+  if (auto fits = check_memory(**model); !fits) return tl::unexpected(fits.error());
   if (auto rule = engine::update_rule::build(job.spec.train(), {}); !rule)
     return tl::unexpected(rule.error()); // how long the training is does not matter for that
   if (auto fits = check_norm_exchange(job.spec, **model); !fits) return tl::unexpected(fits.error());
@@ -134,6 +163,7 @@ result<prepared_job> prepare_job(spec::JobSpec spec) {
     job.validation_records = *validation;
   }
   const data::sampler sampler{data::sampler_options_from(job.spec.train(), job.train_records)};
+  if (auto fits = check_microbatches(sampler.options()); !fits) return tl::unexpected(fits.error());
   if (auto fits = check_smallest_microbatch(sampler, **model); !fits) return tl::unexpected(fits.error());
   if (auto fits = check_evaluations(job.spec.train(), sampler, **model); !fits)
     return tl::unexpected(fits.error());

@@ -39,8 +39,8 @@ std::string to_json_line(const protocol::job_event& event) {
                                 {"index", event.role.index},
                                 {"incarnation", event.incarnation.value},
                                 {"monotonic_us", event.at_us},
-                                {"text", event.text}}
-             .dump() +
+                                {"text", event.text}} // may quote a file's name or content: not always UTF-8
+             .dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
          '\n';
 }
 

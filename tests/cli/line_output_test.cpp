@@ -46,7 +46,7 @@ TEST_F(line_output_test, an_older_file_stays_until_then) {
 TEST_F(line_output_test, a_place_that_cannot_be_written_is_an_error_that_names_it) {
   const auto out = line_output::open((folder.path() / "no" / "out.csv").string());
   ASSERT_FALSE(out);
-  EXPECT_EQ(out.error().code, error_code::system);
+  EXPECT_EQ(out.error().code, error_code::bad_usage);
   EXPECT_THAT(out.error().message, HasSubstr("no/out.csv"));
 }
 

@@ -52,6 +52,14 @@ TEST(model, layers_read_the_inputs_that_they_name) {
   EXPECT_THAT(m->nodes()[2].inputs, ElementsAre(1));
 }
 
+TEST(model, refuses_sizes_that_no_machine_has_and_names_the_layer) {
+  EXPECT_THAT(refusal("input: [1048576] layers { linear { out_features: 1048576 } }"),
+              AllOf(HasSubstr("'linear0'"), HasSubstr("weight"), HasSubstr("[1048576, 1048576]")));
+  EXPECT_THAT(refusal("input: [65536, 2, 2] "
+                      "layers { conv2d { out_channels: 65536 kernel_size: 1024 stride: 1 padding: 1024 } }"),
+              HasSubstr("'conv2d0'"));
+}
+
 TEST(model, refuses_an_input_that_is_no_earlier_layer) {
   EXPECT_THAT(
       refusal(

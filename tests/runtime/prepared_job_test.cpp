@@ -137,6 +137,19 @@ TEST_F(prepared_job_test, data_that_does_not_fit_the_model_is_refused_with_the_w
   EXPECT_THAT(label, HasSubstr("record 2 has label 2"));
 }
 
+TEST_F(prepared_job_test, a_step_has_at_most_as_many_microbatches_as_there_are_records) {
+  EXPECT_TRUE(prepare({"train.microbatches_per_step=10"}));
+  EXPECT_THAT(refusal(error_code::bad_spec, {"train.microbatches_per_step=11"}),
+              HasSubstr("train.microbatches_per_step: 11 microbatches a step are more than the 10 records"));
+}
+
+TEST_F(prepared_job_test, parameters_that_do_not_fit_into_memory_are_refused) {
+  const auto said = refusal(error_code::bad_spec, {"model.layers=[{linear: {out_features: 262144}}, "
+                                                   "{linear: {out_features: 196608}}]"});
+  EXPECT_THAT(said, HasSubstr("'linear1.weight'"));
+  EXPECT_THAT(said, HasSubstr("192.0 GiB"));
+}
+
 TEST_F(prepared_job_test, data_that_does_not_fit_itself_is_refused_naming_both_files) {
   write_labels("labels", {0, 1, 2});
   const auto said = refusal(error_code::bad_data);
