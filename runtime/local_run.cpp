@@ -136,7 +136,7 @@ result<report> run_locally(const prepared_job& prepared, const local_run_options
   const auto board = std::make_shared<agent::run_board>();
   auto chosen = choose_launcher(system, *job, options.role_program);
   if (!chosen) return tl::unexpected(chosen.error());
-  const auto log = common::make_role_log(options.run_dir, {protocol::role_kind::agent, 0}, {1});
+  const auto log = common::make_role_log(**job, {protocol::role_kind::agent, 0}, {1});
   auto agent =
       system.spawn(agent::agent_state::start,
                    agent::agent_arguments{*job, fence_of(options.coordinator), chosen->launcher, board, log});
