@@ -1,5 +1,6 @@
 #include "cli/json_display.hpp"
 
+#include "actors/agent/event_json.hpp"
 #include "cli/say.hpp"
 
 #include <nlohmann/json.hpp>
@@ -43,13 +44,12 @@ void json_display::update(const agent::run_snapshot& now, protocol::time_point a
 
 void json_display::event(const protocol::job_event& event) {
   const auto at = protocol::time_point{protocol::duration{event.at_us}};
-  print(out_, {{"type", "event"},
-               {"seconds", protocol::to_seconds(at - started_)},
-               {"event", event.event},
-               {"role", protocol::to_string(event.role.kind)},
-               {"index", event.role.index},
-               {"incarnation", event.incarnation.value},
-               {"text", event.text}});
+  ordered_json line{{"type", "event"},           {"seconds", protocol::to_seconds(at - started_)},
+                    {"event", event.event},      {"role", protocol::to_string(event.role.kind)},
+                    {"index", event.role.index}, {"incarnation", event.incarnation.value}};
+  agent::add_numbers(event.numbers, line);
+  line["text"] = event.text;
+  print(out_, line);
 }
 
 void json_display::summary(const dlrun::report& report, const std::string& report_path) {

@@ -1,5 +1,6 @@
 #include "cli/log_lines.hpp"
 
+#include "actors/common/role_log.hpp"
 #include "actors/protocol/roles.hpp"
 
 #include <algorithm>
@@ -40,16 +41,6 @@ bool read_role(std::string_view word, log_head& head) {
   return read_number(word.substr(dash + 1), head.index);
 }
 
-/// "lease: slots [0, 4)" -> "lease" and the rest. Only a word of small letters and dashes is an event.
-void split_event(std::string_view text, log_line& line) {
-  const auto colon = text.find(": ");
-  const auto name = text.substr(0, colon);
-  const bool named = colon != std::string_view::npos && !name.empty() &&
-                     name.find_first_not_of("abcdefghijklmnopqrstuvwxyz-") == std::string_view::npos;
-  line.event = named ? name : "";
-  line.text = named ? text.substr(colon + 2) : text;
-}
-
 std::size_t severity(std::string_view level) {
   return static_cast<std::size_t>(std::ranges::find(levels, level) - levels.begin());
 }
@@ -62,10 +53,42 @@ bool is_role_kind(std::string_view name) {
   return std::ranges::any_of(role_kinds, [&](auto kind) { return protocol::to_string(kind) == name; });
 }
 
+constexpr std::string_view incarnation_prefix = "inc=";
+
+/// As it would stand in a log of text.
+std::string as_text(const log_line& line) {
+  const auto& head = line.head;
+  return fmt::format("{} {} {}-{} {}{} {}{}{}", head.time, head.level, head.role, head.index,
+                     incarnation_prefix, head.incarnation, line.event, line.event.empty() ? "" : ": ",
+                     line.text);
+}
+
+/// A line of observability.log_format: json.
+std::optional<log_line> parse_json_line(std::string_view line) {
+  const auto object = nlohmann::json::parse(line, nullptr, false);
+  log_line parsed;
+  try {
+    auto& head = parsed.head;
+    // Without the offset from UTC: lines of both forms are ordered by it.
+    head.time = object.at("time").get<std::string>().substr(0, time_length);
+    object.at("level").get_to(head.level);
+    object.at("role").get_to(head.role);
+    object.at("index").get_to(head.index);
+    object.at("incarnation").get_to(head.incarnation);
+    object.at("event").get_to(parsed.event);
+    object.at("text").get_to(parsed.text);
+  } catch (const nlohmann::json::exception&) {
+    return std::nullopt; // a library's, or one that was cut off
+  }
+  if (!is_time(parsed.head.time) || severity(parsed.head.level) == levels.size()) return std::nullopt;
+  parsed.whole = as_text(parsed);
+  return parsed;
+}
+
 } // namespace
 
 std::optional<log_line> parse_log_line(std::string_view line) {
-  constexpr std::string_view incarnation_prefix = "inc=";
+  if (line.starts_with('{')) return parse_json_line(line);
   log_line parsed;
   parsed.whole = line;
   auto rest = line;
@@ -79,7 +102,9 @@ std::optional<log_line> parse_log_line(std::string_view line) {
     return std::nullopt;
   parsed.head.time = time;
   parsed.head.level = level;
-  split_event(rest, parsed);
+  const auto [event, text] = common::split_event(rest);
+  parsed.event = event;
+  parsed.text = text;
   return parsed;
 }
 

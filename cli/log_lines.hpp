@@ -25,10 +25,10 @@ struct log_line {
   log_head head; ///< of a line without one (a stack trace, what a library prints): that of the line before it
   std::string event; ///< stable name of what happened; "" when the line has none
   std::string text;  ///< behind the event
-  std::string whole; ///< as it stands in the file
+  std::string whole; ///< as it stands in the file; of one in JSON, as it would in text
 };
 
-/// @returns nothing for a line without a head.
+/// A line of either form of observability.log_format. @returns nothing for a line without a head.
 std::optional<log_line> parse_log_line(std::string_view line);
 
 /// `{"time","level","role","index","incarnation","event","text"}`, no newline.

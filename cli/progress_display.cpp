@@ -9,11 +9,9 @@ namespace dlrun::cli {
 namespace {
 
 constexpr auto plain_period = std::chrono::seconds(2);
-constexpr auto rate_period = std::chrono::milliseconds(500);
 constexpr std::size_t bar_width = 20;
 constexpr std::size_t bar_columns = bar_width + 3; // with its brackets and a space
 constexpr std::size_t line_columns = 79;
-constexpr double rate_smoothing = 0.5;
 
 std::string human(double count) {
   return count >= 10000 ? fmt::format("{:.1f}k", count / 1000) : fmt::format("{:.0f}", count);
@@ -32,29 +30,11 @@ progress_display::progress_display(std::FILE* out, bool terminal, std::uint64_t 
     : out_{out}
     , terminal_{terminal}
     , records_per_step_{records_per_step}
+    , rate_{records_per_step}
     , started_{started} {}
 
-double progress_display::samples_per_second(std::uint64_t step, protocol::time_point at) {
-  if (!rate_at_) {
-    if (step > 0) rate_at_ = at, rate_step_ = step;
-    return 0;
-  }
-  if (step < rate_step_) rate_at_ = at, rate_step_ = step; // after a rewind
-  const auto elapsed = at - *rate_at_;
-  if (elapsed < rate_period) return rate_;
-  // A step that takes long is measured when it is there; until then it is as slow as if it came now.
-  if (step == rate_step_)
-    return std::min(rate_, static_cast<double>(records_per_step_) / protocol::to_seconds(elapsed));
-  const auto recent =
-      static_cast<double>((step - rate_step_) * records_per_step_) / protocol::to_seconds(elapsed);
-  rate_ = rate_ == 0 ? recent : rate_smoothing * rate_ + (1 - rate_smoothing) * recent;
-  rate_at_ = at;
-  rate_step_ = step;
-  return rate_;
-}
-
 std::string progress_display::line(const agent::run_snapshot& now, protocol::time_point at) {
-  const auto rate = samples_per_second(now.step, at);
+  const auto rate = rate_.at_step(now.step, at);
   auto text = fmt::format("step {}/{}", now.step, now.steps);
   if (now.train) text += fmt::format("  loss {:.4f}", now.train->step_loss);
   std::string speed;

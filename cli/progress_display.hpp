@@ -2,6 +2,7 @@
 /// failure.
 #pragma once
 
+#include "observability/sample_rate.hpp"
 #include "runtime/run_observer.hpp"
 
 #include <cstdio>
@@ -26,19 +27,16 @@ public:
 private:
   std::string line(const agent::run_snapshot& now, protocol::time_point at);
   std::string room_for(const named_values& metrics, std::size_t taken) const;
-  double samples_per_second(std::uint64_t step, protocol::time_point at);
   void clear_bar();
 
   std::FILE* out_;
   bool terminal_;
   std::uint64_t records_per_step_;
+  observability::sample_rate rate_;
   protocol::time_point started_;
   bool bar_shown_ = false;
   std::optional<protocol::time_point> printed_;
   std::uint64_t printed_step_ = 0;
-  std::optional<protocol::time_point> rate_at_;
-  std::uint64_t rate_step_ = 0;
-  double rate_ = 0;
 };
 
 } // namespace dlrun::cli

@@ -72,6 +72,12 @@ std::uint64_t sampler::records_in_slot(step_id step, slot_id slot) const {
   return part.end - part.begin;
 }
 
+/// Only the last step of an epoch is a partial one.
+std::uint64_t sampler::records_up_to(version_id version) const {
+  return version.value / steps_per_epoch_ * options_.record_count +
+         version.value % steps_per_epoch_ * records_per_step_;
+}
+
 void sampler::records(step_id step, slot_id slot, std::vector<std::uint64_t>& out) const {
   const range part = slot_range(step, slot);
   out.clear();

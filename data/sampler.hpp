@@ -44,6 +44,8 @@ public:
   std::uint64_t records_in_step(step_id step) const;
   /// Records of one slot; 0 for slots from slots(step) to K - 1.
   std::uint64_t records_in_slot(step_id step, slot_id slot) const;
+  /// Records of all steps before that version: those of whole epochs, each time anew, and of the steps since.
+  std::uint64_t records_up_to(version_id version) const;
   /// Replaces `out` by the slot's record indices, in order.
   void records(step_id step, slot_id slot, std::vector<std::uint64_t>& out) const;
 

@@ -15,7 +15,26 @@ Number little_endian(std::span<const std::uint8_t> bytes) {
   return value;
 }
 
+template <class Number>
+void put_little_endian(Number value, std::string& out) {
+  for (std::size_t i = 0; i < sizeof(Number); ++i) out += static_cast<char>(value >> (8 * i) & 0xffU);
+}
+
+std::span<const std::uint8_t> bytes_of(std::string_view text) {
+  return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
+}
+
 } // namespace
+
+std::string framed_tfrecord(std::string_view record) {
+  std::string out;
+  out.reserve(record.size() + sizeof(std::uint64_t) + 2 * sizeof(std::uint32_t));
+  put_little_endian(std::uint64_t{record.size()}, out);
+  put_little_endian(masked_crc32c(bytes_of(out)), out);
+  out += record;
+  put_little_endian(masked_crc32c(bytes_of(record)), out);
+  return out;
+}
 
 std::uint32_t masked_crc32c(std::span<const std::uint8_t> bytes) {
   const std::uint32_t crc = persistence::crc32c(std::as_bytes(bytes));

@@ -3,6 +3,9 @@
 
 #include "data/byte_source.hpp"
 
+#include <string>
+#include <string_view>
+
 namespace dlrun::data {
 
 /// The records of a TFRecord file, plain or gzip, one after the other. Each is an 8-byte little-endian
@@ -35,6 +38,9 @@ private:
   std::uint64_t offset_ = 0;
   std::vector<std::uint8_t> bytes_;
 };
+
+/// A record as it stands in such a file, with its length and checksums.
+std::string framed_tfrecord(std::string_view record);
 
 /// CRC32C as these files store it.
 std::uint32_t masked_crc32c(std::span<const std::uint8_t> bytes);

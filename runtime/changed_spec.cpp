@@ -22,6 +22,7 @@ void take_free_parts(const spec::JobSpec& from, spec::JobSpec& into) {
   durability.set_sync(from.durability().sync());
   durability.set_max_recovery(from.durability().max_recovery());
   durability.set_disk_quota(from.durability().disk_quota());
+  *into.mutable_observability() = from.observability();
   // The same weights may lie elsewhere by now.
   if (from.train().has_init_from() && into.train().has_init_from() &&
       from.train().init_sha256() == into.train().init_sha256())
@@ -79,8 +80,8 @@ result<spec_change> compare_specs(const spec::JobSpec& before, const spec::JobSp
       error_code::bad_usage,
       fmt::format("a run that is resumed keeps its model, data, seed, steps and PS shards; only the "
                   "numbers of train.optimizer, train.lr_schedule, .clip_value, .clip_norm, cluster.workers, "
-                  ".placement, .restart and durability.sync, .max_recovery, .disk_quota can be "
-                  "changed, but: {}{}",
+                  ".placement, .restart, durability.sync, .max_recovery, .disk_quota and observability can "
+                  "be changed, but: {}{}",
                   differences,
                   keeps_state ? ""
                               : " (an optimizer keeps its kind, momentum, amsgrad and centered "

@@ -10,7 +10,7 @@ namespace dlrun::runtime {
 /// How a changed specification relates to that of the run so far.
 enum class spec_change : std::uint8_t {
   none,    ///< the same
-  free,    ///< only what changes no bit: workers, placement, restarts, durability.sync, ...
+  free,    ///< only what changes no bit: workers, placement, durability.sync, observability, ...
   revision ///< numbers of the optimizer, schedule, clipping, skipped slots: from here on another training
 };
 

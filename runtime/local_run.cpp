@@ -7,9 +7,11 @@
 #include "actors/common/clock.hpp"
 #include "actors/common/fingerprint.hpp"
 #include "actors/common/role_log.hpp"
+#include "observability/run_publisher.hpp"
 #include "runtime/thread_launcher.hpp"
 
 #include <csignal>
+#include <dlrun/check.hpp>
 #include <random>
 #include <unistd.h>
 #include <utility>
@@ -75,14 +77,27 @@ result<launcher_choice> choose_launcher(caf::actor_system& system,
       }};
 }
 
+/// What the specification wants to be shown to the tools of others.
+observability::run_publisher make_publisher(const common::job_context& job,
+                                            const std::shared_ptr<observability::metrics_server>& metrics,
+                                            const protocol::agent_actor& agent) {
+  auto rule = job.make_update_rule(job.revision());
+  DLRUN_CHECK(rule.has_value(), "a prepared job has an update rule");
+  return {{job.spec.name(), job.run_dir, job.sampler, std::move(*rule)},
+          job.spec.observability(),
+          metrics,
+          [agent](protocol::job_event event) { caf::anon_send(agent, std::move(event)); }};
+}
+
 /// Follows the run until it has ended. @returns how.
 protocol::job_ended watch(agent::run_board& board, run_observer& observer,
-                          const protocol::agent_actor& agent) {
+                          observability::run_publisher& publisher, const protocol::agent_actor& agent) {
   bool stopping = false;
   for (;;) {
     std::vector<protocol::job_event> events;
     const auto ended = board.wait(observer_period, events);
     for (const auto& event : events) observer.event(event);
+    publisher.update(board.snapshot(), events, common::now());
     if (ended) return *ended;
     observer.update(board.snapshot(), common::now());
     const auto reason = observer.asked_to_stop();
@@ -136,7 +151,7 @@ result<report> run_locally(const prepared_job& prepared, const local_run_options
   const auto board = std::make_shared<agent::run_board>();
   auto chosen = choose_launcher(system, *job, options.role_program);
   if (!chosen) return tl::unexpected(chosen.error());
-  const auto log = common::make_role_log(options.run_dir, {protocol::role_kind::agent, 0}, {1});
+  const auto log = common::make_role_log(**job, {protocol::role_kind::agent, 0}, {1});
   auto agent =
       system.spawn(agent::agent_state::start,
                    agent::agent_arguments{*job, fence_of(options.coordinator), chosen->launcher, board, log});
@@ -151,11 +166,13 @@ result<report> run_locally(const prepared_job& prepared, const local_run_options
     caf::anon_send_exit(agent, caf::exit_reason::user_shutdown);
     return tl::unexpected(control.error());
   }
+  auto publisher = make_publisher(**job, prepared.metrics, agent);
   caf::anon_send(agent, protocol::tick{});
-  const auto ended = watch(*board, observer, agent);
+  const auto ended = watch(*board, observer, publisher, agent);
 
   const auto path = options.run_dir / "report.json";
   auto report = final_report(**job, ended, board->snapshot(), path, *log);
+  publisher.finish(report);
   observer.summary(report, path.string());
   control->reset(); // only now is the run over for 'dlrun status'
   return report;

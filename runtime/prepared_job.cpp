@@ -5,6 +5,7 @@
 #include "engine/update_rule.hpp"
 #include "job/spec_reader.hpp"
 #include "job/spec_writer.hpp"
+#include "observability/run_publisher.hpp"
 #include "weights/initial_weights.hpp"
 
 #include <algorithm>
@@ -185,7 +186,17 @@ result<prepared_job> prepare_new_job(spec::JobSpec spec) {
     return fail(error_code::bad_spec,
                 "train.skip and train.from are for a run that is resumed: 'dlrun resume DIR --skip "
                 "STEP:SLOT' and '--from STEP' write them");
-  return prepare_job(std::move(spec));
+  auto job = prepare_job(std::move(spec));
+  if (!job) return job;
+  if (auto opened = open_metrics_port(*job); !opened) return tl::unexpected(opened.error());
+  return job;
+}
+
+result<void> open_metrics_port(prepared_job& job) {
+  auto opened = observability::open_port(job.spec.observability());
+  if (!opened) return tl::unexpected(opened.error());
+  job.metrics = std::move(*opened);
+  return {};
 }
 
 result<prepared_job> prepare_new_job(const std::filesystem::path& file,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "actors/common/job_context.hpp"
+#include "observability/metrics_server.hpp"
 
 #include <filesystem>
 #include <string>
@@ -21,6 +22,9 @@ struct prepared_job {
   /// The data, decoded once; roles on this host share its memory.
   std::shared_ptr<const data::job_data> data;
   std::shared_ptr<const transport::unique_fd> initial_weights; ///< train.init_from, open; null without
+  /// observability.prometheus_port, open from before anything is made for the run; null without, and where
+  /// nothing is to be run.
+  std::shared_ptr<observability::metrics_server> metrics{};
 };
 
 /// What a model's loss compares its outputs with.
@@ -39,7 +43,11 @@ result<prepared_job> prepare_job(spec::JobSpec spec);
 result<prepared_job> prepare_job(const std::filesystem::path& file,
                                  const std::vector<std::string>& overrides);
 
-/// Of a new run, as above. @returns bad_spec also for what only a run that is resumed has.
+/// Opens observability.prometheus_port for the run, where it is asked for. @returns bad_usage when it is in
+/// use.
+result<void> open_metrics_port(prepared_job& job);
+
+/// Of a new run, as above, with its port. @returns bad_spec also for what only a run that is resumed has.
 result<prepared_job> prepare_new_job(spec::JobSpec spec);
 result<prepared_job> prepare_new_job(const std::filesystem::path& file,
                                      const std::vector<std::string>& overrides);

@@ -74,6 +74,7 @@ result<prepared_job> prepare_resumed(const run_folder& folder, const resume_opti
     if (!done) return tl::unexpected(done.error());
   const auto change = compare_specs(*before, job->spec);
   if (!change) return tl::unexpected(change.error());
+  if (auto opened = open_metrics_port(*job); !opened) return tl::unexpected(opened.error());
   const bool revised = *change == spec_change::revision || options.from;
   for (const auto& file : files) {
     const auto spec = job::read_spec(file, {});

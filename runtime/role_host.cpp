@@ -20,7 +20,7 @@ caf::actor start_coordinator(caf::actor_system& system, common::role_context con
     auto own = context;
     own.role = {role_kind::data_dispatcher, 0};
     own.self = {incarnation, context.self.token};
-    own.log = common::make_role_log(context.job->run_dir, own.role, incarnation);
+    own.log = common::make_role_log(*context.job, own.role, incarnation);
     return system.spawn(data_dispatcher::data_dispatcher_state::start, own,
                         data_dispatcher::data_dispatcher_state::arguments{coordinator, journal});
   };

@@ -118,7 +118,7 @@ common::role_context make_role_context(const bootstrap::Bootstrap& message, prot
         protocol::endpoint{address.host(), static_cast<std::uint16_t>(address.port()), address.process(), {}};
     context.coordinator_incarnation = {address.incarnation()};
   }
-  context.log = common::make_role_log(context.job->run_dir, context.role, context.self.incarnation);
+  context.log = common::make_role_log(*context.job, context.role, context.self.incarnation);
   return context;
 }
 

@@ -12,8 +12,7 @@ void thread_launcher::start(const agent::launch_order& order, const agent::launc
                                .self = order.self,
                                .job = job_,
                                .agent = agent_,
-                               .log =
-                                   common::make_role_log(job_->run_dir, order.role, order.self.incarnation)};
+                               .log = common::make_role_log(*job_, order.role, order.self.incarnation)};
   if (order.coordinator) {
     context.coordinator = order.coordinator->at;
     context.coordinator_incarnation = order.coordinator->self.incarnation;

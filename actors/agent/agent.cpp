@@ -1,5 +1,6 @@
 #include "actors/agent/agent.hpp"
 
+#include "actors/agent/event_json.hpp"
 #include "actors/common/ask.hpp"
 #include "actors/common/clock.hpp"
 #include <dlrun/report.hpp>
@@ -33,15 +34,16 @@ std::string wall_time() {
 }
 
 std::string to_json_line(const protocol::job_event& event) {
-  return nlohmann::ordered_json{{"time", wall_time()},
-                                {"event", event.event},
-                                {"role", protocol::to_string(event.role.kind)},
-                                {"index", event.role.index},
-                                {"incarnation", event.incarnation.value},
-                                {"monotonic_us", event.at_us},
-                                {"text", event.text}} // may quote a file's name or content: not always UTF-8
-             .dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
-         '\n';
+  nlohmann::ordered_json line{{"time", wall_time()},
+                              {"event", event.event},
+                              {"role", protocol::to_string(event.role.kind)},
+                              {"index", event.role.index},
+                              {"incarnation", event.incarnation.value},
+                              {"monotonic_us", event.at_us}};
+  add_numbers(event.numbers, line);
+  line["text"] = event.text;
+  // A path in the text need not be UTF-8.
+  return line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
 }
 
 const char* status_word(protocol::job_outcome outcome) {
@@ -119,7 +121,8 @@ void agent_state::show() {
                         .steps = arguments_.job->steps(),
                         .train = std::nullopt,
                         .roles = core_.roles()};
-  if (core_.metrics()) snapshot.train = progress_of(*core_.metrics(), arguments_.job->model->metrics());
+  if (core_.metrics())
+    snapshot.train = progress_of(*core_.metrics(), arguments_.job->model->metrics(), core_.metrics_step());
   snapshot.roles.push_back({{protocol::role_kind::agent, 0}, ::getpid(), {1}, "running"});
   arguments_.board->show(std::move(snapshot));
 }

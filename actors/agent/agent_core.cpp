@@ -202,13 +202,15 @@ agent_actions agent_core::on_exited(const role_name& name, const protocol::fence
       role->hung ? fmt::format("gave no sign of life for {:.1f} s, {}", protocol::to_seconds(silent), cause)
                  : cause;
   if (!expected) {
+    const auto detected_us = static_cast<std::uint64_t>(std::max<std::int64_t>(0, silent.count()));
     role->last_failure = why;
     tell("role-exited", *role, self.incarnation,
-         fmt::format("{} (incarnation {}) {}", protocol::to_string(name), self.incarnation, why), now, out);
+         fmt::format("{} (incarnation {}) {}", protocol::to_string(name), self.incarnation, why), now, out,
+         {.after_us = detected_us});
     tell_coordinator_of({.role = name,
                          .self = self,
                          .cause = why,
-                         .detected_us = static_cast<std::uint64_t>(std::max<std::int64_t>(0, silent.count())),
+                         .detected_us = detected_us,
                          .replaced = is_replaceable(name),
                          .at_us = static_cast<std::uint64_t>(now.time_since_epoch().count())},
                         out);
@@ -295,7 +297,9 @@ void agent_core::on_heartbeat(const protocol::heartbeat& beat, time_point now) {
   role->state = beat.state;
   role->step = beat.step;
   role->durable_step = beat.durable_step;
-  if (beat.has_metrics) metrics_ = beat.metrics;
+  if (!beat.has_metrics) return;
+  metrics_ = beat.metrics;
+  metrics_step_ = beat.step;
 }
 
 agent_actions agent_core::on_tick(time_point now) {
@@ -340,10 +344,10 @@ void agent_core::check_silence(time_point now, agent_actions& out) {
 }
 
 void agent_core::tell(const char* event, const managed_role& role, dlrun::incarnation incarnation,
-                      std::string text, time_point now, agent_actions& out) {
+                      std::string text, time_point now, agent_actions& out, protocol::event_numbers numbers) {
   out.push_back(announce{protocol::job_event{event, role.name, incarnation,
                                              static_cast<std::uint64_t>(now.time_since_epoch().count()),
-                                             std::move(text)}});
+                                             std::move(text), std::move(numbers)}});
 }
 
 // ---- views

@@ -103,6 +103,8 @@ public:
   /// begin.
   std::uint64_t durable_step() const { return lowest_of_ps_shards(&managed_role::durable_step); }
   const std::optional<protocol::training_metrics>& metrics() const { return metrics_; }
+  /// Steps that are in them: those of the PS shard that told them, which may be ahead of others.
+  std::uint64_t metrics_step() const { return metrics_step_; }
   bool ending() const { return ended_.has_value(); }
 
 private:
@@ -139,7 +141,8 @@ private:
   void check_coordinator(protocol::time_point now, agent_actions& out);
   void check_silence(protocol::time_point now, agent_actions& out);
   static void tell(const char* event, const managed_role& role, dlrun::incarnation incarnation,
-                   std::string text, protocol::time_point now, agent_actions& out);
+                   std::string text, protocol::time_point now, agent_actions& out,
+                   protocol::event_numbers numbers = {});
 
   agent_core_config config_;
   supervision::supervisor supervisor_;
@@ -151,6 +154,7 @@ private:
   std::optional<protocol::time_point> report_due_; ///< while the coordinator writes the report
   bool shutting_down_ = false;
   std::optional<protocol::training_metrics> metrics_;
+  std::uint64_t metrics_step_ = 0;
   std::optional<role_view> dispatcher_; ///< lives in the coordinator's process, which speaks for it
   std::optional<protocol::time_point> last_tick_;
   std::optional<protocol::time_point> stranded_since_; ///< the coordinator waits for a fence

@@ -1,4 +1,4 @@
-/// events.jsonl: one line for each event, none of them torn or lost while the disk is full.
+/// A file of lines or records (events.jsonl): none of them is torn, or lost while the disk is full.
 #pragma once
 
 #include "transport/unique_fd.hpp"
@@ -8,20 +8,23 @@
 
 namespace dlrun::agent {
 
-/// Appends whole lines. What the disk does not take waits for the next line, or for flush().
+/// Appends whole lines. What the disk does not take waits for the next line, or for flush(), up to 1 MiB;
+/// lines beyond are lost.
 class event_file {
 public:
-  /// A file that cannot be opened takes nothing, and nothing is said of it: the lines are shown and logged
-  /// too.
+  /// A file that cannot be opened takes nothing.
   explicit event_file(const std::filesystem::path& path);
 
-  /// `line` ends with a newline.
+  /// `line` ends with a newline, or tells its length in itself.
   void append(const std::string& line);
   void flush();
+  /// errno of why not all of it is in the file; 0 when it is.
+  int failure() const { return failure_; }
 
 private:
   transport::unique_fd fd_;
   std::string waiting_;
+  int failure_ = 0;
 };
 
 } // namespace dlrun::agent

@@ -17,8 +17,10 @@ nlohmann::ordered_json to_json(const std::optional<training_progress>& train) {
 
 } // namespace
 
-training_progress progress_of(const protocol::training_metrics& sums, const engine::metric_set& metrics) {
-  return {.step_loss = std::bit_cast<double>(sums.step_loss_bits),
+training_progress progress_of(const protocol::training_metrics& sums, const engine::metric_set& metrics,
+                              std::uint64_t step) {
+  return {.step = step,
+          .step_loss = std::bit_cast<double>(sums.step_loss_bits),
           .epoch = sums.epoch,
           .loss = std::bit_cast<double>(sums.loss_sum_bits) / static_cast<double>(sums.records),
           .metrics = metrics.values(protocol::from_bits(sums.sum_bits))};

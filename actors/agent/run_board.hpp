@@ -13,12 +13,14 @@ namespace dlrun::agent {
 
 /// What training came to so far.
 struct training_progress {
+  std::uint64_t step = 0;  ///< steps that are in this
   double step_loss = 0;    ///< mean over the records of the newest step
   std::uint64_t epoch = 0; ///< from 0; the rest is of its records so far
   double loss = 0;         ///< mean
   named_values metrics{};
 };
-training_progress progress_of(const protocol::training_metrics& sums, const engine::metric_set& metrics);
+training_progress progress_of(const protocol::training_metrics& sums, const engine::metric_set& metrics,
+                              std::uint64_t step);
 
 /// State of a run at one moment.
 struct run_snapshot {

@@ -278,41 +278,12 @@ void coordinator_state::on_stop(const protocol::stop_job& stop) {
                 : core_->on_agent_gave_up(stop.reason, common::now()));
 }
 
-void coordinator_state::on_redispatched(const protocol::slots_redispatched& what) {
-  core_->on_redispatched(what.lost, what.incarnation, protocol::duration{what.after_us});
-  tell_user("slots-redispatched", protocol::worker_role(what.lost), what.incarnation,
-            fmt::format("slots of worker {} are with others after {:.1f} ms", what.lost,
-                        static_cast<double>(what.after_us) / 1000.0));
-}
-
-void coordinator_state::on_contributed(const protocol::worker_contributed& what) {
-  const auto& first = what.what;
-  core_->on_contributed(first, common::now());
-  for (const auto& record : core_->recoveries())
-    if (record.role == protocol::worker_role(first.worker) && record.replacement == first.incarnation &&
-        record.resumed)
-      tell_user("worker-resumed", record.role, first.incarnation,
-                fmt::format("worker {} contributes again from step {}, {:.0f} ms after the loss",
-                            first.worker, first.step,
-                            std::chrono::duration<double, std::milli>(*record.resumed).count()));
-}
-
-void coordinator_state::on_shard_resumed(const protocol::ps_shard_resumed& what) {
-  core_->on_shard_resumed(what.shard, what.incarnation, common::now());
-  for (const auto& record : core_->recoveries())
-    if (record.role == protocol::ps_shard_role(what.shard) && record.replacement == what.incarnation &&
-        record.resumed)
-      tell_user("ps-shard-resumed", record.role, what.incarnation,
-                fmt::format("ps_shard {} has made version {}, {:.0f} ms after the loss", what.shard,
-                            what.version,
-                            std::chrono::duration<double, std::milli>(*record.resumed).count()));
-}
-
 void coordinator_state::on_timeline_started(const protocol::timeline_started& what) {
   record_.add_rewind(what, common::now());
   tell_user("rewind", {protocol::role_kind::data_dispatcher, 0}, core_->dispatcher_incarnation(),
             fmt::format("everybody goes back to version {} on timeline {}, {} steps are done again: {}",
-                        what.branch, what.timeline, what.steps_redone, what.reason));
+                        what.branch, what.timeline, what.steps_redone, what.reason),
+            {.has_step = true, .step = what.branch.value});
 }
 
 void coordinator_state::on_divergence(const protocol::divergence& what) {
@@ -437,10 +408,12 @@ void coordinator_state::report_alive() {
 }
 
 void coordinator_state::tell_user(std::string event, const protocol::role_name& role,
-                                  dlrun::incarnation incarnation, std::string text) {
+                                  dlrun::incarnation incarnation, std::string text,
+                                  protocol::event_numbers numbers) {
   context_.log->info("{}: {}", event, text);
-  self_->send(context_.agent, protocol::job_event{std::move(event), role, incarnation,
-                                                  common::to_us(common::now()), std::move(text)});
+  self_->send(context_.agent,
+              protocol::job_event{std::move(event), role, incarnation, common::to_us(common::now()),
+                                  std::move(text), std::move(numbers)});
 }
 
 } // namespace dlrun::coordinator

@@ -88,7 +88,7 @@ private:
   void keep_record();
   void report_alive();
   void tell_user(std::string event, const protocol::role_name& role, dlrun::incarnation incarnation,
-                 std::string text);
+                 std::string text, protocol::event_numbers numbers = {});
   void quit(const std::string& why);
 
   pointer self_;

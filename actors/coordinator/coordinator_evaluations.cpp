@@ -4,10 +4,14 @@
 #include "actors/coordinator/coordinator.hpp"
 #include "actors/coordinator/coordinator_journal.hpp"
 
+#include <bit>
+
 namespace dlrun::coordinator {
 namespace {
 
 constexpr protocol::role_name dispatcher_name{protocol::role_kind::data_dispatcher, 0};
+
+std::uint64_t bits_of(double value) { return std::bit_cast<std::uint64_t>(value); }
 
 } // namespace
 
@@ -22,8 +26,14 @@ void coordinator_state::tell_evaluated(const protocol::evaluated& result) {
   const auto values = common::values_of(*job.model, result);
   auto text = fmt::format("step {} (epoch {:.4g}): val_loss {:.4f}", result.version,
                           job.epochs_at(result.version), values.loss);
-  for (const auto& [name, value] : values.metrics) text += fmt::format("  val_{} {:.4f}", name, value);
-  tell_user("evaluated", dispatcher_name, core_->dispatcher_incarnation(), std::move(text));
+  protocol::event_numbers numbers{
+      .has_step = true, .step = result.version.value, .values = {{"loss", bits_of(values.loss)}}};
+  for (const auto& [name, value] : values.metrics) {
+    text += fmt::format("  val_{} {:.4f}", name, value);
+    numbers.values.push_back({name, bits_of(value)});
+  }
+  tell_user("evaluated", dispatcher_name, core_->dispatcher_incarnation(), std::move(text),
+            std::move(numbers));
 }
 
 void coordinator_state::on_training_finished(const protocol::training_finished& what) {
@@ -32,7 +42,8 @@ void coordinator_state::on_training_finished(const protocol::training_finished& 
     const auto& rule = job.spec.train().early_stopping();
     tell_user("stopped-early", dispatcher_name, core_->dispatcher_incarnation(),
               fmt::format("training ends at step {} of {}: {} evaluations have brought no better {}",
-                          what.version, job.steps(), rule.patience(), rule.metric()));
+                          what.version, job.steps(), rule.patience(), rule.metric()),
+              {.has_step = true, .step = what.version.value});
   }
   carry_out(core_->on_training_finished(what.timeline, what.version, common::now()));
 }

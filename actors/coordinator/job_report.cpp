@@ -21,13 +21,6 @@ dlrun::run_status status_of(protocol::job_outcome outcome) {
   return dlrun::run_status::failed;
 }
 
-/// Records that are trained on, those of each epoch anew. Only the last step of an epoch is a partial one.
-std::uint64_t records_up_to(const data::sampler& sampler, version_id version) {
-  const auto epochs = version.value / sampler.steps_per_epoch();
-  const auto steps = version.value % sampler.steps_per_epoch();
-  return epochs * sampler.options().record_count + (steps == 0 ? 0 : steps * sampler.records_in_step({0}));
-}
-
 /// A sample counts when every shard has applied it; it is missing or doubled when any shard says so.
 void add_ledgers(dlrun::report& report, const common::job_context& job,
                  const std::vector<protocol::shard_status>& shards, version_id last) {
@@ -41,7 +34,7 @@ void add_ledgers(dlrun::report& report, const common::job_context& job,
   report.steps_redone = highest([](const auto& s) { return s.ledger.steps_redone; });
   report.epochs = report.steps / job.sampler.steps_per_epoch();
   if (report.status == dlrun::run_status::completed) {
-    const auto all = records_up_to(job.sampler, last);
+    const auto all = job.sampler.records_up_to(last);
     report.samples_missing = std::max(report.samples_missing, all - std::min(all, report.samples_committed));
   }
 }

@@ -5,6 +5,7 @@
 /// tensor channel), below 64 KiB, idempotent, and with the fence or timeline by which a stale one is told.
 #pragma once
 
+#include "actors/protocol/event_messages.hpp"
 #include "actors/protocol/reduction_tree.hpp"
 #include "actors/protocol/rewind_messages.hpp"
 #include "actors/protocol/roles.hpp"
@@ -373,21 +374,6 @@ struct stop_job {
   template <class Inspector>
   friend auto inspect(Inspector& f, stop_job& x) {
     return f(x.outcome, x.reason);
-  }
-};
-
-/// Coordinator -> agent: a decision worth a line to the user and to events.jsonl. `event` is a stable name
-/// that can be searched for ever; `at_us` is CLOCK_MONOTONIC of the host in microseconds.
-struct job_event {
-  std::string event;
-  role_name role;
-  dlrun::incarnation incarnation;
-  std::uint64_t at_us = 0;
-  std::string text;
-
-  template <class Inspector>
-  friend auto inspect(Inspector& f, job_event& x) {
-    return f(x.event, x.role, x.incarnation, x.at_us, x.text);
   }
 };
 

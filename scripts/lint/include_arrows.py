@@ -1,9 +1,10 @@
 #!/usr/bin/python3
 """Include arrows: who may know whom.
 
-cli > runtime > actors/<role> > actors/protocol, actors/common > engine, weights, data, transport, persistence, kernels, job > include, proto.
+cli > runtime > observability > actors/<role> > actors/protocol, actors/common > engine, weights, data, transport, persistence, kernels, job > include, proto.
 - An arrow points down or stays on its level; folders of one level form no cycle; roles never include one another.
-- CAF stays in the actors: nothing below them includes it, directly or through another header.
+- CAF stays in the actors and in what starts them: neither what is below them nor observability includes it, directly or through
+  another header.
 - A pure core (see is_pure) includes no CAF either, and nothing that is a clock, a thread, a socket or a file.
 - An include of this tree is written from the root ("engine/model.hpp"); public headers as <dlrun/error.hpp>. Examples, which are
   projects of their own, include theirs as they like.
@@ -16,9 +17,9 @@ import sys
 from lint_common import cpp_files, finding, finish, include_graph, parser, read, resolve_include, without_comments
 
 LEVELS = {"include": 0, "proto": 0, "engine": 1, "data": 1, "transport": 1, "persistence": 1, "kernels": 1, "job": 1, "weights": 1,
-          "actors/protocol": 2, "actors/common": 2, "runtime": 4, "cli": 5}
+          "actors/protocol": 2, "actors/common": 2, "observability": 4, "runtime": 5, "cli": 6}
 ROLE_LEVEL = 3
-ABOVE_ACTORS = ("runtime", "cli")
+MAY_INCLUDE_CAF = ("runtime", "cli")  # beside the actors
 FREE = ("tests", "benchmarks", "examples")
 OUTSIDE = "examples/"  # projects of their own, as users have them
 PURE_NAME = re.compile(r"^actors/.*(_core|/supervisor\w*|/assignment)\.(hpp|cpp)$")
@@ -101,7 +102,7 @@ def purity_findings(root, graph, path):
     """CAF below the actors; CAF, clocks, threads and files in pure cores."""
     folder = folder_of(path)
     pure = is_pure(root, path)
-    below_actors = folder is not None and not folder.startswith("actors") and folder not in ABOVE_ACTORS
+    below_actors = folder is not None and not folder.startswith("actors") and folder not in MAY_INCLUDE_CAF
     if not (pure or below_actors):
         return
     for reached in graph.closure(path):

@@ -35,6 +35,7 @@ struct agent_core_test : ::testing::Test {
   std::vector<std::pair<role_name, bool>> stopped; ///< and whether it was a kill
   std::map<role_name, protocol::fence> running;
   std::vector<std::string> events;
+  std::vector<protocol::event_numbers> numbers; ///< of each event
   std::vector<protocol::role_exited> exits_told;
   std::vector<protocol::stop_job> stops_told;
   std::vector<role_name> starts_told;
@@ -56,7 +57,10 @@ struct agent_core_test : ::testing::Test {
     if (const auto* stop = std::get_if<protocol::stop_job>(&what)) stops_told.push_back(*stop);
     if (const auto* start = std::get_if<protocol::role_started>(&what)) starts_told.push_back(start->role);
   }
-  void follow_one(const announce& what) { events.push_back(what.event.event); }
+  void follow_one(const announce& what) {
+    events.push_back(what.event.event);
+    numbers.push_back(what.event.numbers);
+  }
   void follow_one(const all_stopped& what) { ended = what.ended; }
 
   void grant(const role_name& role, std::uint64_t first, std::uint64_t count = 2) {
@@ -106,6 +110,34 @@ TEST_F(agent_core_test, restarts_a_dead_worker_with_a_spare_fence_without_asking
   EXPECT_TRUE(exits_told[0].replaced);
   EXPECT_EQ(exits_told[0].self.incarnation, incarnation{1});
   EXPECT_THAT(events, ::testing::ElementsAre("role-exited", "role-restarted"));
+}
+
+TEST_F(agent_core_test, tells_of_an_end_how_long_it_went_unnoticed) {
+  start_all();
+  beat(worker1);
+  now += 40ms;
+  exit(worker1);
+  ASSERT_EQ(numbers.size(), 2U);
+  EXPECT_EQ(numbers[0].after_us, 40'000U);
+  EXPECT_EQ(numbers[0].after_us, exits_told.at(0).detected_us) << "as the report will say";
+  EXPECT_EQ(numbers[1], protocol::event_numbers{});
+}
+
+TEST_F(agent_core_test, metrics_belong_to_the_step_of_the_shard_that_tells_them) {
+  start_all();
+  EXPECT_FALSE(core.metrics());
+  core.on_heartbeat({.role = shard,
+                     .self = running.at(shard),
+                     .state = "training",
+                     .step = 9,
+                     .has_metrics = true,
+                     .metrics = {.epoch = 2}},
+                    now);
+  ASSERT_TRUE(core.metrics());
+  EXPECT_EQ(core.metrics()->epoch, 2U);
+  EXPECT_EQ(core.metrics_step(), 9U);
+  beat(shard); // of step 5, without any
+  EXPECT_EQ(core.metrics_step(), 9U);
 }
 
 TEST_F(agent_core_test, waits_for_a_grant_when_its_spare_fences_are_used_up) {

@@ -1,35 +1,15 @@
 #include "actors/agent/event_file.hpp"
 
+#include "tests/actors/full_disk.hpp"
 #include "tests/data/files.hpp"
 
-#include <csignal>
+#include <cerrno>
 #include <fstream>
 #include <gtest/gtest.h>
 #include <sstream>
-#include <sys/resource.h>
 
 namespace dlrun::agent {
 namespace {
-
-/// No file of this process grows beyond so many bytes: a disk that is full.
-class full_disk {
-public:
-  explicit full_disk(rlim_t bytes) {
-    ::getrlimit(RLIMIT_FSIZE, &before_);
-    const rlimit now{bytes, before_.rlim_max};
-    std::signal(SIGXFSZ, SIG_IGN);
-    ::setrlimit(RLIMIT_FSIZE, &now);
-  }
-  ~full_disk() {
-    ::setrlimit(RLIMIT_FSIZE, &before_);
-    std::signal(SIGXFSZ, SIG_DFL);
-  }
-  full_disk(const full_disk&) = delete;
-  full_disk& operator=(const full_disk&) = delete;
-
-private:
-  rlimit before_{};
-};
 
 class event_file_test : public testing::Test {
 protected:
@@ -54,15 +34,17 @@ TEST_F(event_file_test, a_full_disk_tears_no_line_and_loses_none) {
   event_file events{path};
   events.append("one\n");
   {
-    const full_disk full{6};
+    const test::full_disk full{6};
     events.append("two\n");
     EXPECT_EQ(content(), "one\n");
+    EXPECT_EQ(events.failure(), ENOSPC);
     events.append("three\n");
     events.flush();
     EXPECT_EQ(content(), "one\n");
   }
   events.flush();
   EXPECT_EQ(content(), "one\ntwo\nthree\n");
+  EXPECT_EQ(events.failure(), 0);
   events.flush();
   events.append("four\n");
   EXPECT_EQ(content(), "one\ntwo\nthree\nfour\n");
@@ -72,7 +54,7 @@ TEST_F(event_file_test, what_waits_is_bounded_and_whole) {
   event_file events{path};
   const std::string line(std::size_t{700} << 10, 'x');
   {
-    const full_disk full{0};
+    const test::full_disk full{0};
     events.append(line + '\n');
     events.append(line + '\n');
     events.append("last\n");
@@ -85,6 +67,7 @@ TEST_F(event_file_test, a_file_that_cannot_be_opened_takes_nothing) {
   event_file events{folder.path() / "nowhere" / "events.jsonl"};
   events.append("one\n");
   EXPECT_FALSE(std::filesystem::exists(folder.path() / "nowhere"));
+  EXPECT_EQ(events.failure(), ENOENT);
 }
 
 } // namespace

@@ -1,5 +1,6 @@
 #include "cli/json_display.hpp"
 
+#include <bit>
 #include <cstdlib>
 #include <gtest/gtest.h>
 #include <limits>
@@ -67,6 +68,19 @@ TEST_F(json_display_test, an_event_is_shown_at_once) {
   EXPECT_EQ(lines[0]["role"], "worker");
   EXPECT_EQ(lines[0]["index"], 2);
   EXPECT_DOUBLE_EQ(lines[0]["seconds"], 1.5);
+}
+
+TEST_F(json_display_test, what_an_event_says_in_numbers_is_there_in_numbers) {
+  protocol::job_event event;
+  event.event = "evaluated";
+  event.text = "step 63";
+  event.numbers = {.has_step = true, .step = 63, .values = {{"loss", std::bit_cast<std::uint64_t>(0.125)}}};
+  display.event(event);
+  const auto lines = shown();
+  ASSERT_EQ(lines.size(), 1U);
+  EXPECT_EQ(lines[0]["step"], 63);
+  EXPECT_EQ(lines[0]["values"]["loss"], 0.125);
+  EXPECT_FALSE(lines[0].contains("after_ms"));
 }
 
 TEST_F(json_display_test, the_report_is_the_last_line_and_whole) {

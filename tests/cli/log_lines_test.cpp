@@ -1,5 +1,7 @@
 #include "cli/log_lines.hpp"
 
+#include "actors/common/role_log.hpp"
+#include "tests/actors/small_job.hpp"
 #include "tests/data/files.hpp"
 
 #include <gmock/gmock.h>
@@ -54,6 +56,59 @@ TEST_F(log_lines_test, what_has_no_head_is_no_line_of_its_own) {
         "2026-11-22T02:40:11.123 info worker inc=1 x", "2026-11-22T02:40:11.123 loud worker-0 inc=1 x",
         "2026-11-22T02:40:11.123 info worker-0 inc=one x"})
     EXPECT_FALSE(parse_log_line(text)) << text;
+}
+
+constexpr auto json_line = R"({"time":"2026-11-22T02:40:02.500+01:00","level":"warning","role":"ps_shard",)"
+                           R"("index":12,"incarnation":1025,"event":"disk-full","text":"waits: a\nb"})";
+
+TEST_F(log_lines_test, a_line_in_json_is_taken_apart_and_shown_as_text) {
+  const auto parsed = parse_log_line(json_line);
+  ASSERT_TRUE(parsed);
+  EXPECT_EQ(parsed->head.time, "2026-11-22T02:40:02.500");
+  EXPECT_EQ(parsed->head.level, "warning");
+  EXPECT_EQ(parsed->head.role, "ps_shard");
+  EXPECT_EQ(parsed->head.index, 12U);
+  EXPECT_EQ(parsed->head.incarnation, 1025U);
+  EXPECT_EQ(parsed->event, "disk-full");
+  EXPECT_EQ(parsed->text, "waits: a\nb");
+  EXPECT_EQ(parsed->whole, "2026-11-22T02:40:02.500 warning ps_shard-12 inc=1025 disk-full: waits: a\nb");
+  EXPECT_THAT(to_json(*parsed), HasSubstr(R"("event":"disk-full","text":"waits: a\nb")"));
+}
+
+TEST_F(log_lines_test, what_a_role_logs_is_read_in_both_forms) {
+  for (const std::string format : {"text", "json"}) {
+    const auto job = test::small_job(folder.path(), {"observability.log_format=" + format});
+    common::make_role_log(*job, {protocol::role_kind::worker, 2}, {7})->warn("lease: slots [0, {})", 4);
+  }
+  log_merger logs{folder.path(), {"worker-2", "warning"}};
+  for (int form = 0; form < 2; ++form) {
+    const auto read = logs.next();
+    ASSERT_TRUE(read) << form;
+    EXPECT_EQ(read->head.incarnation, 7U);
+    EXPECT_EQ(read->event, "lease");
+    EXPECT_EQ(read->text, "slots [0, 4)");
+    EXPECT_THAT(read->whole, HasSubstr(" warning worker-2 inc=7 lease: slots [0, 4)"));
+  }
+  EXPECT_FALSE(logs.next());
+}
+
+TEST_F(log_lines_test, json_of_others_is_no_line_of_its_own) {
+  const std::string whole = json_line;
+  for (std::size_t length = 1; length < whole.size(); ++length)
+    EXPECT_FALSE(parse_log_line(whole.substr(0, length))) << length;
+  for (const auto* text : {"{}", R"({"time":3})", R"({"level":"info"})", "{\xff}"})
+    EXPECT_FALSE(parse_log_line(text)) << text;
+  auto loud = whole;
+  loud.replace(loud.find("warning"), 7, "loud");
+  EXPECT_FALSE(parse_log_line(loud));
+}
+
+TEST_F(log_lines_test, a_run_whose_form_of_logs_was_changed_is_one_stream) {
+  append("ps_shard-12.log", line("01.000", "ps_shard-12", "a") + "\n" + json_line + "\nterminate called\n");
+  append("worker-0.log", line("02.000", "worker-0", "b") + "\n" + line("03.000", "worker-0", "c") + "\n");
+  log_merger logs{folder.path(), {"", "info"}};
+  EXPECT_THAT(all(logs), ElementsAre(HasSubstr(" a"), HasSubstr(" b"), HasSubstr("disk-full"),
+                                     "terminate called", HasSubstr(" c")));
 }
 
 TEST_F(log_lines_test, files_are_merged_by_time_and_lines_without_one_stay_behind_theirs) {

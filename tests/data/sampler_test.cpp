@@ -112,6 +112,18 @@ TEST(sampler, without_shuffle_goes_in_file_order) {
   for (std::size_t i = 0; i < order.size(); ++i) EXPECT_EQ(order[i], i);
 }
 
+TEST(sampler, counts_the_records_up_to_a_version) {
+  auto o = options(300, 32, 4); // steps of 128, 128 and 44
+  o.epochs = 3;
+  const sampler s(o);
+  std::uint64_t sum = 0;
+  for (std::uint64_t step = 0; step < s.total_steps(); ++step) {
+    EXPECT_EQ(s.records_up_to({step}), sum) << step;
+    sum += s.records_in_step({step});
+  }
+  EXPECT_EQ(s.records_up_to({s.total_steps()}), 900U);
+}
+
 TEST(sampler, takes_its_options_from_the_specification) {
   spec::TrainSpec train;
   train.set_epochs(5);

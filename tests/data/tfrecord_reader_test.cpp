@@ -92,6 +92,11 @@ TEST_F(tfrecord_reader_test, checksums_are_masked_as_tensorflow_does_it) {
   EXPECT_EQ(masked_crc32c(bytes(32)), ((0x8a9136aaU >> 15) | (0x8a9136aaU << 17)) + 0xa282ead8U);
 }
 
+TEST_F(tfrecord_reader_test, a_record_is_framed_as_it_is_read) {
+  for (const std::string& record : {std::string{}, example("\x33\x66", 0.5, 1), std::string(1000, '\xff')})
+    EXPECT_EQ(test::text_bytes(framed_tfrecord(record)), framed(record));
+}
+
 TEST_F(tfrecord_reader_test, reads_gzip) {
   job.write("r.tfrecord", test::gzip(file));
   const auto data = job.open(keys("features: weight, target: label"));

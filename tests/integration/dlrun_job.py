@@ -12,6 +12,7 @@ import pathlib
 import select
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 import time
@@ -49,6 +50,13 @@ def wait_until(condition, what, patience_s=PATIENCE_S):
 def now_us():
     """The clock of events.jsonl."""
     return time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000
+
+
+def free_port():
+    """A TCP port of loopback on which nobody listens."""
+    with contextlib.closing(socket.socket()) as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
 
 
 def stat_fields(pid):

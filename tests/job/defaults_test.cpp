@@ -37,6 +37,9 @@ TEST(defaults, fill_everything_that_has_one) {
   EXPECT_EQ(spec->cluster().placement(), "processes");
   EXPECT_EQ(spec->cluster().restart().intensity(), 10);
   EXPECT_EQ(spec->cluster().restart().period_s(), 60);
+  EXPECT_EQ(spec->observability().prometheus_port(), 0) << "none";
+  EXPECT_FALSE(spec->observability().tensorboard());
+  EXPECT_EQ(spec->observability().log_format(), "text");
 }
 
 TEST(defaults, of_metrics_go_with_the_loss) {

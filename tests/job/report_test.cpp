@@ -4,6 +4,7 @@
 #include "tests/data/files.hpp"
 
 #include <cmath>
+#include <fstream>
 #include <gtest/gtest.h>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -103,6 +104,33 @@ TEST(report, has_every_documented_field) {
     EXPECT_TRUE(parsed["versions"].contains(key)) << key;
   for (const char* key : {"cpu_model", "isa", "threads"}) EXPECT_TRUE(parsed["host"].contains(key)) << key;
   EXPECT_EQ(parsed["status"], "interrupted");
+}
+
+/// Holds an object to a schema: each of its keys is a property, and each property one of its keys. Metrics go
+/// by any name.
+void expect_same_keys(const nlohmann::json& value, nlohmann::json schema, const nlohmann::json& root,
+                      const std::string& where) {
+  if (schema.contains("anyOf")) schema = schema["anyOf"][1]; // the other one is null
+  if (schema.contains("$ref"))
+    schema = root.at(nlohmann::json::json_pointer(schema["$ref"].get<std::string>().substr(1)));
+  if (value.is_array())
+    for (const auto& item : value) expect_same_keys(item, schema["items"], root, where + "[]");
+  if (!value.is_object() || !schema.contains("properties")) return;
+  const auto& properties = schema["properties"];
+  for (const auto& [key, inner] : value.items()) {
+    EXPECT_TRUE(properties.contains(key) || schema.contains("patternProperties")) << where << "." << key;
+    if (properties.contains(key)) expect_same_keys(inner, properties[key], root, where + "." + key);
+  }
+  for (const auto& [key, unused] : properties.items())
+    EXPECT_TRUE(value.contains(key)) << where << "." << key;
+  EXPECT_EQ(schema["additionalProperties"], false) << where;
+  EXPECT_EQ(schema["required"].size(), properties.size()) << where;
+}
+
+TEST(report, its_fields_are_those_of_the_schema) {
+  std::ifstream file(std::string(DLRUN_SOURCE_DIR) + "/docs/report.schema.json");
+  const auto schema = nlohmann::json::parse(file);
+  expect_same_keys(nlohmann::json::parse(to_json(full_report())), schema, schema, "report");
 }
 
 TEST(report, what_is_not_a_number_becomes_null_and_back) {

@@ -45,6 +45,19 @@ TEST(validate, what_belongs_to_a_weights_file_needs_one) {
         << digest;
 }
 
+TEST(validate, what_is_shown_to_others_is_a_port_a_truth_and_a_format) {
+  EXPECT_EQ(problems_of(minimal_spec, {"observability={prometheus_port: 65535, tensorboard: true, "
+                                       "log_format: json}"}),
+            "");
+  for (const char* port : {"-1", "65536"})
+    EXPECT_THAT(problems_of(minimal_spec, {std::string{"observability.prometheus_port="} + port}),
+                testing::HasSubstr("observability.prometheus_port: expected an integer from 0 to 65535"));
+  EXPECT_THAT(problems_of(minimal_spec, {"observability.log_format=jsn"}),
+              testing::HasSubstr("did you mean \"json\"?"));
+  EXPECT_THAT(problems_of(minimal_spec, {"observability.tensorbord=true"}),
+              testing::HasSubstr("did you mean \"observability.tensorboard\"?"));
+}
+
 const std::string with_validation =
     with(minimal_spec, "labels: labels}}", "labels: labels}, validation: {records: images, labels: labels}}");
 

@@ -27,6 +27,16 @@ class include_arrows(planted_tree):
         self.plant("actors/agent/agent.cpp", '#include "actors/worker/worker.hpp"\n')
         self.assert_finds(SCRIPT, "actors/agent/agent.cpp:1", "roles never include one another")
 
+    def test_who_shows_a_run_knows_roles_but_neither_caf_nor_who_starts_it(self):
+        self.plant("actors/agent/board.hpp", "#pragma once\n")
+        self.plant("observability/metrics.cpp", '#include "actors/agent/board.hpp"\n')
+        self.assert_clean(SCRIPT)
+        self.plant("observability/metrics.cpp", '#include "actors/protocol/messages.hpp"\n')
+        self.assert_finds(SCRIPT, "observability/metrics.cpp", "caf/all.hpp")
+        self.plant("cli/run.hpp", "#pragma once\n")
+        self.plant("observability/metrics.cpp", '#include "cli/run.hpp"\n')
+        self.assert_finds(SCRIPT, "observability/metrics.cpp:1", "points up")
+
     def test_caf_below_the_actors_is_found(self):
         self.plant("engine/graph.cpp", "#include <caf/actor.hpp>\n")
         self.assert_finds(SCRIPT, "engine/graph.cpp:1", "caf/actor.hpp")

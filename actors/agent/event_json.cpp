@@ -1,0 +1,14 @@
+#include "actors/agent/event_json.hpp"
+
+#include <bit>
+#include <nlohmann/json.hpp>
+
+namespace dlrun::agent {
+
+void add_numbers(const protocol::event_numbers& numbers, nlohmann::ordered_json& line) {
+  if (numbers.has_step) line["step"] = numbers.step;
+  if (numbers.after_us > 0) line["after_ms"] = static_cast<double>(numbers.after_us) / 1000.0;
+  for (const auto& [name, bits] : numbers.values) line["values"][name] = std::bit_cast<double>(bits);
+}
+
+} // namespace dlrun::agent

@@ -1,0 +1,58 @@
+/// What happened, as it is told to the user, to events.jsonl and to whoever watches a run.
+#pragma once
+
+#include "actors/protocol/roles.hpp"
+
+#include <cstdint>
+#include <dlrun/ids.hpp>
+#include <string>
+#include <vector>
+
+namespace dlrun::protocol {
+
+/// A number with its name; a double travels as a bit pattern.
+struct named_bits {
+  std::string name;
+  std::uint64_t bits = 0;
+
+  bool operator==(const named_bits&) const = default;
+
+  template <class Inspector>
+  friend auto inspect(Inspector& f, named_bits& x) {
+    return f(x.name, x.bits);
+  }
+};
+
+/// What a job_event says in numbers, for programs; its text says it for people.
+struct event_numbers {
+  bool has_step = false;
+  std::uint64_t step = 0;     ///< evaluated, stopped-early: of which version; rewind: to which
+  std::uint64_t after_us = 0; ///< role-exited: since the last sign of life; what follows a loss: since it was
+                              ///< noticed; 0 = not said
+  std::vector<named_bits> values{}; ///< evaluated: loss and metrics
+
+  bool operator==(const event_numbers&) const = default;
+
+  template <class Inspector>
+  friend auto inspect(Inspector& f, event_numbers& x) {
+    return f(x.has_step, x.step, x.after_us, x.values);
+  }
+};
+
+/// Coordinator -> agent: a decision worth a line to the user and to events.jsonl. `event` is a stable name
+/// that can be searched for ever; `at_us` is CLOCK_MONOTONIC of the host in microseconds.
+struct job_event {
+  std::string event;
+  role_name role;
+  dlrun::incarnation incarnation;
+  std::uint64_t at_us = 0;
+  std::string text;
+  event_numbers numbers{};
+
+  template <class Inspector>
+  friend auto inspect(Inspector& f, job_event& x) {
+    return f(x.event, x.role, x.incarnation, x.at_us, x.text, x.numbers);
+  }
+};
+
+} // namespace dlrun::protocol

@@ -1,0 +1,134 @@
+#include "observability/run_metrics.hpp"
+
+#include "tests/observability/watched_run.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <prometheus/check_names.h>
+#include <prometheus/text_serializer.h>
+
+namespace dlrun::observability {
+namespace {
+
+using protocol::role_kind;
+using std::chrono::milliseconds;
+using test::at_step;
+using test::begin;
+using testing::HasSubstr;
+using testing::Not;
+
+class run_metrics_test : public testing::Test {
+protected:
+  /// As Prometheus gets it.
+  std::string text() const { return prometheus::TextSerializer{}.Serialize(metrics.collect()); }
+  void hear(std::uint64_t step, std::vector<agent::role_view> roles = {}) {
+    auto snapshot = at_step(step);
+    snapshot.roles = std::move(roles);
+    metrics.update(snapshot, now += milliseconds(1000));
+  }
+  void event(const std::string& name, role_kind kind, std::uint64_t incarnation, std::uint64_t after_us = 0) {
+    auto told = test::event_of(name, {.after_us = after_us});
+    told.role = {kind, 1};
+    told.incarnation = {incarnation};
+    told.at_us = static_cast<std::uint64_t>(now.time_since_epoch().count());
+    metrics.event(told);
+  }
+
+  run_metrics metrics{test::watched_run("run")};
+  protocol::time_point now = begin;
+};
+
+TEST_F(run_metrics_test, names_are_as_prometheus_wants_them) {
+  hear(20, {{{role_kind::worker, 1}, 7, {1}, "training"}});
+  metrics.event(test::evaluated(13, 0.5, 0.75));
+  for (const auto& family : metrics.collect()) {
+    EXPECT_TRUE(prometheus::CheckMetricName(family.name)) << family.name;
+    EXPECT_TRUE(family.name.starts_with("dlrun_")) << family.name;
+    EXPECT_FALSE(family.help.empty()) << family.name;
+    EXPECT_EQ(family.name.ends_with("_total"), family.type == prometheus::MetricType::Counter) << family.name;
+    for (const auto& metric : family.metric)
+      for (const auto& label : metric.label)
+        EXPECT_TRUE(prometheus::CheckLabelName(label.name)) << label.name;
+  }
+}
+
+TEST_F(run_metrics_test, before_the_first_step_there_is_no_loss) {
+  hear(0);
+  EXPECT_THAT(text(), HasSubstr("\ndlrun_step 0\n"));
+  EXPECT_THAT(text(), HasSubstr("\ndlrun_steps_target 130\n"));
+  EXPECT_THAT(text(), Not(HasSubstr("loss ")));
+  EXPECT_THAT(text(), Not(HasSubstr("validation")));
+}
+
+TEST_F(run_metrics_test, progress_is_what_was_heard_last) {
+  hear(4);
+  hear(20);
+  for (const auto* line : {"dlrun_info{job=\"mlp\",version=\"", "dlrun_step 20\n", "dlrun_durable_step 10\n",
+                           "dlrun_samples_total 156\n", "dlrun_samples_per_second 128\n", "dlrun_epoch 1\n",
+                           "dlrun_train_loss 0.05", "dlrun_train_epoch_loss 0.25\n",
+                           "dlrun_train_metric{metric=\"accuracy\"} 0.75\n", "dlrun_learning_rate 0.25\n"})
+    EXPECT_THAT(text(), HasSubstr(line));
+}
+
+TEST_F(run_metrics_test, samples_that_are_done_again_count_once) {
+  hear(20);
+  hear(10);
+  EXPECT_THAT(text(), HasSubstr("\ndlrun_step 10\n"));
+  EXPECT_THAT(text(), HasSubstr("\ndlrun_samples_total 156\n"));
+  hear(26);
+  EXPECT_THAT(text(), HasSubstr("\ndlrun_samples_total 200\n"));
+}
+
+TEST_F(run_metrics_test, the_newest_evaluation_is_shown) {
+  metrics.event(test::evaluated(13, 0.5, 0.75));
+  metrics.event(test::evaluated(26, 0.25, 0.875));
+  EXPECT_THAT(text(), HasSubstr("dlrun_validation_step 26\n"));
+  EXPECT_THAT(text(), HasSubstr("dlrun_validation_loss 0.25\n"));
+  EXPECT_THAT(text(), HasSubstr("dlrun_validation_metric{metric=\"accuracy\"} 0.875\n"));
+  dlrun::report report;
+  report.evaluations = {{130, 10, 0.125, {{{"accuracy", 1}}}}};
+  metrics.finish(report);
+  EXPECT_THAT(text(), HasSubstr("dlrun_validation_step 130\n"));
+}
+
+TEST_F(run_metrics_test, roles_are_up_while_they_run_and_are_heard_of) {
+  hear(1, {{{role_kind::worker, 0}, 7, {1}, "training"},
+           {{role_kind::worker, 1}, 8, {2}, "starting"},
+           {{role_kind::ps_shard, 0}, 0, {}, "down"}});
+  EXPECT_THAT(text(), HasSubstr("dlrun_role_up{role=\"worker\",index=\"0\"} 1\n"));
+  EXPECT_THAT(text(), HasSubstr("dlrun_role_up{role=\"worker\",index=\"1\"} 0\n"));
+  EXPECT_THAT(text(), HasSubstr("dlrun_role_up{role=\"ps_shard\",index=\"0\"} 0\n"));
+  EXPECT_THAT(text(), HasSubstr("dlrun_role_restarts_total{role=\"worker\",index=\"1\"} 0\n"))
+      << "a series begins with 0, or its first increase is not seen";
+}
+
+TEST_F(run_metrics_test, a_loss_and_what_became_of_it_is_counted) {
+  EXPECT_THAT(text(), HasSubstr("dlrun_recoveries_total{role=\"worker\"} 0\n"));
+  event("role-exited", role_kind::worker, 1, 40'000);
+  event("role-restarted", role_kind::worker, 2);
+  event("worker-resumed", role_kind::worker, 2, 220'000);
+  event("worker-resumed", role_kind::worker, 2, 220'000); // told again
+  for (const auto* line :
+       {"dlrun_role_restarts_total{role=\"worker\",index=\"1\"} 1\n",
+        "dlrun_recoveries_total{role=\"worker\"} 1\n", "dlrun_recoveries_total{role=\"ps_shard\"} 0\n",
+        "dlrun_loss_detected_seconds_bucket{role=\"worker\",le=\"0.025\"} 0\n",
+        "dlrun_loss_detected_seconds_bucket{role=\"worker\",le=\"0.05\"} 1\n",
+        "dlrun_recovery_seconds_count{role=\"worker\"} 1\n",
+        "dlrun_recovery_seconds_sum{role=\"worker\"} 0.22",
+        "dlrun_recovery_seconds_bucket{role=\"worker\",le=\"+Inf\"} 1\n",
+        "dlrun_events_total{event=\"role-exited\"} 1\n", "dlrun_events_total{event=\"worker-resumed\"} 2\n"})
+    EXPECT_THAT(text(), HasSubstr(line));
+}
+
+TEST_F(run_metrics_test, a_coordinator_has_recovered_when_another_start_of_it_works) {
+  event("role-exited", role_kind::coordinator, 1, 40'000);
+  hear(5, {{{role_kind::coordinator, 0}, 9, {2}, "starting"}});
+  EXPECT_THAT(text(), HasSubstr("dlrun_recoveries_total{role=\"coordinator\"} 0\n"));
+  hear(6, {{{role_kind::coordinator, 0}, 9, {2}, "coordinating"}});
+  hear(7, {{{role_kind::coordinator, 0}, 9, {2}, "coordinating"}});
+  EXPECT_THAT(text(), HasSubstr("dlrun_recoveries_total{role=\"coordinator\"} 1\n"));
+  EXPECT_THAT(text(), HasSubstr("dlrun_recovery_seconds_sum{role=\"coordinator\"} 2\n"));
+}
+
+} // namespace
+} // namespace dlrun::observability
