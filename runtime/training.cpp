@@ -2,6 +2,8 @@
 
 #include "actors/agent/process_launcher.hpp"
 #include "actors/common/clock.hpp"
+#include "data/sampler.hpp"
+#include "observability/told_evaluation.hpp"
 #include "runtime/durability_choice.hpp"
 #include "runtime/local_run.hpp"
 #include "runtime/resumption.hpp"
@@ -116,8 +118,14 @@ public:
                               .index = event.role.index,
                               .incarnation = event.incarnation.value,
                               .seconds = seconds_since(started_, at),
-                              .text = event.text};
+                              .text = event.text,
+                              .step = event.numbers.has_step ? std::optional{event.numbers.step} : std::nullopt,
+                              .after_ms = static_cast<double>(event.numbers.after_us) / 1000.0};
     tell([&](training_callback& one) { one.on_event(told, *this); });
+    auto evaluated = observability::told_evaluation(event);
+    if (!evaluated) return;
+    evaluated->epoch = epochs_at({evaluated->step});
+    tell([&](training_callback& one) { one.on_evaluation(*evaluated, *this); });
   }
 
   std::optional<std::string> asked_to_stop() override {
@@ -139,6 +147,12 @@ private:
   void tell_first() {
     if (first_) tell([&](training_callback& one) { one.on_event(*first_, *this); });
     first_.reset();
+  }
+
+  /// How often each record was trained on by then.
+  double epochs_at(version_id version) const {
+    const data::sampler sampler{data::sampler_options_from(job_.spec.train(), job_.train_records)};
+    return static_cast<double>(version.value) / static_cast<double>(sampler.steps_per_epoch());
   }
 
   template <class Call>

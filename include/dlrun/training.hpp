@@ -36,6 +36,8 @@ struct training_event {
   std::uint64_t incarnation = 0; ///< which start of it
   double seconds = 0;            ///< since the start of the run
   std::string text;              ///< for people
+  std::optional<std::uint64_t> step{}; ///< an evaluated version, or to which a rewind went
+  double after_ms = 0; ///< of a loss: since the last sign of life; of what follows one: since it was noticed
 };
 
 /// What a callback may do.
@@ -57,6 +59,8 @@ public:
   virtual void on_progress(const progress& /*now*/, training_control& /*control*/) {}
   /// Each once, in the order of their times.
   virtual void on_event(const training_event& /*event*/, training_control& /*control*/) {}
+  /// Each evaluation during the training (train.evaluate_every), when it is known. Also an event.
+  virtual void on_evaluation(const evaluation& /*result*/, training_control& /*control*/) {}
   /// At the end, also of a training that failed.
   virtual void on_end(const report& /*report*/) {}
 };

@@ -60,7 +60,7 @@ TEST(spec_reader, an_unknown_key_names_file_line_key_and_the_nearest_valid_one) 
             "job.yaml:3: model.layers[1].linear: unknown key \"bais\"; did you mean \"bias\"?");
   EXPECT_EQ(problems_of(minimal_spec + "colour: red\n"),
             "job.yaml:7: unknown key \"colour\"; the nearest is \"model\", valid are name, model, data, "
-            "train, cluster, durability");
+            "train, cluster, durability, observability");
 }
 
 TEST(spec_reader, a_loss_and_metrics_are_written_as_a_kind_or_with_arguments) {

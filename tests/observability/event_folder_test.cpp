@@ -23,7 +23,8 @@ protected:
   }
   std::vector<std::uint64_t> steps(const std::string& tag = "train/loss") const {
     std::vector<std::uint64_t> all;
-    for (const auto& one : read_event_folder(folder.path())[tag]) all.push_back(one.step);
+    auto read = read_event_folder(folder.path());
+    for (const auto& one : read[tag]) all.push_back(one.step);
     return all;
   }
 

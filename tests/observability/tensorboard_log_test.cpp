@@ -32,12 +32,14 @@ protected:
   }
   std::vector<std::uint64_t> steps(const std::string& tag) const {
     std::vector<std::uint64_t> all;
-    for (const auto& one : read_event_folder(folder)[tag]) all.push_back(one.step);
+    auto read = read_event_folder(folder);
+    for (const auto& one : read[tag]) all.push_back(one.step);
     return all;
   }
   std::vector<float> values(const std::string& tag) const {
     std::vector<float> all;
-    for (const auto& one : read_event_folder(folder)[tag]) all.push_back(one.value);
+    auto read = read_event_folder(folder);
+    for (const auto& one : read[tag]) all.push_back(one.value);
     return all;
   }
 

@@ -21,12 +21,14 @@ public:
     if (throws) throw std::runtime_error("no more paper");
   }
   void on_event(const training_event& event, training_control&) override { events.push_back(event); }
+  void on_evaluation(const evaluation& result, training_control&) override { evaluations.push_back(result); }
   void on_end(const report& report) override { end = report; }
 
   std::optional<std::uint64_t> stop_at;
   bool throws = false;
   std::optional<progress> last;
   std::vector<training_event> events;
+  std::vector<evaluation> evaluations;
   std::optional<report> end;
 };
 
@@ -132,6 +134,22 @@ TEST_F(training_test, what_durability_auto_became_is_an_event) {
   ASSERT_FALSE(watcher->events.empty());
   EXPECT_EQ(watcher->events.front().event, "durability");
   EXPECT_THAT(watcher->events.front().text, HasSubstr("durability.log: auto is "));
+}
+
+TEST_F(training_test, evaluations_are_told_as_they_are_in_the_report) {
+  auto one = start({"train.evaluate_every=1 epoch", "data.validation.split=0.25"});
+  ASSERT_TRUE(one) << one.error().message;
+  const auto report = one->wait();
+  ASSERT_EQ(report->status, run_status::completed) << report->reason;
+  ASSERT_EQ(report->evaluations.size(), 2U);
+  ASSERT_EQ(watcher->evaluations.size(), 2U);
+  for (std::size_t i = 0; i < 2; ++i) {
+    const auto& told = watcher->evaluations[i];
+    EXPECT_EQ(told.step, report->evaluations[i].step);
+    EXPECT_EQ(told.epoch, report->evaluations[i].epoch);
+    EXPECT_EQ(told.loss, report->evaluations[i].loss);
+    EXPECT_EQ(told.metrics.all, report->evaluations[i].metrics.all);
+  }
 }
 
 TEST_F(training_test, processes_need_a_program_that_can_be_a_role) {

@@ -8,7 +8,6 @@
 namespace dlrun::weights {
 namespace {
 
-using tensor_kind;
 using testing::HasSubstr;
 using testing::Not;
 
