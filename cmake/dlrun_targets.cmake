@@ -1,16 +1,20 @@
 # One folder = one library = its README = its tests. These functions keep every folder's CMakeLists.txt to a list of names.
 
-# dlrun_library(NAME SOURCES ... [LINK ...]): static library dlrun_NAME, alias dlrun::NAME.
+# dlrun_library(NAME [RAW_MEMORY] SOURCES ... [LINK ...]): static library dlrun_NAME, alias dlrun::NAME. RAW_MEMORY: it handles
+# bytes by address, so that the sanitizers look at every use of a pointer.
 function(dlrun_library name)
-  cmake_parse_arguments(arg "" "" "SOURCES;LINK" ${ARGN})
+  cmake_parse_arguments(arg "RAW_MEMORY" "" "SOURCES;LINK" ${ARGN})
   add_library(dlrun_${name} STATIC ${arg_SOURCES})
   add_library(dlrun::${name} ALIAS dlrun_${name})
   target_link_libraries(dlrun_${name} PUBLIC dlrun::base ${arg_LINK} PRIVATE dlrun::warnings)
+  if(NOT arg_RAW_MEMORY)
+    target_link_libraries(dlrun_${name} PRIVATE dlrun::plain_objects)
+  endif()
 endfunction()
 
 # dlrun_numeric_library(NAME ...): the same, for code whose floating-point results are part of the product's promise.
 function(dlrun_numeric_library name)
-  dlrun_library(${name} ${ARGN})
+  dlrun_library(${name} RAW_MEMORY ${ARGN})
   target_link_libraries(dlrun_${name} PRIVATE dlrun::stable_bits)
 endfunction()
 
@@ -19,6 +23,11 @@ endfunction()
 function(dlrun_uses_caf name)
   target_precompile_headers(${name} REUSE_FROM dlrun_actor_protocol)
   target_link_libraries(${name} PRIVATE $<$<CONFIG:Debug>:dlrun::quick_build>)
+endfunction()
+
+# dlrun_not_hot(TARGET): what it does is not done often enough for its speed to matter; the build saves a third of its time.
+function(dlrun_not_hot name)
+  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
 endfunction()
 
 # All test programs, without the program that tests of processes run.

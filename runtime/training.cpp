@@ -119,7 +119,8 @@ public:
                               .incarnation = event.incarnation.value,
                               .seconds = seconds_since(started_, at),
                               .text = event.text,
-                              .step = event.numbers.has_step ? std::optional{event.numbers.step} : std::nullopt,
+                              .step =
+                                  event.numbers.has_step ? std::optional{event.numbers.step} : std::nullopt,
                               .after_ms = static_cast<double>(event.numbers.after_us) / 1000.0};
     tell([&](training_callback& one) { one.on_event(told, *this); });
     auto evaluated = observability::told_evaluation(event);

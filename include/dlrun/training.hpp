@@ -30,12 +30,12 @@ struct progress {
 
 /// A failure, a recovery, an evaluation: what `dlrun events` tells.
 struct training_event {
-  std::string event;             ///< what kind, e.g. "role-ended", "evaluated" (docs/cli.md lists them)
-  std::string role;              ///< whom it is about: "worker", "ps_shard", ...
-  std::uint32_t index = 0;       ///< which of them
-  std::uint64_t incarnation = 0; ///< which start of it
-  double seconds = 0;            ///< since the start of the run
-  std::string text;              ///< for people
+  std::string event;                   ///< what kind, e.g. "role-ended", "evaluated" (docs/cli.md lists them)
+  std::string role;                    ///< whom it is about: "worker", "ps_shard", ...
+  std::uint32_t index = 0;             ///< which of them
+  std::uint64_t incarnation = 0;       ///< which start of it
+  double seconds = 0;                  ///< since the start of the run
+  std::string text;                    ///< for people
   std::optional<std::uint64_t> step{}; ///< an evaluated version, or to which a rewind went
   double after_ms = 0; ///< of a loss: since the last sign of life; of what follows one: since it was noticed
 };

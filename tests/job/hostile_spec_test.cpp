@@ -70,7 +70,8 @@ TEST(hostile_spec, text_that_is_no_specification_is_an_error) {
   EXPECT_EQ(problems_of(""), "job.yaml: is empty");
   EXPECT_EQ(problems_of("# only a comment\n"), "job.yaml: is empty");
   EXPECT_NE(problems_of("just words\n")
-                .find("expected keys (name, model, data, train, cluster, durability, observability), found \"just words\""),
+                .find("expected keys (name, model, data, train, cluster, durability, observability), found "
+                      "\"just words\""),
             std::string::npos);
   EXPECT_NE(problems_of("[1, 2]\n").find("found a list"), std::string::npos);
   EXPECT_NE(problems_of("a: b: c\n").find("job.yaml:1: not valid YAML: "), std::string::npos);
