@@ -26,26 +26,20 @@ private:
   std::shared_ptr<const run_metrics> metrics_;
 };
 
-/// Threads that are started meanwhile take no signals: those are for the thread that waits for them. What the
-/// web server does to SIGPIPE is undone, since its threads need nothing of the kind then.
+/// Threads that are started meanwhile take no signals: those are for the thread that waits for them.
 class untouched_signals {
 public:
   untouched_signals() {
     sigset_t all;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &mask_);
-    ::sigaction(SIGPIPE, nullptr, &broken_pipe_);
   }
-  ~untouched_signals() {
-    ::sigaction(SIGPIPE, &broken_pipe_, nullptr);
-    pthread_sigmask(SIG_SETMASK, &mask_, nullptr);
-  }
+  ~untouched_signals() { pthread_sigmask(SIG_SETMASK, &mask_, nullptr); }
   untouched_signals(const untouched_signals&) = delete;
   untouched_signals& operator=(const untouched_signals&) = delete;
 
 private:
   sigset_t mask_{};
-  struct sigaction broken_pipe_ {};
 };
 
 tl::unexpected<error> cannot_listen(std::uint16_t port, const char* why) {

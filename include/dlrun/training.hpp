@@ -88,7 +88,8 @@ struct resume_options {
 
 /// A training that goes on. This process is the root of the run: it starts coordinator, PS shards and workers
 /// (as processes or threads, cluster.placement), replaces those that die, and takes all with it when it ends.
-/// Handles of signals are left alone. All functions are thread-safe, but for the destructor and moves.
+/// Handlers of signals are left alone, but for SIGPIPE, which a run with observability.prometheus_port
+/// ignores. All functions are thread-safe, but for the destructor and moves.
 class training {
 public:
   /// Checks the data and the model against each other, decodes the data, makes the run folder and begins.
