@@ -22,9 +22,9 @@ def idx(folder, name, header):
         return numpy.frombuffer(file.read(), numpy.uint8, offset=header)
 
 
-def dataset(folder):
-    images = idx(folder, "train-images-idx3-ubyte.gz", 16).reshape(-1, 1, 28, 28).astype(numpy.float32)
-    labels = idx(folder, "train-labels-idx1-ubyte.gz", 8).astype(numpy.int64)
+def dataset(folder, part="train"):
+    images = idx(folder, f"{part}-images-idx3-ubyte.gz", 16).reshape(-1, 1, 28, 28).astype(numpy.float32)
+    labels = idx(folder, f"{part}-labels-idx1-ubyte.gz", 8).astype(numpy.int64)
     return torch.from_numpy((images / 255.0 - MEAN) / STD), torch.from_numpy(labels)
 
 

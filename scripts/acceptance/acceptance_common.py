@@ -1,8 +1,10 @@
 """What the acceptance scripts share: options, the shared test modules, figures."""
 
 import argparse
+import gzip
 import pathlib
 import statistics
+import struct
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -40,6 +42,16 @@ def summary(name, values, bound, unit="ms"):
     say(f"{name}: median {statistics.median(values):.1f} {unit}, worst {worst:.1f} {unit} of {len(values)}"
         f" (bound {bound} {unit})")
     return worst <= bound
+
+
+def write_fashion_mnist(folder, name, records):
+    """The first records of a part of Fashion-MNIST (train, t10k), in files of the same names."""
+    for kind, shape in (("images-idx3", (28, 28)), ("labels-idx1", ())):
+        head = 4 * (2 + len(shape))
+        with gzip.open(f"{small_data.FASHION_MNIST}/{name}-{kind}-ubyte.gz") as file:
+            content = file.read(head + records * (28 * 28 if shape else 1))
+        dimensions = struct.pack(f">{1 + len(shape)}I", records, *shape)
+        (folder / f"{name}-{kind}-ubyte.gz").write_bytes(gzip.compress(content[:4] + dimensions + content[head:], 1))
 
 
 def run(main):
