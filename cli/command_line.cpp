@@ -2,9 +2,30 @@
 #include "cli/verbs.hpp"
 
 #include "job/exit_code.hpp"
+#include "job/nearest.hpp"
+#include "job/utf8.hpp"
 
+#include <algorithm>
 #include <dlrun/training.hpp>
 #include <exception>
+#include <optional>
+
+namespace dlrun::cli {
+namespace {
+
+/// What to say of a verb that does not exist: CLI11 would only ask for one.
+std::optional<std::string> unknown_verb(CLI::App& app, int argc, char** argv) {
+  const std::string wanted = argc > 1 ? argv[1] : "";
+  if (wanted.empty() || wanted.front() == '-') return std::nullopt;
+  std::vector<std::string> verbs;
+  for (const CLI::App* known : app.get_subcommands([](CLI::App*) { return true; }))
+    verbs.push_back(known->get_name());
+  if (std::find(verbs.begin(), verbs.end(), wanted) != verbs.end()) return std::nullopt;
+  return fmt::format("there is no verb '{}'; {}", job::printable(wanted), job::hint(wanted, verbs));
+}
+
+} // namespace
+} // namespace dlrun::cli
 
 int dlrun::run_command_line(int argc, char** argv) {
   if (const auto role = run_role(argc, argv)) return *role;
@@ -33,6 +54,10 @@ int dlrun::run_command_line(int argc, char** argv) {
   dlrun::cli::add_events(app, chosen);
   dlrun::cli::add_completion(app, chosen);
   dlrun::cli::add_version(app, chosen);
+  if (const auto wrong = dlrun::cli::unknown_verb(app, argc, argv)) {
+    dlrun::cli::say(stderr, "dlrun: {}\n", *wrong);
+    return static_cast<int>(dlrun::job::exit_code::bad_input);
+  }
   try {
     app.parse(argc, argv);
     return chosen();

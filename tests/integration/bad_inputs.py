@@ -604,6 +604,11 @@ def _(at):
             for folder in (at.folder, at.folder / "nowhere")]
 
 
+@case("a verb that does not exist", "folder", "trian", 'did you mean "train"?')
+def _(at):
+    return [("trian", "job.yaml")]
+
+
 @case("a model that is not there", "folder", "neither the folder of a run nor a weights file")
 def _(at):
     return [("evaluate", "nowhere"), ("predict", "nowhere", "--input", "nowhere.csv")]
