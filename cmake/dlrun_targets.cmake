@@ -1,28 +1,24 @@
 # One folder = one library = its README = its tests. These functions keep every folder's CMakeLists.txt to a list of names.
 
-# dlrun_library(NAME [RAW_MEMORY] SOURCES ... [LINK ...]): static library dlrun_NAME, alias dlrun::NAME. RAW_MEMORY: it handles
-# bytes by address, so that the sanitizers look at every use of a pointer.
+# dlrun_library(NAME [RAW_MEMORY] [NUMERIC | WITH_CAF | OWN_HEADERS] SOURCES ... [LINK ...]): static library dlrun_NAME, alias
+# dlrun::NAME. RAW_MEMORY: it handles bytes by address, so that the sanitizers look at every use of a pointer. NUMERIC: its
+# floating-point results are part of the product's promise. Headers are precompiled: those of dlrun_base_headers, or, WITH_CAF,
+# those of dlrun_actor_protocol; none where there are flags of its own (NUMERIC, OWN_HEADERS).
 function(dlrun_library name)
-  cmake_parse_arguments(arg "RAW_MEMORY" "" "SOURCES;LINK" ${ARGN})
+  cmake_parse_arguments(arg "RAW_MEMORY;NUMERIC;WITH_CAF;OWN_HEADERS" "" "SOURCES;LINK" ${ARGN})
   add_library(dlrun_${name} STATIC ${arg_SOURCES})
   add_library(dlrun::${name} ALIAS dlrun_${name})
   target_link_libraries(dlrun_${name} PUBLIC dlrun::base ${arg_LINK} PRIVATE dlrun::warnings)
   if(NOT arg_RAW_MEMORY)
     target_link_libraries(dlrun_${name} PRIVATE dlrun::plain_objects)
   endif()
-endfunction()
-
-# dlrun_numeric_library(NAME ...): the same, for code whose floating-point results are part of the product's promise.
-function(dlrun_numeric_library name)
-  dlrun_library(${name} RAW_MEMORY ${ARGN})
-  target_link_libraries(dlrun_${name} PRIVATE dlrun::stable_bits)
-endfunction()
-
-# dlrun_uses_caf(TARGET): it shares the precompiled headers of dlrun_actor_protocol. Sanitized builds do not optimise such code:
-# its templates are most of their time.
-function(dlrun_uses_caf name)
-  target_precompile_headers(${name} REUSE_FROM dlrun_actor_protocol)
-  target_link_libraries(${name} PRIVATE $<$<CONFIG:Debug>:dlrun::quick_build>)
+  if(arg_NUMERIC)
+    target_link_libraries(dlrun_${name} PRIVATE dlrun::stable_bits)
+  elseif(arg_WITH_CAF)
+    target_precompile_headers(dlrun_${name} REUSE_FROM dlrun_actor_protocol)
+  elseif(NOT arg_OWN_HEADERS)
+    target_precompile_headers(dlrun_${name} REUSE_FROM dlrun_base_headers)
+  endif()
 endfunction()
 
 # dlrun_not_hot(TARGET): what it does is not done often enough for its speed to matter; the build saves a third of its time.

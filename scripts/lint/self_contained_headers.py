@@ -3,7 +3,7 @@
 
 Compiles a file that includes nothing but the header. Not compiled: headers that have not changed, nor anything they
 include (the marks are in build/lint). What takes a compiler long to read it finds precompiled: libraries that the header
-includes in any case, itself or through others of the tree. That hides nothing: a header of the tree that uses such a library and
+includes in any case, itself or through others of the tree, as far as several headers share it. That hides nothing: a header of the tree that uses such a library and
 does not include it is looked at alone as well. Of CAF it is all that the tree uses, since CAF brings most of the standard library.
 Needs what preset "commands" generates.
 """
@@ -25,7 +25,7 @@ FLAGS = ["-std=c++20", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 CAF_INCLUDE = re.compile(r"^#include <(caf/[^>]+)>", re.MULTILINE)
 SLOW_INCLUDE = re.compile(r'^#include (<(?:fmt|tl|spdlog|nlohmann|gtest|gmock|CLI|rocksdb)/[^>]+>|<(?:filesystem|functional|string|vector|memory)>'
                           r'|"proto/\w+\.pb\.h")', re.MULTILINE)
-SHARERS_MIN = 3  # headers that make a precompiled one worth its time
+SHARERS_MIN = 5  # headers that make a precompiled one worth its time
 FIRST_ERROR = re.compile(r"^[^\n]*?:(\d+):(?:\d+:)? (?:fatal )?error: (.*)$", re.MULTILINE)
 
 
@@ -107,7 +107,8 @@ def main():
     precompiled = dict(zip(shared, in_parallel(lambda one: precompile(root, root / arguments.build_dir, *one), list(zip(shared, folders)))))
 
     def look_at(header):
-        options = [*own_definitions(header), *precompiled.get(slow[header], [])]
+        largest = max((one for one in shared if one <= slow[header]), key=len, default=None)
+        options = [*own_definitions(header), *precompiled.get(largest, [])]
         complaint = compile_alone(root, root / arguments.build_dir, header, options)
         if complaint is None:
             cache.add(key_of(header))

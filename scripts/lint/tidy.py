@@ -27,7 +27,7 @@ ERROR = re.compile(r"error: [^\n]*")
 NOT_COMPILED = "[clang-diagnostic-error"
 BATCH_MAX = 8
 # What only g++ understands, and precompiled headers, which clang cannot read.
-DROPPED = re.compile(r"^(-Winvalid-pch|-fpch-preprocess|-fno-fast-math)$")
+DROPPED = re.compile(r"^(--param=.*|-Winvalid-pch|-fpch-preprocess|-fno-fast-math)$")
 
 
 def compile_commands(root, build_dir):
