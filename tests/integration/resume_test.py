@@ -11,8 +11,10 @@ INTERRUPTED = 130
 
 
 class resume(bench_case):
-    def spec_with(self, log):
-        return any_kills.make_spec("mlp_dropout", self.data, log)
+    def spec_with(self, log, **train):
+        spec = any_kills.make_spec("mlp_dropout", self.data, log)
+        spec["train"].update(train)
+        return spec
 
     def expect_same_end(self, log, end):
         reference = self.undisturbed(self.spec_with("off"))
@@ -61,7 +63,7 @@ class resume(bench_case):
             job.expect_complete()
 
     def test_says_that_a_run_is_completed(self):
-        with self.bench.start(self.spec_with("every_step")) as job:
+        with self.bench.start(self.spec_with("every_step", epochs=1)) as job:
             job.expect_complete()
             before = job.report()
             code, output, _ = job.ask("resume")
@@ -78,7 +80,7 @@ class resume(bench_case):
             self.assertIn("durability.log is off", complaint)
 
     def test_refuses_what_is_no_run_folder(self):
-        with self.bench.start(self.spec_with("every_step")) as job:
+        with self.bench.start(self.spec_with("every_step", epochs=1)) as job:
             job.expect_complete()
             shutil.rmtree(job.run_dir)
             job.run_dir.mkdir()
