@@ -45,6 +45,12 @@ public:
   virtual std::unique_ptr<operation> make_operation(kernels::cpu::onednn& context,
                                                     bool input_gradient) const = 0;
 
+  /// Whether it is max(x, 0).
+  virtual bool is_relu() const { return false; }
+  /// The operation on relu(x) in place of its only input x, where that is cheaper than one after the other:
+  /// the same bits, also of x's gradient. Null where it is not.
+  virtual std::unique_ptr<operation> make_operation_after_relu() const { return nullptr; }
+
 protected:
   void add_tensor(layer_tensor tensor) { tensors_.push_back(std::move(tensor)); }
 

@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <dlrun/check.hpp>
 #include <fmt/format.h>
+#include <functional>
+#include <numeric>
 #include <omp.h>
 #include <optional>
 #include <vector>
@@ -33,14 +35,16 @@ private:
   /// pass.
   struct stage {
     const model_node* node = nullptr;
+    std::vector<std::int32_t> reads; ///< positions; node->inputs, or those of the relu that it takes over
     bool learns = false; ///< has parameters, or reads a stage that learns: the way back leads through it
-    std::unique_ptr<operation> compute;
+    std::unique_ptr<operation> compute; ///< null for a relu that its reader takes over
     activation_buffer output;
     std::optional<activation_buffer> output_gradient; ///< on the way back: the sum over the readers so far
     std::vector<std::span<const float>> inputs, tensors;
     std::vector<std::span<float>> gradients;
     pass now;
   };
+  void take_over_relu(stage& s);
   void begin(stage& s, std::span<const float> parameters, std::span<float> gradient) const;
   std::span<const float> output_of(std::int32_t position) const;
   bool learns(std::int32_t position) const;
@@ -66,13 +70,29 @@ network::impl::impl(std::shared_ptr<const model> model, int threads)
   for (const auto& node : model_->nodes()) {
     stage s;
     s.node = &node;
+    s.reads = node.inputs;
     const bool input_gradient =
         std::ranges::any_of(node.inputs, [&](std::int32_t input) { return learns(input); });
     s.learns = input_gradient || !node.layer->tensors().empty();
-    s.compute = node.layer->make_operation(context_, input_gradient);
     s.now.layer = static_cast<std::uint32_t>(stages_.size());
+    take_over_relu(s);
+    if (!s.compute) s.compute = node.layer->make_operation(context_, input_gradient);
     stages_.push_back(std::move(s));
   }
+}
+
+/// Lets the stage compute the relu before it too, where nobody else reads that and the layer can.
+void network::impl::take_over_relu(stage& s) {
+  if (s.reads.size() != 1 || s.reads[0] == model_node::model_input) return;
+  auto& before = stages_[static_cast<std::size_t>(s.reads[0])];
+  const auto readers = [&](const model_node& node) { return std::ranges::count(node.inputs, s.reads[0]); };
+  if (!before.node->layer->is_relu() ||
+      std::transform_reduce(model_->nodes().begin(), model_->nodes().end(), 0L, std::plus(), readers) != 1)
+    return;
+  s.compute = s.node->layer->make_operation_after_relu();
+  if (!s.compute) return;
+  s.reads = before.reads;
+  before.compute = nullptr;
 }
 
 result<void> network::impl::check_records(const batch& batch) const {
@@ -145,13 +165,14 @@ result<void> network::impl::forward(std::span<const float> parameters, std::span
               parameters.size(), model_->layout().flat_size());
   records_ = channels_last(batch);
   for (auto& s : stages_) {
+    if (!s.compute) continue;
     begin(s, parameters, gradient);
     s.now.batch = batch.size;
     s.now.training = training;
     s.now.key = key;
     const auto size = static_cast<std::size_t>(batch.size * s.node->layer->output_size());
     s.inputs.clear();
-    for (const auto input : s.node->inputs) s.inputs.push_back(output_of(input));
+    for (const auto input : s.reads) s.inputs.push_back(output_of(input));
     if (auto done = s.compute->forward(s.now, s.inputs, s.output.resize(size)); !done) return done;
   }
   return {};
@@ -173,7 +194,7 @@ void network::impl::backward(std::span<float> gradient) {
   for (auto& s : stages_) s.output_gradient.reset(); // of a pass that failed on its way back
   stages_.back().output_gradient = std::move(output_gradient_);
   for (auto s = stages_.rbegin(); s != stages_.rend(); ++s) {
-    if (s->learns) pass_back(*s);
+    if (s->learns && s->compute) pass_back(*s);
     if (s->output_gradient) spare_.push_back(std::move(*s->output_gradient));
     s->output_gradient.reset();
   }
@@ -187,14 +208,14 @@ void network::impl::pass_back(stage& s) {
   std::vector<activation_buffer> parts(s.inputs.size());
   std::vector<std::span<float>> wanted(s.inputs.size());
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    if (!learns(s.node->inputs[i])) continue;
+    if (!learns(s.reads[i])) continue;
     parts[i] = take_spare();
     wanted[i] = parts[i].resize(s.inputs[i].size());
   }
   s.compute->backward(s.now, s.inputs, s.output.view(), s.output_gradient->view(), wanted);
   for (std::size_t i = parts.size(); i-- > 0;) {
     if (wanted[i].empty()) continue;
-    auto& sum = stages_[static_cast<std::size_t>(s.node->inputs[i])].output_gradient;
+    auto& sum = stages_[static_cast<std::size_t>(s.reads[i])].output_gradient;
     if (sum) {
       kernels::cpu::add(sum->view(), parts[i].view(), sum->resize(wanted[i].size()));
       spare_.push_back(std::move(parts[i]));

@@ -43,6 +43,12 @@ public:
     return std::make_unique<max_pool2d_operation>(geometry_);
   }
 
+  std::unique_ptr<operation> make_operation_after_relu() const override {
+    auto geometry = geometry_;
+    geometry.of_relu = true;
+    return std::make_unique<max_pool2d_operation>(geometry);
+  }
+
 private:
   pool_geometry geometry_;
 };

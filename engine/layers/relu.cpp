@@ -27,6 +27,8 @@ public:
   std::unique_ptr<operation> make_operation(kernels::cpu::onednn&, bool) const override {
     return std::make_unique<relu_operation>();
   }
+
+  bool is_relu() const override { return true; }
 };
 
 } // namespace

@@ -18,9 +18,31 @@ window clip(const pool_geometry& g, std::int64_t out_row, std::int64_t out_colum
           std::max<std::int64_t>(column, 0), std::min(column + g.kernel, g.width)};
 }
 
+/// A window of `Size` x `Size` pixels, none of them outside the image; otherwise as pool_clipped(). Every
+/// size has its own code, in which the maximum of a channel stays in a register.
+template <std::int64_t Size>
+void pool_whole(const pool_geometry& g, const window& w, const float* __restrict x, float* __restrict y,
+                std::int32_t* __restrict winner) {
+  const auto first = static_cast<std::int32_t>(w.row0 * g.width + w.column0);
+  for (std::int64_t c = 0; c < g.channels; ++c) {
+    float best = x[first * g.channels + c];
+    std::int32_t where = first;
+    for (std::int64_t row = 0; row < Size; ++row)
+      for (std::int64_t column = 0; column < Size; ++column) {
+        const auto pixel = static_cast<std::int32_t>(first + row * g.width + column);
+        const float value = x[pixel * g.channels + c];
+        const bool wins = (value > best) | (value != value);
+        best = wins ? value : best;
+        where = wins ? pixel : where;
+      }
+    y[c] = best;
+    winner[c] = where;
+  }
+}
+
 /// One window of one image, all channels: `x` is that image, `y` and `winner` the output pixel.
-void pool_window(const pool_geometry& g, const window& w, const float* __restrict x, float* __restrict y,
-                 std::int32_t* __restrict winner) {
+void pool_clipped(const pool_geometry& g, const window& w, const float* __restrict x, float* __restrict y,
+                  std::int32_t* __restrict winner) {
   const auto first = static_cast<std::int32_t>(w.row0 * g.width + w.column0);
   const float* const start = x + first * g.channels;
   for (std::int64_t c = 0; c < g.channels; ++c) {
@@ -37,6 +59,22 @@ void pool_window(const pool_geometry& g, const window& w, const float* __restric
         winner[c] = wins ? pixel : winner[c];
       }
     }
+}
+
+void pool_window(const pool_geometry& g, const window& w, const float* x, float* y, std::int32_t* winner) {
+  const bool whole = w.row1 - w.row0 == g.kernel && w.column1 - w.column0 == g.kernel;
+  if (whole && g.kernel == 2)
+    pool_whole<2>(g, w, x, y, winner);
+  else if (whole && g.kernel == 3)
+    pool_whole<3>(g, w, x, y, winner);
+  else
+    pool_clipped(g, w, x, y, winner);
+  if (!g.of_relu) return;
+  for (std::int64_t c = 0; c < g.channels; ++c) {
+    const bool nothing = y[c] <= 0.0F;
+    y[c] = nothing ? 0.0F : y[c];
+    winner[c] = nothing ? no_winner : winner[c];
+  }
 }
 
 /// Adds the window's dy to its winners in the image `dx`; where windows do not overlap it writes instead of

@@ -273,6 +273,21 @@ TEST(network, outputs_with_several_readers_give_the_same_bits_every_time) {
   for (int i = 0; i < 3; ++i) EXPECT_EQ(p.gradient(second, {1, 2, 3}), expected);
 }
 
+TEST(network, a_relu_that_its_reader_takes_over_gives_the_same_gradient) {
+  const auto with = [](const std::string& activation) {
+    return "input: [2, 9, 9] layers { conv2d { out_channels: 6 kernel_size: 3 } } layers { " + activation +
+           " } layers { max_pool2d { kernel_size: 2 } } layers { flatten {} } layers { linear { "
+           "out_features: 3 } }";
+  };
+  const auto gradient_of = [](const std::string& specification) {
+    const problem p(specification.c_str(), 16);
+    network n(p.m, 1);
+    return p.gradient(n);
+  };
+  // Nobody takes over a leaky_relu, and one that leaks nothing is a relu.
+  EXPECT_EQ(gradient_of(with("relu {}")), gradient_of(with("leaky_relu { negative_slope: 0 }")));
+}
+
 TEST(network, a_batch_that_does_not_fit_its_spans_is_refused) {
   const problem p(small_mlp, 4);
   network n(p.m, 1);

@@ -1,7 +1,10 @@
+#include "kernels/cpu/elementwise.hpp"
 #include "kernels/cpu/max_pool.hpp"
 
+#include <bit>
 #include <cmath>
 #include <gtest/gtest.h>
+#include <random>
 #include <vector>
 
 namespace dlrun::kernels::cpu {
@@ -45,6 +48,46 @@ TEST(max_pool, a_nan_wins_wherever_it_stands) {
 TEST(max_pool, padding_never_wins) {
   const pool_geometry g{1, 2, 2, 2, 2, 2, 2, 1};
   EXPECT_EQ(pool(g, 1, {-5, -6, -7, -INFINITY}).y, (std::vector<float>{-5, -6, -7, -INFINITY}));
+}
+
+/// Window sizes with code of their own and without, overlapping, with a rest, padded.
+const std::vector<pool_geometry> geometries{{5, 6, 8, 3, 4, 2, 2, 0}, {16, 7, 7, 6, 6, 2, 1, 0},
+                                            {9, 7, 9, 3, 4, 3, 2, 0}, {8, 8, 8, 4, 4, 3, 2, 1},
+                                            {3, 9, 9, 2, 2, 4, 4, 0}, {4, 5, 5, 2, 2, 2, 3, 0}};
+
+/// Values of which many are equal, half are not above 0, and some are NaN or -0.
+std::vector<float> values_for(const pool_geometry& g, std::int64_t batch) {
+  std::mt19937 random(3);
+  std::vector<float> x(static_cast<std::size_t>(batch * g.height * g.width * g.channels));
+  for (auto& value : x) {
+    const auto drawn = random() % 40;
+    value = drawn == 0 ? NAN : drawn == 1 ? -0.0F : static_cast<float>(drawn % 9) - 4.0F;
+  }
+  return x;
+}
+
+std::vector<std::uint32_t> bits(const std::vector<float>& values) {
+  std::vector<std::uint32_t> out;
+  for (const float value : values) out.push_back(std::bit_cast<std::uint32_t>(value));
+  return out;
+}
+
+TEST(max_pool, of_relu_has_the_bits_of_relu_and_then_the_pool) {
+  for (auto g : geometries) {
+    const auto x = values_for(g, 3);
+    std::vector<float> positive(x.size());
+    relu(x, positive);
+    const auto apart = pool(g, 3, positive);
+    g.of_relu = true;
+    const auto together = pool(g, 3, x);
+    EXPECT_EQ(bits(together.y), bits(apart.y)) << g.kernel << " by " << g.stride;
+    const auto dy = values_for({g.channels, g.out_height, g.out_width}, 3);
+    std::vector<float> of_relu(x.size()), expected(x.size()), dx(x.size());
+    max_pool_backward(g, 3, apart.winner, dy, of_relu);
+    relu_backward(positive, of_relu, expected);
+    max_pool_backward(g, 3, together.winner, dy, dx);
+    EXPECT_EQ(bits(dx), bits(expected)) << g.kernel << " by " << g.stride;
+  }
 }
 
 TEST(max_pool_backward, adds_up_where_windows_overlap) {
