@@ -3,7 +3,9 @@
 #include "runtime/prepared_job.hpp"
 
 #include <nlohmann/json.hpp>
-#include <ranges>
+#include <sstream>
+#include <string>
+#include <vector>
 
 namespace dlrun::cli {
 namespace {
@@ -29,8 +31,9 @@ void print_json(const runtime::prepared_job& job) {
 /// Each problem is a line of the message (job/problems.hpp).
 int complain_json(const error& what) {
   std::vector<std::string> problems;
-  for (const auto line : std::views::split(what.message, '\n'))
-    if (!line.empty()) problems.emplace_back(line.begin(), line.end());
+  std::istringstream lines(what.message);
+  for (std::string line; std::getline(lines, line);)
+    if (!line.empty()) problems.push_back(line);
   say(stdout, "{}\n",
       nlohmann::ordered_json{{"valid", false}, {"problems", problems}}.dump(
           -1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));

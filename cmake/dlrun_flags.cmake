@@ -4,7 +4,9 @@ add_library(dlrun_warnings INTERFACE)
 add_library(dlrun::warnings ALIAS dlrun_warnings)
 target_compile_options(dlrun_warnings INTERFACE -Wall -Wextra -Wpedantic -Wnon-virtual-dtor -Woverloaded-virtual
                                                 -Wimplicit-fallthrough $<$<BOOL:${DLRUN_WERROR}>:-Werror>)
-if(CMAKE_UNITY_BUILD) # sources are included there, and what is local to one looks like a header's
+if(CMAKE_CXX_COMPILER_ID MATCHES Clang) # the kernels tell GCC what it may vectorise; Clang finds out itself
+  target_compile_options(dlrun_warnings INTERFACE -Wno-unknown-pragmas)
+elseif(CMAKE_UNITY_BUILD) # sources are included there, and what is local to one looks like a header's
   target_compile_options(dlrun_warnings INTERFACE -Wno-subobject-linkage)
 endif()
 

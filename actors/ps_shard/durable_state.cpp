@@ -181,7 +181,7 @@ std::vector<base_version> bases_for(const persistence::shard_store& store, versi
   for (const auto& snapshot : store.snapshots())
     if (snapshot.version <= version) all.push_back({snapshot.version, true});
   std::ranges::reverse(all);
-  std::ranges::stable_partition(all, [&](const auto& one) { return one.version < version; });
+  std::stable_partition(all.begin(), all.end(), [&](const auto& one) { return one.version < version; });
   std::erase_if(all, [&](const auto& one) {
     for (auto step = step_from(one.version); version_after(step) <= version; ++step.value)
       if (!store.read_head(step)) return true;

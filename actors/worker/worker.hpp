@@ -101,7 +101,6 @@ private:
   std::unique_ptr<transport::segment_client> client_;
   std::shared_ptr<trainer> trainer_; ///< used on the compute thread only
 
-  bool joined_ = false;
   std::pair<dlrun::incarnation, std::uint64_t>
       directory_age_; ///< coordinator and sequence of the newest heard
   std::map<ps_shard_id, shard_link> shards_;

@@ -3,8 +3,9 @@
 
 Compiles a file that includes nothing but the header. Not compiled: headers that have not changed, nor anything they
 include (the marks are in build/lint). What takes a compiler long to read it finds precompiled: libraries that the header
-includes in any case, itself or through others of the tree, as far as several headers share it. That hides nothing: a header of the tree that uses such a library and
-does not include it is looked at alone as well. Of CAF it is all that the tree uses, since CAF brings most of the standard library.
+includes in any case, itself or through others of the tree, as far as several headers share them. That hides nothing: a header of
+the tree that uses such a library and does not include it is looked at alone as well. Of CAF it is all that the tree uses, since
+CAF brings most of the standard library.
 Needs what preset "commands" generates.
 """
 
@@ -20,11 +21,11 @@ import sys
 
 from lint_common import cpp_files, finding, finish, in_parallel, include_graph, parser, passed_cache, read, tool_version, without_comments
 
-COMPILER = "g++"
+COMPILER = "clang++"
 FLAGS = ["-std=c++20", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 CAF_INCLUDE = re.compile(r"^#include <(caf/[^>]+)>", re.MULTILINE)
-SLOW_INCLUDE = re.compile(r'^#include (<(?:fmt|tl|spdlog|nlohmann|gtest|gmock|CLI|rocksdb)/[^>]+>|<(?:filesystem|functional|string|vector|memory)>'
-                          r'|"proto/\w+\.pb\.h")', re.MULTILINE)
+LIBRARY_INCLUDE = re.compile(r'^#include (<(?:fmt|tl|spdlog|nlohmann|gtest|gmock|CLI|rocksdb)/[^>]+>|"proto/\w+\.pb\.h")', re.MULTILINE)
+STANDARD_INCLUDE = re.compile(r"^#include (<(?:filesystem|functional|string|vector|memory)>)", re.MULTILINE)
 SHARERS_MIN = 5  # headers that make a precompiled one worth its time
 FIRST_ERROR = re.compile(r"^[^\n]*?:(\d+):(?:\d+:)? (?:fatal )?error: (.*)$", re.MULTILINE)
 
@@ -52,7 +53,7 @@ def precompile(root, build_dir, includes, folder):
     folder.mkdir(parents=True, exist_ok=True)
     source = folder / "all.hpp"
     source.write_text("".join(f"#include {include}\n" for include in sorted(includes)))
-    subprocess.run([COMPILER, *FLAGS, *include_folders(root, build_dir), "-x", "c++-header", source, "-o", f"{source}.gch"], cwd=root, check=True)
+    subprocess.run([COMPILER, *FLAGS, *include_folders(root, build_dir), "-Xclang", "-fpch-instantiate-templates", "-x", "c++-header", source, "-o", f"{source}.gch"], cwd=root, check=True)
     return ["-include", source]
 
 
@@ -64,7 +65,12 @@ def slow_includes(root, graph, headers):
     """header -> what is to be precompiled for it: of what it includes, itself or through others, that which takes long to read."""
     text = {header: "".join(read(root, path) for path in graph.closure(header)) for header in headers}
     caf = {f"<{name}>" for one in text.values() for name in CAF_INCLUDE.findall(one)}
-    return {header: frozenset(caf if CAF_INCLUDE.search(one) else SLOW_INCLUDE.findall(one)) for header, one in text.items()}
+
+    def of(one):
+        libraries = {*LIBRARY_INCLUDE.findall(one), *(caf if CAF_INCLUDE.search(one) else ())}
+        return frozenset(libraries or STANDARD_INCLUDE.findall(one))
+
+    return {header: of(one) for header, one in text.items()}
 
 
 def compile_alone(root, build_dir, header, options):

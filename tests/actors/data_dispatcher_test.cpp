@@ -68,9 +68,10 @@ protected:
   template <class Message>
   static std::vector<Message> take(caf::scoped_actor& who) {
     std::vector<Message> all;
-    for (bool more = true; more;)
+    bool more = true;
+    while (more)
       who->receive([&](const Message& message) { all.push_back(message); },
-                   caf::after(std::chrono::seconds(0)) >> [&] { more = false; });
+                   caf::after(std::chrono::seconds(0)) >> [&more] { more = false; });
     return all;
   }
   void join(caf::scoped_actor& worker, std::uint32_t index, std::uint64_t incarnation = 1) {
