@@ -1,15 +1,24 @@
 # One folder = one library = its README = its tests. These functions keep every folder's CMakeLists.txt to a list of names.
 
+# dlrun_precompiled_headers(NAME HEADERS ... LINK ...): static library NAME, for others to take its precompiled headers (REUSE_FROM).
+function(dlrun_precompiled_headers name)
+  cmake_parse_arguments(arg "" "" "HEADERS;LINK" ${ARGN})
+  file(CONFIGURE OUTPUT ${name}.cpp CONTENT "// A library needs a source.\n")
+  add_library(${name} STATIC ${CMAKE_CURRENT_BINARY_DIR}/${name}.cpp)
+  target_link_libraries(${name} PRIVATE dlrun::base dlrun::warnings ${arg_LINK})
+  target_precompile_headers(${name} PRIVATE ${arg_HEADERS})
+endfunction()
+
 # dlrun_library(NAME [RAW_MEMORY] [NUMERIC | WITH_CAF | OWN_HEADERS] SOURCES ... [LINK ...]): static library dlrun_NAME, alias
-# dlrun::NAME. RAW_MEMORY: it handles bytes by address, so that the sanitizers look at every use of a pointer. NUMERIC: its
-# floating-point results are part of the product's promise. Headers are precompiled: those of dlrun_base_headers, or, WITH_CAF,
+# dlrun::NAME. RAW_MEMORY: it handles bytes by address, so that the sanitizers look at every use of a pointer. NUMERIC: the same,
+# and its floating-point results are part of the product's promise. Headers are precompiled: those of dlrun_base_headers, or, WITH_CAF,
 # those of dlrun_actor_protocol; none where there are flags of its own (NUMERIC, OWN_HEADERS).
 function(dlrun_library name)
   cmake_parse_arguments(arg "RAW_MEMORY;NUMERIC;WITH_CAF;OWN_HEADERS" "" "SOURCES;LINK" ${ARGN})
   add_library(dlrun_${name} STATIC ${arg_SOURCES})
   add_library(dlrun::${name} ALIAS dlrun_${name})
   target_link_libraries(dlrun_${name} PUBLIC dlrun::base ${arg_LINK} PRIVATE dlrun::warnings)
-  if(NOT arg_RAW_MEMORY)
+  if(NOT arg_RAW_MEMORY AND NOT arg_NUMERIC)
     target_link_libraries(dlrun_${name} PRIVATE dlrun::plain_objects)
   endif()
   if(arg_NUMERIC)

@@ -8,8 +8,6 @@
 #include <algorithm>
 #include <dlrun/check.hpp>
 #include <fmt/format.h>
-#include <functional>
-#include <numeric>
 #include <omp.h>
 #include <optional>
 #include <vector>
@@ -85,10 +83,9 @@ network::impl::impl(std::shared_ptr<const model> model, int threads)
 void network::impl::take_over_relu(stage& s) {
   if (s.reads.size() != 1 || s.reads[0] == model_node::model_input) return;
   auto& before = stages_[static_cast<std::size_t>(s.reads[0])];
-  const auto readers = [&](const model_node& node) { return std::ranges::count(node.inputs, s.reads[0]); };
-  if (!before.node->layer->is_relu() ||
-      std::transform_reduce(model_->nodes().begin(), model_->nodes().end(), 0L, std::plus(), readers) != 1)
-    return;
+  std::int64_t readers = 0;
+  for (const auto& node : model_->nodes()) readers += std::ranges::count(node.inputs, s.reads[0]);
+  if (!before.node->layer->is_relu() || readers != 1) return;
   s.compute = s.node->layer->make_operation_after_relu();
   if (!s.compute) return;
   s.reads = before.reads;

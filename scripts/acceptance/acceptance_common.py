@@ -2,9 +2,9 @@
 
 import argparse
 import gzip
+import math
 import pathlib
 import statistics
-import struct
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -47,11 +47,10 @@ def summary(name, values, bound, unit="ms"):
 def write_fashion_mnist(folder, name, records):
     """The first records of a part of Fashion-MNIST (train, t10k), in files of the same names."""
     for kind, shape in (("images-idx3", (28, 28)), ("labels-idx1", ())):
-        head = 4 * (2 + len(shape))
         with gzip.open(f"{small_data.FASHION_MNIST}/{name}-{kind}-ubyte.gz") as file:
-            content = file.read(head + records * (28 * 28 if shape else 1))
-        dimensions = struct.pack(f">{1 + len(shape)}I", records, *shape)
-        (folder / f"{name}-{kind}-ubyte.gz").write_bytes(gzip.compress(content[:4] + dimensions + content[head:], 1))
+            file.seek(len(small_data.idx([records, *shape], b"")))
+            content = file.read(records * math.prod(shape))
+        (folder / f"{name}-{kind}-ubyte.gz").write_bytes(gzip.compress(small_data.idx([records, *shape], content), 1))
 
 
 def run(main):

@@ -16,10 +16,13 @@ MODELS = {
 }
 
 
+def idx(dimensions, content):
+    """The bytes of an IDX file of unsigned bytes."""
+    return struct.pack(f">I{len(dimensions)}I", 0x800 | len(dimensions), *dimensions) + content
+
+
 def write_idx(path, dimensions, content):
-    """One IDX file of unsigned bytes."""
-    header = struct.pack(f">I{len(dimensions)}I", 0x800 | len(dimensions), *dimensions)
-    path.write_bytes(header + content)
+    path.write_bytes(idx(dimensions, content))
 
 
 def write_images(folder, name, records, seed=1):
