@@ -12,6 +12,8 @@ using protocol::time_point;
 
 /// Ticks further apart than this mean that this process was stopped: silence meanwhile proves nothing.
 constexpr auto pause_min = std::chrono::seconds(2);
+/// More than the restarts that a job has before one coordinator comes back from the next.
+constexpr std::size_t told_exits_max = 1000;
 
 supervision::child_spec child_of(const role_name& role, const agent_core_config& config) {
   const bool replaceable = config.state_is_durable || role.kind == role_kind::worker;
@@ -141,7 +143,11 @@ agent_actions agent_core::on_coordinator_joined(time_point now) {
   if (coordinator.up) return out;
   coordinator.up = true;
   coordinator.heard = now;
-  for (auto& exited : std::exchange(untold_exits_, {})) out.push_back(to_coordinator{std::move(exited)});
+  for (auto exited : told_exits_) {
+    exited.again = true;
+    out.push_back(to_coordinator{std::move(exited)});
+  }
+  for (const auto& exited : std::exchange(untold_exits_, {})) tell_coordinator_of(exited, out);
   for (const auto& [id, role] : roles_)
     if (role.up && role.name.kind != role_kind::coordinator)
       out.push_back(to_coordinator{protocol::role_started{role.name, *role.current, role.pid}});
@@ -238,10 +244,13 @@ bool agent_core::is_replaceable(const role_name& role) const {
 
 /// Kept while no coordinator is up, so that the next one hears of it.
 void agent_core::tell_coordinator_of(const protocol::role_exited& exited, agent_actions& out) {
-  if (roles_.at(order_.front()).up)
-    out.push_back(to_coordinator{exited});
-  else
+  if (!roles_.at(order_.front()).up) {
     untold_exits_.push_back(exited);
+    return;
+  }
+  out.push_back(to_coordinator{exited});
+  told_exits_.push_back(exited);
+  if (told_exits_.size() > told_exits_max) told_exits_.pop_front();
 }
 
 void agent_core::tell_restart(const managed_role& role, time_point now, agent_actions& out) {

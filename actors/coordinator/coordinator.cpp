@@ -267,6 +267,7 @@ coordinator_state::join_answer coordinator_state::on_join(const protocol::join& 
 }
 
 void coordinator_state::on_role_exited(const protocol::role_exited& exited) {
+  if (exited.again && record_.knows(exited)) return;
   context_.log->warn("role-exited: {} incarnation {}: {}", protocol::to_string(exited.role),
                      exited.self.incarnation, exited.cause);
   carry_out(core_->on_role_exited(exited, common::now()));

@@ -160,11 +160,12 @@ coordinator_actions coordinator_core::on_role_exited(const protocol::role_exited
   coordinator_actions out;
   const auto at = roles_.find(exited.role);
   if (at == roles_.end() || !is_startable(exited.role)) return out;
-  if (exited.role == coordinator_role) { // the one before this
+  if (exited.role == coordinator_role || exited.again) { // long over, and has taken nothing with it
     const bool known = std::any_of(recoveries_.begin(), recoveries_.end(), [&](const auto& one) {
       return one.role == exited.role && one.lost == exited.self.incarnation;
     });
-    if (exited.self.incarnation < config_.self && phase_ != phase::over && !known) note_loss(exited, now);
+    const bool own = exited.role == coordinator_role && exited.self.incarnation >= config_.self;
+    if (!own && phase_ != phase::over && !known) note_loss(exited, now);
     return out;
   }
   if (!is_known_start(exited.role, exited.self)) return out;

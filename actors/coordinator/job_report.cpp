@@ -121,6 +121,7 @@ dlrun::report make_report(const common::job_context& job, const report_sources& 
     report.recoveries.push_back(to_recovery(record, job.started));
     report.recoveries.back().at_seconds += sources.record.earlier().wall_seconds;
   }
+  std::ranges::stable_sort(report.recoveries, {}, &dlrun::recovery::at_seconds);
   report.durability = {job.spec.durability().log(), job.spec.durability().sync()};
   report.bytes_logged = totals.bytes_logged;
   report.bytes_snapshotted = totals.bytes_snapshotted;

@@ -17,8 +17,9 @@ constexpr auto sums_period = std::chrono::seconds(1);
 
 double to_ms(protocol::duration time) { return std::chrono::duration<double, std::milli>(time).count(); }
 
-std::string encode(const dlrun::recovery& recovery) {
+std::string encode(const dlrun::recovery& recovery, incarnation lost) {
   records::JournalRecovery message;
+  message.set_lost(lost.value);
   message.set_role(recovery.role);
   message.set_index(recovery.index);
   message.set_cause(recovery.cause);
@@ -69,10 +70,11 @@ std::optional<protocol::start_tally> tally_from(const std::string& key, const st
 }
 
 /// What cannot be read is left out: only the report would show it.
-void add_recovery(const std::string& bytes, std::vector<dlrun::recovery>& all) {
+void add_recovery(const std::string& bytes, earlier_starts& earlier) {
   records::JournalRecovery message;
   if (!message.ParseFromString(bytes)) return;
-  all.push_back({.role = message.role(),
+  earlier.losses.insert({message.role(), message.index(), message.lost()});
+  earlier.recoveries.push_back({.role = message.role(),
                  .index = message.index(),
                  .cause = message.cause(),
                  .incarnation = message.incarnation(),
@@ -101,7 +103,7 @@ run_record::run_record(const std::map<std::string, std::string>& entries, protoc
     , self_(self) {
   std::map<std::int64_t, double> wall; // of each start of the root
   for (const auto& [key, bytes] : entries) {
-    if (key.starts_with(recovery_prefix)) add_recovery(bytes, earlier_.recoveries);
+    if (key.starts_with(recovery_prefix)) add_recovery(bytes, earlier_);
     if (records::JournalRewind one; key.starts_with(rewind_prefix) && one.ParseFromString(bytes))
       rewinds_[one.timeline()] = {one.timeline(), one.version(), one.steps_redone(), one.at_seconds(),
                                   one.reason()};
@@ -113,6 +115,11 @@ run_record::run_record(const std::map<std::string, std::string>& entries, protoc
       wall[message.started_us()] = std::max(wall[message.started_us()], message.wall_seconds());
   }
   for (const auto& [start, seconds] : wall) earlier_.wall_seconds += seconds;
+}
+
+bool run_record::knows(const protocol::role_exited& loss) const {
+  return earlier_.losses.contains(
+      {std::string{protocol::to_string(loss.role.kind)}, loss.role.index, loss.self.incarnation.value});
 }
 
 std::vector<dlrun::rewind> run_record::rewinds() const {
@@ -154,7 +161,7 @@ std::vector<persistence::journal_write> run_record::changes(const std::vector<re
   for (std::size_t i = 0; i < recoveries.size(); ++i) {
     auto recovery = to_recovery(recoveries[i], started_);
     recovery.at_seconds += earlier_.wall_seconds;
-    auto bytes = encode(recovery);
+    auto bytes = encode(recovery, recoveries[i].lost);
     if (bytes == written_[i]) continue;
     writes.push_back({fmt::format("{}{:012}/{:06}", recovery_prefix, self_, i), bytes});
     written_[i] = std::move(bytes);

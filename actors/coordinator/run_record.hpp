@@ -9,6 +9,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 namespace dlrun::coordinator {
@@ -18,6 +19,7 @@ dlrun::recovery to_recovery(const recovery_record& record, protocol::time_point 
 /// What the starts of the coordinator before this one noted.
 struct earlier_starts {
   std::vector<dlrun::recovery> recoveries;
+  std::set<std::tuple<std::string, std::uint32_t, std::uint64_t>> losses; ///< of `recoveries`: role, index, incarnation that ended
   double wall_seconds = 0; ///< of the starts of the run before the present one
 };
 
@@ -37,6 +39,8 @@ public:
              incarnation self);
 
   const earlier_starts& earlier() const { return earlier_; }
+  /// Whether a start before this one noted that loss.
+  bool knows(const protocol::role_exited& loss) const;
   /// Of all starts, this one too, in the order of timelines.
   std::vector<dlrun::rewind> rewinds() const;
   run_totals totals() const;

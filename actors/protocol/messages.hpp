@@ -143,10 +143,12 @@ struct role_exited {
   bool has_progress = false; ///< a worker that ended by its own doing (a crash, no kill) in mid-computation:
   parked_slot progress{};    ///< the slot that it was computing (R18)
   std::uint64_t at_us = 0;   ///< when it was noticed, CLOCK_MONOTONIC of the host, microseconds
+  bool again = false; ///< an earlier coordinator was told, and may have died before it was in its journal:
+                      ///< for the report alone
 
   template <class Inspector>
   friend auto inspect(Inspector& f, role_exited& x) {
-    return f(x.role, x.self, x.cause, x.detected_us, x.replaced, x.has_progress, x.progress, x.at_us);
+    return f(x.role, x.self, x.cause, x.detected_us, x.replaced, x.has_progress, x.progress, x.at_us, x.again);
   }
 };
 

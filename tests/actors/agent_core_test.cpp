@@ -292,6 +292,27 @@ TEST_F(durable_agent_core_test, a_new_coordinator_hears_what_ended_meanwhile_and
   EXPECT_THAT(starts_told, ::testing::UnorderedElementsAre(shard, worker0, worker1));
 }
 
+TEST_F(durable_agent_core_test, a_new_coordinator_hears_again_of_what_the_one_before_was_told) {
+  start_all();
+  grant(coordinator, 2);
+  exit(worker0);
+  exit(coordinator);
+  exits_told.clear();
+  follow(core.on_coordinator_joined(now));
+  ASSERT_EQ(exits_told.size(), 2u);
+  EXPECT_EQ(exits_told[0].role, worker0);
+  EXPECT_TRUE(exits_told[0].again) << "it may have died before that was in its journal";
+  EXPECT_EQ(exits_told[1].role, coordinator);
+  EXPECT_FALSE(exits_told[1].again);
+  grant(coordinator, 3);
+  exit(coordinator);
+  exits_told.clear();
+  follow(core.on_coordinator_joined(now));
+  ASSERT_EQ(exits_told.size(), 3u);
+  EXPECT_TRUE(exits_told[1].again);
+  EXPECT_FALSE(exits_told[2].again);
+}
+
 TEST_F(durable_agent_core_test, the_coordinator_hears_of_a_start_that_failed_and_issues_another_fence) {
   start_all();
   starts_fail = true;

@@ -121,6 +121,20 @@ TEST_F(coordinator_recovery_test, its_successor_counts_its_loss_once) {
   EXPECT_EQ(next.recoveries()[0].resumed, milliseconds(40));
 }
 
+TEST_F(coordinator_recovery_test, a_loss_that_its_predecessor_was_told_of_counts_for_the_report_alone) {
+  perform(core, core.on_agent(now));
+  coordinator_core next(config(3), journal);
+  protocol::role_exited before{coordinator_role, {{1}, 501}, "killed by signal 9 (SIGKILL)", 2000, true};
+  before.again = true;
+  protocol::role_exited worker{worker_role({0}), {{1}, 7}, "killed by signal 9 (SIGKILL)", 2000, true};
+  worker.again = true;
+  for (const auto& exited : {before, worker, before}) EXPECT_THAT(next.on_role_exited(exited, now), testing::IsEmpty());
+  ASSERT_THAT(next.recoveries(), SizeIs(2));
+  EXPECT_EQ(next.recoveries()[0].lost, incarnation{1});
+  EXPECT_EQ(next.recoveries()[0].replacement, incarnation{3});
+  EXPECT_EQ(next.recoveries()[1].role, worker_role({0}));
+}
+
 TEST_F(coordinator_recovery_test, the_loss_of_a_shard_is_told_to_the_dispatcher_and_ends_nothing) {
   perform(core, core.on_agent(now));
   const auto shard = start(core, ps_shard_role({0}));

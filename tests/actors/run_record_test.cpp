@@ -59,6 +59,9 @@ TEST(run_record, a_loss_is_written_when_it_is_noticed_and_when_more_is_known_of_
   lost.resumed = milliseconds(130);
   const auto entries = written(record.changes({lost}, first_root + milliseconds(2200)));
   const run_record next{entries, second_root, {2}};
+  EXPECT_TRUE(next.knows({.role = {role_kind::worker, 3}, .self = {{1}, 7}, .cause = ""}));
+  EXPECT_FALSE(next.knows({.role = {role_kind::worker, 3}, .self = {{2}, 7}, .cause = ""}));
+  EXPECT_FALSE(next.knows({.role = {role_kind::ps_shard, 3}, .self = {{1}, 7}, .cause = ""}));
   ASSERT_THAT(next.earlier().recoveries, SizeIs(1));
   const auto& kept = next.earlier().recoveries[0];
   EXPECT_EQ(kept.role, "worker");
