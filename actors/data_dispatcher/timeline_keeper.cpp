@@ -114,7 +114,7 @@ void timeline_keeper::decide(time_point now, data_dispatcher_actions& out) {
                                   [&](const auto& entry) { return entry.second.timeline > timeline(); });
   if (course_.lost || behind) return recover_course(out);
   if (bring_up(now, out) || park_what_waits(out) || go_back_when_pinned(now, out)) return;
-  look_for_lost_gradients(now, out);
+  if (!going_back_) look_for_lost_gradients(now, out); // going back helps whoever is stuck
   if (writing_) return;
   give_up_evaluations(out);
   name_snapshot(now, out);

@@ -171,6 +171,13 @@ TEST_F(timeline_keeper_test, going_back_on_purpose_pins_the_version_first) {
   EXPECT_THAT(go_back(4, 1), IsEmpty()) << "that revision is in force";
 }
 
+TEST_F(timeline_keeper_test, who_goes_back_on_purpose_looks_for_no_gradient) {
+  go_back(2, 1);
+  const auto actions = hear_both(4, 6, {{2}});
+  EXPECT_THAT(only<send_probe>(actions), IsEmpty()) << "it would be a rewind on the way to another";
+  EXPECT_EQ(only<send_pin>(actions).size(), 2U);
+}
+
 TEST_F(timeline_keeper_test, a_version_that_nobody_has_is_taken_for_the_greatest_below_it) {
   const auto pins = only<send_pin>((hear_both(7, 6, {{2}, {6}}), go_back(1000, 1)));
   ASSERT_EQ(pins.size(), 2U);

@@ -49,7 +49,7 @@ const std::map<planted_bug, std::uint64_t> rarely_found{{planted_bug::one_buffer
                                                         {planted_bug::keep_snapshots, 407},
                                                         {planted_bug::no_timeline, 566},
                                                         {planted_bug::undo_unpinned, 1246},
-                                                        {planted_bug::untagged_status, 14408}};
+                                                        {planted_bug::untagged_status, 21234}};
 
 struct command_line {
   std::uint64_t seeds = 500;
