@@ -149,7 +149,7 @@ private:
   /// The end of a start of which no coordinator has heard, because none was up.
   std::vector<protocol::role_exited> untold_exits_;
   std::deque<protocol::role_exited> told_exits_; ///< the newest of those of which one has
-  std::map<std::string, managed_role> roles_; ///< by child id, which is to_string(role_name)
+  std::map<std::string, managed_role> roles_;    ///< by child id, which is to_string(role_name)
   std::vector<std::string> order_;
   std::optional<protocol::job_ended> ended_;       ///< how the job ends, once that is known
   std::optional<protocol::time_point> report_due_; ///< while the coordinator writes the report

@@ -75,13 +75,13 @@ void add_recovery(const std::string& bytes, earlier_starts& earlier) {
   if (!message.ParseFromString(bytes)) return;
   earlier.losses.insert({message.role(), message.index(), message.lost()});
   earlier.recoveries.push_back({.role = message.role(),
-                 .index = message.index(),
-                 .cause = message.cause(),
-                 .incarnation = message.incarnation(),
-                 .at_seconds = message.at_seconds(),
-                 .detected_ms = message.detected_ms(),
-                 .redispatched_ms = message.redispatched_ms(),
-                 .resumed_ms = message.resumed_ms()});
+                                .index = message.index(),
+                                .cause = message.cause(),
+                                .incarnation = message.incarnation(),
+                                .at_seconds = message.at_seconds(),
+                                .detected_ms = message.detected_ms(),
+                                .redispatched_ms = message.redispatched_ms(),
+                                .resumed_ms = message.resumed_ms()});
 }
 
 } // namespace

@@ -19,7 +19,8 @@ dlrun::recovery to_recovery(const recovery_record& record, protocol::time_point 
 /// What the starts of the coordinator before this one noted.
 struct earlier_starts {
   std::vector<dlrun::recovery> recoveries;
-  std::set<std::tuple<std::string, std::uint32_t, std::uint64_t>> losses; ///< of `recoveries`: role, index, incarnation that ended
+  std::set<std::tuple<std::string, std::uint32_t, std::uint64_t>>
+      losses;              ///< of `recoveries`: role, index, incarnation that ended
   double wall_seconds = 0; ///< of the starts of the run before the present one
 };
 

@@ -148,7 +148,8 @@ struct role_exited {
 
   template <class Inspector>
   friend auto inspect(Inspector& f, role_exited& x) {
-    return f(x.role, x.self, x.cause, x.detected_us, x.replaced, x.has_progress, x.progress, x.at_us, x.again);
+    return f(x.role, x.self, x.cause, x.detected_us, x.replaced, x.has_progress, x.progress, x.at_us,
+             x.again);
   }
 };
 

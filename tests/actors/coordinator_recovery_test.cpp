@@ -128,7 +128,8 @@ TEST_F(coordinator_recovery_test, a_loss_that_its_predecessor_was_told_of_counts
   before.again = true;
   protocol::role_exited worker{worker_role({0}), {{1}, 7}, "killed by signal 9 (SIGKILL)", 2000, true};
   worker.again = true;
-  for (const auto& exited : {before, worker, before}) EXPECT_THAT(next.on_role_exited(exited, now), testing::IsEmpty());
+  for (const auto& exited : {before, worker, before})
+    EXPECT_THAT(next.on_role_exited(exited, now), testing::IsEmpty());
   ASSERT_THAT(next.recoveries(), SizeIs(2));
   EXPECT_EQ(next.recoveries()[0].lost, incarnation{1});
   EXPECT_EQ(next.recoveries()[0].replacement, incarnation{3});
