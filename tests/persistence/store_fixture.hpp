@@ -13,6 +13,9 @@ namespace dlrun::test {
 
 class store_test : public ::testing::Test {
 protected:
+  /// RocksDB has threads: a child that is only forked may wait for ever for a lock that one of them held.
+  store_test() { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
+
   persistence::shard_store_options options(std::uint64_t opener = 1) const {
     persistence::shard_store_options made;
     made.directory = directory();
