@@ -23,7 +23,7 @@ result<bool> check_format(file_system& files, const std::string& directory, cons
   if (*content == format_content(expected)) return true;
   const auto first_line = content->substr(0, std::min<std::size_t>(content->find('\n'), 80));
   return fail(error_code::storage_damaged,
-              fmt::format("{} says '{}', this dlrun reads '{} {}': use the version that wrote it, "
+              fmt::format("{} says {:?}, this dlrun reads \"{} {}\": use the version that wrote it, "
                           "restore the file from a copy, or start the job in another run folder",
                           path, first_line, expected.kind, expected.number));
 }

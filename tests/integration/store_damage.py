@@ -37,6 +37,7 @@ def make_spec(train, log):
     spec = small_data.make_spec("mlp_dropout", train, epochs=EPOCHS)
     spec["model"]["layers"][1]["linear"]["out_features"] = WIDE
     spec["durability"] = {"log": log, "max_recovery": "50ms"}  # many snapshots, much that is dropped
+    spec["cluster"]["restart"] = {"intensity": 10, "period_s": 60}  # what is damaged for good is so at each start
     return spec
 
 

@@ -98,9 +98,16 @@ TEST_F(journal_test, another_format_is_refused_naming_both) {
   std::ofstream(directory + "/FORMAT") << "dlrun-journal 7\n";
   EXPECT_NE(journal::read(directory, files)
                 .error()
-                .message.find("'dlrun-journal 7', this dlrun reads 'dlrun-journal 1'"),
+                .message.find("\"dlrun-journal 7\", this dlrun reads \"dlrun-journal 1\""),
             std::string::npos);
   EXPECT_EQ(journal::open(options(2)).error().code, error_code::storage_damaged);
+}
+
+TEST_F(journal_test, of_a_damaged_format_the_message_stays_one_line) {
+  journal::open(options(1)).value().reset();
+  std::ofstream(directory + "/FORMAT") << "dlrun\rjournal\x7f\xff 1\n";
+  const auto message = journal::read(directory, files).error().message;
+  EXPECT_NE(message.find(R"("dlrun\rjournal\x7f\xff 1")"), std::string::npos) << message;
 }
 
 TEST_F(journal_test, a_write_torn_in_the_middle_is_dropped_and_the_ones_before_are_not) {

@@ -253,7 +253,7 @@ TEST_F(shard_store_test, another_format_is_refused_naming_both) {
   std::ofstream(directory() + "/FORMAT") << "dlrun-shard-store 2\n";
   const auto opened = shard_store::open(options(2));
   EXPECT_EQ(opened.error().code, error_code::storage_damaged);
-  EXPECT_NE(opened.error().message.find("'dlrun-shard-store 2', this dlrun reads 'dlrun-shard-store 1'"),
+  EXPECT_NE(opened.error().message.find("\"dlrun-shard-store 2\", this dlrun reads \"dlrun-shard-store 1\""),
             std::string::npos)
       << opened.error().message;
 }
