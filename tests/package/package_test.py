@@ -61,9 +61,7 @@ class installed(unittest.TestCase):
     def test_a_program_trains_a_job_built_in_cpp_and_uses_the_model(self):
         said = run(self.embed, ROOT / "examples/embed/circle.csv", WORK_DIR / "runs/circle")
         self.assertIn("800 steps, 0 samples missing, 0 duplicated", said)
-        self.assertRegex(said, r"\(0\.0, 0\.1\): class \d\n\(0\.9, 0\.9\): class \d\n$")
-        inside, outside = (line.split()[-1] for line in said.splitlines()[-2:])
-        self.assertNotEqual(inside, outside)
+        self.assertTrue(said.endswith("(0.0, 0.1): class 1\n(0.9, 0.9): class 0\n"), "class 1 is 'yes': inside")
 
     def test_its_own_parts_give_the_same_bits_for_any_number_of_workers(self):
         alone = self.train("alone", "--set", "cluster.workers=1", "--set", "cluster.ps_shards=1")
