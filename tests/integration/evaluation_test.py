@@ -6,7 +6,7 @@ import small_data
 from bench_case import bench_case, main
 from dlrun_job import expect, expectation_failed
 
-EPOCHS = 12
+EPOCHS = 24
 STEPS_PER_EPOCH = 63  # 2003 records in steps of 4 * 8
 VALIDATION_RECORDS = 1501
 SAME = ("steps", "parameters_sha256", "evaluations", "validation", "best", "stopped_early", "samples_committed")
