@@ -26,9 +26,12 @@ location source_map::find(std::string path) const {
 }
 
 void problem_list::add(const location& where, const std::string& path, std::string text) {
+  add(where, path, [text = std::move(text)] { return text; });
+}
+
+void problem_list::add(const location& where, const std::string& path, std::function<std::string()> text) {
   if (!path.empty()) paths_.insert(path);
-  const std::string key = path.empty() ? "" : path + ": ";
-  problems_.push_back({where, fmt::format("{}: {}{}", to_string(where), key, text)});
+  problems_.push_back({where, path, std::move(text)});
 }
 
 error problem_list::to_error() const {
@@ -39,8 +42,9 @@ error problem_list::to_error() const {
   });
   std::string text;
   for (std::size_t i = 0; i < std::min(sorted.size(), problems_shown_max); ++i) {
+    const auto& [where, path, describe] = sorted[i];
     if (i > 0) text += '\n';
-    text += sorted[i].line;
+    text += fmt::format("{}: {}{}{}", to_string(where), path, path.empty() ? "" : ": ", describe());
   }
   if (sorted.size() > problems_shown_max)
     text += fmt::format("\n... and {} more", sorted.size() - problems_shown_max);

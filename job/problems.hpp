@@ -2,6 +2,7 @@
 #pragma once
 
 #include <dlrun/error.hpp>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -38,6 +39,9 @@ class problem_list {
 public:
   /// `path` is the key the problem is about, "" for the whole text.
   void add(const location& where, const std::string& path, std::string text);
+  /// For a text that takes time to find: `text` is called if the problem is one of those shown, which a file
+  /// full of problems has few of. It must own what it needs.
+  void add(const location& where, const std::string& path, std::function<std::string()> text);
   /// Has a problem been reported for this key already? Later checks then leave it alone.
   bool reported(const std::string& path) const { return paths_.contains(path); }
   bool empty() const { return problems_.empty(); }
@@ -48,7 +52,8 @@ public:
 private:
   struct problem {
     location where;
-    std::string line;
+    std::string path;
+    std::function<std::string()> text;
   };
   std::vector<problem> problems_;
   std::set<std::string> paths_;

@@ -126,13 +126,20 @@ void map_choice_name(const yaml_node& node, Message& message, const std::string&
       fmt::format("unknown \"{}\"; {}", printable(node.text), hint(node.text, member_names(*choice))));
 }
 
+/// What to write instead of `key` in the section `path`; `root`, if not null, is searched too.
+std::string instead_of(const std::string& key, const Descriptor& section, const std::string& path,
+                       const Descriptor* root) {
+  const auto names = field_names(section);
+  if (root != nullptr && !is_close(key, nearest(key, names)) && key_exists(key, *root))
+    return fmt::format("did you mean \"{}\"?", nearest_path(join_path(path, key), *root));
+  return hint(key, names);
+}
+
 void unknown_key(const yaml_node& key, const Message& message, const std::string& path, mapping& into) {
-  const auto names = field_names(*message.GetDescriptor());
-  std::string way_out = hint(key.text, names);
-  if (into.root != nullptr && !is_close(key.text, nearest(key.text, names)) &&
-      key_exists(key.text, *into.root))
-    way_out = fmt::format("did you mean \"{}\"?", nearest_path(join_path(path, key.text), *into.root));
-  into.problems.add(into.at(key), path, fmt::format("unknown key \"{}\"; {}", printable(key.text), way_out));
+  into.problems.add(
+      into.at(key), path, [key = key.text, section = message.GetDescriptor(), path, root = into.root] {
+        return fmt::format("unknown key \"{}\"; {}", printable(key), instead_of(key, *section, path, root));
+      });
 }
 
 /// A choice holds one member; the second one written is the problem.
