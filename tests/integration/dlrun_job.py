@@ -21,6 +21,7 @@ POLL_S = 0.02
 WATCH_S = 0.1
 PATIENCE_S = 180  # long enough for sanitizers on a busy machine
 GONE_WITHIN_S = 2
+HELD_STEPS_MIN = 5  # a job that is held now and then goes on by so many in between
 
 
 class expectation_failed(AssertionError):
@@ -162,9 +163,35 @@ class running_job:
         return self.wait_for(lambda status: status["step"] >= step, f"step {step}", patience_s)
 
     def wait_until_all_run(self):
-        """Every role has a process and has given a sign of life."""
-        return self.wait_for(lambda status: all(role["pid"] and role["state"] not in ("starting", "down")
-                                                for role in status["roles"]) and status["step"] > 0, "all roles run")
+        return self.wait_for(all_run, "all roles run")
+
+    @contextlib.contextmanager
+    def held_from_step(self, step):
+        """At `step` or a little later, with all roles running, the job is held: within, no step is committed.
+
+        A PS shard is stopped (SIGSTOP) whenever the status is looked at, so that the job goes on only while nobody looks:
+        however long a look takes, a short job is not over meanwhile."""
+        holder = pid_of(self.wait_for(lambda now: pid_of(now, "ps_shard"), "PS shard 0 has a process"), "ps_shard")
+        run_s, last_step = POLL_S, 0
+
+        def reached(status):
+            nonlocal holder, run_s, last_step
+            if status["step"] >= step and all_run(status) and pid_of(status, "ps_shard") == holder:
+                return True
+            if all_run(status) and status["step"] < last_step + HELD_STEPS_MIN:
+                run_s *= 2  # a slow machine
+            last_step = status["step"]
+            self.send_signal(holder, signal.SIGCONT)
+            time.sleep(run_s)
+            holder = pid_of(status, "ps_shard") or holder
+            self.send_signal(holder, signal.SIGSTOP)
+            return False
+
+        self.send_signal(holder, signal.SIGSTOP)
+        try:
+            yield self.wait_for(reached, f"step {step}, all roles running")
+        finally:
+            self.send_signal(holder, signal.SIGCONT)
 
     def wait_for_output(self, text, patience_s=PATIENCE_S):
         """Waits until the job has said `text`. Also for a job that can answer nothing."""
@@ -292,6 +319,12 @@ class running_job:
             expect(report[name] == 0, f"{name} is {report[name]}\n{self.output()}")
         self.expect_nothing_left()
         return report
+
+
+def all_run(status):
+    """Every role has a process and has given a sign of life, and steps have been committed."""
+    return status["step"] > 0 and all(role["pid"] and role["state"] not in ("starting", "down")
+                                      for role in status["roles"])
 
 
 def pid_of(status, role, index=0):

@@ -22,9 +22,10 @@ class worker_kill(bench_case):
         spec = worker_kills.make_spec("mlp_dropout", self.data)
         reference = self.undisturbed(spec)["parameters_sha256"]
         with self.bench.start(spec) as job:
-            for step in (1, 60):
-                job.wait_for_step(step)
-                self.assertEqual(worker_kills.kill_together(job, range(worker_kills.WORKERS)), worker_kills.WORKERS)
+            for step in (1, 300):
+                with job.held_from_step(step):
+                    self.assertEqual(worker_kills.kill_together(job, range(worker_kills.WORKERS)),
+                                     worker_kills.WORKERS)
             self.assertEqual(job.expect_complete()["parameters_sha256"], reference)
 
 
