@@ -41,8 +41,8 @@ class full_disk(runs_on_disks):
         spec["durability"]["max_recovery"] = max_recovery
         reference = self.undisturbed(self.durable_spec("off", epochs=epochs))
         with small_disks.in_memory("256m") as disk, self.bench.start(spec, parent=disk.folder) as job:
-            job.wait_for_step(reference["steps"] // 8)
-            disk.fill()
+            with job.held_from_step(reference["steps"] // 8):
+                disk.fill()
             job.wait_for_output("disk-full: ps_shard")  # the coordinator may say it of its journal, and be first
             line = next(line for line in job.output().splitlines() if "disk-full: ps_shard" in line)
             self.assertIn(str(job.run_dir / "ps_shard-"), line)

@@ -21,7 +21,8 @@ POLL_S = 0.02
 WATCH_S = 0.1
 PATIENCE_S = 180  # long enough for sanitizers on a busy machine
 GONE_WITHIN_S = 2
-HELD_STEPS_MIN = 5  # a job that is held now and then goes on by so many in between
+HELD_RUN_MAX_S = 0.5  # of a job that is held now and then, in between
+NOT_READY = ("starting", "down")
 
 
 class expectation_failed(AssertionError):
@@ -160,38 +161,54 @@ class running_job:
         return wait_until(holds, what, patience_s)
 
     def wait_for_step(self, step, patience_s=PATIENCE_S):
-        return self.wait_for(lambda status: status["step"] >= step, f"step {step}", patience_s)
+        """Waits for `step` and then lets the job go on. @returns the status at that moment."""
+        with self.held_from_step(step, patience_s=patience_s) as status:
+            return status
 
     def wait_until_all_run(self):
         return self.wait_for(all_run, "all roles run")
 
     @contextlib.contextmanager
-    def held_from_step(self, step):
-        """At `step` or a little later, with all roles running, the job is held: within, no step is committed.
+    def held_from_step(self, step, condition=lambda status: True, patience_s=PATIENCE_S):
+        """At `step` or a little later, when `condition(status)` holds too, the job is held: within, no step is committed.
 
-        A PS shard is stopped (SIGSTOP) whenever the status is looked at, so that the job goes on only while nobody looks:
-        however long a look takes, a short job is not over meanwhile."""
-        holder = pid_of(self.wait_for(lambda now: pid_of(now, "ps_shard"), "PS shard 0 has a process"), "ps_shard")
-        run_s, last_step = POLL_S, 0
+        Its first PS shard is stopped (SIGSTOP) whenever the status is looked at, so that the job goes on only while nobody
+        looks: however long a look takes, a short job is not over meanwhile. One whose PS shards run in the root's process
+        cannot be held."""
+        holder, rate, last_step = None, 0, 0
+
+        def hold(status):
+            nonlocal holder
+            holder = self.holder_in(status)
+            if holder:
+                self.send_signal(holder, signal.SIGSTOP)
+
+        def let_go():
+            if holder:
+                self.send_signal(holder, signal.SIGCONT)
 
         def reached(status):
-            nonlocal holder, run_s, last_step
-            if status["step"] >= step and all_run(status) and pid_of(status, "ps_shard") == holder:
+            nonlocal rate, last_step
+            left = step - status["step"]
+            if left <= 0 and condition(status) and self.holder_in(status) in (None, holder):
                 return True
-            if all_run(status) and status["step"] < last_step + HELD_STEPS_MIN:
-                run_s *= 2  # a slow machine
-            last_step = status["step"]
-            self.send_signal(holder, signal.SIGCONT)
+            let_go()
+            run_s = min(max(POLL_S, left / rate / 2), HELD_RUN_MAX_S) if rate else POLL_S
             time.sleep(run_s)
-            holder = pid_of(status, "ps_shard") or holder
-            self.send_signal(holder, signal.SIGSTOP)
+            hold(status)
+            rate, last_step = max(rate, (status["step"] - last_step) / run_s), status["step"]
             return False
 
-        self.send_signal(holder, signal.SIGSTOP)
         try:
-            yield self.wait_for(reached, f"step {step}, all roles running")
+            yield self.wait_for(reached, f"step {step}", patience_s)
         finally:
-            self.send_signal(holder, signal.SIGCONT)
+            let_go()
+
+    def holder_in(self, status):
+        """The process to be stopped so that the job is held, or None."""
+        pid = pid_of(status, "ps_shard")
+        ready = pid and all(role["state"] not in NOT_READY for role in status["roles"] if role["pid"] == pid)
+        return pid if ready and pid != self.root.pid else None
 
     def wait_for_output(self, text, patience_s=PATIENCE_S):
         """Waits until the job has said `text`. Also for a job that can answer nothing."""
@@ -323,8 +340,7 @@ class running_job:
 
 def all_run(status):
     """Every role has a process and has given a sign of life, and steps have been committed."""
-    return status["step"] > 0 and all(role["pid"] and role["state"] not in ("starting", "down")
-                                      for role in status["roles"])
+    return status["step"] > 0 and all(role["pid"] and role["state"] not in NOT_READY for role in status["roles"])
 
 
 def pid_of(status, role, index=0):

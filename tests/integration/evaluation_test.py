@@ -4,6 +4,7 @@ import json
 
 import small_data
 from bench_case import bench_case, main
+from dlrun_job import all_run
 
 EPOCHS = 12
 STEPS_PER_EPOCH = 63  # 2003 records in steps of 4 * 8
@@ -28,7 +29,7 @@ class evaluation_on_the_way(bench_case):
         """The report of a run in which `plan` = [(step, role, index)] is killed; role None: everything."""
         with self.bench.start(spec) as job:
             for step, role, index in plan:
-                with job.held_from_step(step):
+                with job.held_from_step(step, all_run):
                     if role:
                         job.kill(role, index)
                     else:

@@ -90,8 +90,8 @@ class metrics(shown_run):
         with self.bench.start(self.shown_spec(LONG, prometheus_port=port)) as job:
             status = job.wait_until_all_run()
             self.assertEqual(listening_addresses(port), ["0100007F"], "on 127.0.0.1 and nowhere else")
-            found = self.wait_for(job, port, lambda one: one.get("dlrun_validation_step"), "an evaluation is shown")
-            self.assertGreaterEqual(found["dlrun_step"][""], status["step"])
+            found = self.wait_for(job, port, lambda one: one.get("dlrun_validation_step")
+                                  and one["dlrun_step"][""] >= status["step"], "an evaluation and the step are shown")
             self.assertEqual(found["dlrun_steps_target"][""], LONG * STEPS_PER_EPOCH)
             self.assertGreater(found["dlrun_samples_total"][""], 0)
             for role in status["roles"]:

@@ -45,7 +45,7 @@ def pause_worker(bench, spec, steps, reference):
         begin = time.monotonic()
         stopped_at = job.try_status()["step"]
         # `status` is late by some steps; so many more need its slots done by somebody else.
-        job.wait_for_step(stopped_at + STATUS_LAG_STEPS)
+        job.wait_for(lambda now: now["step"] >= stopped_at + STATUS_LAG_STEPS, "the others go on")
         waited = time.monotonic() - begin
         job.wait_for_step(stopped_at + STATUS_LAG_STEPS + steps)
         job.send_signal(pid, signal.SIGCONT)

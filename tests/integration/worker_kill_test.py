@@ -2,6 +2,7 @@
 
 import worker_kills
 from bench_case import bench_case, main
+from dlrun_job import all_run
 
 
 class worker_kill(bench_case):
@@ -23,7 +24,7 @@ class worker_kill(bench_case):
         reference = self.undisturbed(spec)["parameters_sha256"]
         with self.bench.start(spec) as job:
             for step in (1, 300):
-                with job.held_from_step(step):
+                with job.held_from_step(step, all_run):
                     self.assertEqual(worker_kills.kill_together(job, range(worker_kills.WORKERS)),
                                      worker_kills.WORKERS)
             self.assertEqual(job.expect_complete()["parameters_sha256"], reference)
