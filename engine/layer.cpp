@@ -25,6 +25,11 @@ layer::layer(std::string name, std::vector<shape> inputs, shape output)
     , input_size_(checked_size(inputs_.at(0)))
     , output_size_(checked_size(output_)) {}
 
+std::unique_ptr<operation> layer::make_joined_operation(std::span<const layer* const>, kernels::cpu::onednn&,
+                                                        bool) const {
+  return nullptr;
+}
+
 namespace {
 
 const google::protobuf::FieldDescriptor* kind_field(const spec::LayerSpec& spec) {

@@ -6,6 +6,7 @@
 #include <dlrun/error.hpp>
 #include <dlrun/layer.hpp>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -13,8 +14,9 @@ namespace dlrun::spec {
 class LayerSpec;
 }
 namespace dlrun::kernels::cpu {
+struct convolution_geometry;
 struct onednn;
-}
+} // namespace dlrun::kernels::cpu
 
 namespace dlrun::engine {
 
@@ -47,9 +49,14 @@ public:
 
   /// Whether it is max(x, 0).
   virtual bool is_relu() const { return false; }
-  /// The operation on relu(x) in place of its only input x, where that is cheaper than one after the other:
-  /// the same bits, also of x's gradient. Null where it is not.
-  virtual std::unique_ptr<operation> make_operation_after_relu() const { return nullptr; }
+  /// Of a convolution; null of any other layer.
+  virtual const kernels::cpu::convolution_geometry* convolution() const { return nullptr; }
+  /// One operation for the layers `before`, each of which reads the one before it alone, and then this one,
+  /// which reads the last of them alone; it reads what the first reads, and its tensors are those of all.
+  /// Null where there is none that is cheaper than one after the other.
+  virtual std::unique_ptr<operation> make_joined_operation(std::span<const layer* const> before,
+                                                           kernels::cpu::onednn& context,
+                                                           bool input_gradient) const;
 
 protected:
   void add_tensor(layer_tensor tensor) { tensors_.push_back(std::move(tensor)); }

@@ -33,16 +33,19 @@ private:
   /// pass.
   struct stage {
     const model_node* node = nullptr;
-    std::vector<std::int32_t> reads; ///< positions; node->inputs, or those of the relu that it takes over
+    std::vector<const model_node*> computed; ///< by the operation, in order: nodes taken over, and this one
+    std::vector<std::int32_t> reads;         ///< positions; the inputs of the first that is computed
     bool learns = false; ///< has parameters, or reads a stage that learns: the way back leads through it
-    std::unique_ptr<operation> compute; ///< null for a relu that its reader takes over
+    std::unique_ptr<operation> compute; ///< null for a node that its reader takes over
     activation_buffer output;
     std::optional<activation_buffer> output_gradient; ///< on the way back: the sum over the readers so far
     std::vector<std::span<const float>> inputs, tensors;
     std::vector<std::span<float>> gradients;
     pass now;
   };
-  void take_over_relu(stage& s);
+  std::vector<stage*> only_read_by(const stage& s);
+  bool reads_what_learns(const stage& s) const;
+  bool take_over(stage& s, std::span<stage* const> before);
   void begin(stage& s, std::span<const float> parameters, std::span<float> gradient) const;
   std::span<const float> output_of(std::int32_t position) const;
   bool learns(std::int32_t position) const;
@@ -65,31 +68,57 @@ network::impl::impl(std::shared_ptr<const model> model, int threads)
     : model_(std::move(model))
     , threads_(threads) {
   DLRUN_CHECK(threads >= 1, "a network needs a thread, not {}", threads);
+  stages_.reserve(model_->nodes().size());
   for (const auto& node : model_->nodes()) {
     stage s;
     s.node = &node;
+    s.computed = {&node};
     s.reads = node.inputs;
-    const bool input_gradient =
-        std::ranges::any_of(node.inputs, [&](std::int32_t input) { return learns(input); });
+    const bool input_gradient = reads_what_learns(s);
     s.learns = input_gradient || !node.layer->tensors().empty();
     s.now.layer = static_cast<std::uint32_t>(stages_.size());
-    take_over_relu(s);
+    auto before = only_read_by(s);
+    while (!before.empty() && !take_over(s, before)) before.erase(before.begin());
     if (!s.compute) s.compute = node.layer->make_operation(context_, input_gradient);
     stages_.push_back(std::move(s));
   }
 }
 
-/// Lets the stage compute the relu before it too, where nobody else reads that and the layer can.
-void network::impl::take_over_relu(stage& s) {
-  if (s.reads.size() != 1 || s.reads[0] == model_node::model_input) return;
-  auto& before = stages_[static_cast<std::size_t>(s.reads[0])];
-  std::int64_t readers = 0;
-  for (const auto& node : model_->nodes()) readers += std::ranges::count(node.inputs, s.reads[0]);
-  if (!before.node->layer->is_relu() || readers != 1) return;
-  s.compute = s.node->layer->make_operation_after_relu();
-  if (!s.compute) return;
-  s.reads = before.reads;
-  before.compute = nullptr;
+bool network::impl::reads_what_learns(const stage& s) const {
+  return std::ranges::any_of(s.reads, [this](std::int32_t input) { return learns(input); });
+}
+
+/// The stages before this one of which each is read by the next alone, and computes itself alone; at most as
+/// many as an operation takes over.
+std::vector<network::impl::stage*> network::impl::only_read_by(const stage& s) {
+  constexpr std::size_t taken_over_max = 2; // a convolution and its relu
+  std::vector<stage*> before;
+  const auto* at = &s;
+  while (before.size() < taken_over_max && at->reads.size() == 1 && at->reads[0] != model_node::model_input) {
+    std::int64_t readers = 0;
+    for (const auto& node : model_->nodes()) readers += std::ranges::count(node.inputs, at->reads[0]);
+    auto& next = stages_[static_cast<std::size_t>(at->reads[0])];
+    if (readers != 1 || next.computed.size() != 1) break;
+    before.insert(before.begin(), &next);
+    at = &next;
+  }
+  return before;
+}
+
+/// Lets the stage compute those before it too, if its layer can.
+bool network::impl::take_over(stage& s, std::span<stage* const> before) {
+  std::vector<const layer*> layers;
+  for (const auto* const one : before) layers.push_back(one->node->layer.get());
+  s.compute = s.node->layer->make_joined_operation(layers, context_, reads_what_learns(*before.front()));
+  if (!s.compute) return false;
+  s.computed.clear();
+  for (auto* const one : before) {
+    s.computed.push_back(one->node);
+    one->compute = nullptr;
+  }
+  s.computed.push_back(s.node);
+  s.reads = before.front()->reads;
+  return true;
 }
 
 result<void> network::impl::check_records(const batch& batch) const {
@@ -127,12 +156,12 @@ result<void> network::impl::check(const batch& batch, std::int64_t min_batch) co
 void network::impl::begin(stage& s, std::span<const float> parameters, std::span<float> gradient) const {
   s.tensors.clear();
   s.gradients.clear();
-  const std::size_t first = s.node->first_tensor;
-  for (std::size_t t = first; t < first + s.node->layer->tensors().size(); ++t) {
-    const auto& info = model_->layout().tensors()[t];
-    s.tensors.push_back(parameters.subspan(info.offset, info.size));
-    if (!gradient.empty()) s.gradients.push_back(gradient.subspan(info.offset, info.size));
-  }
+  for (const auto* const node : s.computed)
+    for (std::size_t t = node->first_tensor; t < node->first_tensor + node->layer->tensors().size(); ++t) {
+      const auto& info = model_->layout().tensors()[t];
+      s.tensors.push_back(parameters.subspan(info.offset, info.size));
+      if (!gradient.empty()) s.gradients.push_back(gradient.subspan(info.offset, info.size));
+    }
   s.now.tensors = s.tensors;
   s.now.gradients = s.gradients;
 }

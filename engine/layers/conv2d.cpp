@@ -27,6 +27,8 @@ public:
     return make_convolution_operation(context, geometry_, input_gradient);
   }
 
+  const convolution_geometry* convolution() const override { return &geometry_; }
+
 private:
   convolution_geometry geometry_;
 };

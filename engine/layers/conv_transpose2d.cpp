@@ -19,7 +19,8 @@ public:
 
   result<void> forward(const pass& now, std::span<const std::span<const float>> inputs,
                        std::span<float> output) override {
-    convolution_.backward_data(now.batch, now.tensors[0].data(), inputs[0].data(), output.data());
+    convolution_.set_weights(now.tensors[0].data());
+    convolution_.backward_data(now.batch, inputs[0].data(), output.data());
     if (bias_) kernels::cpu::add_row(now.tensors[1], output);
     return {};
   }
@@ -30,9 +31,9 @@ public:
     convolution_.backward_weights(now.batch, output_gradient.data(), inputs[0].data(),
                                   now.gradients[0].data(), nullptr);
     if (bias_) kernels::cpu::sum_columns(output_gradient, now.gradients[1]);
-    if (!input_gradients[0].empty())
-      convolution_.forward(now.batch, output_gradient.data(), now.tensors[0].data(), nullptr,
-                           input_gradients[0].data());
+    if (input_gradients[0].empty()) return;
+    convolution_.set_weights(now.tensors[0].data());
+    convolution_.forward(now.batch, output_gradient.data(), nullptr, input_gradients[0].data());
   }
 
 private:

@@ -16,16 +16,17 @@ public:
 
   result<void> forward(const pass& now, std::span<const std::span<const float>> inputs,
                        std::span<float> output) override {
-    convolution_.forward(now.batch, inputs[0].data(), now.tensors[0].data(),
-                         bias_ ? now.tensors[1].data() : nullptr, output.data());
+    convolution_.set_weights(now.tensors[0].data());
+    convolution_.forward(now.batch, inputs[0].data(), bias_ ? now.tensors[1].data() : nullptr, output.data());
     return {};
   }
 
   void backward(const pass& now, std::span<const std::span<const float>> inputs, std::span<const float>,
                 std::span<const float> output_gradient,
                 std::span<const std::span<float>> input_gradients) override {
-    convolution_.backward(now.batch, inputs[0].data(), now.tensors[0].data(), output_gradient.data(),
-                          now.gradients[0].data(), bias_ ? now.gradients[1].data() : nullptr,
+    convolution_.set_weights(now.tensors[0].data());
+    convolution_.backward(now.batch, inputs[0].data(), output_gradient.data(), now.gradients[0].data(),
+                          bias_ ? now.gradients[1].data() : nullptr,
                           input_gradients[0].empty() ? nullptr : input_gradients[0].data());
   }
 

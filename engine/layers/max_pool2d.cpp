@@ -1,5 +1,5 @@
 #include "engine/layers/layers.hpp"
-#include "kernels/cpu/max_pool.hpp"
+#include "kernels/cpu/convolution_pool.hpp"
 
 #include <fmt/format.h>
 #include <limits>
@@ -7,6 +7,7 @@
 namespace dlrun::engine {
 namespace {
 
+using kernels::cpu::convolution_geometry;
 using kernels::cpu::pool_geometry;
 
 class max_pool2d_operation final : public operation {
@@ -33,6 +34,33 @@ private:
   std::vector<std::int32_t> winner_;
 };
 
+class conv2d_max_pool2d_operation final : public operation {
+public:
+  conv2d_max_pool2d_operation(kernels::cpu::onednn& context, const convolution_geometry& convolution,
+                              const pool_geometry& pool, bool input_gradient)
+      : bias_(convolution.bias)
+      , both_(context, convolution, pool, input_gradient) {}
+
+  result<void> forward(const pass& now, std::span<const std::span<const float>> inputs,
+                       std::span<float> output) override {
+    both_.forward(now.batch, inputs[0].data(), now.tensors[0].data(), bias_ ? now.tensors[1].data() : nullptr,
+                  output);
+    return {};
+  }
+
+  void backward(const pass& now, std::span<const std::span<const float>> inputs, std::span<const float>,
+                std::span<const float> output_gradient,
+                std::span<const std::span<float>> input_gradients) override {
+    both_.backward(now.batch, inputs[0].data(), now.tensors[0].data(), output_gradient,
+                   now.gradients[0].data(), bias_ ? now.gradients[1].data() : nullptr,
+                   input_gradients[0].empty() ? nullptr : input_gradients[0].data());
+  }
+
+private:
+  bool bias_;
+  kernels::cpu::convolution_pool both_;
+};
+
 class max_pool2d_layer final : public layer {
 public:
   max_pool2d_layer(std::string name, const shape& input, const pool_geometry& g)
@@ -43,10 +71,17 @@ public:
     return std::make_unique<max_pool2d_operation>(geometry_);
   }
 
-  std::unique_ptr<operation> make_operation_after_relu() const override {
+  /// Takes relu, conv2d, or conv2d and relu before it.
+  std::unique_ptr<operation> make_joined_operation(std::span<const layer* const> before,
+                                                   kernels::cpu::onednn& context,
+                                                   bool input_gradient) const override {
     auto geometry = geometry_;
-    geometry.of_relu = true;
-    return std::make_unique<max_pool2d_operation>(geometry);
+    geometry.of_relu = before.back()->is_relu();
+    if (geometry.of_relu) before = before.first(before.size() - 1);
+    if (before.empty()) return std::make_unique<max_pool2d_operation>(geometry);
+    const auto* const convolution = before.back()->convolution();
+    if (before.size() > 1 || convolution == nullptr) return nullptr;
+    return std::make_unique<conv2d_max_pool2d_operation>(context, *convolution, geometry, input_gradient);
   }
 
 private:

@@ -8,20 +8,6 @@ namespace {
 using tag = dnnl::memory::format_tag;
 using data_type = dnnl::memory::data_type;
 
-/// `from` in the layout `wanted`: itself, or a reordered copy.
-dnnl::memory as(onednn& context, dnnl::memory from, const dnnl::memory::desc& wanted) {
-  if (from.get_desc() == wanted) return from;
-  dnnl::memory copy(wanted, context.engine);
-  dnnl::reorder(from, copy).execute(context.stream, from, copy);
-  return copy;
-}
-
-/// Where a pass writes a result that the caller wants in `to`: `to` itself, or memory of its own that
-/// deliver() copies.
-dnnl::memory target(onednn& context, const dnnl::memory& to, const dnnl::memory::desc& inside) {
-  return to.get_desc() == inside ? to : dnnl::memory(inside, context.engine);
-}
-
 /// Whether oneDNN 2.6 miscomputes with channels last. The generated code for strided kernels of one pixel
 /// gathers the pixels first, in whole vectors of channels, and where the channels do not fill them it writes
 /// beyond its memory: the results are wrong and the heap is damaged.
@@ -29,11 +15,6 @@ bool gathers_beyond_its_memory(const convolution_geometry& g) {
   constexpr std::int64_t vector_channels = 16; // of the widest instruction set
   return g.kernel == 1 && g.stride > 1 &&
          (g.in_channels % vector_channels != 0 || g.out_channels % vector_channels != 0);
-}
-
-void deliver(onednn& context, dnnl::memory from, dnnl::memory to) {
-  if (from.get_data_handle() != to.get_data_handle())
-    dnnl::reorder(from, to).execute(context.stream, from, to);
 }
 
 } // namespace
@@ -75,16 +56,16 @@ std::optional<convolution::primitives> convolution::try_layouts(std::int64_t bat
                .backward_data = std::nullopt,
                .x = {x_dims, data_type::f32, tag::nhwc},
                .y = {y_dims, data_type::f32, tag::nhwc},
-               .x_inside = x,
-               .y_inside = y,
-               .w_forward = f.weights_desc(),
-               .dw = dw.diff_weights_desc(),
+               .x_inside = {.layout = x},
+               .y_inside = {.layout = y},
+               .w_forward = {.layout = f.weights_desc()},
+               .dw = {.layout = dw.diff_weights_desc()},
                .w_data = {}};
   if (input_gradient_) {
     const data::primitive_desc dx({direct, x, w, y, s, pad, pad}, context_.engine, f);
     if (is_reference(dx.impl_info_str())) return std::nullopt;
     p.backward_data.emplace(dx);
-    p.w_data = dx.weights_desc();
+    p.w_data.layout = dx.weights_desc();
   }
   return p;
 } catch (const dnnl::error& e) {
@@ -112,59 +93,93 @@ convolution::primitives& convolution::for_batch(std::int64_t batch) {
   return cache_.get(batch, [this](std::int64_t n) { return make(n); });
 }
 
-void convolution::forward(std::int64_t batch, const float* x, const float* w, const float* b, float* y) {
-  auto& p = for_batch(batch);
-  const auto out = context_.view(p.y, y);
-  const auto inside = target(context_, out, p.y_inside);
-  std::unordered_map<int, dnnl::memory> arguments = {
-      {DNNL_ARG_SRC, as(context_, context_.view(p.x, x), p.x_inside)},
-      {DNNL_ARG_WEIGHTS, as(context_, context_.view(w_, w), p.w_forward)},
-      {DNNL_ARG_DST, inside}};
-  if (geometry_.bias) arguments.emplace(DNNL_ARG_BIAS, context_.view(b_, b));
-  p.forward.execute(context_.stream, arguments);
-  deliver(context_, inside, out);
+/// Where a pass finds or leaves the tensor: the caller's memory if that has the layout, else memory of its
+/// own.
+dnnl::memory convolution::room(inside& tensor, const dnnl::memory& outside) const {
+  if (outside.get_desc() == tensor.layout) return outside;
+  if (!tensor.memory) tensor.memory = dnnl::memory(tensor.layout, context_.engine);
+  return tensor.memory;
 }
 
-void convolution::backward(std::int64_t batch, const float* x, const float* w, const float* dy, float* dw,
-                           float* db, float* dx) {
+dnnl::memory convolution::bring_in(inside& tensor, dnnl::memory outside) {
+  auto memory = room(tensor, outside);
+  copy(outside, memory);
+  return memory;
+}
+
+/// Into the layout of `to`, unless they are one.
+void convolution::copy(dnnl::memory from, dnnl::memory to) {
+  if (from.get_data_handle() != to.get_data_handle())
+    dnnl::reorder(from, to).execute(context_.stream, from, to);
+}
+
+void convolution::set_weights(const float* w) {
+  weights_ = w;
+  ++version_;
+}
+
+/// The weights as a pass wants them, reordered once for all passes of this batch size.
+dnnl::memory convolution::weights(inside& layout) {
+  DLRUN_CHECK(weights_ != nullptr, "a convolution without weights");
+  const auto outside = context_.view(w_, weights_);
+  if (layout.version == version_) return room(layout, outside);
+  layout.version = version_;
+  return bring_in(layout, outside);
+}
+
+void convolution::forward(std::int64_t batch, const float* x, const float* b, float* y) {
   auto& p = for_batch(batch);
-  const auto y_gradient = as(context_, context_.view(p.y, dy), p.y_inside);
+  const auto out = context_.view(p.y, y);
+  const auto inside_y = room(p.y_inside, out);
+  std::unordered_map<int, dnnl::memory> arguments = {
+      {DNNL_ARG_SRC, bring_in(p.x_inside, context_.view(p.x, x))},
+      {DNNL_ARG_WEIGHTS, weights(p.w_forward)},
+      {DNNL_ARG_DST, inside_y}};
+  if (geometry_.bias) arguments.emplace(DNNL_ARG_BIAS, context_.view(b_, b));
+  p.forward.execute(context_.stream, arguments);
+  copy(inside_y, out);
+}
+
+void convolution::backward(std::int64_t batch, const float* x, const float* dy, float* dw, float* db,
+                           float* dx) {
+  auto& p = for_batch(batch);
+  const auto y_gradient = bring_in(p.y_inside, context_.view(p.y, dy));
   weights_pass(p, x, y_gradient, dw, db);
-  if (dx) data_pass(p, w, y_gradient, dx);
+  if (dx) data_pass(p, y_gradient, dx);
 }
 
 void convolution::backward_weights(std::int64_t batch, const float* x, const float* dy, float* dw,
                                    float* db) {
   auto& p = for_batch(batch);
-  weights_pass(p, x, as(context_, context_.view(p.y, dy), p.y_inside), dw, db);
+  weights_pass(p, x, bring_in(p.y_inside, context_.view(p.y, dy)), dw, db);
 }
 
-void convolution::backward_data(std::int64_t batch, const float* w, const float* dy, float* dx) {
+void convolution::backward_data(std::int64_t batch, const float* dy, float* dx) {
   auto& p = for_batch(batch);
-  data_pass(p, w, as(context_, context_.view(p.y, dy), p.y_inside), dx);
+  data_pass(p, bring_in(p.y_inside, context_.view(p.y, dy)), dx);
 }
 
 void convolution::weights_pass(primitives& p, const float* x, const dnnl::memory& y_gradient, float* dw,
                                float* db) {
   const auto w_out = context_.view(w_, dw);
-  const auto w_inside = target(context_, w_out, p.dw);
+  const auto w_inside = room(p.dw, w_out);
   std::unordered_map<int, dnnl::memory> arguments = {
-      {DNNL_ARG_SRC, as(context_, context_.view(p.x, x), p.x_inside)},
+      {DNNL_ARG_SRC, bring_in(p.x_inside, context_.view(p.x, x))},
       {DNNL_ARG_DIFF_DST, y_gradient},
       {DNNL_ARG_DIFF_WEIGHTS, w_inside}};
   if (geometry_.bias) arguments.emplace(DNNL_ARG_DIFF_BIAS, context_.view(b_, db));
   p.backward_weights.execute(context_.stream, arguments);
-  deliver(context_, w_inside, w_out);
+  copy(w_inside, w_out);
 }
 
-void convolution::data_pass(primitives& p, const float* w, const dnnl::memory& y_gradient, float* dx) {
+void convolution::data_pass(primitives& p, const dnnl::memory& y_gradient, float* dx) {
   DLRUN_CHECK(p.backward_data.has_value(), "this convolution was made without input gradient");
   const auto x_out = context_.view(p.x, dx);
-  const auto x_inside = target(context_, x_out, p.x_inside);
+  const auto inside_x = room(p.x_inside, x_out);
   p.backward_data->execute(context_.stream, {{DNNL_ARG_DIFF_DST, y_gradient},
-                                             {DNNL_ARG_WEIGHTS, as(context_, context_.view(w_, w), p.w_data)},
-                                             {DNNL_ARG_DIFF_SRC, x_inside}});
-  deliver(context_, x_inside, x_out);
+                                             {DNNL_ARG_WEIGHTS, weights(p.w_data)},
+                                             {DNNL_ARG_DIFF_SRC, inside_x}});
+  copy(inside_x, x_out);
 }
 
 } // namespace dlrun::kernels::cpu

@@ -25,45 +25,58 @@ struct convolution_geometry {
 /// Convolution of a fixed geometry. x is (batch, height, width, in_channels), y (batch, out_height,
 /// out_width, out_channels), weights (out_channels, in_channels, kernel, kernel), or (..., kernel) where it
 /// is flat, and bias (out_channels), plain floats. oneDNN may want weights, and on some instruction sets
-/// activations, in another layout: they are then reordered here.
+/// activations, in another layout: they are then reordered here, into memory that is kept.
 class convolution {
 public:
   /// `context` must outlive this object. `input_gradient`: whether backward() will be asked for dx.
   convolution(onednn& context, const convolution_geometry& geometry, bool input_gradient);
 
-  void forward(std::int64_t batch, const float* x, const float* w, const float* b, float* y);
+  /// The weights of all passes until the next call: `w` must not change before.
+  void set_weights(const float* w);
+
+  void forward(std::int64_t batch, const float* x, const float* b, float* y);
 
   /// dw, db and, unless `dx` is null, dx are overwritten. db is ignored without bias.
-  void backward(std::int64_t batch, const float* x, const float* w, const float* dy, float* dw, float* db,
-                float* dx);
+  void backward(std::int64_t batch, const float* x, const float* dy, float* dw, float* db, float* dx);
 
   /// The two halves of backward(). A transposed convolution is made of them: its forward pass is
-  /// backward_data().
+  /// backward_data(). backward_weights() needs no weights.
   void backward_weights(std::int64_t batch, const float* x, const float* dy, float* dw, float* db);
-  void backward_data(std::int64_t batch, const float* w, const float* dy, float* dx);
+  void backward_data(std::int64_t batch, const float* dy, float* dx);
 
 private:
   struct primitives;
   struct layouts;
+  /// A tensor in the layout that oneDNN wants, in memory that is kept; none where the caller's has it.
+  struct inside {
+    dnnl::memory::desc layout{};
+    dnnl::memory memory{};
+    std::uint64_t version = 0; ///< of the weights in it
+  };
   std::optional<primitives> try_layouts(std::int64_t batch, const layouts& layouts) const;
   primitives make(std::int64_t batch) const;
   primitives& for_batch(std::int64_t batch);
+  dnnl::memory room(inside& tensor, const dnnl::memory& outside) const;
+  dnnl::memory bring_in(inside& tensor, dnnl::memory outside);
+  void copy(dnnl::memory from, dnnl::memory to);
+  dnnl::memory weights(inside& layout);
   void weights_pass(primitives& p, const float* x, const dnnl::memory& y_gradient, float* dw, float* db);
-  void data_pass(primitives& p, const float* w, const dnnl::memory& y_gradient, float* dx);
+  void data_pass(primitives& p, const dnnl::memory& y_gradient, float* dx);
 
   onednn& context_;
   convolution_geometry geometry_;
   bool input_gradient_;
   dnnl::memory::desc w_, b_;
+  const float* weights_ = nullptr;
+  std::uint64_t version_ = 0; ///< counts set_weights()
 
   /// A chosen implementation of all three passes, with the layouts that it wants.
   struct primitives {
     dnnl::convolution_forward forward;
     dnnl::convolution_backward_weights backward_weights;
     std::optional<dnnl::convolution_backward_data> backward_data;
-    dnnl::memory::desc x, y;                  ///< as the caller has them
-    dnnl::memory::desc x_inside, y_inside;    ///< as oneDNN wants them
-    dnnl::memory::desc w_forward, dw, w_data; ///< weights as each pass wants them
+    dnnl::memory::desc x, y; ///< as the caller has them
+    inside x_inside, y_inside, w_forward, dw, w_data;
   };
   batch_cache<primitives> cache_;
 };
