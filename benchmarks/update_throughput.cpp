@@ -76,8 +76,9 @@ const bool registered = [] {
        {std::pair("sgd", "sgd {}"), std::pair("momentum", "sgd { momentum: 0.9 }"),
         std::pair("adagrad", "adagrad {}"), std::pair("rmsprop", "rmsprop {}"), std::pair("adam", "adam {}")})
     for (const bool in_place : {false, true})
-      benchmark::RegisterBenchmark((std::string("update/") + name + (in_place ? "/in_place" : "")).c_str(),
-                                   [=](benchmark::State& state) { update(state, specification, in_place); });
+      benchmark::RegisterBenchmark(
+          (std::string("update/") + name + (in_place ? "/in_place" : "")).c_str(),
+          [text = specification, in_place](benchmark::State& state) { update(state, text, in_place); });
   return true;
 }();
 

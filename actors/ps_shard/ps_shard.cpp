@@ -11,6 +11,8 @@ constexpr auto tick_period = std::chrono::milliseconds(100);
 constexpr auto fetch_deadline = std::chrono::seconds(2);
 /// Pushes that wait for one segment to be mapped; what is beyond is dropped, its sender repeats it.
 constexpr std::size_t waiting_max = 64;
+/// Sums and updates are bound by the memory's bandwidth, which a few cores use up.
+constexpr unsigned threads_max = 4;
 
 ps_shard_core_config core_config(const common::role_context& context) {
   const auto order = context.job->sampler;
@@ -40,7 +42,10 @@ ps_shard_state::behavior ps_shard_state::start(pointer self, common::role_contex
 ps_shard_state::ps_shard_state(pointer self, common::role_context context)
     : self_{self}
     , context_{std::move(context)}
-    , range_{context_.job->shards.at(context_.role.index)} {}
+    , range_{context_.job->shards.at(context_.role.index)}
+    , team_{std::make_shared<common::thread_team>(
+          common::fair_threads(context_.job->ps_shards(), threads_max))}
+    , sums_{range_.size} {}
 
 result<void> ps_shard_state::acquire() {
   const auto& job = *context_.job;
@@ -56,6 +61,7 @@ result<void> ps_shard_state::acquire() {
                             : shard_parameters::create(context_.job, {context_.role.index});
   if (!parameters) return tl::unexpected(parameters.error());
   parameters_ = std::make_shared<shard_parameters>(std::move(*parameters));
+  parameters_->use(team_);
   if (!is_kept) return enter({});
   open_storage();
   return {};

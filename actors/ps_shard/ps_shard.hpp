@@ -10,6 +10,7 @@
 #include "actors/ps_shard/shard_parameters.hpp"
 #include "actors/ps_shard/shard_storage.hpp"
 #include "actors/ps_shard/step_times.hpp"
+#include "actors/ps_shard/sum_buffers.hpp"
 #include "transport/gradient_segment.hpp"
 #include "transport/segment_client.hpp"
 #include "transport/segment_server.hpp"
@@ -147,6 +148,8 @@ private:
   std::unique_ptr<transport::segment_server> server_;
   std::unique_ptr<transport::segment_client> client_;
   std::shared_ptr<shard_parameters> parameters_;
+  std::shared_ptr<common::thread_team> team_; ///< of the value thread
+  sum_buffers sums_;
   protocol::tensor_location parameters_at_;
   std::shared_ptr<value_table> values_ = std::make_shared<value_table>();
 

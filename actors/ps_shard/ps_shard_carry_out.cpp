@@ -15,6 +15,16 @@ constexpr auto quota_patience = std::chrono::seconds(5);
 /// Of the newest measurement in the running mean.
 constexpr double apply_weight = 0.1;
 
+/// As kernels::cpu::add.
+void add_in_parts(common::thread_team& team, std::span<const float> a, std::span<const float> b,
+                  std::span<float> out) {
+  constexpr std::size_t part = engine::parameter_layout::block_size;
+  team.for_each((out.size() + part - 1) / part, [&](std::size_t number) {
+    const std::size_t begin = number * part, size = std::min(part, out.size() - begin);
+    kernels::cpu::add(a.subspan(begin, size), b.subspan(begin, size), out.subspan(begin, size));
+  });
+}
+
 } // namespace
 
 // ---- what the core decided
@@ -26,12 +36,12 @@ void ps_shard_state::carry_out(const ps_shard_actions& actions) {
 
 void ps_shard_state::carry_out(const combine& action) {
   const auto post = common::poster<protocol::ps_shard_actor>{self_};
-  values_thread_.run([this, values = values_, action, size = range_.size, post] {
+  values_thread_.run([this, values = values_, action, post] {
+    const auto sum = sums_.lend();
     const auto left = values->extract(action.left);
     const auto right = values->extract(action.right);
     DLRUN_CHECK(left && right, "the core combines values that are there");
-    auto sum = std::make_shared<std::vector<float>>(size);
-    kernels::cpu::add(left.mapped().floats, right.mapped().floats, *sum);
+    add_in_parts(*team_, left.mapped().floats, right.mapped().floats, *sum);
     for (const auto* part : {&left.mapped(), &right.mapped()})
       if (part->intact && !part->intact())
         post([this] { lose_trust("a gradient changed while it was summed"); });

@@ -122,6 +122,11 @@ void shard_parameters::preserve(std::size_t block) {
     if (const auto image = one.lock()) image->preserve(block);
 }
 
+void shard_parameters::for_each_block(const std::function<void(std::size_t)>& body) {
+  if (team_) return team_->for_each(blocks_.size(), body);
+  for (std::size_t number = 0; number < blocks_.size(); ++number) body(number);
+}
+
 // ---- one step
 // --------------------------------------------------------------------------------------------------
 
@@ -176,10 +181,11 @@ result<std::optional<step_metrics>> shard_parameters::apply(timeline_id timeline
   const auto out = writer_.begin_write(timeline, version_after(step));
   std::optional<step_metrics> metrics;
   std::erase_if(images_, [](const auto& image) { return image.expired(); });
-  for (std::size_t number = 0; number < blocks_.size(); ++number) {
-    const auto& owned = blocks_[number];
+  for_each_block([&](std::size_t number) {
     preserve(number);
-    update(owned, step, shape, root, out);
+    update(blocks_[number], step, shape, root, out);
+  });
+  for (const auto& owned : blocks_) {
     if (owned.block.kind != tensor_kind::metric) continue;
     const auto values = root.subspan(owned.offset, owned.block.size);
     using index = engine::parameter_layout::metric_index;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "actors/common/job_context.hpp"
+#include "actors/common/thread_team.hpp"
 #include "actors/ps_shard/epoch_metrics.hpp"
 #include "actors/ps_shard/ps_shard_actions.hpp"
 #include "actors/ps_shard/state_image.hpp"
@@ -40,6 +41,10 @@ public:
   /// The same without version 0: nothing is served until load() or reset() is done.
   static result<shard_parameters> create_empty(std::shared_ptr<const common::job_context> job,
                                                ps_shard_id shard);
+  /// Shares the work of apply() among the team's threads, to be called before the first. Null: the caller's
+  /// thread alone. No bit depends on it.
+  void use(std::shared_ptr<common::thread_team> team) { team_ = std::move(team); }
+
   /// The squares of the mean gradient, clipped by value, summed over each block of parameters, in block
   /// order: what this shard adds to the square of the norm (R12), as bit patterns of doubles. `root` as for
   /// apply(). Of shape.norm nothing is read.
@@ -92,6 +97,7 @@ private:
   shard_parameters(std::shared_ptr<const common::job_context> job, ps_shard_id shard,
                    transport::parameter_writer writer, std::vector<engine::update_rule> rules);
   void preserve(std::size_t block);
+  void for_each_block(const std::function<void(std::size_t)>& body);
   void update(const owned_block& owned, step_id step, const step_shape& shape, std::span<const float> root,
               std::span<float> out);
   std::span<float> state_of(const owned_block& owned);
@@ -104,6 +110,7 @@ private:
   std::vector<owned_block> blocks_;
   std::vector<float> state_;
   std::vector<std::weak_ptr<state_image>> images_;
+  std::shared_ptr<common::thread_team> team_;
 };
 
 } // namespace dlrun::ps_shard

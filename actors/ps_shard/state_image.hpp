@@ -16,7 +16,8 @@ struct block_memory {
   std::span<const float> state;      ///< of the optimizer
 };
 
-/// For one thread that changes the state and one that reads the image. The memory must outlive the image.
+/// For threads that change the state, no block by two of them at a time, and one that reads the image. The
+/// memory must outlive the image.
 class state_image {
 public:
   /// `pool_blocks` (at least 1): copies of blocks that may exist at a time. Larger: the one that changes the

@@ -60,6 +60,16 @@ TEST_F(shard_parameters_test, state_begins_as_the_optimizer_says_and_so_it_does_
   EXPECT_EQ(trained.digests(), first);
 }
 
+TEST_F(shard_parameters_test, no_bit_depends_on_how_many_threads_share_the_work) {
+  test::training_shard alone{job({})}, shared{job({})};
+  shared.parameters.use(std::make_shared<common::thread_team>(3));
+  for (int step = 0; step < 3; ++step) {
+    alone.train();
+    shared.train();
+  }
+  EXPECT_EQ(shared.digests(), alone.digests());
+}
+
 TEST_F(shard_parameters_test, the_learning_rate_follows_the_step) {
   const auto constant = job({});
   const auto falling = job({"train.lr_schedule={step: {step_size: 2}}"});

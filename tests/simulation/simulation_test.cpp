@@ -2,6 +2,7 @@
 
 #include "tests/simulation/scenario.hpp"
 
+#include <algorithm>
 #include <gtest/gtest.h>
 #include <set>
 #include <sstream>
@@ -45,15 +46,13 @@ TEST(simulation, every_kind_of_fault_is_planned_within_five_hundred_seeds) {
   EXPECT_EQ(seen.size(), static_cast<std::size_t>(fault_kinds));
 }
 
-/// Seeds of 100 in whose trace `text` is found.
-int seeds_with(const std::string& text) {
-  int found = 0;
-  for (std::uint64_t seed = 0; seed < 100; ++seed)
-    if (trace_of(seed).find(text) != std::string::npos) ++found;
-  return found;
-}
-
 TEST(simulation, what_is_to_be_survived_does_happen) {
+  std::vector<std::string> traces;
+  for (std::uint64_t seed = 0; seed < 100; ++seed) traces.push_back(trace_of(seed));
+  const auto seeds_with = [&](const std::string& text) {
+    return std::ranges::count_if(traces,
+                                 [&](const auto& trace) { return trace.find(text) != std::string::npos; });
+  };
   EXPECT_GT(seeds_with("restores version 2"), 3);
   EXPECT_GT(seeds_with("REWIND"), 15);
   EXPECT_GT(seeds_with("has a durable snapshot"), 50);
