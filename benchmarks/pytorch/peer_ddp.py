@@ -1,14 +1,15 @@
 #!/usr/bin/python3
-"""One rank of PyTorch DistributedDataParallel training on Fashion-MNIST: the other side of compare_ddp.
+"""One rank of PyTorch DistributedDataParallel training on Fashion-MNIST: the other side of compare_ddp and compare_memory.
 
-compare_ddp starts one process a rank and sets RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT. Rank 0 prints one line of
-JSON: the records trained, the seconds that took, the last loss. The clock runs from a barrier after everything is
-loaded and built to a barrier after the last step; every epoch uses every record.
+peer_ranks starts one process a rank and sets RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT. Rank 0 prints one line of
+JSON: the records trained, the seconds that took, the last loss, its peak memory. The clock runs from a barrier after
+everything is loaded and built to a barrier after the last step; every epoch uses every record.
 """
 import argparse
 import gzip
 import json
 import os
+import resource
 import time
 
 import numpy
@@ -74,7 +75,8 @@ def main():
     torch.distributed.barrier()
     if rank == 0:
         print(json.dumps({"records": len(x) * chosen.epochs, "seconds": time.monotonic() - started,
-                          "cpu_seconds": (time.process_time() - cpu_started) * world, "loss": loss.item()}))
+                          "cpu_seconds": (time.process_time() - cpu_started) * world, "loss": loss.item(),
+                          "peak_kib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}))
     torch.distributed.destroy_process_group()
 
 

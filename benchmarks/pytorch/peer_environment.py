@@ -4,6 +4,8 @@ import pathlib
 import re
 import subprocess
 
+from measuring import failure
+
 PROBE_GAIN_MIN = 1.1  # a core type other than OpenBLAS's own choice must be this much faster
 PROBE = """
 import time, torch
@@ -18,10 +20,6 @@ def seconds():
 seconds()
 print('openblas' in maps, min(seconds() for _ in range(10)), torch.__version__)
 """
-
-
-class failure(Exception):
-    """What stops the comparison; its text says why and what to do."""
 
 
 def peer_environment(core_type=None, threads=1):

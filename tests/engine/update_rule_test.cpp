@@ -12,7 +12,7 @@ using ::testing::HasSubstr;
 using testing::parse;
 using floats = std::vector<float>;
 
-update_rule make(const std::string& text, const training_length& length = {}) {
+update_rule make_rule(const std::string& text, const training_length& length = {}) {
   return update_rule::build(parse<spec::TrainSpec>(text), length).value();
 }
 
@@ -34,7 +34,7 @@ floats used_gradient(const update_rule& rule, const floats& sums, std::uint64_t 
 // -------------------------------------------------------------------------------------------------------
 
 TEST(schedule, goes_on_after_its_end_as_its_formula_says) {
-  const auto rule = make("optimizer { sgd { lr: 1 } } lr_schedule { cosine { t_max: 10 } }", {100, 1});
+  const auto rule = make_rule("optimizer { sgd { lr: 1 } } lr_schedule { cosine { t_max: 10 } }", {100, 1});
   EXPECT_NEAR(rule.lr({10}), 0, 1e-16);
   EXPECT_NEAR(rule.lr({20}), 1, 1e-15);
 }
@@ -53,7 +53,7 @@ TEST(schedule, of_a_single_step_or_a_phase_of_no_length_is_finite) {
 
 TEST(schedule, the_rate_of_a_long_training_is_the_same_whoever_asks_and_when) {
   const auto rule =
-      make("optimizer { sgd { lr: 0.1 } } lr_schedule { exponential { gamma: 0.999 } warmup_steps: 5 }");
+      make_rule("optimizer { sgd { lr: 0.1 } } lr_schedule { exponential { gamma: 0.999 } warmup_steps: 5 }");
   const auto late = rule.lr({1000000});
   for (std::uint64_t step = 0; step < 10; ++step) (void)rule.lr({step});
   EXPECT_EQ(rule.lr({1000000}), late);
@@ -68,7 +68,7 @@ TEST(schedule, refuses_milestones_that_do_not_ascend) {
 // --------------------------------------------------------------------------------------------------------
 
 TEST(update_rule, without_clipping_the_gradient_is_the_mean_to_the_last_bit) {
-  const auto rule = make("optimizer { sgd { lr: 1 } }");
+  const auto rule = make_rule("optimizer { sgd { lr: 1 } }");
   EXPECT_FALSE(rule.clips_norm());
   const floats sums{3.0F, -1e30F, 1e-40F, 0.7F};
   const float third = 1.0F / 3;
@@ -76,13 +76,13 @@ TEST(update_rule, without_clipping_the_gradient_is_the_mean_to_the_last_bit) {
 }
 
 TEST(update_rule, clips_each_element_of_the_mean_by_value) {
-  const auto rule = make("optimizer { sgd { lr: 1 } } clip_value: 0.5");
+  const auto rule = make_rule("optimizer { sgd { lr: 1 } } clip_value: 0.5");
   EXPECT_EQ(used_gradient(rule, {8, -8, 1, -0.5F}, 4), (floats{0.5F, -0.5F, 0.25F, -0.125F}));
 }
 
 TEST(update_rule, a_norm_up_to_the_limit_changes_no_bit) {
-  const auto plain = make("optimizer { sgd { lr: 1 } }");
-  const auto rule = make("optimizer { sgd { lr: 1 } } clip_norm: 5.1");
+  const auto plain = make_rule("optimizer { sgd { lr: 1 } }");
+  const auto rule = make_rule("optimizer { sgd { lr: 1 } } clip_norm: 5.1");
   ASSERT_TRUE(rule.clips_norm());
   const floats sums{6, -8.3F, 0.1F};
   const double norm = std::sqrt(rule.sum_of_squares(2, sums));
@@ -92,12 +92,12 @@ TEST(update_rule, a_norm_up_to_the_limit_changes_no_bit) {
 }
 
 TEST(update_rule, the_norm_is_of_what_clipping_by_value_leaves) {
-  const auto rule = make("optimizer { sgd { lr: 1 } } clip_value: 1 clip_norm: 1");
+  const auto rule = make_rule("optimizer { sgd { lr: 1 } } clip_value: 1 clip_norm: 1");
   EXPECT_EQ(rule.sum_of_squares(2, floats{100, -100, 1}), 2.25);
 }
 
 TEST(update_rule, squares_are_summed_in_double_precision_and_neither_overflow_nor_vanish) {
-  const auto rule = make("optimizer { sgd { lr: 1 } } clip_norm: 1");
+  const auto rule = make_rule("optimizer { sgd { lr: 1 } } clip_norm: 1");
   EXPECT_EQ(rule.sum_of_squares(1, floats(1000, 1e30F)), 1000 * (double{1e30F} * double{1e30F}));
   EXPECT_GT(rule.sum_of_squares(1, floats{1e-30F}), 0);
   floats many(65536, 1.0F);
@@ -106,7 +106,7 @@ TEST(update_rule, squares_are_summed_in_double_precision_and_neither_overflow_no
 }
 
 TEST(update_rule, squares_of_any_length_are_all_counted) {
-  const auto rule = make("optimizer { sgd { lr: 1 } } clip_norm: 1");
+  const auto rule = make_rule("optimizer { sgd { lr: 1 } } clip_norm: 1");
   for (std::size_t size = 0; size < 40; ++size) {
     floats values(size);
     double expected = 0;
@@ -119,7 +119,7 @@ TEST(update_rule, squares_of_any_length_are_all_counted) {
 }
 
 TEST(update_rule, what_is_no_number_stays_none) {
-  const auto rule = make("optimizer { sgd { lr: 1 } } clip_value: 1 clip_norm: 1");
+  const auto rule = make_rule("optimizer { sgd { lr: 1 } } clip_value: 1 clip_norm: 1");
   const auto nan = std::numeric_limits<float>::quiet_NaN();
   EXPECT_TRUE(std::isnan(rule.sum_of_squares(1, floats{1, nan})));
   EXPECT_TRUE(std::isnan(used_gradient(rule, {1, 2}, 1, nan)[0]));
@@ -133,7 +133,7 @@ TEST(update_rule, refuses_limits_that_clip_everything_away) {
 }
 
 TEST(update_rule, the_optimizer_gets_the_learning_rate_of_the_step) {
-  const auto rule = make("optimizer { sgd { lr: 2 } } lr_schedule { step { step_size: 1 gamma: 0.5 } }");
+  const auto rule = make_rule("optimizer { sgd { lr: 2 } } lr_schedule { step { step_size: 1 gamma: 0.5 } }");
   floats parameters{0};
   for (std::uint64_t step = 0; step < 3; ++step)
     rule.update({{step}, 1}, floats{1}, parameters, parameters, {});

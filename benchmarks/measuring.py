@@ -1,0 +1,158 @@
+"""What the benchmarks share: whose the processor was, rounds that count, two sides in alternation, training runs."""
+
+import contextlib
+import datetime
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+EXAMPLES = ROOT / "examples" / "fashion_mnist"
+PROGRAMS = ROOT / "build/release/bin"
+TICKS = os.sysconf("SC_CLK_TCK")
+FOREIGN_SHARE_MAX = 0.3  # of one core
+ATTEMPTS = 3  # rounds that may be thrown away, as a multiple of those wanted
+RUN_SECONDS_MAX = 1800
+BUSY_LOOP = "while True: pass"
+
+
+class failure(Exception):
+    """What stops a benchmark; its text says why and what to do."""
+
+
+def output_of(command, environment=None):
+    """What a program printed, when it ended well."""
+    done = subprocess.run([str(word) for word in command], env=environment, text=True, capture_output=True, timeout=RUN_SECONDS_MAX)
+    if done.returncode != 0:
+        raise failure(f"{command[0]} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+# ---- whose the processor was
+
+
+def busy_seconds():
+    """CPU time of the whole machine that was not idle."""
+    fields = [int(one) for one in pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
+    user, nice, system, _, _, irq, soft, steal = fields
+    return (user + nice + system + irq + soft + steal) / TICKS
+
+
+def seconds_of(pid):
+    """CPU time of one process so far."""
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS
+
+
+def observed(measure, companions=()):
+    """@returns the result of measure() and how much of a core others used meanwhile: neither we, nor processes that it started
+    and waited for, nor `companions` (process ids)."""
+
+    def moment():
+        now = os.times()
+        return busy_seconds(), sum(now[:4]) + sum(seconds_of(pid) for pid in companions), now.elapsed
+
+    busy, own, elapsed = moment()
+    result = measure()
+    busy_now, own_now, elapsed_now = moment()
+    return result, ((busy_now - busy) - (own_now - own)) / max(elapsed_now - elapsed, 0.01)
+
+
+def quiet_rounds(measure, rounds, companions=()):
+    """`rounds` results of measure() during which the machine was ours; others are thrown away, and that is said."""
+    results = []
+    for _ in range(rounds * (1 + ATTEMPTS)):
+        result, foreign = observed(measure, companions)
+        if foreign > FOREIGN_SHARE_MAX:
+            print(f"  a round thrown away: others used {foreign:.2f} of a core", file=sys.stderr)
+            continue
+        results.append(result)
+        if len(results) == rounds:
+            return results
+    raise failure("the machine is not quiet: stop what else runs on it")
+
+
+@contextlib.contextmanager
+def busy_processes(count):
+    """So many processes that do nothing but compute. Gives their process ids."""
+    started = [subprocess.Popen([sys.executable, "-c", BUSY_LOOP]) for _ in range(count)]
+    try:
+        yield [one.pid for one in started]
+    finally:
+        for one in started:
+            one.kill()
+            one.wait()
+
+
+# ---- two sides
+
+
+def spread(values):
+    return f"{statistics.median(values):.3f} ({min(values):.3f} to {max(values):.3f})"
+
+
+def compare(what, sides, pairs, companions=(), unit="samples/s"):
+    """Runs both `sides` (name -> function that gives a rate) `pairs` times; who goes first alternates. What counts is the ratio
+    within a pair, since its two runs see much the same machine.
+
+    Prints each pair and the median of the ratios first side / second side, which it @returns."""
+    (first, _), (second, _) = sides.items()
+    turn = 0
+
+    def pair():
+        nonlocal turn
+        turn += 1
+        return {name: sides[name]() for name in (list(sides) if turn % 2 else reversed(sides))}
+
+    ratios = []
+    for number in range(pairs):
+        rates = quiet_rounds(pair, 1, companions)[0]
+        ratios.append(rates[first] / rates[second])
+        print(f"{what}  pair {number + 1}  {first} {rates[first]:7.0f}  {second} {rates[second]:7.0f} {unit}  ratio {ratios[-1]:.3f}", flush=True)
+    print(f"{what}  ratio: median {spread(ratios)}", flush=True)
+    return ratios
+
+
+# ---- training
+
+
+def training_seconds(log):
+    """From the first lease to the last version, by the time stamps of the dispatcher's log."""
+    times = {"lease": [], "training-finished": []}
+    for line in log.read_text().splitlines():
+        for event, seen in times.items():
+            if f" {event}: " in line:
+                seen.append(datetime.datetime.fromisoformat(line.split()[0]))
+    if not all(times.values()):
+        raise failure(f"{log} does not say when training began and finished")
+    return (times["training-finished"][-1] - times["lease"][0]).total_seconds()
+
+
+def train(program, model, settings, watch=None):
+    """Runs an example from beginning to end in a folder of its own. `watch(run_dir, process)`, when given, is called while it runs.
+
+    @returns its report and `rate`: samples a second from the first lease to the last version."""
+    with tempfile.TemporaryDirectory() as folder:
+        run_dir = pathlib.Path(folder) / "run"
+        command = [str(program), "train", str(EXAMPLES / f"{model}.yaml"), "--run-dir", str(run_dir)]
+        for path, value in settings.items():
+            command += ["--set", f"{path}={value}"]
+        with open(pathlib.Path(folder) / "output", "w+") as output:
+            process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
+            try:
+                if watch:
+                    watch(run_dir, process)
+                process.wait(RUN_SECONDS_MAX)
+            finally:
+                process.kill()
+                process.wait()
+            output.seek(0)
+            if process.returncode != 0:
+                raise failure(f"dlrun failed on {model} (exit code {process.returncode}):\n{output.read()}")
+        report = json.loads((run_dir / "report.json").read_text())
+        seconds = training_seconds(run_dir / "logs" / "data_dispatcher-0.log")
+        return report | {"rate": report["samples_committed"] / seconds}

@@ -1,0 +1,33 @@
+"""PyTorch DDP as a whole: one process a rank on this host."""
+
+import json
+import pathlib
+import socket
+import subprocess
+
+from measuring import RUN_SECONDS_MAX, failure
+from peer_environment import peer_environment
+
+HERE = pathlib.Path(__file__).resolve().parent
+RANKS = 2
+
+
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+def train_ranks(python, model, epochs, core_type):
+    """Starts one process a rank itself: torchrun of Debian 12 does not work under its Python 3.11. @returns what rank 0 reports."""
+    shared = dict(peer_environment(core_type), WORLD_SIZE=str(RANKS), MASTER_ADDR="127.0.0.1", MASTER_PORT=str(free_port()))
+    command = [python, str(HERE / "peer_ddp.py"), "--model", model, "--epochs", str(epochs)]
+    ranks = [subprocess.Popen(command, env=dict(shared, RANK=str(rank)), text=True, stdout=subprocess.PIPE) for rank in range(RANKS)]
+    try:
+        outputs = [rank.communicate(timeout=RUN_SECONDS_MAX)[0] for rank in ranks]
+    finally:
+        for rank in ranks:
+            rank.kill()
+    if any(rank.returncode != 0 for rank in ranks):
+        raise failure(f"PyTorch failed on {model}: its ranks ended with {[rank.returncode for rank in ranks]}")
+    return json.loads(outputs[0])
