@@ -149,6 +149,15 @@ class scripts(planted_tree):
         self.plant("scripts/go", "#!/usr/bin/env python3\nprint(1)\n").chmod(0o755)
         self.assert_finds("scripts.py", "scripts/go:1", "env python3")
 
+    def test_a_script_that_does_not_find_a_module_of_the_tree_is_found(self):
+        self.plant("elsewhere/helper.py", "answer = 42\n")
+        self.plant("scripts/go", "#!/usr/bin/python3\nimport argparse\nimport helper\nargparse.ArgumentParser().parse_args()\n").chmod(0o755)
+        self.assert_finds("scripts.py", "scripts/go", "helper")
+
+    def test_a_script_that_needs_what_is_not_installed_is_fine(self):
+        self.plant("scripts/go", "#!/usr/bin/python3\nimport argparse\nimport no_such_package\nargparse.ArgumentParser().parse_args()\n").chmod(0o755)
+        self.assert_clean("scripts.py")
+
 
 if __name__ == "__main__":
     unittest.main()
