@@ -175,7 +175,7 @@ class running_job:
         Its first PS shard is stopped (SIGSTOP) whenever the status is looked at, so that the job goes on only while nobody
         looks: however long a look takes, a short job is not over meanwhile. One whose PS shards run in the root's process
         cannot be held."""
-        holder, rate, last_step = None, 0, 0
+        holder, rate, last_step, slice_s = None, 0, 0, 0
 
         def hold(status):
             nonlocal holder
@@ -188,15 +188,19 @@ class running_job:
                 self.send_signal(holder, signal.SIGCONT)
 
         def reached(status):
-            nonlocal rate, last_step
+            """Lets the job run for half of what it seems to need, and never much longer than the last time: the first looks
+            see it start, and what a look says of the step is a report old."""
+            nonlocal rate, last_step, slice_s
             left = step - status["step"]
             if left <= 0 and condition(status) and self.holder_in(status) in (None, holder):
                 return True
+            if slice_s:
+                rate = max(rate, (status["step"] - last_step) / slice_s)
+            begin, last_step = time.monotonic(), status["step"]
             let_go()
-            run_s = min(max(POLL_S, left / rate / 2), HELD_RUN_MAX_S) if rate else POLL_S
-            time.sleep(run_s)
+            time.sleep(max(POLL_S, min(left / rate / 2 if rate else 0, 2 * slice_s, HELD_RUN_MAX_S)))
             hold(status)
-            rate, last_step = max(rate, (status["step"] - last_step) / run_s), status["step"]
+            slice_s = time.monotonic() - begin
             return False
 
         try:
