@@ -17,6 +17,7 @@ TICKS = os.sysconf("SC_CLK_TCK")
 FOREIGN_SHARE_MAX = 0.3  # of one core
 ATTEMPTS = 3  # rounds that may be thrown away, as a multiple of those wanted
 RUN_SECONDS_MAX = 1800
+BATCH = 128  # records of a process in a step
 BUSY_LOOP = "while True: pass"
 
 
@@ -130,6 +131,12 @@ def training_seconds(log):
     if not all(times.values()):
         raise failure(f"{log} does not say when training began and finished")
     return (times["training-finished"][-1] - times["lease"][0]).total_seconds()
+
+
+def settings_of(workers, epochs, ps_shards=1):
+    """How both sides of a comparison train: 128 records a process and step, processes of one thread."""
+    return {"train.epochs": epochs, "train.microbatch_size": BATCH, "train.microbatches_per_step": workers, "cluster.workers": workers,
+            "cluster.ps_shards": ps_shards, "cluster.threads_per_worker": 1}
 
 
 def train(program, model, settings, watch=None):

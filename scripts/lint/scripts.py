@@ -46,7 +46,8 @@ def help_problem(root, path, modules):
 def main():
     arguments = parser(__doc__).parse_args()
     root, findings, count, with_options = arguments.root, [], 0, []
-    for path in all_files(root):
+    paths = all_files(root)
+    for path in paths:
         name = path.split("/")[-1]
         opening = first_line(root / path)
         if not (opening.startswith("#!") or name.endswith((".sh", ".py"))):
@@ -64,7 +65,7 @@ def main():
             findings.append(finding(path, 0, problem))
         elif opening.endswith("python3") and os.access(root / path, os.X_OK) and TAKES_OPTIONS.search((root / path).read_text()):
             with_options.append(path)
-    modules = {path.split("/")[-1].removesuffix(".py") for path in all_files(root) if path.endswith(".py")}
+    modules = {path.split("/")[-1].removesuffix(".py") for path in paths if path.endswith(".py")}
     for path, problem in zip(with_options, in_parallel(lambda one: help_problem(root, one, modules), with_options)):
         if problem:
             findings.append(finding(path, 0, problem))
