@@ -17,6 +17,8 @@ constexpr std::size_t record_head_bytes = 32;
 constexpr std::uint64_t alignment = 64;
 /// Read and verified while it is in the cache.
 constexpr std::size_t piece_bytes = std::size_t{256} << 10;
+/// Written back at once before a sync waits for it.
+constexpr std::uint64_t sync_piece_bytes = std::uint64_t{8} << 20;
 
 /// Step (8), timeline (8), bytes (8), CRC32C of the payload (4), CRC32C of these 28 bytes (4).
 std::array<std::byte, record_head_bytes> encode(const segment_record& head) {
@@ -59,7 +61,9 @@ result<std::unique_ptr<segment_writer>> segment_writer::create(const std::shared
                                                                std::uint64_t preallocation_bytes) {
   auto path = directory + "/" + segment_file_name(number);
   std::unique_ptr<rocksdb::FSWritableFile> file;
-  if (const auto status = files->NewWritableFile(path, {}, &file, no_context); !status.ok())
+  rocksdb::FileOptions file_options;
+  file_options.strict_bytes_per_sync = true; // RangeSync() waits for what was asked for before
+  if (const auto status = files->NewWritableFile(path, file_options, &file, no_context); !status.ok())
     return fail_status(status, "create", path);
   file->SetPreallocationBlockSize(preallocation_bytes);
   std::unique_ptr<segment_writer> made(new segment_writer(std::move(file), path, number));
@@ -92,10 +96,21 @@ result<std::uint64_t> segment_writer::append(const segment_record& head, std::sp
   return offset;
 }
 
+/// Much is written in pieces, of which the disk has two at a time. So what others sync meanwhile does not
+/// wait for all of it, and neither does the end of this process, should it be killed.
+rocksdb::IOStatus segment_writer::write_back(std::uint64_t goal) {
+  auto status = rocksdb::IOStatus::OK();
+  for (auto begin = synced_bytes_.load(); status.ok() && begin + sync_piece_bytes < goal;
+       begin += sync_piece_bytes)
+    status = file_->RangeSync(begin, sync_piece_bytes, {}, no_context);
+  return status;
+}
+
 result<void> segment_writer::sync() {
   const std::uint64_t goal = bytes_;
   auto status = rocksdb::IOStatus::IOError("an earlier sync failed");
-  if (!sync_failed_) status = file_->Sync({}, no_context);
+  if (!sync_failed_) status = write_back(goal);
+  if (!sync_failed_ && status.ok()) status = file_->Sync({}, no_context);
   if (!status.ok()) {
     sync_failed_ = true;
     return fail_status(status, "sync", path_, goal);

@@ -38,6 +38,7 @@ result<void> segment_set::find_files() {
   for (const auto& entry : *entries)
     if (const auto number = number_of(entry.name)) {
       known_[*number].bytes = entry.bytes;
+      found_unsynced_.insert(*number);
       next_number_ = std::max(next_number_, *number + 1);
     }
   return {};
@@ -60,6 +61,7 @@ void segment_set::remove_if(bool (*unneeded)(const file&, step_id), step_id limi
     for (const auto number : gone) {
       known_.erase(number);
       readers_.erase(number);
+      found_unsynced_.erase(number);
       std::erase_if(unsynced_, [&](const auto& writer) { return writer->number() == number; });
     }
   }
@@ -70,20 +72,16 @@ void segment_set::remove_unused() {
   remove_if([](const file& entry, step_id) { return !entry.used; }, {});
 }
 
-result<void> segment_set::sync_found() {
-  std::vector<std::uint64_t> numbers;
-  {
-    const std::lock_guard lock(mutex_);
-    for (const auto& [number, entry] : known_) numbers.push_back(number);
-  }
-  for (const auto number : numbers) {
-    const auto path = directory_ + "/" + segment_file_name(number);
-    std::unique_ptr<rocksdb::FSWritableFile> handle;
-    auto status = files_->ReopenWritableFile(path, {}, &handle, nullptr);
-    if (status.ok()) status = handle->Fsync({}, nullptr);
-    if (!status.ok()) return fail_status(status, "sync", path);
-  }
-  return sync_directory(*files_, directory_);
+/// A file that is gone meanwhile holds nothing that counts.
+result<void> segment_set::sync_found(std::uint64_t segment) {
+  const auto path = directory_ + "/" + segment_file_name(segment);
+  std::unique_ptr<rocksdb::FSRandomRWFile> file; // unlike a writable one it is not created
+  auto status = files_->NewRandomRWFile(path, {}, &file, nullptr);
+  if (status.ok()) status = file->Fsync({}, nullptr);
+  const std::lock_guard lock(mutex_);
+  if (!status.ok() && known_.contains(segment)) return fail_status(status, "sync", path);
+  found_unsynced_.erase(segment);
+  return {};
 }
 
 void segment_set::close_current() {
@@ -152,12 +150,16 @@ result<std::vector<segment_place>> segment_set::append(std::span<const segment_p
 result<void> segment_set::sync() {
   const std::lock_guard one_at_a_time(sync_mutex_); // whoever finds nothing to do must know that it is done
   std::vector<std::shared_ptr<segment_writer>> writers;
+  std::vector<std::uint64_t> found;
   std::uint64_t begun = 0;
   {
     const std::lock_guard lock(mutex_);
     writers = unsynced_;
+    found.assign(found_unsynced_.begin(), found_unsynced_.end());
     begun = next_number_;
   }
+  for (const auto segment : found)
+    if (auto synced = sync_found(segment); !synced) return synced;
   for (const auto& writer : writers)
     if (!writer->synced())
       if (auto synced = writer->sync(); !synced) return synced;

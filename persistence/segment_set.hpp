@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -40,12 +41,10 @@ public:
   result<void> find_files();
   void use(std::uint64_t segment, step_id step);
   void remove_unused();
-  /// Syncs every file that is there, and the directory.
-  result<void> sync_found();
 
   /// Appends all or nothing; a place for each payload, in order.
   result<std::vector<segment_place>> append(std::span<const segment_payload> payloads);
-  /// Everything appended before survives a power cut.
+  /// Everything found or appended before survives a power cut.
   result<void> sync();
   /// @returns storage_damaged naming file and offset, system.
   result<void> read(const segment_place& place, const segment_record& expected,
@@ -72,6 +71,7 @@ private:
   void close_current();
   void remove_if(bool (*unneeded)(const file&, step_id), step_id limit);
   result<std::shared_ptr<segment_reader>> reader(std::uint64_t segment) const;
+  result<void> sync_found(std::uint64_t segment);
 
   std::shared_ptr<file_system> files_;
   std::string directory_;
@@ -83,6 +83,8 @@ private:
   std::shared_ptr<segment_writer> current_;
   /// Not synced as a whole, in order; the last may be current_.
   std::vector<std::shared_ptr<segment_writer>> unsynced_;
+  /// Found by find_files() and not synced since: whoever wrote them may not have.
+  std::set<std::uint64_t> found_unsynced_;
   mutable std::map<std::uint64_t, std::shared_ptr<segment_reader>> readers_;
 
   std::mutex sync_mutex_; // held during a sync; taken before mutex_

@@ -89,7 +89,8 @@ class snapshot_writer;
 class shard_store {
 public:
   /// Opens or creates. Writes the opener's incarnation, synced, before anything else; then looks at all that
-  /// is there, drops what is torn or damaged, and syncs the rest (R11b).
+  /// is there and drops what is torn or damaged. In mode `power` the rest is synced then (R11b); in mode
+  /// `process` by the next sync.
   /// @returns in_use while another live process (or another store of this one) holds it: try again;
   /// fenced when a higher incarnation opened it before; storage_damaged when it cannot be read at all or has
   /// another format; for a look, bad_usage when there is none.
@@ -111,7 +112,7 @@ public:
   /// Also the newest version that can be restored.
   step_id next_step() const;
 
-  /// Makes all that is appended survive a power cut: segments first, then RocksDB's log.
+  /// Makes all that was found or appended survive a power cut: segments first, then RocksDB's log.
   /// @returns the log's end as it was when the call began.
   result<step_id> sync();
   /// The records below this are synced.

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <dlrun/check.hpp>
+#include <thread>
 
 namespace dlrun::persistence {
 
@@ -14,6 +15,8 @@ namespace {
 constexpr folder_format store_format{"dlrun-shard-store", 1};
 constexpr std::size_t buffer_bytes = std::size_t{16} << 20;
 constexpr std::size_t damage_lines_max = 32;
+constexpr unsigned verifying_threads_max = 4;
+constexpr std::size_t records_worth_a_thread = 8;
 constexpr const char* way_out =
     "move the folder away, and the shard begins anew with what the others can compute again";
 
@@ -155,56 +158,72 @@ result<void> shard_store::implementation::load_snapshots() {
   return {};
 }
 
-/// Is the record what was written? @returns false, after noting why, when it is damaged; an error when that
-/// cannot be said.
-result<bool>
-shard_store::implementation::verify_record(step_id step, std::string_view value,
-                                           std::vector<std::byte>& memory,
-                                           std::vector<std::pair<step_id, std::uint64_t>>& places) {
+/// A record as RocksDB has it; its payload, if it is in a segment, is not looked at.
+shard_store::implementation::found_record shard_store::implementation::examine(step_id step,
+                                                                               std::string_view value) const {
   const auto record = decode_record(step, value);
+  found_record found;
+  found.step = step;
   if (!record) {
-    note_damage(fmt::format("{}: the record of step {} is unreadable; it is dropped", log_directory_, step));
-    return false;
+    found.damage = fmt::format("{}: the record of step {} is unreadable", log_directory_, step);
+  } else if (record->place) {
+    found.place = record->place;
+    found.payload = {step, record->head.timeline, record->head.payload_bytes, record->payload_crc32c};
+  } else if (crc32c(record->inlined) != record->payload_crc32c) {
+    found.damage = fmt::format("{}: the checksum of step {} is wrong", log_directory_, step);
   }
-  if (!record->place) {
-    if (crc32c(record->inlined) == record->payload_crc32c) return true;
-    note_damage(fmt::format("{}: the checksum of step {} is wrong; it is dropped", log_directory_, step));
-    return false;
-  }
-  const auto& head = record->head;
-  const auto got = segments_.read(*record->place,
-                                  {step, head.timeline, head.payload_bytes, record->payload_crc32c}, memory);
-  if (got) {
-    places.emplace_back(step, record->place->segment);
-    return true;
-  }
-  if (got.error().code != error_code::storage_damaged) return tl::unexpected(got.error());
-  note_damage(fmt::format("{}; step {} is dropped", got.error().message, step));
-  return false;
+  return found;
+}
+
+/// Reads all payloads in segments, with a few threads: a PS shard that comes back waits for this.
+void shard_store::implementation::verify_payloads(std::vector<found_record>& records) const {
+  std::atomic<std::size_t> next = 0;
+  const auto verify = [&] {
+    std::vector<std::byte> memory;
+    for (std::size_t i = next++; i < records.size(); i = next++) {
+      auto& record = records[i];
+      if (!record.place) continue;
+      const auto got = segments_.read(*record.place, record.payload, memory);
+      if (got) continue;
+      if (got.error().code == error_code::storage_damaged)
+        record.damage = got.error().message;
+      else
+        record.failure = got.error();
+    }
+  };
+  std::vector<std::jthread> helpers;
+  const auto threads = std::min({std::thread::hardware_concurrency(), verifying_threads_max,
+                                 static_cast<unsigned>(records.size() / records_worth_a_thread)});
+  while (helpers.size() + 1 < threads) helpers.emplace_back(verify);
+  verify();
 }
 
 result<void> shard_store::implementation::load_log() {
   if (auto listed = segments_.find_files(); !listed) return listed;
-  std::vector<std::pair<step_id, std::uint64_t>> places; // step, segment
-  std::vector<std::byte> memory;
-  const auto records = database_->iterate(table::log);
-  for (records->Seek(keys::of_step(step_from(state_.floor))); records->Valid(); records->Next()) {
-    const auto step = keys::to_step(records->key().ToStringView());
+  std::vector<found_record> records;
+  const auto stored = database_->iterate(table::log);
+  for (stored->Seek(keys::of_step(step_from(state_.floor))); stored->Valid(); stored->Next()) {
+    const auto step = keys::to_step(stored->key().ToStringView());
     if (!step)
       return fail(error_code::storage_damaged,
                   fmt::format("{} holds a key that is no step; {}", log_directory_, way_out));
-    const auto good = verify_record(*step, records->value().ToStringView(), memory, places);
-    if (!good) return tl::unexpected(good.error());
-    if (*good) state_.steps.add(*step);
+    records.push_back(examine(*step, stored->value().ToStringView()));
   }
-  if (auto whole = database_->verify(*records); !whole) return whole;
-  return drop_unreachable(places);
+  if (auto whole = database_->verify(*stored); !whole) return whole;
+  verify_payloads(records);
+  for (const auto& record : records) {
+    if (record.failure) return tl::unexpected(*record.failure);
+    if (record.damage.empty())
+      state_.steps.add(record.step);
+    else
+      note_damage(fmt::format("{}; step {} is dropped", record.damage, record.step));
+  }
+  return drop_unreachable(records);
 }
 
 /// Replay stops at the first record that is bad or missing (R11a): what is behind it and above every snapshot
 /// goes, so that the log goes on where replay ends.
-result<void>
-shard_store::implementation::drop_unreachable(std::vector<std::pair<step_id, std::uint64_t>>& places) {
+result<void> shard_store::implementation::drop_unreachable(const std::vector<found_record>& records) {
   const auto end = next_step_of(state_);
   const auto& ranges = state_.steps.ranges();
   if (!ranges.empty() && ranges.back().end > end) {
@@ -212,24 +231,28 @@ shard_store::implementation::drop_unreachable(std::vector<std::pair<step_id, std
                             log_directory_, std::max(ranges.back().first, end), ranges.back().end.value - 1));
     state_.steps.cut_from(end);
   }
-  std::erase_if(places, [&](const auto& place) { return place.first >= end; });
-  for (const auto& [step, segment] : places) segments_.use(segment, step);
+  for (const auto& record : records)
+    if (record.place && record.damage.empty() && record.step < end)
+      segments_.use(record.place->segment, record.step);
   if (options_.read_only) return {};
   rocksdb::WriteBatch batch;
   batch.DeleteRange(database_->handle(table::log), keys::of_step(end), keys::after_all_steps());
   return database_->write(batch, false);
 }
 
-/// R11b: what was found is on disk before anyone hears of it.
+/// In mode `power` what was found is on disk before anyone hears of it (R11b). In mode `process` it counts
+/// like what is appended: the operating system has it, and the next sync takes it along. A sync here would
+/// keep everybody waiting for all that the last process wrote in its last seconds.
 result<void> shard_store::implementation::settle() {
-  if (!options_.read_only) {
-    segments_.remove_unused();
-    if (auto synced = segments_.sync_found(); !synced) return synced;
+  const auto end = next_step_of(state_);
+  state_.synced_end = state_.snapshots.empty() ? step_id{0} : step_from(state_.snapshots.back().version);
+  if (!options_.read_only) segments_.remove_unused();
+  if (!options_.read_only && options_.sync == sync_mode::power) {
+    if (auto synced = segments_.sync(); !synced) return synced;
     if (auto synced = sync_directory(*files_, snapshot_directory_); !synced) return synced;
     if (auto synced = database_->sync(); !synced) return synced;
+    state_.synced_end = end;
   }
-  const auto end = next_step_of(state_);
-  state_.synced_end = end;
   found_.history = state_.history;
   found_.snapshots = state_.snapshots;
   found_.log_first = found_.log_end = end;

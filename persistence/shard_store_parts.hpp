@@ -65,6 +65,15 @@ public:
   std::atomic<std::uint64_t> unfinished_bytes = 0;
 
 private:
+  /// A record of the log on opening.
+  struct found_record {
+    step_id step;
+    std::optional<segment_place> place; ///< of the payload, where that is in a segment
+    segment_record payload;             ///< what is to be there
+    std::string damage;                 ///< why it does not count; empty when it does
+    std::optional<error> failure;       ///< it cannot be said whether it counts
+  };
+
   // Opening, in this order (shard_store_open.cpp).
   result<void> create_folders();
   result<void> check_there() const;
@@ -73,10 +82,10 @@ private:
   result<void> load_facts();
   result<void> load_snapshots();
   result<void> load_log();
-  result<void> drop_unreachable(std::vector<std::pair<step_id, std::uint64_t>>& places);
+  found_record examine(step_id step, std::string_view value) const;
+  void verify_payloads(std::vector<found_record>& records) const;
+  result<void> drop_unreachable(const std::vector<found_record>& records);
   result<void> settle();
-  result<bool> verify_record(step_id step, std::string_view value, std::vector<std::byte>& memory,
-                             std::vector<std::pair<step_id, std::uint64_t>>& places);
   result<std::string> get_fact(const std::string& key) const;
   result<void> delete_fact(const std::string& key);
   void note_damage(std::string line);

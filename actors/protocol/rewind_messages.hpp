@@ -127,7 +127,7 @@ struct durability_status {
   version_id pinned{};
   version_id may_reach{UINT64_MAX}; ///< it makes no version above this before it hears `go_on`
   std::uint64_t replay_us =
-      0; ///< how long the replay of its log from its newest snapshot would take, estimated
+      0; ///< how long reading its log and replaying it from its newest snapshot would take, estimated
 
   bool operator==(const durability_status&) const = default;
 

@@ -1,10 +1,13 @@
 #include "actors/ps_shard/durable_state.hpp"
 
 #include "actors/common/clock.hpp"
+#include "actors/common/task_thread.hpp"
 #include "proto/shard_snapshot.pb.h"
 
 #include <algorithm>
+#include <array>
 #include <dlrun/check.hpp>
+#include <future>
 
 namespace dlrun::ps_shard {
 namespace {
@@ -111,9 +114,8 @@ public:
     parameters_.withdraw();
     if (auto loaded = is_snapshot ? load(base) : load_initial(); !loaded)
       return tl::unexpected(loaded.error());
-    persistence::stored_record record;
-    for (step_id step = step_from(base); version_after(step) <= version; ++step.value)
-      if (auto replayed = replay(step, record); !replayed) return tl::unexpected(replayed.error());
+    if (auto replayed = replay_all(step_from(base), step_from(version)); !replayed)
+      return tl::unexpected(replayed.error());
     const auto steps = version.value - base.value;
     return restored_numbers{version, steps > 0, metrics_.sums(), ledger_, steps, common::now() - begin};
   }
@@ -132,8 +134,28 @@ private:
     return loaded ? check_read_to_end(*reader) : loaded;
   }
 
-  result<void> replay(step_id step, persistence::stored_record& record) {
-    if (auto read = store_.read(step, record); !read) return read;
+  /// The steps [first, end). While one is made again, the next one's record is read and verified.
+  result<void> replay_all(step_id first, step_id end) {
+    std::array<persistence::stored_record, 2> records; // before the thread that fills them
+    common::task_thread reader;
+    const auto begin_to_read = [&](step_id step) {
+      auto task = std::make_shared<std::packaged_task<result<void>()>>(
+          [this, &record = records[step.value % 2], step] { return store_.read(step, record); });
+      auto done = task->get_future();
+      reader.run([task] { (*task)(); });
+      return done;
+    };
+    std::future<result<void>> reading;
+    if (first < end) reading = begin_to_read(first);
+    for (auto step = first; step < end; ++step.value) {
+      if (auto read = reading.get(); !read) return read;
+      if (const step_id next{step.value + 1}; next < end) reading = begin_to_read(next);
+      if (auto replayed = replay(step, records[step.value % 2]); !replayed) return replayed;
+    }
+    return {};
+  }
+
+  result<void> replay(step_id step, const persistence::stored_record& record) {
     const auto& bytes = record.payload;
     if (bytes.size() != parameters_.range().size * sizeof(float))
       return fail(error_code::storage_damaged,

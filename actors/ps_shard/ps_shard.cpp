@@ -340,12 +340,18 @@ protocol::shard_status ps_shard_state::current_status(std::uint64_t probe) {
   return status;
 }
 
-/// A step is replayed by reading it and applying it; reading is as fast as applying, or faster.
+/// A shard that comes back reads and verifies all of its log and makes what is above its newest snapshot
+/// again. Measured: a step takes about half as long to verify as to apply, and up to half as long again to
+/// replay.
 std::uint64_t ps_shard_state::replay_us(const protocol::shard_status& status) const {
   const auto& snapshots = status.durable.snapshots;
-  const auto base = snapshots.empty() ? version_id{0} : snapshots.back();
-  const auto steps = status.applied.value - std::min(base.value, status.applied.value);
-  return static_cast<std::uint64_t>(2 * apply_us_ * static_cast<double>(steps));
+  const auto steps_above = [&](version_id base) {
+    return static_cast<double>(status.applied.value - std::min(base.value, status.applied.value));
+  };
+  const auto replayed = steps_above(snapshots.empty() ? version_id{0} : snapshots.back());
+  const auto kept =
+      steps_above(snapshots.size() < 2 ? version_id{0} : snapshots[snapshots.size() - 2]); // R13
+  return static_cast<std::uint64_t>(apply_us_ * (1.5 * replayed + 0.5 * kept));
 }
 
 void ps_shard_state::report_status() {

@@ -27,13 +27,17 @@ persistence::shard_store_options store_options(const shard_storage_options& opti
 // -----------------------------------------------------------------------------------------------
 
 result<std::unique_ptr<shard_storage>> shard_storage::open(shard_storage_options options) {
+  const auto begin = common::now();
   auto store = common::try_patiently(options.patience, options.watcher,
                                      [&] { return persistence::shard_store::open(store_options(options)); });
   if (!store) return tl::unexpected(store.error());
   std::unique_ptr<shard_storage> made{new shard_storage(std::move(options))};
   made->store_ = std::move(*store);
-  for (const auto& line : made->store_->found().damaged)
-    made->options_.log->warn("storage-damaged: {}", line);
+  const auto& found = made->store_->found();
+  made->options_.log->info("opened: {} snapshots, log of steps [{}, {}), in {:.1f} ms",
+                           found.snapshots.size(), found.log_first, found.log_end,
+                           std::chrono::duration<double, std::milli>(common::now() - begin).count());
+  for (const auto& line : found.damaged) made->options_.log->warn("storage-damaged: {}", line);
   return made;
 }
 

@@ -3,9 +3,11 @@
 import argparse
 import gzip
 import math
+import os
 import pathlib
 import statistics
 import sys
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/integration"))
@@ -26,6 +28,22 @@ def make_parser(doc):
 
 def say(text):
     print(text, flush=True)
+
+
+class stolen_time:
+    """On a virtual machine: which share of all cores' time its host gave to others since this was made."""
+
+    TICKS = os.sysconf("SC_CLK_TCK") * os.cpu_count()  # a second
+
+    def __init__(self):
+        self.begin, self.stolen = time.monotonic(), self.ticks()
+
+    @staticmethod
+    def ticks():
+        return int(pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()[8])
+
+    def share(self):
+        return (self.ticks() - self.stolen) / max(1.0, (time.monotonic() - self.begin) * self.TICKS)
 
 
 def ms_until_event(job, name, index, since_us):

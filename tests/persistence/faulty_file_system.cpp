@@ -50,12 +50,29 @@ public:
   IOStatus Truncate(std::uint64_t size, const rocksdb::IOOptions&, rocksdb::IODebugContext*) override {
     return system_.truncate(path_, size, *target());
   }
-  IOStatus Sync(const rocksdb::IOOptions& options, rocksdb::IODebugContext*) override {
-    return system_.sync(path_, *target(), options, false);
+  IOStatus Sync(const rocksdb::IOOptions&, rocksdb::IODebugContext*) override { return system_.sync(path_); }
+  IOStatus Fsync(const rocksdb::IOOptions&, rocksdb::IODebugContext*) override { return system_.sync(path_); }
+
+private:
+  faulty_file_system& system_;
+  std::string path_;
+};
+
+/// Only its syncs are used.
+class faulty_random_rw_file : public rocksdb::FSRandomRWFileOwnerWrapper {
+public:
+  faulty_random_rw_file(std::unique_ptr<rocksdb::FSRandomRWFile> below, faulty_file_system& system,
+                        std::string path)
+      : FSRandomRWFileOwnerWrapper(std::move(below))
+      , system_(system)
+      , path_(std::move(path)) {}
+
+  IOStatus Write(std::uint64_t, const rocksdb::Slice&, const rocksdb::IOOptions&,
+                 rocksdb::IODebugContext*) override {
+    return IOStatus::NotSupported("writes in the middle of a file");
   }
-  IOStatus Fsync(const rocksdb::IOOptions& options, rocksdb::IODebugContext*) override {
-    return system_.sync(path_, *target(), options, true);
-  }
+  IOStatus Sync(const rocksdb::IOOptions&, rocksdb::IODebugContext*) override { return system_.sync(path_); }
+  IOStatus Fsync(const rocksdb::IOOptions&, rocksdb::IODebugContext*) override { return system_.sync(path_); }
 
 private:
   faulty_file_system& system_;
@@ -205,8 +222,8 @@ IOStatus faulty_file_system::append(const std::string& path, const rocksdb::Slic
   return status;
 }
 
-IOStatus faulty_file_system::sync(const std::string& path, rocksdb::FSWritableFile& below,
-                                  const rocksdb::IOOptions& options, bool with_metadata) {
+/// The real disk need not be asked.
+IOStatus faulty_file_system::sync(const std::string& path) {
   std::chrono::microseconds delay{};
   std::uint64_t bytes = 0;
   {
@@ -218,13 +235,11 @@ IOStatus faulty_file_system::sync(const std::string& path, rocksdb::FSWritableFi
   if (delay.count() > 0) std::this_thread::yield();
   for (const auto end = std::chrono::steady_clock::now() + delay; std::chrono::steady_clock::now() < end;)
     std::this_thread::yield();
-  auto status =
-      with_metadata ? below.Flush(options, nullptr) : IOStatus::OK(); // the real disk need not be asked
   const std::lock_guard lock(mutex_);
   if (cut_) return power_error();
   auto& file = files_[path];
   file.synced_bytes = std::max(file.synced_bytes, bytes);
-  return status;
+  return IOStatus::OK();
 }
 
 IOStatus faulty_file_system::truncate(const std::string& path, std::uint64_t bytes,
@@ -306,6 +321,21 @@ IOStatus faulty_file_system::ReopenWritableFile(const std::string& name, const r
   if (!status.ok()) return status;
   if (!files_.contains(path)) files_[path] = {fs::file_size(path), fs::file_size(path)};
   *file = std::make_unique<faulty_writable_file>(std::move(below), *this, path);
+  return status;
+}
+
+IOStatus faulty_file_system::NewRandomRWFile(const std::string& name, const rocksdb::FileOptions& options,
+                                             std::unique_ptr<rocksdb::FSRandomRWFile>* file,
+                                             rocksdb::IODebugContext* context) {
+  const auto path = normal(name);
+  const std::lock_guard lock(mutex_);
+  if (auto status = check_alive(); !status.ok()) return status;
+  if (read_only_) return IOStatus::IOError("While opening " + path, "Read-only file system");
+  std::unique_ptr<rocksdb::FSRandomRWFile> below;
+  auto status = target()->NewRandomRWFile(path, options, &below, context);
+  if (!status.ok()) return status;
+  if (!files_.contains(path)) files_[path] = {fs::file_size(path), fs::file_size(path)};
+  *file = std::make_unique<faulty_random_rw_file>(std::move(below), *this, path);
   return status;
 }
 

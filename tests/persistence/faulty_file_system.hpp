@@ -58,6 +58,9 @@ public:
   rocksdb::IOStatus ReopenWritableFile(const std::string& path, const rocksdb::FileOptions& options,
                                        std::unique_ptr<rocksdb::FSWritableFile>* file,
                                        rocksdb::IODebugContext* context) override;
+  rocksdb::IOStatus NewRandomRWFile(const std::string& path, const rocksdb::FileOptions& options,
+                                    std::unique_ptr<rocksdb::FSRandomRWFile>* file,
+                                    rocksdb::IODebugContext* context) override;
   rocksdb::IOStatus NewDirectory(const std::string& path, const rocksdb::IOOptions& options,
                                  std::unique_ptr<rocksdb::FSDirectory>* directory,
                                  rocksdb::IODebugContext* context) override;
@@ -75,6 +78,7 @@ public:
 private:
   friend class faulty_writable_file;
   friend class faulty_random_access_file;
+  friend class faulty_random_rw_file;
   friend class faulty_sequential_file;
   friend class faulty_directory;
 
@@ -103,8 +107,7 @@ private:
   // Called by the files.
   rocksdb::IOStatus append(const std::string& path, const rocksdb::Slice& data,
                            rocksdb::FSWritableFile& below, const rocksdb::IOOptions& options);
-  rocksdb::IOStatus sync(const std::string& path, rocksdb::FSWritableFile& below,
-                         const rocksdb::IOOptions& options, bool with_metadata);
+  rocksdb::IOStatus sync(const std::string& path);
   rocksdb::IOStatus truncate(const std::string& path, std::uint64_t bytes, rocksdb::FSWritableFile& below);
   rocksdb::IOStatus sync_directory(const std::string& path);
   rocksdb::IOStatus check_read(const std::string& path) const;

@@ -111,7 +111,8 @@ protected:
   void adopt(const shard_store& store, const expected_state& written) {
     expected_state known;
     known.history = store.history();
-    known.acknowledged = known.synced = store.next_step().value;
+    known.acknowledged = store.next_step().value;
+    known.synced = store.synced_end().value;
     known.timeline_of = written.timeline_of;
     known.timeline_of.resize(known.acknowledged, known.timeline());
     for (const auto& info : store.snapshots()) known.snapshots[info.version.value] = info.timeline.value;

@@ -53,6 +53,39 @@ TEST_F(shard_store_test, sync_tells_up_to_where_it_synced) {
   EXPECT_EQ(other->synced_end(), step_id{5});
 }
 
+TEST_F(shard_store_test,
+       what_an_opening_finds_is_synced_at_once_in_mode_power_and_with_the_next_sync_otherwise) {
+  for (const auto mode : {sync_mode::process, sync_mode::power}) {
+    auto first = options(1);
+    first.directory += mode == sync_mode::power ? "-power" : "-process";
+    ASSERT_TRUE(append(*shard_store::open(first).value(), 0, 20)); // not synced
+    auto second = first;
+    second.opener = {2};
+    second.sync = mode;
+    auto store = shard_store::open(second).value();
+    EXPECT_EQ(store->next_step(), step_id{20});
+    EXPECT_EQ(store->synced_end(), step_id{mode == sync_mode::power ? 20U : 0U});
+    EXPECT_EQ(store->sync().value(), step_id{20});
+    files->cut_power_after(1);
+    EXPECT_FALSE(append(*store, 20, 21));
+    store.reset();
+    files->restore_power();
+    second.opener = {3};
+    store = shard_store::open(second).value();
+    EXPECT_EQ(store->next_step(), step_id{20});
+    EXPECT_TRUE(holds_all(*store, 0, 20));
+  }
+}
+
+TEST_F(shard_store_test, a_sync_does_not_miss_segments_that_were_found_and_dropped) {
+  ASSERT_TRUE(append(*shard_store::open(options()).value(), 0, 60));
+  const auto store = shard_store::open(options(2)).value();
+  const history_entry entry{{1}, {0}, 0, {}};
+  ASSERT_TRUE(store->rewind(std::span(&entry, 1), {0}));
+  ASSERT_TRUE(append(*store, 0, 3, 1));
+  EXPECT_EQ(store->sync().value(), step_id{3});
+}
+
 TEST_F(shard_store_test, a_large_record_gets_a_segment_of_its_own) {
   const auto store = shard_store::open(options()).value();
   const auto payload = test::payload_of({0}, {0}, 300'000);

@@ -8,7 +8,7 @@ namespace dlrun::simulation {
 using protocol::durability;
 
 version_id shard_disk::open() {
-  synced_ = appended_;
+  if (syncs_each_step_) synced_ = appended_;
   return restorable().back().last;
 }
 

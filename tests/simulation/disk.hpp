@@ -31,7 +31,8 @@ public:
   incarnation opened_by{};
   bool full = false;
 
-  /// R11: what is found is synced before it is used; returns the newest version that can be restored.
+  /// In mode `power` what is found is synced before it is used (R11); returns the newest version that can be
+  /// restored.
   version_id open();
   protocol::version_set restorable() const;
   /// `version` must be restorable.
