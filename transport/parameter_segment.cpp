@@ -111,24 +111,30 @@ std::span<const float> parameter_reader::buffer(int index) const {
   return {reinterpret_cast<const float*>(bytes.data()), floats_};
 }
 
-std::uint64_t parameter_reader::begin_read(int index, timeline_id timeline, version_id version) const {
-  const auto& word = header().buffers[index];
-  const auto sequence = word.sequence.load(std::memory_order_acquire);
-  const bool served = sequence % 2 == 0 && word.timeline.load(std::memory_order_relaxed) == timeline.value &&
-                      word.version.load(std::memory_order_relaxed) == version.value;
-  return served ? sequence : 0;
+std::optional<parameter_view> parameter_reader::view(timeline_id timeline, version_id version) const {
+  for (int index = 0; index < 2; ++index) {
+    const auto& word = header().buffers[index];
+    const auto sequence = word.sequence.load(std::memory_order_acquire);
+    if (sequence % 2 == 0 && sequence != 0 &&
+        word.timeline.load(std::memory_order_relaxed) == timeline.value &&
+        word.version.load(std::memory_order_relaxed) == version.value)
+      return parameter_view{buffer(index), index, sequence};
+  }
+  return std::nullopt;
 }
 
-bool parameter_reader::end_read(int index, std::uint64_t sequence) const {
+bool parameter_reader::unchanged(const parameter_view& view) const {
   // What was read must have been read before the mark is looked at again.
   std::atomic_thread_fence(std::memory_order_acquire);
-  return header().buffers[index].sequence.load(std::memory_order_relaxed) == sequence;
+  return header().buffers[view.buffer].sequence.load(std::memory_order_relaxed) == view.sequence;
 }
 
 bool parameter_reader::copy(timeline_id timeline, version_id version, std::span<float> out) const {
   DLRUN_CHECK(out.size() == floats_, "{} floats of room for {} parameters", out.size(), floats_);
-  return read(timeline, version,
-              [&](std::span<const float> values) { std::copy(values.begin(), values.end(), out.begin()); });
+  const auto found = view(timeline, version);
+  if (!found) return false;
+  std::ranges::copy(found->values, out.begin());
+  return unchanged(*found);
 }
 
 } // namespace dlrun::transport

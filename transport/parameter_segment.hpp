@@ -5,8 +5,8 @@
 
 #include <atomic>
 #include <cstdint>
-#include <cstring>
-#include <utility>
+#include <optional>
+#include <span>
 
 namespace dlrun::transport {
 
@@ -67,6 +67,13 @@ private:
   int writing_ = -1; ///< Buffer begun and not published; -1 = none.
 };
 
+/// A version in place, in the memory that its writer will use again.
+struct parameter_view {
+  std::span<const float> values;
+  int buffer = 0;
+  std::uint64_t sequence = 0; ///< of that buffer when the view was taken
+};
+
 /// A worker's side: reads what parameter_writer publishes, from another process. Thread-safe (reads only).
 class parameter_reader {
 public:
@@ -78,10 +85,11 @@ public:
   /// then.
   bool copy(timeline_id timeline, version_id version, std::span<float> out) const;
 
-  /// Lets `use` read the parameters in place, e.g. to scatter blocks. They may change under it, so it must
-  /// not act on them: only a return of true says that what it read was `version` throughout.
-  template <class Use>
-  bool read(timeline_id timeline, version_id version, Use&& use) const;
+  /// Lends the parameters in place, if that version is served. They may change under the reader, so it must
+  /// not act on what it made of them before unchanged() has said that they were `version` throughout. Valid
+  /// while this reader lives.
+  std::optional<parameter_view> view(timeline_id timeline, version_id version) const;
+  bool unchanged(const parameter_view& view) const;
 
   std::size_t floats() const { return floats_; }
 
@@ -89,23 +97,8 @@ private:
   parameter_reader(segment segment, std::size_t floats);
   const parameter_header& header() const;
   std::span<const float> buffer(int index) const;
-  /// @returns the buffer's sequence if it serves that version, else 0 (no served buffer has sequence 0).
-  std::uint64_t begin_read(int index, timeline_id timeline, version_id version) const;
-  bool end_read(int index, std::uint64_t sequence) const;
-
   segment segment_;
   std::size_t floats_;
 };
-
-template <class Use>
-bool parameter_reader::read(timeline_id timeline, version_id version, Use&& use) const {
-  for (int index = 0; index < 2; ++index) {
-    const auto sequence = begin_read(index, timeline, version);
-    if (sequence == 0) continue;
-    std::forward<Use>(use)(buffer(index));
-    return end_read(index, sequence);
-  }
-  return false;
-}
 
 } // namespace dlrun::transport

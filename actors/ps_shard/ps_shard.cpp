@@ -221,6 +221,9 @@ void ps_shard_state::on_pull(const protocol::pull& pull, const protocol::worker_
   if (!speaks_for_itself(pull.worker, pull.self)) return;
   auto& attached = workers_[pull.worker];
   if (pull.self.incarnation < attached.incarnation) return;
+  if (pull.self.incarnation != attached.incarnation)
+    context_.log->info("answers: worker {} pulls, this shard stands at version {}", pull.worker,
+                       core_->state().applied);
   attached = {pull.self.incarnation, from};
   carry_out(core_->on_pull(pull));
 }

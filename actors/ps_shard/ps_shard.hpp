@@ -2,6 +2,7 @@
 #pragma once
 
 #include "actors/common/ask.hpp"
+#include "actors/common/io_thread_actor.hpp"
 #include "actors/common/job_context.hpp"
 #include "actors/common/sender.hpp"
 #include "actors/common/task_thread.hpp"
@@ -27,7 +28,7 @@ public:
     std::unique_ptr<ps_shard_state> role;
     static inline const char* name = "ps_shard";
   };
-  using pointer = protocol::ps_shard_actor::stateful_pointer<holder>;
+  using pointer = common::io_thread_actor<holder, protocol::ps_shard_actor>*;
   using behavior = protocol::ps_shard_actor::behavior_type;
 
   /// For `system.spawn(ps_shard_state::start, context)`. The actor quits with an error if it cannot get

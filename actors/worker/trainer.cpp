@@ -44,6 +44,7 @@ trainer::trainer(std::shared_ptr<const common::job_context> job, worker_id worke
     , prefetcher_{std::move(training), job_->sampler, prefetch_depth(*job_), std::move(change)}
     , network_{job_->model, static_cast<int>(job_->spec.cluster().threads_per_worker())}
     , gradients_{job_->model->layout().flat_size(), buffers_max(*job_), std::move(server)} {
+  if (job_->ps_shards() == 1) return; // read in place
   for (auto& version : parameters_) version.assign(job_->model->layout().flat_size(), 0.0F);
 }
 
@@ -74,13 +75,22 @@ std::uint64_t trainer::request_records(step_id step, protocol::slot_range slots,
 }
 
 result<computed_gradient> trainer::compute(timeline_id timeline, step_id step, protocol::slot_range slots,
-                                           const std::vector<slot_id>& parked) {
+                                           const std::vector<slot_id>& parked, const parameter_source& all) {
+  const auto overwritten = [&] {
+    return fail(error_code::role_lost,
+                fmt::format("version {} is not served any more", version_before(step)));
+  };
+  const auto in_place = all ? all->view(timeline, version_before(step)) : std::nullopt;
+  if (!in_place && parameters_[0].empty()) return overwritten();
+  computed_from_ = in_place ? in_place->values : std::span<const float>(parameters_[step.value % 2]);
   auto buffer = gradients_.acquire();
   if (!buffer) return tl::unexpected(buffer.error());
   const auto records = request_records(step, slots, parked);
   const auto sum = buffer->buffer().begin_write();
-  if (auto summed = sum_subtree(step, slots, parked, sum, 0); !summed) return tl::unexpected(summed.error());
-  if (auto finite = check_finite(step, slots, parked, sum); !finite) return tl::unexpected(finite.error());
+  auto done = sum_subtree(step, slots, parked, sum, 0);
+  if (done) done = check_finite(step, slots, parked, sum);
+  if (in_place && !all->unchanged(*in_place)) return overwritten(); // whatever came out
+  if (!done) return tl::unexpected(done.error());
   const auto header = buffer->buffer().seal_as({.timeline = timeline,
                                                 .worker = worker_,
                                                 .worker_incarnation = incarnation_,
@@ -154,7 +164,7 @@ result<void> trainer::compute_slot(step_id step, slot_id slot, std::span<float> 
   const dlrun::batch batch{microbatch_.records, microbatch_.classes, microbatch_.values,
                            static_cast<std::int64_t>(microbatch_.count)};
   const slot_key key{job_->spec.train().seed(), step.value, slot.value};
-  auto done = network_.forward_backward(parameters_[step.value % 2], batch, key, out);
+  auto done = network_.forward_backward(computed_from_, batch, key, out);
   if (done || done.error().code != error_code::bad_data) return done;
   // Whoever computes this slot meets the same records: like a divergence, it is no reason to start anew.
   return fail(error_code::diverged, fmt::format("step {}, slot {}: {}; {}", step, slot, done.error().message,

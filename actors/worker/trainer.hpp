@@ -35,12 +35,15 @@ public:
   /// Copies version `version` of the shard's part into memory; false if `source` does not serve it any more.
   bool copy_part(const parameter_source& source, ps_shard_id shard, timeline_id timeline, version_id version);
 
-  /// Sum of the gradients of `slots` (a node of the step's reduction tree) in tree order, from the parts of
-  /// exactly version_before(step), which must all have been copied. That of a slot in `parked` is zero, and
-  /// it has no records. @returns limit_exceeded when all buffers are kept; diverged, naming step, slot and
-  /// records, when a loss or gradient is NaN or infinite.
+  /// Sum of the gradients of `slots` (a node of the step's reduction tree) in tree order, from exactly
+  /// version_before(step): read in place from `all`, the parameters of the only PS shard, or, where there are
+  /// several, from parts that have all been copied. That of a slot in `parked` is zero, and it has no
+  /// records.
+  /// @returns limit_exceeded when all buffers are kept; diverged, naming step, slot and records, when a loss
+  /// or gradient is NaN or infinite; role_lost when the only PS shard does not serve that version any more,
+  /// or wrote over it meanwhile.
   result<computed_gradient> compute(timeline_id timeline, step_id step, protocol::slot_range slots,
-                                    const std::vector<slot_id>& parked);
+                                    const std::vector<slot_id>& parked, const parameter_source& all);
 
 private:
   trainer(std::shared_ptr<const common::job_context> job, worker_id worker, dlrun::incarnation incarnation,
@@ -63,8 +66,9 @@ private:
   data::prefetcher prefetcher_;
   engine::network network_;
   transport::gradient_pool gradients_;
-  std::array<std::vector<float>, 2>
-      parameters_; ///< version v in [v % 2]; the core holds at most two adjacent versions
+  /// Version v in [v % 2]; the core holds at most two adjacent versions. Empty with one PS shard.
+  std::array<std::vector<float>, 2> parameters_;
+  std::span<const float> computed_from_;    ///< while compute() runs
   std::vector<std::vector<float>> scratch_; ///< right siblings on the way up the tree, by depth
   data::microbatch microbatch_;
 };

@@ -149,6 +149,7 @@ void worker_state::on_tick() {
   self_->delayed_send(self_, tick_period, protocol::tick{});
   carry_out(core_.on_tick(common::now()));
   if (diverged_ && dispatcher_) self_->send(dispatcher_, *diverged_); // until the job has ended
+  if (unusable_data_) self_->send(context_.agent, *unusable_data_);
   report_status();
   report_alive();
 }
@@ -180,14 +181,20 @@ void worker_state::carry_out(const fetch_part& action) {
     return map_parameters(action.shard);
   }
   const auto post = common::poster<protocol::worker_actor>{self_};
-  compute_thread_.run([this, trainer = trainer_, source = link.source, action, post] {
-    const bool ok = trainer->copy_part(source, action.shard, action.timeline, action.version);
+  const auto tell = [this, action, post](bool ok) {
     post([this, action, ok] {
       carry_out(core_.on_part(action.shard, action.shard_incarnation, action.timeline, action.version, ok,
                               common::now()));
     });
+  };
+  if (reads_in_place()) return tell(link.source->view(action.timeline, action.version).has_value());
+  compute_thread_.run([trainer = trainer_, source = link.source, action, tell] {
+    tell(trainer->copy_part(source, action.shard, action.timeline, action.version));
   });
 }
+
+/// One PS shard has all parameters in one piece, as the network wants them.
+bool worker_state::reads_in_place() const { return context_.job->ps_shards() == 1; }
 
 void worker_state::map_parameters(ps_shard_id shard) {
   auto& link = shards_[shard];
@@ -235,10 +242,11 @@ void worker_state::carry_out(const worker_actions& actions) {
 
 void worker_state::carry_out(const compute_gradient& action) {
   const auto post = common::poster<protocol::worker_actor>{self_};
-  compute_thread_.run([this, trainer = trainer_, action, post] {
+  const auto all = reads_in_place() ? shards_[ps_shard_id{0}].source : nullptr;
+  compute_thread_.run([this, trainer = trainer_, action, all, post] {
     const auto begin = common::now();
     auto made = std::make_shared<result<computed_gradient>>(
-        trainer->compute(action.timeline, action.step, action.slots, action.parked));
+        trainer->compute(action.timeline, action.step, action.slots, action.parked, all));
     const auto took = common::now() - begin;
     post([this, action, made, took] { on_computed(action, std::move(*made), took); });
   });
@@ -248,6 +256,10 @@ void worker_state::on_computed(const compute_gradient& what, result<computed_gra
                                protocol::duration took) {
   if (!made && made.error().code == error_code::diverged)
     return report_divergence(what, made.error().message);
+  if (!made && made.error().code == error_code::role_lost) {
+    context_.log->info("overwritten: step {}: {}", what.step, made.error().message);
+    return carry_out(core_.on_overwritten(what.timeline, what.step, what.slots));
+  }
   if (!made)
     return quit(fmt::format("cannot compute step {} slots [{}, {}): {}", what.step, what.slots.begin,
                             what.slots.end, made.error().message));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "actors/common/ask.hpp"
+#include "actors/common/io_thread_actor.hpp"
 #include "actors/common/job_context.hpp"
 #include "actors/common/sender.hpp"
 #include "actors/common/task_thread.hpp"
@@ -26,7 +27,7 @@ public:
     std::unique_ptr<worker_state> role;
     static inline const char* name = "worker";
   };
-  using pointer = protocol::worker_actor::stateful_pointer<holder>;
+  using pointer = common::io_thread_actor<holder, protocol::worker_actor>*;
   using behavior = protocol::worker_actor::behavior_type;
 
   /// For `system.spawn(worker_state::start, context)`. The actor quits with an error if it cannot open its
@@ -62,6 +63,7 @@ private:
   void on_joined(const protocol::join_reply& reply, const protocol::data_dispatcher_actor& dispatcher);
   void connect_shard(ps_shard_id shard, const protocol::directory_entry& entry);
   void map_parameters(ps_shard_id shard);
+  bool reads_in_place() const;
   void on_mapped(ps_shard_id shard, dlrun::incarnation incarnation, result<transport::segment> fetched);
   void on_computed(const compute_gradient& what, result<computed_gradient> made, protocol::duration took);
 
@@ -95,6 +97,7 @@ private:
   pointer self_;
   common::role_context context_;
   std::optional<protocol::divergence> diverged_;
+  std::optional<protocol::stop_job> unusable_data_;
   protocol::endpoint endpoint_;
   worker_core core_;
   std::shared_ptr<transport::segment_server> server_; ///< outlives every gradient that was lent from it

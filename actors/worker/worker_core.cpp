@@ -95,6 +95,18 @@ worker_actions worker_core::on_computed(timeline_id timeline, step_id step, slot
   return out;
 }
 
+worker_actions worker_core::on_overwritten(timeline_id timeline, step_id step, slot_range slots) {
+  if (fenced_ || !computing_ || computing_->timeline != timeline || computing_->step != step ||
+      computing_->slots != slots)
+    return {};
+  computing_.reset();
+  if (timeline == timeline_)
+    for (auto& [id, shard] : known_) shard.parts.erase(version_before(step));
+  worker_actions out;
+  act(out);
+  return out;
+}
+
 worker_actions worker_core::on_lease(const protocol::lease& lease, time_point) {
   if (fenced_ || lease.worker != config_.fence.incarnation) return {};
   if (lease_ &&

@@ -34,8 +34,9 @@ struct worker_core_config {
 // ---- what the shell must do; in the order given
 // ------------------------------------------------------------------------
 
-/// Copy version `version` of the shard's parameters into the worker's memory, then call on_part(), always,
-/// also when the shard is gone. At most one fetch a shard is asked for before its on_part().
+/// Copy version `version` of the shard's parameters into the worker's memory, or see that they can be read
+/// where they are, then call on_part(), always, also when the shard is gone. At most one fetch a shard is
+/// asked for before its on_part().
 ///
 /// Two buffers a shard are enough, version v in number v mod 2: a fetch is not asked for while its buffer is
 /// being computed from, and a version that is asked for replaces what the buffer held.
@@ -47,7 +48,8 @@ struct fetch_part {
   bool operator==(const fetch_part&) const = default;
 };
 /// Compute the summed gradient of `slots` of `step` from the parts of exactly version_before(step), then call
-/// on_computed(), always. At most one is asked for before its on_computed().
+/// on_computed() or, where a part was written over meanwhile, on_overwritten(). At most one is asked for
+/// before that.
 struct compute_gradient {
   timeline_id timeline;
   step_id step;
@@ -111,6 +113,9 @@ public:
   /// A computation ended; its gradient is kept by the shell if kept(step, slots) says so afterwards.
   worker_actions on_computed(timeline_id timeline, step_id step, protocol::slot_range slots,
                              protocol::time_point now);
+
+  /// A computation came to nothing: a part that it read in place was written over.
+  worker_actions on_overwritten(timeline_id timeline, step_id step, protocol::slot_range slots);
 
   worker_actions on_lease(const protocol::lease& lease, protocol::time_point now);
   worker_actions on_directory(const protocol::directory& directory, protocol::time_point now);
@@ -180,7 +185,7 @@ private:
   std::map<ps_shard_id, known_shard> known_;
   std::set<kept_key> kept_; ///< disjoint within a step
   std::optional<protocol::lease> lease_;
-  std::optional<compute_gradient> computing_;  ///< until on_computed(), whatever happens meanwhile
+  std::optional<compute_gradient> computing_;  ///< until it has ended, whatever happens meanwhile
   std::map<ps_shard_id, fetch_part> fetching_; ///< until on_part(), whatever happens meanwhile
   std::map<ps_shard_id, protocol::time_point> pulled_;
   std::set<std::pair<ps_shard_id, kept_key>> acknowledged_; ///< only for planted_bug::ack_forever

@@ -108,6 +108,25 @@ TEST_F(worker_core_test, pushes_what_it_computed_to_every_shard_once) {
   EXPECT_EQ(only<push_gradient>(tick_after(milliseconds(60))).size(), 2U);
 }
 
+TEST_F(worker_core_test, keeps_nothing_of_what_was_computed_from_overwritten_parameters) {
+  begin_at(0);
+  const auto overwritten = core.on_overwritten({}, {0}, make_slot_range(0, 2));
+  EXPECT_EQ(overwritten, (worker_actions{fetch_part{{0}, {1}, {}, {0}}, fetch_part{{1}, {1}, {}, {0}}}));
+  EXPECT_EQ(core.kept_count(), 0U);
+  part(0, 0);
+  EXPECT_EQ(part(1, 0), (worker_actions{compute_gradient{{}, {0}, make_slot_range(0, 2)}}));
+  EXPECT_EQ(computed(0, 0, 2).size(), 2U);
+}
+
+TEST_F(worker_core_test, goes_on_with_the_version_that_took_the_place_of_overwritten_parameters) {
+  begin_at(0);
+  for (const std::uint32_t shard : {0U, 1U}) hear(shard, 2, 2); // others made two versions meanwhile
+  part(0, 1);                                                   // what was fetched ahead
+  EXPECT_EQ(core.on_overwritten({}, {0}, make_slot_range(0, 2)),
+            (worker_actions{fetch_part{{0}, {1}, {}, {2}}, fetch_part{{1}, {1}, {}, {2}}}));
+  EXPECT_THAT(core.on_overwritten({}, {0}, make_slot_range(0, 2)), IsEmpty()) << "it has ended";
+}
+
 TEST_F(worker_core_test, does_not_push_to_a_shard_that_is_past_the_step) {
   begin_at(0);
   hear(0, 1, 1);

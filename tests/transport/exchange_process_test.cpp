@@ -80,7 +80,7 @@ protected:
   static std::uint64_t served_version(const parameter_reader& reader) {
     std::uint64_t version = 0;
     for (int tries = 0; tries < 10'000'000; ++tries, version = (version + 1) % versions)
-      if (reader.read(timeline_id{1}, version_id{version}, [](auto) {})) return version;
+      if (reader.view(timeline_id{1}, version_id{version})) return version;
     return versions;
   }
 

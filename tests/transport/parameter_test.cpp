@@ -86,19 +86,25 @@ TEST(parameter_segment, a_write_during_the_read_is_noticed) {
   both_sides p(7);
   p.publish(t1, 0, 0);
   p.publish(t1, 1, 1);
-  const auto overtaken = [&] { std::ranges::fill(p.writer.begin_write(t1, version_id{2}), 2.0F); };
-  EXPECT_FALSE(p.reader.read(t1, version_id{0}, [&](auto) { overtaken(); }));
+  const auto view = p.reader.view(t1, version_id{0});
+  ASSERT_TRUE(view);
+  EXPECT_EQ(view->values.size(), 7U);
+  EXPECT_TRUE(p.reader.unchanged(*view));
+  std::ranges::fill(p.writer.begin_write(t1, version_id{2}), 2.0F);
+  EXPECT_FALSE(p.reader.unchanged(*view));
+  p.writer.publish();
+  EXPECT_FALSE(p.reader.unchanged(*view));
+  EXPECT_FALSE(p.reader.view(t1, version_id{0}));
 }
 
 TEST(parameter_segment, the_same_version_written_anew_during_the_read_is_noticed) {
   both_sides p(7);
   p.publish(t1, 0, 0);
-  const auto again = [&] {
-    p.writer.withdraw_all();
-    p.publish(t1, 0, 5);
-    p.publish(t1, 0, 6);
-  };
-  EXPECT_FALSE(p.reader.read(t1, version_id{0}, [&](auto) { again(); }));
+  const auto view = p.reader.view(t1, version_id{0});
+  p.writer.withdraw_all();
+  p.publish(t1, 0, 5);
+  p.publish(t1, 0, 6);
+  EXPECT_FALSE(p.reader.unchanged(view.value()));
 }
 
 TEST(parameter_segment, a_segment_of_another_shape_is_refused) {

@@ -1,0 +1,29 @@
+/// Actors on the thread of the sockets.
+#pragma once
+
+#include <caf/io/middleman.hpp>
+#include <caf/stateful_actor.hpp>
+
+namespace dlrun::common {
+
+/// An actor that CAF runs on the thread that reads and writes the sockets, as it does brokers, and not on
+/// those of the scheduler. A message from another process reaches it, and what it sends in turn leaves,
+/// without another thread being woken: on the way of a step that is a tenth of a millisecond each time, and
+/// on a busy machine more. Its handlers keep all other messages of the process waiting, so they must be
+/// short, and what takes time belongs on a thread of its own.
+template <class State, class Handle>
+class io_thread_actor : public caf::stateful_actor<State, typename Handle::base> {
+  using super = caf::stateful_actor<State, typename Handle::base>;
+
+public:
+  using super::enqueue;
+  using super::super;
+
+  void enqueue(caf::mailbox_element_ptr message, caf::execution_unit*) override {
+    super::enqueue(std::move(message), &this->home_system().middleman().backend());
+  }
+
+  caf::resumable::subtype_t subtype() const override { return caf::resumable::io_actor; }
+};
+
+} // namespace dlrun::common
