@@ -60,9 +60,7 @@ std::size_t compute_threads(const spec::JobSpec& spec, std::size_t wanted) {
 
 result<dlrun::validation_metrics> evaluate(const runtime::given_model& model, const data::dataset& data,
                                            std::size_t threads) {
-  const auto wanted = runtime::targets_of(*model.model);
-  if (auto fits = data.check_fits(model.model->input_shape(), wanted.kind, wanted.outputs); !fits)
-    return tl::unexpected(fits.error());
+  if (auto fits = runtime::check_fits(data, *model.model); !fits) return tl::unexpected(fits.error());
   const data::validation_sampler order{data.record_count(),
                                        static_cast<std::uint64_t>(model.spec.train().microbatch_size())};
   std::vector<std::unique_ptr<evaluator>> workers;

@@ -116,9 +116,7 @@ result<void> predict(const runtime::given_model& model, const prediction_input& 
                      prediction_format format, std::size_t threads, line_output& out) {
   const auto& data = *input.records;
   const auto style = style_for(model, input, format);
-  const auto wanted = runtime::targets_of(*model.model);
-  if (auto fits = data.check_fits(model.model->input_shape(), wanted.kind, wanted.outputs); !fits)
-    return fits;
+  if (auto fits = runtime::check_fits(data, *model.model); !fits) return fits;
   const auto outputs = static_cast<std::size_t>(*element_count(model.model->output_shape()));
   const data::validation_sampler order{data.record_count(),
                                        static_cast<std::uint64_t>(model.spec.train().microbatch_size())};

@@ -1,11 +1,19 @@
 #include "data/dataset.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <numeric>
 
 namespace dlrun::data {
+
+namespace {
+
+/// Read at once by a check of all records.
+constexpr std::uint64_t read_values_max = std::uint64_t{1} << 16;
+
+} // namespace
 
 std::uint64_t dataset::record_values() const {
   const auto& shape = record_shape();
@@ -62,6 +70,35 @@ result<void> dataset::check_fits(std::span<const std::int64_t> input, target_kin
   return fail(error_code::bad_data,
               fmt::format("{}: the target of a record has {} values, but the model compares {}",
                           targets_name(), target_values(), outputs));
+}
+
+result<void> dataset::check_rows(std::int64_t first, std::int64_t count, std::int64_t rows,
+                                 std::string_view layer) const {
+  const auto width = record_values();
+  const auto at_once = std::max<std::uint64_t>(1, read_values_max / std::max<std::uint64_t>(1, width));
+  std::vector<std::uint64_t> indices;
+  std::vector<float> values;
+  std::vector<std::int32_t> classes;
+  std::vector<float> targets_read;
+  for (std::uint64_t begin = 0; begin < record_count(); begin += indices.size()) {
+    indices.resize(std::min(at_once, record_count() - begin));
+    std::iota(indices.begin(), indices.end(), begin);
+    values.resize(indices.size() * width);
+    const auto target_count = indices.size() * static_cast<std::uint64_t>(target_values());
+    (targets() == target_kind::classes ? classes.resize(target_count) : targets_read.resize(target_count));
+    if (auto got = read(indices, values, {classes, targets_read}); !got) return got;
+    for (std::size_t i = 0; i < indices.size(); ++i)
+      for (auto place = first; place < first + count; ++place) {
+        const float value = values[i * width + static_cast<std::uint64_t>(place)];
+        if (value >= 0.0F && value < static_cast<float>(rows) && std::floor(value) == value) continue;
+        return fail(
+            error_code::bad_data,
+            fmt::format("{}: record {} has the value {} at place {}, but layer '{}' (embedding) takes "
+                        "whole numbers from 0 to {}; correct the data or num_embeddings",
+                        records_name(), number_in_files(indices[i]), value, place, layer, rows - 1));
+      }
+  }
+  return {};
 }
 
 } // namespace dlrun::data

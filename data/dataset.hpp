@@ -7,6 +7,7 @@
 #include <dlrun/error.hpp>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace dlrun::data {
@@ -62,6 +63,11 @@ public:
   /// for.
   result<void> check_fits(std::span<const std::int64_t> input, target_kind wanted,
                           std::int64_t outputs) const;
+
+  /// Are the values at the places [first, first + count) of every record whole numbers from 0 to rows - 1, as
+  /// the layer `layer` takes them? Reads everything. @returns bad_data naming file, record, place and value.
+  result<void> check_rows(std::int64_t first, std::int64_t count, std::int64_t rows,
+                          std::string_view layer) const;
 
 private:
   result<void> check_shape(std::span<const std::int64_t> input) const;

@@ -6,6 +6,7 @@
 #include <dlrun/error.hpp>
 #include <dlrun/layer.hpp>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -46,6 +47,12 @@ public:
   /// not.
   virtual std::unique_ptr<operation> make_operation(kernels::cpu::onednn& context,
                                                     bool input_gradient) const = 0;
+
+  /// Of an embedding: how many rows it has, whose numbers it reads. 0 for any other layer.
+  virtual std::int64_t rows() const { return 0; }
+  /// Of a layer that reads a vector and hands on some of its values as they are: the first of their places,
+  /// which follow each other. nullopt for any other layer.
+  virtual std::optional<std::int64_t> hands_on_from() const { return std::nullopt; }
 
   /// Whether it is max(x, 0).
   virtual bool is_relu() const { return false; }

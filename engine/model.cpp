@@ -99,6 +99,22 @@ result<std::shared_ptr<const model>> model::build(const spec::ModelSpec& spec) {
                                                 std::move(*loss), std::move(*metrics), std::move(layout)));
 }
 
+std::vector<row_numbers> model::rows_read() const {
+  std::vector<row_numbers> found;
+  if (input_.size() != 1) return found;
+  std::vector<std::optional<std::int64_t>> first_place(nodes_.size()); // of what a layer hands on
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    const auto& layer = *nodes_[i].layer;
+    const auto input = nodes_[i].inputs.front();
+    const auto from = input == model_node::model_input ? std::optional(std::int64_t{0})
+                                                       : first_place[static_cast<std::size_t>(input)];
+    if (!from) continue;
+    if (const auto first = layer.hands_on_from()) first_place[i] = *from + *first;
+    if (layer.rows() > 0) found.push_back({*from, layer.input_size(), layer.rows(), layer.name()});
+  }
+  return found;
+}
+
 void model::initialise(std::uint64_t seed, std::span<float> flat) const {
   DLRUN_CHECK(flat.size() == layout_.flat_size(), "{} floats for a layout of {}", flat.size(),
               layout_.flat_size());

@@ -30,6 +30,15 @@ struct model_node {
   std::uint32_t first_tensor = 0; ///< in the layout; layer->tensors().size() of them
 };
 
+/// Values of a record that are numbers of rows: those at the places [first, first + count).
+struct row_numbers {
+  std::int64_t first = 0, count = 0;
+  std::int64_t rows = 0; ///< they are below this
+  std::string layer;     ///< the embedding that reads them
+
+  friend bool operator==(const row_numbers&, const row_numbers&) = default;
+};
+
 /// Immutable; share it by shared_ptr<const model>. Two models of one specification are equal in every
 /// respect: layout, blocks and initial values follow from the specification alone.
 class model {
@@ -52,6 +61,9 @@ public:
   /// Fewest records a training microbatch may have, and the layer that asks for it ("" when that is 1).
   std::int64_t min_batch() const { return min_batch_; }
   const std::string& min_batch_layer() const { return min_batch_layer_; }
+
+  /// Of a model whose input is a vector: which of its values embeddings read as they are.
+  std::vector<row_numbers> rows_read() const;
 
   /// Writes the initial values into `flat` (layout().flat_size() floats; padding and metrics zero).
   /// Counter-based: a function of seed, tensor and element, so any part could be computed anywhere.

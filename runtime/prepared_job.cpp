@@ -55,9 +55,7 @@ result<std::uint64_t> open_checked(const prepared_job& job, const engine::model&
                                    data::data_part part) {
   const auto dataset = data::open_part(*job.data, job.spec.data(), job.spec.train().seed(), part);
   if (!dataset) return tl::unexpected(dataset.error());
-  const auto wanted = targets_of(model);
-  if (auto fits = (*dataset)->check_fits(model.input_shape(), wanted.kind, wanted.outputs); !fits)
-    return tl::unexpected(fits.error());
+  if (auto fits = check_fits(**dataset, model); !fits) return tl::unexpected(fits.error());
   if (part == data::data_part::validation) return (*dataset)->record_count();
   if (auto augmented = data::augmentation::build(job.spec.data().train().augment(), **dataset); !augmented)
     return tl::unexpected(augmented.error());
@@ -138,6 +136,14 @@ wanted_targets targets_of(const engine::model& model) {
     return {target_kind::values, model.loss().target_values()};
   const auto& output = model.output_shape();
   return {target_kind::classes, output.empty() ? 0 : output.front()};
+}
+
+result<void> check_fits(const data::dataset& data, const engine::model& model) {
+  const auto wanted = targets_of(model);
+  if (auto fits = data.check_fits(model.input_shape(), wanted.kind, wanted.outputs); !fits) return fits;
+  for (const auto& read : model.rows_read())
+    if (auto fits = data.check_rows(read.first, read.count, read.rows, read.layer); !fits) return fits;
+  return {};
 }
 
 result<prepared_job> prepare_job(spec::JobSpec spec) {

@@ -33,6 +33,8 @@ struct wanted_targets {
   std::int64_t outputs = 0; ///< classes that are told apart, or floats of a target
 };
 wanted_targets targets_of(const engine::model& model);
+/// Can `model` read these records? @returns bad_data, as dataset::check_fits() and check_rows().
+result<void> check_fits(const data::dataset& data, const engine::model& model);
 
 /// Builds the model, decodes the data, opens the weights to start from, and checks that they fit each other.
 /// `spec` is complete. What the data teaches (vocabularies, names of classes, means) is filled into it, and

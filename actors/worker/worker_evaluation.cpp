@@ -98,7 +98,14 @@ void worker_state::carry_out(const run_evaluation& action) {
   });
 }
 
+/// Whoever evaluates meets the same records: starting anew does not help.
 void worker_state::on_evaluated(const run_evaluation& what, const result<protocol::evaluated>& made) {
+  if (!made && made.error().code == error_code::bad_data) {
+    unusable_data_ = {protocol::job_outcome::failed, fmt::format("version {} cannot be evaluated: {}",
+                                                                 what.of.version, made.error().message)};
+    context_.log->error("unusable-data: {}", unusable_data_->reason);
+    return self_->send(context_.agent, *unusable_data_);
+  }
   if (!made && made.error().code != error_code::interrupted)
     return quit(fmt::format("cannot evaluate version {}: {}", what.of.version, made.error().message));
   carry_out(evaluation_.on_result(made ? std::optional(*made) : std::nullopt));

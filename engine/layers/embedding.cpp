@@ -69,6 +69,8 @@ public:
     add_tensor(std::move(weight));
   }
 
+  std::int64_t rows() const override { return rows_; }
+
   std::unique_ptr<operation> make_operation(kernels::cpu::onednn&, bool) const override {
     return std::make_unique<embedding_operation>(name(), embedding_geometry{input_size(), dim_}, rows_);
   }

@@ -43,6 +43,10 @@ public:
   flatten_layer(std::string name, const shape& input, std::int64_t size)
       : layer(std::move(name), {input}, {size}) {}
 
+  std::optional<std::int64_t> hands_on_from() const override {
+    return input_shape().size() == 1 ? std::optional(std::int64_t{0}) : std::nullopt;
+  }
+
   std::unique_ptr<operation> make_operation(kernels::cpu::onednn&, bool) const override {
     return std::make_unique<flatten_operation>(input_shape());
   }

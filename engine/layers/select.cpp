@@ -38,6 +38,10 @@ public:
       : layer(std::move(name), {input}, std::move(output))
       , first_(first) {}
 
+  std::optional<std::int64_t> hands_on_from() const override {
+    return input_shape().size() == 1 ? std::optional(first_) : std::nullopt;
+  }
+
   std::unique_ptr<operation> make_operation(kernels::cpu::onednn&, bool) const override {
     return std::make_unique<select_operation>(column_run{input_shape()[0], first_, output_shape()[0]});
   }

@@ -136,6 +136,21 @@ TEST(dataset, tells_when_it_does_not_fit_a_model) {
               HasSubstr("the targets are class numbers, but the loss takes values"));
 }
 
+TEST(dataset, tells_which_value_is_no_row_of_an_embedding) {
+  const auto data = open_small(); // 0, 1/255, 2/255, ...
+  ASSERT_TRUE(data);
+  const auto rows = (*data)->check_rows(0, 1, 3, "words");
+  ASSERT_FALSE(rows);
+  EXPECT_EQ(rows.error().code, error_code::bad_data);
+  EXPECT_THAT(rows.error().message,
+              EndsWith("images: record 1 has the value 0.015686275 at place 0, but layer 'words' (embedding) "
+                       "takes whole numbers from 0 to 2; correct the data or num_embeddings"));
+  const auto black = open_idx_bytes(idx_bytes({2, 2}, {0, 9, 0, 9}), idx_bytes({2}, {0, 1}));
+  ASSERT_TRUE(black);
+  EXPECT_TRUE((*black)->check_rows(0, 1, 1, "words"));
+  EXPECT_FALSE((*black)->check_rows(0, 2, 1, "words"));
+}
+
 // Expected checksums: PyTorch 1.13, (x / 255. - 0.2860) / 0.3530 of the whole test set.
 TEST(dataset, reads_fashion_mnist_with_the_bits_of_pytorch) {
   const std::string folder = "/usr/share/datasets/fashion-mnist/";

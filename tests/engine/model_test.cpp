@@ -233,6 +233,26 @@ TEST(model, initial_values_are_uniform_within_one_over_the_root_of_fan_in) {
   EXPECT_LT(*std::ranges::min_element(values), -0.999 * bound);
 }
 
+TEST(model, knows_which_values_of_a_record_embeddings_read_as_they_are) {
+  const std::string table = "{ num_embeddings: 7 embedding_dim: 2 }";
+  const auto m =
+      build_model("input: [6] layers { flatten {} } layers { name: 'b' select { first: 2 count: 3 } } "
+                  "layers { name: 'c' select { first: 1 count: 2 } } "
+                  "layers { name: 'near' embedding " +
+                  table +
+                  " inputs: 'b' } "
+                  "layers { name: 'far' embedding " +
+                  table +
+                  " inputs: 'c' } "
+                  "layers { name: 'd' relu {} inputs: 'c' } "
+                  "layers { name: 'computed' embedding " +
+                  table +
+                  " inputs: 'd' } "
+                  "layers { concat {} inputs: 'near' inputs: 'far' inputs: 'computed' } "
+                  "layers { flatten {} } layers { linear { out_features: 2 } }");
+  EXPECT_THAT(m->rows_read(), ElementsAre(row_numbers{2, 3, 7, "near"}, row_numbers{3, 2, 7, "far"}));
+}
+
 TEST(model, an_embedding_starts_with_standard_normal_values) {
   const auto m = build_model("input: [1] layers { embedding { num_embeddings: 3001 embedding_dim: 33 } } "
                              "layers { flatten {} } layers { linear { out_features: 2 } }");

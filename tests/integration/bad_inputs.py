@@ -104,11 +104,11 @@ class workplace:
         small_data.write_idx(pathlib.Path(self.data["labels"]), [len(content)], content)
         return self.job(self.spec())
 
-    def table(self, *lines, **keys):
+    def table(self, *lines, layers=(), **keys):
         """A job on a CSV file with the columns x and y, which are numbers, and a class."""
         self.file("t.csv", "".join(line + "\n" for line in ("x,y,class", *lines)))
         return self.data_job({"format": "csv", "records": "t.csv", "csv": {"target": "class"}, **keys}, input=[2],
-                             layers=[{"linear": {"out_features": 2}}])
+                             layers=[*layers, {"linear": {"out_features": 2}}])
 
     def picture(self, content):
         """A job on a folder with one picture."""
@@ -419,6 +419,13 @@ def _(at):
 @case("a CSV file with a label out of range", "data", "t.csv", "record 1", "label 7")
 def _(at):
     return at.table("1,2,0", "1,2,7")
+
+
+@case("a CSV file with a number that an embedding has no row for", "data", "t.csv", "record 1", "place 1", "'words'", "0 to 2")
+def _(at):
+    return at.table("1,2,0", "7,3,1", layers=[{"name": "y", "select": {"first": 1, "count": 1}},
+                                              {"name": "words", "embedding": {"num_embeddings": 3, "embedding_dim": 4}},
+                                              "flatten"])
 
 
 @case("a CSV file without a column that is named", "data", "t.csv", '"z"')
