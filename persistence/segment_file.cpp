@@ -98,22 +98,22 @@ result<std::uint64_t> segment_writer::append(const segment_record& head, std::sp
 
 /// Much is written in pieces, of which the disk has two at a time. So what others sync meanwhile does not
 /// wait for all of it, and neither does the end of this process, should it be killed.
-rocksdb::IOStatus segment_writer::write_back(std::uint64_t goal) {
-  auto status = rocksdb::IOStatus::OK();
-  for (auto begin = synced_bytes_.load(); status.ok() && begin + sync_piece_bytes < goal;
-       begin += sync_piece_bytes)
-    status = file_->RangeSync(begin, sync_piece_bytes, {}, no_context);
-  return status;
+result<void> segment_writer::write_back(std::uint64_t goal) {
+  for (auto begin = synced_bytes_.load(); begin + sync_piece_bytes < goal; begin += sync_piece_bytes)
+    if (const auto status = file_->RangeSync(begin, sync_piece_bytes, {}, no_context); !status.ok())
+      return fail_status(status, "sync", path_, goal);
+  const auto status = file_->Sync({}, no_context);
+  return status.ok() ? result<void>() : fail_status(status, "sync", path_, goal);
 }
 
 result<void> segment_writer::sync() {
   const std::uint64_t goal = bytes_;
-  auto status = rocksdb::IOStatus::IOError("an earlier sync failed");
-  if (!sync_failed_) status = write_back(goal);
-  if (!sync_failed_ && status.ok()) status = file_->Sync({}, no_context);
-  if (!status.ok()) {
+  auto done = sync_failed_
+                  ? fail_status(rocksdb::IOStatus::IOError("an earlier sync failed"), "sync", path_, goal)
+                  : write_back(goal);
+  if (!done) {
     sync_failed_ = true;
-    return fail_status(status, "sync", path_, goal);
+    return done;
   }
   auto before = synced_bytes_.load();
   while (before < goal && !synced_bytes_.compare_exchange_weak(before, goal)) {

@@ -61,7 +61,7 @@ public:
 private:
   segment_writer(std::unique_ptr<rocksdb::FSWritableFile> file, std::string path, std::uint64_t number);
   result<void> write(std::span<const std::byte> bytes);
-  rocksdb::IOStatus write_back(std::uint64_t goal);
+  result<void> write_back(std::uint64_t goal);
 
   std::unique_ptr<rocksdb::FSWritableFile> file_;
   std::string path_;

@@ -4,6 +4,7 @@
 #include "persistence/crc32c.hpp"
 #include "tests/data/files.hpp"
 #include "tests/persistence/damage.hpp"
+#include "tests/persistence/faulty_file_system.hpp"
 #include "tests/persistence/payload.hpp"
 
 #include <gtest/gtest.h>
@@ -57,6 +58,23 @@ TEST_F(segment_file_test, takes_no_more_space_than_it_needs_when_it_is_closed) {
   const auto records = write(7, 3);
   const auto path = folder.path() / segment_file_name(7);
   EXPECT_LT(std::filesystem::file_size(path), records.back().offset + records.back().payload.size() + 64);
+}
+
+TEST_F(segment_file_test, much_that_is_synced_in_pieces_survives_a_power_cut) {
+  const auto faulty = std::make_shared<test::faulty_file_system>(1);
+  files = faulty;
+  const auto payload = test::payload_of({0}, {3}, 20'000'000);
+  const segment_record head{{0}, {3}, payload.size(), crc32c(payload)};
+  auto writer = segment_writer::create(files, directory, 7, preallocation).value();
+  const auto offset = writer->append(head, payload).value();
+  ASSERT_TRUE(writer->sync());
+  ASSERT_TRUE(sync_directory(*files, directory));
+  faulty->cut_power_after(1);
+  EXPECT_FALSE(writer->append(head, payload));
+  writer.reset();
+  faulty->restore_power();
+  std::vector<std::byte> found;
+  EXPECT_TRUE(segment_reader::open(files, directory, 7).value()->read(offset, head, found));
 }
 
 TEST_F(segment_file_test, refuses_a_record_that_is_not_the_expected_one) {
