@@ -5,13 +5,19 @@
 #include "job/utf8.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <dlrun/detail/parallel_for.hpp>
 #include <fmt/format.h>
+#include <mutex>
+#include <optional>
+#include <thread>
 
 namespace dlrun::data {
 namespace {
 
 constexpr std::uintmax_t file_bytes_max = std::uintmax_t{1} << 30;
 constexpr int classes_max = 10'000;
+constexpr unsigned decoding_threads_max = 8;
 
 /// What is in a folder, by name, without what begins with a dot.
 result<std::vector<std::filesystem::directory_entry>> entries_of(const std::filesystem::path& folder) {
@@ -118,23 +124,41 @@ result<record_layout> image_folder_reader::open(const reader_request& request) {
       .bytes = true};
 }
 
+result<void> image_folder_reader::read_picture(const picture& from, std::span<std::uint8_t> planes) const {
+  const auto image = load(from);
+  if (!image) return tl::unexpected(image.error());
+  if (image->height != height_ || image->width != width_)
+    return fail(
+        error_code::bad_data,
+        fmt::format("{}: {} x {} pixels, but {} has {} x {}; all must be of one size, or write resize: "
+                    "[height, width]",
+                    from.file.string(), image->height, image->width, pictures_.front().file.string(), height_,
+                    width_));
+  to_planes(*image, static_cast<std::uint32_t>(spec_.image_folder().channels()), planes);
+  return {};
+}
+
+/// Of several that cannot be read the first is told.
 result<void> image_folder_reader::read(std::uint64_t first, std::uint64_t count, const record_buffers& out) {
-  const auto channels = static_cast<std::uint32_t>(spec_.image_folder().channels());
-  const std::size_t size = std::size_t{channels} * height_ * width_;
-  for (std::uint64_t i = 0; i < count; ++i) {
-    const auto& from = pictures_[first + i];
-    const auto image = load(from);
-    if (!image) return tl::unexpected(image.error());
-    if (image->height != height_ || image->width != width_)
-      return fail(
-          error_code::bad_data,
-          fmt::format("{}: {} x {} pixels, but {} has {} x {}; all must be of one size, or write resize: "
-                      "[height, width]",
-                      from.file.string(), image->height, image->width, pictures_.front().file.string(),
-                      height_, width_));
-    to_planes(*image, channels, out.bytes.subspan(i * size, size));
-    if (!out.classes.empty()) out.classes[i] = from.number;
-  }
+  const auto size = static_cast<std::size_t>(spec_.image_folder().channels()) * height_ * width_;
+  std::mutex mutex;
+  std::optional<error> problem;
+  std::atomic<std::uint64_t> end = count; // what is behind a problem need not be read
+  const auto threads = std::min(std::thread::hardware_concurrency(), decoding_threads_max);
+  dlrun::detail::parallel_for(count, threads, [&] {
+    return [&](std::size_t i) {
+      if (i >= end) return;
+      const auto& from = pictures_[first + i];
+      const auto done = read_picture(from, out.bytes.subspan(i * size, size));
+      if (!out.classes.empty()) out.classes[i] = from.number;
+      if (done) return;
+      const std::lock_guard lock(mutex);
+      if (i >= end) return;
+      end = i;
+      problem = done.error();
+    };
+  });
+  if (problem) return tl::unexpected(*problem);
   return {};
 }
 

@@ -26,6 +26,7 @@ private:
   result<void> find_classes(const std::filesystem::path& folder);
   result<void> find_pictures(const std::filesystem::path& folder, std::int32_t number);
   result<rgb_image> load(const picture& from) const;
+  result<void> read_picture(const picture& from, std::span<std::uint8_t> planes) const;
 
   spec::DatasetSpec& spec_;
   const decode_context& context_;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <dlrun/check.hpp>
+#include <dlrun/detail/parallel_for.hpp>
 #include <thread>
 
 namespace dlrun::persistence {
@@ -177,25 +178,20 @@ shard_store::implementation::found_record shard_store::implementation::examine(s
 
 /// Reads all payloads in segments, with a few threads: a PS shard that comes back waits for this.
 void shard_store::implementation::verify_payloads(std::vector<found_record>& records) const {
-  std::atomic<std::size_t> next = 0;
-  const auto verify = [&] {
-    std::vector<std::byte> memory;
-    for (std::size_t i = next++; i < records.size(); i = next++) {
+  const auto threads = std::min({std::thread::hardware_concurrency(), verifying_threads_max,
+                                 static_cast<unsigned>(records.size() / records_worth_a_thread)});
+  dlrun::detail::parallel_for(records.size(), threads, [&] {
+    return [&, memory = std::vector<std::byte>()](std::size_t i) mutable {
       auto& record = records[i];
-      if (!record.place) continue;
+      if (!record.place) return;
       const auto got = segments_.read(*record.place, record.payload, memory);
-      if (got) continue;
+      if (got) return;
       if (got.error().code == error_code::storage_damaged)
         record.damage = got.error().message;
       else
         record.failure = got.error();
-    }
-  };
-  std::vector<std::jthread> helpers;
-  const auto threads = std::min({std::thread::hardware_concurrency(), verifying_threads_max,
-                                 static_cast<unsigned>(records.size() / records_worth_a_thread)});
-  while (helpers.size() + 1 < threads) helpers.emplace_back(verify);
-  verify();
+    };
+  });
 }
 
 result<void> shard_store::implementation::load_log() {

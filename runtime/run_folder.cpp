@@ -64,6 +64,15 @@ result<transport::unique_fd> lock_to_read(const std::filesystem::path& folder) {
   return fd;
 }
 
+result<void> check_holds_no_run(const std::filesystem::path& folder) {
+  std::error_code why;
+  if (!std::filesystem::exists(folder / "spec.yaml", why)) return {};
+  return fail(error_code::bad_usage,
+              fmt::format("there is a run in '{}' already: 'dlrun resume {}' goes on with it; for a new one "
+                          "choose another folder with --run-dir, or remove it",
+                          folder.string(), folder.string()));
+}
+
 } // namespace
 
 result<std::filesystem::path> find_run(const std::string& folder) {
@@ -79,12 +88,7 @@ result<run_folder> run_folder::create(const std::string& wanted, const spec::Job
   std::error_code why;
   const auto path = std::filesystem::absolute(
       wanted.empty() ? std::filesystem::path{"runs"} / spec.name() : std::filesystem::path{wanted}, why);
-  if (std::filesystem::exists(path / "spec.yaml", why))
-    return fail(
-        error_code::bad_usage,
-        fmt::format("there is a run in '{}' already: 'dlrun resume {}' goes on with it; for a new one "
-                    "choose another folder with --run-dir, or remove it",
-                    path.string(), path.string()));
+  if (auto none = check_holds_no_run(path); !none) return tl::unexpected(none.error());
   if (std::filesystem::exists(path, why) && !std::filesystem::is_empty(path, why))
     return fail(
         error_code::bad_usage,
@@ -97,6 +101,8 @@ result<run_folder> run_folder::create(const std::string& wanted, const spec::Job
                             path.string(), why.message()));
   auto held = lock(path);
   if (!held) return tl::unexpected(held.error());
+  // Who was quicker may be done already.
+  if (auto none = check_holds_no_run(path); !none) return tl::unexpected(none.error());
   run_folder made{path, std::move(*held)};
   if (auto written = job::write_spec_file(made.spec_file(), spec); !written)
     return tl::unexpected(written.error());

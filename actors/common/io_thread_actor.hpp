@@ -10,7 +10,8 @@ namespace dlrun::common {
 /// those of the scheduler. A message from another process reaches it, and what it sends in turn leaves,
 /// without another thread being woken: on the way of a step that is a tenth of a millisecond each time, and
 /// on a busy machine more. Its handlers keep all other messages of the process waiting, so they must be
-/// short, and what takes time belongs on a thread of its own.
+/// short, and what takes time belongs on a thread of its own. In a system without sockets the scheduler runs
+/// it.
 template <class State, class Handle>
 class io_thread_actor : public caf::stateful_actor<State, typename Handle::base> {
   using super = caf::stateful_actor<State, typename Handle::base>;
@@ -19,8 +20,9 @@ public:
   using super::enqueue;
   using super::super;
 
-  void enqueue(caf::mailbox_element_ptr message, caf::execution_unit*) override {
-    super::enqueue(std::move(message), &this->home_system().middleman().backend());
+  void enqueue(caf::mailbox_element_ptr message, caf::execution_unit* unit) override {
+    auto& system = this->home_system();
+    super::enqueue(std::move(message), system.has_middleman() ? &system.middleman().backend() : unit);
   }
 
   caf::resumable::subtype_t subtype() const override { return caf::resumable::io_actor; }

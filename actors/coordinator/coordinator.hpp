@@ -2,6 +2,7 @@
 /// the data dispatcher, which shares its process, running.
 #pragma once
 
+#include "actors/common/io_thread_actor.hpp"
 #include "actors/common/job_context.hpp"
 #include "actors/common/job_journal.hpp"
 #include "actors/common/sender.hpp"
@@ -27,7 +28,7 @@ public:
     std::unique_ptr<coordinator_state> role;
     static inline const char* name = "coordinator";
   };
-  using pointer = protocol::coordinator_actor::stateful_pointer<holder>;
+  using pointer = common::io_thread_actor<holder, protocol::coordinator_actor>*;
   using behavior = protocol::coordinator_actor::behavior_type;
 
   /// For `system.spawn(coordinator_state::start, context, starter)`. The actor quits with an error when its

@@ -1,6 +1,7 @@
 /// The data dispatcher actor: routes messages into data_dispatcher_core and carries its decisions out.
 #pragma once
 
+#include "actors/common/io_thread_actor.hpp"
 #include "actors/common/job_context.hpp"
 #include "actors/common/job_journal.hpp"
 #include "actors/data_dispatcher/data_dispatcher_core.hpp"
@@ -16,7 +17,7 @@ public:
     std::unique_ptr<data_dispatcher_state> role;
     static inline const char* name = "data_dispatcher";
   };
-  using pointer = protocol::local_data_dispatcher_actor::stateful_pointer<holder>;
+  using pointer = common::io_thread_actor<holder, protocol::local_data_dispatcher_actor>*;
   using behavior = protocol::local_data_dispatcher_actor::behavior_type;
 
   /// What a dispatcher starts with beside its context.

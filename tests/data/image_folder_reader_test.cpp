@@ -59,6 +59,22 @@ TEST_F(image_folder_test, validation_numbers_classes_as_training_does) {
   EXPECT_THAT(job.refusal(both), HasSubstr("others/bird: the training data has no class of this name"));
 }
 
+TEST_F(image_folder_test, many_pictures_keep_their_order_and_of_several_bad_ones_the_first_is_told) {
+  for (int i = 100; i < 160; ++i)
+    job.write("pets/cat/" + std::to_string(i) + ".png", png_bytes(make_picture(4, 6, i)));
+  const auto data = job.open(keys);
+  ASSERT_TRUE(data) << data.error().message;
+  const auto all = test::read_all(**data);
+  for (int i = 100; i < 160; ++i) {
+    const auto picture = make_picture(4, 6, i);
+    EXPECT_EQ(all.records[72 * (i - 100)], static_cast<float>(picture.pixels[0]) / 255.0F) << i;
+    EXPECT_EQ(all.classes[i - 100], 0);
+  }
+  for (const auto* bad : {"118", "117", "155"}) job.write("pets/cat/" + std::string(bad) + ".png", "meow");
+  for (int attempt = 0; attempt < 20; ++attempt)
+    EXPECT_THAT(job.refusal(keys), HasSubstr("pets/cat/117.png"));
+}
+
 TEST_F(image_folder_test, what_is_not_a_picture_is_named) {
   job.write("pets/cat/notes.txt", "meow");
   EXPECT_THAT(job.refusal(keys), HasSubstr("pets/cat/notes.txt: not a picture"));
