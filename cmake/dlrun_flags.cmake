@@ -31,7 +31,7 @@ target_compile_options(dlrun_stable_bits INTERFACE -ffp-contract=off -fno-fast-m
 if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
   target_compile_options(dlrun_stable_bits INTERFACE -march=x86-64-v3)
 endif()
-target_compile_options(dlrun_stable_bits INTERFACE $<IF:$<CONFIG:Debug>,-O1,-O3>)
+target_compile_options(dlrun_stable_bits INTERFACE $<$<NOT:$<CONFIG:Debug>>:-O3>)
 
 # Sanitizers apply to everything we compile, tests included. The optimisation level is the preset's; frame pointers make stack
 # traces cheap. A finding ends the process: a test that goes on

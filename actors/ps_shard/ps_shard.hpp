@@ -168,6 +168,8 @@ private:
   std::optional<error> snapshot_stalled_;
   protocol::time_point stalled_since_;
   std::uint64_t status_sequence_ = 0;
+  std::vector<protocol::first_contribution>
+      applied_contributions_; ///< of the step applied last; a change is told at once
   common::latest_sender<protocol::shard_status> status_sender_;
   common::latest_sender<protocol::heartbeat> heartbeat_sender_;
   protocol::data_dispatcher_actor dispatcher_;

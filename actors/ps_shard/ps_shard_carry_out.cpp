@@ -184,9 +184,11 @@ void ps_shard_state::on_applied(step_id step, const std::optional<step_metrics>&
                                 protocol::duration took) {
   if (metrics) metrics_.add(context_.job->sampler.epoch_of(step), *metrics);
   apply_us_ += apply_weight * (static_cast<double>(took.count()) - apply_us_);
-  const auto contributions = core_->contributions();
   carry_out(core_->on_applied(step));
-  if (core_->trained() || contributions != core_->contributions()) report_status();
+  auto contributions = core_->contributions();
+  const bool has_new = contributions != applied_contributions_;
+  applied_contributions_ = std::move(contributions);
+  if (core_->trained() || has_new) report_status();
 }
 
 void ps_shard_state::carry_out(const send_status& action) {
