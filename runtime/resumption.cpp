@@ -89,6 +89,24 @@ result<prepared_job> prepare_resumed(const run_folder& folder, const resume_opti
   return job;
 }
 
+/// A run that is completed trains no more: what would change its training is refused, not ignored.
+result<void> check_completed(const run_folder& folder, const resume_options& options) {
+  const auto file = folder.spec_files().back();
+  const auto before = job::read_spec(file, {});
+  if (!before) return tl::unexpected(before.error());
+  const auto after = job::read_spec(file, options.overrides);
+  if (!after) return tl::unexpected(after.error());
+  const auto change = compare_specs(*before, *after);
+  if (change && *change != spec_change::revision && options.skip.empty() && !options.from) return {};
+  return fail(error_code::bad_usage,
+              fmt::format("the run in '{}' is completed: nothing is left of it that {} could change; train "
+                          "again, in another folder",
+                          folder.path().string(),
+                          options.from            ? "--from"
+                          : !options.skip.empty() ? "--skip"
+                                                  : "--set"));
+}
+
 } // namespace
 
 result<resumption> prepare_resumption(const std::filesystem::path& directory, const resume_options& options) {
@@ -99,7 +117,10 @@ result<resumption> prepare_resumption(const std::filesystem::path& directory, co
                                           [&] { return coordinator::read_past_run(folder->path()); });
   if (!past) return tl::unexpected(past.error());
   resumption made{std::move(*folder), std::nullopt, {past->last_coordinator.value + 1}};
-  if (past->completed) return made;
+  if (past->completed) {
+    if (auto fine = check_completed(made.folder, options); !fine) return tl::unexpected(fine.error());
+    return made;
+  }
   auto job = prepare_resumed(made.folder, options);
   if (!job) return tl::unexpected(job.error());
   made.job = std::move(*job);

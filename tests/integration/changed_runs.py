@@ -21,8 +21,7 @@ class changed_runs(bench_case):
     def killed_run(self, spec, step):
         """A run all of whose processes died after `step`; it ends with the test."""
         job = self.enterContext(self.bench.start(spec))
-        job.wait_for_step(step)
-        job.kill_everything()
+        job.kill_everything_at_step(step)
         return job
 
     def resumed_copy(self, job, overrides=(), options=()):

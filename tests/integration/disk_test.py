@@ -110,8 +110,7 @@ class read_only_disk(runs_on_disks):
     def test_is_refused_by_resume(self):
         with small_disks.in_memory("128m") as disk:
             with self.bench.start(self.durable_spec("every_step", epochs=ENDLESS), parent=disk.folder) as job:
-                job.wait_for_step(10)
-                job.kill_everything()
+                job.kill_everything_at_step(10)
                 disk.make_read_only()
                 self.expect_refused(job, (), str(job.run_dir), "Read-only file system")
 
@@ -124,8 +123,8 @@ class read_only_disk(runs_on_disks):
             if disk.complaint:
                 self.skipTest(f"no disk can be made to fail here: {disk.complaint}")
             with self.bench.start(spec, parent=disk.folder) as job:
-                job.wait_for_step(reference["steps"] // 4)
-                disk.fail()
+                with job.held_from_step(reference["steps"] // 4):
+                    disk.fail()
                 self.expect_failure(job, str(job.run_dir), "Read-only file system")
                 disk.repair()
                 job.resume()

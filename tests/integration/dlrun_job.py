@@ -110,6 +110,11 @@ class running_job:
         self.root.wait()
         self.expect_nothing_left()
 
+    def kill_everything_at_step(self, step):
+        """The same at `step` or a little later: the job is held until then, and so cannot be over before."""
+        with self.held_from_step(step):
+            self.kill_everything()
+
     def __enter__(self):
         return self
 

@@ -12,7 +12,7 @@ import event_files
 import small_data
 from bench_case import main
 from changed_runs import BAD_USAGE, LR, changed_runs, set_options
-from dlrun_job import expect, free_port, job_over, wait_until
+from dlrun_job import all_run, expect, free_port, job_over, wait_until
 
 EPOCHS = 12
 LONG = 48  # epochs: time enough for a worker to come back
@@ -100,7 +100,8 @@ class metrics(shown_run):
             self.assertIn('metric="accuracy"', found["dlrun_train_metric"])
             self.assertIn('metric="accuracy"', found["dlrun_validation_metric"])
             self.assertEqual(found["dlrun_recoveries_total"]['role="worker"'], 0)
-            job.kill("worker", 0)
+            with job.held_from_step(status["step"], all_run):
+                job.kill("worker", 0)
             found = self.wait_for(job, port, lambda one: one["dlrun_recoveries_total"]['role="worker"'], "a recovery")
             self.assertEqual(found["dlrun_role_restarts_total"]['role="worker",index="0"'], 1)
             self.assertEqual(found["dlrun_events_total"]['event="role-exited"'], 1)
@@ -164,8 +165,8 @@ class event_file(shown_run):
     def test_a_run_that_dies_and_is_resumed_shows_each_step_once(self):
         job = self.killed_run(self.shown_spec(tensorboard=True), 4 * STEPS_PER_EPOCH)
         job.resume()
-        job.wait_for_step(7 * STEPS_PER_EPOCH)
-        job.kill("ps_shard", 0)
+        with job.held_from_step(7 * STEPS_PER_EPOCH):
+            job.kill("ps_shard", 0)
         report = job.expect_complete(may_redo=True)
         self.expect_same_training(report)
         self.expect_agrees(self.shown(job), report)
@@ -197,8 +198,8 @@ class event_file(shown_run):
 class events_in_numbers(shown_run):
     def test_what_the_text_says_is_there_for_programs(self):
         with self.bench.start(self.shown_spec(LONG)) as job:
-            job.wait_until_all_run()
-            job.kill("worker", 1)
+            with job.held_from_step(1, all_run):
+                job.kill("worker", 1)
             report = job.expect_complete()
             recovery = report["recoveries"][0]
             exited, = job.events("role-exited")

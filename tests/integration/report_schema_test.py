@@ -66,8 +66,8 @@ class report_schema(changed_runs):
     def test_of_a_run_that_is_completed_with_losses_rewinds_and_a_slot_left_out(self):
         job = self.killed_run(self.full_spec(), 20)
         job.resume(options=skip_options("3:1"))
-        job.wait_for_step(30)
-        job.kill("worker", 0)
+        with job.held_from_step(30):
+            job.kill("worker", 0)
         job.wait_end()
         report = job.report()
         self.expect_fits(report, "completed")

@@ -26,10 +26,10 @@ class other_numbers_of_the_optimizer(changed_runs):
         unchanged = self.undisturbed(self.durable_spec("off"))
         job = self.killed_run(spec, steps // 4)
         twin = self.resumed_copy(job, [f"{LR}={RATE}"])
-        twin.wait_for_step(steps // 2)
-        any_kills.kill_group(twin, [("ps_shard", 0)])  # its log has steps of both
-        twin.wait_for_exits(1)
-        twin.kill_everything()
+        with twin.held_from_step(steps // 2):
+            any_kills.kill_group(twin, [("ps_shard", 0)])  # its log has steps of both
+            twin.wait_for_exits(1)
+            twin.kill_everything()
         twin.resume()
         job.resume([f"{LR}={RATE}"])
         report = job.expect_complete(may_redo=True)
@@ -46,12 +46,10 @@ class other_numbers_of_the_optimizer(changed_runs):
         job = self.killed_run(spec, steps // 5)
         first = kept_specs(job)["spec.yaml"]
         job.resume([f"{LR}={RATE}"])
-        job.wait_for_step(2 * steps // 5)
-        job.kill_everything()
+        job.kill_everything_at_step(2 * steps // 5)
         again = [f"{LR}={OTHER_RATE}", "train.optimizer.sgd.momentum=0.8"]
         twin = self.resumed_copy(job, again)
-        twin.wait_for_step(3 * steps // 5)
-        twin.kill_everything()
+        twin.kill_everything_at_step(3 * steps // 5)
         twin.resume()
         job.resume(again)
         report = job.expect_complete(may_redo=True)
@@ -75,10 +73,10 @@ class another_schedule_and_clipping(changed_runs):
         unchanged = self.undisturbed(self.durable_spec("off"))
         job = self.killed_run(spec, steps // 4)
         twin = self.resumed_copy(job, self.CHANGES)
-        twin.wait_for_step(steps // 2)
-        any_kills.kill_group(twin, [("ps_shard", 0)])  # its log has steps of both
-        twin.wait_for_exits(1)
-        twin.kill_everything()
+        with twin.held_from_step(steps // 2):
+            any_kills.kill_group(twin, [("ps_shard", 0)])  # its log has steps of both
+            twin.wait_for_exits(1)
+            twin.kill_everything()
         twin.resume()
         job.resume(self.CHANGES)
         report = job.expect_complete(may_redo=True)
@@ -142,8 +140,7 @@ class refused_changes(changed_runs):
 
     def test_any_of_a_run_that_kept_nothing(self):
         job = self.enterContext(self.bench.start(self.durable_spec("off")))
-        job.wait_until_all_run()
-        job.kill_everything()
+        job.kill_everything_at_step(1)
         self.expect_refused(job, set_options(f"{LR}={RATE}"), "durability.log is off")
         self.expect_refused(job, skip_options("700:1"), "durability.log is off")
 

@@ -16,11 +16,12 @@ class resume(bench_case):
         spec["train"].update(train)
         return spec
 
-    def expect_same_end(self, log, end):
+    def expect_same_end(self, log, end, exit_code):
         reference = self.undisturbed(self.spec_with("off"))
         with self.bench.start(self.spec_with(log)) as job:
-            job.wait_for_step(reference["steps"] // 3)
-            end(job)
+            with job.held_from_step(reference["steps"] // 3):
+                end(job)
+            self.assertEqual(job.wait_end(), exit_code, job.output())
             job.expect_nothing_left()
             job.resume()
             report = job.expect_complete(may_redo=True)
@@ -28,19 +29,15 @@ class resume(bench_case):
             self.assertEqual(report["samples_committed"], reference["samples_committed"])
             self.assertEqual(report["train_loss"], reference["train_loss"])
 
-    def interrupt(self, job):
-        job.root.send_signal(signal.SIGINT)
-        self.assertEqual(job.wait_end(), INTERRUPTED, job.output())
-
     def test_goes_on_after_a_stop(self):
         for log in ("every_step", "snapshots"):
             with self.subTest(log=log):
-                self.expect_same_end(log, self.interrupt)
+                self.expect_same_end(log, lambda job: job.root.send_signal(signal.SIGINT), INTERRUPTED)
 
     def test_goes_on_after_the_death_of_everything(self):
         for log in ("every_step", "snapshots"):
             with self.subTest(log=log):
-                self.expect_same_end(log, lambda job: job.kill_everything())
+                self.expect_same_end(log, lambda job: job.kill_everything(), -signal.SIGKILL)
 
     def test_goes_on_when_it_died_before_the_first_snapshot(self):
         def die_early(job):
@@ -56,8 +53,8 @@ class resume(bench_case):
 
     def test_refuses_a_folder_in_use(self):
         with self.bench.start(self.spec_with("every_step")) as job:
-            job.wait_until_all_run()
-            code, _, complaint = job.ask("resume")
+            with job.held_from_step(1):
+                code, _, complaint = job.ask("resume")
             self.assertEqual(code, BAD_USAGE)
             self.assertIn("in use by process", complaint)
             job.expect_complete()
@@ -69,12 +66,17 @@ class resume(bench_case):
             code, output, _ = job.ask("resume")
             self.assertEqual(code, 0)
             self.assertIn("is completed", output)
+            self.assertEqual(job.ask("resume", "--set", "cluster.workers=2")[0], 0)
+            for change in (("--set", "train.optimizer.sgd.lr=0.001"), ("--set", "train.seed=8"), ("--skip", "1:1"),
+                           ("--from", "0")):
+                code, _, complaint = job.ask("resume", *change)
+                self.assertEqual(code, BAD_USAGE, change)
+                self.assertIn(f"is completed: nothing is left of it that {change[0]} could change", complaint)
             self.assertEqual(job.report(), before)
 
     def test_refuses_a_run_that_kept_nothing(self):
         with self.bench.start(self.spec_with("off")) as job:
-            job.wait_until_all_run()
-            job.kill_everything()
+            job.kill_everything_at_step(1)
             code, _, complaint = job.ask("resume")
             self.assertEqual(code, BAD_USAGE)
             self.assertIn("durability.log is off", complaint)

@@ -4,7 +4,7 @@ import signal
 import time
 
 import small_data
-from dlrun_job import expect, identities
+from dlrun_job import all_run, expect, identities
 
 STATUS_LAG_STEPS = 300
 EPOCHS_A_SECOND = 14  # what small jobs do on a quiet machine: a job must outlast its pause
@@ -17,8 +17,8 @@ def make_spec(train, seconds):
 def pause_coordinator(bench, spec, seconds, reference):
     """@returns the steps applied during the pause, and the report."""
     with bench.start(spec) as job:
-        before = job.wait_until_all_run()
-        job.kill("coordinator", which=signal.SIGSTOP)
+        with job.held_from_step(1, all_run) as before:
+            job.kill("coordinator", which=signal.SIGSTOP)
         stopped_at = time.monotonic()
         seen = job.wait_for(lambda now: now["step"] > before["step"], "the first step without a coordinator")
         first = last = seen["step"]
@@ -40,10 +40,9 @@ def pause_coordinator(bench, spec, seconds, reference):
 def pause_worker(bench, spec, steps, reference):
     """Stops a worker until the others have done `steps` more. @returns how long they waited for its slots, in s, and the report."""
     with bench.start(spec) as job:
-        job.wait_until_all_run()
-        pid, _ = job.kill("worker", 1, signal.SIGSTOP)
-        begin = time.monotonic()
-        stopped_at = job.try_status()["step"]
+        with job.held_from_step(1, all_run) as status:
+            pid, _ = job.kill("worker", 1, signal.SIGSTOP)
+        begin, stopped_at = time.monotonic(), status["step"]
         # `status` is late by some steps; so many more need its slots done by somebody else.
         job.wait_for(lambda now: now["step"] >= stopped_at + STATUS_LAG_STEPS, "the others go on")
         waited = time.monotonic() - begin

@@ -44,8 +44,7 @@ def make_spec(train, log):
 def die_half_way(bench, spec, steps, source):
     """@returns a run of which every process was killed."""
     job = bench.start(spec)
-    job.wait_for_step(int(steps * source.uniform(*STEPS_PART)))
-    job.kill_everything()
+    job.kill_everything_at_step(int(steps * source.uniform(*STEPS_PART)))
     return job
 
 

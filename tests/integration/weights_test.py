@@ -95,9 +95,9 @@ class weights(weights_case):
 
     def test_a_killed_run_gives_every_version_of_its_log(self):
         with self.bench.start(self.make_spec("mlp_dropout", "every_step", LONG)) as job:
-            job.wait_for_step(3)
-            self.assertIn("in use by process", self.refusal("export", job.run_dir))
-            job.kill_everything()
+            with job.held_from_step(3):
+                self.assertIn("in use by process", self.refusal("export", job.run_dir))
+                job.kill_everything()
             self.run_was_killed = True
             before = job.contents()
             newest = self.export(job.run_dir, "killed.safetensors")[1]["step"]
@@ -153,8 +153,7 @@ class init_from(weights_case):
         file = self.trained(self.make_spec("mlp_dropout", "every_step"))
         spec["train"]["init_from"] = str(file)
         with self.bench.start(spec) as job:
-            job.wait_for_step(2)
-            job.kill_everything()
+            job.kill_everything_at_step(2)
             moved = file.rename(file.with_name("moved.safetensors"))
             _, tensors = weights_file.read(moved)
             weights_file.write(file, tensors, {"another": "file"})

@@ -75,8 +75,8 @@ class installed(unittest.TestCase):
         dice = random.Random(1)
         with running_job(self.my_dlrun, folder, ["train", str(self.spec), "--run-dir", str(folder), *longer]) as job:
             for step, role in ((500, "worker"), (2000, "ps_shard"), (3500, "worker")):
-                job.wait_for_step(step)
-                job.kill(role, dice.randrange(2))
+                with job.held_from_step(step):
+                    job.kill(role, dice.randrange(2))
             report = job.expect_complete()
         self.assertEqual(report["parameters_sha256"], sha256_of(reference))
         self.assertEqual(len(report["recoveries"]), 3)
