@@ -21,12 +21,17 @@ bool gathers_beyond_its_memory(const convolution_geometry& g) {
 
 struct convolution::layouts {
   tag x, y;
+
+  /// Channels of y that lie together, 0 for all.
+  std::int64_t block() const { return y == tag::nChw16c ? 16 : y == tag::nChw8c ? 8 : 0; }
 };
 
-convolution::convolution(onednn& context, const convolution_geometry& geometry, bool input_gradient)
+convolution::convolution(onednn& context, const convolution_geometry& geometry, bool input_gradient,
+                         output_layout output)
     : context_(context)
     , geometry_(geometry)
     , input_gradient_(input_gradient)
+    , output_(output)
     , w_({geometry.out_channels, geometry.in_channels, geometry.kernel_height(), geometry.kernel},
          data_type::f32, tag::oihw)
     , b_({geometry.out_channels}, data_type::f32, tag::x) {}
@@ -51,11 +56,16 @@ std::optional<convolution::primitives> convolution::try_layouts(std::int64_t bat
                                   context_.engine);
   const weights::primitive_desc dw({direct, x, w, b, y, s, pad, pad}, context_.engine, f);
   if (is_reference(f.impl_info_str()) || is_reference(dw.impl_info_str())) return std::nullopt;
+  // With one channel these are the same floats.
+  const auto x_outside = g.in_channels == 1 && layouts.x == tag::nchw ? tag::nchw : tag::nhwc;
+  const auto block = layouts.block();
+  const bool blocked = output_ == output_layout::fastest && block != 0 && g.out_channels % block == 0;
   primitives p{.forward = forward(f),
                .backward_weights = weights(dw),
                .backward_data = std::nullopt,
-               .x = {x_dims, data_type::f32, tag::nhwc},
-               .y = {y_dims, data_type::f32, tag::nhwc},
+               .x = {x_dims, data_type::f32, x_outside},
+               .y = {y_dims, data_type::f32, blocked ? layouts.y : tag::nhwc},
+               .block = blocked ? block : g.out_channels,
                .x_inside = {.layout = x},
                .y_inside = {.layout = y},
                .w_forward = {.layout = f.weights_desc()},
@@ -73,6 +83,15 @@ std::optional<convolution::primitives> convolution::try_layouts(std::int64_t bat
   throw;
 }
 
+/// Whether code for blocks of 16 channels is the fastest: products of patches with channels last want many
+/// channels. With few they take up to half as long again, and with one twice as long.
+bool convolution::prefers_blocks() const {
+  constexpr std::int64_t few = 32, block = 16;
+  const auto& g = geometry_;
+  return output_ == output_layout::fastest && !gathers_beyond_its_memory(g) && g.out_channels % block == 0 &&
+         (g.in_channels == 1 || (g.in_channels % block == 0 && g.in_channels <= few));
+}
+
 convolution::primitives convolution::make(std::int64_t batch) const {
   // Channels last first, since that is what the caller has. Which of them has generated code depends on the
   // instruction set and the number of channels; the last, a matrix product on unrolled patches, has on all.
@@ -82,6 +101,10 @@ convolution::primitives convolution::make(std::int64_t batch) const {
                                                {tag::nChw16c, tag::nChw16c},
                                                {tag::nChw8c, tag::nChw8c},
                                                {tag::nchw, tag::nchw}}};
+  constexpr std::array<layouts, 2> blocks{{{tag::nchw, tag::nChw16c}, {tag::nChw16c, tag::nChw16c}}};
+  if (prefers_blocks())
+    for (const auto& candidate : blocks)
+      if (auto made = try_layouts(batch, candidate)) return std::move(*made);
   for (const auto& candidate : candidates) {
     if (gathers_beyond_its_memory(geometry_) && candidate.x != tag::nchw) continue;
     if (auto made = try_layouts(batch, candidate)) return std::move(*made);
@@ -92,6 +115,8 @@ convolution::primitives convolution::make(std::int64_t batch) const {
 convolution::primitives& convolution::for_batch(std::int64_t batch) {
   return cache_.get(batch, [this](std::int64_t n) { return make(n); });
 }
+
+std::int64_t convolution::block(std::int64_t batch) { return for_batch(batch).block; }
 
 /// Where a pass finds or leaves the tensor: the caller's memory if that has the layout, else memory of its
 /// own.

@@ -22,6 +22,12 @@ struct convolution_geometry {
   std::int64_t kernel_height() const { return flat ? 1 : kernel; }
 };
 
+/// How the caller has y and its gradient.
+enum class output_layout : std::uint8_t {
+  channels_last, ///< (batch, out_height, out_width, out_channels)
+  fastest        ///< (batch, out_channels / block, out_height, out_width, block), see convolution::block()
+};
+
 /// Convolution of a fixed geometry. x is (batch, height, width, in_channels), y (batch, out_height,
 /// out_width, out_channels), weights (out_channels, in_channels, kernel, kernel), or (..., kernel) where it
 /// is flat, and bias (out_channels), plain floats. oneDNN may want weights, and on some instruction sets
@@ -29,7 +35,12 @@ struct convolution_geometry {
 class convolution {
 public:
   /// `context` must outlive this object. `input_gradient`: whether backward() will be asked for dx.
-  convolution(onednn& context, const convolution_geometry& geometry, bool input_gradient);
+  convolution(onednn& context, const convolution_geometry& geometry, bool input_gradient,
+              output_layout output = output_layout::channels_last);
+
+  /// How many channels of y lie together with output_layout::fastest: all of them, or a part that suits the
+  /// instruction set. A function of the geometry and the processor.
+  std::int64_t block(std::int64_t batch);
 
   /// The weights of all passes until the next call: `w` must not change before.
   void set_weights(const float* w);
@@ -53,6 +64,7 @@ private:
     dnnl::memory memory{};
     std::uint64_t version = 0; ///< of the weights in it
   };
+  bool prefers_blocks() const;
   std::optional<primitives> try_layouts(std::int64_t batch, const layouts& layouts) const;
   primitives make(std::int64_t batch) const;
   primitives& for_batch(std::int64_t batch);
@@ -66,6 +78,7 @@ private:
   onednn& context_;
   convolution_geometry geometry_;
   bool input_gradient_;
+  output_layout output_;
   dnnl::memory::desc w_, b_;
   const float* weights_ = nullptr;
   std::uint64_t version_ = 0; ///< counts set_weights()
@@ -76,6 +89,7 @@ private:
     dnnl::convolution_backward_weights backward_weights;
     std::optional<dnnl::convolution_backward_data> backward_data;
     dnnl::memory::desc x, y; ///< as the caller has them
+    std::int64_t block;      ///< of the channels of y there
     inside x_inside, y_inside, w_forward, dw, w_data;
   };
   batch_cache<primitives> cache_;

@@ -29,7 +29,7 @@ convolution_pool::convolution_pool(onednn& context, const convolution_geometry& 
     , between_size_(pool.channels * pool.height * pool.width)
     , y_size_(pool.channels * pool.out_height * pool.out_width)
     , records_max_(std::max<std::int64_t>(1, between_floats_max / between_size_))
-    , convolution_(context, convolution, input_gradient)
+    , convolution_(context, convolution, input_gradient, output_layout::fastest)
     , between_(floats(context, records_max_ * between_size_))
     , dw_part_(static_cast<std::size_t>(convolution.out_channels * convolution.in_channels *
                                         convolution.kernel_height() * convolution.kernel))
@@ -55,6 +55,7 @@ void convolution_pool::forward(std::int64_t batch, const float* x, const float* 
     const auto out = between(s.records);
     const auto at = static_cast<std::size_t>(s.first * y_size_);
     const auto size = static_cast<std::size_t>(s.records * y_size_);
+    pool_.block = convolution_.block(s.records);
     convolution_.forward(s.records, x + s.first * x_size_, b, out.data());
     max_pool(pool_, s.records, out, y.subspan(at, size), std::span(winner_).subspan(at, size));
   });
@@ -67,6 +68,7 @@ void convolution_pool::backward(std::int64_t batch, const float* x, const float*
     const auto gradient = between(s.records);
     const auto at = static_cast<std::size_t>(s.first * y_size_);
     const auto size = static_cast<std::size_t>(s.records * y_size_);
+    pool_.block = convolution_.block(s.records);
     max_pool_backward(pool_, s.records, std::span(winner_).subspan(at, size), dy.subspan(at, size), gradient);
     const bool starts = s.first == 0;
     convolution_.backward(s.records, x + s.first * x_size_, gradient.data(), starts ? dw : dw_part_.data(),

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <dlrun/check.hpp>
+#include <type_traits>
 
 namespace dlrun::kernels::cpu {
 namespace {
@@ -18,78 +19,137 @@ window clip(const pool_geometry& g, std::int64_t out_row, std::int64_t out_colum
           std::max<std::int64_t>(column, 0), std::min(column + g.kernel, g.width)};
 }
 
+/// The channels that lie together: of a block, or all. Blocks of oneDNN's usual size have code of their own,
+/// in which they are a constant.
+template <std::int64_t Block>
+std::int64_t together(const pool_geometry& g) {
+  return Block > 0 ? Block : g.block > 0 ? g.block : g.channels;
+}
+
 /// A window of `Size` x `Size` pixels, none of them outside the image; otherwise as pool_clipped(). Every
 /// size has its own code, in which the maximum of a channel stays in a register.
-template <std::int64_t Size>
-void pool_whole(const pool_geometry& g, const window& w, const float* __restrict x, float* __restrict y,
-                std::int32_t* __restrict winner) {
+template <std::int64_t Block, std::int64_t Size>
+[[gnu::noinline]] void pool_whole(const pool_geometry& g, const window& w, const float* __restrict x,
+                                  float* __restrict y, std::int32_t* __restrict winner) {
+  const auto channels = together<Block>(g);
   const auto first = static_cast<std::int32_t>(w.row0 * g.width + w.column0);
-  for (std::int64_t c = 0; c < g.channels; ++c) {
-    float best = x[first * g.channels + c];
+  for (std::int64_t c = 0; c < channels; ++c) {
+    float best = x[first * channels + c];
     std::int32_t where = first;
     for (std::int64_t row = 0; row < Size; ++row)
       for (std::int64_t column = 0; column < Size; ++column) {
         const auto pixel = static_cast<std::int32_t>(first + row * g.width + column);
-        const float value = x[pixel * g.channels + c];
+        const float value = x[pixel * channels + c];
         const bool wins = (value > best) | (value != value);
         best = wins ? value : best;
         where = wins ? pixel : where;
       }
-    y[c] = best;
-    winner[c] = where;
+    const bool nothing = g.of_relu & (best <= 0.0F);
+    y[c] = nothing ? 0.0F : best;
+    winner[c] = nothing ? no_winner : where;
   }
 }
 
-/// One window of one image, all channels: `x` is that image, `y` and `winner` the output pixel.
-void pool_clipped(const pool_geometry& g, const window& w, const float* __restrict x, float* __restrict y,
-                  std::int32_t* __restrict winner) {
+/// One window of one image, all channels of a block: `x` is that image, `y` and `winner` the output pixel.
+template <std::int64_t Block>
+[[gnu::noinline]] void pool_clipped(const pool_geometry& g, const window& w, const float* __restrict x,
+                                    float* __restrict y, std::int32_t* __restrict winner) {
+  const auto channels = together<Block>(g);
   const auto first = static_cast<std::int32_t>(w.row0 * g.width + w.column0);
-  const float* const start = x + first * g.channels;
-  for (std::int64_t c = 0; c < g.channels; ++c) {
+  const float* const start = x + first * channels;
+  for (std::int64_t c = 0; c < channels; ++c) {
     y[c] = start[c];
     winner[c] = first;
   }
   for (std::int64_t row = w.row0; row < w.row1; ++row)
     for (std::int64_t column = w.column0; column < w.column1; ++column) {
       const auto pixel = static_cast<std::int32_t>(row * g.width + column);
-      const float* const values = x + pixel * g.channels;
-      for (std::int64_t c = 0; c < g.channels; ++c) {
+      const float* const values = x + pixel * channels;
+      for (std::int64_t c = 0; c < channels; ++c) {
         const bool wins = (values[c] > y[c]) | (values[c] != values[c]);
         y[c] = wins ? values[c] : y[c];
         winner[c] = wins ? pixel : winner[c];
       }
     }
-}
-
-void pool_window(const pool_geometry& g, const window& w, const float* x, float* y, std::int32_t* winner) {
-  const bool whole = w.row1 - w.row0 == g.kernel && w.column1 - w.column0 == g.kernel;
-  if (whole && g.kernel == 2)
-    pool_whole<2>(g, w, x, y, winner);
-  else if (whole && g.kernel == 3)
-    pool_whole<3>(g, w, x, y, winner);
-  else
-    pool_clipped(g, w, x, y, winner);
   if (!g.of_relu) return;
-  for (std::int64_t c = 0; c < g.channels; ++c) {
+  for (std::int64_t c = 0; c < channels; ++c) {
     const bool nothing = y[c] <= 0.0F;
     y[c] = nothing ? 0.0F : y[c];
     winner[c] = nothing ? no_winner : winner[c];
   }
 }
 
-/// Adds the window's dy to its winners in the image `dx`; where windows do not overlap it writes instead of
-/// adding.
-template <bool Overlap>
-void spread_window(const pool_geometry& g, const window& w, const std::int32_t* __restrict winner,
-                   const float* __restrict dy, float* __restrict dx) {
+/// Calls `visit(at_x, at_y, w)` for each window of each block: where the block's image begins in x and its
+/// part of the output pixel in y.
+template <std::int64_t Block, class Visit>
+void each_window(const pool_geometry& g, std::int64_t batch, Visit&& visit) {
+  const auto channels = together<Block>(g);
+  const std::int64_t blocks = g.channels / channels;
+  const std::int64_t block_size = g.height * g.width * channels;
+  const std::int64_t out_size = g.out_height * g.out_width * g.channels;
+  for (std::int64_t n = 0; n < batch; ++n)
+    for (std::int64_t block = 0; block < blocks; ++block)
+      for (std::int64_t row = 0; row < g.out_height; ++row)
+        for (std::int64_t column = 0; column < g.out_width; ++column)
+          visit((n * blocks + block) * block_size,
+                n * out_size + (row * g.out_width + column) * g.channels + block * channels,
+                clip(g, row, column));
+}
+
+/// Calls `run` with the size of a block as a constant, 0 for one that has no code of its own.
+template <class Run>
+void with_block(const pool_geometry& g, Run&& run) {
+  if (g.block == 16)
+    run(std::integral_constant<std::int64_t, 16>{});
+  else
+    run(std::integral_constant<std::int64_t, 0>{});
+}
+
+bool is_whole(const pool_geometry& g, const window& w) {
+  return w.row1 - w.row0 == g.kernel && w.column1 - w.column0 == g.kernel;
+}
+
+template <std::int64_t Block>
+void pool_window(const pool_geometry& g, const window& w, const float* x, float* y, std::int32_t* winner) {
+  const bool whole = is_whole(g, w);
+  if (whole && g.kernel == 2)
+    pool_whole<Block, 2>(g, w, x, y, winner);
+  else if (whole && g.kernel == 3)
+    pool_whole<Block, 3>(g, w, x, y, winner);
+  else
+    pool_clipped<Block>(g, w, x, y, winner);
+}
+
+/// A window of `Size` x `Size` pixels side by side with the others: writes its dy to the winners and 0
+/// elsewhere.
+template <std::int64_t Block, std::int64_t Size>
+[[gnu::noinline]] void spread_whole(const pool_geometry& g, const window& w,
+                                    const std::int32_t* __restrict winner, const float* __restrict dy,
+                                    float* __restrict dx) {
+  const auto channels = together<Block>(g);
+  const auto first = static_cast<std::int32_t>(w.row0 * g.width + w.column0);
+  for (std::int64_t c = 0; c < channels; ++c) {
+    const std::int32_t where = winner[c];
+    const float gradient = dy[c];
+    for (std::int64_t row = 0; row < Size; ++row)
+      for (std::int64_t column = 0; column < Size; ++column) {
+        const auto pixel = static_cast<std::int32_t>(first + row * g.width + column);
+        dx[pixel * channels + c] = where == pixel ? gradient : 0.0F;
+      }
+  }
+}
+
+/// Adds the window's dy to its winners in the image `dx`, which was cleared.
+template <std::int64_t Block>
+[[gnu::noinline]] void spread_any(const pool_geometry& g, const window& w,
+                                  const std::int32_t* __restrict winner, const float* __restrict dy,
+                                  float* __restrict dx) {
+  const auto channels = together<Block>(g);
   for (std::int64_t row = w.row0; row < w.row1; ++row)
     for (std::int64_t column = w.column0; column < w.column1; ++column) {
       const auto pixel = static_cast<std::int32_t>(row * g.width + column);
-      float* const values = dx + pixel * g.channels;
-      for (std::int64_t c = 0; c < g.channels; ++c) {
-        const float share = winner[c] == pixel ? dy[c] : 0.0F;
-        values[c] = Overlap ? values[c] + share : share;
-      }
+      float* const values = dx + pixel * channels;
+      for (std::int64_t c = 0; c < channels; ++c) values[c] += winner[c] == pixel ? dy[c] : 0.0F;
     }
 }
 
@@ -102,12 +162,11 @@ void max_pool(const pool_geometry& g, std::int64_t batch, std::span<const float>
   DLRUN_CHECK(static_cast<std::int64_t>(x.size()) == batch * in_size &&
                   static_cast<std::int64_t>(y.size()) == batch * out_size && winner.size() == y.size(),
               "max_pool of {} floats to {} with {} winners", x.size(), y.size(), winner.size());
-  for (std::int64_t n = 0; n < batch; ++n)
-    for (std::int64_t row = 0; row < g.out_height; ++row)
-      for (std::int64_t column = 0; column < g.out_width; ++column) {
-        const std::int64_t out = n * out_size + (row * g.out_width + column) * g.channels;
-        pool_window(g, clip(g, row, column), x.data() + n * in_size, y.data() + out, winner.data() + out);
-      }
+  with_block(g, [&](auto block) {
+    each_window<block>(g, batch, [&](std::int64_t at_x, std::int64_t at_y, const window& w) {
+      pool_window<block>(g, w, x.data() + at_x, y.data() + at_y, winner.data() + at_y);
+    });
+  });
 }
 
 void max_pool_backward(const pool_geometry& g, std::int64_t batch, std::span<const std::int32_t> winner,
@@ -117,18 +176,16 @@ void max_pool_backward(const pool_geometry& g, std::int64_t batch, std::span<con
   DLRUN_CHECK(static_cast<std::int64_t>(dx.size()) == batch * in_size &&
                   static_cast<std::int64_t>(dy.size()) == batch * out_size && winner.size() == dy.size(),
               "max_pool_backward of {} floats to {} with {} winners", dy.size(), dx.size(), winner.size());
-  const bool overlap = g.stride < g.kernel;
   // Windows side by side write every pixel themselves when nothing is left over between and behind them.
-  const bool tiled = g.stride == g.kernel && g.padding == 0 && g.out_height * g.kernel == g.height &&
-                     g.out_width * g.kernel == g.width;
+  const bool tiled = g.kernel == 2 && g.stride == 2 && g.padding == 0 && g.out_height * 2 == g.height &&
+                     g.out_width * 2 == g.width;
   if (!tiled) std::fill(dx.begin(), dx.end(), 0.0F);
-  for (std::int64_t n = 0; n < batch; ++n)
-    for (std::int64_t row = 0; row < g.out_height; ++row)
-      for (std::int64_t column = 0; column < g.out_width; ++column) {
-        const std::int64_t out = n * out_size + (row * g.out_width + column) * g.channels;
-        const auto spread = overlap ? spread_window<true> : spread_window<false>;
-        spread(g, clip(g, row, column), winner.data() + out, dy.data() + out, dx.data() + n * in_size);
-      }
+  with_block(g, [&](auto block) {
+    each_window<block>(g, batch, [&](std::int64_t at_x, std::int64_t at_y, const window& w) {
+      const auto spread = tiled ? spread_whole<block, 2> : spread_any<block>;
+      spread(g, w, winner.data() + at_y, dy.data() + at_y, dx.data() + at_x);
+    });
+  });
 }
 
 } // namespace dlrun::kernels::cpu

@@ -90,6 +90,19 @@ TEST(convolution_pool, equals_convolution_and_then_the_pool) {
     }
 }
 
+TEST(convolution_pool, equals_them_where_channels_are_computed_in_blocks) {
+  for (const std::int64_t in : {1, 16, 32, 48})
+    for (const std::int64_t out : {32, 48, 24}) {
+      const geometry_case c(19, in, 12, out, true, true);
+      const auto together = c.together(in > 1), apart = c.apart();
+      const auto terms = static_cast<std::size_t>(9 * in);
+      expect_close(together.y, apart.y, terms, "y");
+      expect_close(together.dw, apart.dw, 100 * c.dy.size() / 16, "dw");
+      expect_close(together.db, apart.db, 100 * c.dy.size() / 16, "db");
+      if (in > 1) expect_close(together.dx, apart.dx, static_cast<std::size_t>(9 * out), "dx");
+    }
+}
+
 TEST(convolution_pool, leaves_alone_what_nobody_asks_for) {
   const geometry_case c(75, 1, 20, 16, false, true);
   const auto together = c.together(false), apart = c.apart();

@@ -48,6 +48,12 @@ TEST(inner_product, equals_plain_loops) { expect_equals_plain_loops(32, 64, 48, 
 TEST(inner_product, equals_plain_loops_for_odd_widths_without_bias) {
   expect_equals_plain_loops(5, 37, 11, false);
 }
+TEST(inner_product, equals_plain_loops_for_few_and_many_records_and_inputs) {
+  for (const std::size_t batch : {15, 16, 17, 130}) {
+    expect_equals_plain_loops(batch, 37, 11, false);
+    expect_equals_plain_loops(batch, 3136, 10, true);
+  }
+}
 TEST(inner_product, equals_plain_loops_for_single_records_inputs_and_outputs) {
   expect_equals_plain_loops(1, 20, 10, true);
   expect_equals_plain_loops(7, 1, 10, true);

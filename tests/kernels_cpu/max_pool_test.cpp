@@ -90,6 +90,40 @@ TEST(max_pool, of_relu_has_the_bits_of_relu_and_then_the_pool) {
   }
 }
 
+/// The same numbers with the channels in blocks.
+std::vector<float> in_blocks(const pool_geometry& g, const std::vector<float>& x, std::int64_t block) {
+  std::vector<float> out;
+  for (std::int64_t n = 0, pixels = g.height * g.width; out.size() < x.size(); ++n)
+    for (std::int64_t first = 0; first < g.channels; first += block)
+      for (std::int64_t pixel = 0; pixel < pixels; ++pixel)
+        for (std::int64_t c = first; c < first + block; ++c)
+          out.push_back(x[static_cast<std::size_t>((n * pixels + pixel) * g.channels + c)]);
+  return out;
+}
+
+TEST(max_pool, of_blocks_of_channels_has_the_same_bits) {
+  for (const std::int64_t block : {16, 8})
+    for (auto g : geometries) {
+      g.channels = 2 * block;
+      for (const bool of_relu : {false, true}) {
+        g.of_relu = of_relu;
+        g.block = 0;
+        const auto x = values_for(g, 3);
+        const auto apart = pool(g, 3, x);
+        const auto dy = values_for({g.channels, g.out_height, g.out_width}, 3);
+        std::vector<float> dx(x.size(), NAN), dx_in_blocks(x.size(), NAN);
+        max_pool_backward(g, 3, apart.winner, dy, dx);
+        g.block = block;
+        const auto blocked = pool(g, 3, in_blocks(g, x, block));
+        EXPECT_EQ(bits(blocked.y), bits(apart.y)) << block << ": " << g.kernel << " by " << g.stride;
+        EXPECT_EQ(blocked.winner, apart.winner) << block << ": " << g.kernel << " by " << g.stride;
+        max_pool_backward(g, 3, blocked.winner, dy, dx_in_blocks);
+        EXPECT_EQ(bits(dx_in_blocks), bits(in_blocks(g, dx, block)))
+            << block << ": " << g.kernel << " by " << g.stride;
+      }
+    }
+}
+
 TEST(max_pool_backward, adds_up_where_windows_overlap) {
   const pool_geometry wide{1, 2, 3, 1, 2, 2, 1, 0};
   const std::vector<float> x{0, 9, 0, 0, 1, 0}; // 2 x 3: pixel 1 wins both windows
