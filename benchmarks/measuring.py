@@ -11,7 +11,13 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests/integration"))
+sys.dont_write_bytecode = True
+
+import small_data
+
 EXAMPLES = ROOT / "examples" / "fashion_mnist"
+RECORDS = {"mlp": 60000, "cnn": 12800}  # of a short run's epoch
 PROGRAMS = ROOT / "build/release/bin"
 TICKS = os.sysconf("SC_CLK_TCK")
 FOREIGN_SHARE_MAX = 0.3  # of one core
@@ -121,21 +127,36 @@ def compare(what, sides, pairs, companions=(), unit="samples/s"):
 # ---- training
 
 
-def training_seconds(log):
-    """From the first lease to the last version, by the time stamps of the dispatcher's log."""
-    times = {"lease": [], "training-finished": []}
-    for line in log.read_text().splitlines():
-        for event, seen in times.items():
-            if f" {event}: " in line:
-                seen.append(datetime.datetime.fromisoformat(line.split()[0]))
-    if not all(times.values()):
-        raise failure(f"{log} does not say when training began and finished")
-    return (times["training-finished"][-1] - times["lease"][0]).total_seconds()
+def told(log, text):
+    """When lines of a log say `text`."""
+    return [datetime.datetime.fromisoformat(line.split()[0]) for line in log.read_text().splitlines() if text in line]
 
 
-def settings_of(workers, epochs, ps_shards=1):
+def training_seconds(logs, steps):
+    """From the first lease to the last version: to its evaluation, which begins when every PS shard has it and may be part of the
+    run, or to the end of a run without."""
+    begin = told(logs / "data_dispatcher-0.log", " lease: ")
+    end = told(logs / "data_dispatcher-0.log", " training-finished: ")
+    for log in logs.glob("worker-*.log"):
+        end += told(log, f" evaluation: of version {steps}")
+    if not begin or not end:
+        raise failure(f"{logs} do not say when training began and finished")
+    return (min(end) - begin[0]).total_seconds()
+
+
+@contextlib.contextmanager
+def data_of_seconds(model):
+    """A folder with as many records of Fashion-MNIST as are trained in some seconds. Machines that are shared are fast and slow in
+    turns, of tens of seconds: the two runs of a pair see the same turn when they are short."""
+    with tempfile.TemporaryDirectory() as folder:
+        small_data.write_fashion_mnist(pathlib.Path(folder), "train", RECORDS[model])
+        yield folder
+
+
+def settings_of(workers, epochs, ps_shards=1, data=small_data.FASHION_MNIST):
     """How both sides of a comparison train: 128 records a process and step, processes of one thread."""
-    return {"train.epochs": epochs, "train.microbatch_size": BATCH, "train.microbatches_per_step": workers, "cluster.workers": workers,
+    return {"data.train.records": f"{data}/train-images-idx3-ubyte.gz", "data.train.labels": f"{data}/train-labels-idx1-ubyte.gz",
+            "train.epochs": epochs, "train.microbatch_size": BATCH, "train.microbatches_per_step": workers, "cluster.workers": workers,
             "cluster.ps_shards": ps_shards, "cluster.threads_per_worker": 1}
 
 
@@ -161,5 +182,5 @@ def train(program, model, settings, watch=None):
             if process.returncode != 0:
                 raise failure(f"dlrun failed on {model} (exit code {process.returncode}):\n{output.read()}")
         report = json.loads((run_dir / "report.json").read_text())
-        seconds = training_seconds(run_dir / "logs" / "data_dispatcher-0.log")
+        seconds = training_seconds(run_dir / "logs", report["steps"])
         return report | {"rate": report["samples_committed"] / seconds}

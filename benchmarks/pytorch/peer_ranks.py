@@ -5,7 +5,7 @@ import pathlib
 import socket
 import subprocess
 
-from measuring import RUN_SECONDS_MAX, failure
+from measuring import RUN_SECONDS_MAX, failure, small_data
 from peer_environment import peer_environment
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -18,10 +18,10 @@ def free_port():
         return listener.getsockname()[1]
 
 
-def train_ranks(python, model, epochs, core_type):
+def train_ranks(python, model, epochs, core_type, data=small_data.FASHION_MNIST):
     """Starts one process a rank itself: torchrun of Debian 12 does not work under its Python 3.11. @returns what rank 0 reports."""
     shared = dict(peer_environment(core_type), WORLD_SIZE=str(RANKS), MASTER_ADDR="127.0.0.1", MASTER_PORT=str(free_port()))
-    command = [python, str(HERE / "peer_ddp.py"), "--model", model, "--epochs", str(epochs)]
+    command = [python, str(HERE / "peer_ddp.py"), "--model", model, "--epochs", str(epochs), "--data", data]
     ranks = [subprocess.Popen(command, env=dict(shared, RANK=str(rank)), text=True, stdout=subprocess.PIPE) for rank in range(RANKS)]
     try:
         outputs = [rank.communicate(timeout=RUN_SECONDS_MAX)[0] for rank in ranks]

@@ -1,8 +1,6 @@
 """What the acceptance scripts share: options, the shared test modules, figures."""
 
 import argparse
-import gzip
-import math
 import os
 import pathlib
 import statistics
@@ -60,15 +58,6 @@ def summary(name, values, bound, unit="ms"):
     say(f"{name}: median {statistics.median(values):.1f} {unit}, worst {worst:.1f} {unit} of {len(values)}"
         f" (bound {bound} {unit})")
     return worst <= bound
-
-
-def write_fashion_mnist(folder, name, records):
-    """The first records of a part of Fashion-MNIST (train, t10k), in files of the same names."""
-    for kind, shape in (("images-idx3", (28, 28)), ("labels-idx1", ())):
-        with gzip.open(f"{small_data.FASHION_MNIST}/{name}-{kind}-ubyte.gz") as file:
-            file.seek(len(small_data.idx([records, *shape], b"")))
-            content = file.read(records * math.prod(shape))
-        (folder / f"{name}-{kind}-ubyte.gz").write_bytes(gzip.compress(small_data.idx([records, *shape], content), 1))
 
 
 def run(main):

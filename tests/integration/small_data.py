@@ -1,7 +1,9 @@
 """Small generated jobs: images that can be learned but not by heart, so that gradients never vanish."""
 
 import copy
+import gzip
 import json
+import math
 import random
 import struct
 
@@ -23,6 +25,15 @@ def idx(dimensions, content):
 
 def write_idx(path, dimensions, content):
     path.write_bytes(idx(dimensions, content))
+
+
+def write_fashion_mnist(folder, name, records):
+    """The first records of a part of Fashion-MNIST (train, t10k), in files of the same names."""
+    for kind, shape in (("images-idx3", (28, 28)), ("labels-idx1", ())):
+        with gzip.open(f"{FASHION_MNIST}/{name}-{kind}-ubyte.gz") as file:
+            file.seek(len(idx([records, *shape], b"")))
+            content = file.read(records * math.prod(shape))
+        (folder / f"{name}-{kind}-ubyte.gz").write_bytes(gzip.compress(idx([records, *shape], content), 1))
 
 
 def write_images(folder, name, records, seed=1):
