@@ -27,7 +27,8 @@ std::int64_t together(const pool_geometry& g) {
 }
 
 /// A window of `Size` x `Size` pixels, none of them outside the image; otherwise as pool_clipped(). Every
-/// size has its own code, in which the maximum of a channel stays in a register.
+/// size has its own code, in which the maximum of a channel stays in a register. Like those below it is not
+/// to be inlined: there GCC forgets that x and y do not overlap, and computes one channel at a time.
 template <std::int64_t Block, std::int64_t Size>
 [[gnu::noinline]] void pool_whole(const pool_geometry& g, const window& w, const float* __restrict x,
                                   float* __restrict y, std::int32_t* __restrict winner) {
@@ -105,13 +106,9 @@ void with_block(const pool_geometry& g, Run&& run) {
     run(std::integral_constant<std::int64_t, 0>{});
 }
 
-bool is_whole(const pool_geometry& g, const window& w) {
-  return w.row1 - w.row0 == g.kernel && w.column1 - w.column0 == g.kernel;
-}
-
 template <std::int64_t Block>
 void pool_window(const pool_geometry& g, const window& w, const float* x, float* y, std::int32_t* winner) {
-  const bool whole = is_whole(g, w);
+  const bool whole = w.row1 - w.row0 == g.kernel && w.column1 - w.column0 == g.kernel;
   if (whole && g.kernel == 2)
     pool_whole<Block, 2>(g, w, x, y, winner);
   else if (whole && g.kernel == 3)

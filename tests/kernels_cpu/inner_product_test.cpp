@@ -52,6 +52,8 @@ TEST(inner_product, equals_plain_loops_for_few_and_many_records_and_inputs) {
   for (const std::size_t batch : {15, 16, 17, 130}) {
     expect_equals_plain_loops(batch, 37, 11, false);
     expect_equals_plain_loops(batch, 3136, 10, true);
+    expect_equals_plain_loops(batch, 1, 10, true);
+    expect_equals_plain_loops(batch, 20, 1, false);
   }
 }
 TEST(inner_product, equals_plain_loops_for_single_records_inputs_and_outputs) {
