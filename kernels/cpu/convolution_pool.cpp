@@ -47,6 +47,13 @@ std::span<float> convolution_pool::between(std::int64_t records) {
   return {static_cast<float*>(between_.get_data_handle()), static_cast<std::size_t>(records * between_size_)};
 }
 
+/// The pool on what the convolution gives of the slice, as it lies there.
+pool_geometry convolution_pool::pool_of(const slice& s) {
+  auto pool = pool_;
+  pool.block = convolution_.block(s.records);
+  return pool;
+}
+
 void convolution_pool::forward(std::int64_t batch, const float* x, const float* w, const float* b,
                                std::span<float> y) {
   convolution_.set_weights(w);
@@ -55,9 +62,8 @@ void convolution_pool::forward(std::int64_t batch, const float* x, const float* 
     const auto out = between(s.records);
     const auto at = static_cast<std::size_t>(s.first * y_size_);
     const auto size = static_cast<std::size_t>(s.records * y_size_);
-    pool_.block = convolution_.block(s.records);
     convolution_.forward(s.records, x + s.first * x_size_, b, out.data());
-    max_pool(pool_, s.records, out, y.subspan(at, size), std::span(winner_).subspan(at, size));
+    max_pool(pool_of(s), s.records, out, y.subspan(at, size), std::span(winner_).subspan(at, size));
   });
 }
 
@@ -68,8 +74,8 @@ void convolution_pool::backward(std::int64_t batch, const float* x, const float*
     const auto gradient = between(s.records);
     const auto at = static_cast<std::size_t>(s.first * y_size_);
     const auto size = static_cast<std::size_t>(s.records * y_size_);
-    pool_.block = convolution_.block(s.records);
-    max_pool_backward(pool_, s.records, std::span(winner_).subspan(at, size), dy.subspan(at, size), gradient);
+    max_pool_backward(pool_of(s), s.records, std::span(winner_).subspan(at, size), dy.subspan(at, size),
+                      gradient);
     const bool starts = s.first == 0;
     convolution_.backward(s.records, x + s.first * x_size_, gradient.data(), starts ? dw : dw_part_.data(),
                           starts ? db : db_part_.data(), dx ? dx + s.first * x_size_ : nullptr);

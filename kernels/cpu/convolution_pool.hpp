@@ -31,6 +31,7 @@ private:
   struct slice;
   template <class Visit>
   void each_slice(std::int64_t batch, Visit&& visit) const;
+  pool_geometry pool_of(const slice& s);
   std::span<float> between(std::int64_t records);
 
   convolution_geometry geometry_;

@@ -25,21 +25,20 @@ inner_product::inner_product(onednn& context, std::int64_t in, std::int64_t out,
     , out_(out)
     , bias_(bias)
     , w_(plain({out, in}, tag::ab))
-    , b_(plain({out}, tag::a))
-    , w_matmul_(plain({in, out}, tag::ba))
-    , b_matmul_(plain({1, out}, tag::ab)) {}
+    , b_(plain({out}, tag::a)) {}
 
 /// The forward pass as a product of matrices. Its code packs the weights as it goes, which takes no longer
 /// than what oneDNN has for plain inner products, and for some widths, as 3136, a third of the time; for few
 /// records it takes longer. Nothing where that code is not there.
-std::optional<dnnl::primitive> inner_product::try_matmul(std::int64_t batch) const {
+std::optional<inner_product::primitives> inner_product::try_matmul(const dnnl::memory::desc& x,
+                                                                   const dnnl::memory::desc& y) const {
   constexpr std::int64_t records_min = 16;
-  if (batch < records_min) return std::nullopt;
-  const auto x = plain({batch, in_}, tag::ab), y = plain({batch, out_}, tag::ab);
-  const auto d = bias_ ? dnnl::matmul::desc(x, w_matmul_, b_matmul_, y) : dnnl::matmul::desc(x, w_matmul_, y);
+  if (x.dims()[0] < records_min) return std::nullopt;
+  const auto w = plain({in_, out_}, tag::ba), b = plain({1, out_}, tag::ab);
+  const auto d = bias_ ? dnnl::matmul::desc(x, w, b, y) : dnnl::matmul::desc(x, w, y);
   const dnnl::matmul::primitive_desc description(d, context_.engine);
   if (!std::string_view(description.impl_info_str()).starts_with("brg")) return std::nullopt;
-  return dnnl::matmul(description);
+  return primitives{dnnl::matmul(description), w, b, std::nullopt, std::nullopt, x, y};
 }
 
 dnnl::inner_product_forward::primitive_desc
@@ -53,10 +52,10 @@ inner_product::describe_forward(const dnnl::memory::desc& x, const dnnl::memory:
 inner_product::primitives inner_product::make(std::int64_t batch) const {
   const auto x = plain({batch, in_}, tag::ab);
   const auto y = plain({batch, out_}, tag::ab);
-  if (auto product = try_matmul(batch)) return {*product, true, std::nullopt, std::nullopt, x, y};
+  if (auto product = try_matmul(x, y)) return std::move(*product);
   const auto description = describe_forward(x, y);
   check_fast(description);
-  return {dnnl::inner_product_forward(description), false, std::nullopt, std::nullopt, x, y};
+  return {dnnl::inner_product_forward(description), w_, b_, std::nullopt, std::nullopt, x, y};
 }
 
 void inner_product::make_backward(primitives& p) const {
@@ -74,11 +73,10 @@ void inner_product::make_backward(primitives& p) const {
 
 void inner_product::forward(std::int64_t batch, const float* x, const float* w, const float* b, float* y) {
   auto& p = cache_.get(batch, [this](std::int64_t n) { return make(n); });
-  std::unordered_map<int, dnnl::memory> arguments = {
-      {DNNL_ARG_SRC, context_.view(p.x, x)},
-      {DNNL_ARG_WEIGHTS, context_.view(p.by_matmul ? w_matmul_ : w_, w)},
-      {DNNL_ARG_DST, context_.view(p.y, y)}};
-  if (bias_) arguments.emplace(DNNL_ARG_BIAS, context_.view(p.by_matmul ? b_matmul_ : b_, b));
+  std::unordered_map<int, dnnl::memory> arguments = {{DNNL_ARG_SRC, context_.view(p.x, x)},
+                                                     {DNNL_ARG_WEIGHTS, context_.view(p.w, w)},
+                                                     {DNNL_ARG_DST, context_.view(p.y, y)}};
+  if (bias_) arguments.emplace(DNNL_ARG_BIAS, context_.view(p.b, b));
   p.forward.execute(context_.stream, arguments);
 }
 

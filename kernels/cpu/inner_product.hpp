@@ -26,14 +26,14 @@ public:
 private:
   struct primitives {
     dnnl::primitive forward;
-    bool by_matmul;
+    dnnl::memory::desc w, b; ///< as forward takes them: the same floats in any case
     std::optional<dnnl::inner_product_backward_data> backward_data;
     std::optional<dnnl::inner_product_backward_weights> backward_weights;
     dnnl::memory::desc x, y;
   };
   dnnl::inner_product_forward::primitive_desc describe_forward(const dnnl::memory::desc& x,
                                                                const dnnl::memory::desc& y) const;
-  std::optional<dnnl::primitive> try_matmul(std::int64_t batch) const;
+  std::optional<primitives> try_matmul(const dnnl::memory::desc& x, const dnnl::memory::desc& y) const;
   primitives make(std::int64_t batch) const;
   void make_backward(primitives& p) const;
 
@@ -41,7 +41,6 @@ private:
   std::int64_t in_, out_;
   bool bias_;
   dnnl::memory::desc w_, b_;
-  dnnl::memory::desc w_matmul_, b_matmul_; ///< the same floats
   batch_cache<primitives> cache_;
 };
 

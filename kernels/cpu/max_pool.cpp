@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <dlrun/check.hpp>
-#include <type_traits>
 
 namespace dlrun::kernels::cpu {
 namespace {
@@ -19,20 +18,17 @@ window clip(const pool_geometry& g, std::int64_t out_row, std::int64_t out_colum
           std::max<std::int64_t>(column, 0), std::min(column + g.kernel, g.width)};
 }
 
-/// The channels that lie together: of a block, or all. Blocks of oneDNN's usual size have code of their own,
-/// in which they are a constant.
-template <std::int64_t Block>
-std::int64_t together(const pool_geometry& g) {
-  return Block > 0 ? Block : g.block > 0 ? g.block : g.channels;
-}
+/// The channels that lie together: of a block, or all.
+std::int64_t together(const pool_geometry& g) { return g.block > 0 ? g.block : g.channels; }
 
 /// A window of `Size` x `Size` pixels, none of them outside the image; otherwise as pool_clipped(). Every
 /// size has its own code, in which the maximum of a channel stays in a register. Like those below it is not
-/// to be inlined: there GCC forgets that x and y do not overlap, and computes one channel at a time.
-template <std::int64_t Block, std::int64_t Size>
+/// to be inlined: there GCC forgets that x and y do not overlap, and computes one channel at a time. `Block`:
+/// together(g) as a constant, or 0.
+template <std::int64_t Size, std::int64_t Block>
 [[gnu::noinline]] void pool_whole(const pool_geometry& g, const window& w, const float* __restrict x,
                                   float* __restrict y, std::int32_t* __restrict winner) {
-  const auto channels = together<Block>(g);
+  const auto channels = Block > 0 ? Block : together(g);
   const auto first = static_cast<std::int32_t>(w.row0 * g.width + w.column0);
   for (std::int64_t c = 0; c < channels; ++c) {
     float best = x[first * channels + c];
@@ -52,10 +48,9 @@ template <std::int64_t Block, std::int64_t Size>
 }
 
 /// One window of one image, all channels of a block: `x` is that image, `y` and `winner` the output pixel.
-template <std::int64_t Block>
 [[gnu::noinline]] void pool_clipped(const pool_geometry& g, const window& w, const float* __restrict x,
                                     float* __restrict y, std::int32_t* __restrict winner) {
-  const auto channels = together<Block>(g);
+  const auto channels = together(g);
   const auto first = static_cast<std::int32_t>(w.row0 * g.width + w.column0);
   const float* const start = x + first * channels;
   for (std::int64_t c = 0; c < channels; ++c) {
@@ -82,9 +77,9 @@ template <std::int64_t Block>
 
 /// Calls `visit(at_x, at_y, w)` for each window of each block: where the block's image begins in x and its
 /// part of the output pixel in y.
-template <std::int64_t Block, class Visit>
+template <class Visit>
 void each_window(const pool_geometry& g, std::int64_t batch, Visit&& visit) {
-  const auto channels = together<Block>(g);
+  const auto channels = together(g);
   const std::int64_t blocks = g.channels / channels;
   const std::int64_t block_size = g.height * g.width * channels;
   const std::int64_t out_size = g.out_height * g.out_width * g.channels;
@@ -97,33 +92,30 @@ void each_window(const pool_geometry& g, std::int64_t batch, Visit&& visit) {
                 clip(g, row, column));
 }
 
-/// Calls `run` with the size of a block as a constant, 0 for one that has no code of its own.
-template <class Run>
-void with_block(const pool_geometry& g, Run&& run) {
-  if (g.block == 16)
-    run(std::integral_constant<std::int64_t, 16>{});
-  else
-    run(std::integral_constant<std::int64_t, 0>{});
-}
+constexpr std::int64_t usual_block = 16; ///< of oneDNN with AVX-512: has code of its own
 
-template <std::int64_t Block>
-void pool_window(const pool_geometry& g, const window& w, const float* x, float* y, std::int32_t* winner) {
+/// The side of a window whose size has code of its own, 0 for any other.
+std::int64_t whole_size(const pool_geometry& g, const window& w) {
   const bool whole = w.row1 - w.row0 == g.kernel && w.column1 - w.column0 == g.kernel;
-  if (whole && g.kernel == 2)
-    pool_whole<Block, 2>(g, w, x, y, winner);
-  else if (whole && g.kernel == 3)
-    pool_whole<Block, 3>(g, w, x, y, winner);
-  else
-    pool_clipped<Block>(g, w, x, y, winner);
+  return whole && (g.kernel == 2 || g.kernel == 3) ? g.kernel : 0;
 }
 
-/// A window of `Size` x `Size` pixels side by side with the others: writes its dy to the winners and 0
+void pool_window(const pool_geometry& g, const window& w, const float* x, float* y, std::int32_t* winner) {
+  const auto size = whole_size(g, w);
+  const bool usual = together(g) == usual_block;
+  const auto pool = size == 2   ? usual ? pool_whole<2, usual_block> : pool_whole<2, 0>
+                      : size == 3 ? usual ? pool_whole<3, usual_block> : pool_whole<3, 0>
+                                  : pool_clipped;
+  pool(g, w, x, y, winner);
+}
+
+/// A window of `Size` x `Size` pixels that shares none with another: writes its dy to the winners and 0
 /// elsewhere.
-template <std::int64_t Block, std::int64_t Size>
+template <std::int64_t Size, std::int64_t Block>
 [[gnu::noinline]] void spread_whole(const pool_geometry& g, const window& w,
                                     const std::int32_t* __restrict winner, const float* __restrict dy,
                                     float* __restrict dx) {
-  const auto channels = together<Block>(g);
+  const auto channels = Block > 0 ? Block : together(g);
   const auto first = static_cast<std::int32_t>(w.row0 * g.width + w.column0);
   for (std::int64_t c = 0; c < channels; ++c) {
     const std::int32_t where = winner[c];
@@ -136,18 +128,34 @@ template <std::int64_t Block, std::int64_t Size>
   }
 }
 
-/// Adds the window's dy to its winners in the image `dx`, which was cleared.
-template <std::int64_t Block>
+/// Adds the window's dy to its winners in the image `dx`; where windows do not overlap it writes instead of
+/// adding.
+template <bool Overlap>
 [[gnu::noinline]] void spread_any(const pool_geometry& g, const window& w,
                                   const std::int32_t* __restrict winner, const float* __restrict dy,
                                   float* __restrict dx) {
-  const auto channels = together<Block>(g);
+  const auto channels = together(g);
   for (std::int64_t row = w.row0; row < w.row1; ++row)
     for (std::int64_t column = w.column0; column < w.column1; ++column) {
       const auto pixel = static_cast<std::int32_t>(row * g.width + column);
       float* const values = dx + pixel * channels;
-      for (std::int64_t c = 0; c < channels; ++c) values[c] += winner[c] == pixel ? dy[c] : 0.0F;
+      for (std::int64_t c = 0; c < channels; ++c) {
+        const float share = winner[c] == pixel ? dy[c] : 0.0F;
+        values[c] = Overlap ? values[c] + share : share;
+      }
     }
+}
+
+void spread_window(const pool_geometry& g, const window& w, const std::int32_t* winner, const float* dy,
+                   float* dx) {
+  const bool overlap = g.stride < g.kernel;
+  const auto size = overlap ? 0 : whole_size(g, w);
+  const bool usual = together(g) == usual_block;
+  const auto spread = size == 2   ? usual ? spread_whole<2, usual_block> : spread_whole<2, 0>
+                        : size == 3 ? usual ? spread_whole<3, usual_block> : spread_whole<3, 0>
+                        : overlap ? spread_any<true>
+                                  : spread_any<false>;
+  spread(g, w, winner, dy, dx);
 }
 
 } // namespace
@@ -159,10 +167,8 @@ void max_pool(const pool_geometry& g, std::int64_t batch, std::span<const float>
   DLRUN_CHECK(static_cast<std::int64_t>(x.size()) == batch * in_size &&
                   static_cast<std::int64_t>(y.size()) == batch * out_size && winner.size() == y.size(),
               "max_pool of {} floats to {} with {} winners", x.size(), y.size(), winner.size());
-  with_block(g, [&](auto block) {
-    each_window<block>(g, batch, [&](std::int64_t at_x, std::int64_t at_y, const window& w) {
-      pool_window<block>(g, w, x.data() + at_x, y.data() + at_y, winner.data() + at_y);
-    });
+  each_window(g, batch, [&](std::int64_t at_x, std::int64_t at_y, const window& w) {
+    pool_window(g, w, x.data() + at_x, y.data() + at_y, winner.data() + at_y);
   });
 }
 
@@ -174,14 +180,11 @@ void max_pool_backward(const pool_geometry& g, std::int64_t batch, std::span<con
                   static_cast<std::int64_t>(dy.size()) == batch * out_size && winner.size() == dy.size(),
               "max_pool_backward of {} floats to {} with {} winners", dy.size(), dx.size(), winner.size());
   // Windows side by side write every pixel themselves when nothing is left over between and behind them.
-  const bool tiled = g.kernel == 2 && g.stride == 2 && g.padding == 0 && g.out_height * 2 == g.height &&
-                     g.out_width * 2 == g.width;
+  const bool tiled = g.stride == g.kernel && g.padding == 0 && g.out_height * g.kernel == g.height &&
+                     g.out_width * g.kernel == g.width;
   if (!tiled) std::fill(dx.begin(), dx.end(), 0.0F);
-  with_block(g, [&](auto block) {
-    each_window<block>(g, batch, [&](std::int64_t at_x, std::int64_t at_y, const window& w) {
-      const auto spread = tiled ? spread_whole<block, 2> : spread_any<block>;
-      spread(g, w, winner.data() + at_y, dy.data() + at_y, dx.data() + at_x);
-    });
+  each_window(g, batch, [&](std::int64_t at_x, std::int64_t at_y, const window& w) {
+    spread_window(g, w, winner.data() + at_y, dy.data() + at_y, dx.data() + at_x);
   });
 }
 
