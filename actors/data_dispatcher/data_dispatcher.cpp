@@ -55,6 +55,7 @@ data_dispatcher_state::behavior data_dispatcher_state::start(pointer self, commo
                                                    std::move(course).value_or(journaled_course{})));
   auto& role = *self->state.role;
   if (!unreadable.empty()) role.quit(unreadable);
+  role.apply_revision();
   // It serves one coordinator and ends with it.
   self->monitor(role.with_.coordinator);
   self->set_down_handler([self](const caf::down_msg&) { self->quit(); });
@@ -156,9 +157,10 @@ bool data_dispatcher_state::awaits_revision() const {
          });
 }
 
+/// Wanted from the start on: before anything else is decided of shards that died at different versions.
 void data_dispatcher_state::apply_revision() {
   const auto& job = *context_.job;
-  if (awaits_revision() && core_.shards().size() == job.ps_shards())
+  if (awaits_revision())
     carry_out(core_.on_go_back({job.goes_on_from(), job.revision(), job.skipped()}, common::now()));
 }
 

@@ -30,10 +30,11 @@ struct virtual_time : caf::actor_system_config {
 /// Everybody else is a mailbox that the test looks into.
 class data_dispatcher_test : public testing::Test {
 protected:
-  void start(const std::vector<std::string>& overrides = {"durability.log=off"}) {
+  void start(const std::vector<std::string>& overrides = {"durability.log=off"},
+             const std::vector<spec::TrainSpec>& revisions = {}) {
     const common::role_context context{.role = {protocol::role_kind::data_dispatcher, 0},
                                        .self = {{6}, 0},
-                                       .job = test::small_job(folder.path(), overrides),
+                                       .job = test::small_job(folder.path(), overrides, revisions),
                                        .log = std::make_shared<spdlog::logger>("test")};
     dispatcher = system.spawn(
         data_dispatcher_state::start, context,
@@ -179,6 +180,15 @@ protected:
   }
   journaled_course journaled() const { return read_course(journal->entries()).value(); }
 };
+
+/// Were it told of the revision later, what else the PS shards need could be decided first: a rewind on the
+/// way to another.
+TEST_F(journaling_dispatcher, a_revision_is_wanted_before_anything_is_decided) {
+  start({}, {2, common::update_part(test::small_job(folder.path())->spec.train())});
+  tell(protocol::ps_shard_available{{0}, {1}}, as<protocol::ps_shard_actor>(shard));
+  tell(logged(5));
+  EXPECT_THAT(take<protocol::pin>(shard), ElementsAre(protocol::pin{{0}, {6}, {5}}));
+}
 
 /// R15: whoever is told of a new timeline finds it in the journal, whatever dies next.
 TEST_F(journaling_dispatcher, nobody_is_told_to_go_back_before_that_is_in_the_journal) {

@@ -65,6 +65,11 @@ def skip_options(*slots):
     return option("--skip", slots)
 
 
+def gone_back(report):
+    """The versions to which `dlrun resume` went back as it was asked to. PS shards that died at versions too far apart go back too."""
+    return [one["version"] for one in report["rewinds"] if one["reason"] == "the operator goes back"]
+
+
 def kept_specs(job):
     """The specifications in the run folder: name -> text."""
     return {file.name: file.read_text() for file in pathlib.Path(job.run_dir).glob("spec*.yaml")}

@@ -4,7 +4,7 @@ import re
 
 import small_data
 from bench_case import main
-from changed_runs import LR, changed_runs, skip_options
+from changed_runs import LR, changed_runs, gone_back, skip_options
 
 FAILED = 1
 GOOD_RATE, WILD_RATE = "0.02", "100000"
@@ -52,14 +52,14 @@ class by_the_learning_rate(diverged):
         job = self.killed_run(self.durable_spec("every_step"), reference["steps"] // 3)
         job.resume([f"{LR}={WILD_RATE}"])
         step, _, _ = self.expect_divergence(job)
-        wrong_from = job.report()["rewinds"][0]["version"]
+        wrong_from, = gone_back(job.report())
         self.assertGreater(step, wrong_from)
         kept = re.search(r"versions 0 to (\d+)", job.report()["reason"])
         self.assertTrue(kept and wrong_from <= int(kept[1]) <= step, job.report()["reason"])
         job.resume([f"{LR}={GOOD_RATE}"], ["--from", str(wrong_from)])
         report = job.expect_complete(may_redo=True)
         self.assertEqual(report["parameters_sha256"], reference["parameters_sha256"])
-        self.assertEqual(report["rewinds"][-1]["version"], wrong_from)
+        self.assertEqual(gone_back(report), [wrong_from] * 2)
 
     def test_a_run_that_keeps_nothing_says_so(self):
         spec = self.durable_spec("off")

@@ -11,7 +11,7 @@ import urllib.request
 import event_files
 import small_data
 from bench_case import main
-from changed_runs import BAD_USAGE, LR, changed_runs, set_options
+from changed_runs import BAD_USAGE, LR, changed_runs, gone_back, set_options
 from dlrun_job import all_run, expect, free_port, job_over, wait_until
 
 EPOCHS = 12
@@ -177,7 +177,7 @@ class event_file(shown_run):
         before = self.shown(job)["train/lr"]
         job.resume([f"{LR}=0.005"], ["--from", str(2 * STEPS_PER_EPOCH)])
         report = job.expect_complete(may_redo=True)
-        version = report["rewinds"][0]["version"]
+        version, = gone_back(report)
         self.assertLessEqual(version, 2 * STEPS_PER_EPOCH)
         rates = self.shown(job)["train/lr"]
         self.assertEqual([point for point in rates if point[0] <= version], [point for point in before if point[0] <= version])
