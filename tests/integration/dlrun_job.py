@@ -22,6 +22,8 @@ WATCH_S = 0.1
 PATIENCE_S = 180  # long enough for sanitizers on a busy machine
 GONE_WITHIN_S = 2
 HELD_RUN_MAX_S = 0.5  # of a job that is held now and then, in between
+BEGUN_AT_MOST = 5  # times
+COMPLETED = (0, 3)  # exit codes: with all slots, or without some that were left out
 NOT_READY = ("starting", "down")
 
 
@@ -31,6 +33,18 @@ class expectation_failed(AssertionError):
 
 class job_over(expectation_failed):
     """The job ended while something was waited for."""
+
+
+class completed_early(job_over):
+    """It was completed before it could be held: nothing is known of what the test is about."""
+
+
+def until_held(run):
+    """@returns what `run()` does, which holds one job several times: all of it again when one was completed too early."""
+    for _ in range(BEGUN_AT_MOST - 1):
+        with contextlib.suppress(completed_early):
+            return run()
+    return run()
 
 
 def expect(condition, what):
@@ -96,9 +110,25 @@ class running_job:
         self.start_root(arguments)
 
     def start_root(self, arguments):
+        self.arguments, self.is_touched = arguments, False
+        self.folder_before = self.output_file.with_suffix(".before")  # a copy of the run folder, where there is one
+        shutil.rmtree(self.folder_before, ignore_errors=True)
+        if self.run_dir.exists():
+            shutil.copytree(self.run_dir, self.folder_before)
+        self.begin()
+
+    def begin(self):
         with open(self.output_file, "ab") as output:
-            self.root = subprocess.Popen([self.program, *arguments], stdin=subprocess.DEVNULL, stdout=output,
+            self.root = subprocess.Popen([self.program, *self.arguments], stdin=subprocess.DEVNULL, stdout=output,
                                          stderr=subprocess.STDOUT, start_new_session=True)
+
+    def begin_again(self):
+        """The same command, from the run folder as it was."""
+        self.kill_everything()
+        shutil.rmtree(self.run_dir)
+        if self.folder_before.exists():
+            shutil.copytree(self.folder_before, self.run_dir)
+        self.begin()
 
     def resume(self, overrides=(), options=()):
         """`dlrun resume` on the run folder, after everything has ended."""
@@ -178,8 +208,27 @@ class running_job:
         """At `step` or a little later, when `condition(status)` holds too, the job is held: within, no step is committed.
 
         Its first PS shard is stopped (SIGSTOP) whenever the status is looked at, so that the job goes on only while nobody
-        looks: however long a look takes, a short job is not over meanwhile. One whose PS shards run in the root's process
+        looks: however long a look takes, a short job is not over meanwhile. Where the processor is withheld from us in
+        between, it may be: if nothing was done to it yet, it is begun again. One whose PS shards run in the root's process
         cannot be held."""
+        for begun in range(1, BEGUN_AT_MOST + 1):
+            try:
+                status, holder = self.hold_from_step(step, condition, patience_s)
+                break
+            except job_over as over:
+                if self.root.poll() not in (None, *COMPLETED):
+                    raise
+                if self.is_touched or begun == BEGUN_AT_MOST:
+                    raise completed_early(str(over)) from over
+                self.begin_again()
+        self.is_touched = True
+        try:
+            yield status
+        finally:
+            self.let_go(holder)
+
+    def hold_from_step(self, step, condition, patience_s):
+        """@returns the status with which the job is held, and the process that is stopped for it."""
         holder, rate, last_step, slice_s = None, 0, 0, 0
 
         def hold(status):
@@ -188,30 +237,29 @@ class running_job:
             if holder:
                 self.send_signal(holder, signal.SIGSTOP)
 
-        def let_go():
-            if holder:
-                self.send_signal(holder, signal.SIGCONT)
-
         def reached(status):
             """Lets the job run for half of what it seems to need, and never much longer than the last time: the first looks
             see it start, and what a look says of the step is a report old."""
             nonlocal rate, last_step, slice_s
+            if status["step"] >= status["steps"] > step:
+                raise job_over(f"all {status['steps']} steps were trained before: step {step}\n{self.output()}")
             left = step - status["step"]
             if left <= 0 and condition(status) and self.holder_in(status) in (None, holder):
                 return True
             if slice_s:
                 rate = max(rate, (status["step"] - last_step) / slice_s)
             begin, last_step = time.monotonic(), status["step"]
-            let_go()
+            self.let_go(holder)
             time.sleep(max(POLL_S, min(left / rate / 2 if rate else 0, 2 * slice_s, HELD_RUN_MAX_S)))
             hold(status)
             slice_s = time.monotonic() - begin
             return False
 
-        try:
-            yield self.wait_for(reached, f"step {step}", patience_s)
-        finally:
-            let_go()
+        return self.wait_for(reached, f"step {step}", patience_s), holder
+
+    def let_go(self, holder):
+        if holder:
+            self.send_signal(holder, signal.SIGCONT)
 
     def holder_in(self, status):
         """The process to be stopped so that the job is held, or None."""
@@ -290,7 +338,7 @@ class running_job:
         """Signals a role's process. @returns its pid and the moment before, in microseconds."""
         status = self.wait_for(lambda now: pid_of(now, role, index) is not None, f"{role} {index} has a process")
         pid = pid_of(status, role, index)
-        before = now_us()
+        before, self.is_touched = now_us(), True
         expect(self.send_signal(pid, which), f"{role} {index} (process {pid}) is not there to be signalled")
         return pid, before
 
