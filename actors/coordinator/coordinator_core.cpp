@@ -126,13 +126,14 @@ void coordinator_core::begin_start(const role_name& role, role_record& record, c
   record.pid = pid;
 }
 
-/// The current start, if any, takes no part any more. One that never joined has taken nothing with it.
+/// The current start, if any, takes no part any more. One that never joined has taken nothing with it, and
+/// from a job that is over there is nothing to take.
 void coordinator_core::end_start(const role_name& role, role_record& record, std::string_view cause,
                                  coordinator_actions& out) {
   const bool joined = record.at.has_value();
   record.at.reset();
   record.running = false;
-  if (!joined) return;
+  if (!joined || phase_ == phase::over) return;
   if (role.kind == role_kind::worker)
     out.emplace_back(worker_gone{{role.index}, record.current->incarnation});
   if (role.kind != role_kind::ps_shard) return;

@@ -281,5 +281,14 @@ TEST_F(coordinator_core_test, an_agent_that_gives_up_and_a_request_to_stop_end_t
   EXPECT_THAT(core.on_tick(now + milliseconds(9000)), IsEmpty());
 }
 
+TEST_F(coordinator_core_test, who_dies_after_the_end_takes_nothing_with_it_and_is_no_recovery) {
+  start_everything();
+  perform(core.on_stop_requested("Ctrl-C", now));
+  const auto actions = exit(worker_role({0}), workers[0]);
+  EXPECT_THAT(only<worker_gone>(actions), IsEmpty());
+  EXPECT_THAT(core.recoveries(), IsEmpty());
+  EXPECT_FALSE(entry(worker_role({0})).joined);
+}
+
 } // namespace
 } // namespace dlrun::coordinator
