@@ -241,8 +241,9 @@ class running_job:
             """Lets the job run for half of what it seems to need, and never much longer than the last time: the first looks
             see it start, and what a look says of the step is a report old."""
             nonlocal rate, last_step, slice_s
-            if status["step"] >= status["steps"] > step:
-                raise job_over(f"all {status['steps']} steps were trained before: step {step}\n{self.output()}")
+            steps = status.get("steps", status["step"])  # of a run that is over only its last step is told
+            if status["step"] >= steps > step:
+                raise job_over(f"all {steps} steps were trained before: step {step}\n{self.output()}")
             left = step - status["step"]
             if left <= 0 and condition(status) and self.holder_in(status) in (None, holder):
                 return True
