@@ -16,6 +16,7 @@ void take_free_parts(const spec::JobSpec& from, spec::JobSpec& into) {
   auto& cluster = *into.mutable_cluster();
   cluster.set_workers(from.cluster().workers());
   cluster.set_placement(from.cluster().placement());
+  cluster.set_tensor_channel(from.cluster().tensor_channel());
   *cluster.mutable_restart() = from.cluster().restart();
   into.mutable_data()->set_memory_limit(from.data().memory_limit());
   auto& durability = *into.mutable_durability();
@@ -80,8 +81,8 @@ result<spec_change> compare_specs(const spec::JobSpec& before, const spec::JobSp
       error_code::bad_usage,
       fmt::format("a run that is resumed keeps its model, data, seed, steps and PS shards; only the "
                   "numbers of train.optimizer, train.lr_schedule, .clip_value, .clip_norm, cluster.workers, "
-                  ".placement, .restart, durability.sync, .max_recovery, .disk_quota and observability can "
-                  "be changed, but: {}{}",
+                  ".placement, .tensor_channel, .restart, durability.sync, .max_recovery, .disk_quota and "
+                  "observability can be changed, but: {}{}",
                   differences,
                   keeps_state ? ""
                               : " (an optimizer keeps its kind, momentum, amsgrad and centered "

@@ -26,6 +26,10 @@ std::size_t frozen_parameters_bytes(std::size_t floats) {
   return segment_header_bytes + floats * sizeof(float);
 }
 
+segment_part frozen_part(std::size_t floats) {
+  return {{{{0, sizeof(frozen_header)}, {}}}, {segment_header_bytes, floats * sizeof(float)}};
+}
+
 frozen_parameters_writer::frozen_parameters_writer(segment segment, std::size_t floats)
     : segment_(std::move(segment))
     , floats_(floats) {}

@@ -1,7 +1,7 @@
 /// What a PS shard hands out for an evaluation: its parameters at one version, which never change.
 #pragma once
 
-#include "transport/segment.hpp"
+#include "transport/tensor_channel.hpp"
 
 #include <cstdint>
 #include <dlrun/ids.hpp>
@@ -11,6 +11,9 @@ namespace dlrun::transport {
 
 /// Size of a segment of `floats` frozen parameters, which is what a reader must expect.
 std::size_t frozen_parameters_bytes(std::size_t floats);
+
+/// What to fetch of it: all.
+segment_part frozen_part(std::size_t floats);
 
 /// The owner's side: filled, sealed, and only then offered. Used by one thread at a time.
 class frozen_parameters_writer {

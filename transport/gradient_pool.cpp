@@ -10,13 +10,13 @@ namespace dlrun::transport {
 struct pooled_gradient::shelf {
   const std::size_t floats;
   const std::size_t buffers_max;
-  const std::shared_ptr<segment_server> server;
+  const std::shared_ptr<segment_offers> server;
   std::mutex mutex;
   std::vector<std::unique_ptr<entry>> free; // guarded by mutex, as are the next two
   std::size_t existing = 0;
   bool closed = false;
 
-  shelf(std::size_t floats_each, std::size_t most, std::shared_ptr<segment_server> offered_by)
+  shelf(std::size_t floats_each, std::size_t most, std::shared_ptr<segment_offers> offered_by)
       : floats(floats_each)
       , buffers_max(most)
       , server(std::move(offered_by)) {}
@@ -63,7 +63,7 @@ void pooled_gradient::give_back() {
 }
 
 gradient_pool::gradient_pool(std::size_t floats, std::size_t buffers_max,
-                             std::shared_ptr<segment_server> server)
+                             std::shared_ptr<segment_offers> server)
     : shelf_(std::make_shared<pooled_gradient::shelf>(floats, buffers_max, std::move(server))) {}
 
 gradient_pool::~gradient_pool() {

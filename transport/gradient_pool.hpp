@@ -2,7 +2,6 @@
 #pragma once
 
 #include "transport/gradient_segment.hpp"
-#include "transport/segment_server.hpp"
 
 #include <cstddef>
 #include <memory>
@@ -45,7 +44,7 @@ class gradient_pool {
 public:
   /// @param floats length of the flat gradient vector; @param buffers_max bound of buffers, lent and free
   /// together.
-  gradient_pool(std::size_t floats, std::size_t buffers_max, std::shared_ptr<segment_server> server);
+  gradient_pool(std::size_t floats, std::size_t buffers_max, std::shared_ptr<segment_offers> server);
   /// Withdraws the free buffers; those on loan are withdrawn when they come back.
   ~gradient_pool();
 

@@ -48,6 +48,11 @@ std::size_t gradient_segment_bytes(std::size_t floats) {
   return segment_header_bytes + floats * sizeof(float);
 }
 
+segment_part gradient_part(std::size_t first, std::size_t count) {
+  return {{{{0, sizeof(first_page)}, {}}},
+          {segment_header_bytes + first * sizeof(float), count * sizeof(float)}};
+}
+
 gradient_writer::gradient_writer(segment segment, std::size_t floats)
     : segment_(std::move(segment))
     , floats_(floats) {}

@@ -1,7 +1,7 @@
 /// What a worker pushes through: one segment, one gradient.
 #pragma once
 
-#include "transport/segment.hpp"
+#include "transport/tensor_channel.hpp"
 
 #include <atomic>
 #include <cstdint>
@@ -29,6 +29,9 @@ struct gradient_header {
 
 /// Size of a gradient segment for `floats` values, which is what a reader must expect.
 std::size_t gradient_segment_bytes(std::size_t floats);
+
+/// What to fetch of it to have values [first, first + count).
+segment_part gradient_part(std::size_t first, std::size_t count);
 
 /// The worker's side: a buffer for the gradient of the whole flat vector. Used by one thread at a time.
 class gradient_writer {

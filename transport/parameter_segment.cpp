@@ -1,6 +1,7 @@
 #include "transport/parameter_segment.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <dlrun/check.hpp>
 #include <new>
 
@@ -22,6 +23,13 @@ std::size_t buffer_offset(std::size_t floats, int index) {
 
 std::size_t parameter_segment_bytes(std::size_t floats) {
   return segment_header_bytes + 2 * buffer_bytes(floats);
+}
+
+segment_part parameter_part(std::size_t floats, int buffer) {
+  constexpr auto words = offsetof(parameter_header, buffers);
+  const auto word = words + static_cast<std::size_t>(buffer) * sizeof(parameter_buffer_word);
+  return {{{{0, words}, {word, sizeof(parameter_buffer_word)}}},
+          {buffer_offset(floats, buffer), floats * sizeof(float)}};
 }
 
 parameter_writer::parameter_writer(segment segment, std::size_t floats)

@@ -1,7 +1,7 @@
 /// What a PS shard publishes its parameters through: one segment, two versions.
 #pragma once
 
-#include "transport/segment.hpp"
+#include "transport/tensor_channel.hpp"
 
 #include <atomic>
 #include <cstdint>
@@ -30,6 +30,9 @@ static_assert(sizeof(parameter_header) <= 4096 && std::atomic<std::uint64_t>::is
 
 /// Size of a parameter segment for `floats` parameters, which is what a reader must expect.
 std::size_t parameter_segment_bytes(std::size_t floats);
+
+/// What to fetch of it to have the version in buffer 0 or 1.
+segment_part parameter_part(std::size_t floats, int buffer);
 
 /// The owner's side. Holds the versions A and A-1 (or fewer, at the beginning); the next version is written
 /// into the buffer of the older one. Used by one thread.

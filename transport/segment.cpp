@@ -61,18 +61,20 @@ segment::segment(segment&& other) noexcept
     : fd_(std::move(other.fd_))
     , address_(std::exchange(other.address_, nullptr))
     , size_(std::exchange(other.size_, 0))
-    , writable_(std::exchange(other.writable_, false)) {}
+    , writable_(std::exchange(other.writable_, false))
+    , owner_(std::move(other.owner_)) {}
 
 segment& segment::operator=(segment&& other) noexcept {
   std::swap(fd_, other.fd_);
   std::swap(address_, other.address_);
   std::swap(size_, other.size_);
   std::swap(writable_, other.writable_);
+  std::swap(owner_, other.owner_);
   return *this;
 }
 
 segment::~segment() {
-  if (address_ != nullptr) ::munmap(address_, size_);
+  if (address_ != nullptr && !owner_) ::munmap(address_, size_);
 }
 
 result<void> check_segment_floats(std::string_view kind, std::size_t floats, std::size_t floats_max) {
@@ -104,6 +106,14 @@ result<segment> segment::adopt(unique_fd fd, std::size_t expected_bytes, std::si
   const auto address = map(fd.get(), expected_bytes, PROT_READ);
   if (!address) return tl::unexpected(address.error());
   return segment({}, *address, expected_bytes, false);
+}
+
+segment segment::of_copy(std::span<std::byte> memory, std::shared_ptr<void> owner) {
+  DLRUN_CHECK(owner && !memory.empty(), "a copy of {} bytes has memory, and that has an owner",
+              memory.size());
+  segment made({}, memory.data(), memory.size(), false);
+  made.owner_ = std::move(owner);
+  return made;
 }
 
 std::span<std::byte> segment::mutable_bytes() {

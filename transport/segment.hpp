@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <dlrun/error.hpp>
 #include <dlrun/ids.hpp>
+#include <memory>
 #include <span>
 #include <string_view>
 
@@ -23,11 +24,11 @@ inline constexpr std::size_t segment_header_bytes = 4096;
 /// @returns limit_exceeded unless a `kind` segment ("gradient", "parameter") is asked for 1 to `floats_max`.
 result<void> check_segment_floats(std::string_view kind, std::size_t floats, std::size_t floats_max);
 
-/// A sealed memfd and its mapping: writable in the process that created it, read-only everywhere else (the
-/// kernel enforces it: F_SEAL_FUTURE_WRITE). Its size is fixed at birth, so no peer can make a reader fault
-/// (SIGBUS). Move only; mapping and descriptor go with the object, the memory with its last user, also after
-/// kill -9. The payload starts page-aligned, hence 64-byte aligned. Thread-safe as plain memory is: not at
-/// all.
+/// A sealed memfd and its mapping (or a copy of one, of_copy): writable in the process that created it,
+/// read-only everywhere else (the kernel enforces it: F_SEAL_FUTURE_WRITE). Its size is fixed at birth, so no
+/// peer can make a reader fault (SIGBUS). Move only; mapping and descriptor go with the object, the memory
+/// with its last user, also after kill -9. The payload starts page-aligned, hence 64-byte aligned.
+/// Thread-safe as plain memory is: not at all.
 class segment {
 public:
   /// An empty segment, as after a move.
@@ -48,6 +49,9 @@ public:
   static result<segment> adopt(unique_fd fd, std::size_t expected_bytes,
                                std::size_t bytes_max = segment_bytes_max_default);
 
+  /// A copy of what a peer has, in memory that `owner` keeps; not writable, and no peer can have it.
+  static segment of_copy(std::span<std::byte> memory, std::shared_ptr<void> owner);
+
   explicit operator bool() const { return address_ != nullptr; }
   /// True in the process that created it.
   bool writable() const { return writable_; }
@@ -55,7 +59,7 @@ public:
   std::span<const std::byte> bytes() const { return {address_, size_}; }
   /// Requires writable().
   std::span<std::byte> mutable_bytes();
-  /// The memfd, to be handed to peers; -1 in those, which have no use for it.
+  /// The memfd, to be handed to peers; -1 in those, which have no use for it, and for a copy.
   int fd() const { return fd_.get(); }
 
 private:
@@ -65,6 +69,7 @@ private:
   std::byte* address_ = nullptr;
   std::size_t size_ = 0;
   bool writable_ = false;
+  std::shared_ptr<void> owner_; ///< of memory that is not mapped here; else null
 };
 
 } // namespace dlrun::transport

@@ -239,7 +239,8 @@ result<std::unique_ptr<segment_client>> segment_client::start(segment_client_opt
 }
 
 result<void> segment_client::fetch(std::string address, segment_id id, std::size_t expected_bytes,
-                                   std::chrono::steady_clock::time_point deadline, callback done) {
+                                   const segment_part&, std::chrono::steady_clock::time_point deadline,
+                                   callback done) {
   return loop_->fetch({std::move(address), id, expected_bytes, deadline, std::move(done)});
 }
 

@@ -28,9 +28,6 @@ struct connection {
   clock::time_point deadline;
 };
 
-/// Pause of accept() when descriptors or memory have run out: the waiting connection would make poll() spin.
-constexpr std::chrono::milliseconds accept_pause{50};
-
 result<unique_fd> listen_on(std::string_view name) {
   auto address = wire::make_abstract_address(name);
   if (!address) return tl::unexpected(address.error());

@@ -1,8 +1,7 @@
 /// segment_server: hands the segments of this process to other processes of the host.
 #pragma once
 
-#include "transport/run_token.hpp"
-#include "transport/segment.hpp"
+#include "transport/tensor_channel.hpp"
 
 #include <chrono>
 #include <cstddef>
@@ -25,22 +24,18 @@ struct segment_server_options {
 /// Serves descriptors of segments over an abstract Unix socket with a random name, from its own thread. Only
 /// processes of our user that know the run's token get any. Nothing is left in the file system, also after
 /// kill -9. Thread-safe. No call blocks on a peer.
-class segment_server {
+class segment_server final : public segment_offers {
 public:
   /// @returns system when a socket, an eventfd or a thread cannot be had.
   static result<std::unique_ptr<segment_server>> start(segment_server_options options);
   /// Stops serving. Segments that peers have mapped stay theirs.
-  ~segment_server();
+  ~segment_server() override;
 
-  /// What a client passes to segment_client::fetch(). Printable; never used again by another server.
-  const std::string& address() const;
-
-  /// Serves `what` until withdrawn. Keeps a descriptor of its own: `what` may go before.
-  /// @returns the segment's id, given to no other segment of this server; limit_exceeded at offers_max.
-  result<segment_id> offer(const segment& what);
-
-  /// Serves it no longer. Who has mapped it keeps it. Unknown ids are ignored.
-  void withdraw(segment_id id);
+  const std::string& address() const override;
+  /// Keeps a descriptor of its own.
+  result<segment_id> offer(const segment& what) override;
+  /// Who has mapped it keeps it.
+  void withdraw(segment_id id) override;
 
 private:
   class loop;

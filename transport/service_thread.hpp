@@ -10,6 +10,9 @@
 
 namespace dlrun::transport {
 
+/// Pause of accept() when descriptors or memory have run out: the waiting connection would make poll() spin.
+inline constexpr std::chrono::milliseconds accept_pause{50};
+
 /// Starts `body` on a thread named `name` (first 15 characters) with every signal blocked, so that a signal
 /// to the process is handled by the threads that expect it.
 /// @throws std::system_error when the OS has no thread left.

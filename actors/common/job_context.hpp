@@ -11,6 +11,7 @@
 #include "engine/update_rule.hpp"
 #include "proto/job_spec.pb.h"
 #include "transport/run_token.hpp"
+#include "transport/tensor_channel.hpp"
 #include "transport/unique_fd.hpp"
 
 #include <filesystem>
@@ -71,6 +72,15 @@ struct job_context {
     return static_cast<std::uint32_t>(spec.train().microbatches_per_step());
   }
   std::uint32_t workers() const { return static_cast<std::uint32_t>(spec.cluster().workers()); }
+  transport::channel_kind channel() const {
+    return spec.cluster().tensor_channel() == "tcp" ? transport::channel_kind::tcp
+                                                    : transport::channel_kind::shared_memory;
+  }
+  /// Whether workers compute from the parameters where their PS shard has them: one shard has all of them in
+  /// one piece, as the network wants them.
+  bool reads_in_place() const {
+    return ps_shards() == 1 && channel() == transport::channel_kind::shared_memory;
+  }
   std::uint32_t ps_shards() const { return static_cast<std::uint32_t>(spec.cluster().ps_shards()); }
 };
 

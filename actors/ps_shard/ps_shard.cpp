@@ -49,10 +49,10 @@ ps_shard_state::ps_shard_state(pointer self, common::role_context context)
 
 result<void> ps_shard_state::acquire() {
   const auto& job = *context_.job;
-  auto server = transport::segment_server::start({.token = job.run_token});
+  auto server = transport::open_offers(job.channel(), job.run_token);
   if (!server) return tl::unexpected(server.error());
   server_ = std::move(*server);
-  auto client = transport::segment_client::start({.token = job.run_token});
+  auto client = transport::open_fetches(job.channel(), job.run_token);
   if (!client) return tl::unexpected(client.error());
   client_ = std::move(*client);
   const bool is_kept =
@@ -252,7 +252,8 @@ void ps_shard_state::fetch_gradient(const segment_key& key, const protocol::push
   sources_[key] = {push.worker, push.self.incarnation, nullptr, {push}};
   const auto post = common::poster<protocol::ps_shard_actor>{self_};
   const auto asked = client_->fetch(
-      key.first, {key.second}, push.where.bytes, std::chrono::steady_clock::now() + fetch_deadline,
+      key.first, {key.second}, push.where.bytes, transport::gradient_part(range_.offset, range_.size),
+      std::chrono::steady_clock::now() + fetch_deadline,
       [this, post, key](result<transport::segment> fetched) {
         auto shared = std::make_shared<result<transport::segment>>(std::move(fetched));
         post([this, key, shared] { on_fetched(key, std::move(*shared)); });
@@ -276,9 +277,12 @@ void ps_shard_state::on_fetched(const segment_key& key, result<transport::segmen
     sources_.erase(found);
     return;
   }
-  source.reader = std::make_shared<const transport::gradient_reader>(std::move(*reader));
+  const auto opened = std::make_shared<const transport::gradient_reader>(std::move(*reader));
   const auto waiting = std::exchange(source.waiting, {});
-  const auto opened = source.reader;
+  if (client_->is_shared())
+    source.reader = opened;
+  else
+    sources_.erase(found); // a copy is of one gradient, not of the next
   for (const auto& push : waiting) {
     if (core_->wants(push))
       accept(push, opened);

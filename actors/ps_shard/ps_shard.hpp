@@ -13,8 +13,7 @@
 #include "actors/ps_shard/step_times.hpp"
 #include "actors/ps_shard/sum_buffers.hpp"
 #include "transport/gradient_segment.hpp"
-#include "transport/segment_client.hpp"
-#include "transport/segment_server.hpp"
+#include "transport/tensor_channel.hpp"
 
 #include <map>
 #include <memory>
@@ -50,7 +49,7 @@ private:
   struct gradient_source {
     worker_id worker;
     dlrun::incarnation incarnation;
-    std::shared_ptr<const transport::gradient_reader> reader; ///< null while it is fetched
+    std::shared_ptr<const transport::gradient_reader> reader; ///< mapped; null while it is fetched
     std::vector<protocol::push> waiting;
   };
   /// Another PS shard, as far as it is needed: for norms (R12).
@@ -146,8 +145,8 @@ private:
   common::role_context context_;
   std::optional<ps_shard_core> core_; ///< from when it is known where the store stands
   engine::shard_range range_;
-  std::unique_ptr<transport::segment_server> server_;
-  std::unique_ptr<transport::segment_client> client_;
+  std::shared_ptr<transport::segment_offers> server_;
+  std::unique_ptr<transport::segment_fetches> client_;
   std::shared_ptr<shard_parameters> parameters_;
   std::shared_ptr<common::thread_team> team_; ///< of the value thread
   sum_buffers sums_;

@@ -26,7 +26,7 @@ constexpr std::size_t records_named_max = 64;
 
 result<std::unique_ptr<trainer>> trainer::create(std::shared_ptr<const common::job_context> job,
                                                  worker_id worker, dlrun::incarnation incarnation,
-                                                 std::shared_ptr<transport::segment_server> server) {
+                                                 std::shared_ptr<transport::segment_offers> server) {
   auto training = common::open_dataset(*job, data::data_part::training);
   if (!training) return tl::unexpected(training.error());
   auto change = data::augmentation::build(job->spec.data().train().augment(), **training);
@@ -37,14 +37,14 @@ result<std::unique_ptr<trainer>> trainer::create(std::shared_ptr<const common::j
 
 trainer::trainer(std::shared_ptr<const common::job_context> job, worker_id worker,
                  dlrun::incarnation incarnation, std::shared_ptr<const data::dataset> training,
-                 std::optional<data::augmentation> change, std::shared_ptr<transport::segment_server> server)
+                 std::optional<data::augmentation> change, std::shared_ptr<transport::segment_offers> server)
     : job_{std::move(job)}
     , worker_{worker}
     , incarnation_{incarnation}
     , prefetcher_{std::move(training), job_->sampler, prefetch_depth(*job_), std::move(change)}
     , network_{job_->model, static_cast<int>(job_->spec.cluster().threads_per_worker())}
     , gradients_{job_->model->layout().flat_size(), buffers_max(*job_), std::move(server)} {
-  if (job_->ps_shards() == 1) return; // read in place
+  if (job_->reads_in_place()) return;
   for (auto& version : parameters_) version.assign(job_->model->layout().flat_size(), 0.0F);
 }
 

@@ -30,7 +30,7 @@ public:
   /// Opens the data and builds the network. @returns bad_data, bad_spec or system.
   static result<std::unique_ptr<trainer>> create(std::shared_ptr<const common::job_context> job,
                                                  worker_id worker, dlrun::incarnation incarnation,
-                                                 std::shared_ptr<transport::segment_server> server);
+                                                 std::shared_ptr<transport::segment_offers> server);
 
   /// Copies version `version` of the shard's part into memory; false if `source` does not serve it any more.
   bool copy_part(const parameter_source& source, ps_shard_id shard, timeline_id timeline, version_id version);
@@ -48,7 +48,7 @@ public:
 private:
   trainer(std::shared_ptr<const common::job_context> job, worker_id worker, dlrun::incarnation incarnation,
           std::shared_ptr<const data::dataset> training, std::optional<data::augmentation> change,
-          std::shared_ptr<transport::segment_server> server);
+          std::shared_ptr<transport::segment_offers> server);
   std::span<float> part_of(version_id version, ps_shard_id shard);
   std::uint64_t request_records(step_id step, protocol::slot_range slots, const std::vector<slot_id>& parked);
   result<void> sum_subtree(step_id step, protocol::slot_range slots, const std::vector<slot_id>& parked,

@@ -37,10 +37,10 @@ worker_state::worker_state(pointer self, common::role_context context)
 
 result<void> worker_state::acquire() {
   const auto& job = *context_.job;
-  auto server = transport::segment_server::start({.token = job.run_token});
+  auto server = transport::open_offers(job.channel(), job.run_token);
   if (!server) return tl::unexpected(server.error());
   server_ = std::move(*server);
-  auto client = transport::segment_client::start({.token = job.run_token});
+  auto client = transport::open_fetches(job.channel(), job.run_token);
   if (!client) return tl::unexpected(client.error());
   client_ = std::move(*client);
   auto made = trainer::create(context_.job, {context_.role.index}, context_.self.incarnation, server_);
@@ -176,10 +176,12 @@ void worker_state::on_shard_state(const protocol::shard_state& state) {
 
 void worker_state::carry_out(const fetch_part& action) {
   auto& link = shards_[action.shard];
-  if (!link.source) {
-    link.waiting = action;
-    return map_parameters(action.shard);
-  }
+  if (link.source) return take_part_of(action, link.source);
+  link.waiting = action;
+  map_parameters(action.shard);
+}
+
+void worker_state::take_part_of(const fetch_part& action, const parameter_source& source) {
   const auto post = common::poster<protocol::worker_actor>{self_};
   const auto tell = [this, action, post](bool ok) {
     post([this, action, ok] {
@@ -187,28 +189,26 @@ void worker_state::carry_out(const fetch_part& action) {
                               common::now()));
     });
   };
-  if (reads_in_place()) return tell(link.source->view(action.timeline, action.version).has_value());
-  compute_thread_.run([trainer = trainer_, source = link.source, action, tell] {
+  if (context_.job->reads_in_place()) return tell(source->view(action.timeline, action.version).has_value());
+  compute_thread_.run([trainer = trainer_, source, action, tell] {
     tell(trainer->copy_part(source, action.shard, action.timeline, action.version));
   });
 }
-
-/// One PS shard has all parameters in one piece, as the network wants them.
-bool worker_state::reads_in_place() const { return context_.job->ps_shards() == 1; }
 
 void worker_state::map_parameters(ps_shard_id shard) {
   auto& link = shards_[shard];
   if (link.mapping) return;
   link.mapping = true;
   const auto post = common::poster<protocol::worker_actor>{self_};
-  const auto expected = transport::parameter_segment_bytes(context_.job->shards.at(shard.value).size);
-  const auto asked =
-      client_->fetch(link.parameters.address, {link.parameters.segment}, expected,
-                     std::chrono::steady_clock::now() + map_deadline,
-                     [this, post, shard, mapped = link.mapped](result<transport::segment> fetched) {
-                       auto shared = std::make_shared<result<transport::segment>>(std::move(fetched));
-                       post([this, shard, mapped, shared] { on_mapped(shard, mapped, std::move(*shared)); });
-                     });
+  const auto floats = context_.job->shards.at(shard.value).size;
+  const auto asked = client_->fetch(
+      link.parameters.address, {link.parameters.segment}, transport::parameter_segment_bytes(floats),
+      transport::parameter_part(floats, std::exchange(link.buffer, 1 - link.buffer)),
+      std::chrono::steady_clock::now() + map_deadline,
+      [this, post, shard, mapped = link.mapped](result<transport::segment> fetched) {
+        auto shared = std::make_shared<result<transport::segment>>(std::move(fetched));
+        post([this, shard, mapped, shared] { on_mapped(shard, mapped, std::move(*shared)); });
+      });
   if (!asked) on_mapped(shard, link.mapped, tl::unexpected(asked.error()));
 }
 
@@ -221,13 +221,21 @@ void worker_state::on_mapped(ps_shard_id shard, dlrun::incarnation incarnation,
   auto reader = fetched ? transport::parameter_reader::open(std::move(*fetched),
                                                             context_.job->shards.at(shard.value).size)
                         : result<transport::parameter_reader>{tl::unexpected(fetched.error())};
-  if (reader)
-    link.source = std::make_shared<const transport::parameter_reader>(std::move(*reader));
-  else
-    context_.log->warn("parameters-unreachable: ps_shard {}: {}", shard, reader.error().message);
+  const auto source =
+      reader ? std::make_shared<const transport::parameter_reader>(std::move(*reader)) : nullptr;
+  if (client_->is_shared()) link.source = source;
+  if (!source) context_.log->warn("parameters-unreachable: ps_shard {}: {}", shard, reader.error().message);
+  if (source && link.waiting_evaluation)
+    take_last_version(*std::exchange(link.waiting_evaluation, std::nullopt), source);
   if (!waiting) return;
-  if (link.source)
-    carry_out(*waiting);
+  const bool missed = source && !link.source && !source->view(waiting->timeline, waiting->version);
+  if (missed && !std::exchange(link.missed, true)) {
+    link.waiting = waiting;
+    return map_parameters(shard);
+  }
+  link.missed = false;
+  if (source)
+    take_part_of(*waiting, source);
   else
     carry_out(core_.on_part(shard, waiting->shard_incarnation, waiting->timeline, waiting->version, false,
                             common::now()));
@@ -242,7 +250,7 @@ void worker_state::carry_out(const worker_actions& actions) {
 
 void worker_state::carry_out(const compute_gradient& action) {
   const auto post = common::poster<protocol::worker_actor>{self_};
-  const auto all = reads_in_place() ? shards_[ps_shard_id{0}].source : nullptr;
+  const auto all = context_.job->reads_in_place() ? shards_[ps_shard_id{0}].source : nullptr;
   compute_thread_.run([this, trainer = trainer_, action, all, post] {
     const auto begin = common::now();
     auto made = std::make_shared<result<computed_gradient>>(

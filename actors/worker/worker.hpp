@@ -10,7 +10,7 @@
 #include "actors/worker/evaluator.hpp"
 #include "actors/worker/trainer.hpp"
 #include "actors/worker/worker_core.hpp"
-#include "transport/segment_client.hpp"
+#include "transport/tensor_channel.hpp"
 
 #include <atomic>
 #include <functional>
@@ -43,9 +43,12 @@ private:
     bool connecting = false;
     dlrun::incarnation mapped; ///< start whose parameters are mapped
     protocol::tensor_location parameters;
-    parameter_source source; ///< null while mapping
-    bool mapping = false;
-    std::optional<fetch_part> waiting; ///< a fetch that waits for the mapping
+    parameter_source source; ///< mapped; null while mapping, and where nothing is shared
+    bool mapping = false;    ///< or fetching a copy
+    int buffer = 0;          ///< that a copy is taken of next: versions take turns
+    bool missed = false;     ///< the copy before was not of the version that waits: it is in the other buffer
+    std::optional<fetch_part> waiting; ///< a fetch that waits for that
+    std::optional<get_snapshot_part> waiting_evaluation;
   };
 
   worker_state(pointer self, common::role_context context);
@@ -63,12 +66,12 @@ private:
   void on_joined(const protocol::join_reply& reply, const protocol::data_dispatcher_actor& dispatcher);
   void connect_shard(ps_shard_id shard, const protocol::directory_entry& entry);
   void map_parameters(ps_shard_id shard);
-  bool reads_in_place() const;
   void on_mapped(ps_shard_id shard, dlrun::incarnation incarnation, result<transport::segment> fetched);
   void on_computed(const compute_gradient& what, result<computed_gradient> made, protocol::duration took);
 
   void carry_out(const worker_actions& actions);
   void carry_out(const fetch_part& action);
+  void take_part_of(const fetch_part& action, const parameter_source& source);
   void carry_out(const compute_gradient& action);
   void report_divergence(const compute_gradient& what, const std::string& text);
   void carry_out(const push_gradient& action);
@@ -86,6 +89,7 @@ private:
   void on_evaluated(const run_evaluation& what, const result<protocol::evaluated>& made);
   void carry_out(const evaluation_actions& actions);
   void carry_out(const get_snapshot_part& action);
+  void take_last_version(const get_snapshot_part& action, const parameter_source& source);
   void carry_out(const run_evaluation& action);
   void carry_out(const cancel_evaluation& action);
   void carry_out(const send_evaluated& action);
@@ -100,8 +104,8 @@ private:
   std::optional<protocol::stop_job> unusable_data_;
   protocol::endpoint endpoint_;
   worker_core core_;
-  std::shared_ptr<transport::segment_server> server_; ///< outlives every gradient that was lent from it
-  std::unique_ptr<transport::segment_client> client_;
+  std::shared_ptr<transport::segment_offers> server_; ///< outlives every gradient that was lent from it
+  std::unique_ptr<transport::segment_fetches> client_;
   std::shared_ptr<trainer> trainer_; ///< used on the compute thread only
 
   std::pair<dlrun::incarnation, std::uint64_t>

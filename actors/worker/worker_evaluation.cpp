@@ -34,8 +34,14 @@ void worker_state::carry_out(const get_snapshot_part& action) {
                   caf::actor_cast<protocol::worker_actor>(self_));
     return;
   }
-  if (!link.source) return map_parameters(action.shard); // the order is repeated
-  take_part(action, [source = link.source, action](std::span<float> into) -> result<void> {
+  if (link.source) return take_last_version(action, link.source);
+  link.waiting_evaluation = action;
+  map_parameters(action.shard);
+}
+
+/// If that is not the version that is wanted, the order is repeated.
+void worker_state::take_last_version(const get_snapshot_part& action, const parameter_source& source) {
+  take_part(action, [source, action](std::span<float> into) -> result<void> {
     if (source->copy(action.of.timeline, action.of.version, into)) return {};
     return fail(error_code::role_lost,
                 fmt::format("ps_shard {} does not serve version {}", action.shard, action.of.version));
@@ -49,7 +55,7 @@ void worker_state::on_snapshot_offer(const protocol::snapshot_offer& offer) {
   const auto post = common::poster<protocol::worker_actor>{self_};
   const auto asked =
       client_->fetch(offer.where.address, {offer.where.segment}, transport::frozen_parameters_bytes(floats),
-                     std::chrono::steady_clock::now() + snapshot_deadline,
+                     transport::frozen_part(floats), std::chrono::steady_clock::now() + snapshot_deadline,
                      [this, post, part](result<transport::segment> fetched) {
                        auto shared = std::make_shared<result<transport::segment>>(std::move(fetched));
                        post([this, part, shared] { on_snapshot_mapped(part, shared); });

@@ -5,6 +5,11 @@ import small_data
 from bench_case import bench_case, main
 
 
+def over_tcp(spec):
+    spec["cluster"]["tensor_channel"] = "tcp"
+    return spec
+
+
 class single_kills(bench_case):
     """One process at a time, every step in the log: nothing is done again."""
 
@@ -53,6 +58,9 @@ class several_kills(single_kills):
     def test_anyone_where_ps_shards_exchange_norms_in_mode_snapshots(self):
         self.expect_survival("mlp_dropout", "snapshots", [*any_kills.SEVERAL, "ps_shard"], seed=10, count=4,
                              change=small_data.add_coupled_updates)
+
+    def test_anyone_and_everyone_over_tcp(self):
+        self.expect_survival("mlp_dropout", "every_step", any_kills.SEVERAL, seed=11, count=4, change=over_tcp)
 
     # of single_kills
     test_ps_shards_that_exchange_norms = None

@@ -98,14 +98,14 @@ class changes_without_effect_on_the_result(changed_runs):
     def test_they_give_the_bits_of_an_undisturbed_run(self):
         reference = self.undisturbed(self.durable_spec("off"))
         job = self.killed_run(self.durable_spec("every_step"), reference["steps"] // 3)
-        job.resume(["cluster.workers=1", "cluster.placement=threads", "cluster.restart.intensity=3",
+        job.resume(["cluster.workers=1", "cluster.placement=threads", "cluster.tensor_channel=tcp", "cluster.restart.intensity=3",
                     "durability.sync=power", "durability.max_recovery=2s", "durability.disk_quota=1GiB"])
         report = job.expect_complete(may_redo=True)
         self.assertEqual(report["parameters_sha256"], reference["parameters_sha256"])
         self.assertEqual(gone_back(report), [])
         kept = kept_specs(job)
         self.assertEqual(sorted(kept), ["spec.yaml"])
-        for line in ("workers: 1", "placement: threads", "sync: power", 'max_recovery: "2s"', 'disk_quota: "1GiB"'):
+        for line in ("workers: 1", "placement: threads", "tensor_channel: tcp", "sync: power", 'max_recovery: "2s"', 'disk_quota: "1GiB"'):
             self.assertIn(line, kept["spec.yaml"])
 
 

@@ -1,9 +1,11 @@
-"""The same parameters, bit for bit, for any number of workers and PS shards, in both placements, run after run."""
+"""The same parameters, bit for bit, for any number of workers and PS shards, in both placements, over both tensor channels, run after
+run."""
 
 import small_data
 from bench_case import bench_case, main
 
 FEW = ((1, 1, "processes"), (3, 2, "processes"), (5, 3, "processes"), (2, 3, "threads"))
+OVER_TCP = (2, 2, "processes")
 
 
 def augmented(spec):
@@ -24,6 +26,13 @@ class same_bits(bench_case):
 
     def expect_one_hash(self, model, microbatches_per_step, shapes, change=None):
         found = self.hashes(model, microbatches_per_step, shapes, change)
+
+        def over_tcp(spec):
+            spec["cluster"]["tensor_channel"] = "tcp"
+            if change:
+                change(spec)
+
+        found |= {(*shape, "tcp"): value for shape, value in self.hashes(model, microbatches_per_step, [OVER_TCP], over_tcp).items()}
         self.assertEqual(len(set(found.values())), 1, found)
         return next(iter(found.values()))
 

@@ -40,10 +40,11 @@ TEST(changed_spec, the_same_is_no_change) {
 }
 
 TEST(changed_spec, what_changes_no_bit_is_free) {
-  for (const auto* one : {"cluster.workers=7", "cluster.placement=threads", "cluster.restart.intensity=3",
-                          "cluster.restart.period_s=1", "durability.sync=power", "durability.max_recovery=2s",
-                          "durability.disk_quota=1GB", "observability.prometheus_port=9464",
-                          "observability.tensorboard=true", "observability.log_format=json"})
+  for (const auto* one :
+       {"cluster.workers=7", "cluster.placement=threads", "cluster.tensor_channel=tcp",
+        "cluster.restart.intensity=3", "cluster.restart.period_s=1", "durability.sync=power",
+        "durability.max_recovery=2s", "durability.disk_quota=1GB", "observability.prometheus_port=9464",
+        "observability.tensorboard=true", "observability.log_format=json"})
     EXPECT_EQ(change({one}), spec_change::free) << one << refusal({one});
   EXPECT_EQ(change({"cluster.workers=7", "durability.sync=power"}), spec_change::free);
 }
@@ -143,9 +144,11 @@ TEST(changed_spec, everything_else_is_refused_naming_the_key) {
 
 TEST(changed_spec, a_refusal_says_what_can_be_changed_and_blames_nothing_that_can) {
   const auto said = refusal({"cluster.workers=7", "train.seed=2", "train.optimizer.sgd.lr=0.01"});
-  EXPECT_THAT(said, HasSubstr("the numbers of train.optimizer, train.lr_schedule, .clip_value, .clip_norm, "
-                              "cluster.workers, .placement, .restart, durability.sync, .max_recovery, "
-                              ".disk_quota and observability can be changed"));
+  EXPECT_THAT(
+      said,
+      HasSubstr("the numbers of train.optimizer, train.lr_schedule, .clip_value, .clip_norm, "
+                "cluster.workers, .placement, .tensor_channel, .restart, durability.sync, .max_recovery, "
+                ".disk_quota and observability can be changed"));
   EXPECT_THAT(said, HasSubstr("train.seed: 1 -> 2"));
   EXPECT_THAT(said, Not(HasSubstr("2 -> 7")));
   EXPECT_THAT(said, Not(HasSubstr("0.01")));

@@ -68,7 +68,7 @@ class exchange_between_processes : public ::testing::Test {
 protected:
   result<segment> fetch(clock::time_point deadline) {
     std::promise<result<segment>> got;
-    EXPECT_TRUE(client->fetch(peer.address, peer.id, parameter_segment_bytes(floats), deadline,
+    EXPECT_TRUE(client->fetch(peer.address, peer.id, parameter_segment_bytes(floats), {}, deadline,
                               [&](result<segment> s) { got.set_value(std::move(s)); }));
     return got.get_future().get();
   }
@@ -133,7 +133,7 @@ TEST_F(exchange_between_processes, an_overrun_backlog_of_a_stopped_server_ends_b
   std::atomic<int> timed_out{0};
   std::promise<void> all;
   for (int i = 0; i < 300; ++i) // more than the listener's backlog
-    ASSERT_TRUE(many->fetch(peer.address, peer.id, parameter_segment_bytes(floats), clock::now() + 300ms,
+    ASSERT_TRUE(many->fetch(peer.address, peer.id, parameter_segment_bytes(floats), {}, clock::now() + 300ms,
                             [&](const result<segment>& s) {
                               EXPECT_EQ(s.error().code, error_code::timed_out);
                               if (++timed_out == 300) all.set_value();

@@ -40,7 +40,7 @@ protected:
                                   std::size_t bytes, clock::time_point deadline = patience()) {
     std::promise<result<segment>> got;
     const auto asked =
-        who.fetch(address, id, bytes, deadline, [&](result<segment> s) { got.set_value(std::move(s)); });
+        who.fetch(address, id, bytes, {}, deadline, [&](result<segment> s) { got.set_value(std::move(s)); });
     EXPECT_TRUE(asked);
     return got.get_future().get();
   }
@@ -118,7 +118,7 @@ TEST_F(segment_exchange, nobody_at_the_address_is_an_error_at_once) {
 TEST_F(segment_exchange, a_server_that_says_nothing_costs_the_deadline_and_delays_nobody_else) {
   rogue_server silent([](int, const wire::request&) {});
   std::promise<result<segment>> late;
-  ASSERT_TRUE(client->fetch(silent.address(), segment_id{1}, 64, clock::now() + 300ms,
+  ASSERT_TRUE(client->fetch(silent.address(), segment_id{1}, 64, {}, clock::now() + 300ms,
                             [&](result<segment> s) { late.set_value(std::move(s)); }));
   auto waiting = late.get_future();
   const auto id = server->offer(offered).value();
@@ -282,11 +282,11 @@ TEST_F(segment_exchange, the_queue_of_a_client_is_bounded) {
   rogue_server silent([](int, const wire::request&) {});
   std::atomic<int> ended{0};
   for (int i = 0; i < 16; ++i)
-    ASSERT_TRUE(client->fetch(silent.address(), segment_id{1}, 64, patience(), [&](const auto& s) {
+    ASSERT_TRUE(client->fetch(silent.address(), segment_id{1}, 64, {}, patience(), [&](const auto& s) {
       EXPECT_EQ(s.error().code, error_code::interrupted);
       ++ended;
     }));
-  EXPECT_EQ(client->fetch(silent.address(), segment_id{1}, 64, patience(), [](const auto&) { FAIL(); })
+  EXPECT_EQ(client->fetch(silent.address(), segment_id{1}, 64, {}, patience(), [](const auto&) { FAIL(); })
                 .error()
                 .code,
             error_code::limit_exceeded);
@@ -297,8 +297,8 @@ TEST_F(segment_exchange, the_queue_of_a_client_is_bounded) {
 TEST_F(segment_exchange, a_callback_may_fetch_again) {
   const auto id = server->offer(offered).value();
   std::promise<result<segment>> second;
-  ASSERT_TRUE(client->fetch(server->address(), id, 12'345, patience(), [&](const auto&) {
-    EXPECT_TRUE(client->fetch(server->address(), id, 12'345, patience(),
+  ASSERT_TRUE(client->fetch(server->address(), id, 12'345, {}, patience(), [&](const auto&) {
+    EXPECT_TRUE(client->fetch(server->address(), id, 12'345, {}, patience(),
                               [&](result<segment> s) { second.set_value(std::move(s)); }));
   }));
   EXPECT_TRUE(second.get_future().get());
@@ -311,7 +311,7 @@ TEST_F(segment_exchange, many_fetches_at_once_all_succeed_and_leak_nothing) {
   for (int round = 0; round < 20; ++round) {
     std::vector<std::promise<bool>> got(16);
     for (auto& one : got)
-      ASSERT_TRUE(client->fetch(server->address(), id, 12'345, patience(),
+      ASSERT_TRUE(client->fetch(server->address(), id, 12'345, {}, patience(),
                                 [&](const result<segment>& s) { one.set_value(s.has_value()); }));
     for (auto& one : got) EXPECT_TRUE(one.get_future().get());
   }

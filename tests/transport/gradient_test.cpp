@@ -140,7 +140,7 @@ TEST_F(gradient_pools, offer_their_buffers_under_the_id_they_tell) {
   const auto client = segment_client::start({}).value();
   std::promise<result<segment>> got;
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-  ASSERT_TRUE(client->fetch(server->address(), lent.id(), gradient_segment_bytes(16), deadline,
+  ASSERT_TRUE(client->fetch(server->address(), lent.id(), gradient_segment_bytes(16), {}, deadline,
                             [&](result<segment> s) { got.set_value(std::move(s)); }));
   const auto reader = gradient_reader::open(got.get_future().get().value(), 16).value();
   EXPECT_TRUE(reader.view(sealed));

@@ -1,0 +1,39 @@
+/// tcp_client: gets copies of parts of segments from the tcp_servers of other processes.
+#pragma once
+
+#include "transport/tensor_channel.hpp"
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+namespace dlrun::transport {
+
+struct tcp_client_options {
+  run_token token;
+  /// Fetches accepted and not yet answered; more are refused.
+  std::size_t queue_max = 4096;
+  /// The largest segment of which a part is copied.
+  std::size_t bytes_max = segment_bytes_max_default;
+};
+
+/// Fetches on its own thread over one connection to each server, which stays for the next fetch; a server
+/// that hangs delays nobody else. What comes is read from the socket straight into the memory that the
+/// callback gets, which is used again when its last user lets go.
+class tcp_client final : public segment_fetches {
+public:
+  /// @returns system when an eventfd or a thread cannot be had.
+  static result<std::unique_ptr<tcp_client>> start(tcp_client_options options);
+  ~tcp_client() override;
+
+  bool is_shared() const override { return false; }
+  result<void> fetch(std::string address, segment_id id, std::size_t expected_bytes, const segment_part& part,
+                     std::chrono::steady_clock::time_point deadline, callback done) override;
+
+private:
+  class loop;
+  explicit tcp_client(std::unique_ptr<loop> loop);
+  std::unique_ptr<loop> loop_;
+};
+
+} // namespace dlrun::transport

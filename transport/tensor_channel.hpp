@@ -1,0 +1,92 @@
+/// The two ends of a tensor channel, whatever carries the bytes: shared memory on one host, or TCP.
+#pragma once
+
+#include "transport/run_token.hpp"
+#include "transport/segment.hpp"
+
+#include <array>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace dlrun::transport {
+
+/// The end that has something: offers segments of this process to other processes. Thread-safe; no call
+/// blocks on a peer.
+class segment_offers {
+public:
+  segment_offers() = default;
+  segment_offers(const segment_offers&) = delete;
+  segment_offers& operator=(const segment_offers&) = delete;
+  /// Stops serving. What peers have got stays theirs.
+  virtual ~segment_offers() = default;
+
+  /// What the other end passes to segment_fetches::fetch(). Printable; never that of another server.
+  virtual const std::string& address() const = 0;
+
+  /// Offers `what` until withdrawn; `what` may go before.
+  /// @returns the segment's id, given to no other segment of this server; limit_exceeded when too many are
+  /// offered; system when the OS refuses.
+  virtual result<segment_id> offer(const segment& what) = 0;
+
+  /// Offers it no longer. Unknown ids are ignored.
+  virtual void withdraw(segment_id id) = 0;
+};
+
+/// Bytes [offset, offset + bytes) of a segment.
+struct segment_piece {
+  std::uint64_t offset = 0;
+  std::uint64_t bytes = 0;
+  bool operator==(const segment_piece&) const = default;
+};
+
+/// The part of a segment that someone wants to read, as parameter_part(), gradient_part() and frozen_part()
+/// make it. `marks` are the words that move when the part is written: a part whose marks are the same before
+/// and after it was sent was not torn. A piece of no bytes stands for none.
+struct segment_part {
+  std::array<segment_piece, 2> marks{};
+  segment_piece values{};
+};
+/// Marks are of this size together at most.
+inline constexpr std::size_t segment_marks_bytes_max = segment_header_bytes;
+
+/// The end that wants something. Thread-safe; callers never block.
+class segment_fetches {
+public:
+  /// Called once for each accepted fetch, on a thread of the channel; must not block. It may call fetch().
+  using callback = std::function<void(result<segment>)>;
+
+  segment_fetches() = default;
+  segment_fetches(const segment_fetches&) = delete;
+  segment_fetches& operator=(const segment_fetches&) = delete;
+  /// Ends all fetches with error_code::interrupted. Not to be called from a callback.
+  virtual ~segment_fetches() = default;
+
+  /// Whether what was fetched is the owner's memory, and shows what the owner writes from then on. Otherwise
+  /// it is a copy of `part` as it was; the rest of it, first page included, is zero or of no meaning.
+  virtual bool is_shared() const = 0;
+
+  /// Asks the server at `address` for `part` of `id`, which must be `expected_bytes` long.
+  /// Errors the callback gets: timed_out at `deadline`; system when nobody listens there (its process is
+  /// gone) or the OS refuses; fenced when the server belongs to another user or run; role_lost when it does
+  /// not offer `id` (any more), or, of a copy, when the owner wrote there meanwhile; protocol when the answer
+  /// is anything a correct server does not send; interrupted at the end of this object.
+  /// @returns limit_exceeded when too many fetches are waiting: the callback is not called then.
+  virtual result<void> fetch(std::string address, segment_id id, std::size_t expected_bytes,
+                             const segment_part& part, std::chrono::steady_clock::time_point deadline,
+                             callback done) = 0;
+};
+
+/// What carries tensors: `cluster.tensor_channel` of a job.
+enum class channel_kind : std::uint8_t { shared_memory, tcp };
+
+/// "shared_memory" or "tcp". @returns bad_spec for anything else.
+result<channel_kind> parse_channel_kind(std::string_view name);
+
+/// Ends of the kind, with their own limits.
+result<std::shared_ptr<segment_offers>> open_offers(channel_kind kind, const run_token& token);
+result<std::unique_ptr<segment_fetches>> open_fetches(channel_kind kind, const run_token& token);
+
+} // namespace dlrun::transport
