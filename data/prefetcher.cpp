@@ -69,6 +69,9 @@ void prefetcher::request(step_id step, slot_id slot) {
       // new one.
       if (entries_.front()->now != state::reading) std::swap(fresh->batch, entries_.front()->batch);
       entries_.pop_front();
+    } else if (!spare_.empty()) {
+      fresh->batch = std::move(spare_.back());
+      spare_.pop_back();
     }
     fresh->batch.step = step;
     fresh->batch.slot = slot;
@@ -86,6 +89,7 @@ result<void> prefetcher::take(step_id step, slot_id slot, microbatch& out) {
       drop(found);
       if (found->now == state::ready) {
         std::swap(out, found->batch);
+        if (entries_.size() + spare_.size() < depth_) spare_.push_back(std::move(found->batch));
         return found->outcome;
       }
     }

@@ -73,7 +73,8 @@ private:
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  entry_list entries_; // oldest first, guarded by mutex_
+  entry_list entries_;            // oldest first, guarded by mutex_, as is the next
+  std::vector<microbatch> spare_; // buffers of those that were taken; with the entries at most `depth`
   bool stopping_ = false;
   std::thread thread_;
 };

@@ -64,7 +64,8 @@ bool coordinator_core::is_startable(const role_name& role) const {
 
 /// R4: fences before starts. True when there are some to be granted at once.
 bool coordinator_core::issue(const role_name& role) {
-  return fences_.issue(role, config_.spare_fences + (roles_.at(role).running ? 0 : 1));
+  const auto spare = role == coordinator_role ? config_.spare_fences_of_coordinator : config_.spare_fences;
+  return fences_.issue(role, spare + (roles_.at(role).running ? 0 : 1));
 }
 
 /// R15. One write at a time; what is issued meanwhile goes with the next.

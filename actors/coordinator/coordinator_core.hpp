@@ -27,6 +27,8 @@ struct coordinator_core_config {
   std::uint64_t steps = 0; ///< N
   /// Fences an agent holds in advance for each role, beside the one in use.
   std::uint32_t spare_fences = 2;
+  /// The same for the coordinator itself: one that dies before it has come up uses one and brings none.
+  std::uint32_t spare_fences_of_coordinator = 10;
   protocol::duration repeat_after = std::chrono::milliseconds(500);
   std::function<std::uint64_t()> random{}; ///< for tokens
   std::uint64_t token = 0;                 ///< of this start

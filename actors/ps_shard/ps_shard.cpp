@@ -308,8 +308,8 @@ void ps_shard_state::accept(const protocol::push& push,
     return carry_out(core_->on_unusable_push(push));
   }
   const value_id id{next_value_++};
-  values_thread_.run([values = values_, id, floats = whole->subspan(range_.offset, range_.size), reader,
-                      expected] {
+  values_thread_.run_later([values = values_, id, floats = whole->subspan(range_.offset, range_.size), reader,
+                            expected] {
     values->emplace(id, value{floats, reader, [reader, expected] { return reader->unchanged(expected); }});
   });
   carry_out(core_->on_push(push, id));

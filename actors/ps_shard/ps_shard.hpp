@@ -44,6 +44,13 @@ private:
     /// reading.
     std::function<bool()> intact;
   };
+  /// A sum that is not made yet.
+  struct summands {
+    value left, right;
+    std::span<float> sum;
+    void add(std::uint64_t begin, std::uint64_t end) const;
+    bool intact() const;
+  };
   using value_table = std::map<value_id, value>; ///< touched by the value thread only
   using segment_key = std::pair<std::string, std::uint64_t>;
   struct gradient_source {
@@ -108,6 +115,8 @@ private:
 
   void carry_out(const ps_shard_actions& actions);
   void carry_out(const combine& action);
+  summands begin_sum(value_table& values, const combine& action);
+  void apply_root(const apply& action, const std::optional<combine>& sum);
   void carry_out(const make_zero& action);
   void carry_out(const release& action);
   void carry_out(const measure& action);

@@ -15,15 +15,9 @@ constexpr auto quota_patience = std::chrono::seconds(5);
 /// Of the newest measurement in the running mean.
 constexpr double apply_weight = 0.1;
 
-/// As kernels::cpu::add.
-void add_in_parts(common::thread_team& team, std::span<const float> a, std::span<const float> b,
-                  std::span<float> out) {
-  constexpr std::size_t part = engine::parameter_layout::block_size;
-  team.for_each((out.size() + part - 1) / part, [&](std::size_t number) {
-    const std::size_t begin = number * part, size = std::min(part, out.size() - begin);
-    kernels::cpu::add(a.subspan(begin, size), b.subspan(begin, size), out.subspan(begin, size));
-  });
-}
+/// A shard of so many floats (4 MiB) applies a step in less than a millisecond: to wake a thread for that,
+/// and to be woken by it, takes as long on a machine that has no core to spare.
+constexpr std::uint64_t applied_here_max = std::uint64_t{1} << 20;
 
 } // namespace
 
@@ -31,21 +25,47 @@ void add_in_parts(common::thread_team& team, std::span<const float> a, std::span
 // ---------------------------------------------------------------------------------------------
 
 void ps_shard_state::carry_out(const ps_shard_actions& actions) {
-  for (const auto& action : actions) std::visit([this](const auto& what) { carry_out(what); }, action);
+  for (auto at = actions.begin(); at != actions.end(); ++at) {
+    const auto* const sum = std::get_if<combine>(&*at);
+    const auto* const last = sum && at + 1 != actions.end() ? std::get_if<apply>(&at[1]) : nullptr;
+    if (last && last->root == sum->into) {
+      apply_root(*last, *sum);
+      ++at;
+    } else {
+      std::visit([this](const auto& what) { carry_out(what); }, *at);
+    }
+  }
+}
+
+void ps_shard_state::summands::add(std::uint64_t begin, std::uint64_t end) const {
+  const auto part = [&](auto all) { return all.subspan(begin, end - begin); };
+  kernels::cpu::add(part(left.floats), part(right.floats), part(sum));
+}
+
+bool ps_shard_state::summands::intact() const {
+  return (!left.intact || left.intact()) && (!right.intact || right.intact());
+}
+
+/// Takes two values out of the table and puts their sum in, which is still to be made.
+ps_shard_state::summands ps_shard_state::begin_sum(value_table& values, const combine& action) {
+  auto left = values.extract(action.left);
+  auto right = values.extract(action.right);
+  DLRUN_CHECK(left && right, "the core combines values that are there");
+  const auto sum = sums_.lend();
+  values.emplace(action.into, value{*sum, sum, nullptr});
+  return {std::move(left.mapped()), std::move(right.mapped()), *sum};
 }
 
 void ps_shard_state::carry_out(const combine& action) {
   const auto post = common::poster<protocol::ps_shard_actor>{self_};
   values_thread_.run([this, values = values_, action, post] {
-    const auto sum = sums_.lend();
-    const auto left = values->extract(action.left);
-    const auto right = values->extract(action.right);
-    DLRUN_CHECK(left && right, "the core combines values that are there");
-    add_in_parts(*team_, left.mapped().floats, right.mapped().floats, *sum);
-    for (const auto* part : {&left.mapped(), &right.mapped()})
-      if (part->intact && !part->intact())
-        post([this] { lose_trust("a gradient changed while it was summed"); });
-    values->emplace(action.into, value{*sum, sum, nullptr});
+    constexpr std::size_t part = engine::parameter_layout::block_size;
+    const auto parts = begin_sum(*values, action);
+    const auto size = parts.sum.size();
+    team_->for_each((size + part - 1) / part, [&](std::size_t number) {
+      parts.add(number * part, std::min((number + 1) * part, size));
+    });
+    if (!parts.intact()) post([this] { lose_trust("a gradient changed while it was summed"); });
   });
 }
 
@@ -57,27 +77,36 @@ void ps_shard_state::carry_out(const make_zero& action) {
 }
 
 void ps_shard_state::carry_out(const release& action) {
-  values_thread_.run([values = values_, action] { values->erase(action.value); });
+  values_thread_.run_later([values = values_, action] { values->erase(action.value); });
 }
 
-void ps_shard_state::carry_out(const apply& action) {
+void ps_shard_state::carry_out(const apply& action) { apply_root(action, std::nullopt); }
+
+/// The last sum of a step is made block by block as it is applied.
+void ps_shard_state::apply_root(const apply& action, const std::optional<combine>& sum) {
   const auto shape =
       shape_of(context_.job->sampler, action.step, action.revision, core_->state().parked, action.coupled);
   const auto post = common::poster<protocol::ps_shard_actor>{self_};
-  values_thread_.run(
-      [this, values = values_, parameters = parameters_, action, timeline = core_->timeline(), shape, post] {
-        const auto root = values->find(action.root);
-        DLRUN_CHECK(root != values->end(), "the core applies a root that is there");
-        const auto begin = common::now();
-        const auto made =
-            parameters->apply(timeline, action.step, shape, root->second.floats, root->second.intact);
-        post([this, action, made, took = common::now() - begin] {
-          if (made)
-            on_applied(action.step, *made, took);
-          else
-            lose_trust(made.error().message);
-        });
-      });
+  const auto run =
+      range_.size <= applied_here_max ? &common::task_thread::run_here : &common::task_thread::run;
+  (values_thread_.*run)([this, values = values_, parameters = parameters_, action, sum,
+                         timeline = core_->timeline(), shape, post] {
+    const auto begin = common::now();
+    const auto parts = sum ? std::optional(begin_sum(*values, *sum)) : std::nullopt;
+    const auto root = values->find(action.root);
+    DLRUN_CHECK(root != values->end(), "the core applies a root that is there");
+    const auto made =
+        parts ? parameters->apply(
+                    timeline, action.step, shape, root->second.floats, [&] { return parts->intact(); },
+                    [&](std::uint64_t from, std::uint64_t to) { parts->add(from, to); })
+              : parameters->apply(timeline, action.step, shape, root->second.floats, root->second.intact);
+    post([this, action, made, took = common::now() - begin] {
+      if (made)
+        on_applied(action.step, *made, took);
+      else
+        lose_trust(made.error().message);
+    });
+  });
 }
 
 void ps_shard_state::carry_out(const append& action) {

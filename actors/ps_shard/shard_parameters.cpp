@@ -176,12 +176,19 @@ norm_partials shard_parameters::measure(const step_shape& shape, std::span<const
 result<std::optional<step_metrics>> shard_parameters::apply(timeline_id timeline, step_id step,
                                                             const step_shape& shape,
                                                             std::span<const float> root,
-                                                            const std::function<bool()>& intact) {
+                                                            const std::function<bool()>& intact,
+                                                            const root_maker& make) {
   DLRUN_CHECK(root.size() == range_.size, "a root has {} floats, the shard {}", root.size(), range_.size);
   const auto out = writer_.begin_write(timeline, version_after(step));
   std::optional<step_metrics> metrics;
   std::erase_if(images_, [](const auto& image) { return image.expired(); });
+  // Padding belongs to the block before it, so that all of the root is made.
+  const auto begin_of = [&](std::size_t number) {
+    if (number == 0) return std::uint64_t{0};
+    return number == blocks_.size() ? range_.size : blocks_[number].offset;
+  };
   for_each_block([&](std::size_t number) {
+    if (make) make(begin_of(number), begin_of(number + 1));
     preserve(number);
     update(blocks_[number], step, shape, root, out);
   });

@@ -50,13 +50,18 @@ public:
   /// apply(). Of shape.norm nothing is read.
   norm_partials measure(const step_shape& shape, std::span<const float> root) const;
 
-  /// Applies step `step`: `root` (range().size floats) is the sum of its gradients over `shape.records`.
+  /// Makes floats [begin, end) of a root. May be called on several threads, for other parts.
+  using root_maker = std::function<void(std::uint64_t begin, std::uint64_t end)>;
+
+  /// Applies step `step`: `root` (range().size floats) is the sum of its gradients over `shape.records`. Each
+  /// part of it is made by `make` (may be empty: it is there) just before it is used, while it is in a cache.
   /// Writes into the buffer of the older version and, if `intact()` (may be empty) holds after that,
   /// publishes it.
   /// @returns protocol when `root` changed meanwhile; else the metrics, when this shard owns the metric
   /// block.
   result<std::optional<step_metrics>> apply(timeline_id timeline, step_id step, const step_shape& shape,
-                                            std::span<const float> root, const std::function<bool()>& intact);
+                                            std::span<const float> root, const std::function<bool()>& intact,
+                                            const root_maker& make = {});
 
   /// The state of the version published last, for a snapshot of it: may be read from another thread while
   /// apply() goes on. `pool_blocks` as for state_image. The image must not outlive this object.

@@ -91,6 +91,9 @@ TEST_F(coordinator_recovery_test, nothing_can_start_before_its_fence_is_in_the_j
   perform(core, core.on_fences_journaled(orders[0].id, now));
   EXPECT_THAT(granted, SizeIs(3));
   EXPECT_GT(granted.at(coordinator_role).front().incarnation, incarnation{1});
+  EXPECT_THAT(granted.at(worker_role({0})), SizeIs(3));
+  EXPECT_THAT(granted.at(coordinator_role), SizeIs(10))
+      << "it may die that often before one of them brings more";
 }
 
 TEST_F(coordinator_recovery_test, its_successor_takes_over_what_runs_and_restarts_nobody) {

@@ -70,6 +70,23 @@ TEST_F(shard_parameters_test, no_bit_depends_on_how_many_threads_share_the_work)
   EXPECT_EQ(shared.digests(), alone.digests());
 }
 
+TEST_F(shard_parameters_test, a_root_that_is_made_on_the_way_is_made_whole_and_gives_the_same_bits) {
+  const auto context = job({});
+  auto there = shard_parameters::create(context, {0}).value();
+  auto made = shard_parameters::create(context, {0}).value();
+  made.use(std::make_shared<common::thread_team>(3));
+  std::vector<float> root(there.range().size);
+  for (std::size_t i = 0; i < root.size(); ++i) root[i] = static_cast<float>(i % 101) / 64.0F;
+  std::vector<float> empty(root.size(), -1.0F);
+  const auto shape = shape_of(context->sampler, {0}, 0, {});
+  ASSERT_TRUE(there.apply({0}, {0}, shape, root, {}));
+  ASSERT_TRUE(made.apply({0}, {0}, shape, empty, {}, [&](std::uint64_t begin, std::uint64_t end) {
+    for (auto i = begin; i < end; ++i) empty[i] = root[i];
+  }));
+  EXPECT_EQ(empty, root) << "padding too";
+  EXPECT_EQ(test::training_shard::digests_of(made), test::training_shard::digests_of(there));
+}
+
 TEST_F(shard_parameters_test, the_learning_rate_follows_the_step) {
   const auto constant = job({});
   const auto falling = job({"train.lr_schedule={step: {step_size: 2}}"});
