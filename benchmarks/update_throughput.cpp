@@ -56,8 +56,11 @@ void add_in_place(benchmark::State& state) {
 
 void update(benchmark::State& state, const std::string& specification, bool in_place) {
   spec::OptimizerSpec parsed;
-  google::protobuf::TextFormat::ParseFromString(specification, &parsed);
-  const auto optimizer = engine::optimizer::build(parsed).value();
+  if (!google::protobuf::TextFormat::ParseFromString(specification, &parsed))
+    return state.SkipWithError("no optimizer's text");
+  const auto built = engine::optimizer::build(parsed);
+  if (!built) return state.SkipWithError(built.error().message.c_str());
+  const auto& optimizer = *built;
   const std::size_t planes = optimizer.state_floats_per_parameter();
   std::vector<float> gradient(floats, 0.5F), before(floats, 1.0F), after(in_place ? 0 : floats, 1.0F),
       held(floats * planes);
@@ -73,7 +76,7 @@ const bool registered = [] {
   benchmark::RegisterBenchmark("memory/copy", copy);
   benchmark::RegisterBenchmark("memory/add", add_in_place);
   for (const auto& [name, specification] :
-       {std::pair("sgd", "sgd {}"), std::pair("momentum", "sgd { momentum: 0.9 }"),
+       {std::pair("sgd", "sgd { lr: 0.05 }"), std::pair("momentum", "sgd { lr: 0.05 momentum: 0.9 }"),
         std::pair("adagrad", "adagrad {}"), std::pair("rmsprop", "rmsprop {}"), std::pair("adam", "adam {}")})
     for (const bool in_place : {false, true})
       benchmark::RegisterBenchmark(
