@@ -1,6 +1,7 @@
 // The tensor channel between two processes of a host: what a worker does to get a PS shard's parameters,
 // beside memcpy of as many bytes from and to memory of its own.
 //   build/release/bin/segment_throughput
+#include "benchmarks/buffer_sizes.hpp"
 #include "transport/parameter_segment.hpp"
 
 #include <algorithm>
@@ -12,14 +13,7 @@
 namespace {
 
 using namespace dlrun;
-
-std::size_t floats_of(const benchmark::State& state) {
-  return static_cast<std::size_t>(state.range(0)) * (std::size_t{1} << 20) / sizeof(float);
-}
-
-void set_bytes(benchmark::State& state) {
-  state.SetBytesProcessed(state.iterations() * (state.range(0) << 20));
-}
+using namespace dlrun::benchmarks;
 
 void memory_copy(benchmark::State& state) {
   const std::vector<float> from(floats_of(state), 1.0F);
@@ -49,10 +43,6 @@ void segment_copy(benchmark::State& state) {
     benchmark::ClobberMemory();
   }
   set_bytes(state);
-}
-
-void sizes(benchmark::internal::Benchmark* one) {
-  for (const int mebibytes : {16, 64, 256}) one->Arg(mebibytes);
 }
 
 BENCHMARK(memory_copy)->Apply(sizes);

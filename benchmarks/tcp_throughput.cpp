@@ -1,6 +1,7 @@
 // The tensor channel over TCP: what a worker does to get a PS shard's parameters where they share no memory,
 // beside a bare socket that moves as many bytes from the same kind of buffer to the same kind of buffer.
 //   build/release/bin/tcp_throughput
+#include "benchmarks/buffer_sizes.hpp"
 #include "transport/copy_buffers.hpp"
 #include "transport/parameter_segment.hpp"
 #include "transport/tcp_client.hpp"
@@ -16,14 +17,7 @@
 namespace {
 
 using namespace dlrun;
-
-std::size_t floats_of(const benchmark::State& state) {
-  return static_cast<std::size_t>(state.range(0)) * (std::size_t{1} << 20) / sizeof(float);
-}
-
-void set_bytes(benchmark::State& state) {
-  state.SetBytesProcessed(state.iterations() * (state.range(0) << 20));
-}
+using namespace dlrun::benchmarks;
 
 /// Two ends of one connection on the loopback interface, blocking.
 struct socket_pair {
@@ -106,12 +100,7 @@ void tensor_channel(benchmark::State& state) {
   set_bytes(state);
 }
 
-void sizes(benchmark::internal::Benchmark* one) {
-  for (const int mebibytes : {16, 64, 256}) one->Arg(mebibytes);
-  one->UseRealTime();
-}
-
-BENCHMARK(raw_socket)->Apply(sizes);
-BENCHMARK(tensor_channel)->Apply(sizes);
+BENCHMARK(raw_socket)->Apply(sizes)->UseRealTime();
+BENCHMARK(tensor_channel)->Apply(sizes)->UseRealTime();
 
 } // namespace

@@ -116,6 +116,13 @@ segment segment::of_copy(std::span<std::byte> memory, std::shared_ptr<void> owne
   return made;
 }
 
+result<unique_fd> segment::duplicate() const {
+  unique_fd copy(::fcntl(fd(), F_DUPFD_CLOEXEC, 3));
+  if (!copy)
+    return fail_errno("cannot duplicate a segment's descriptor (raise the limit of open files: ulimit -n)");
+  return copy;
+}
+
 std::span<std::byte> segment::mutable_bytes() {
   DLRUN_CHECK(writable_, "only the process that created a segment writes it");
   return {address_, size_};

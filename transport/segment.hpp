@@ -59,6 +59,8 @@ public:
   std::span<const std::byte> bytes() const { return {address_, size_}; }
   /// Requires writable().
   std::span<std::byte> mutable_bytes();
+  /// Another descriptor of the memfd, which outlives this object. @returns system when none is left.
+  result<unique_fd> duplicate() const;
   /// The memfd, to be handed to peers; -1 in those, which have no use for it, and for a copy.
   int fd() const { return fd_.get(); }
 

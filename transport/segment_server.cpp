@@ -1,16 +1,12 @@
 #include "transport/segment_server.hpp"
 
 #include "transport/exchange_wire.hpp"
+#include "transport/offer_book.hpp"
 #include "transport/os_error.hpp"
 #include "transport/service_thread.hpp"
 #include "transport/wake_event.hpp"
 
 #include <atomic>
-#include <dlrun/check.hpp>
-#include <fcntl.h>
-#include <map>
-#include <mutex>
-#include <optional>
 
 namespace dlrun::transport {
 
@@ -19,7 +15,7 @@ namespace {
 using clock = std::chrono::steady_clock;
 
 struct offered {
-  std::shared_ptr<const unique_fd> descriptor;
+  unique_fd descriptor;
   std::size_t bytes = 0;
 };
 
@@ -61,22 +57,12 @@ public:
   const std::string& address() const { return address_; }
 
   result<segment_id> offer(const segment& what) {
-    unique_fd copy(::fcntl(what.fd(), F_DUPFD_CLOEXEC, 3));
-    if (!copy)
-      return fail_errno("cannot duplicate a segment's descriptor (raise the limit of open files: ulimit -n)");
-    const std::lock_guard lock(mutex_);
-    if (offers_.size() >= options_.offers_max)
-      return fail(error_code::limit_exceeded,
-                  fmt::format("{} segments are offered already; withdraw some first", offers_.size()));
-    const segment_id id{next_id_++};
-    offers_[id] = {std::make_shared<const unique_fd>(std::move(copy)), what.size()};
-    return id;
+    auto copy = what.duplicate();
+    if (!copy) return tl::unexpected(copy.error());
+    return offers_.add({std::move(*copy), what.size()});
   }
 
-  void withdraw(segment_id id) {
-    const std::lock_guard lock(mutex_);
-    offers_.erase(id);
-  }
+  void withdraw(segment_id id) { offers_.remove(id); }
 
 private:
   void run() {
@@ -135,24 +121,17 @@ private:
       return;
     wire::reply said;
     said.segment = asked.segment;
-    std::shared_ptr<const unique_fd> descriptor;
+    std::shared_ptr<const offered> found;
     if (!(asked.token == options_.token)) {
       said.status = wire::reply_status::wrong_token;
-    } else if (const auto found = find({asked.segment})) {
+    } else if ((found = offers_.find({asked.segment}))) {
       said.bytes = found->bytes;
-      descriptor = found->descriptor;
     } else {
       said.status = wire::reply_status::unknown_segment;
     }
     // A reply that cannot be sent at once is dropped with its connection: the client sees that and reports
     // it.
-    wire::send_packet(socket, &said, sizeof said, descriptor ? descriptor->get() : -1);
-  }
-
-  std::optional<offered> find(segment_id id) {
-    const std::lock_guard lock(mutex_);
-    const auto found = offers_.find(id);
-    return found == offers_.end() ? std::nullopt : std::optional(found->second);
+    wire::send_packet(socket, &said, sizeof said, found ? found->descriptor.get() : -1);
   }
 
   const segment_server_options options_;
@@ -160,10 +139,8 @@ private:
   const unique_fd listener_;
   const wake_event wake_;
   std::atomic<bool> stopping_{false};
-  std::mutex mutex_;
-  std::map<segment_id, offered> offers_; // guarded by mutex_
-  std::uint64_t next_id_ = 1;            // guarded by mutex_
-  std::vector<connection> connections_;  // the thread's own, as is the next
+  offer_book<offered> offers_{options_.offers_max};
+  std::vector<connection> connections_; // the thread's own, as is the next
   clock::time_point accept_again_{};
   std::thread thread_;
 };

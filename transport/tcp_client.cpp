@@ -5,6 +5,7 @@
 #include "transport/tcp_link.hpp"
 #include "transport/wake_event.hpp"
 
+#include <algorithm>
 #include <dlrun/check.hpp>
 #include <list>
 #include <mutex>

@@ -48,13 +48,13 @@ void connection::reset() {
 
 bool connection::go_on(const finder& find, time_point now) {
   if (is_sending()) return send(now);
-  return receive(find, now) && (!is_sending() || send(now));
+  return receive(find) && (!is_sending() || send(now));
 }
 
 // ---- what comes in
 // ----------------------------------------------------------------------------------------------
 
-bool connection::receive(const finder& find, time_point) {
+bool connection::receive(const finder& find) {
   while (!is_sending()) {
     const auto have = in_.size();
     in_.resize(wanted_);

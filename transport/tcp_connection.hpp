@@ -42,7 +42,7 @@ private:
   enum class stage { greeting, proving, serving };
 
   bool is_sending() const { return sent_ < small_.size() || from_; }
-  bool receive(const finder& find, time_point now);
+  bool receive(const finder& find);
   bool take_message(const finder& find);
   void greet();
   bool serve(const request& asked, const finder& find);

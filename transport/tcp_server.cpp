@@ -1,14 +1,12 @@
 #include "transport/tcp_server.hpp"
 
+#include "transport/offer_book.hpp"
 #include "transport/os_error.hpp"
 #include "transport/service_thread.hpp"
 #include "transport/tcp_connection.hpp"
 #include "transport/wake_event.hpp"
 
 #include <atomic>
-#include <fcntl.h>
-#include <map>
-#include <mutex>
 
 namespace dlrun::transport {
 namespace {
@@ -60,28 +58,14 @@ public:
   const std::string& address() const { return address_; }
 
   result<segment_id> offer(const segment& what) {
-    unique_fd copy(::fcntl(what.fd(), F_DUPFD_CLOEXEC, 3));
-    if (!copy)
-      return fail_errno("cannot duplicate a segment's descriptor (raise the limit of open files: ulimit -n)");
-    auto mapped = segment::adopt(std::move(copy), what.size());
+    auto copy = what.duplicate();
+    if (!copy) return tl::unexpected(copy.error());
+    auto mapped = segment::adopt(std::move(*copy), what.size());
     if (!mapped) return tl::unexpected(mapped.error());
-    const std::lock_guard lock(mutex_);
-    if (offers_.size() >= options_.offers_max)
-      return fail(error_code::limit_exceeded,
-                  fmt::format("{} segments are offered already; withdraw some first", offers_.size()));
-    const segment_id id{next_id_++};
-    offers_[id] = std::make_shared<const segment>(std::move(*mapped));
-    return id;
+    return offers_.add(std::move(*mapped));
   }
 
-  void withdraw(segment_id id) {
-    std::shared_ptr<const segment> gone; // unmapped after the lock
-    const std::lock_guard lock(mutex_);
-    const auto found = offers_.find(id);
-    if (found == offers_.end()) return;
-    gone = std::move(found->second);
-    offers_.erase(found);
-  }
+  void withdraw(segment_id id) { offers_.remove(id); }
 
 private:
   void run() {
@@ -107,7 +91,7 @@ private:
 
   /// `fds` lists the connections from index 2 on.
   void serve(const std::vector<pollfd>& fds, clock::time_point now) {
-    const auto find = [this](segment_id id) { return offered(id); };
+    const auto find = [this](segment_id id) { return offers_.find(id); };
     std::size_t at = 2;
     std::erase_if(connections_, [&](tcp::connection& c) {
       if (fds[at++].revents != 0) return !c.go_on(find, now);
@@ -133,22 +117,14 @@ private:
     }
   }
 
-  std::shared_ptr<const segment> offered(segment_id id) {
-    const std::lock_guard lock(mutex_);
-    const auto found = offers_.find(id);
-    return found == offers_.end() ? nullptr : found->second;
-  }
-
   const tcp_server_options options_;
   const unique_fd listener_;
   const tcp::nonce identity_;
   const std::string address_;
   const wake_event wake_;
   std::atomic<bool> stopping_{false};
-  std::mutex mutex_;
-  std::map<segment_id, std::shared_ptr<const segment>> offers_; // guarded by mutex_
-  std::uint64_t next_id_ = 1;                                   // guarded by mutex_
-  std::vector<tcp::connection> connections_;                    // the thread's own, as is the next
+  offer_book<segment> offers_{options_.offers_max};
+  std::vector<tcp::connection> connections_; // the thread's own, as is the next
   clock::time_point accept_again_{};
   std::thread thread_;
 };

@@ -5,8 +5,6 @@
 #include "transport/tcp_client.hpp"
 #include "transport/tcp_server.hpp"
 
-#include <fmt/format.h>
-
 namespace dlrun::transport {
 namespace {
 
@@ -18,13 +16,6 @@ result<Interface> widen(Made made) {
 }
 
 } // namespace
-
-result<channel_kind> parse_channel_kind(std::string_view name) {
-  if (name == "shared_memory") return channel_kind::shared_memory;
-  if (name == "tcp") return channel_kind::tcp;
-  return fail(error_code::bad_spec,
-              fmt::format("'{}' is no tensor channel: shared_memory and tcp are", name.substr(0, 80)));
-}
 
 result<std::shared_ptr<segment_offers>> open_offers(channel_kind kind, const run_token& token) {
   using made = std::shared_ptr<segment_offers>;

@@ -9,7 +9,6 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <string_view>
 
 namespace dlrun::transport {
 
@@ -81,9 +80,6 @@ public:
 
 /// What carries tensors: `cluster.tensor_channel` of a job.
 enum class channel_kind : std::uint8_t { shared_memory, tcp };
-
-/// "shared_memory" or "tcp". @returns bad_spec for anything else.
-result<channel_kind> parse_channel_kind(std::string_view name);
 
 /// Ends of the kind, with their own limits.
 result<std::shared_ptr<segment_offers>> open_offers(channel_kind kind, const run_token& token);

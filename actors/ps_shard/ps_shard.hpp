@@ -51,7 +51,7 @@ private:
     void add(std::uint64_t begin, std::uint64_t end) const;
     bool intact() const;
   };
-  using value_table = std::map<value_id, value>; ///< touched by the value thread only
+  using value_table = std::map<value_id, value>; ///< touched by the tasks of the value thread only
   using segment_key = std::pair<std::string, std::uint64_t>;
   struct gradient_source {
     worker_id worker;
