@@ -288,16 +288,19 @@ void coordinator_state::on_timeline_started(const protocol::timeline_started& wh
 }
 
 void coordinator_state::on_divergence(const protocol::divergence& what) {
+  const auto where = what.has_slot ? fmt::format("step {}, slot {}", what.step, what.slot)
+                                   : fmt::format("step {}", what.step);
+  const auto resume = fmt::format("dlrun resume {}", context_.job->run_dir.string());
+  const auto without =
+      what.has_slot ? fmt::format(", or without the records, '{} --skip {}:{}'", resume, what.step, what.slot)
+                    : std::string{};
   const auto way_out =
-      journal_
-          ? fmt::format(
-                "kept are at least the versions {0}: go on from before it went wrong, 'dlrun resume {1} "
-                "--from STEP --set train.optimizer...', or without the records, 'dlrun resume {1} "
-                "--skip STEP:SLOT'",
-                protocol::to_string(restorable_everywhere(progress_.shards)), context_.job->run_dir.string())
-          : std::string{"nothing was kept, since durability.log is off"};
-  carry_out(core_->on_agent_gave_up(fmt::format("the training diverged at {}; {}", what.text, way_out),
-                                    common::now()));
+      journal_ ? fmt::format("kept are at least the versions {}: go on from before it went wrong, '{} "
+                             "--from STEP --set train.optimizer...'{}",
+                             protocol::to_string(restorable_everywhere(progress_.shards)), resume, without)
+               : std::string{"nothing was kept, since durability.log is off"};
+  carry_out(core_->on_agent_gave_up(
+      fmt::format("the training diverged at {}: {}; {}", where, what.text, way_out), common::now()));
 }
 
 void coordinator_state::on_tick() {

@@ -139,10 +139,14 @@ void data_dispatcher_state::on_evaluated(const protocol::evaluated& result) {
     carry_out(core_.on_evaluated(result, common::now()));
 }
 
-/// One of a timeline that was left since means nothing.
+/// One of a timeline that was left since means nothing. The coordinator tells with it what is kept, so it
+/// waits until every PS shard has said so on that timeline; whoever saw it repeats it.
 void data_dispatcher_state::on_divergence(const protocol::divergence& what) {
-  for (const auto& [shard, status] : core_.shards())
-    if (status.timeline > what.timeline) return;
+  const auto& shards = core_.shards();
+  if (shards.size() < context_.job->ps_shards() ||
+      std::ranges::any_of(shards, [&](const auto& one) { return one.second.timeline != what.timeline; }))
+    return;
+  report_progress();
   self_->send(with_.coordinator, what);
 }
 

@@ -14,7 +14,7 @@ using data_dispatcher_actor = caf::typed_actor< //
     caf::reacts_to<shard_status>,               // PS shard: progress
     caf::reacts_to<evaluated>,                  // worker: validation result
     caf::reacts_to<kept>,                       // worker: the gradients it keeps, for a probe
-    caf::reacts_to<divergence>,                 // worker: a gradient is no number
+    caf::reacts_to<divergence>,                 // worker, PS shard: a gradient is no number
     caf::reacts_to<tick>>;                      // own clock
 
 using worker_actor = caf::typed_actor<                // every `directory` says who dispatches now

@@ -13,6 +13,7 @@
 #include "actors/protocol/timeline.hpp"
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace dlrun::protocol {
@@ -313,20 +314,26 @@ struct evaluated {
   }
 };
 
-/// Worker -> dispatcher -> coordinator: a gradient that it computed is NaN or infinite. It is pushed nowhere,
-/// so the version before the step stays good, and the job ends.
+/// Worker or PS shard -> dispatcher -> coordinator: the gradient of a step is NaN or infinite. It is applied
+/// nowhere where that was seen, so the version before the step stays good, and the job ends. A worker sees it
+/// in its slots; where each of them is finite, whoever adds them up sees it in the sum. The tree of sums is
+/// the same whoever holds which slots, and so is the step.
 struct divergence {
-  worker_id worker;
+  role_name role;
   fence self;
   timeline_id timeline;
   step_id step;
-  std::string text; ///< names step, slot and records
+  bool has_slot = false; ///< else only the sum of the slots is not finite
+  slot_id slot;
+  std::string text; ///< of a slot: names its records
 
   template <class Inspector>
   friend auto inspect(Inspector& f, divergence& x) {
-    return f(x.worker, x.self, x.timeline, x.step, x.text);
+    return f(x.role, x.self, x.timeline, x.step, x.has_slot, x.slot, x.text);
   }
 };
+inline constexpr std::string_view sum_diverged =
+    "the gradient of each slot is finite, but their sum is too large for a float";
 
 /// Coordinator -> PS shard: digests of your parameter blocks [first_block, first_block + count) at version
 /// `version`.

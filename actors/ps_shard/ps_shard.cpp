@@ -198,6 +198,7 @@ void ps_shard_state::on_tick() {
   carry_out(core_->on_tick());
   give_up_on_quota();
   withdraw_unused_snapshot();
+  report_divergence();
   report_status();
   report_alive();
 }

@@ -43,6 +43,7 @@ private:
     /// Of a worker's buffer, which is read in place: whether it is still what was pushed. Asked after
     /// reading.
     std::function<bool()> intact;
+    bool is_finite = true; ///< of a root: false once apply() found that it is not
   };
   /// A sum that is not made yet.
   struct summands {
@@ -133,6 +134,8 @@ private:
   void carry_out(const send_fenced& action);
   void carry_out(const exit_fenced& action);
   void lose_trust(const std::string& why);
+  void on_not_applied(step_id step, timeline_id timeline, const error& why);
+  void report_divergence();
   void on_applied(step_id step, const std::optional<step_metrics>& metrics, protocol::duration took);
   void on_truncated(const perform_rewind& action, const result<void>& truncated);
   void on_rewound(const result<restored_state>& loaded);
@@ -171,8 +174,9 @@ private:
   std::optional<offered_snapshot> offered_;
   epoch_metrics metrics_;
   step_times step_times_;
-  double apply_us_ = 0;              ///< running mean of the time that a step takes to apply
-  std::optional<error> log_stalled_; ///< why the disk takes nothing
+  double apply_us_ = 0;                          ///< running mean of the time that a step takes to apply
+  std::optional<protocol::divergence> diverged_; ///< of this timeline
+  std::optional<error> log_stalled_;             ///< why the disk takes nothing
   std::optional<error> snapshot_stalled_;
   protocol::time_point stalled_since_;
   std::uint64_t status_sequence_ = 0;

@@ -95,16 +95,18 @@ void ps_shard_state::apply_root(const apply& action, const std::optional<combine
     const auto parts = sum ? std::optional(begin_sum(*values, *sum)) : std::nullopt;
     const auto root = values->find(action.root);
     DLRUN_CHECK(root != values->end(), "the core applies a root that is there");
+    auto& is_finite = root->second.is_finite;
     const auto made =
         parts ? parameters->apply(
                     timeline, action.step, shape, root->second.floats, [&] { return parts->intact(); },
                     [&](std::uint64_t from, std::uint64_t to) { parts->add(from, to); })
               : parameters->apply(timeline, action.step, shape, root->second.floats, root->second.intact);
-    post([this, action, made, took = common::now() - begin] {
+    is_finite = made || made.error().code != error_code::diverged;
+    post([this, action, timeline, made, took = common::now() - begin] {
       if (made)
         on_applied(action.step, *made, took);
       else
-        lose_trust(made.error().message);
+        on_not_applied(action.step, timeline, made.error());
     });
   });
 }
@@ -113,6 +115,7 @@ void ps_shard_state::carry_out(const append& action) {
   values_thread_.run([values = values_, storage = storage_, action] {
     const auto root = values->find(action.root);
     DLRUN_CHECK(root != values->end(), "the core appends a root that is there");
+    if (!root->second.is_finite) return; // then it is applied nowhere, not even by a replay
     storage->append({action.step, action.timeline,
                      encode(step_extra{action.revision, action.coupled, action.partials, action.ledger}),
                      root->second.floats, root->second.memory, root->second.intact});
@@ -154,6 +157,7 @@ void ps_shard_state::on_truncated(const perform_rewind& action, const result<voi
 void ps_shard_state::on_rewound(const result<restored_state>& loaded) {
   if (!loaded) return quit(loaded.error().message);
   metrics_ = epoch_metrics{storage_->restored_metrics()};
+  diverged_.reset();
   carry_out(core_->on_rewound(*loaded));
   report_status();
 }
@@ -208,6 +212,20 @@ void ps_shard_state::give_up_on_quota() {
 /// A worker reuses a buffer only when this shard has applied its step. So the one that is wrong here is this
 /// start: it was taken for dead and replaced while it was stopped, and nothing it has may be published.
 void ps_shard_state::lose_trust(const std::string& why) { quit("overtaken: " + why); }
+
+/// A divergence ends the job. Until then, or until all go back, the core waits for this step.
+void ps_shard_state::on_not_applied(step_id step, timeline_id timeline, const error& why) {
+  if (why.code != error_code::diverged) return lose_trust(why.message);
+  if (timeline != core_->timeline()) return;
+  context_.log->error("diverged: step {}: {}", step, why.message);
+  diverged_ = {context_.role, context_.self, timeline, step, false, {}, why.message};
+  report_divergence();
+}
+
+/// Until the job has ended.
+void ps_shard_state::report_divergence() {
+  if (diverged_ && dispatcher_) self_->send(dispatcher_, *diverged_);
+}
 
 void ps_shard_state::on_applied(step_id step, const std::optional<step_metrics>& metrics,
                                 protocol::duration took) {

@@ -1,8 +1,11 @@
 #include "actors/ps_shard/shard_parameters.hpp"
 
+#include "actors/protocol/messages.hpp"
 #include "actors/ps_shard/initial_values.hpp"
+#include "kernels/cpu/reduce.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <dlrun/check.hpp>
 #include <openssl/evp.h>
@@ -187,8 +190,11 @@ result<std::optional<step_metrics>> shard_parameters::apply(timeline_id timeline
     if (number == 0) return std::uint64_t{0};
     return number == blocks_.size() ? range_.size : blocks_[number].offset;
   };
+  std::atomic<bool> is_finite = true;
   for_each_block([&](std::size_t number) {
-    if (make) make(begin_of(number), begin_of(number + 1));
+    const auto begin = begin_of(number), end = begin_of(number + 1);
+    if (make) make(begin, end);
+    if (!kernels::cpu::all_finite(root.subspan(begin, end - begin))) is_finite = false;
     preserve(number);
     update(blocks_[number], step, shape, root, out);
   });
@@ -204,6 +210,7 @@ result<std::optional<step_metrics>> shard_parameters::apply(timeline_id timeline
   if (intact && !intact())
     return fail(error_code::protocol,
                 fmt::format("the gradient of step {} changed while it was applied", step));
+  if (!is_finite) return fail(error_code::diverged, std::string{protocol::sum_diverged});
   writer_.publish();
   return metrics;
 }

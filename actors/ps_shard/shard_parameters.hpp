@@ -57,8 +57,9 @@ public:
   /// part of it is made by `make` (may be empty: it is there) just before it is used, while it is in a cache.
   /// Writes into the buffer of the older version and, if `intact()` (may be empty) holds after that,
   /// publishes it.
-  /// @returns protocol when `root` changed meanwhile; else the metrics, when this shard owns the metric
-  /// block.
+  /// @returns protocol when `root` changed meanwhile; diverged when a float of it is NaN or infinite: then
+  /// nothing is published, but the optimizer's state is spoiled until load() or reset(); else the metrics,
+  /// when this shard owns the metric block.
   result<std::optional<step_metrics>> apply(timeline_id timeline, step_id step, const step_shape& shape,
                                             std::span<const float> root, const std::function<bool()>& intact,
                                             const root_maker& make = {});

@@ -87,6 +87,7 @@ result<computed_gradient> trainer::compute(timeline_id timeline, step_id step, p
   if (!buffer) return tl::unexpected(buffer.error());
   const auto records = request_records(step, slots, parked);
   const auto sum = buffer->buffer().begin_write();
+  diverged_slot_.reset();
   auto done = sum_subtree(step, slots, parked, sum, 0);
   if (done) done = check_finite(step, slots, parked, sum);
   if (in_place && !all->unchanged(*in_place)) return overwritten(); // whatever came out
@@ -127,21 +128,21 @@ result<void> trainer::check_finite(step_id step, protocol::slot_range slots,
     const auto alone = scratch(0);
     prefetcher_.request(step, slot);
     if (auto done = compute_slot(step, slot, alone); !done) return done;
-    if (!kernels::cpu::all_finite(alone))
-      return fail(error_code::diverged, describe_divergence(step, slot, alone));
+    if (!kernels::cpu::all_finite(alone)) return diverged_at(step, slot, describe_loss(alone));
   }
-  return fail(error_code::diverged,
-              fmt::format("step {}: the sum of the gradients of slots [{}, {}) is too large for a float",
-                          step, slots.begin, slots.end));
+  return fail(error_code::diverged, std::string{protocol::sum_diverged});
 }
 
-std::string trainer::describe_divergence(step_id step, slot_id slot, std::span<const float> gradient) {
-  const auto& layout = job_->model->layout();
-  const auto& metrics = layout.tensors().back();
+result<void> trainer::diverged_at(step_id step, slot_id slot, const std::string& what) {
+  diverged_slot_ = slot;
+  return fail(error_code::diverged, fmt::format("{}; {}", what, name_records(step, slot)));
+}
+
+std::string trainer::describe_loss(std::span<const float> gradient) const {
+  const auto& metrics = job_->model->layout().tensors().back();
   const auto loss = gradient[metrics.offset + engine::parameter_layout::metric_index::loss_sum];
-  return fmt::format("step {}, slot {}: the {} is {}; {}", step, slot,
-                     std::isfinite(loss) ? "loss is finite, but the gradient" : "loss",
-                     std::isfinite(loss) ? "not" : fmt::format("{}", loss), name_records(step, slot));
+  return std::isfinite(loss) ? "the loss is finite, but the gradient is not"
+                             : fmt::format("the loss is {}", loss);
 }
 
 std::string trainer::name_records(step_id step, slot_id slot) const {
@@ -167,8 +168,7 @@ result<void> trainer::compute_slot(step_id step, slot_id slot, std::span<float> 
   auto done = network_.forward_backward(computed_from_, batch, key, out);
   if (done || done.error().code != error_code::bad_data) return done;
   // Whoever computes this slot meets the same records: like a divergence, it is no reason to start anew.
-  return fail(error_code::diverged, fmt::format("step {}, slot {}: {}; {}", step, slot, done.error().message,
-                                                name_records(step, slot)));
+  return diverged_at(step, slot, done.error().message);
 }
 
 } // namespace dlrun::worker

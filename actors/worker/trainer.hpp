@@ -11,6 +11,7 @@
 
 #include <array>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace dlrun::worker {
@@ -39,11 +40,13 @@ public:
   /// version_before(step): read in place from `all`, the parameters of the only PS shard, or, where there are
   /// several, from parts that have all been copied. That of a slot in `parked` is zero, and it has no
   /// records.
-  /// @returns limit_exceeded when all buffers are kept; diverged, naming step, slot and records, when a loss
-  /// or gradient is NaN or infinite; role_lost when the only PS shard does not serve that version any more,
-  /// or wrote over it meanwhile.
+  /// @returns limit_exceeded when all buffers are kept; diverged when a loss or gradient is NaN or infinite
+  /// (see diverged_slot(), whose records the message names), or only the sum is; role_lost when the only PS
+  /// shard does not serve that version any more, or wrote over it meanwhile.
   result<computed_gradient> compute(timeline_id timeline, step_id step, protocol::slot_range slots,
                                     const std::vector<slot_id>& parked, const parameter_source& all);
+  /// Of the last compute(): the slot that it found to diverge.
+  std::optional<slot_id> diverged_slot() const { return diverged_slot_; }
 
 private:
   trainer(std::shared_ptr<const common::job_context> job, worker_id worker, dlrun::incarnation incarnation,
@@ -56,7 +59,8 @@ private:
   result<void> compute_slot(step_id step, slot_id slot, std::span<float> out);
   result<void> check_finite(step_id step, protocol::slot_range slots, const std::vector<slot_id>& parked,
                             std::span<const float> sum);
-  std::string describe_divergence(step_id step, slot_id slot, std::span<const float> gradient);
+  result<void> diverged_at(step_id step, slot_id slot, const std::string& what);
+  std::string describe_loss(std::span<const float> gradient) const;
   std::string name_records(step_id step, slot_id slot) const;
   std::span<float> scratch(std::size_t depth);
 
@@ -71,6 +75,7 @@ private:
   std::span<const float> computed_from_;    ///< while compute() runs
   std::vector<std::vector<float>> scratch_; ///< right siblings on the way up the tree, by depth
   data::microbatch microbatch_;
+  std::optional<slot_id> diverged_slot_;
 };
 
 } // namespace dlrun::worker

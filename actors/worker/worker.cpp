@@ -256,14 +256,16 @@ void worker_state::carry_out(const compute_gradient& action) {
     auto made = std::make_shared<result<computed_gradient>>(
         trainer->compute(action.timeline, action.step, action.slots, action.parked, all));
     const auto took = common::now() - begin;
-    post([this, action, made, took] { on_computed(action, std::move(*made), took); });
+    post([this, action, made, diverged = trainer->diverged_slot(), took] {
+      on_computed(action, std::move(*made), diverged, took);
+    });
   });
 }
 
 void worker_state::on_computed(const compute_gradient& what, result<computed_gradient> made,
-                               protocol::duration took) {
+                               std::optional<slot_id> diverged, protocol::duration took) {
   if (!made && made.error().code == error_code::diverged)
-    return report_divergence(what, made.error().message);
+    return report_divergence(what, diverged, made.error().message);
   if (!made && made.error().code == error_code::role_lost) {
     context_.log->info("overwritten: step {}: {}", what.step, made.error().message);
     return carry_out(core_.on_overwritten(what.timeline, what.step, what.slots));
@@ -280,9 +282,13 @@ void worker_state::on_computed(const compute_gradient& what, result<computed_gra
 }
 
 /// The job ends by this; the core is left waiting, so nothing of the step is pushed.
-void worker_state::report_divergence(const compute_gradient& what, const std::string& text) {
-  context_.log->error("diverged: {}", text);
-  diverged_ = protocol::divergence{{context_.role.index}, context_.self, what.timeline, what.step, text};
+void worker_state::report_divergence(const compute_gradient& what, std::optional<slot_id> slot,
+                                     const std::string& text) {
+  context_.log->error("diverged: step {}{}: {}", what.step, slot ? fmt::format(", slot {}", *slot) : "",
+                      text);
+  diverged_ = {context_.role, context_.self,    what.timeline,
+               what.step,     slot.has_value(), slot.value_or(slot_id{}),
+               text};
   self_->send(dispatcher_, *diverged_);
 }
 

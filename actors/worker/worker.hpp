@@ -67,13 +67,14 @@ private:
   void connect_shard(ps_shard_id shard, const protocol::directory_entry& entry);
   void map_parameters(ps_shard_id shard);
   void on_mapped(ps_shard_id shard, dlrun::incarnation incarnation, result<transport::segment> fetched);
-  void on_computed(const compute_gradient& what, result<computed_gradient> made, protocol::duration took);
+  void on_computed(const compute_gradient& what, result<computed_gradient> made,
+                   std::optional<slot_id> diverged, protocol::duration took);
 
   void carry_out(const worker_actions& actions);
   void carry_out(const fetch_part& action);
   void take_part_of(const fetch_part& action, const parameter_source& source);
   void carry_out(const compute_gradient& action);
-  void report_divergence(const compute_gradient& what, const std::string& text);
+  void report_divergence(const compute_gradient& what, std::optional<slot_id> slot, const std::string& text);
   void carry_out(const push_gradient& action);
   void carry_out(const pull_state& action);
   void carry_out(const forget_gradient& action);

@@ -146,11 +146,22 @@ TEST_F(data_dispatcher_test, the_coordinator_is_told_of_the_progress_again_and_a
 TEST_F(data_dispatcher_test, a_gradient_that_is_no_number_is_told_to_the_coordinator) {
   start();
   protocol::divergence what;
-  what.text = "step 3 slot 1";
+  what.text = "the loss is nan";
   tell(what);
+  EXPECT_THAT(take<protocol::divergence>(*coordinator), IsEmpty()) << "what is kept is not known yet";
+  protocol::shard_status status;
+  status.applied = status.committed = {3};
+  status.self = {{1}, 0};
+  tell(status);
+  take<protocol::training_progress>(*coordinator);
+  tell(what);
+  EXPECT_THAT(take<protocol::training_progress>(*coordinator), SizeIs(1)) << "what is kept now";
   const auto told = take<protocol::divergence>(*coordinator);
   ASSERT_THAT(told, SizeIs(1));
-  EXPECT_EQ(told[0].text, "step 3 slot 1");
+  EXPECT_EQ(told[0].text, "the loss is nan");
+  what.timeline = {1};
+  tell(what);
+  EXPECT_THAT(take<protocol::divergence>(*coordinator), IsEmpty()) << "of another timeline than the shard's";
 }
 
 TEST_F(data_dispatcher_test, ends_with_its_coordinator) {

@@ -5,6 +5,7 @@
 #include "tests/data/files.hpp"
 
 #include <gmock/gmock.h>
+#include <limits>
 
 namespace dlrun::ps_shard {
 namespace {
@@ -85,6 +86,24 @@ TEST_F(shard_parameters_test, a_root_that_is_made_on_the_way_is_made_whole_and_g
   }));
   EXPECT_EQ(empty, root) << "padding too";
   EXPECT_EQ(test::training_shard::digests_of(made), test::training_shard::digests_of(there));
+}
+
+TEST_F(shard_parameters_test, a_root_that_is_not_finite_is_not_published_and_loading_mends_what_it_spoiled) {
+  for (const float wrong :
+       {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
+    auto numbers = shard_parameters::create(job({}), {0}).value();
+    const auto first = test::training_shard::digests_of(numbers);
+    const auto shape = shape_of(job({})->sampler, {0}, 0, {});
+    std::vector<float> root(numbers.range().size, 1.0F);
+    root.back() = wrong;
+    const auto made = numbers.apply({0}, {0}, shape, root, {});
+    ASSERT_FALSE(made);
+    EXPECT_EQ(made.error().code, error_code::diverged);
+    EXPECT_EQ(numbers.apply({0}, {0}, shape, root, [] { return false; }).error().code, error_code::protocol)
+        << "what was overwritten while it was read says nothing";
+    ASSERT_TRUE(numbers.reset({1}));
+    EXPECT_EQ(test::training_shard::digests_of(numbers), first);
+  }
 }
 
 TEST_F(shard_parameters_test, the_learning_rate_follows_the_step) {

@@ -143,8 +143,7 @@ def png(depth=8, content=bytes(5)):
 
 
 def npy(descr="<f4", shape=(RECORDS, 2), fortran=False, size=None):
-    head = f"{{'descr': '{descr}', 'fortran_order': {fortran}, 'shape': {shape}, }}\n".encode()
-    return b"\x93NUMPY\x01\0" + struct.pack("<H", len(head)) + head + bytes(4 * 2 * RECORDS if size is None else size)
+    return small_data.npy(shape, bytes(4 * 2 * RECORDS if size is None else size), descr, fortran)
 
 
 def masked_crc32c(data):

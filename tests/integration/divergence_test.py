@@ -1,6 +1,7 @@
 """A training that leaves the numbers: it ends, says where and what to do, and what it says to do works."""
 
 import re
+import struct
 
 import small_data
 from bench_case import main
@@ -12,22 +13,26 @@ GOOD_RATE, WILD_RATE = "0.02", "100000"
 
 class diverged(changed_runs):
     def expect_divergence(self, job):
-        """@returns step, slot, and the records that are named."""
+        """@returns step, and slot and the records that are named: None where only the sum of the slots is too large."""
         self.assertEqual(job.wait_end(), FAILED, job.output())
         job.expect_nothing_left()
         report, reason = job.report(), job.output().splitlines()[-1]
         self.assertEqual(report["status"], "failed")
         self.assertIn(report["reason"], reason)
-        found = re.search(r"diverged at step (\d+), slot (\d+): .* its \d+ records are ([\d, ]+)", reason)
+        found = re.search(r"diverged at step (\d+)(?:, slot (\d+): .* its \d+ records are ([\d, ]+)|: .* too large for a float)",
+                          reason)
         self.assertTrue(found, reason)
         step = int(found[1])
         self.assertLessEqual(report["steps"], step, "what is no number was applied")
+        if found[2] is None:
+            return step, None, None
         return step, int(found[2]), [int(record) for record in found[3].split(",") if record.strip()]
 
-    def expect_ways_out(self, job):
+    def expect_ways_out(self, job, step, slot):
         reason = job.report()["reason"]
-        for way in (f"dlrun resume {job.run_dir} --from STEP --set train.optimizer", f"{job.run_dir} --skip STEP:SLOT"):
-            self.assertIn(way, reason)
+        self.assertIn(f"dlrun resume {job.run_dir} --from STEP --set train.optimizer", reason)
+        without = f"dlrun resume {job.run_dir} --skip {step}:{slot}"
+        self.assertEqual(without in reason, slot is not None, reason)
 
 
 class by_the_learning_rate(diverged):
@@ -38,8 +43,8 @@ class by_the_learning_rate(diverged):
                 spec = self.durable_spec(log)
                 spec["train"]["optimizer"]["sgd"]["lr"] = float(WILD_RATE)
                 job = self.enterContext(self.bench.start(spec))
-                step, _, _ = self.expect_divergence(job)
-                self.expect_ways_out(job)
+                step, slot, _ = self.expect_divergence(job)
+                self.expect_ways_out(job, step, slot)
                 job.resume()
                 self.assertEqual(self.expect_divergence(job)[0], step, "without a change it is the same again")
                 job.resume([f"{LR}={GOOD_RATE}"], ["--from", "0"])
@@ -76,6 +81,32 @@ class by_the_learning_rate(diverged):
             self.expect_refused(job, ["--from", text], f"no step {text}", str(steps - 1))
 
 
+class by_the_sum(diverged):
+    """All records are one value, and one class that the model does not believe: each adds it to the gradient of one
+    weight, and so the 8 of a slot make 1e38, and only the 32 of a step more than a float can be."""
+
+    VALUE, CLASS = 1.25e37, 3
+
+    def same_data(self):
+        values, classes = self.bench.folder / "values.npy", self.bench.folder / "classes.npy"
+        values.write_bytes(small_data.npy((self.records, 1), struct.pack("<f", self.VALUE) * self.records))
+        classes.write_bytes(small_data.npy((self.records,), bytes([self.CLASS]) * self.records, "|u1"))
+        return {"format": "npy", "records": str(values), "labels": str(classes)}
+
+    def test_whoever_adds_it_up_sees_it_in_the_same_step(self):
+        for workers in (1, 2, 4):
+            with self.subTest(workers=workers):
+                spec = self.durable_spec("every_step", workers=workers)
+                spec["data"]["train"] = self.same_data()
+                spec["model"] = {"input": [1], "layers": [{"linear": {"out_features": 10, "bias": False}}]}
+                spec["train"]["optimizer"] = {"sgd": {"lr": 1e-38}}
+                job = self.enterContext(self.bench.start(spec))
+                self.assertEqual(self.expect_divergence(job), (0, None, None))
+                self.expect_ways_out(job, 0, None)
+                job.resume()
+                self.assertEqual(self.expect_divergence(job), (0, None, None))
+
+
 class by_one_record(diverged):
     """All bytes of all records are 0, so they move nothing; those of one are 255, and worth a million."""
 
@@ -100,7 +131,7 @@ class by_one_record(diverged):
         step, slot, records = self.expect_divergence(job)
         self.assertIn(self.BAD, records)
         self.assertGreaterEqual(step, self.steps_of(spec) // 2, "in the first epoch it only spoils the parameters")
-        self.expect_ways_out(job)
+        self.expect_ways_out(job, step, slot)
         job.resume(options=skip_options(f"{step}:{slot}"))
         self.expect_end_with_parked(job, [(step, slot, 8)])
 

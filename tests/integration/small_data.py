@@ -27,6 +27,12 @@ def write_idx(path, dimensions, content):
     path.write_bytes(idx(dimensions, content))
 
 
+def npy(shape, content, descr="<f4", fortran=False):
+    """The bytes of a file of numpy.save."""
+    head = f"{{'descr': '{descr}', 'fortran_order': {fortran}, 'shape': {shape}, }}\n".encode()
+    return b"\x93NUMPY\x01\0" + struct.pack("<H", len(head)) + head + content
+
+
 def write_fashion_mnist(folder, name, records):
     """The first records of a part of Fashion-MNIST (train, t10k), in files of the same names."""
     for kind, shape in (("images-idx3", (28, 28)), ("labels-idx1", ())):
