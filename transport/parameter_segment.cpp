@@ -78,6 +78,11 @@ void parameter_writer::publish() {
   current_ = std::exchange(writing_, -1);
 }
 
+void parameter_writer::abandon() {
+  DLRUN_CHECK(writing_ >= 0, "abandon() without begin_write()");
+  writing_ = -1;
+}
+
 void parameter_writer::withdraw_all() {
   invalidate(0);
   invalidate(1);

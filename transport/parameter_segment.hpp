@@ -47,6 +47,8 @@ public:
   std::span<float> begin_write(timeline_id timeline, version_id version);
   /// Serves what was begun. Requires begin_write() before.
   void publish();
+  /// Or gives it up: that buffer serves nothing, until it is written again. Requires begin_write() before.
+  void abandon();
 
   /// Serves nothing any more: before a restore writes A-1 and then A, each by begin_write() and publish().
   void withdraw_all();

@@ -207,12 +207,15 @@ result<std::optional<step_metrics>> shard_parameters::apply(timeline_id timeline
                            static_cast<std::uint64_t>(values[index::records]),
                            {sums.begin(), sums.end()}};
   }
-  if (intact && !intact())
-    return fail(error_code::protocol,
-                fmt::format("the gradient of step {} changed while it was applied", step));
-  if (!is_finite) return fail(error_code::diverged, std::string{protocol::sum_diverged});
-  writer_.publish();
-  return metrics;
+  const bool is_intact = !intact || intact();
+  if (is_intact && is_finite) {
+    writer_.publish();
+    return metrics;
+  }
+  writer_.abandon();
+  return is_intact ? fail(error_code::diverged, std::string{protocol::sum_diverged})
+                   : fail(error_code::protocol,
+                          fmt::format("the gradient of step {} changed while it was applied", step));
 }
 
 namespace {

@@ -62,6 +62,19 @@ TEST(parameter_segment, the_older_version_goes_when_the_next_is_begun_and_the_ne
   EXPECT_FALSE(p.copy(t1, 2));
 }
 
+TEST(parameter_segment, a_version_that_is_given_up_is_not_served_and_the_one_before_still_is) {
+  both_sides p(7);
+  p.publish(t1, 0, 0);
+  p.publish(t1, 1, 1);
+  p.writer.begin_write(t1, version_id{2});
+  p.writer.abandon();
+  EXPECT_FALSE(p.copy(t1, 0));
+  EXPECT_TRUE(p.copy(t1, 1));
+  EXPECT_FALSE(p.copy(t1, 2));
+  p.publish(t1, 2, 2);
+  EXPECT_TRUE(p.copy(t1, 2));
+}
+
 TEST(parameter_segment, both_buffers_can_be_set_after_a_restore) {
   both_sides p(7);
   p.publish(t1, 8, 8);
