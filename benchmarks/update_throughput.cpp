@@ -67,7 +67,8 @@ void update(benchmark::State& state, const std::string& specification, bool in_p
   optimizer.start_state(held);
   std::uint64_t step = 0;
   for (auto _ : state)
-    optimizer.update({{step++}, 1e-6, 1.0F}, gradient, before, in_place ? before : after, held);
+    optimizer.update({.step = {step++}, .lr = 1e-6, .streams = !in_place}, gradient, before,
+                     in_place ? before : after, held);
   set_bytes(state, 3 + 2 * planes); // reads gradient, parameters and state, writes parameters and state
 }
 

@@ -142,16 +142,19 @@ struct optimizer::call {
   std::span<const float> sum, in;
   std::span<float> out, state;
 
+  kernels::cpu::output_store store() const {
+    return terms.streams ? kernels::cpu::output_store::streamed : kernels::cpu::output_store::cached;
+  }
   std::span<float> plane(std::size_t number) const { return state.subspan(number * out.size(), out.size()); }
 
   void operator()(const sgd_rule& rule) const {
     const auto lr = static_cast<float>(terms.lr);
     const auto decay = static_cast<float>(rule.weight_decay);
-    if (rule.momentum == 0) return kernels::cpu::sgd(lr, decay, gradient, sum, in, out);
+    if (rule.momentum == 0) return kernels::cpu::sgd(lr, decay, gradient, sum, in, out, store());
     const double weight = terms.step.value == 0 ? 1 : 1 - rule.dampening;
     kernels::cpu::sgd_momentum(
         {lr, static_cast<float>(rule.momentum), static_cast<float>(weight), decay, rule.nesterov}, gradient,
-        sum, in, out, state);
+        sum, in, out, state, store());
   }
 
   void operator()(const adam_rule& rule) const {
@@ -168,14 +171,14 @@ struct optimizer::call {
         .keep = rule.decoupled ? static_cast<float>(1 - terms.lr * rule.weight_decay) : 1.0F,
     };
     kernels::cpu::adam(constants, gradient, sum, in, out, plane(0), plane(1),
-                       rule.amsgrad ? plane(2) : std::span<float>{});
+                       rule.amsgrad ? plane(2) : std::span<float>{}, store());
   }
 
   void operator()(const adagrad_rule& rule) const {
     const auto lr = terms.lr / (1 + static_cast<double>(terms.step.value) * rule.lr_decay);
     kernels::cpu::adagrad(
         {static_cast<float>(lr), static_cast<float>(rule.eps), static_cast<float>(rule.weight_decay)},
-        gradient, sum, in, out, state);
+        gradient, sum, in, out, state, store());
   }
 
   void operator()(const rmsprop_rule& rule) const {
@@ -190,7 +193,7 @@ struct optimizer::call {
         .weight_decay = static_cast<float>(rule.weight_decay),
         .momentum = static_cast<float>(rule.momentum),
     };
-    kernels::cpu::rmsprop(constants, gradient, sum, in, out, plane(0), mean, velocity);
+    kernels::cpu::rmsprop(constants, gradient, sum, in, out, plane(0), mean, velocity, store());
   }
 };
 

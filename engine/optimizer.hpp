@@ -23,6 +23,8 @@ struct update_terms {
   float scale = 1; ///< 1 / records of the step: makes the mean of the sums
   float limit = std::numeric_limits<float>::infinity(); ///< the mean is clipped to [-limit, limit]
   float coefficient = 1;                                ///< and then multiplied by this
+  /// Writes parameters_out past the caches: for vectors far larger than these. Changes no bit.
+  bool streams = false;
 };
 
 /// PyTorch's SGD, Adam, AdamW, Adagrad and RMSprop, with all of their arguments that change numbers. Holds

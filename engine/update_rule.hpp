@@ -19,6 +19,7 @@ struct summed_step {
   /// Of the mean gradient of all parameters of the model, clipped by value; the root of all sum_of_squares().
   /// Of no meaning where clips_norm() is false.
   double norm = 0;
+  bool streams = false; ///< as update_terms::streams
 };
 
 /// What one revision of a specification says of updates. In this order: the mean of the gradient, clipping by

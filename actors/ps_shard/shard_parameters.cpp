@@ -11,6 +11,13 @@
 #include <openssl/evp.h>
 
 namespace dlrun::ps_shard {
+namespace {
+
+/// A shard of more floats (a version of 16 MiB, and three to six such vectors are gone through in a step)
+/// finds none of them in the caches at the next step, and no worker finds all of a version there.
+constexpr std::uint64_t streamed_above = std::uint64_t{4} << 20;
+
+} // namespace
 
 result<shard_parameters> shard_parameters::create(std::shared_ptr<const common::job_context> job,
                                                   ps_shard_id shard) {
@@ -153,8 +160,8 @@ void shard_parameters::update(const owned_block& owned, step_id step, const step
   switch (owned.block.kind) {
   case tensor_kind::parameter:
     rules_.at(shape.revision)
-        .update({step, shape.records, shape.norm}, part(root), part(writer_.current()), part(out),
-                state_of(owned));
+        .update({step, shape.records, shape.norm, range_.size > streamed_above}, part(root),
+                part(writer_.current()), part(out), state_of(owned));
     break;
   case tensor_kind::buffer:
     engine::update_buffer(1.0F / static_cast<float>(shape.slots), owned.momentum, part(root),

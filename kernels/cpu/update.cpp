@@ -1,9 +1,15 @@
 #include "kernels/cpu/update.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <dlrun/check.hpp>
+#include <utility>
 #include <variant>
+#if defined(__AVX__)
+#include <immintrin.h>
+#endif
 
 namespace dlrun::kernels::cpu {
 namespace {
@@ -35,6 +41,59 @@ struct elements {
   float* out;
   std::size_t size;
 };
+
+/// What is streamed is computed so many elements at a time into a part that stays in the L1 cache.
+constexpr std::size_t streamed_part = 256;
+constexpr std::size_t floats_of_line = 64 / sizeof(float);
+
+std::size_t floats_to_line(const float* at) {
+  return (floats_of_line - reinterpret_cast<std::uintptr_t>(at) / sizeof(float) % floats_of_line) %
+         floats_of_line;
+}
+
+/// Both are aligned to lines.
+void stream(const float* from, float* to, std::size_t size) {
+  std::size_t i = 0;
+#if defined(__AVX__)
+  for (; i + floats_of_line <= size; i += floats_of_line) {
+    _mm256_stream_ps(to + i, _mm256_load_ps(from + i));
+    _mm256_stream_ps(to + i + floats_of_line / 2, _mm256_load_ps(from + i + floats_of_line / 2));
+  }
+#endif
+  std::copy_n(from + i, size - i, to + i);
+}
+
+/// Streamed stores are not ordered with others: what follows must not be seen before them.
+void end_of_streams() {
+#if defined(__AVX__)
+  _mm_sfence();
+#endif
+}
+
+elements part_of(const elements& e, std::size_t begin, std::size_t size) {
+  return {e.terms, e.sum + begin, e.in + begin, e.out + begin, size};
+}
+
+/// `loop` takes the elements of a part and the number of its first one.
+template <class Loop>
+void for_parts(output_store store, const elements& e, Loop loop) {
+  if (store == output_store::cached) return loop(e, 0);
+  alignas(64) float results[streamed_part];
+  std::size_t begin = std::min(floats_to_line(e.out), e.size);
+  loop(part_of(e, 0, begin), 0);
+  while (begin < e.size) {
+    auto part = part_of(e, begin, std::min(streamed_part, e.size - begin));
+    const auto out = std::exchange(part.out, results);
+    loop(part, begin);
+    stream(results, out, part.size);
+    begin += part.size;
+  }
+  end_of_streams();
+}
+
+float* at(std::span<float> state, std::size_t begin) {
+  return state.empty() ? nullptr : state.data() + begin;
+}
 
 float gradient_of(const gradient_terms& terms, float sum) {
   const float mean = sum * terms.scale;
@@ -144,51 +203,71 @@ double sum_of_squares(const gradient_terms& terms, std::span<const float> gradie
 }
 
 void sgd(float lr, float weight_decay, const gradient_terms& terms, std::span<const float> gradient_sum,
-         std::span<const float> in, std::span<float> out) {
+         std::span<const float> in, std::span<float> out, output_store store) {
   check_sizes(out.size(), gradient_sum, in);
   const elements e{terms, gradient_sum.data(), in.data(), out.data(), out.size()};
-  std::visit([&](auto decays) { sgd_loop<decays()>(lr, weight_decay, e); }, compiled(weight_decay != 0));
+  std::visit(
+      [&](auto decays) {
+        for_parts(store, e,
+                  [&](const elements& part, std::size_t) { sgd_loop<decays()>(lr, weight_decay, part); });
+      },
+      compiled(weight_decay != 0));
 }
 
 void sgd_momentum(const momentum_step& step, const gradient_terms& terms, std::span<const float> gradient_sum,
-                  std::span<const float> in, std::span<float> out, std::span<float> velocity) {
+                  std::span<const float> in, std::span<float> out, std::span<float> velocity,
+                  output_store store) {
   check_sizes(out.size(), gradient_sum, in, velocity);
   const elements e{terms, gradient_sum.data(), in.data(), out.data(), out.size()};
   std::visit(
-      [&](auto decays, auto nesterov) { momentum_loop<decays(), nesterov()>(step, e, velocity.data()); },
+      [&](auto decays, auto nesterov) {
+        for_parts(store, e, [&](const elements& part, std::size_t begin) {
+          momentum_loop<decays(), nesterov()>(step, part, at(velocity, begin));
+        });
+      },
       compiled(step.weight_decay != 0), compiled(step.nesterov));
 }
 
 void adam(const adam_step& step, const gradient_terms& terms, std::span<const float> gradient_sum,
           std::span<const float> in, std::span<float> out, std::span<float> m, std::span<float> v,
-          std::span<float> max_v) {
+          std::span<float> max_v, output_store store) {
   check_sizes(out.size(), gradient_sum, in, m, v);
   check_optional_sizes(out.size(), max_v);
   const elements e{terms, gradient_sum.data(), in.data(), out.data(), out.size()};
   std::visit(
       [&](auto decays, auto keeps, auto amsgrad) {
-        adam_loop<decays(), keeps(), amsgrad()>(step, e, m.data(), v.data(), max_v.data());
+        for_parts(store, e, [&](const elements& part, std::size_t begin) {
+          adam_loop<decays(), keeps(), amsgrad()>(step, part, at(m, begin), at(v, begin), at(max_v, begin));
+        });
       },
       compiled(step.weight_decay != 0), compiled(step.keep != 1), compiled(!max_v.empty()));
 }
 
 void adagrad(const adagrad_step& step, const gradient_terms& terms, std::span<const float> gradient_sum,
-             std::span<const float> in, std::span<float> out, std::span<float> sum) {
+             std::span<const float> in, std::span<float> out, std::span<float> sum, output_store store) {
   check_sizes(out.size(), gradient_sum, in, sum);
   const elements e{terms, gradient_sum.data(), in.data(), out.data(), out.size()};
-  std::visit([&](auto decays) { adagrad_loop<decays()>(step, e, sum.data()); },
-             compiled(step.weight_decay != 0));
+  std::visit(
+      [&](auto decays) {
+        for_parts(store, e, [&](const elements& part, std::size_t begin) {
+          adagrad_loop<decays()>(step, part, at(sum, begin));
+        });
+      },
+      compiled(step.weight_decay != 0));
 }
 
 void rmsprop(const rmsprop_step& step, const gradient_terms& terms, std::span<const float> gradient_sum,
              std::span<const float> in, std::span<float> out, std::span<float> square, std::span<float> mean,
-             std::span<float> velocity) {
+             std::span<float> velocity, output_store store) {
   check_sizes(out.size(), gradient_sum, in, square);
   check_optional_sizes(out.size(), mean, velocity);
   const elements e{terms, gradient_sum.data(), in.data(), out.data(), out.size()};
   std::visit(
       [&](auto decays, auto centered, auto moves) {
-        rmsprop_loop<decays(), centered(), moves()>(step, e, square.data(), mean.data(), velocity.data());
+        for_parts(store, e, [&](const elements& part, std::size_t begin) {
+          rmsprop_loop<decays(), centered(), moves()>(step, part, at(square, begin), at(mean, begin),
+                                                      at(velocity, begin));
+        });
       },
       compiled(step.weight_decay != 0), compiled(!mean.empty()), compiled(!velocity.empty()));
 }

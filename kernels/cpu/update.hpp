@@ -14,6 +14,10 @@
 
 namespace dlrun::kernels::cpu {
 
+/// How `out` is written. `streamed`: past the caches, for vectors that are far larger than these and that
+/// nobody reads soon, since an ordinary store first reads the line that it writes to. No bit depends on it.
+enum class output_store { cached, streamed };
+
 /// How an element of the gradient comes from its sum over the records of a step:
 /// g = clamp(gradient_sum * scale, -limit, limit) * coefficient. NaN stays NaN.
 struct gradient_terms {
@@ -29,7 +33,7 @@ double sum_of_squares(const gradient_terms& terms, std::span<const float> gradie
 
 /// Stochastic gradient descent: out = in - lr * (g + weight_decay * in).
 void sgd(float lr, float weight_decay, const gradient_terms& terms, std::span<const float> gradient_sum,
-         std::span<const float> in, std::span<float> out);
+         std::span<const float> in, std::span<float> out, output_store store = output_store::cached);
 
 /// Constants of one step of SGD with momentum.
 struct momentum_step {
@@ -44,7 +48,8 @@ struct momentum_step {
 /// out = in - lr * velocity, with nesterov in - lr * (d + momentum * velocity). A velocity of zero gives
 /// PyTorch's first step, where the velocity is the gradient itself.
 void sgd_momentum(const momentum_step& step, const gradient_terms& terms, std::span<const float> gradient_sum,
-                  std::span<const float> in, std::span<float> out, std::span<float> velocity);
+                  std::span<const float> in, std::span<float> out, std::span<float> velocity,
+                  output_store store = output_store::cached);
 
 /// Constants of one Adam step, the same for all elements (Kingma and Ba 2015, algorithm 1, in PyTorch's
 /// form).
@@ -63,7 +68,7 @@ struct adam_step {
 /// (AMSGrad, Reddi, Kale and Kumar 2018): max_v = max(max_v, v), which then stands for v in `out`.
 void adam(const adam_step& step, const gradient_terms& terms, std::span<const float> gradient_sum,
           std::span<const float> in, std::span<float> out, std::span<float> m, std::span<float> v,
-          std::span<float> max_v);
+          std::span<float> max_v, output_store store = output_store::cached);
 
 /// Constants of one Adagrad step (Duchi, Hazan and Singer 2011).
 struct adagrad_step {
@@ -74,7 +79,8 @@ struct adagrad_step {
 
 /// d = g + weight_decay * in; sum = sum + d * d; out = in - lr * d / (sqrt(sum) + eps).
 void adagrad(const adagrad_step& step, const gradient_terms& terms, std::span<const float> gradient_sum,
-             std::span<const float> in, std::span<float> out, std::span<float> sum);
+             std::span<const float> in, std::span<float> out, std::span<float> sum,
+             output_store store = output_store::cached);
 
 /// Constants of one RMSProp step (Tieleman and Hinton 2012; centered: Graves 2013, equations 38 to 45).
 struct rmsprop_step {
@@ -91,7 +97,7 @@ struct rmsprop_step {
 /// velocity + d / (sqrt(a) + eps); out = in - lr * velocity.
 void rmsprop(const rmsprop_step& step, const gradient_terms& terms, std::span<const float> gradient_sum,
              std::span<const float> in, std::span<float> out, std::span<float> square, std::span<float> mean,
-             std::span<float> velocity);
+             std::span<float> velocity, output_store store = output_store::cached);
 
 /// Running statistics of batch_norm: out = (1 - momentum) * in + momentum * (statistic_sum * scale).
 void running_statistic(float momentum, float scale, std::span<const float> statistic_sum,

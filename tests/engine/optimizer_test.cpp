@@ -68,12 +68,16 @@ TEST(optimizer, refuses_impossible_values_by_name) {
   EXPECT_THAT(optimizer_refusal("rmsprop { momentum: -0.1 }"), HasSubstr("momentum is -0.1"));
 }
 
+/// Of the vectors below: more than what is streamed at a time.
+constexpr std::size_t length = 2500;
+
 /// Three steps over `cuts` pieces of one vector, in place or from buffer to buffer.
-std::vector<float> train(const optimizer& rule, const std::vector<std::size_t>& cuts, bool in_place) {
-  std::vector<float> from(100), to(100), gradient(100);
-  for (std::size_t i = 0; i < 100; ++i) {
-    from[i] = 0.01F * static_cast<float>(i) - 0.3F;
-    gradient[i] = 0.5F - 0.013F * static_cast<float>(i);
+std::vector<float> train(const optimizer& rule, const std::vector<std::size_t>& cuts, bool in_place,
+                         bool streams = false) {
+  std::vector<float> from(length), to(length), gradient(length);
+  for (std::size_t i = 0; i < length; ++i) {
+    from[i] = 0.0004F * static_cast<float>(i) - 0.3F;
+    gradient[i] = 0.5F - 0.00052F * static_cast<float>(i);
   }
   std::vector<std::vector<float>> states;
   for (std::size_t c = 0; c + 1 < cuts.size(); ++c)
@@ -82,15 +86,15 @@ std::vector<float> train(const optimizer& rule, const std::vector<std::size_t>& 
     for (std::size_t c = 0; c + 1 < cuts.size(); ++c) {
       const std::size_t begin = cuts[c], size = cuts[c + 1] - cuts[c];
       const auto in = std::span(from).subspan(begin, size);
-      rule.update({{step}, rule.lr(), 0.125F, 0.06F, 0.9F}, std::span(gradient).subspan(begin, size), in,
-                  in_place ? in : std::span(to).subspan(begin, size), states[c]);
+      rule.update({{step}, rule.lr(), 0.125F, 0.06F, 0.9F, streams}, std::span(gradient).subspan(begin, size),
+                  in, in_place ? in : std::span(to).subspan(begin, size), states[c]);
     }
     if (!in_place) std::swap(from, to);
   }
   return from;
 }
 
-TEST(optimizer, any_cut_of_the_parameters_and_either_buffering_give_the_same_bits) {
+TEST(optimizer, any_cut_of_the_parameters_buffering_and_store_give_the_same_bits) {
   for (const auto* text :
        {"sgd { lr: 0.1 }", "sgd { lr: 0.1 weight_decay: 0.1 }", "sgd { lr: 0.1 momentum: 0.9 }",
         "sgd { lr: 0.1 momentum: 0.9 nesterov: true weight_decay: 0.1 }", "adam {}",
@@ -98,10 +102,12 @@ TEST(optimizer, any_cut_of_the_parameters_and_either_buffering_give_the_same_bit
         "adagrad { initial_accumulator_value: 0.1 lr_decay: 0.5 }", "rmsprop {}",
         "rmsprop { centered: true momentum: 0.9 weight_decay: 0.1 }"}) {
     const auto rule = make(text);
-    const auto whole = train(rule, {0, 100}, true);
-    EXPECT_EQ(whole, train(rule, {0, 100}, false)) << text;
-    EXPECT_EQ(whole, train(rule, {0, 1, 33, 64, 99, 100}, true)) << text;
-    EXPECT_EQ(whole, train(rule, {0, 7, 50, 100}, false)) << text;
+    const auto whole = train(rule, {0, length}, true);
+    EXPECT_EQ(whole, train(rule, {0, length}, false)) << text;
+    EXPECT_EQ(whole, train(rule, {0, 1, 33, 64, 99, length}, true)) << text;
+    EXPECT_EQ(whole, train(rule, {0, 7, 50, length}, false)) << text;
+    for (const bool in_place : {false, true})
+      EXPECT_EQ(whole, train(rule, {0, 1, 3, 6, 16, 1040, length}, in_place, true)) << text;
   }
 }
 
