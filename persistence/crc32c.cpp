@@ -64,6 +64,18 @@ zeroes_operator make_zeroes_operator(std::size_t stride) {
   return made;
 }
 
+/// Polynomials over GF(2) modulo the CRC's, bits reversed: the highest bit is the coefficient of x^0.
+constexpr std::uint32_t one = 0x80000000;
+
+std::uint32_t multiply(std::uint32_t a, std::uint32_t b) {
+  std::uint32_t product = 0;
+  for (std::uint32_t power = one; power != 0; power >>= 1) {
+    if ((a & power) != 0) product ^= b;
+    b = (b >> 1) ^ ((b & 1U) != 0 ? polynomial : 0U); // times x
+  }
+  return product;
+}
+
 } // namespace
 
 namespace detail {
@@ -126,6 +138,17 @@ std::uint32_t crc32c_by_instruction(std::uint32_t crc, std::span<const std::byte
 #endif
 
 } // namespace detail
+
+/// Zero bytes behind multiply what a CRC is of by x^8 each.
+std::uint32_t crc32c_combine(std::uint32_t first, std::uint32_t second, std::uint64_t second_bytes) {
+  std::uint32_t shift = one;
+  std::uint32_t square = one >> 8;
+  for (; second_bytes != 0; second_bytes >>= 1) {
+    if ((second_bytes & 1U) != 0) shift = multiply(shift, square);
+    square = multiply(square, square);
+  }
+  return multiply(shift, first) ^ second;
+}
 
 std::uint32_t crc32c_extend(std::uint32_t crc, std::span<const std::byte> bytes) {
   return detail::has_crc_instruction() ? detail::crc32c_by_instruction(crc, bytes)

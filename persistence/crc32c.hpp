@@ -15,6 +15,9 @@ std::uint32_t crc32c_extend(std::uint32_t crc, std::span<const std::byte> bytes)
 inline std::uint32_t crc32c(std::span<const std::byte> bytes) { return crc32c_extend(0, bytes); }
 inline std::uint32_t crc32c(std::string_view bytes) { return crc32c(std::as_bytes(std::span(bytes))); }
 
+/// The CRC of what `first` is of, followed by `second_bytes` bytes that `second` is of. Thread-safe.
+std::uint32_t crc32c_combine(std::uint32_t first, std::uint32_t second, std::uint64_t second_bytes);
+
 namespace detail {
 /// The two ways, for tests. The second requires has_crc_instruction().
 std::uint32_t crc32c_by_table(std::uint32_t crc, std::span<const std::byte> bytes);

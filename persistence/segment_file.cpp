@@ -149,29 +149,55 @@ result<std::unique_ptr<segment_reader>> segment_reader::open(const std::shared_p
   return std::unique_ptr<segment_reader>(new segment_reader(std::move(file), std::move(path)));
 }
 
-result<void> segment_reader::read(std::uint64_t offset, const segment_record& expected,
-                                  std::vector<std::byte>& payload) const {
+result<void> segment_reader::check_head(std::uint64_t offset, const segment_record& expected) const {
   if (offset < file_head::bytes + record_head_bytes)
     return fail_damaged(path_, offset, "no record can be there");
   std::array<std::byte, record_head_bytes> head{};
   if (auto got = read_exactly(*file_, path_, offset - record_head_bytes, head); !got) return got;
-  if (head != encode(expected))
-    return fail_damaged(path_, offset - record_head_bytes,
-                        fmt::format("there is no record of step {}, timeline {}, {} bytes", expected.step,
-                                    expected.timeline, expected.bytes));
-  payload.resize(expected.bytes);
+  if (head == encode(expected)) return {};
+  return fail_damaged(path_, offset - record_head_bytes,
+                      fmt::format("there is no record of step {}, timeline {}, {} bytes", expected.step,
+                                  expected.timeline, expected.bytes));
+}
+
+result<std::uint32_t> segment_reader::read_part(std::uint64_t offset, std::span<std::byte> bytes) const {
   std::uint32_t crc = 0;
-  for (std::size_t done = 0; done < payload.size();) {
-    const auto piece = std::span(payload).subspan(done, std::min(piece_bytes, payload.size() - done));
-    if (auto got = read_exactly(*file_, path_, offset + done, piece); !got) return got;
+  for (std::size_t done = 0; done < bytes.size();) {
+    const auto piece = bytes.subspan(done, std::min(piece_bytes, bytes.size() - done));
+    if (auto got = read_exactly(*file_, path_, offset + done, piece); !got)
+      return tl::unexpected(got.error());
     crc = crc32c_extend(crc, piece);
     done += piece.size();
   }
-  if (crc != expected.crc32c)
-    return fail_damaged(
-        path_, offset,
-        fmt::format("the checksum of the {} bytes of step {} is wrong", expected.bytes, expected.step));
-  return {};
+  return crc;
+}
+
+result<void> segment_reader::check_sum(std::uint64_t offset, const segment_record& expected,
+                                       std::uint32_t crc32c) const {
+  if (crc32c == expected.crc32c) return {};
+  return fail_damaged(
+      path_, offset,
+      fmt::format("the checksum of the {} bytes of step {} is wrong", expected.bytes, expected.step));
+}
+
+result<void> segment_reader::read(std::uint64_t offset, const segment_record& expected,
+                                  std::vector<std::byte>& payload) const {
+  if (auto there = check_head(offset, expected); !there) return there;
+  payload.resize(expected.bytes);
+  const auto crc = read_part(offset, payload);
+  return crc ? check_sum(offset, expected, *crc) : tl::unexpected(crc.error());
+}
+
+result<void> segment_reader::verify(std::uint64_t offset, const segment_record& expected) const {
+  if (auto there = check_head(offset, expected); !there) return there;
+  std::vector<std::byte> piece(std::min<std::uint64_t>(piece_bytes, expected.bytes));
+  std::uint32_t crc = 0;
+  for (std::uint64_t done = 0; done < expected.bytes; done += piece.size()) {
+    const auto part = std::span(piece).first(std::min<std::uint64_t>(piece.size(), expected.bytes - done));
+    if (auto got = read_exactly(*file_, path_, offset + done, part); !got) return got;
+    crc = crc32c_extend(crc, part);
+  }
+  return check_sum(offset, expected, crc);
 }
 
 } // namespace dlrun::persistence

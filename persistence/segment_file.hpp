@@ -87,6 +87,16 @@ public:
   result<void> read(std::uint64_t offset, const segment_record& expected,
                     std::vector<std::byte>& payload) const;
 
+  /// The same without keeping anything.
+  result<void> verify(std::uint64_t offset, const segment_record& expected) const;
+
+  /// For payloads that are read in parts. Whether the head of the record at `offset` is that of `expected`.
+  result<void> check_head(std::uint64_t offset, const segment_record& expected) const;
+  /// Fills `bytes` with those of the file from `offset` on. @returns their CRC32C.
+  result<std::uint32_t> read_part(std::uint64_t offset, std::span<std::byte> bytes) const;
+  /// @returns storage_damaged unless `crc32c`, of all of the payload at `offset`, is that of `expected`.
+  result<void> check_sum(std::uint64_t offset, const segment_record& expected, std::uint32_t crc32c) const;
+
 private:
   segment_reader(std::unique_ptr<rocksdb::FSRandomAccessFile> file, std::string path);
 

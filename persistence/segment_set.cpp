@@ -184,11 +184,16 @@ result<std::shared_ptr<segment_reader>> segment_set::reader(std::uint64_t segmen
   return readers_[segment] = std::move(*opened);
 }
 
-result<void> segment_set::read(const segment_place& place, const segment_record& expected,
-                               std::vector<std::byte>& payload) const {
+result<void> segment_set::verify(const segment_place& place, const segment_record& expected) const {
   const auto from = reader(place.segment);
   if (!from) return tl::unexpected(from.error());
-  return (*from)->read(place.offset, expected, payload);
+  return (*from)->verify(place.offset, expected);
+}
+
+result<std::shared_ptr<const segment_reader>> segment_set::open(const segment_place& place) const {
+  auto found = reader(place.segment);
+  if (!found) return tl::unexpected(found.error());
+  return std::shared_ptr<const segment_reader>{std::move(*found)};
 }
 
 void segment_set::cut_from(step_id first) {

@@ -46,9 +46,10 @@ public:
   result<std::vector<segment_place>> append(std::span<const segment_payload> payloads);
   /// Everything found or appended before survives a power cut.
   result<void> sync();
-  /// @returns storage_damaged naming file and offset, system.
-  result<void> read(const segment_place& place, const segment_record& expected,
-                    std::vector<std::byte>& payload) const;
+  /// Reads a payload and keeps nothing. @returns storage_damaged naming file and offset, system.
+  result<void> verify(const segment_place& place, const segment_record& expected) const;
+  /// The file that has a payload.
+  result<std::shared_ptr<const segment_reader>> open(const segment_place& place) const;
 
   /// The records of the steps from `first` on, or below `end`, count no more.
   void cut_from(step_id first);

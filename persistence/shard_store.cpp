@@ -215,20 +215,47 @@ result<record_head> shard_store::implementation::read_head(step_id step) const {
   return record->head;
 }
 
-result<void> shard_store::implementation::read(step_id step, stored_record& record) const {
-  const auto found = logged(step);
+result<payload_reader> shard_store::implementation::open_payload(step_id step) const {
+  auto found = logged(step);
   if (!found) return tl::unexpected(found.error());
-  const auto& head = record.head = found->head;
-  if (found->place)
-    return segments_.read(
-        *found->place, {head.step, head.timeline, head.payload_bytes, found->payload_crc32c}, record.payload);
-  const auto bytes = std::as_bytes(std::span(found->inlined));
-  if (crc32c(bytes) != found->payload_crc32c)
-    return fail(error_code::storage_damaged,
-                fmt::format("{}: the checksum of the {} bytes of step {} is wrong", log_directory_,
-                            bytes.size(), step));
-  record.payload.assign(bytes.begin(), bytes.end());
-  return {};
+  if (!found->place)
+    return payload_reader{std::move(found->head), found->payload_crc32c, std::move(found->inlined)};
+  auto file = segments_.open(*found->place);
+  if (!file) return tl::unexpected(file.error());
+  const auto& head = found->head;
+  const segment_record expected{head.step, head.timeline, head.payload_bytes, found->payload_crc32c};
+  if (auto there = (*file)->check_head(found->place->offset, expected); !there)
+    return tl::unexpected(there.error());
+  return payload_reader{std::move(found->head), found->payload_crc32c, std::move(*file),
+                        found->place->offset};
+}
+
+payload_reader::payload_reader(record_head head, std::uint32_t crc32c, std::string inlined)
+    : head_(std::move(head))
+    , crc32c_(crc32c)
+    , inlined_(std::move(inlined)) {}
+
+payload_reader::payload_reader(record_head head, std::uint32_t crc32c,
+                               std::shared_ptr<const segment_reader> file, std::uint64_t offset)
+    : head_(std::move(head))
+    , crc32c_(crc32c)
+    , file_(std::move(file))
+    , offset_(offset) {}
+
+result<std::uint32_t> payload_reader::read(std::uint64_t offset, std::span<std::byte> into) const {
+  DLRUN_CHECK(offset <= head_.payload_bytes && into.size() <= head_.payload_bytes - offset,
+              "bytes [{}, {}) of a payload of {}", offset, offset + into.size(), head_.payload_bytes);
+  if (file_ != nullptr) return file_->read_part(offset_ + offset, into);
+  std::ranges::copy(std::as_bytes(std::span(inlined_)).subspan(offset, into.size()), into.begin());
+  return crc32c(into);
+}
+
+result<void> payload_reader::check(std::uint32_t crc32c) const {
+  if (file_ != nullptr)
+    return file_->check_sum(offset_, {head_.step, head_.timeline, head_.payload_bytes, crc32c_}, crc32c);
+  if (crc32c == crc32c_) return {};
+  return fail(error_code::storage_damaged, fmt::format("the checksum of the {} bytes of step {} is wrong",
+                                                       head_.payload_bytes, head_.step));
 }
 
 shard_store::shard_store(std::unique_ptr<implementation> parts)
@@ -248,14 +275,16 @@ result<step_id> shard_store::sync() { return parts_->sync(); }
 step_id shard_store::synced_end() const {
   return parts_->with_state([](const store_state& state) { return state.synced_end; });
 }
-result<void> shard_store::read(step_id step, stored_record& record) const {
-  return parts_->read(step, record);
-}
+result<payload_reader> shard_store::open_payload(step_id step) const { return parts_->open_payload(step); }
 result<record_head> shard_store::read_head(step_id step) const { return parts_->read_head(step); }
 
 result<stored_record> shard_store::read(step_id step) const {
-  stored_record record;
-  if (auto got = parts_->read(step, record); !got) return tl::unexpected(got.error());
+  const auto payload = open_payload(step);
+  if (!payload) return tl::unexpected(payload.error());
+  stored_record record{payload->head(), std::vector<std::byte>(payload->head().payload_bytes)};
+  const auto crc = payload->read(0, record.payload);
+  if (!crc) return tl::unexpected(crc.error());
+  if (auto right = payload->check(*crc); !right) return tl::unexpected(right.error());
   return record;
 }
 

@@ -73,6 +73,31 @@ struct store_counters {
 };
 
 class snapshot_writer;
+class segment_reader;
+
+/// A record, whose payload is read in parts: whoever needs it block by block has no need of memory for all of
+/// it, and finds each block in the cache. Thread-safe. Of a record that is cut off meanwhile it may read
+/// something else, which check() tells. Must not outlive its store.
+class payload_reader {
+public:
+  payload_reader(record_head head, std::uint32_t crc32c, std::string inlined);
+  payload_reader(record_head head, std::uint32_t crc32c, std::shared_ptr<const segment_reader> file,
+                 std::uint64_t offset);
+
+  const record_head& head() const { return head_; }
+  /// Fills `into` with the payload's bytes from `offset` on, all of which must be there. @returns their
+  /// CRC32C.
+  result<std::uint32_t> read(std::uint64_t offset, std::span<std::byte> into) const;
+  /// Whether `crc32c`, of the whole payload, is right. @returns storage_damaged, naming the file.
+  result<void> check(std::uint32_t crc32c) const;
+
+private:
+  record_head head_;
+  std::uint32_t crc32c_;
+  std::string inlined_;
+  std::shared_ptr<const segment_reader> file_; ///< null for what is inlined
+  std::uint64_t offset_ = 0;
+};
 
 /// The log of record, the snapshots and the history of one PS shard (PROTOCOL section 1, column "durable").
 /// Formats: docs/formats.md.
@@ -120,9 +145,9 @@ public:
 
   /// @returns storage_damaged when the checksum is wrong, bad_usage when there is no such record.
   result<stored_record> read(step_id step) const;
-  /// The same into memory that is used again: replay is several times faster when it need not get fresh
-  /// pages.
-  result<void> read(step_id step, stored_record& record) const;
+  /// For reading its payload in parts. @returns storage_damaged when its head is not the record's, bad_usage
+  /// when there is no such record.
+  result<payload_reader> open_payload(step_id step) const;
   /// Without payload, from RocksDB alone: what a lagging shard asks for (R12).
   result<record_head> read_head(step_id step) const;
 

@@ -36,7 +36,7 @@ public:
 
   result<void> append(std::span<const log_record> records);
   result<step_id> sync();
-  result<void> read(step_id step, stored_record& record) const;
+  result<payload_reader> open_payload(step_id step) const;
   result<record_head> read_head(step_id step) const;
 
   result<std::uint64_t> begin_snapshot(version_id version, timeline_id timeline);

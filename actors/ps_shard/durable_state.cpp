@@ -1,13 +1,14 @@
 #include "actors/ps_shard/durable_state.hpp"
 
 #include "actors/common/clock.hpp"
-#include "actors/common/task_thread.hpp"
+#include "persistence/crc32c.hpp"
 #include "proto/shard_snapshot.pb.h"
 
 #include <algorithm>
-#include <array>
 #include <dlrun/check.hpp>
-#include <future>
+#include <map>
+#include <mutex>
+#include <optional>
 
 namespace dlrun::ps_shard {
 namespace {
@@ -98,6 +99,43 @@ result<void> check_read_to_end(persistence::snapshot_reader& reader) {
               fmt::format("the snapshot of version {} is too long", reader.info().version));
 }
 
+/// The root of a logged step, read and verified block by block as it is applied. Thread-safe.
+class logged_root {
+public:
+  explicit logged_root(const persistence::payload_reader& payload)
+      : payload_(payload) {}
+
+  /// Floats [begin, end), valid until this thread's next call; anything where they cannot be read.
+  std::span<const float> part(std::uint64_t begin, std::uint64_t end) {
+    thread_local std::vector<float> floats;
+    floats.resize(end - begin);
+    const auto bytes = std::as_writable_bytes(std::span{floats});
+    const auto crc = payload_.read(begin * sizeof(float), bytes);
+    const std::lock_guard lock{mutex_};
+    if (crc)
+      parts_.emplace(begin, std::pair{bytes.size(), *crc});
+    else
+      failed_ = crc.error();
+    return floats;
+  }
+
+  /// Whether all parts were read, and are what was written.
+  result<void> check() const {
+    const std::lock_guard lock{mutex_};
+    if (failed_) return tl::unexpected(*failed_);
+    std::uint32_t whole = 0;
+    for (const auto& [begin, part] : parts_)
+      whole = persistence::crc32c_combine(whole, part.second, part.first);
+    return payload_.check(whole);
+  }
+
+private:
+  const persistence::payload_reader& payload_;
+  mutable std::mutex mutex_;
+  std::map<std::uint64_t, std::pair<std::uint64_t, std::uint32_t>> parts_; ///< by place: bytes, their CRC
+  std::optional<error> failed_;
+};
+
 /// One attempt to stand at a version.
 class attempt {
 public:
@@ -134,39 +172,28 @@ private:
     return loaded ? check_read_to_end(*reader) : loaded;
   }
 
-  /// The steps [first, end). While one is made again, the next one's record is read and verified.
   result<void> replay_all(step_id first, step_id end) {
-    std::array<persistence::stored_record, 2> records; // before the thread that fills them
-    common::task_thread reader;
-    const auto begin_to_read = [&](step_id step) {
-      auto task = std::make_shared<std::packaged_task<result<void>()>>(
-          [this, &record = records[step.value % 2], step] { return store_.read(step, record); });
-      auto done = task->get_future();
-      reader.run([task] { (*task)(); });
-      return done;
-    };
-    std::future<result<void>> reading;
-    if (first < end) reading = begin_to_read(first);
-    for (auto step = first; step < end; ++step.value) {
-      if (auto read = reading.get(); !read) return read;
-      if (const step_id next{step.value + 1}; next < end) reading = begin_to_read(next);
-      if (auto replayed = replay(step, records[step.value % 2]); !replayed) return replayed;
-    }
+    for (auto step = first; step < end; ++step.value)
+      if (auto replayed = replay(step); !replayed) return replayed;
     return {};
   }
 
-  result<void> replay(step_id step, const persistence::stored_record& record) {
-    const auto& bytes = record.payload;
-    if (bytes.size() != parameters_.range().size * sizeof(float))
+  result<void> replay(step_id step) {
+    const auto payload = store_.open_payload(step);
+    if (!payload) return tl::unexpected(payload.error());
+    const auto& head = payload->head();
+    if (head.payload_bytes != parameters_.range().size * sizeof(float))
       return fail(error_code::storage_damaged,
-                  fmt::format("the log record of step {} has {} bytes, not {}", step, bytes.size(),
+                  fmt::format("the log record of step {} has {} bytes, not {}", step, head.payload_bytes,
                               parameters_.range().size * sizeof(float)));
-    const std::span root{reinterpret_cast<const float*>(bytes.data()), bytes.size() / sizeof(float)};
-    const auto extra = decode_step_extra(record.head.extra);
+    const auto extra = decode_step_extra(head.extra);
     if (!extra) return tl::unexpected(extra.error());
-    const auto shape =
-        shape_of(sampler_, step, extra->revision, parked_on(record.head.timeline), extra->coupled);
-    const auto made = parameters_.apply(timeline_, step, shape, root, {});
+    const auto shape = shape_of(sampler_, step, extra->revision, parked_on(head.timeline), extra->coupled);
+    logged_root root{*payload};
+    const auto made = parameters_.apply(
+        timeline_, step, shape, [&](std::uint64_t begin, std::uint64_t end) { return root.part(begin, end); },
+        [&] { return root.check().has_value(); });
+    if (const auto read = root.check(); !read) return read;
     if (!made) return tl::unexpected(made.error());
     if (*made) metrics_.add(sampler_.epoch_of(step), **made);
     ledger_ = extra->ledger;

@@ -55,20 +55,21 @@ result<void> ps_shard_state::acquire() {
   auto client = transport::open_fetches(job.channel(), job.run_token);
   if (!client) return tl::unexpected(client.error());
   client_ = std::move(*client);
-  const bool is_kept =
-      job.durability() != protocol::durability::off; // then the store says what it begins with
+  const bool is_kept = job.durability() != protocol::durability::off;
+  const auto opened = is_kept ? open_storage() : nullptr; // then the store says what it begins with
   auto parameters = is_kept ? shard_parameters::create_empty(context_.job, {context_.role.index})
                             : shard_parameters::create(context_.job, {context_.role.index});
   if (!parameters) return tl::unexpected(parameters.error());
   parameters_ = std::make_shared<shard_parameters>(std::move(*parameters));
   parameters_->use(team_);
   if (!is_kept) return enter({});
-  open_storage();
+  restore_from(opened);
   return {};
 }
 
-/// Opening and replaying take their time: on the value thread, which is idle.
-void ps_shard_state::open_storage() {
+/// Opening and replaying take their time: on the value thread, which is idle. While the store is verified
+/// there, memory for the parameters is got here.
+ps_shard_state::opened_storage ps_shard_state::open_storage() {
   const auto post = common::poster<protocol::ps_shard_actor>{self_};
   shard_storage_options options{context_.job, {context_.role.index}, context_.self.incarnation, context_.log};
   options.watcher = {[this, post](const error& why) {
@@ -76,20 +77,25 @@ void ps_shard_state::open_storage() {
                        return !is_gone_;
                      },
                      [this, post] { post([this] { on_log_stalled(std::nullopt); }); }};
-  values_thread_.run([this, parameters = parameters_, post, options = std::move(options)] {
-    auto opened = shard_storage::open(options);
-    auto restored = opened ? (*opened)->restore_newest(*parameters)
-                           : result<restored_state>{tl::unexpected(opened.error())};
-    const auto storage = std::shared_ptr<shard_storage>{opened ? std::move(*opened) : nullptr};
+  auto opened = std::make_shared<opened_storage::element_type>(nullptr);
+  values_thread_.run([opened, options = std::move(options)] { *opened = shard_storage::open(options); });
+  return opened;
+}
+
+void ps_shard_state::restore_from(const opened_storage& opened) {
+  const auto post = common::poster<protocol::ps_shard_actor>{self_};
+  values_thread_.run([this, parameters = parameters_, post, opened] {
+    auto restored = *opened ? (**opened)->restore_newest(*parameters)
+                            : result<restored_state>{tl::unexpected(opened->error())};
     const auto shared = std::make_shared<result<restored_state>>(std::move(restored));
-    post([this, storage, shared] {
-      storage_ = storage;
-      on_opened(shared);
+    post([this, opened, shared] {
+      if (*opened) storage_ = **opened;
+      on_restored(shared);
     });
   });
 }
 
-void ps_shard_state::on_opened(const std::shared_ptr<result<restored_state>>& restored) {
+void ps_shard_state::on_restored(const std::shared_ptr<result<restored_state>>& restored) {
   if (!*restored) return quit(restored->error().message);
   metrics_ = epoch_metrics{storage_->restored_metrics()};
   storage_->run(make_storage_events());

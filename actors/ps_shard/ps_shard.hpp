@@ -79,10 +79,14 @@ private:
     std::optional<transport::segment_id> segment; ///< none while it is read
   };
 
+  using opened_storage =
+      std::shared_ptr<result<std::shared_ptr<shard_storage>>>; ///< of the value thread's task
+
   ps_shard_state(pointer self, common::role_context context);
   result<void> acquire();
-  void open_storage();
-  void on_opened(const std::shared_ptr<result<restored_state>>& restored);
+  opened_storage open_storage();
+  void restore_from(const opened_storage& opened);
+  void on_restored(const std::shared_ptr<result<restored_state>>& restored);
   result<void> enter(restored_state restored);
   shard_storage_events make_storage_events();
   behavior make_behavior();

@@ -95,13 +95,16 @@ void ps_shard_state::apply_root(const apply& action, const std::optional<combine
     const auto parts = sum ? std::optional(begin_sum(*values, *sum)) : std::nullopt;
     const auto root = values->find(action.root);
     DLRUN_CHECK(root != values->end(), "the core applies a root that is there");
-    auto& is_finite = root->second.is_finite;
-    const auto made =
-        parts ? parameters->apply(
-                    timeline, action.step, shape, root->second.floats, [&] { return parts->intact(); },
-                    [&](std::uint64_t from, std::uint64_t to) { parts->add(from, to); })
-              : parameters->apply(timeline, action.step, shape, root->second.floats, root->second.intact);
-    is_finite = made || made.error().code != error_code::diverged;
+    const auto& floats = root->second.floats;
+    const auto& intact = root->second.intact;
+    const auto made = parameters->apply(
+        timeline, action.step, shape,
+        [&](std::uint64_t begin, std::uint64_t end) {
+          if (parts) parts->add(begin, end);
+          return floats.subspan(begin, end - begin);
+        },
+        [&] { return parts ? parts->intact() : !intact || intact(); });
+    root->second.is_finite = made || made.error().code != error_code::diverged;
     post([this, action, timeline, made, took = common::now() - begin] {
       if (made)
         on_applied(action.step, *made, took);

@@ -151,7 +151,7 @@ std::uint64_t shard_parameters::state_floats(const owned_block& owned) const {
 }
 
 void shard_parameters::update(const owned_block& owned, step_id step, const step_shape& shape,
-                              std::span<const float> root, std::span<float> out) {
+                              std::span<const float> sums, std::span<float> out) {
   const auto part = [&](auto span) { return span.subspan(owned.offset, owned.block.size); };
   if (shape.records == 0) { // all of it was left out: there is no mean, and nothing changes
     std::ranges::copy(part(writer_.current()), part(out).begin());
@@ -160,11 +160,11 @@ void shard_parameters::update(const owned_block& owned, step_id step, const step
   switch (owned.block.kind) {
   case tensor_kind::parameter:
     rules_.at(shape.revision)
-        .update({step, shape.records, shape.norm, range_.size > streamed_above}, part(root),
+        .update({step, shape.records, shape.norm, range_.size > streamed_above}, sums,
                 part(writer_.current()), part(out), state_of(owned));
     break;
   case tensor_kind::buffer:
-    engine::update_buffer(1.0F / static_cast<float>(shape.slots), owned.momentum, part(root),
+    engine::update_buffer(1.0F / static_cast<float>(shape.slots), owned.momentum, sums,
                           part(writer_.current()), part(out));
     break;
   case tensor_kind::metric: std::ranges::fill(part(out), 0.0F); break;
@@ -183,37 +183,36 @@ norm_partials shard_parameters::measure(const step_shape& shape, std::span<const
   return partials;
 }
 
+step_metrics shard_parameters::metrics_in(std::span<const float> block) const {
+  using index = engine::parameter_layout::metric_index;
+  const auto sums = block.subspan(index::first_metric, metric_sums());
+  return {
+      block[index::loss_sum], static_cast<std::uint64_t>(block[index::records]), {sums.begin(), sums.end()}};
+}
+
 result<std::optional<step_metrics>> shard_parameters::apply(timeline_id timeline, step_id step,
-                                                            const step_shape& shape,
-                                                            std::span<const float> root,
-                                                            const std::function<bool()>& intact,
-                                                            const root_maker& make) {
-  DLRUN_CHECK(root.size() == range_.size, "a root has {} floats, the shard {}", root.size(), range_.size);
+                                                            const step_shape& shape, const root_source& root,
+                                                            const std::function<bool()>& intact) {
   const auto out = writer_.begin_write(timeline, version_after(step));
-  std::optional<step_metrics> metrics;
   std::erase_if(images_, [](const auto& image) { return image.expired(); });
-  // Padding belongs to the block before it, so that all of the root is made.
+  // Padding belongs to the block before it, so that all of the root is asked for.
   const auto begin_of = [&](std::size_t number) {
     if (number == 0) return std::uint64_t{0};
     return number == blocks_.size() ? range_.size : blocks_[number].offset;
   };
   std::atomic<bool> is_finite = true;
+  std::optional<step_metrics> metrics; // written by whoever has the one block of metrics
   for_each_block([&](std::size_t number) {
+    const auto& owned = blocks_[number];
     const auto begin = begin_of(number), end = begin_of(number + 1);
-    if (make) make(begin, end);
-    if (!kernels::cpu::all_finite(root.subspan(begin, end - begin))) is_finite = false;
+    const auto part = root(begin, end);
+    DLRUN_CHECK(part.size() == end - begin, "floats [{}, {}) of a root are {}", begin, end, part.size());
+    if (!kernels::cpu::all_finite(part)) is_finite = false;
+    const auto sums = part.subspan(owned.offset - begin, owned.block.size);
     preserve(number);
-    update(blocks_[number], step, shape, root, out);
+    update(owned, step, shape, sums, out);
+    if (owned.block.kind == tensor_kind::metric) metrics = metrics_in(sums);
   });
-  for (const auto& owned : blocks_) {
-    if (owned.block.kind != tensor_kind::metric) continue;
-    const auto values = root.subspan(owned.offset, owned.block.size);
-    using index = engine::parameter_layout::metric_index;
-    const auto sums = values.subspan(index::first_metric, metric_sums());
-    metrics = step_metrics{values[index::loss_sum],
-                           static_cast<std::uint64_t>(values[index::records]),
-                           {sums.begin(), sums.end()}};
-  }
   const bool is_intact = !intact || intact();
   if (is_intact && is_finite) {
     writer_.publish();

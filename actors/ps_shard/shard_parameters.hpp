@@ -31,6 +31,15 @@ step_shape shape_of(const data::sampler& sampler, step_id step, std::uint64_t re
 /// Fills the floats of one part of the state, in the order in which an image gives them.
 using state_source = std::function<result<void>(std::span<float>)>;
 
+/// Gives floats [begin, end) of a root, which may be made just then, so that they are used while they are in
+/// a cache. Called once for each part, by several threads; what it returns is valid until the thread's next
+/// call.
+using root_source = std::function<std::span<const float>(std::uint64_t begin, std::uint64_t end)>;
+/// A root that is there.
+inline root_source whole_root(std::span<const float> root) {
+  return [root](std::uint64_t begin, std::uint64_t end) { return root.subspan(begin, end - begin); };
+}
+
 /// Not thread-safe: after create() only the value thread calls it, except shared() and range().
 class shard_parameters {
 public:
@@ -50,19 +59,13 @@ public:
   /// apply(). Of shape.norm nothing is read.
   norm_partials measure(const step_shape& shape, std::span<const float> root) const;
 
-  /// Makes floats [begin, end) of a root. May be called on several threads, for other parts.
-  using root_maker = std::function<void(std::uint64_t begin, std::uint64_t end)>;
-
-  /// Applies step `step`: `root` (range().size floats) is the sum of its gradients over `shape.records`. Each
-  /// part of it is made by `make` (may be empty: it is there) just before it is used, while it is in a cache.
-  /// Writes into the buffer of the older version and, if `intact()` (may be empty) holds after that,
-  /// publishes it.
-  /// @returns protocol when `root` changed meanwhile; diverged when a float of it is NaN or infinite: then
-  /// nothing is published, but the optimizer's state is spoiled until load() or reset(); else the metrics,
-  /// when this shard owns the metric block.
+  /// Applies step `step`: `root` gives the sum of its gradients over `shape.records`. Writes into the buffer
+  /// of the older version and, if `intact()` (may be empty) holds after that, publishes it.
+  /// @returns protocol when it does not hold: `root` changed meanwhile; diverged when a float of it is NaN or
+  /// infinite. Either way nothing is published, but the optimizer's state is spoiled until load() or reset();
+  /// else the metrics, when this shard owns the metric block.
   result<std::optional<step_metrics>> apply(timeline_id timeline, step_id step, const step_shape& shape,
-                                            std::span<const float> root, const std::function<bool()>& intact,
-                                            const root_maker& make = {});
+                                            const root_source& root, const std::function<bool()>& intact);
 
   /// The state of the version published last, for a snapshot of it: may be read from another thread while
   /// apply() goes on. `pool_blocks` as for state_image. The image must not outlive this object.
@@ -104,7 +107,9 @@ private:
                    transport::parameter_writer writer, std::vector<engine::update_rule> rules);
   void preserve(std::size_t block);
   void for_each_block(const std::function<void(std::size_t)>& body);
-  void update(const owned_block& owned, step_id step, const step_shape& shape, std::span<const float> root,
+  step_metrics metrics_in(std::span<const float> block) const;
+  /// `sums` are those of the block.
+  void update(const owned_block& owned, step_id step, const step_shape& shape, std::span<const float> sums,
               std::span<float> out);
   std::span<float> state_of(const owned_block& owned);
   std::uint64_t state_floats(const owned_block& owned) const;

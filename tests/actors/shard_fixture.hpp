@@ -30,7 +30,7 @@ public:
     const auto partials = job_->couples() ? parameters.measure(shape, *root) : ps_shard::norm_partials{};
     const auto coupled = job_->couples() ? ps_shard::norm_of({partials}) : 0;
     shape.norm = std::bit_cast<double>(coupled);
-    const auto made = parameters.apply(timeline, step, shape, *root, {}).value();
+    const auto made = parameters.apply(timeline, step, shape, ps_shard::whole_root(*root), {}).value();
     if (made) metrics.add(job_->sampler.epoch_of(step), *made);
     ++ledger.steps_applied;
     ledger.samples_applied += shape.records;

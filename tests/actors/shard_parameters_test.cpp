@@ -80,10 +80,12 @@ TEST_F(shard_parameters_test, a_root_that_is_made_on_the_way_is_made_whole_and_g
   for (std::size_t i = 0; i < root.size(); ++i) root[i] = static_cast<float>(i % 101) / 64.0F;
   std::vector<float> empty(root.size(), -1.0F);
   const auto shape = shape_of(context->sampler, {0}, 0, {});
-  ASSERT_TRUE(there.apply({0}, {0}, shape, root, {}));
-  ASSERT_TRUE(made.apply({0}, {0}, shape, empty, {}, [&](std::uint64_t begin, std::uint64_t end) {
+  ASSERT_TRUE(there.apply({0}, {0}, shape, whole_root(root), {}));
+  const auto make = [&](std::uint64_t begin, std::uint64_t end) {
     for (auto i = begin; i < end; ++i) empty[i] = root[i];
-  }));
+    return std::span<const float>{empty}.subspan(begin, end - begin);
+  };
+  ASSERT_TRUE(made.apply({0}, {0}, shape, make, {}));
   EXPECT_EQ(empty, root) << "padding too";
   EXPECT_EQ(test::training_shard::digests_of(made), test::training_shard::digests_of(there));
 }
@@ -96,10 +98,11 @@ TEST_F(shard_parameters_test, a_root_that_is_not_finite_is_not_published_and_loa
     const auto shape = shape_of(job({})->sampler, {0}, 0, {});
     std::vector<float> root(numbers.range().size, 1.0F);
     root.back() = wrong;
-    const auto made = numbers.apply({0}, {0}, shape, root, {});
+    const auto made = numbers.apply({0}, {0}, shape, whole_root(root), {});
     ASSERT_FALSE(made);
     EXPECT_EQ(made.error().code, error_code::diverged);
-    EXPECT_EQ(numbers.apply({0}, {0}, shape, root, [] { return false; }).error().code, error_code::protocol)
+    EXPECT_EQ(numbers.apply({0}, {0}, shape, whole_root(root), [] { return false; }).error().code,
+              error_code::protocol)
         << "what was overwritten while it was read says nothing";
     ASSERT_TRUE(numbers.reset({1}));
     EXPECT_EQ(test::training_shard::digests_of(numbers), first);

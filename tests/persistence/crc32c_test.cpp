@@ -35,5 +35,18 @@ TEST(crc32c, can_be_continued_anywhere) {
     EXPECT_EQ(crc32c_extend(crc32c(std::span(bytes).first(cut)), std::span(bytes).subspan(cut)), whole);
 }
 
+TEST(crc32c, of_two_parts_is_that_of_the_whole) {
+  const auto bytes = test::payload_of({3}, {1}, 20'000);
+  const auto whole = crc32c(bytes);
+  for (std::size_t cut = 0; cut <= bytes.size(); cut += 100) {
+    const auto second = std::span(bytes).subspan(cut);
+    ASSERT_EQ(crc32c_combine(crc32c(std::span(bytes).first(cut)), crc32c(second), second.size()), whole)
+        << cut;
+  }
+  EXPECT_EQ(crc32c_combine(0x8a9136aaU, 0, 0), 0x8a9136aaU);
+  const std::vector<std::byte> zeroes(std::size_t{70} << 20);
+  EXPECT_EQ(crc32c_combine(whole, crc32c(zeroes), zeroes.size()), crc32c_extend(whole, zeroes));
+}
+
 } // namespace
 } // namespace dlrun::persistence

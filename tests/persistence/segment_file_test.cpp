@@ -131,7 +131,10 @@ TEST_F(segment_file_test, damage_anywhere_is_noticed_by_the_records_it_hits_and_
       const bool hit =
           harm.truncate ? harm.offset < end : harm.offset >= record.offset - 32 && harm.offset < end;
       const auto got = (*reader)->read(record.offset, record.head, payload);
+      const auto verified = (*reader)->verify(record.offset, record.head);
+      ASSERT_EQ(verified.has_value(), !hit);
       ASSERT_EQ(got.has_value(), !hit);
+      EXPECT_EQ(verified ? "" : verified.error().message, got ? "" : got.error().message);
       if (got)
         ASSERT_EQ(payload, record.payload);
       else

@@ -96,14 +96,26 @@ TEST_F(shard_store_test, a_large_record_gets_a_segment_of_its_own) {
   EXPECT_TRUE(holds_all(*store, 1, 20));
 }
 
-TEST_F(shard_store_test, memory_that_is_used_again_takes_records_of_any_size) {
+TEST_F(shard_store_test, a_payload_is_read_in_parts_in_any_order_and_the_whole_is_checked) {
   const auto store = shard_store::open(options()).value();
   ASSERT_TRUE(append(*store, 0, 12));
-  stored_record record;
   for (std::uint64_t step = 0; step < 12; ++step) {
-    ASSERT_TRUE(store->read({step}, record));
-    EXPECT_EQ(record.payload, test::payload_of({step}, {0}, test::size_of({step})));
+    const auto reader = store->open_payload({step});
+    ASSERT_TRUE(reader);
+    const auto size = test::size_of({step});
+    ASSERT_EQ(reader->head().payload_bytes, size);
+    std::vector<std::byte> found(size);
+    const auto behind = reader->read(size / 3, std::span(found).subspan(size / 3));
+    const auto before = reader->read(0, std::span(found).first(size / 3));
+    ASSERT_TRUE(behind && before);
+    EXPECT_EQ(found, test::payload_of({step}, {0}, size));
+    const auto whole = crc32c_combine(*before, *behind, size - size / 3);
+    EXPECT_TRUE(reader->check(whole));
+    const auto wrong = reader->check(whole + 1);
+    ASSERT_FALSE(wrong);
+    EXPECT_EQ(wrong.error().code, error_code::storage_damaged);
   }
+  EXPECT_EQ(store->open_payload({12}).error().code, error_code::bad_usage);
 }
 
 TEST_F(shard_store_test, snapshots_are_read_back_and_are_bases_of_what_can_be_restored) {
