@@ -47,26 +47,34 @@ std::vector<tensor_info> collect_tensors(std::vector<model_node>& nodes) {
   return tensors;
 }
 
-/// Uniform values in [low, high), four to a Philox block.
-void fill_uniform(const random_stream& stream, float low, float high, std::span<float> values) {
-  for (std::size_t i = 0; i < values.size(); i += 4) {
-    const auto words = stream.words(i / 4);
-    for (std::size_t k = 0; k < std::min<std::size_t>(4, values.size() - i); ++k)
-      values[i + k] = low + (high - low) * random_stream::uniform(words[k]);
+/// values[i] is value_of(words, place) of element `first` + i of a tensor, where the element is the one at
+/// `place` of four in its Philox block.
+template <class ValueOf>
+void fill_from(const random_stream& stream, std::uint64_t first, std::span<float> values, ValueOf value_of) {
+  const auto end = first + values.size();
+  for (auto block = first / 4; block * 4 < end; ++block) {
+    const auto words = stream.words(block);
+    const auto from = std::max(first, block * 4), to = std::min(end, block * 4 + 4);
+    for (auto i = from; i < to; ++i) values[i - first] = value_of(words, static_cast<std::size_t>(i % 4));
   }
 }
 
+/// Uniform values in [low, high).
+void fill_uniform(const random_stream& stream, float low, float high, std::uint64_t first,
+                  std::span<float> values) {
+  fill_from(stream, first, values, [&](const auto& words, std::size_t place) {
+    return low + (high - low) * random_stream::uniform(words[place]);
+  });
+}
+
 /// Standard normal values by Box and Muller 1958, in double: each block of Philox gives two pairs.
-void fill_normal(const random_stream& stream, std::span<float> values) {
-  for (std::size_t i = 0; i < values.size(); i += 4) {
-    const auto words = stream.words(i / 4);
-    for (std::size_t k = 0; k < std::min<std::size_t>(4, values.size() - i); ++k) {
-      const std::size_t pair = k / 2 * 2;
-      const double radius = std::sqrt(-2.0 * std::log((words[pair] + 1.0) * 0x1p-32)); // of (0, 1]
-      const double angle = 2.0 * std::numbers::pi * (words[pair + 1] * 0x1p-32);
-      values[i + k] = static_cast<float>(radius * (k == pair ? std::cos(angle) : std::sin(angle)));
-    }
-  }
+void fill_normal(const random_stream& stream, std::uint64_t first, std::span<float> values) {
+  fill_from(stream, first, values, [](const auto& words, std::size_t place) {
+    const std::size_t pair = place / 2 * 2;
+    const double radius = std::sqrt(-2.0 * std::log((words[pair] + 1.0) * 0x1p-32)); // of (0, 1]
+    const double angle = 2.0 * std::numbers::pi * (words[pair + 1] * 0x1p-32);
+    return static_cast<float>(radius * (place == pair ? std::cos(angle) : std::sin(angle)));
+  });
 }
 
 } // namespace
@@ -118,20 +126,30 @@ std::vector<row_numbers> model::rows_read() const {
 void model::initialise(std::uint64_t seed, std::span<float> flat) const {
   DLRUN_CHECK(flat.size() == layout_.flat_size(), "{} floats for a layout of {}", flat.size(),
               layout_.flat_size());
-  std::fill(flat.begin(), flat.end(), 0.0F);
+  initialise_part(seed, 0, flat);
+}
+
+void model::initialise_part(std::uint64_t seed, std::uint64_t first, std::span<float> out) const {
+  const auto end = first + out.size();
+  DLRUN_CHECK(end <= layout_.flat_size(), "floats [{}, {}) of a layout of {}", first, end,
+              layout_.flat_size());
+  std::fill(out.begin(), out.end(), 0.0F);
   for (const auto& node : nodes_) {
     std::uint32_t index = node.first_tensor;
     for (const auto& tensor : node.layer->tensors()) {
       const auto& info = layout_.tensors()[index];
-      const auto values = flat.subspan(info.offset, info.size);
       const random_stream stream{seed, random_purpose::initialiser, index, 0, 0};
+      ++index;
+      const auto from = std::max<std::uint64_t>(first, info.offset);
+      const auto to = std::min<std::uint64_t>(end, info.offset + info.size);
+      if (from >= to) continue;
+      const auto values = out.subspan(from - first, to - from);
       if (tensor.normal)
-        fill_normal(stream, values);
+        fill_normal(stream, from - info.offset, values);
       else if (tensor.low == tensor.high)
         std::fill(values.begin(), values.end(), tensor.low);
       else
-        fill_uniform(stream, tensor.low, tensor.high, values);
-      ++index;
+        fill_uniform(stream, tensor.low, tensor.high, from - info.offset, values);
     }
   }
 }

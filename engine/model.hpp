@@ -66,8 +66,10 @@ public:
   std::vector<row_numbers> rows_read() const;
 
   /// Writes the initial values into `flat` (layout().flat_size() floats; padding and metrics zero).
-  /// Counter-based: a function of seed, tensor and element, so any part could be computed anywhere.
+  /// Counter-based: a function of seed, tensor and element.
   void initialise(std::uint64_t seed, std::span<float> flat) const;
+  /// The floats [first, first + out.size()) of that: any part is computed alone, on any thread.
+  void initialise_part(std::uint64_t seed, std::uint64_t first, std::span<float> out) const;
 
 private:
   model(shape input, std::vector<model_node> nodes, std::unique_ptr<const engine::loss> loss,

@@ -2,12 +2,17 @@
 
 #include "transport/os_error.hpp"
 
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
 #include <dlrun/check.hpp>
+#include <dlrun/detail/parallel_for.hpp>
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <thread>
 
 namespace dlrun::transport {
 
@@ -22,10 +27,48 @@ result<void> check_bytes(std::size_t bytes, std::size_t bytes_max) {
                           bytes_max));
 }
 
+/// Pages are got in pieces, since for the whole of one the kernel lets no other thread of the process map
+/// anything, not even for a malloc; and by several threads, as most of it is to fill them with zeroes.
+constexpr std::size_t populated_piece = std::size_t{16} << 20;
+constexpr std::size_t populating_threads_max = 4;
+/// Linux 5.14; the C library's headers may be older.
+constexpr int populate_read = 22, populate_write = 23;
+
+/// @returns the errno, 0 for none.
+int populate_piece(std::byte* begin, std::size_t bytes, bool writable) {
+  while (::madvise(begin, bytes, writable ? populate_write : populate_read) != 0) {
+    if (errno == EAGAIN || errno == EINTR) continue;
+    return errno == EINVAL ? 0 : errno; // an older kernel gets them when they are touched
+  }
+  return 0;
+}
+
+result<void> populate(std::byte* address, std::size_t bytes, bool writable) {
+  const auto pieces = (bytes + populated_piece - 1) / populated_piece;
+  const auto threads =
+      std::min<std::size_t>({pieces, std::thread::hardware_concurrency(), populating_threads_max});
+  std::atomic<int> refused = 0;
+  dlrun::detail::parallel_for(pieces, static_cast<unsigned>(threads), [&] {
+    return [&](std::size_t piece) {
+      const auto begin = piece * populated_piece;
+      if (const int why = populate_piece(address + begin, std::min(populated_piece, bytes - begin), writable))
+        refused = why;
+    };
+  });
+  if (refused == 0) return {};
+  errno = refused;
+  return fail_errno(fmt::format("cannot get {} bytes of shared memory", bytes));
+}
+
 result<std::byte*> map(int fd, std::size_t bytes, int protection) {
-  void* address = ::mmap(nullptr, bytes, protection, MAP_SHARED | MAP_POPULATE, fd, 0);
-  if (address == MAP_FAILED) return fail_errno(fmt::format("cannot map {} bytes of shared memory", bytes));
-  return static_cast<std::byte*>(address);
+  void* const mapped = ::mmap(nullptr, bytes, protection, MAP_SHARED, fd, 0);
+  if (mapped == MAP_FAILED) return fail_errno(fmt::format("cannot map {} bytes of shared memory", bytes));
+  auto* const address = static_cast<std::byte*>(mapped);
+  if (auto there = populate(address, bytes, (protection & PROT_WRITE) != 0); !there) {
+    ::munmap(mapped, bytes);
+    return tl::unexpected(there.error());
+  }
+  return address;
 }
 
 /// A peer's descriptor must be unable to change its size; a hugetlb file can fault for lack of huge pages.

@@ -4,10 +4,16 @@
 
 #include <algorithm>
 #include <dlrun/check.hpp>
+#include <dlrun/detail/parallel_for.hpp>
 #include <fcntl.h>
+#include <thread>
 
 namespace dlrun::ps_shard {
 namespace {
+
+constexpr unsigned initialising_threads_max = 4;
+/// Computed in about 5 ms.
+constexpr std::size_t initialised_part = std::size_t{1} << 20;
 
 /// From the descriptor that the root checked, where there is one: the file may have been replaced since.
 result<weights::safetensors_file> open_weights(const common::job_context& job) {
@@ -23,9 +29,15 @@ result<weights::safetensors_file> open_weights(const common::job_context& job) {
 result<void> initial_values(const common::job_context& job, const engine::shard_range& range,
                             std::span<float> out) {
   DLRUN_CHECK(out.size() == range.size, "{} floats for a range of {}", out.size(), range.size);
-  std::vector<float> flat(job.model->layout().flat_size());
-  job.model->initialise(job.spec.train().seed(), flat);
-  std::copy_n(flat.begin() + static_cast<std::ptrdiff_t>(range.offset), range.size, out.begin());
+  const auto threads = std::min(std::thread::hardware_concurrency(), initialising_threads_max);
+  const auto parts = (out.size() + initialised_part - 1) / initialised_part;
+  dlrun::detail::parallel_for(parts, threads, [&] {
+    return [&](std::size_t part) {
+      const auto begin = part * initialised_part;
+      job.model->initialise_part(job.spec.train().seed(), range.offset + begin,
+                                 out.subspan(begin, std::min(initialised_part, out.size() - begin)));
+    };
+  });
   const auto& train = job.spec.train();
   if (!train.has_init_from()) return {};
   const auto file = open_weights(job);

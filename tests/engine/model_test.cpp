@@ -309,5 +309,19 @@ TEST(model, initial_values_follow_from_seed_and_tensor_alone) {
   EXPECT_NE(once[m->layout().find("conv2d0.weight")->offset], once[m->layout().find("conv2d0.bias")->offset]);
 }
 
+TEST(model, any_part_of_the_initial_values_can_be_made_alone) {
+  const char* const embedding =
+      "input: [2] layers { embedding { num_embeddings: 501 embedding_dim: 3 } } layers { flatten {} } "
+      "layers { linear { out_features: 10 } } loss { cross_entropy {} }";
+  for (const auto* text : {cnn, embedding}) {
+    const auto m = build_model(text);
+    std::vector<float> whole(m->layout().flat_size()), parts(whole.size(), 7.0F);
+    m->initialise(3, whole);
+    for (std::size_t begin = 0, size = 1; begin < parts.size(); begin += size, size = size % 1009 + 1)
+      m->initialise_part(3, begin, std::span(parts).subspan(begin, std::min(size, parts.size() - begin)));
+    EXPECT_EQ(parts, whole) << text;
+  }
+}
+
 } // namespace
 } // namespace dlrun::engine
