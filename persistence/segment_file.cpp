@@ -160,8 +160,9 @@ result<void> segment_reader::check_head(std::uint64_t offset, const segment_reco
                                   expected.timeline, expected.bytes));
 }
 
-result<std::uint32_t> segment_reader::read_part(std::uint64_t offset, std::span<std::byte> bytes) const {
-  std::uint32_t crc = 0;
+result<std::uint32_t> segment_reader::read_part(std::uint64_t offset, std::span<std::byte> bytes,
+                                                std::uint32_t before) const {
+  auto crc = before;
   for (std::size_t done = 0; done < bytes.size();) {
     const auto piece = bytes.subspan(done, std::min(piece_bytes, bytes.size() - done));
     if (auto got = read_exactly(*file_, path_, offset + done, piece); !got)
@@ -180,22 +181,15 @@ result<void> segment_reader::check_sum(std::uint64_t offset, const segment_recor
       fmt::format("the checksum of the {} bytes of step {} is wrong", expected.bytes, expected.step));
 }
 
-result<void> segment_reader::read(std::uint64_t offset, const segment_record& expected,
-                                  std::vector<std::byte>& payload) const {
-  if (auto there = check_head(offset, expected); !there) return there;
-  payload.resize(expected.bytes);
-  const auto crc = read_part(offset, payload);
-  return crc ? check_sum(offset, expected, *crc) : tl::unexpected(crc.error());
-}
-
 result<void> segment_reader::verify(std::uint64_t offset, const segment_record& expected) const {
   if (auto there = check_head(offset, expected); !there) return there;
   std::vector<std::byte> piece(std::min<std::uint64_t>(piece_bytes, expected.bytes));
   std::uint32_t crc = 0;
   for (std::uint64_t done = 0; done < expected.bytes; done += piece.size()) {
-    const auto part = std::span(piece).first(std::min<std::uint64_t>(piece.size(), expected.bytes - done));
-    if (auto got = read_exactly(*file_, path_, offset + done, part); !got) return got;
-    crc = crc32c_extend(crc, part);
+    const auto left = std::min<std::uint64_t>(piece.size(), expected.bytes - done);
+    const auto extended = read_part(offset + done, std::span(piece).first(left), crc);
+    if (!extended) return tl::unexpected(extended.error());
+    crc = *extended;
   }
   return check_sum(offset, expected, crc);
 }

@@ -82,18 +82,17 @@ public:
   segment_reader(const segment_reader&) = delete;
   segment_reader& operator=(const segment_reader&) = delete;
 
-  /// Resizes `payload` and fills it, if head and checksum are those of `expected`.
-  /// @returns storage_damaged naming file and offset, system.
-  result<void> read(std::uint64_t offset, const segment_record& expected,
-                    std::vector<std::byte>& payload) const;
-
-  /// The same without keeping anything.
+  /// Reads the payload at `offset` and keeps nothing.
+  /// @returns storage_damaged naming file and offset unless head and checksum are those of `expected`;
+  /// system.
   result<void> verify(std::uint64_t offset, const segment_record& expected) const;
 
   /// For payloads that are read in parts. Whether the head of the record at `offset` is that of `expected`.
   result<void> check_head(std::uint64_t offset, const segment_record& expected) const;
-  /// Fills `bytes` with those of the file from `offset` on. @returns their CRC32C.
-  result<std::uint32_t> read_part(std::uint64_t offset, std::span<std::byte> bytes) const;
+  /// Fills `bytes` with those of the file from `offset` on. @returns their CRC32C, or, where `before` is that
+  /// of bytes before them, the one of both.
+  result<std::uint32_t> read_part(std::uint64_t offset, std::span<std::byte> bytes,
+                                  std::uint32_t before = 0) const;
   /// @returns storage_damaged unless `crc32c`, of all of the payload at `offset`, is that of `expected`.
   result<void> check_sum(std::uint64_t offset, const segment_record& expected, std::uint32_t crc32c) const;
 

@@ -219,7 +219,8 @@ result<payload_reader> shard_store::implementation::open_payload(step_id step) c
   auto found = logged(step);
   if (!found) return tl::unexpected(found.error());
   if (!found->place)
-    return payload_reader{std::move(found->head), found->payload_crc32c, std::move(found->inlined)};
+    return payload_reader{std::move(found->head), found->payload_crc32c, std::move(found->inlined),
+                          log_directory_};
   auto file = segments_.open(*found->place);
   if (!file) return tl::unexpected(file.error());
   const auto& head = found->head;
@@ -230,10 +231,12 @@ result<payload_reader> shard_store::implementation::open_payload(step_id step) c
                         found->place->offset};
 }
 
-payload_reader::payload_reader(record_head head, std::uint32_t crc32c, std::string inlined)
+payload_reader::payload_reader(record_head head, std::uint32_t crc32c, std::string inlined,
+                               std::string log_directory)
     : head_(std::move(head))
     , crc32c_(crc32c)
-    , inlined_(std::move(inlined)) {}
+    , inlined_(std::move(inlined))
+    , log_directory_(std::move(log_directory)) {}
 
 payload_reader::payload_reader(record_head head, std::uint32_t crc32c,
                                std::shared_ptr<const segment_reader> file, std::uint64_t offset)
@@ -254,8 +257,8 @@ result<void> payload_reader::check(std::uint32_t crc32c) const {
   if (file_ != nullptr)
     return file_->check_sum(offset_, {head_.step, head_.timeline, head_.payload_bytes, crc32c_}, crc32c);
   if (crc32c == crc32c_) return {};
-  return fail(error_code::storage_damaged, fmt::format("the checksum of the {} bytes of step {} is wrong",
-                                                       head_.payload_bytes, head_.step));
+  return fail(error_code::storage_damaged, fmt::format("{}: the checksum of the {} bytes of step {} is wrong",
+                                                       log_directory_, head_.payload_bytes, head_.step));
 }
 
 shard_store::shard_store(std::unique_ptr<implementation> parts)

@@ -80,7 +80,8 @@ class segment_reader;
 /// something else, which check() tells. Must not outlive its store.
 class payload_reader {
 public:
-  payload_reader(record_head head, std::uint32_t crc32c, std::string inlined);
+  /// Of what `log_directory` holds inlined.
+  payload_reader(record_head head, std::uint32_t crc32c, std::string inlined, std::string log_directory);
   payload_reader(record_head head, std::uint32_t crc32c, std::shared_ptr<const segment_reader> file,
                  std::uint64_t offset);
 
@@ -88,13 +89,14 @@ public:
   /// Fills `into` with the payload's bytes from `offset` on, all of which must be there. @returns their
   /// CRC32C.
   result<std::uint32_t> read(std::uint64_t offset, std::span<std::byte> into) const;
-  /// Whether `crc32c`, of the whole payload, is right. @returns storage_damaged, naming the file.
+  /// Whether `crc32c`, of the whole payload, is right. @returns storage_damaged, naming the place.
   result<void> check(std::uint32_t crc32c) const;
 
 private:
   record_head head_;
   std::uint32_t crc32c_;
   std::string inlined_;
+  std::string log_directory_;
   std::shared_ptr<const segment_reader> file_; ///< null for what is inlined
   std::uint64_t offset_ = 0;
 };

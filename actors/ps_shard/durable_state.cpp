@@ -190,10 +190,14 @@ private:
     if (!extra) return tl::unexpected(extra.error());
     const auto shape = shape_of(sampler_, step, extra->revision, parked_on(head.timeline), extra->coupled);
     logged_root root{*payload};
+    result<void> read;
     const auto made = parameters_.apply(
         timeline_, step, shape, [&](std::uint64_t begin, std::uint64_t end) { return root.part(begin, end); },
-        [&] { return root.check().has_value(); });
-    if (const auto read = root.check(); !read) return read;
+        [&] {
+          read = root.check();
+          return read.has_value();
+        });
+    if (!read) return read;
     if (!made) return tl::unexpected(made.error());
     if (*made) metrics_.add(sampler_.epoch_of(step), **made);
     ledger_ = extra->ledger;

@@ -1,12 +1,12 @@
 #include "actors/ps_shard/initial_values.hpp"
 
+#include "actors/common/thread_team.hpp"
 #include "weights/model_weights.hpp"
 
 #include <algorithm>
 #include <dlrun/check.hpp>
 #include <dlrun/detail/parallel_for.hpp>
 #include <fcntl.h>
-#include <thread>
 
 namespace dlrun::ps_shard {
 namespace {
@@ -29,7 +29,7 @@ result<weights::safetensors_file> open_weights(const common::job_context& job) {
 result<void> initial_values(const common::job_context& job, const engine::shard_range& range,
                             std::span<float> out) {
   DLRUN_CHECK(out.size() == range.size, "{} floats for a range of {}", out.size(), range.size);
-  const auto threads = std::min(std::thread::hardware_concurrency(), initialising_threads_max);
+  const auto threads = common::fair_threads(job.ps_shards(), initialising_threads_max);
   const auto parts = (out.size() + initialised_part - 1) / initialised_part;
   dlrun::detail::parallel_for(parts, threads, [&] {
     return [&](std::size_t part) {
