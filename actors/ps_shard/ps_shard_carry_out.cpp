@@ -235,6 +235,7 @@ void ps_shard_state::on_applied(step_id step, const std::optional<step_metrics>&
   if (metrics) metrics_.add(context_.job->sampler.epoch_of(step), *metrics);
   apply_us_ += apply_weight * (static_cast<double>(took.count()) - apply_us_);
   carry_out(core_->on_applied(step));
+  if (core_->trained()) context_.log->info("trained: version {} is made", version_after(step));
   auto contributions = core_->contributions();
   const bool has_new = contributions != applied_contributions_;
   applied_contributions_ = std::move(contributions);
@@ -246,7 +247,7 @@ void ps_shard_state::carry_out(const send_status& action) {
 }
 
 void ps_shard_state::carry_out(const publish&) {
-  step_times_.add(common::now());
+  step_times_.add(core_->state().applied, common::now());
   for (const auto& [worker, attached] : workers_) self_->send(attached.handle, current_state());
 }
 

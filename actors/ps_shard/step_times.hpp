@@ -14,11 +14,13 @@ namespace dlrun::ps_shard {
 /// The time from each version to the next. Quantiles are too large by at most 1/32.
 class step_times {
 public:
-  /// A version was published at `now`.
-  void add(protocol::time_point now) {
-    if (last_)
-      add_us(static_cast<std::uint64_t>(std::max<protocol::duration::rep>((now - *last_).count(), 0)));
-    last_ = now;
+  /// `version` is served at `now`. One that was served already, and is told again since it is in the log, counts
+  /// for nothing; nor does the time that it takes to go back to an earlier one.
+  void add(version_id version, protocol::time_point now) {
+    if (last_ && version == last_->version) return;
+    if (last_ && version.value == last_->version.value + 1)
+      add_us(static_cast<std::uint64_t>(std::max<protocol::duration::rep>((now - last_->at).count(), 0)));
+    last_ = {version, now};
   }
 
   protocol::step_time_quantiles quantiles() const {
@@ -58,7 +60,11 @@ private:
   std::array<std::uint32_t, 40 * fractions> buckets_{}; // up to 2^43 us
   std::uint64_t count_ = 0;
   std::uint64_t max_us_ = 0;
-  std::optional<protocol::time_point> last_;
+  struct served {
+    version_id version;
+    protocol::time_point at;
+  };
+  std::optional<served> last_;
 };
 
 } // namespace dlrun::ps_shard
