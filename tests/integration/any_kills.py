@@ -11,7 +11,7 @@ import small_data
 from dlrun_job import expect, job_over, pid_of
 
 WORKERS, PS_SHARDS = 3, 2
-EPOCHS = {"mlp_dropout": 36, "cnn_batch_norm": 24}  # a few seconds each
+EPOCHS = {"mlp_dropout": 90, "cnn_batch_norm": 36}  # a second or a few each
 KILLED_BEFORE = 0.6  # of all steps
 DELAY_MAX_S = 0.03
 RECOVERY_DELAY_MAX_S = 0.15  # a second kill falls into the recovery from the first

@@ -7,7 +7,7 @@ from dlrun_job import option
 
 BAD_USAGE = 2
 PARKED = 3
-EPOCHS = 12
+EPOCHS = 36  # half a second, where steps are quick
 LR = "train.optimizer.sgd.lr"
 NEVER = "86400s"  # as durability.max_recovery: nothing is snapshotted, and so nothing dropped, before the end
 

@@ -21,7 +21,9 @@ POLL_S = 0.02
 WATCH_S = 0.1
 PATIENCE_S = 180  # long enough for sanitizers on a busy machine
 GONE_WITHIN_S = 2
-HELD_RUN_MAX_S = 0.5  # of a job that is held now and then, in between
+HELD_RUN_FIRST_S, HELD_RUN_MIN_S, HELD_RUN_MAX_S = 0.02, 0.002, 0.5  # of a job that is held now and then, in between
+HELD_POLL_S = 0.002
+REPORT_S = 0.1  # a period of a PS shard's reports
 BEGUN_AT_MOST = 5  # times
 COMPLETED = (0, 3)  # exit codes: with all slots, or without some that were left out
 NOT_READY = ("starting", "down")
@@ -52,7 +54,7 @@ def expect(condition, what):
         raise expectation_failed(what)
 
 
-def wait_until(condition, what, patience_s=PATIENCE_S):
+def wait_until(condition, what, patience_s=PATIENCE_S, poll_s=POLL_S):
     """Polls until `condition()` is true. @returns its value."""
     deadline = time.monotonic() + patience_s
     while True:
@@ -60,7 +62,7 @@ def wait_until(condition, what, patience_s=PATIENCE_S):
         if value:
             return value
         expect(time.monotonic() < deadline, f"not within {patience_s} s: {what}")
-        time.sleep(POLL_S)
+        time.sleep(poll_s)
 
 
 def now_us():
@@ -182,7 +184,7 @@ class running_job:
                                 timeout=PATIENCE_S)
         return answer.returncode, answer.stdout, answer.stderr
 
-    def wait_for(self, condition, what, patience_s=PATIENCE_S):
+    def wait_for(self, condition, what, patience_s=PATIENCE_S, poll_s=POLL_S):
         """Waits until `condition(status)` holds. @returns that status."""
 
         def holds():
@@ -193,7 +195,7 @@ class running_job:
                 raise job_over(f"the job ended with {self.root.returncode} before: {what}\n{self.output()}")
             return None
 
-        return wait_until(holds, what, patience_s)
+        return wait_until(holds, what, patience_s, poll_s)
 
     def wait_for_step(self, step, patience_s=PATIENCE_S):
         """Waits for `step` and then lets the job go on. @returns the status at that moment."""
@@ -229,7 +231,7 @@ class running_job:
 
     def hold_from_step(self, step, condition, patience_s):
         """@returns the status with which the job is held, and the process that is stopped for it."""
-        holder, rate, last_step, slice_s = None, 0, 0, 0
+        holder, rate, last_step, slices = None, 0, 0, []
 
         def hold(status):
             nonlocal holder
@@ -237,26 +239,39 @@ class running_job:
             if holder:
                 self.send_signal(holder, signal.SIGSTOP)
 
+        def slice_for(left):
+            """Most of what the job seems to need, at most twice as long as the last time; while it starts, always as short."""
+            if not rate:
+                return HELD_RUN_FIRST_S
+            unseen = rate * slices[-1]  # what it did in the last slice is told in the next
+            wanted = 0.8 * max(left - unseen, 0) / rate
+            return max(HELD_RUN_MIN_S, min(wanted, 2 * slices[-1], HELD_RUN_MAX_S))
+
         def reached(status):
-            """Lets the job run for half of what it seems to need, and never much longer than the last time: the first looks
-            see it start, and what a look says of the step is a report old."""
-            nonlocal rate, last_step, slice_s
+            """Lets the job run for a short while. A PS shard tells its step when a period of its reports is over, so the next
+            one waits for that: what a look says is then as old as the last slice, and not older."""
+            nonlocal rate, last_step
             steps = status.get("steps", status["step"])  # of a run that is over only its last step is told
             if status["step"] >= steps > step:
                 raise job_over(f"all {steps} steps were trained before: step {step}\n{self.output()}")
             left = step - status["step"]
-            if left <= 0 and condition(status) and self.holder_in(status) in (None, holder):
+            if left <= 0 and condition(status) and self.is_ready(status) and self.holder_in(status) in (None, holder):
                 return True
-            if slice_s:
-                rate = max(rate, (status["step"] - last_step) / slice_s)
-            begin, last_step = time.monotonic(), status["step"]
+            if len(slices) > 1:
+                rate = max(rate, (status["step"] - last_step) / slices[-2])
+            last_step = status["step"]
+            if holder is None:  # it starts, and is soon on its way
+                hold(status)
+                return False
+            begin = time.monotonic()
             self.let_go(holder)
-            time.sleep(max(POLL_S, min(left / rate / 2 if rate else 0, 2 * slice_s, HELD_RUN_MAX_S)))
+            time.sleep(slice_for(left))
             hold(status)
-            slice_s = time.monotonic() - begin
+            slices.append(time.monotonic() - begin)
+            time.sleep(max(0, REPORT_S - slices[-1]))
             return False
 
-        return self.wait_for(reached, f"step {step}", patience_s), holder
+        return self.wait_for(reached, f"step {step}", patience_s, HELD_POLL_S), holder
 
     def let_go(self, holder):
         if holder:
@@ -265,8 +280,11 @@ class running_job:
     def holder_in(self, status):
         """The process to be stopped so that the job is held, or None."""
         pid = pid_of(status, "ps_shard")
-        ready = pid and all(role["state"] not in NOT_READY for role in status["roles"] if role["pid"] == pid)
-        return pid if ready and pid != self.root.pid else None
+        return pid if pid != self.root.pid else None
+
+    def is_ready(self, status):
+        pid = pid_of(status, "ps_shard")
+        return bool(pid) and all(role["state"] not in NOT_READY for role in status["roles"] if role["pid"] == pid)
 
     def wait_for_output(self, text, patience_s=PATIENCE_S):
         """Waits until the job has said `text`. Also for a job that can answer nothing."""

@@ -15,7 +15,7 @@ from changed_runs import BAD_USAGE, LR, changed_runs, gone_back, set_options
 from dlrun_job import all_run, expect, free_port, job_over, wait_until
 
 EPOCHS = 12
-LONG = 48  # epochs: time enough for a worker to come back
+LONG = 150  # epochs: time enough for a worker to come back
 STEPS_PER_EPOCH = 63  # 2003 records in steps of 4 * 8
 LOOPBACK = "127.0.0.1"
 SAMPLE = re.compile(r"^(\w+)(?:\{(.*)\})? (\S+)$")

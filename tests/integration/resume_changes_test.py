@@ -116,7 +116,7 @@ class refused_changes(changed_runs):
         job = self.killed_run(self.durable_spec("every_step"), 10)
         other = small_data.write_images(self.bench.folder, "other", self.records, seed=2)
         for change in ("model.layers[3]={dropout: {p: 0.3}}", "model.layers[2]=flatten", "train.seed=8",
-                       "train.shuffle=false", "train.epochs=13", "train.microbatch_size=4",
+                       "train.shuffle=false", "train.epochs=37", "train.microbatch_size=4",
                        "train.microbatches_per_step=2", f"data.train.records={other['records']}",
                        "data.train.normalize.mean=0.25", "cluster.ps_shards=1", "cluster.threads_per_worker=2",
                        "durability.log=snapshots", "name=other"):

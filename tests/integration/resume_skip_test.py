@@ -1,7 +1,7 @@
 """`dlrun resume --skip STEP:SLOT`: the records of a slot are left out, all others are not."""
 
 from bench_case import main
-from changed_runs import LR, changed_runs, gone_back, skip_options
+from changed_runs import EPOCHS, LR, changed_runs, gone_back, skip_options
 
 SLOTS_MAX = 512
 
@@ -44,7 +44,7 @@ class left_out_slots(changed_runs):
     def test_a_step_of_which_nothing_is_left_changes_nothing(self):
         for slots in (4, 1):
             with self.subTest(slots=slots):
-                spec = self.durable_spec("every_step", epochs=6, microbatches_per_step=slots)
+                spec = self.durable_spec("every_step", epochs=EPOCHS // 2, microbatches_per_step=slots)
                 steps = self.steps_of(spec)
                 job = self.killed_run(spec, steps // 4)
                 parked = [(steps // 2, slot, self.FULL) for slot in range(slots)]

@@ -7,7 +7,7 @@ import small_data
 from dlrun_job import all_run, expect, identities
 
 STATUS_LAG_STEPS = 300
-EPOCHS_A_SECOND = 14  # what small jobs do on a quiet machine: a job must outlast its pause
+EPOCHS_A_SECOND = 45  # what small jobs do on a quiet machine: a job must outlast its pause
 
 
 def make_spec(train, seconds):

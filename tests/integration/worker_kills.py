@@ -9,7 +9,7 @@ from dlrun_job import expect, identities, job_over, pid_of
 
 KILLS_MAX = 5
 WORKERS = 3
-EPOCHS = {"mlp_dropout": 36, "cnn_batch_norm": 24}  # a few seconds each
+EPOCHS = {"mlp_dropout": 90, "cnn_batch_norm": 36}  # a second or a few each
 ATTEMPTS = 10  # for a job that was over before the last kill
 KILLED_BEFORE = 0.5  # of all steps: `status` lags behind, and a job that has ended has no workers
 DELAY_MAX_S = 0.03
