@@ -5,8 +5,6 @@
 #include "data/decoded.hpp"
 #include "proto/job_spec.pb.h"
 
-#include <array>
-
 namespace dlrun::data {
 
 /// Reads records from decoded arrays and normalises them. A stored byte becomes (byte / 255 - mean) / std, a
@@ -34,11 +32,12 @@ private:
   struct channel {
     double mean = 0;
     double std = 1;
-    std::array<float, 256> of_byte{}; ///< for u1
+    float zero = 0; ///< what a stored zero becomes, whatever its type
   };
 
   array_dataset() = default;
   void read_record(std::uint64_t index, std::span<float> out) const;
+  void expect_record(std::uint64_t index) const;
 
   decoded_data data_;
   std::vector<std::uint32_t> shape_;

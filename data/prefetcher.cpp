@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <dlrun/check.hpp>
+#include <pthread.h>
 
 namespace dlrun::data {
 namespace {
@@ -33,6 +34,7 @@ prefetcher::prefetcher(std::shared_ptr<const dataset> data, sampler order, std::
   DLRUN_CHECK(data_ != nullptr && data_->record_count() == order_.options().record_count,
               "the sampler counts {} records, the data set has others", order_.options().record_count);
   thread_ = std::thread([this] { run(); });
+  ::pthread_setname_np(thread_.native_handle(), "prefetch");
 }
 
 prefetcher::~prefetcher() {

@@ -1,12 +1,23 @@
 #include "data/normalisation.hpp"
 
+#include <array>
 #include <bit>
 #include <cstdint>
 #include <gtest/gtest.h>
+#include <numeric>
 #include <zlib.h>
 
 namespace dlrun::data {
 namespace {
+
+/// What each byte becomes.
+std::array<float, 256> normalisation_table(double mean, double std) {
+  std::array<std::uint8_t, 256> bytes{};
+  std::iota(bytes.begin(), bytes.end(), std::uint8_t{0});
+  std::array<float, 256> table{};
+  normalise_bytes(bytes, mean, std, table);
+  return table;
+}
 
 std::uint32_t checksum(const std::array<float, 256>& table) {
   return static_cast<std::uint32_t>(::crc32(0, reinterpret_cast<const Bytef*>(table.data()), sizeof table));
