@@ -133,13 +133,14 @@ def told(log, text):
 
 
 def training_seconds(logs, steps):
-    """From the first lease to the last version of the last PS shard. That version's snapshot and evaluation come once a run, however
-    long it is, and count for neither side."""
-    begin = told(logs / "data_dispatcher-0.log", " lease: ")
-    end = [told(log, f" trained: version {steps} ") for log in logs.glob("ps_shard-*.log")]
-    if not begin or not end or not all(end):
+    """From the first version that every PS shard has made to the last: what is built at the first step, and the snapshot and the
+    evaluation of the last version, come once a run, however long it is, and count for neither side."""
+    shards = list(logs.glob("ps_shard-*.log"))
+    begin = [told(log, " first-step: version 1 ") for log in shards]
+    end = [told(log, f" trained: version {steps} ") for log in shards]
+    if not shards or not all(begin) or not all(end):
         raise failure(f"{logs} do not say when training began and finished")
-    return (max(one[-1] for one in end) - begin[0]).total_seconds()
+    return (max(one[-1] for one in end) - max(one[0] for one in begin)).total_seconds()
 
 
 @contextlib.contextmanager
@@ -161,7 +162,7 @@ def settings_of(workers, epochs, ps_shards=1, data=small_data.FASHION_MNIST):
 def train(program, model, settings, watch=None):
     """Runs an example from beginning to end in a folder of its own. `watch(run_dir, process)`, when given, is called while it runs.
 
-    @returns its report and `rate`: samples a second from the first lease to the last version."""
+    @returns its report and `rate`: samples a second from the first version that was made to the last."""
     with tempfile.TemporaryDirectory() as folder:
         run_dir = pathlib.Path(folder) / "run"
         command = [str(program), "train", str(EXAMPLES / f"{model}.yaml"), "--run-dir", str(run_dir)]
@@ -181,4 +182,5 @@ def train(program, model, settings, watch=None):
                 raise failure(f"dlrun failed on {model} (exit code {process.returncode}):\n{output.read()}")
         report = json.loads((run_dir / "report.json").read_text())
         seconds = training_seconds(run_dir / "logs", report["steps"])
-        return report | {"rate": report["samples_committed"] / seconds}
+        samples = report["samples_committed"] * (report["steps"] - 1) / report["steps"]
+        return report | {"rate": samples / seconds}
