@@ -24,7 +24,7 @@ public:
                        const slot_key& key, bool training);
   std::span<const float> outputs() const { return stages_.back().output.view(); }
   void loss(const batch& batch, bool with_gradient, std::span<float> metrics);
-  void backward(std::span<float> gradient);
+  void backward(std::span<float> gradient, const progress& tell);
   const model& described() const { return *model_; }
   void use_threads() const { omp_set_num_threads(threads_); }
 
@@ -50,6 +50,7 @@ private:
   std::span<const float> output_of(std::int32_t position) const;
   bool learns(std::int32_t position) const;
   void pass_back(stage& s);
+  void tell_final(const stage& s, const progress& tell) const;
   activation_buffer take_spare();
   std::span<const float> channels_last(const batch& batch);
   void clear_padding(std::span<float> gradient) const;
@@ -215,17 +216,28 @@ void network::impl::loss(const batch& batch, bool with_gradient, std::span<float
                         metrics.subspan(parameter_layout::first_metric, model_->metrics().floats()));
 }
 
-void network::impl::backward(std::span<float> gradient) {
+void network::impl::backward(std::span<float> gradient, const progress& tell) {
+  clear_padding(gradient);
   // All readers of a stage lie behind it, so that its gradient is whole when its turn comes.
   for (auto& s : stages_) s.output_gradient.reset(); // of a pass that failed on its way back
   stages_.back().output_gradient = std::move(output_gradient_);
   for (auto s = stages_.rbegin(); s != stages_.rend(); ++s) {
-    if (s->learns && s->compute) pass_back(*s);
+    if (s->learns && s->compute) {
+      pass_back(*s);
+      if (tell) tell_final(*s, tell);
+    }
     if (s->output_gradient) spare_.push_back(std::move(*s->output_gradient));
     s->output_gradient.reset();
   }
   output_gradient_ = take_spare();
-  clear_padding(gradient);
+}
+
+/// Tensors lie in the order of the nodes: those of this stage and of all behind it have their gradients, the
+/// metrics too.
+void network::impl::tell_final(const stage& s, const progress& tell) const {
+  if (s.tensors.empty()) return;
+  const auto first = model_->layout().tensors()[s.computed.front()->first_tensor].offset;
+  if (first > 0) tell(first);
 }
 
 /// Computes the stage's gradients and gives each stage that it reads its part. Where an output has several
@@ -274,7 +286,8 @@ network::network(std::shared_ptr<const model> model, int threads)
 network::~network() = default;
 
 result<void> network::forward_backward(std::span<const float> parameters, const batch& batch,
-                                       const slot_key& key, std::span<float> gradient) try {
+                                       const slot_key& key, std::span<float> gradient,
+                                       const progress& tell) try {
   const auto& model = impl_->described();
   const auto& metrics = model.layout().metrics();
   DLRUN_CHECK(gradient.size() == model.layout().flat_size(), "{} floats of gradient for a layout of {}",
@@ -283,7 +296,7 @@ result<void> network::forward_backward(std::span<const float> parameters, const 
   impl_->use_threads();
   if (auto done = impl_->forward(parameters, gradient, batch, key, true); !done) return done;
   impl_->loss(batch, true, gradient.subspan(metrics.offset, metrics.size));
-  impl_->backward(gradient);
+  impl_->backward(gradient, tell);
   return {};
 } catch (const dnnl::error& e) {
   return fail(error_code::system, fmt::format("oneDNN could not compute the gradient: {}", e.message));

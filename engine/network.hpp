@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <dlrun/error.hpp>
+#include <functional>
 #include <memory>
 #include <span>
 
@@ -29,7 +30,15 @@ public:
   /// model::min_batch() or does not fit its spans. Later, so that `gradient` is undefined: bad_data for a
   /// value that a layer cannot take, such as an index that an embedding does not have; system: oneDNN failed.
   [[nodiscard]] result<void> forward_backward(std::span<const float> parameters, const batch& batch,
-                                              const slot_key& key, std::span<float> gradient);
+                                              const slot_key& key, std::span<float> gradient) {
+    return forward_backward(parameters, batch, key, gradient, nullptr);
+  }
+  /// Told on the way back, from the last layer to the first: every float of `gradient` from this one on is
+  /// what it will be at the end. Numbers fall, and are above 0. May be null.
+  using progress = std::function<void(std::uint64_t first_final)>;
+  [[nodiscard]] result<void> forward_backward(std::span<const float> parameters, const batch& batch,
+                                              const slot_key& key, std::span<float> gradient,
+                                              const progress& tell);
 
   /// Overwrites `metrics` (layout().metrics().size floats, same places as the metrics tensor) with those of
   /// `batch` under running statistics and without dropout. Errors as above; a batch may have any size from 1.

@@ -17,7 +17,11 @@ namespace dlrun::transport::wire {
 
 inline constexpr std::uint32_t request_magic = 0x71'72'6c'64; // "dlrq"
 inline constexpr std::uint32_t reply_magic = 0x73'72'6c'64;   // "dlrs"
-inline constexpr std::uint32_t format_version = 1;
+inline constexpr std::uint32_t format_version = 2;
+
+/// Asked for instead of a segment (ids count from 1): the connection itself. After a reply `here`, without a
+/// descriptor, it stays, as a doorbell.
+inline constexpr std::uint64_t doorbell_request = 0;
 
 struct request {
   std::uint32_t magic = request_magic;
@@ -28,7 +32,7 @@ struct request {
 
 enum class reply_status : std::uint32_t { here = 1, unknown_segment = 2, wrong_token = 3 };
 
-/// With status `here` exactly one descriptor travels beside it.
+/// With status `here` exactly one descriptor travels beside it, unless a doorbell was asked for.
 struct reply {
   std::uint32_t magic = reply_magic;
   std::uint32_t version = format_version;

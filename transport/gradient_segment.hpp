@@ -43,7 +43,8 @@ public:
   std::span<float> begin_write();
   /// Says what the values are, before the push message is sent. `header.flat_size` must be the number of
   /// floats; `header.sequence` is ignored. @returns the header with its sequence, for the message. A buffer
-  /// that is sealed already must be taken by begin_write() first.
+  /// that is sealed already must be taken by begin_write() first. Values that nobody was told of yet may
+  /// still be written under the seal: each once.
   gradient_header seal_as(gradient_header header);
 
   std::span<const float> values() const;

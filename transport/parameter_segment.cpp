@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstring>
 #include <dlrun/check.hpp>
 #include <new>
 
@@ -146,7 +147,9 @@ bool parameter_reader::copy(timeline_id timeline, version_id version, std::span<
   DLRUN_CHECK(out.size() == floats_, "{} floats of room for {} parameters", out.size(), floats_);
   const auto found = view(timeline, version);
   if (!found) return false;
-  std::ranges::copy(found->values, out.begin());
+  // Not std::copy, which may become a loop: of much, memcpy writes past the caches, where a store would read
+  // first.
+  std::memcpy(out.data(), found->values.data(), out.size_bytes());
   return unchanged(*found);
 }
 

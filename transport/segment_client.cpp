@@ -23,7 +23,16 @@ struct wanted {
   segment_id id;
   std::size_t bytes = 0;
   clock::time_point deadline;
+  /// One of the two: of a segment, or of a doorbell.
   segment_client::callback done;
+  segment_client::connected_callback connected;
+
+  void fail_with(const error& why) const {
+    if (connected)
+      connected(tl::unexpected(why));
+    else
+      done(tl::unexpected(why));
+  }
 };
 
 struct in_flight {
@@ -68,7 +77,8 @@ result<void> check_status(const wanted& what, const wire::reply& said) {
               fmt::format("the segment server {} sent an unknown status", what.address));
 }
 
-result<segment> receive_reply(const wanted& what, int socket, std::size_t bytes_max) {
+/// What came with a reply that fits the request.
+result<wire::packet> receive_reply(const wanted& what, int socket) {
   wire::reply said;
   auto got = wire::receive_packet(socket, &said, sizeof said);
   if (!got) return tl::unexpected(got.error());
@@ -82,6 +92,12 @@ result<segment> receive_reply(const wanted& what, int socket, std::size_t bytes_
         error_code::protocol,
         fmt::format("the segment server {} answered for segment {} of {} bytes; {} of {} were asked for",
                     what.address, said.segment, said.bytes, what.id, what.bytes));
+  return got;
+}
+
+result<segment> receive_segment(const wanted& what, int socket, std::size_t bytes_max) {
+  auto got = receive_reply(what, socket);
+  if (!got) return tl::unexpected(got.error());
   if (got->too_many_descriptors)
     return fail(error_code::protocol,
                 fmt::format("the segment server {} sent several descriptors", what.address));
@@ -140,8 +156,9 @@ private:
       if (fds[0].revents != 0) wake_.drain();
       collect(fds, clock::now());
     }
-    for (auto& f : flights_) finish(f.what, fail(error_code::interrupted, "the segment client was stopped"));
-    for (auto& w : queue_) finish(w, fail(error_code::interrupted, "the segment client was stopped"));
+    const error stopped{error_code::interrupted, "the segment client was stopped"};
+    for (const auto& f : flights_) give_up(f.what, stopped);
+    for (const auto& w : queue_) give_up(w, stopped);
   }
 
   /// Moves queued fetches to the wire, as far as there is room. @returns false when stopping.
@@ -160,7 +177,7 @@ private:
       if (!f.socket && f.connect_at <= now) {
         auto socket = send_request(f.what, options_.token);
         if (!socket) {
-          finish(f.what, tl::unexpected(socket.error()));
+          give_up(f.what, socket.error());
           continue;
         }
         f.socket = std::move(*socket);
@@ -189,14 +206,12 @@ private:
     for (std::size_t i = 0; i < flights_.size(); ++i) {
       auto& f = flights_[i];
       if (f.socket && fds[i + 1].revents != 0) {
-        auto got = receive_reply(f.what, f.socket.get(), options_.bytes_max);
-        f.socket.reset();
-        finish(f.what, std::move(got));
+        answered(f.what, std::move(f.socket));
       } else if (now >= f.what.deadline) {
         f.socket.reset();
-        finish(f.what, fail(error_code::timed_out,
-                            fmt::format("the segment server {} did not hand over segment {} in time",
-                                        f.what.address, f.what.id)));
+        give_up(f.what, {error_code::timed_out,
+                         fmt::format("the segment server {} did not hand over segment {} in time",
+                                     f.what.address, f.what.id)});
       } else {
         kept.push_back(std::move(f));
       }
@@ -204,12 +219,27 @@ private:
     flights_ = std::move(kept);
   }
 
-  void finish(wanted& what, result<segment> outcome) {
-    {
-      const std::lock_guard lock(mutex_);
-      --unanswered_;
+  void answered(const wanted& what, unique_fd socket) {
+    if (!what.connected) {
+      auto got = receive_segment(what, socket.get(), options_.bytes_max);
+      socket.reset();
+      count_answered();
+      return what.done(std::move(got));
     }
-    what.done(std::move(outcome));
+    const auto got = receive_reply(what, socket.get());
+    if (!got) return give_up(what, got.error());
+    count_answered();
+    what.connected(std::make_unique<doorbell>(std::move(socket)));
+  }
+
+  void give_up(const wanted& what, const error& why) {
+    count_answered();
+    what.fail_with(why);
+  }
+
+  void count_answered() {
+    const std::lock_guard lock(mutex_);
+    --unanswered_;
   }
 
   const segment_client_options options_;
@@ -241,7 +271,13 @@ result<std::unique_ptr<segment_client>> segment_client::start(segment_client_opt
 result<void> segment_client::fetch(std::string address, segment_id id, std::size_t expected_bytes,
                                    const segment_part&, std::chrono::steady_clock::time_point deadline,
                                    callback done) {
-  return loop_->fetch({std::move(address), id, expected_bytes, deadline, std::move(done)});
+  return loop_->fetch({std::move(address), id, expected_bytes, deadline, std::move(done), nullptr});
+}
+
+result<void> segment_client::connect_doorbell(std::string address,
+                                              std::chrono::steady_clock::time_point deadline,
+                                              connected_callback done) {
+  return loop_->fetch({std::move(address), {wire::doorbell_request}, 0, deadline, nullptr, std::move(done)});
 }
 
 } // namespace dlrun::transport

@@ -31,6 +31,8 @@ public:
   /// Maps it read-only, all of it: `part` does not matter.
   result<void> fetch(std::string address, segment_id id, std::size_t expected_bytes, const segment_part& part,
                      std::chrono::steady_clock::time_point deadline, callback done) override;
+  result<void> connect_doorbell(std::string address, std::chrono::steady_clock::time_point deadline,
+                                connected_callback done) override;
 
 private:
   class loop;

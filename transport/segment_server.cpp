@@ -7,6 +7,7 @@
 #include "transport/wake_event.hpp"
 
 #include <atomic>
+#include <mutex>
 
 namespace dlrun::transport {
 
@@ -64,6 +65,11 @@ public:
 
   void withdraw(segment_id id) { offers_.remove(id); }
 
+  void on_doorbell(std::function<void(std::unique_ptr<doorbell>)> connected) {
+    const std::lock_guard lock(mutex_);
+    connected_ = std::move(connected);
+  }
+
 private:
   void run() {
     std::vector<pollfd> fds;
@@ -91,7 +97,7 @@ private:
     std::vector<connection> kept;
     for (std::size_t i = 0; i < connections_.size(); ++i) {
       if (fds[i + 2].revents != 0)
-        answer(connections_[i].socket.get());
+        answer(std::move(connections_[i].socket));
       else if (now < connections_[i].deadline)
         kept.push_back(std::move(connections_[i]));
     }
@@ -113,9 +119,9 @@ private:
 
   /// One request, one reply; what is not a request gets none. Descriptors a client sends are closed on the
   /// way.
-  void answer(int socket) {
+  void answer(unique_fd socket) {
     wire::request asked;
-    const auto got = wire::receive_packet(socket, &asked, sizeof asked);
+    const auto got = wire::receive_packet(socket.get(), &asked, sizeof asked);
     if (!got || got->size != sizeof asked || asked.magic != wire::request_magic ||
         asked.version != wire::format_version)
       return;
@@ -124,6 +130,8 @@ private:
     std::shared_ptr<const offered> found;
     if (!(asked.token == options_.token)) {
       said.status = wire::reply_status::wrong_token;
+    } else if (asked.segment == wire::doorbell_request) {
+      return connect(std::move(socket), said);
     } else if ((found = offers_.find({asked.segment}))) {
       said.bytes = found->bytes;
     } else {
@@ -131,7 +139,15 @@ private:
     }
     // A reply that cannot be sent at once is dropped with its connection: the client sees that and reports
     // it.
-    wire::send_packet(socket, &said, sizeof said, found ? found->descriptor.get() : -1);
+    wire::send_packet(socket.get(), &said, sizeof said, found ? found->descriptor.get() : -1);
+  }
+
+  /// The connection stays, in the hands of whoever wants doorbells.
+  void connect(unique_fd socket, wire::reply said) {
+    const std::lock_guard lock(mutex_);
+    if (!connected_) said.status = wire::reply_status::unknown_segment;
+    if (wire::send_packet(socket.get(), &said, sizeof said) == 0 && connected_)
+      connected_(std::make_unique<doorbell>(std::move(socket)));
   }
 
   const segment_server_options options_;
@@ -140,7 +156,9 @@ private:
   const wake_event wake_;
   std::atomic<bool> stopping_{false};
   offer_book<offered> offers_{options_.offers_max};
-  std::vector<connection> connections_; // the thread's own, as is the next
+  std::mutex mutex_;
+  std::function<void(std::unique_ptr<doorbell>)> connected_; // guarded by mutex_
+  std::vector<connection> connections_;                      // the thread's own, as is the next
   clock::time_point accept_again_{};
   std::thread thread_;
 };
@@ -171,5 +189,9 @@ const std::string& segment_server::address() const { return loop_->address(); }
 result<segment_id> segment_server::offer(const segment& what) { return loop_->offer(what); }
 
 void segment_server::withdraw(segment_id id) { loop_->withdraw(id); }
+
+void segment_server::on_doorbell(std::function<void(std::unique_ptr<doorbell>)> connected) {
+  loop_->on_doorbell(std::move(connected));
+}
 
 } // namespace dlrun::transport

@@ -36,6 +36,7 @@ public:
   result<segment_id> offer(const segment& what) override;
   /// Who has mapped it keeps it.
   void withdraw(segment_id id) override;
+  void on_doorbell(std::function<void(std::unique_ptr<doorbell>)> connected) override;
 
 private:
   class loop;

@@ -1,11 +1,13 @@
 /// The two ends of a tensor channel, whatever carries the bytes: shared memory on one host, or TCP.
 #pragma once
 
+#include "transport/doorbell.hpp"
 #include "transport/run_token.hpp"
 #include "transport/segment.hpp"
 
 #include <array>
 #include <chrono>
+#include <fmt/core.h>
 #include <functional>
 #include <memory>
 #include <string>
@@ -32,6 +34,10 @@ public:
 
   /// Offers it no longer. Unknown ids are ignored.
   virtual void withdraw(segment_id id) = 0;
+
+  /// From now on others may connect doorbells; `connected` gets our end of each, on a thread of the channel,
+  /// and must not block. Before that, and where the channel is not one of shared memory, they are refused.
+  virtual void on_doorbell(std::function<void(std::unique_ptr<doorbell>)> connected) { (void)connected; }
 };
 
 /// Bytes [offset, offset + bytes) of a segment.
@@ -76,6 +82,18 @@ public:
   virtual result<void> fetch(std::string address, segment_id id, std::size_t expected_bytes,
                              const segment_part& part, std::chrono::steady_clock::time_point deadline,
                              callback done) = 0;
+
+  /// Called once for each accepted connect, as a callback of a fetch is.
+  using connected_callback = std::function<void(result<std::unique_ptr<doorbell>>)>;
+
+  /// Connects a doorbell to the process whose server is at `address`. Errors as of fetch(); role_lost when
+  /// that process takes no doorbells. @returns bad_usage where nothing is shared.
+  virtual result<void> connect_doorbell(std::string address, std::chrono::steady_clock::time_point deadline,
+                                        connected_callback done) {
+    (void)deadline, (void)done;
+    return fail(error_code::bad_usage,
+                fmt::format("{}: only a channel of shared memory has doorbells", address));
+  }
 };
 
 /// What carries tensors: `cluster.tensor_channel` of a job.

@@ -1,6 +1,8 @@
 /// Actors on the thread of the sockets.
 #pragma once
 
+#include "actors/common/entry_lock.hpp"
+
 #include <caf/io/middleman.hpp>
 #include <caf/stateful_actor.hpp>
 
@@ -12,6 +14,10 @@ namespace dlrun::common {
 /// on a busy machine more. Its handlers keep all other messages of the process waiting, so they must be
 /// short, and what takes time belongs on a thread of its own. In a system without sockets the scheduler runs
 /// it.
+///
+/// While a handler runs it holds entry(). A thread that the actor owns may enter as well, and then calls
+/// what a handler would call, but for what belongs to the actor's own life: quit(), requests and delayed
+/// messages are for handlers (common::post). What it may send, it may send from there.
 template <class State, class Handle>
 class io_thread_actor : public caf::stateful_actor<State, typename Handle::base> {
   using super = caf::stateful_actor<State, typename Handle::base>;
@@ -26,6 +32,16 @@ public:
   }
 
   caf::resumable::subtype_t subtype() const override { return caf::resumable::io_actor; }
+
+  caf::resumable::resume_result resume(caf::execution_unit* unit, std::size_t messages_max) override {
+    const std::scoped_lock inside{entry_};
+    return super::resume(unit, messages_max);
+  }
+
+  entry_lock& entry() { return entry_; }
+
+private:
+  entry_lock entry_;
 };
 
 } // namespace dlrun::common

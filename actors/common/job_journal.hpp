@@ -54,7 +54,7 @@ private:
   mutable std::mutex mutex_;
   std::map<std::string, std::string> entries_;
   bool broken_ = false;
-  task_thread thread_; ///< last: its tasks use the journal
+  task_thread thread_{"journal"}; ///< last: its tasks use the journal
 };
 
 } // namespace dlrun::common

@@ -1,24 +1,36 @@
 /// A thread that works for one actor, so that the actor's handlers never block.
 #pragma once
 
+#include "transport/doorbell.hpp"
+#include "transport/wake_event.hpp"
+
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
 #include <functional>
+#include <map>
+#include <memory>
 #include <mutex>
+#include <optional>
+#include <span>
 #include <thread>
 
 namespace dlrun::common {
 
 /// Runs tasks one after the other on its own thread, so that the actor's handlers never block. What is queued
-/// is bounded by the core (open steps and their subtrees).
+/// is bounded by the core (open steps and their subtrees). It can be woken by other processes as well,
+/// through doorbells, which then need no other thread of this one.
 class task_thread {
 public:
-  task_thread();
-  /// Finishes the task in hand, drops the rest.
-  ~task_thread();
+  /// `name` is what tools show of the thread: at most 15 characters.
+  explicit task_thread(const char* name);
+  ~task_thread() { stop(); }
   task_thread(const task_thread&) = delete;
   task_thread& operator=(const task_thread&) = delete;
+
+  /// Finishes the task in hand, drops the rest, and ends the thread. Nothing runs afterwards.
+  void stop();
 
   void run(std::function<void()> task);
 
@@ -29,9 +41,34 @@ public:
   /// thread, after what was queued by run_later(); as run() while the thread has work. Tasks never overlap.
   void run_here(std::function<void()> task);
 
+  /// Gets each packet; nothing when the other end has gone, and that is the last call. It runs on this thread
+  /// between tasks, where run() queues without waking anybody. Returns whether to go on listening.
+  using listener = std::function<bool(std::optional<std::span<const std::byte>> packet)>;
+  /// Listens to `bell` until it is gone or `heard` returns false, and keeps it as long. Packets that wait are
+  /// taken before the next task begins. @returns system when the OS refuses.
+  result<void> listen(std::shared_ptr<const transport::doorbell> bell, listener heard);
+
+  /// Whether the caller is this thread.
+  bool is_current() const { return std::this_thread::get_id() == thread_.get_id(); }
+
 private:
+  struct heard_bell {
+    std::shared_ptr<const transport::doorbell> bell;
+    listener heard;
+  };
+  /// What the thread sleeps on from the first doorbell on; before that it is the condition.
+  struct waiting_place {
+    transport::unique_fd epoll;
+    transport::wake_event event;
+  };
+
+  static result<waiting_place> make_waiting_place();
   void loop();
   void run_next(std::unique_lock<std::mutex>& lock);
+  void wake();
+  void sleep(std::unique_lock<std::mutex>& lock);
+  void hear(std::unique_lock<std::mutex>& lock, bool may_sleep);
+  void take_packets(int descriptor);
 
   std::mutex mutex_;
   std::condition_variable changed_;
@@ -39,6 +76,8 @@ private:
   std::size_t called_ = 0; ///< tasks up to the last that the thread was woken for
   bool running_ = false;   ///< a task, here or there
   bool stopping_ = false;
+  std::optional<waiting_place> place_;                     ///< never taken back
+  std::map<int, std::shared_ptr<const heard_bell>> bells_; ///< by descriptor
   std::thread thread_;
 };
 

@@ -2,20 +2,40 @@
 
 #include <algorithm>
 #include <dlrun/check.hpp>
+#include <limits>
+#include <pthread.h>
 
 namespace dlrun::common {
+namespace {
+
+/// How often the caller looks for the end of the others' last calls before it sleeps: a few microseconds,
+/// which is less than to sleep and be woken takes.
+constexpr int looks_before_sleep = 500;
+constexpr std::int32_t stop_mark = -1; ///< in the place of what is left
+
+void pause_a_moment() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+} // namespace
 
 thread_team::thread_team(unsigned threads) {
   DLRUN_CHECK(threads >= 1, "a team of no threads");
-  for (unsigned i = 1; i < threads; ++i) helpers_.emplace_back([this] { help(); });
+  CPU_ZERO(&cores_);
+  if (::sched_getaffinity(0, sizeof cores_, &cores_) != 0)
+    CPU_ZERO(&cores_); // more cores than it has room for
+  for (unsigned i = 1; i < threads; ++i) {
+    helpers_.emplace_back([this] { help(); });
+    ::pthread_setname_np(helpers_.back().native_handle(), "team");
+  }
 }
 
 thread_team::~thread_team() {
-  {
-    const std::scoped_lock lock{mutex_};
-    stopping_ = true;
-  }
-  changed_.notify_all();
+  stopping_ = true;
+  left_ = stop_mark;
+  left_.notify_all();
   for (auto& helper : helpers_) helper.join();
 }
 
@@ -24,35 +44,47 @@ void thread_team::for_each(std::size_t count, const std::function<void(std::size
     for (std::size_t i = 0; i < count; ++i) body(i);
     return;
   }
-  std::unique_lock lock{mutex_};
+  DLRUN_CHECK(count <= std::numeric_limits<std::int32_t>::max(), "a loop of {} calls", count);
+  if (const int core = ::sched_getcpu(); core != caller_core_) keep_off(core);
   body_ = &body;
-  next_ = 0;
-  count_ = count;
-  changed_.notify_all();
-  take_part(lock);
-  changed_.wait(lock, [this] { return running_ == 0; });
-  body_ = nullptr;
+  count_ = static_cast<std::int32_t>(count);
+  ended_.store(0, std::memory_order_relaxed);
+  left_.store(count_, std::memory_order_release);
+  left_.notify_all();
+  take_part();
+  for (int look = 0; look < looks_before_sleep && ended_.load(std::memory_order_acquire) < count_; ++look)
+    pause_a_moment();
+  for (auto ended = ended_.load(std::memory_order_acquire); ended < count_;
+       ended = ended_.load(std::memory_order_acquire))
+    ended_.wait(ended, std::memory_order_acquire);
 }
 
-void thread_team::take_part(std::unique_lock<std::mutex>& lock) {
-  while (next_ < count_) {
-    const auto mine = next_++;
-    ++running_;
-    lock.unlock();
-    (*body_)(mine);
-    lock.lock();
-    --running_;
+void thread_team::take_part() {
+  auto left = left_.load(std::memory_order_acquire);
+  while (left > 0) {
+    if (!left_.compare_exchange_weak(left, left - 1, std::memory_order_acq_rel)) continue;
+    const auto count = count_;
+    (*body_)(static_cast<std::size_t>(count - left));
+    if (ended_.fetch_add(1, std::memory_order_acq_rel) + 1 == count) ended_.notify_all();
+    left = left_.load(std::memory_order_acquire);
   }
-  if (running_ == 0) changed_.notify_all();
 }
 
 void thread_team::help() {
-  std::unique_lock lock{mutex_};
-  for (;;) {
-    changed_.wait(lock, [this] { return stopping_ || next_ < count_; });
-    if (stopping_) return;
-    take_part(lock);
+  while (!stopping_) {
+    left_.wait(0, std::memory_order_acquire);
+    take_part();
   }
+}
+
+/// No core may be left to them: then they share the caller's.
+void thread_team::keep_off(int core) {
+  caller_core_ = core;
+  auto others = cores_;
+  if (core < 0 || core >= CPU_SETSIZE || !CPU_ISSET(core, &others)) return;
+  CPU_CLR(core, &others);
+  if (CPU_COUNT(&others) == 0) return;
+  for (auto& helper : helpers_) ::pthread_setaffinity_np(helper.native_handle(), sizeof others, &others);
 }
 
 unsigned fair_threads(std::size_t parts, unsigned most) {

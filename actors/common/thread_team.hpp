@@ -1,10 +1,11 @@
 /// Threads that share a loop.
 #pragma once
 
-#include <condition_variable>
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
-#include <mutex>
+#include <sched.h>
 #include <thread>
 #include <vector>
 
@@ -12,6 +13,10 @@ namespace dlrun::common {
 
 /// A fixed number of threads, the caller's included. Between loops the others sleep: they spin no core away.
 /// Used by one caller at a time.
+///
+/// The others may run on any core that this process may use but the caller's. Left to itself Linux wakes a
+/// thread where it ran last or where its waker runs, and looks no further when the cores are mostly busy:
+/// then they all take turns on the caller's core while another one stands idle.
 class thread_team {
 public:
   /// `threads` >= 1; with 1 there is only the caller.
@@ -26,13 +31,19 @@ public:
 
 private:
   void help();
-  void take_part(std::unique_lock<std::mutex>& lock);
+  void take_part();
+  void keep_off(int core);
 
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  const std::function<void(std::size_t)>* body_ = nullptr; ///< of the loop under way
-  std::size_t next_ = 0, count_ = 0, running_ = 0;
-  bool stopping_ = false;
+  // Of the loop under way. A call is begun by taking one off `left_`; as long as it has not ended, neither
+  // has the loop, so that the other two stay what they are.
+  std::atomic<std::int32_t> left_{0};
+  std::atomic<std::int32_t> ended_{0};
+  std::int32_t count_ = 0;
+  const std::function<void(std::size_t)>* body_ = nullptr;
+
+  std::atomic<bool> stopping_{false};
+  cpu_set_t cores_{};    ///< that this process may use
+  int caller_core_ = -1; ///< that the helpers keep off; -1 = none yet
   std::vector<std::thread> helpers_;
 };
 

@@ -110,7 +110,7 @@ private:
   bool ended_ = false;
   bool disk_is_full_ = false; ///< the journal waits for room
   std::shared_ptr<std::atomic<bool>> waits_for_disk_ = std::make_shared<std::atomic<bool>>(true);
-  common::task_thread journal_opener_; ///< last: joined first
+  common::task_thread journal_opener_{"journal-opener"}; ///< last: joined first
 };
 
 } // namespace dlrun::coordinator

@@ -45,13 +45,24 @@ ps_shard_state::ps_shard_state(pointer self, common::role_context context)
     , range_{context_.job->shards.at(context_.role.index)}
     , team_{std::make_shared<common::thread_team>(
           common::fair_threads(context_.job->ps_shards(), threads_max))}
-    , sums_{range_.size} {}
+    , sums_{range_.size}
+    , early_{range_.size} {}
+
+/// The value thread finishes what it has in hand, for which it may have to enter.
+ps_shard_state::~ps_shard_state() {
+  is_gone_ = true;
+  self_->entry().outside([this] { values_thread_.stop(); });
+}
 
 result<void> ps_shard_state::acquire() {
   const auto& job = *context_.job;
   auto server = transport::open_offers(job.channel(), job.run_token);
   if (!server) return tl::unexpected(server.error());
   server_ = std::move(*server);
+  const auto post = common::poster<protocol::ps_shard_actor>{self_};
+  server_->on_doorbell([this, post](std::unique_ptr<transport::doorbell> bell) {
+    post([this, bell = std::shared_ptr<const transport::doorbell>{std::move(bell)}] { on_doorbell(bell); });
+  });
   auto client = transport::open_fetches(job.channel(), job.run_token);
   if (!client) return tl::unexpected(client.error());
   client_ = std::move(*client);
@@ -231,7 +242,10 @@ void ps_shard_state::on_pull(const protocol::pull& pull, const protocol::worker_
   if (pull.self.incarnation != attached.incarnation)
     context_.log->info("answers: worker {} pulls, this shard stands at version {}", pull.worker,
                        core_->state().applied);
-  attached = {pull.self.incarnation, from};
+  if (pull.self.incarnation != attached.incarnation) attached.bell = nullptr;
+  attached.incarnation = pull.self.incarnation;
+  attached.handle = from;
+  attached.told = std::nullopt; // who asks gets a message
   carry_out(core_->on_pull(pull));
 }
 
@@ -300,26 +314,32 @@ void ps_shard_state::on_fetched(const segment_key& key, result<transport::segmen
 
 void ps_shard_state::accept(const protocol::push& push,
                             const std::shared_ptr<const transport::gradient_reader>& reader) {
-  const transport::gradient_header expected{.timeline = push.timeline,
-                                            .worker = push.worker,
-                                            .worker_incarnation = push.self.incarnation,
-                                            .step = push.step,
-                                            .slots_begin = push.slots.begin,
-                                            .slots_end = push.slots.end,
-                                            .records = push.records,
-                                            .flat_size = context_.job->model->layout().flat_size(),
-                                            .sequence = push.tensor_sequence};
+  const auto expected = header_of(push);
   const auto whole = reader->view(expected);
   if (!whole) { // the buffer was reused: the message is an old one
     context_.log->info("push-outdated: worker {} step {}: {}", push.worker, push.step, whole.error().message);
     return carry_out(core_->on_unusable_push(push));
   }
   const value_id id{next_value_++};
-  values_thread_.run_later([values = values_, id, floats = whole->subspan(range_.offset, range_.size), reader,
-                            expected] {
-    values->emplace(id, value{floats, reader, [reader, expected] { return reader->unchanged(expected); }});
+  const auto floats = whole->subspan(range_.offset, range_.size);
+  const auto intact = [reader, expected] { return reader->unchanged(expected); };
+  values_thread_.run_later([values = values_, id, floats, reader, intact] {
+    values->emplace(id, value{floats, reader, intact});
   });
+  note_early(push, {floats, reader, intact, 0});
   carry_out(core_->on_push(push, id));
+}
+
+transport::gradient_header ps_shard_state::header_of(const protocol::push& push) const {
+  return {.timeline = push.timeline,
+          .worker = push.worker,
+          .worker_incarnation = push.self.incarnation,
+          .step = push.step,
+          .slots_begin = push.slots.begin,
+          .slots_end = push.slots.end,
+          .records = push.records,
+          .flat_size = context_.job->model->layout().flat_size(),
+          .sequence = push.tensor_sequence};
 }
 
 void ps_shard_state::forget_sources(worker_id worker, dlrun::incarnation older_than) {

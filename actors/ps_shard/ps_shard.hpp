@@ -6,6 +6,8 @@
 #include "actors/common/job_context.hpp"
 #include "actors/common/sender.hpp"
 #include "actors/common/task_thread.hpp"
+#include "actors/protocol/step_packets.hpp"
+#include "actors/ps_shard/early_gradients.hpp"
 #include "actors/ps_shard/epoch_metrics.hpp"
 #include "actors/ps_shard/ps_shard_core.hpp"
 #include "actors/ps_shard/shard_parameters.hpp"
@@ -33,7 +35,7 @@ public:
   /// For `system.spawn(ps_shard_state::start, context)`. The actor quits with an error if it cannot get
   /// memory or threads, cannot use its store, is refused by the coordinator, or is fenced.
   static behavior start(pointer self, common::role_context context);
-  ~ps_shard_state() { is_gone_ = true; }
+  ~ps_shard_state();
 
 private:
   /// A gradient, or the sum of several: floats of the shard's range and what keeps them in memory.
@@ -48,8 +50,10 @@ private:
   /// A sum that is not made yet.
   struct summands {
     value left, right;
-    std::span<float> sum;
-    void add(std::uint64_t begin, std::uint64_t end) const;
+    std::span<float> sum; ///< empty where nobody wants it as a whole
+    /// Floats [begin, end) of it, into `sum`, or else into memory that is valid until this thread's next
+    /// call.
+    std::span<const float> part(std::uint64_t begin, std::uint64_t end) const;
     bool intact() const;
   };
   using value_table = std::map<value_id, value>; ///< touched by the tasks of the value thread only
@@ -69,7 +73,11 @@ private:
   struct attached_worker {
     dlrun::incarnation incarnation;
     protocol::worker_actor handle;
+    std::shared_ptr<const transport::doorbell> bell; ///< null while there is none
+    std::optional<timeline_id> told; ///< by message; of this one the rest may be said through the doorbell
   };
+  /// Of a doorbell, once it has said so.
+  using bell_owner = std::optional<protocol::hello_packet>;
 
   /// Of a snapshot, for whoever evaluates it: one at a time, until nobody has asked for a while.
   struct offered_snapshot {
@@ -112,6 +120,16 @@ private:
   void on_published(const protocol::endpoint& at);
   void on_joined(const protocol::join_reply& reply, const protocol::data_dispatcher_actor& dispatcher);
 
+  void on_doorbell(const std::shared_ptr<const transport::doorbell>& bell);
+  bool on_packet(bell_owner& from, const std::shared_ptr<const transport::doorbell>& bell,
+                 std::optional<std::span<const std::byte>> packet);
+  void on_part(const protocol::push& push, std::uint64_t from);
+  void note_early(const protocol::push& push, early_gradients::gradient gradient);
+  void apply_early(step_id step, std::uint64_t revision);
+  transport::gradient_header header_of(const protocol::push& push) const;
+  bool attach(const protocol::hello_packet& owner, const std::shared_ptr<const transport::doorbell>& bell);
+  void detach(const bell_owner& owner, const std::shared_ptr<const transport::doorbell>& bell);
+  void tell(attached_worker& worker);
   bool speaks_for_itself(worker_id worker, const protocol::fence& claimed) const;
   void fetch_gradient(const segment_key& key, const protocol::push& push);
   void on_fetched(const segment_key& key, result<transport::segment> fetched);
@@ -120,7 +138,8 @@ private:
 
   void carry_out(const ps_shard_actions& actions);
   void carry_out(const combine& action);
-  summands begin_sum(value_table& values, const combine& action);
+  summands begin_sum(value_table& values, const combine& action,
+                     const std::shared_ptr<std::vector<float>>& sum);
   void apply_root(const apply& action, const std::optional<combine>& sum);
   void carry_out(const make_zero& action);
   void carry_out(const release& action);
@@ -166,6 +185,9 @@ private:
   std::shared_ptr<shard_parameters> parameters_;
   std::shared_ptr<common::thread_team> team_; ///< of the value thread
   sum_buffers sums_;
+  early_gradients early_; ///< of the step that is applied next
+  std::shared_ptr<std::vector<float>>
+      early_sum_; ///< of that step, from where it was begun with; null if not wanted
   protocol::tensor_location parameters_at_;
   std::shared_ptr<value_table> values_ = std::make_shared<value_table>();
 
@@ -178,9 +200,11 @@ private:
   std::optional<offered_snapshot> offered_;
   epoch_metrics metrics_;
   step_times step_times_;
+  bool has_applied_ = false;                     ///< a step, since this start
   double apply_us_ = 0;                          ///< running mean of the time that a step takes to apply
   std::optional<protocol::divergence> diverged_; ///< of this timeline
-  std::optional<error> log_stalled_;             ///< why the disk takes nothing
+  protocol::time_point diverged_at_{};
+  std::optional<error> log_stalled_; ///< why the disk takes nothing
   std::optional<error> snapshot_stalled_;
   protocol::time_point stalled_since_;
   std::uint64_t status_sequence_ = 0;
@@ -191,8 +215,8 @@ private:
   protocol::data_dispatcher_actor dispatcher_;
 
   std::atomic<bool> is_gone_ = false;
-  std::shared_ptr<shard_storage> storage_; ///< null where nothing is kept on disk
-  common::task_thread values_thread_;      ///< last: joined before what its tasks use goes
+  std::shared_ptr<shard_storage> storage_;      ///< null where nothing is kept on disk
+  common::task_thread values_thread_{"values"}; ///< last: joined before what its tasks use goes
 };
 
 } // namespace dlrun::ps_shard

@@ -3,6 +3,7 @@
 #include "actors/ps_shard/ps_shard.hpp"
 #include "kernels/cpu/reduce.hpp"
 
+#include <algorithm>
 #include <dlrun/check.hpp>
 
 namespace dlrun::ps_shard {
@@ -12,6 +13,10 @@ namespace {
 /// state: with momentum 32 MiB in all.
 constexpr std::size_t snapshot_pool_blocks = 64;
 constexpr auto quota_patience = std::chrono::seconds(5);
+/// The worker whose gradient it is looks for the slot, for which it computes the step once more, and says
+/// more.
+constexpr auto divergence_patience = std::chrono::seconds(2);
+constexpr int divergence_patience_steps = 4;
 /// Of the newest measurement in the running mean.
 constexpr double apply_weight = 0.1;
 
@@ -37,21 +42,29 @@ void ps_shard_state::carry_out(const ps_shard_actions& actions) {
   }
 }
 
-void ps_shard_state::summands::add(std::uint64_t begin, std::uint64_t end) const {
-  const auto part = [&](auto all) { return all.subspan(begin, end - begin); };
-  kernels::cpu::add(part(left.floats), part(right.floats), part(sum));
+std::span<const float> ps_shard_state::summands::part(std::uint64_t begin, std::uint64_t end) const {
+  thread_local std::vector<float> passing; // of a block: it stays in the core's own cache
+  if (sum.empty()) passing.resize(std::max<std::size_t>(passing.size(), end - begin));
+  const auto into = sum.empty() ? std::span{passing}.first(end - begin) : sum.subspan(begin, end - begin);
+  kernels::cpu::add(left.floats.subspan(begin, end - begin), right.floats.subspan(begin, end - begin), into);
+  return into;
 }
 
 bool ps_shard_state::summands::intact() const {
   return (!left.intact || left.intact()) && (!right.intact || right.intact());
 }
 
-/// Takes two values out of the table and puts their sum in, which is still to be made.
-ps_shard_state::summands ps_shard_state::begin_sum(value_table& values, const combine& action) {
+/// Takes two values out of the table and puts their sum in, which is still to be made: into `sum`, or
+/// nowhere, where it is not wanted as a whole.
+ps_shard_state::summands ps_shard_state::begin_sum(value_table& values, const combine& action,
+                                                   const std::shared_ptr<std::vector<float>>& sum) {
   auto left = values.extract(action.left);
   auto right = values.extract(action.right);
   DLRUN_CHECK(left && right, "the core combines values that are there");
-  const auto sum = sums_.lend();
+  if (!sum) {
+    values.emplace(action.into, value{});
+    return {std::move(left.mapped()), std::move(right.mapped()), {}};
+  }
   values.emplace(action.into, value{*sum, sum, nullptr});
   return {std::move(left.mapped()), std::move(right.mapped()), *sum};
 }
@@ -60,10 +73,10 @@ void ps_shard_state::carry_out(const combine& action) {
   const auto post = common::poster<protocol::ps_shard_actor>{self_};
   values_thread_.run([this, values = values_, action, post] {
     constexpr std::size_t part = engine::parameter_layout::block_size;
-    const auto parts = begin_sum(*values, action);
+    const auto parts = begin_sum(*values, action, sums_.lend());
     const auto size = parts.sum.size();
     team_->for_each((size + part - 1) / part, [&](std::size_t number) {
-      parts.add(number * part, std::min((number + 1) * part, size));
+      parts.part(number * part, std::min((number + 1) * part, size));
     });
     if (!parts.intact()) post([this] { lose_trust("a gradient changed while it was summed"); });
   });
@@ -82,17 +95,24 @@ void ps_shard_state::carry_out(const release& action) {
 
 void ps_shard_state::carry_out(const apply& action) { apply_root(action, std::nullopt); }
 
-/// The last sum of a step is made block by block as it is applied.
+/// The last sum of a step is made block by block as it is applied. As a whole only the log wants it.
 void ps_shard_state::apply_root(const apply& action, const std::optional<combine>& sum) {
   const auto shape =
       shape_of(context_.job->sampler, action.step, action.revision, core_->state().parked, action.coupled);
   const auto post = common::poster<protocol::ps_shard_actor>{self_};
   const auto run =
       range_.size <= applied_here_max ? &common::task_thread::run_here : &common::task_thread::run;
-  (values_thread_.*run)([this, values = values_, parameters = parameters_, action, sum,
+  auto early_sum = std::exchange(early_sum_, nullptr);
+  early_.clear();
+  const bool is_logged = context_.job->durability() == protocol::durability::every_step;
+  (values_thread_.*run)([this, is_logged, early_sum, values = values_, parameters = parameters_, action, sum,
                          timeline = core_->timeline(), shape, post] {
     const auto begin = common::now();
-    const auto parts = sum ? std::optional(begin_sum(*values, *sum)) : std::nullopt;
+    const auto parts = sum ? std::optional(begin_sum(*values, *sum,
+                                                     !is_logged  ? nullptr
+                                                     : early_sum ? early_sum
+                                                                 : sums_.lend()))
+                           : std::nullopt;
     const auto root = values->find(action.root);
     DLRUN_CHECK(root != values->end(), "the core applies a root that is there");
     const auto& floats = root->second.floats;
@@ -100,17 +120,18 @@ void ps_shard_state::apply_root(const apply& action, const std::optional<combine
     const auto made = parameters->apply(
         timeline, action.step, shape,
         [&](std::uint64_t begin, std::uint64_t end) {
-          if (parts) parts->add(begin, end);
-          return floats.subspan(begin, end - begin);
+          return parts ? parts->part(begin, end) : floats.subspan(begin, end - begin);
         },
         [&] { return parts ? parts->intact() : !intact || intact(); });
     root->second.is_finite = made || made.error().code != error_code::diverged;
-    post([this, action, timeline, made, took = common::now() - begin] {
-      if (made)
-        on_applied(action.step, *made, took);
-      else
-        on_not_applied(action.step, timeline, made.error());
-    });
+    const auto took = common::now() - begin;
+    if (!made)
+      return post(
+          [this, action, timeline, why = made.error()] { on_not_applied(action.step, timeline, why); });
+    if (!values_thread_.is_current()) // but a handler's: its other actions come first
+      return post([this, action, made, took] { on_applied(action.step, *made, took); });
+    const std::scoped_lock inside{self_->entry()};
+    on_applied(action.step, *made, took);
   });
 }
 
@@ -222,12 +243,15 @@ void ps_shard_state::on_not_applied(step_id step, timeline_id timeline, const er
   if (timeline != core_->timeline()) return;
   context_.log->error("diverged: step {}: {}", step, why.message);
   diverged_ = {context_.role, context_.self, timeline, step, false, {}, why.message};
-  report_divergence();
+  diverged_at_ = common::now();
 }
 
-/// Until the job has ended.
+/// From when nobody has said more, until the job has ended.
 void ps_shard_state::report_divergence() {
-  if (diverged_ && dispatcher_) self_->send(dispatcher_, *diverged_);
+  if (!diverged_ || !dispatcher_) return;
+  const protocol::duration usual{static_cast<protocol::duration::rep>(step_times_.quantiles().p50_us)};
+  if (common::now() - diverged_at_ >= divergence_patience + divergence_patience_steps * usual)
+    self_->send(dispatcher_, *diverged_);
 }
 
 void ps_shard_state::on_applied(step_id step, const std::optional<step_metrics>& metrics,
@@ -235,11 +259,13 @@ void ps_shard_state::on_applied(step_id step, const std::optional<step_metrics>&
   if (metrics) metrics_.add(context_.job->sampler.epoch_of(step), *metrics);
   apply_us_ += apply_weight * (static_cast<double>(took.count()) - apply_us_);
   carry_out(core_->on_applied(step));
+  if (!std::exchange(has_applied_, true))
+    context_.log->info("first-step: version {} is made", version_after(step));
   if (core_->trained()) context_.log->info("trained: version {} is made", version_after(step));
   auto contributions = core_->contributions();
   const bool has_new = contributions != applied_contributions_;
   applied_contributions_ = std::move(contributions);
-  if (core_->trained() || has_new) report_status();
+  if (core_->trained() || has_new) common::post(protocol::ps_shard_actor{self_}, [this] { report_status(); });
 }
 
 void ps_shard_state::carry_out(const send_status& action) {
@@ -248,12 +274,11 @@ void ps_shard_state::carry_out(const send_status& action) {
 
 void ps_shard_state::carry_out(const publish&) {
   step_times_.add(core_->state().applied, common::now());
-  for (const auto& [worker, attached] : workers_) self_->send(attached.handle, current_state());
+  for (auto& [worker, attached] : workers_) tell(attached);
 }
 
 void ps_shard_state::carry_out(const send_state& action) {
-  if (const auto found = workers_.find(action.to); found != workers_.end())
-    self_->send(found->second.handle, current_state());
+  if (const auto found = workers_.find(action.to); found != workers_.end()) tell(found->second);
 }
 
 void ps_shard_state::carry_out(const send_fenced& action) {

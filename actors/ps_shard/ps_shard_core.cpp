@@ -44,6 +44,7 @@ void ps_shard_core::load(restored_state&& restored) {
   applied_ = committed_ = restored.version;
   serves_previous_ = restored.serves_previous && !is_planted(config_.bug, planted_bug::one_buffer);
   applying_.reset();
+  is_early_ = false;
   logging_.clear();
   ledger_.restart(restored.ledger, step_from(restored.version));
   norms_.restart(timeline(), std::move(restored.partials));
@@ -169,13 +170,24 @@ void ps_shard_core::note_contribution(const protocol::push& push) {
 /// behind.
 void ps_shard_core::apply_next(ps_shard_actions& out) {
   const auto step = step_from(applied_);
-  if (applying_ || fenced_ || rewinding_ || step.value >= config_.steps) return;
+  if ((applying_ && !is_early_) || fenced_ || rewinding_ || step.value >= config_.steps) return;
   open_.fill(step, parked_in(step), out);
   const auto* root = open_.root(step);
   if (root == nullptr) return;
   if (norms_.must_measure(step)) out.emplace_back(measure{step, root->value, revision_at(history_, step)});
   const auto coupled = norms_.combined(step);
-  if (coupled && may_apply(step)) apply_root(step, *root, *coupled, out);
+  if (coupled && (is_early_ || may_apply(step))) apply_root(step, *root, *coupled, out);
+}
+
+/// R7, R8: as when all of it is there. Where norms couple, or slots have no gradient, it waits for the whole.
+std::optional<std::uint64_t> ps_shard_core::begin_early(step_id step) {
+  const bool is_next = step == step_from(applied_) && step.value < config_.steps;
+  if (!is_next || applying_ || fenced_ || rewinding_ || config_.combine_norms || !parked_in(step).empty() ||
+      !may_apply(step))
+    return std::nullopt;
+  applying_ = step;
+  is_early_ = true;
+  return revision_at(history_, step);
 }
 
 bool ps_shard_core::may_apply(step_id step) const {
@@ -195,6 +207,7 @@ void ps_shard_core::apply_root(step_id step, const open_steps::held_value& root,
   for (std::uint32_t slot = 0; slot < records.size(); ++slot) records[slot] = records_of(step, {slot});
   ledger_.applied(step, root.slots, records);
   applying_ = step;
+  is_early_ = false;
   const auto revision = revision_at(history_, step);
   out.emplace_back(apply{step, root.value, coupled, revision});
   if (config_.durability != durability::every_step) return;

@@ -60,6 +60,10 @@ public:
   ps_shard_actions on_push(const protocol::push& push, value_id value);
   /// The same for a push that the shell did not map, or could not: the sender is told the state.
   ps_shard_actions on_unusable_push(const protocol::push& push);
+  /// Parts of all gradients of `step` are there. Whether its application may begin with them, and then the
+  /// revision of the specification to do it with: from then on it is being applied, though the rest and the
+  /// order to apply() it come later. What it is begun with has the bits of what comes (R1).
+  std::optional<std::uint64_t> begin_early(step_id step);
   ps_shard_actions on_pull(const protocol::pull& pull);
   ps_shard_actions on_directory(const protocol::directory& directory);
 
@@ -97,6 +101,7 @@ public:
   const ledger& applied() const { return ledger_; }
   /// The first gradient of each worker's newest start that was accepted and not held already, by worker.
   std::vector<protocol::first_contribution> contributions() const;
+  std::uint32_t slots_of(step_id step) const { return config_.slots_of(step); }
   bool trained() const { return applied_.value == config_.steps; }
   timeline_id timeline() const { return newest_timeline(history_); }
   /// Whether it can hand out the snapshot of `version` for an evaluation (R17).
@@ -132,6 +137,7 @@ private:
   bool rewinding_ = false;
   open_steps open_; ///< of the step that is being applied too: what comes late is seen to be there
   std::optional<step_id> applying_;
+  bool is_early_ = false;               ///< of that step: apply() is not ordered yet
   std::map<step_id, value_id> logging_; ///< roots that are not yet in the log
   norm_exchange norms_;
   version_store store_;

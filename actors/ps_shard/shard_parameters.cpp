@@ -75,6 +75,7 @@ step_shape shape_of(const data::sampler& sampler, step_id step, std::uint64_t re
 // ----------------------------------------------------------------------------------------------
 
 result<void> shard_parameters::reset(timeline_id timeline) {
+  give_up();
   for (const auto& owned : blocks_) rules_.front().optimizer().start_state(state_of(owned));
   if (auto filled = initial_values(*job_, range_, writer_.begin_write(timeline, version_id{0})); !filled) {
     writer_.withdraw_all();
@@ -84,9 +85,13 @@ result<void> shard_parameters::reset(timeline_id timeline) {
   return {};
 }
 
-void shard_parameters::withdraw() { writer_.withdraw_all(); }
+void shard_parameters::withdraw() {
+  give_up();
+  writer_.withdraw_all();
+}
 
 result<void> shard_parameters::load(timeline_id timeline, version_id version, const state_source& source) {
+  give_up();
   const auto into = writer_.begin_write(timeline, version);
   for (const auto& owned : blocks_) {
     auto read = source(into.subspan(owned.offset, owned.block.size));
@@ -130,11 +135,6 @@ std::size_t shard_parameters::image_floats() const {
 void shard_parameters::preserve(std::size_t block) {
   for (const auto& one : images_)
     if (const auto image = one.lock()) image->preserve(block);
-}
-
-void shard_parameters::for_each_block(const std::function<void(std::size_t)>& body) {
-  if (team_) return team_->for_each(blocks_.size(), body);
-  for (std::size_t number = 0; number < blocks_.size(); ++number) body(number);
 }
 
 // ---- one step
@@ -190,19 +190,35 @@ step_metrics shard_parameters::metrics_in(std::span<const float> block) const {
       block[index::loss_sum], static_cast<std::uint64_t>(block[index::records]), {sums.begin(), sums.end()}};
 }
 
-result<std::optional<step_metrics>> shard_parameters::apply(timeline_id timeline, step_id step,
-                                                            const step_shape& shape, const root_source& root,
-                                                            const std::function<bool()>& intact) {
-  const auto out = writer_.begin_write(timeline, version_after(step));
+void shard_parameters::begin(timeline_id timeline, step_id step) {
+  if (begun_ && begun_->timeline == timeline && begun_->step == step) return;
+  DLRUN_CHECK(!begun_, "step {} is begun before step {} is done", step, begun_->step);
+  begun_.emplace(begun_step{.timeline = timeline,
+                            .step = step,
+                            .out = writer_.begin_write(timeline, version_after(step)),
+                            .left = blocks_.size(),
+                            .metrics = {}});
   std::erase_if(images_, [](const auto& image) { return image.expired(); });
-  // Padding belongs to the block before it, so that all of the root is asked for.
-  const auto begin_of = [&](std::size_t number) {
-    if (number == 0) return std::uint64_t{0};
-    return number == blocks_.size() ? range_.size : blocks_[number].offset;
-  };
+}
+
+void shard_parameters::give_up() {
+  if (begun_) writer_.abandon();
+  begun_.reset();
+}
+
+/// Padding belongs to the block before it, so that all of a root is asked for.
+std::uint64_t shard_parameters::begin_of(std::size_t block) const {
+  if (block == 0) return 0;
+  return block == blocks_.size() ? range_.size : blocks_[block].offset;
+}
+
+/// Blocks [first, begun_->left).
+void shard_parameters::apply_blocks(std::size_t first, const step_shape& shape, const root_source& root,
+                                    common::thread_team* team) {
+  auto& now = *begun_;
   std::atomic<bool> is_finite = true;
-  std::optional<step_metrics> metrics; // written by whoever has the one block of metrics
-  for_each_block([&](std::size_t number) {
+  const auto body = [&](std::size_t index) {
+    const auto number = first + index;
     const auto& owned = blocks_[number];
     const auto begin = begin_of(number), end = begin_of(number + 1);
     const auto part = root(begin, end);
@@ -210,15 +226,41 @@ result<std::optional<step_metrics>> shard_parameters::apply(timeline_id timeline
     if (!kernels::cpu::all_finite(part)) is_finite = false;
     const auto sums = part.subspan(owned.offset - begin, owned.block.size);
     preserve(number);
-    update(owned, step, shape, sums, out);
-    if (owned.block.kind == tensor_kind::metric) metrics = metrics_in(sums);
-  });
-  const bool is_intact = !intact || intact();
-  if (is_intact && is_finite) {
+    update(owned, now.step, shape, sums, now.out);
+    if (owned.block.kind == tensor_kind::metric) now.metrics = metrics_in(sums); // there is one such block
+  };
+  const auto count = now.left - first;
+  if (team)
+    team->for_each(count, body);
+  else
+    for (std::size_t index = 0; index < count; ++index) body(index);
+  now.left = first;
+  now.is_finite = now.is_finite && is_finite;
+}
+
+void shard_parameters::apply_early(timeline_id timeline, step_id step, const step_shape& shape,
+                                   std::uint64_t from, const root_source& root,
+                                   const std::function<bool()>& intact) {
+  begin(timeline, step);
+  auto first = begun_->left;
+  while (first > 0 && begin_of(first - 1) >= from) --first;
+  apply_blocks(first, shape, root, nullptr); // the other cores compute
+  if (intact && !intact()) begun_->is_intact = false;
+}
+
+result<std::optional<step_metrics>> shard_parameters::apply(timeline_id timeline, step_id step,
+                                                            const step_shape& shape, const root_source& root,
+                                                            const std::function<bool()>& intact) {
+  begin(timeline, step);
+  apply_blocks(0, shape, root, team_.get());
+  const auto done = *begun_;
+  const bool is_intact = done.is_intact && (!intact || intact());
+  if (is_intact && done.is_finite) {
+    begun_.reset();
     writer_.publish();
-    return metrics;
+    return done.metrics;
   }
-  writer_.abandon();
+  give_up();
   return is_intact ? fail(error_code::diverged, std::string{protocol::sum_diverged})
                    : fail(error_code::protocol,
                           fmt::format("the gradient of step {} changed while it was applied", step));

@@ -67,6 +67,13 @@ public:
   result<std::optional<step_metrics>> apply(timeline_id timeline, step_id step, const step_shape& shape,
                                             const root_source& root, const std::function<bool()>& intact);
 
+  /// Begins step `step` with what is there of it: floats [from, range().size) of its root, of which whole
+  /// blocks are applied. May be called again with a lower `from`; apply() then does the rest. `root` and
+  /// `intact` as there, for these floats. No bit depends on it. Until apply() has published, or load() or
+  /// reset() is called, only the parameters of the version before can be used.
+  void apply_early(timeline_id timeline, step_id step, const step_shape& shape, std::uint64_t from,
+                   const root_source& root, const std::function<bool()>& intact);
+
   /// The state of the version published last, for a snapshot of it: may be read from another thread while
   /// apply() goes on. `pool_blocks` as for state_image. The image must not outlive this object.
   std::shared_ptr<state_image> begin_image(std::size_t pool_blocks);
@@ -105,8 +112,22 @@ private:
 
   shard_parameters(std::shared_ptr<const common::job_context> job, ps_shard_id shard,
                    transport::parameter_writer writer, std::vector<engine::update_rule> rules);
+  /// A step that is being applied.
+  struct begun_step {
+    timeline_id timeline;
+    step_id step;
+    std::span<float> out;
+    std::size_t left = 0; ///< blocks [0, left) are still to do
+    bool is_finite = true;
+    bool is_intact = true;
+    std::optional<step_metrics> metrics;
+  };
+  void begin(timeline_id timeline, step_id step);
+  void give_up();
+  std::uint64_t begin_of(std::size_t block) const;
+  void apply_blocks(std::size_t first, const step_shape& shape, const root_source& root,
+                    common::thread_team* team);
   void preserve(std::size_t block);
-  void for_each_block(const std::function<void(std::size_t)>& body);
   step_metrics metrics_in(std::span<const float> block) const;
   /// `sums` are those of the block.
   void update(const owned_block& owned, step_id step, const step_shape& shape, std::span<const float> sums,
@@ -121,6 +142,7 @@ private:
   std::vector<owned_block> blocks_;
   std::vector<float> state_;
   std::vector<std::weak_ptr<state_image>> images_;
+  std::optional<begun_step> begun_;
   std::shared_ptr<common::thread_team> team_;
 };
 

@@ -94,7 +94,7 @@ std::map<step_id, norm_partials> shard_storage::newest_partials(version_id versi
 void shard_storage::run(shard_storage_events events) {
   events_ = std::move(events);
   log_ = std::make_unique<step_log>(*store_, events_.log);
-  snapshot_thread_ = std::make_unique<common::task_thread>();
+  snapshot_thread_ = std::make_unique<common::task_thread>("snapshots");
 }
 
 void shard_storage::take_snapshot(snapshot_order order) {

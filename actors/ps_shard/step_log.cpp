@@ -1,5 +1,7 @@
 #include "actors/ps_shard/step_log.hpp"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -24,7 +26,9 @@ step_log::step_log(persistence::shard_store& store, step_log_events events,
     , retry_after_(retry_after)
     , timeline_(newest_timeline(store))
     , logged_(version_before(store.next_step()))
-    , thread_([this] { loop(); }) {}
+    , thread_([this] { loop(); }) {
+  ::pthread_setname_np(thread_.native_handle(), "log");
+}
 
 step_log::~step_log() {
   stop();

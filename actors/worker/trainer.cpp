@@ -19,6 +19,9 @@ std::size_t prefetch_depth(const common::job_context& job) {
   return std::size_t{2} * job.microbatches_per_step();
 }
 
+/// A gradient is told of in so many parts at most: each costs the PS shard a waking.
+constexpr std::uint64_t parts_max = 4;
+
 /// In the message of a divergence.
 constexpr std::size_t records_named_max = 64;
 
@@ -75,59 +78,93 @@ std::uint64_t trainer::request_records(step_id step, protocol::slot_range slots,
 }
 
 result<computed_gradient> trainer::compute(timeline_id timeline, step_id step, protocol::slot_range slots,
-                                           const std::vector<slot_id>& parked, const parameter_source& all) {
+                                           const std::vector<slot_id>& parked, const parameter_source& all,
+                                           const part_listener& tell) {
   const auto overwritten = [&] {
     return fail(error_code::role_lost,
                 fmt::format("version {} is not served any more", version_before(step)));
   };
   const auto in_place = all ? all->view(timeline, version_before(step)) : std::nullopt;
   if (!in_place && parameters_[0].empty()) return overwritten();
+  source_ = in_place ? all : nullptr;
+  view_ = in_place.value_or(transport::parameter_view{});
   computed_from_ = in_place ? in_place->values : std::span<const float>(parameters_[step.value % 2]);
   auto buffer = gradients_.acquire();
   if (!buffer) return tl::unexpected(buffer.error());
   const auto records = request_records(step, slots, parked);
   const auto sum = buffer->buffer().begin_write();
   diverged_slot_.reset();
-  auto done = sum_subtree(step, slots, parked, sum, 0);
-  if (done) done = check_finite(step, slots, parked, sum);
-  if (in_place && !all->unchanged(*in_place)) return overwritten(); // whatever came out
+  const auto flat_size = job_->model->layout().flat_size();
+  std::optional<transport::gradient_header> sealed;
+  const auto seal = [&] {
+    if (!sealed)
+      sealed = buffer->buffer().seal_as({.timeline = timeline,
+                                         .worker = worker_,
+                                         .worker_incarnation = incarnation_,
+                                         .step = step,
+                                         .slots_begin = slots.begin,
+                                         .slots_end = slots.end,
+                                         .records = records,
+                                         .flat_size = flat_size});
+    return *sealed;
+  };
+  std::uint64_t told = flat_size;
+  const auto on_part = [&](std::uint64_t from) {
+    if (told - from < flat_size / parts_max || !is_in_place_still()) return;
+    told = from;
+    tell(*buffer, seal(), from);
+  };
+  auto done = sum_subtree(step, slots, parked, sum, 0, tell ? on_part : engine::network::progress{});
+  if (!is_in_place_still()) return overwritten(); // whatever came out
   if (!done) return tl::unexpected(done.error());
-  const auto header = buffer->buffer().seal_as({.timeline = timeline,
-                                                .worker = worker_,
-                                                .worker_incarnation = incarnation_,
-                                                .step = step,
-                                                .slots_begin = slots.begin,
-                                                .slots_end = slots.end,
-                                                .records = records,
-                                                .flat_size = job_->model->layout().flat_size()});
+  const auto header = seal();
   return computed_gradient{std::move(*buffer), header};
 }
 
 result<void> trainer::sum_subtree(step_id step, protocol::slot_range slots,
-                                  const std::vector<slot_id>& parked, std::span<float> out,
-                                  std::size_t depth) {
+                                  const std::vector<slot_id>& parked, std::span<float> out, std::size_t depth,
+                                  const engine::network::progress& tell) {
   if (slots.size() == 1) {
-    if (std::ranges::find(parked, slots.begin) == parked.end()) return compute_slot(step, slots.begin, out);
+    if (std::ranges::find(parked, slots.begin) == parked.end())
+      return compute_slot(step, slots.begin, out, tell);
     std::ranges::fill(out, 0.0F);
     return {};
   }
   const auto [left, right] = protocol::reduction_tree::children(slots);
-  if (auto done = sum_subtree(step, left, parked, out, depth); !done) return done;
-  const auto beside = scratch(depth);
-  if (auto done = sum_subtree(step, right, parked, beside, depth + 1); !done) return done;
-  kernels::cpu::add(out, beside, out);
+  if (auto done = sum_subtree(step, left, parked, out, depth, nullptr); !done) return done;
+  auto beside = scratch(depth);
+  std::uint64_t end = out.size(); // of what is not added yet
+  const auto add_from = [&](std::uint64_t from) {
+    const auto part = [&](std::span<float> all) { return all.subspan(from, end - from); };
+    kernels::cpu::add(part(out), part(beside), part(out));
+    end = from;
+  };
+  const auto on_part = [&](std::uint64_t from) {
+    add_from(from);
+    tell(from);
+  };
+  if (auto done =
+          sum_subtree(step, right, parked, beside, depth + 1, tell ? on_part : engine::network::progress{});
+      !done)
+    return done;
+  add_from(0);
   return {};
 }
 
-/// The sum of something that is not finite is not finite. Where it came from is looked for only then.
+bool trainer::is_in_place_still() const { return !source_ || source_->unchanged(view_); }
+
+/// The sum of something that is not finite is not finite. Where it came from is looked for only then: the PS
+/// shards serve the version that it was made from until the step can be applied, or all go back.
 result<void> trainer::check_finite(step_id step, protocol::slot_range slots,
                                    const std::vector<slot_id>& parked, std::span<const float> sum) {
   if (kernels::cpu::all_finite(sum)) return {};
+  diverged_slot_.reset();
   for (auto slot = slots.begin; slot < slots.end; ++slot.value) {
     if (std::ranges::find(parked, slot) != parked.end()) continue;
     const auto alone = scratch(0);
     prefetcher_.request(step, slot);
-    if (auto done = compute_slot(step, slot, alone); !done) return done;
+    if (auto done = compute_slot(step, slot, alone, nullptr); !done) return done;
+    if (!is_in_place_still()) return {};
     if (!kernels::cpu::all_finite(alone)) return diverged_at(step, slot, describe_loss(alone));
   }
   return fail(error_code::diverged, std::string{protocol::sum_diverged});
@@ -160,12 +197,13 @@ std::span<float> trainer::scratch(std::size_t depth) {
   return scratch_[depth];
 }
 
-result<void> trainer::compute_slot(step_id step, slot_id slot, std::span<float> out) {
+result<void> trainer::compute_slot(step_id step, slot_id slot, std::span<float> out,
+                                   const engine::network::progress& tell) {
   if (auto taken = prefetcher_.take(step, slot, microbatch_); !taken) return taken;
   const dlrun::batch batch{microbatch_.records, microbatch_.classes, microbatch_.values,
                            static_cast<std::int64_t>(microbatch_.count)};
   const slot_key key{job_->spec.train().seed(), step.value, slot.value};
-  auto done = network_.forward_backward(computed_from_, batch, key, out);
+  auto done = network_.forward_backward(computed_from_, batch, key, out, tell);
   if (done || done.error().code != error_code::bad_data) return done;
   // Whoever computes this slot meets the same records: like a divergence, it is no reason to start anew.
   return diverged_at(step, slot, done.error().message);

@@ -10,6 +10,7 @@
 #include "transport/parameter_segment.hpp"
 
 #include <array>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -28,6 +29,11 @@ using parameter_source = std::shared_ptr<const transport::parameter_reader>;
 /// Not thread-safe: after create() only the compute thread calls it.
 class trainer {
 public:
+  /// Told while a gradient is computed: it will be `header`'s, in this buffer, where every float from `from`
+  /// on is final.
+  using part_listener = std::function<void(const transport::pooled_gradient& buffer,
+                                           const transport::gradient_header& header, std::uint64_t from)>;
+
   /// Opens the data and builds the network. @returns bad_data, bad_spec or system.
   static result<std::unique_ptr<trainer>> create(std::shared_ptr<const common::job_context> job,
                                                  worker_id worker, dlrun::incarnation incarnation,
@@ -40,12 +46,19 @@ public:
   /// version_before(step): read in place from `all`, the parameters of the only PS shard, or, where there are
   /// several, from parts that have all been copied. That of a slot in `parked` is zero, and it has no
   /// records.
-  /// @returns limit_exceeded when all buffers are kept; diverged when a loss or gradient is NaN or infinite
-  /// (see diverged_slot(), whose records the message names), or only the sum is; role_lost when the only PS
-  /// shard does not serve that version any more, or wrote over it meanwhile.
+  /// @returns limit_exceeded when all buffers are kept; diverged when a layer refuses what it is given (see
+  /// diverged_slot(), whose records the message names); role_lost when the only PS shard does not serve that
+  /// version any more, or wrote over it meanwhile.
+  /// `tell` may be null; else it hears of each further quarter of the gradient, but for the end.
   result<computed_gradient> compute(timeline_id timeline, step_id step, protocol::slot_range slots,
-                                    const std::vector<slot_id>& parked, const parameter_source& all);
-  /// Of the last compute(): the slot that it found to diverge.
+                                    const std::vector<slot_id>& parked, const parameter_source& all,
+                                    const part_listener& tell);
+  /// Looks at `sum`, what a compute() made of the version that the last one computed from.
+  /// @returns diverged when a loss or gradient is NaN or infinite (see diverged_slot(), whose records the
+  /// message names), or only the sum is.
+  result<void> check_finite(step_id step, protocol::slot_range slots, const std::vector<slot_id>& parked,
+                            std::span<const float> sum);
+  /// Of the last compute() or check_finite(): the slot that it found to diverge.
   std::optional<slot_id> diverged_slot() const { return diverged_slot_; }
 
 private:
@@ -55,10 +68,10 @@ private:
   std::span<float> part_of(version_id version, ps_shard_id shard);
   std::uint64_t request_records(step_id step, protocol::slot_range slots, const std::vector<slot_id>& parked);
   result<void> sum_subtree(step_id step, protocol::slot_range slots, const std::vector<slot_id>& parked,
-                           std::span<float> out, std::size_t depth);
-  result<void> compute_slot(step_id step, slot_id slot, std::span<float> out);
-  result<void> check_finite(step_id step, protocol::slot_range slots, const std::vector<slot_id>& parked,
-                            std::span<const float> sum);
+                           std::span<float> out, std::size_t depth, const engine::network::progress& tell);
+  result<void> compute_slot(step_id step, slot_id slot, std::span<float> out,
+                            const engine::network::progress& tell);
+  bool is_in_place_still() const;
   result<void> diverged_at(step_id step, slot_id slot, const std::string& what);
   std::string describe_loss(std::span<const float> gradient) const;
   std::string name_records(step_id step, slot_id slot) const;
@@ -72,7 +85,9 @@ private:
   transport::gradient_pool gradients_;
   /// Version v in [v % 2]; the core holds at most two adjacent versions. Empty with one PS shard.
   std::array<std::vector<float>, 2> parameters_;
-  std::span<const float> computed_from_;    ///< while compute() runs
+  std::span<const float> computed_from_; ///< by the last compute()
+  parameter_source source_;              ///< of these, in place; else null
+  transport::parameter_view view_;
   std::vector<std::vector<float>> scratch_; ///< right siblings on the way up the tree, by depth
   data::microbatch microbatch_;
   std::optional<slot_id> diverged_slot_;

@@ -148,6 +148,7 @@ void worker_state::on_lease(const protocol::lease& lease) {
 void worker_state::on_tick() {
   self_->delayed_send(self_, tick_period, protocol::tick{});
   carry_out(core_.on_tick(common::now()));
+  check_waiting();
   if (diverged_ && dispatcher_) self_->send(dispatcher_, *diverged_); // until the job has ended
   if (unusable_data_) self_->send(context_.agent, *unusable_data_);
   report_status();
@@ -170,7 +171,14 @@ void worker_state::on_shard_state(const protocol::shard_state& state) {
     link.parameters = state.parameters;
     link.source = nullptr;
     link.mapping = false;
+    link.told = std::nullopt;
+    link.bell = nullptr;
+    link.connecting_bell = false;
+    link.bell_again = {};
   }
+  if (state.incarnation == link.mapped && (!link.told || link.told->timeline <= state.timeline))
+    link.told = state;
+  connect_bell(state.shard);
   carry_out(core_.on_shard_state(state, common::now()));
 }
 
@@ -182,17 +190,18 @@ void worker_state::carry_out(const fetch_part& action) {
 }
 
 void worker_state::take_part_of(const fetch_part& action, const parameter_source& source) {
-  const auto post = common::poster<protocol::worker_actor>{self_};
-  const auto tell = [this, action, post](bool ok) {
-    post([this, action, ok] {
-      carry_out(core_.on_part(action.shard, action.shard_incarnation, action.timeline, action.version, ok,
-                              common::now()));
-    });
-  };
-  if (context_.job->reads_in_place()) return tell(source->view(action.timeline, action.version).has_value());
-  compute_thread_.run([trainer = trainer_, source, action, tell] {
-    tell(trainer->copy_part(source, action.shard, action.timeline, action.version));
+  if (context_.job->reads_in_place())
+    return on_part(action, source->view(action.timeline, action.version).has_value());
+  compute_thread_.run([this, source, action] {
+    const bool ok = trainer_->copy_part(source, action.shard, action.timeline, action.version);
+    const std::scoped_lock inside{self_->entry()};
+    on_part(action, ok);
   });
+}
+
+void worker_state::on_part(const fetch_part& what, bool ok) {
+  carry_out(
+      core_.on_part(what.shard, what.shard_incarnation, what.timeline, what.version, ok, common::now()));
 }
 
 void worker_state::map_parameters(ps_shard_id shard) {
@@ -237,8 +246,7 @@ void worker_state::on_mapped(ps_shard_id shard, dlrun::incarnation incarnation,
   if (source)
     take_part_of(*waiting, source);
   else
-    carry_out(core_.on_part(shard, waiting->shard_incarnation, waiting->timeline, waiting->version, false,
-                            common::now()));
+    on_part(*waiting, false);
 }
 
 // ---- gradients
@@ -251,43 +259,84 @@ void worker_state::carry_out(const worker_actions& actions) {
 void worker_state::carry_out(const compute_gradient& action) {
   const auto post = common::poster<protocol::worker_actor>{self_};
   const auto all = context_.job->reads_in_place() ? shards_[ps_shard_id{0}].source : nullptr;
-  compute_thread_.run([this, trainer = trainer_, action, all, post] {
+  compute_thread_.run([this, action, all, post] {
     const auto begin = common::now();
-    auto made = std::make_shared<result<computed_gradient>>(
-        trainer->compute(action.timeline, action.step, action.slots, action.parked, all));
+    auto made = trainer_->compute(action.timeline, action.step, action.slots, action.parked, all,
+                                  [this](const auto& buffer, const auto& header, std::uint64_t from) {
+                                    tell_part(buffer, header, from);
+                                  });
     const auto took = common::now() - begin;
-    post([this, action, made, diverged = trainer->diverged_slot(), took] {
-      on_computed(action, std::move(*made), diverged, took);
-    });
+    if (!made)
+      return post([this, action, why = made.error(), diverged = trainer_->diverged_slot()] {
+        on_not_computed(action, why, diverged);
+      });
+    const std::scoped_lock inside{self_->entry()};
+    on_computed(action, std::move(*made), took);
   });
 }
 
-void worker_state::on_computed(const compute_gradient& what, result<computed_gradient> made,
-                               std::optional<slot_id> diverged, protocol::duration took) {
-  if (!made && made.error().code == error_code::diverged)
-    return report_divergence(what, diverged, made.error().message);
-  if (!made && made.error().code == error_code::role_lost) {
-    context_.log->info("overwritten: step {}: {}", what.step, made.error().message);
+void worker_state::on_not_computed(const compute_gradient& what, const error& why,
+                                   std::optional<slot_id> diverged) {
+  if (why.code == error_code::diverged)
+    return report_divergence({what.step, what.slots}, diverged, why.message);
+  if (why.code == error_code::role_lost) {
+    context_.log->info("overwritten: step {}: {}", what.step, why.message);
     return carry_out(core_.on_overwritten(what.timeline, what.step, what.slots));
   }
-  if (!made)
-    return quit(fmt::format("cannot compute step {} slots [{}, {}): {}", what.step, what.slots.begin,
-                            what.slots.end, made.error().message));
+  quit(fmt::format("cannot compute step {} slots [{}, {}): {}", what.step, what.slots.begin, what.slots.end,
+                   why.message));
+}
+
+/// On the compute thread.
+void worker_state::on_computed(const compute_gradient& what, computed_gradient made,
+                               protocol::duration took) {
   slots_computed_ += what.slots.size();
   compute_time_ += took;
   const std::pair key{what.step, what.slots};
-  kept_.insert_or_assign(key, std::move(*made));
+  kept_.insert_or_assign(key, std::move(made));
   carry_out(core_.on_computed(what.timeline, what.step, what.slots, common::now()));
   if (!core_.keeps(what.step, what.slots)) kept_.erase(key);
 }
 
-/// The job ends by this; the core is left waiting, so nothing of the step is pushed.
-void worker_state::report_divergence(const compute_gradient& what, std::optional<slot_id> slot,
+/// PS shards apply nothing that is not finite, but cannot say where it is from. So a gradient of which a tick
+/// later the step is not applied yet is looked at here; all others need not be.
+void worker_state::check_waiting() {
+  const auto open = core_.open_step();
+  const auto waits_still = [&](const auto& key) { return kept_.contains(key) && open && key.first >= *open; };
+  for (const auto& key : waiting_)
+    if (waits_still(key) && checked_.insert(key).second) check(key);
+  waiting_.clear();
+  for (const auto& [key, gradient] : kept_)
+    if (waits_still(key)) waiting_.insert(key);
+  std::erase_if(checked_, [&](const auto& key) { return !waits_still(key); });
+}
+
+void worker_state::check(const gradient_key& key) {
+  const auto post = common::poster<protocol::worker_actor>{self_};
+  const auto parked = core_.parked_in(key.first, key.second);
+  compute_thread_.run([this, key, parked, post] {
+    std::span<const float> values; // also when they are given back: this thread alone writes there again
+    {
+      const std::scoped_lock inside{self_->entry()};
+      const auto found = kept_.find(key);
+      if (found == kept_.end()) return;
+      values = found->second.buffer.buffer().values();
+    }
+    const auto finite = trainer_->check_finite(key.first, key.second, parked, values);
+    if (finite) return;
+    post([this, key, why = finite.error(), slot = trainer_->diverged_slot()] {
+      report_divergence(key, slot, why.message);
+    });
+  });
+}
+
+/// The job ends by this.
+void worker_state::report_divergence(const gradient_key& what, std::optional<slot_id> slot,
                                      const std::string& text) {
-  context_.log->error("diverged: step {}{}: {}", what.step, slot ? fmt::format(", slot {}", *slot) : "",
+  context_.log->error("diverged: step {}{}: {}", what.first, slot ? fmt::format(", slot {}", *slot) : "",
                       text);
-  diverged_ = {context_.role, context_.self,    what.timeline,
-               what.step,     slot.has_value(), slot.value_or(slot_id{}),
+  diverged_ = {context_.role, context_.self,    core_.timeline(),
+               what.first,    slot.has_value(), slot.value_or(slot_id{}),
                text};
   self_->send(dispatcher_, *diverged_);
 }
@@ -296,16 +345,9 @@ void worker_state::carry_out(const push_gradient& action) {
   const auto kept = kept_.find({action.step, action.slots});
   const auto& link = shards_[action.shard];
   if (kept == kept_.end() || !link.handle) return; // repeated by timer
-  const auto& [buffer, header] = kept->second;
-  self_->send(link.handle, protocol::push{.timeline = header.timeline,
-                                          .worker = {context_.role.index},
-                                          .self = context_.self,
-                                          .step = action.step,
-                                          .slots = action.slots,
-                                          .records = header.records,
-                                          .tensor_sequence = header.sequence,
-                                          .where = {server_->address(), buffer.id().value,
-                                                    buffer.buffer().shared().size()}});
+  const auto message = push_of(kept->second.buffer, kept->second.header);
+  if (link.bell && link.bell->ring(protocol::bytes_of(protocol::packed(message)))) return;
+  self_->send(link.handle, message);
 }
 
 void worker_state::carry_out(const pull_state& action) {

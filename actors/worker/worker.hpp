@@ -6,6 +6,7 @@
 #include "actors/common/job_context.hpp"
 #include "actors/common/sender.hpp"
 #include "actors/common/task_thread.hpp"
+#include "actors/protocol/step_packets.hpp"
 #include "actors/worker/evaluation_core.hpp"
 #include "actors/worker/evaluator.hpp"
 #include "actors/worker/trainer.hpp"
@@ -49,7 +50,13 @@ private:
     bool missed = false;     ///< the copy before was not of the version that waits: it is in the other buffer
     std::optional<fetch_part> waiting; ///< a fetch that waits for that
     std::optional<get_snapshot_part> waiting_evaluation;
+    std::optional<protocol::shard_state> told; ///< by message, of the newest timeline: packets say the rest
+    std::shared_ptr<const transport::doorbell> bell; ///< to the start whose parameters are mapped, or null
+    bool connecting_bell = false;
+    protocol::time_point bell_again{}; ///< when to try to connect it
   };
+
+  using gradient_key = std::pair<step_id, protocol::slot_range>;
 
   worker_state(pointer self, common::role_context context);
   result<void> acquire();
@@ -67,14 +74,26 @@ private:
   void connect_shard(ps_shard_id shard, const protocol::directory_entry& entry);
   void map_parameters(ps_shard_id shard);
   void on_mapped(ps_shard_id shard, dlrun::incarnation incarnation, result<transport::segment> fetched);
-  void on_computed(const compute_gradient& what, result<computed_gradient> made,
-                   std::optional<slot_id> diverged, protocol::duration took);
+  void connect_bell(ps_shard_id shard);
+  void on_bell(ps_shard_id shard, dlrun::incarnation incarnation,
+               result<std::unique_ptr<transport::doorbell>> made);
+  bool on_packet(ps_shard_id shard, dlrun::incarnation incarnation,
+                 std::optional<std::span<const std::byte>> packet);
+  void on_computed(const compute_gradient& what, computed_gradient made, protocol::duration took);
+  void on_not_computed(const compute_gradient& what, const error& why, std::optional<slot_id> diverged);
 
   void carry_out(const worker_actions& actions);
   void carry_out(const fetch_part& action);
   void take_part_of(const fetch_part& action, const parameter_source& source);
+  void on_part(const fetch_part& what, bool ok);
   void carry_out(const compute_gradient& action);
-  void report_divergence(const compute_gradient& what, std::optional<slot_id> slot, const std::string& text);
+  void check_waiting();
+  void check(const gradient_key& key);
+  void report_divergence(const gradient_key& what, std::optional<slot_id> slot, const std::string& text);
+  protocol::push push_of(const transport::pooled_gradient& buffer,
+                         const transport::gradient_header& header) const;
+  void tell_part(const transport::pooled_gradient& buffer, const transport::gradient_header& header,
+                 std::uint64_t from);
   void carry_out(const push_gradient& action);
   void carry_out(const pull_state& action);
   void carry_out(const forget_gradient& action);
@@ -112,7 +131,9 @@ private:
   std::pair<dlrun::incarnation, std::uint64_t>
       directory_age_; ///< coordinator and sequence of the newest heard
   std::map<ps_shard_id, shard_link> shards_;
-  std::map<std::pair<step_id, protocol::slot_range>, computed_gradient> kept_;
+  std::map<gradient_key, computed_gradient> kept_;
+  std::set<gradient_key> waiting_; ///< kept, and for a tick at least
+  std::set<gradient_key> checked_; ///< of those
   std::uint64_t slots_computed_ = 0;
   protocol::duration compute_time_{};
   evaluation_core evaluation_;
@@ -123,8 +144,9 @@ private:
   common::latest_sender<protocol::heartbeat> heartbeat_sender_;
   protocol::data_dispatcher_actor dispatcher_;
 
-  common::task_thread evaluation_thread_; ///< these last: joined before what their tasks use goes
-  common::task_thread compute_thread_;
+  common::task_thread evaluation_thread_{
+      "evaluation"}; ///< these last: joined before what their tasks use goes
+  common::task_thread compute_thread_{"compute"};
 };
 
 } // namespace dlrun::worker

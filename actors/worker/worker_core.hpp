@@ -128,6 +128,8 @@ public:
   timeline_id timeline() const { return timeline_; }
   /// The step it works on: the lowest version any shard stands at (R6); empty before every shard was heard.
   std::optional<step_id> open_step() const;
+  /// Those of `slots` that have no gradient.
+  std::vector<slot_id> parked_in(step_id step, protocol::slot_range slots) const;
   bool keeps(step_id step, protocol::slot_range slots) const { return kept_.contains({step, slots}); }
   std::size_t kept_count() const { return kept_.size(); }
   std::uint64_t lease_sequence() const { return lease_ ? lease_->sequence : 0; }
@@ -171,7 +173,6 @@ private:
 
   bool everything_known() const { return known_.size() == config_.ps_shards; }
   bool is_safe_everywhere(step_id step) const;
-  std::vector<slot_id> parked_in(step_id step, protocol::slot_range slots) const;
   bool part_is_needed(version_id version) const;
   bool is_read_by_computation(version_id version) const;
   bool keeps_something_in(step_id step, protocol::slot_range slots) const;

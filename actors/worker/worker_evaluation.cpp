@@ -10,9 +10,13 @@ constexpr auto snapshot_deadline = std::chrono::seconds(2);
 
 } // namespace
 
-/// Its threads finish what they have in hand.
+/// Its threads finish what they have in hand, for which they may have to enter.
 worker_state::~worker_state() {
   if (cancelled_) *cancelled_ = true;
+  self_->entry().outside([this] {
+    compute_thread_.stop();
+    evaluation_thread_.stop();
+  });
 }
 
 void worker_state::on_evaluate(const protocol::evaluate& order) {

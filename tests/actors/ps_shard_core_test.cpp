@@ -215,5 +215,42 @@ TEST_F(ps_shard_core_test, every_step_is_complete_in_the_ledger_and_nothing_leak
   EXPECT_EQ(held, 0);
 }
 
+// ---- a step that is begun with before all of it is there
+
+TEST_F(ps_shard_core_test, a_step_that_is_begun_early_is_applied_once_when_it_is_complete) {
+  EXPECT_THAT(push(0, 0, 2, 1), IsEmpty());
+  EXPECT_EQ(core.begin_early({0}), 0U);
+  EXPECT_FALSE(core.state().serves_previous) << "its buffer is written to";
+  EXPECT_FALSE(core.begin_early({0})) << "it is begun";
+  EXPECT_EQ(push(0, 2, 4, 2), (ps_shard_actions{combine{{own}, {1}, {2}}, apply{{0}, {own}}}));
+  EXPECT_THAT(core.on_tick(), IsEmpty());
+  EXPECT_EQ(core.on_applied({0}), (ps_shard_actions{release{{own}}, publish{}}));
+  EXPECT_TRUE(core.state().serves_previous);
+}
+
+TEST_F(ps_shard_core_test, only_the_next_step_is_begun_early_and_not_while_another_is_applied) {
+  EXPECT_FALSE(core.begin_early({1}));
+  push(0, 0, 4, 1);
+  EXPECT_FALSE(core.begin_early({0})) << "it is being applied";
+  EXPECT_FALSE(core.begin_early({1}));
+  core.on_applied({0});
+  EXPECT_FALSE(core.begin_early({0}));
+  EXPECT_TRUE(core.begin_early({1}));
+}
+
+TEST_F(ps_shard_core_test, no_step_is_begun_early_beyond_the_bound_of_the_log) {
+  logging.on_push(gradient(0, 0, 4), {1});
+  logging.on_applied({0});
+  EXPECT_FALSE(logging.begin_early({1})) << "step 0 is not in the log";
+  logging.on_committed({1});
+  EXPECT_TRUE(logging.begin_early({1}));
+}
+
+TEST_F(ps_shard_core_test, where_norms_couple_no_step_is_begun_early) {
+  auto coupled = config(protocol::durability::off);
+  coupled.combine_norms = [](const auto&) { return std::uint64_t{0}; };
+  EXPECT_FALSE(ps_shard_core(coupled, {}).begin_early({0}));
+}
+
 } // namespace
 } // namespace dlrun::ps_shard

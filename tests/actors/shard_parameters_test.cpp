@@ -123,5 +123,59 @@ TEST_F(shard_parameters_test, the_learning_rate_follows_the_step) {
   EXPECT_NE(other.digests(), one.digests());
 }
 
+TEST_F(shard_parameters_test, no_bit_depends_on_whether_a_step_was_begun_early) {
+  const auto context = job({});
+  test::training_shard whole{context}, parts{context};
+  parts.parameters.use(std::make_shared<common::thread_team>(3));
+  const auto size = parts.parameters.range().size;
+  for (std::uint64_t step = 0; step < 3; ++step) {
+    const auto record = whole.train();
+    const auto shape = shape_of(context->sampler, {step}, 0, {});
+    const std::vector<float> root(record.root.begin(), record.root.end());
+    for (const std::uint64_t from : {size - 1, size / 2, size / 2, size / 3, std::uint64_t{1}})
+      parts.parameters.apply_early(
+          {0}, {step}, shape, from,
+          [&, from](std::uint64_t begin, std::uint64_t end) {
+            EXPECT_GE(begin, from);
+            return std::span{root}.subspan(begin, end - begin);
+          },
+          [] { return true; });
+    const auto made = parts.parameters.apply({0}, {step}, shape, whole_root(root), {});
+    ASSERT_TRUE(made);
+    EXPECT_TRUE(*made) << "the metrics are from the early part";
+    EXPECT_EQ(test::training_shard::digests_of(parts.parameters), whole.digests()) << "step " << step;
+  }
+}
+
+TEST_F(shard_parameters_test, what_was_begun_early_is_given_up_by_going_back) {
+  const auto context = job({});
+  test::training_shard numbers{context};
+  const auto first = numbers.digests();
+  const std::vector<float> root(numbers.parameters.range().size, 1.0F);
+  const auto shape = shape_of(context->sampler, {0}, 0, {});
+  numbers.parameters.apply_early({0}, {0}, shape, 1, whole_root(root), {});
+  ASSERT_TRUE(numbers.parameters.reset({1}));
+  EXPECT_EQ(numbers.digests(), first);
+  numbers.train(0, {1});
+  test::training_shard undisturbed{context};
+  undisturbed.train();
+  EXPECT_EQ(numbers.digests(), undisturbed.digests());
+}
+
+TEST_F(shard_parameters_test, an_early_part_that_is_not_finite_or_not_intact_is_seen_at_the_end) {
+  const auto context = job({});
+  const auto shape = shape_of(context->sampler, {0}, 0, {});
+  const auto apply = [&](float last, bool is_intact) {
+    auto numbers = shard_parameters::create(context, {0}).value();
+    std::vector<float> root(numbers.range().size, 1.0F);
+    root[root.size() / 2] = last;
+    numbers.apply_early({0}, {0}, shape, 1, whole_root(root), [&] { return is_intact; });
+    return numbers.apply({0}, {0}, shape, whole_root(root), {});
+  };
+  EXPECT_TRUE(apply(1, true));
+  EXPECT_EQ(apply(std::numeric_limits<float>::infinity(), true).error().code, error_code::diverged);
+  EXPECT_EQ(apply(1, false).error().code, error_code::protocol);
+}
+
 } // namespace
 } // namespace dlrun::ps_shard

@@ -322,5 +322,41 @@ TEST(network, not_a_number_in_the_parameters_shows_in_the_loss) {
   EXPECT_EQ(gradient[metrics + hits], 0.0F);
 }
 
+TEST(network, what_is_told_to_be_final_is) {
+  for (const auto* specification :
+       {R"(input: [1, 8, 8] layers { conv2d { out_channels: 4 kernel_size: 3 padding: 1 } } layers { relu {} }
+           layers { max_pool2d { kernel_size: 2 } } layers { flatten {} }
+           layers { linear { out_features: 20 } } layers { relu {} } layers { linear { out_features: 10 } })",
+        R"(input: [64] layers { linear { out_features: 30 } } layers { batch_norm {} } layers { relu {} }
+           layers { linear { out_features: 10 } })"}) {
+    const auto m = build_model(specification);
+    std::vector<float> parameters(m->layout().flat_size()), gradient(parameters.size(), -7.0F);
+    m->initialise(1, parameters);
+    std::vector<float> records(16 * 64);
+    for (std::size_t i = 0; i < records.size(); ++i)
+      records[i] = static_cast<float>(i * 37 % 101) / 50.0F - 1.0F;
+    std::vector<std::int32_t> labels(16);
+    for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = static_cast<std::int32_t>(i % 10);
+    std::vector<std::pair<std::uint64_t, std::vector<float>>> told;
+    network n(m, 1);
+    ASSERT_TRUE(
+        n.forward_backward(parameters, {records, labels, {}, 16}, {}, gradient, [&](std::uint64_t from) {
+          told.emplace_back(
+              from, std::vector<float>(gradient.begin() + static_cast<std::ptrdiff_t>(from), gradient.end()));
+        }));
+    ASSERT_GE(told.size(), 1U);
+    for (std::size_t i = 0; i < told.size(); ++i) {
+      const auto& [from, seen] = told[i];
+      EXPECT_GT(from, 0U);
+      EXPECT_LT(from, i == 0 ? gradient.size() : told[i - 1].first);
+      EXPECT_TRUE(std::equal(seen.begin(), seen.end(), gradient.begin() + static_cast<std::ptrdiff_t>(from)))
+          << "from " << from;
+    }
+    std::vector<float> untold(parameters.size());
+    ASSERT_TRUE(network(m, 1).forward_backward(parameters, {records, labels, {}, 16}, {}, untold));
+    EXPECT_EQ(untold, gradient);
+  }
+}
+
 } // namespace
 } // namespace dlrun::engine

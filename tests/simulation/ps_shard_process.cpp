@@ -8,6 +8,8 @@ namespace {
 using protocol::durability;
 using protocol::planted_bug;
 
+/// That a push finds parts of all others there.
+constexpr double early_chance = 0.3;
 /// Replay of one step, as the shard estimates it.
 constexpr std::uint64_t replay_step_us = 1000;
 
@@ -119,9 +121,20 @@ void ps_shard_process::on_push(const gradient_push& what) {
   if (what.push.self.incarnation < newest_worker_[what.push.worker])
     world_.broken("I4", "{} takes a gradient of worker {} under the old incarnation {}", name(),
                   what.push.worker, what.push.self.incarnation);
+  begin_early(what.push.step);
   const ps_shard::value_id id{next_value_++};
   values_.emplace(id, std::move(mapped));
   perform(core_->on_push(what.push, id));
+}
+
+/// As when parts of all gradients are there: the buffer of the older version is written from now on, though
+/// some of the gradients may never come as a whole.
+void ps_shard_process::begin_early(step_id step) {
+  if (!world_.random().chance(early_chance) || !core_->begin_early(step)) return;
+  world_.say(this, "begins step {} early", step);
+  auto& into = parameters_->of(version_after(step));
+  into.version.reset();
+  ++into.writes;
 }
 
 bool ps_shard_process::map(const gradient_push& what, gradient& into) const {

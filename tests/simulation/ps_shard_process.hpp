@@ -42,6 +42,7 @@ private:
   };
 
   void on_push(const gradient_push& what);
+  void begin_early(step_id step);
   bool map(const gradient_push& what, gradient& into) const;
   void perform(const ps_shard::ps_shard_actions& actions);
   void perform_one(const ps_shard::combine& order);

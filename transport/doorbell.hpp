@@ -1,0 +1,51 @@
+/// doorbell: how two processes of one host tell each other that something lies ready in a segment.
+#pragma once
+
+#include "transport/unique_fd.hpp"
+
+#include <cstddef>
+#include <dlrun/error.hpp>
+#include <memory>
+#include <span>
+#include <utility>
+
+namespace dlrun::transport {
+
+/// Packets are small: they say what lies where, they do not carry it.
+inline constexpr std::size_t doorbell_packet_bytes_max = 256;
+
+/// One end of a connection that keeps the boundaries of packets and their order (AF_UNIX, SOCK_SEQPACKET).
+/// Made by segment_fetches::connect_doorbell() and handed out by segment_offers::on_doorbell(): both ends run
+/// as one user and know the run's token. It is the shortest way from a thread of one process to a thread of
+/// another: the waiter sleeps in the kernel, and what rings needs no other thread. Packets may be lost: what
+/// cannot be sent at once is not sent. Whoever uses it repeats what matters some other way.
+/// Thread-safe.
+class doorbell {
+public:
+  explicit doorbell(unique_fd socket)
+      : socket_(std::move(socket)) {}
+
+  /// Two ends that are connected. @returns system when the OS refuses.
+  static result<std::pair<std::unique_ptr<doorbell>, std::unique_ptr<doorbell>>> pair();
+
+  /// Sends a packet of 1 to doorbell_packet_bytes_max bytes. Never blocks.
+  /// @returns false when it cannot be sent now, or the other end is gone.
+  bool ring(std::span<const std::byte> packet) const;
+
+  enum class outcome { packet, nothing, closed };
+  struct taken {
+    outcome what = outcome::nothing;
+    std::span<const std::byte> packet; ///< of `into`
+  };
+  /// Takes the next packet, if there is one, into `into`. Never blocks. A packet that is longer than `into`
+  /// closes the connection, as no correct peer sends one.
+  taken take(std::span<std::byte> into) const;
+
+  /// To wait for packets with poll() or epoll.
+  int fd() const { return socket_.get(); }
+
+private:
+  unique_fd socket_;
+};
+
+} // namespace dlrun::transport
