@@ -143,6 +143,12 @@ def training_seconds(logs, steps):
     return (max(one[-1] for one in end) - max(one[0] for one in begin)).total_seconds()
 
 
+def training_rate(logs, report):
+    """Samples a second over training_seconds(), which begin when the first step is done."""
+    steps = report["steps"]
+    return report["samples_committed"] * (steps - 1) / steps / training_seconds(logs, steps)
+
+
 @contextlib.contextmanager
 def data_of_seconds(model):
     """A folder with as many records of Fashion-MNIST as are trained in some seconds. Machines that are shared are fast and slow in
@@ -181,6 +187,4 @@ def train(program, model, settings, watch=None):
             if process.returncode != 0:
                 raise failure(f"dlrun failed on {model} (exit code {process.returncode}):\n{output.read()}")
         report = json.loads((run_dir / "report.json").read_text())
-        seconds = training_seconds(run_dir / "logs", report["steps"])
-        samples = report["samples_committed"] * (report["steps"] - 1) / report["steps"]
-        return report | {"rate": samples / seconds}
+        return report | {"rate": training_rate(run_dir / "logs", report)}
