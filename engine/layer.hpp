@@ -54,6 +54,8 @@ public:
   /// which follow each other. nullopt for any other layer.
   virtual std::optional<std::int64_t> hands_on_from() const { return std::nullopt; }
 
+  /// Whether its output is its only input, float for float as activations lie: nothing needs to be computed.
+  virtual bool is_identity() const { return false; }
   /// Whether it is max(x, 0).
   virtual bool is_relu() const { return false; }
   /// Of a convolution; null of any other layer.

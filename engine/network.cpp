@@ -1,6 +1,8 @@
 #include "engine/network.hpp"
 
 #include "engine/activation_buffer.hpp"
+#include "engine/layers/channel_order.hpp"
+#include "engine/memory_plan.hpp"
 #include "kernels/cpu/onednn.hpp"
 #include "kernels/cpu/permute.hpp"
 #include "kernels/cpu/reduce.hpp"
@@ -22,36 +24,44 @@ public:
   result<void> check(const batch& batch, std::int64_t min_batch) const;
   result<void> forward(std::span<const float> parameters, std::span<float> gradient, const batch& batch,
                        const slot_key& key, bool training);
-  std::span<const float> outputs() const { return stages_.back().output.view(); }
+  std::span<const float> outputs() const { return stages_.back().output; }
   void loss(const batch& batch, bool with_gradient, std::span<float> metrics);
   void backward(std::span<float> gradient, const progress& tell);
   const model& described() const { return *model_; }
   void use_threads() const { omp_set_num_threads(threads_); }
 
 private:
-  /// A node's operation, its output, and views of its inputs and of its tensors in the flat vectors of the
-  /// pass.
+  /// A node's operation, and views of all that it reads and writes in the current pass.
   struct stage {
     const model_node* node = nullptr;
-    std::vector<const model_node*> computed; ///< by the operation, in order: nodes taken over, and this one
-    std::vector<std::int32_t> reads;         ///< positions; the inputs of the first that is computed
+    /// By the operation, in order: nodes taken over, and this one. None where a reader took this one over.
+    std::vector<const model_node*> computed;
+    /// Positions of stages that compute, or model_input; the inputs of the first that is computed.
+    std::vector<std::int32_t> reads;
     bool learns = false; ///< has parameters, or reads a stage that learns: the way back leads through it
-    std::unique_ptr<operation> compute; ///< null for a node that its reader takes over
-    activation_buffer output;
-    std::optional<activation_buffer> output_gradient; ///< on the way back: the sum over the readers so far
+    /// Null where there is nothing to compute, so that its input stands for it, and where its reader takes it
+    /// over.
+    std::unique_ptr<operation> compute;
+    std::span<float> output;
     std::vector<std::span<const float>> inputs, tensors;
     std::vector<std::span<float>> gradients;
     pass now;
   };
+  bool is_skipped(std::int32_t position) const;
   std::vector<stage*> only_read_by(const stage& s);
   bool reads_what_learns(const stage& s) const;
+  std::int64_t readers_of(std::int32_t position) const;
+  void make_operation(stage& s);
   bool take_over(stage& s, std::span<stage* const> before);
+  memory_plan make_plan(memory_plan::pass_kind kind) const;
+  std::size_t permuted_floats() const;
+  void begin(const memory_plan& plan, std::int64_t batch);
   void begin(stage& s, std::span<const float> parameters, std::span<float> gradient) const;
   std::span<const float> output_of(std::int32_t position) const;
+  std::span<float> output_gradient(std::size_t position) const;
   bool learns(std::int32_t position) const;
-  void pass_back(stage& s);
+  void pass_back(std::size_t position);
   void tell_final(const stage& s, const progress& tell) const;
-  activation_buffer take_spare();
   std::span<const float> channels_last(const batch& batch);
   void clear_padding(std::span<float> gradient) const;
 
@@ -59,10 +69,12 @@ private:
   int threads_;
   kernels::cpu::onednn context_;
   std::vector<stage> stages_;
+  std::optional<memory_plan> training_plan_, evaluation_plan_;
+  const memory_plan* plan_ = nullptr; ///< of the current pass
+  std::int64_t batch_ = 0;            ///< of the current pass
+  activation_buffer buffer_;
+  std::span<float> memory_; ///< laid out as the plan says
   std::span<const float> records_;
-  activation_buffer permuted_records_;
-  activation_buffer output_gradient_;    ///< the loss's, for the last stage
-  std::vector<activation_buffer> spare_; ///< memory for gradients, lent from stage to stage on the way back
 };
 
 network::impl::impl(std::shared_ptr<const model> model, int threads)
@@ -74,36 +86,58 @@ network::impl::impl(std::shared_ptr<const model> model, int threads)
     stage s;
     s.node = &node;
     s.computed = {&node};
-    s.reads = node.inputs;
-    const bool input_gradient = reads_what_learns(s);
-    s.learns = input_gradient || !node.layer->tensors().empty();
+    for (auto input : node.inputs)
+      s.reads.push_back(is_skipped(input) ? stages_[static_cast<std::size_t>(input)].reads[0] : input);
+    s.learns = reads_what_learns(s) || !node.layer->tensors().empty();
     s.now.layer = static_cast<std::uint32_t>(stages_.size());
-    auto before = only_read_by(s);
-    while (!before.empty() && !take_over(s, before)) before.erase(before.begin());
-    if (!s.compute) s.compute = node.layer->make_operation(context_, input_gradient);
     stages_.push_back(std::move(s));
   }
+  // From the last to the first: of several that could compute a stage too, the last does.
+  for (auto s = stages_.rbegin(); s != stages_.rend(); ++s) make_operation(*s);
+  training_plan_ = make_plan(memory_plan::pass_kind::forward_backward);
+  evaluation_plan_ = make_plan(memory_plan::pass_kind::forward);
+}
+
+/// Whether the stage's input stands for it. The outputs of the model are always a stage's own.
+bool network::impl::is_skipped(std::int32_t position) const {
+  if (position == model_node::model_input) return false;
+  const auto at = static_cast<std::size_t>(position);
+  return at + 1 < model_->nodes().size() && model_->nodes()[at].layer->is_identity();
 }
 
 bool network::impl::reads_what_learns(const stage& s) const {
   return std::ranges::any_of(s.reads, [this](std::int32_t input) { return learns(input); });
 }
 
-/// The stages before this one of which each is read by the next alone, and computes itself alone; at most as
-/// many as an operation takes over.
+std::int64_t network::impl::readers_of(std::int32_t position) const {
+  std::int64_t readers = 0;
+  for (std::size_t i = 0; i < stages_.size(); ++i)
+    if (!stages_[i].computed.empty() && !is_skipped(static_cast<std::int32_t>(i)))
+      readers += std::ranges::count(stages_[i].reads, position);
+  return readers;
+}
+
+/// The stages before this one of which each is read by the next alone; at most as many as an operation takes
+/// over.
 std::vector<network::impl::stage*> network::impl::only_read_by(const stage& s) {
   constexpr std::size_t taken_over_max = 2; // a convolution and its relu
   std::vector<stage*> before;
   const auto* at = &s;
   while (before.size() < taken_over_max && at->reads.size() == 1 && at->reads[0] != model_node::model_input) {
-    std::int64_t readers = 0;
-    for (const auto& node : model_->nodes()) readers += std::ranges::count(node.inputs, at->reads[0]);
+    if (readers_of(at->reads[0]) != 1) break;
     auto& next = stages_[static_cast<std::size_t>(at->reads[0])];
-    if (readers != 1 || next.computed.size() != 1) break;
     before.insert(before.begin(), &next);
     at = &next;
   }
   return before;
+}
+
+void network::impl::make_operation(stage& s) {
+  const bool is_taken_over = s.computed.empty();
+  if (is_taken_over || is_skipped(static_cast<std::int32_t>(s.now.layer))) return;
+  auto before = only_read_by(s);
+  while (!before.empty() && !take_over(s, before)) before.erase(before.begin());
+  if (!s.compute) s.compute = s.node->layer->make_operation(context_, reads_what_learns(s));
 }
 
 /// Lets the stage compute those before it too, if its layer can.
@@ -115,11 +149,28 @@ bool network::impl::take_over(stage& s, std::span<stage* const> before) {
   s.computed.clear();
   for (auto* const one : before) {
     s.computed.push_back(one->node);
-    one->compute = nullptr;
+    one->computed.clear();
   }
   s.computed.push_back(s.node);
   s.reads = before.front()->reads;
   return true;
+}
+
+memory_plan network::impl::make_plan(memory_plan::pass_kind kind) const {
+  std::vector<planned_stage> planned;
+  for (const auto& s : stages_)
+    planned.push_back({.reads = s.reads,
+                       .output_floats = static_cast<std::size_t>(s.node->layer->output_size()),
+                       .computes = s.compute != nullptr,
+                       .learns = s.learns,
+                       .use = s.compute ? s.compute->memory() : memory_use{}});
+  return {planned, kind, permuted_floats()};
+}
+
+/// Of a record that has to be brought into the order of activations; 0 where it is in that already.
+std::size_t network::impl::permuted_floats() const {
+  const channel_order order(model_->input_shape());
+  return order.same() ? 0 : static_cast<std::size_t>(*element_count(model_->input_shape()));
 }
 
 result<void> network::impl::check_records(const batch& batch) const {
@@ -154,6 +205,19 @@ result<void> network::impl::check(const batch& batch, std::int64_t min_batch) co
   return loss.check(batch);
 }
 
+/// Lays out the memory for a pass.
+void network::impl::begin(const memory_plan& plan, std::int64_t batch) {
+  plan_ = &plan;
+  batch_ = batch;
+  const auto records = static_cast<std::size_t>(batch);
+  memory_ = buffer_.resize(plan.floats() * records);
+  for (std::size_t i = 0; i < stages_.size(); ++i) {
+    auto& s = stages_[i];
+    const auto floats = static_cast<std::size_t>(s.node->layer->output_size());
+    if (s.compute) s.output = memory_.subspan(plan.output(i) * records, floats * records);
+  }
+}
+
 void network::impl::begin(stage& s, std::span<const float> parameters, std::span<float> gradient) const {
   s.tensors.clear();
   s.gradients.clear();
@@ -165,11 +229,18 @@ void network::impl::begin(stage& s, std::span<const float> parameters, std::span
     }
   s.now.tensors = s.tensors;
   s.now.gradients = s.gradients;
+  s.now.batch = batch_;
+  s.inputs.clear();
+  for (const auto input : s.reads) s.inputs.push_back(output_of(input));
 }
 
 std::span<const float> network::impl::output_of(std::int32_t position) const {
-  return position == model_node::model_input ? records_
-                                             : stages_[static_cast<std::size_t>(position)].output.view();
+  return position == model_node::model_input ? records_ : stages_[static_cast<std::size_t>(position)].output;
+}
+
+std::span<float> network::impl::output_gradient(std::size_t position) const {
+  return memory_.subspan(plan_->output_gradient(position) * static_cast<std::size_t>(batch_),
+                         stages_[position].output.size());
 }
 
 bool network::impl::learns(std::int32_t position) const {
@@ -178,11 +249,11 @@ bool network::impl::learns(std::int32_t position) const {
 
 /// The records with channels innermost, as the layers want them.
 std::span<const float> network::impl::channels_last(const batch& batch) {
+  if (permuted_floats() == 0) return batch.records;
   const auto& in = model_->input_shape();
-  const std::int64_t pixels = *element_count(in) / in[0];
-  if (in[0] == 1 || pixels == 1) return batch.records;
-  const auto permuted = permuted_records_.resize(batch.records.size());
-  kernels::cpu::transpose(batch.size, in[0], pixels, batch.records, permuted);
+  const auto permuted =
+      memory_.subspan(plan_->records() * static_cast<std::size_t>(batch.size), batch.records.size());
+  kernels::cpu::transpose(batch.size, in[0], *element_count(in) / in[0], batch.records, permuted);
   return permuted;
 }
 
@@ -190,24 +261,21 @@ result<void> network::impl::forward(std::span<const float> parameters, std::span
                                     const batch& batch, const slot_key& key, bool training) {
   DLRUN_CHECK(parameters.size() == model_->layout().flat_size(), "{} parameters for a layout of {}",
               parameters.size(), model_->layout().flat_size());
+  begin(training ? *training_plan_ : *evaluation_plan_, batch.size);
   records_ = channels_last(batch);
   for (auto& s : stages_) {
     if (!s.compute) continue;
     begin(s, parameters, gradient);
-    s.now.batch = batch.size;
     s.now.training = training;
     s.now.key = key;
-    const auto size = static_cast<std::size_t>(batch.size * s.node->layer->output_size());
-    s.inputs.clear();
-    for (const auto input : s.reads) s.inputs.push_back(output_of(input));
-    if (auto done = s.compute->forward(s.now, s.inputs, s.output.resize(size)); !done) return done;
+    if (auto done = s.compute->forward(s.now, s.inputs, s.output); !done) return done;
   }
   return {};
 }
 
 /// Writes the metrics tensor (=) and, if asked, the gradient that backward() begins with.
 void network::impl::loss(const batch& batch, bool with_gradient, std::span<float> metrics) {
-  const auto gradient = with_gradient ? output_gradient_.resize(outputs().size()) : std::span<float>();
+  const auto gradient = with_gradient ? output_gradient(stages_.size() - 1) : std::span<float>();
   std::fill(metrics.begin(), metrics.end(), 0.0F);
   metrics[parameter_layout::loss_sum] =
       static_cast<float>(model_->loss().forward(outputs(), batch, gradient));
@@ -219,17 +287,11 @@ void network::impl::loss(const batch& batch, bool with_gradient, std::span<float
 void network::impl::backward(std::span<float> gradient, const progress& tell) {
   clear_padding(gradient);
   // All readers of a stage lie behind it, so that its gradient is whole when its turn comes.
-  for (auto& s : stages_) s.output_gradient.reset(); // of a pass that failed on its way back
-  stages_.back().output_gradient = std::move(output_gradient_);
-  for (auto s = stages_.rbegin(); s != stages_.rend(); ++s) {
-    if (s->learns && s->compute) {
-      pass_back(*s);
-      if (tell) tell_final(*s, tell);
-    }
-    if (s->output_gradient) spare_.push_back(std::move(*s->output_gradient));
-    s->output_gradient.reset();
+  for (std::size_t i = stages_.size(); i-- > 0;) {
+    if (!stages_[i].learns || !stages_[i].compute) continue;
+    pass_back(i);
+    if (tell) tell_final(stages_[i], tell);
   }
-  output_gradient_ = take_spare();
 }
 
 /// Tensors lie in the order of the nodes: those of this stage and of all behind it have their gradients, the
@@ -242,32 +304,19 @@ void network::impl::tell_final(const stage& s, const progress& tell) const {
 
 /// Computes the stage's gradients and gives each stage that it reads its part. Where an output has several
 /// readers, their parts are added from the last reader to the first.
-void network::impl::pass_back(stage& s) {
-  std::vector<activation_buffer> parts(s.inputs.size());
-  std::vector<std::span<float>> wanted(s.inputs.size());
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    if (!learns(s.reads[i])) continue;
-    parts[i] = take_spare();
-    wanted[i] = parts[i].resize(s.inputs[i].size());
-  }
-  s.compute->backward(s.now, s.inputs, s.output.view(), s.output_gradient->view(), wanted);
+void network::impl::pass_back(std::size_t position) {
+  auto& s = stages_[position];
+  std::vector<std::span<float>> parts(s.inputs.size());
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    if (learns(s.reads[i]))
+      parts[i] =
+          memory_.subspan(plan_->part(position, i) * static_cast<std::size_t>(batch_), s.inputs[i].size());
+  s.compute->backward(s.now, s.inputs, s.output, output_gradient(position), parts);
   for (std::size_t i = parts.size(); i-- > 0;) {
-    if (wanted[i].empty()) continue;
-    auto& sum = stages_[static_cast<std::size_t>(s.reads[i])].output_gradient;
-    if (sum) {
-      kernels::cpu::add(sum->view(), parts[i].view(), sum->resize(wanted[i].size()));
-      spare_.push_back(std::move(parts[i]));
-    } else {
-      sum = std::move(parts[i]);
-    }
+    if (parts[i].empty() || plan_->is_first_part(position, i)) continue;
+    const auto sum = output_gradient(static_cast<std::size_t>(s.reads[i]));
+    kernels::cpu::add(sum, parts[i], sum);
   }
-}
-
-activation_buffer network::impl::take_spare() {
-  if (spare_.empty()) return {};
-  auto buffer = std::move(spare_.back());
-  spare_.pop_back();
-  return buffer;
 }
 
 void network::impl::clear_padding(std::span<float> gradient) const {

@@ -29,6 +29,11 @@ public:
       kernels::cpu::activate_backward(kind_, slope_, inputs[0], output, output_gradient, input_gradients[0]);
   }
 
+  memory_use memory() const override {
+    const bool by_output = kernels::cpu::slope_follows_from_output(kind_);
+    return {.inputs_on_way_back = !by_output, .output_on_way_back = by_output, .in_place = true};
+  }
+
 private:
   activation kind_;
   float slope_;

@@ -27,6 +27,8 @@ public:
       kernels::cpu::average_pool_backward(geometry_, now.batch, output_gradient, input_gradients[0]);
   }
 
+  memory_use memory() const override { return {.inputs_on_way_back = false, .output_on_way_back = false}; }
+
 private:
   const average_geometry& geometry_; ///< the layer's
 };

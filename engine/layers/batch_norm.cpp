@@ -37,6 +37,8 @@ public:
                                       output_gradient, weight_gradient, bias_gradient, input_gradients[0]);
   }
 
+  memory_use memory() const override { return {.output_on_way_back = false}; }
+
 private:
   /// Values of each channel: one a record, or one a pixel.
   std::int64_t rows(std::span<const float> input) const {

@@ -36,6 +36,8 @@ public:
     convolution_.forward(now.batch, output_gradient.data(), nullptr, input_gradients[0].data());
   }
 
+  memory_use memory() const override { return {.output_on_way_back = false}; }
+
 private:
   bool bias_;
   kernels::cpu::convolution convolution_;

@@ -30,6 +30,8 @@ public:
                           input_gradients[0].empty() ? nullptr : input_gradients[0].data());
   }
 
+  memory_use memory() const override { return {.output_on_way_back = false}; }
+
 private:
   bool bias_;
   kernels::cpu::convolution convolution_;

@@ -66,6 +66,14 @@ public:
         input_orders_[i].to_last(now.batch, gradients[i], input_gradients[i]);
   }
 
+  /// What is reordered is kept here.
+  memory_use memory() const override {
+    const auto own = inner_->memory();
+    const bool inputs_as_they_are = std::ranges::any_of(input_orders_, &channel_order::same);
+    return {.inputs_on_way_back = own.inputs_on_way_back && inputs_as_they_are,
+            .output_on_way_back = own.output_on_way_back && output_order_.same()};
+  }
+
 private:
   std::unique_ptr<operation> inner_;
   std::vector<channel_order> input_orders_;

@@ -17,7 +17,7 @@ public:
   result<void> forward(const pass& now, std::span<const std::span<const float>> inputs,
                        std::span<float> output) override {
     if (!now.training) {
-      std::copy(inputs[0].begin(), inputs[0].end(), output.begin());
+      if (output.data() != inputs[0].data()) std::ranges::copy(inputs[0], output.begin());
       return {};
     }
     draw_mask(now, output.size());
@@ -29,6 +29,10 @@ public:
                 std::span<const float> output_gradient,
                 std::span<const std::span<float>> input_gradients) override {
     if (!input_gradients[0].empty()) kernels::cpu::multiply(output_gradient, mask_, input_gradients[0]);
+  }
+
+  memory_use memory() const override {
+    return {.inputs_on_way_back = false, .output_on_way_back = false, .in_place = true};
   }
 
 private:

@@ -33,6 +33,8 @@ public:
     std::ranges::fill(input_gradients[0], 0.0F);
   }
 
+  memory_use memory() const override { return {.inputs_on_way_back = false, .output_on_way_back = false}; }
+
 private:
   result<void> read_indices(std::span<const float> values) {
     indices_.resize(values.size());

@@ -1,3 +1,4 @@
+#include "engine/layers/channel_order.hpp"
 #include "engine/layers/layers.hpp"
 #include "kernels/cpu/permute.hpp"
 
@@ -5,7 +6,7 @@ namespace dlrun::engine {
 namespace {
 
 /// PyTorch flattens channels first, activations here are channels last: so this layer moves data, where
-/// PyTorch's does not.
+/// PyTorch's does not, unless there is one channel or one pixel.
 class flatten_operation final : public operation {
 public:
   explicit flatten_operation(const shape& input)
@@ -25,17 +26,15 @@ public:
       transpose(now.batch, output_gradient, input_gradients[0], channels_, pixels_);
   }
 
+  memory_use memory() const override { return {.inputs_on_way_back = false, .output_on_way_back = false}; }
+
 private:
   void transpose(std::int64_t batch, std::span<const float> from, std::span<float> to, std::int64_t rows,
                  std::int64_t columns) const {
-    if (channels_ == 1 || pixels_ == 1) {
-      std::copy(from.begin(), from.end(), to.begin());
-      return;
-    }
     kernels::cpu::transpose(batch, rows, columns, from, to);
   }
 
-  std::int64_t channels_, pixels_; ///< one pixel: the record is a vector already
+  std::int64_t channels_, pixels_;
 };
 
 class flatten_layer final : public layer {
@@ -46,6 +45,8 @@ public:
   std::optional<std::int64_t> hands_on_from() const override {
     return input_shape().size() == 1 ? std::optional(std::int64_t{0}) : std::nullopt;
   }
+
+  bool is_identity() const override { return channel_order(input_shape()).same(); }
 
   std::unique_ptr<operation> make_operation(kernels::cpu::onednn&, bool) const override {
     return std::make_unique<flatten_operation>(input_shape());

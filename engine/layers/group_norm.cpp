@@ -34,6 +34,8 @@ public:
                                       affine_ ? now.gradients[1] : std::span<float>(), input_gradients[0]);
   }
 
+  memory_use memory() const override { return {.output_on_way_back = false}; }
+
 private:
   group_geometry geometry_;
   bool affine_;

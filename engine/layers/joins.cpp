@@ -23,7 +23,12 @@ public:
                 std::span<const float> output_gradient,
                 std::span<const std::span<float>> input_gradients) override {
     for (const auto gradient : input_gradients)
-      if (!gradient.empty()) std::ranges::copy(output_gradient, gradient.begin());
+      if (!gradient.empty() && gradient.data() != output_gradient.data())
+        std::ranges::copy(output_gradient, gradient.begin());
+  }
+
+  memory_use memory() const override {
+    return {.inputs_on_way_back = false, .output_on_way_back = false, .in_place = true};
   }
 };
 
@@ -49,6 +54,8 @@ public:
         if (other != i) kernels::cpu::multiply(gradient, inputs[other], gradient);
     }
   }
+
+  memory_use memory() const override { return {.output_on_way_back = false}; }
 };
 
 /// Channels are innermost, so that joining them is joining the rows of matrices, a row a pixel.
@@ -75,6 +82,8 @@ public:
       if (!input_gradients[i].empty())
         kernels::cpu::read_columns(runs_[i], output_gradient, input_gradients[i]);
   }
+
+  memory_use memory() const override { return {.inputs_on_way_back = false, .output_on_way_back = false}; }
 
 private:
   std::vector<kernels::cpu::column_run> runs_;

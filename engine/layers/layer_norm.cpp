@@ -47,6 +47,10 @@ public:
     if (!order_.same() && !wanted.empty()) order_.to_last(now.batch, dx, wanted);
   }
 
+  memory_use memory() const override {
+    return {.inputs_on_way_back = order_.same(), .output_on_way_back = false};
+  }
+
 private:
   channel_order order_;
   std::int64_t rows_; ///< of a record

@@ -27,6 +27,8 @@ public:
                       input_gradients[0].empty() ? nullptr : input_gradients[0].data());
   }
 
+  memory_use memory() const override { return {.output_on_way_back = false}; }
+
 private:
   bool bias_;
   kernels::cpu::inner_product product_;

@@ -29,6 +29,8 @@ public:
       kernels::cpu::max_pool_backward(geometry_, now.batch, winner_, output_gradient, input_gradients[0]);
   }
 
+  memory_use memory() const override { return {.inputs_on_way_back = false, .output_on_way_back = false}; }
+
 private:
   pool_geometry geometry_;
   std::vector<std::int32_t> winner_;
@@ -55,6 +57,8 @@ public:
                    now.gradients[0].data(), bias_ ? now.gradients[1].data() : nullptr,
                    input_gradients[0].empty() ? nullptr : input_gradients[0].data());
   }
+
+  memory_use memory() const override { return {.output_on_way_back = false}; }
 
 private:
   bool bias_;

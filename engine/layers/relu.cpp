@@ -17,6 +17,8 @@ public:
                 std::span<const std::span<float>> input_gradients) override {
     if (!input_gradients[0].empty()) kernels::cpu::relu_backward(output, output_gradient, input_gradients[0]);
   }
+
+  memory_use memory() const override { return {.inputs_on_way_back = false, .in_place = true}; }
 };
 
 class relu_layer final : public layer {

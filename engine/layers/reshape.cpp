@@ -28,6 +28,8 @@ public:
     input_.to_last(now.batch, output_.to_first(now.batch, output_gradient, ordered_), input_gradients[0]);
   }
 
+  memory_use memory() const override { return {.inputs_on_way_back = false, .output_on_way_back = false}; }
+
 private:
   channel_order input_, output_;
   std::vector<float> ordered_;
@@ -37,6 +39,10 @@ class reshape_layer final : public layer {
 public:
   reshape_layer(std::string name, const shape& input, shape output)
       : layer(std::move(name), {input}, std::move(output)) {}
+
+  bool is_identity() const override {
+    return channel_order(input_shape()).same() && channel_order(output_shape()).same();
+  }
 
   std::unique_ptr<operation> make_operation(kernels::cpu::onednn&, bool) const override {
     return std::make_unique<reshape_operation>(input_shape(), output_shape());

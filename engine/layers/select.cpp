@@ -28,6 +28,8 @@ public:
     kernels::cpu::write_columns(run_, output_gradient, input_gradients[0]);
   }
 
+  memory_use memory() const override { return {.inputs_on_way_back = false, .output_on_way_back = false}; }
+
 private:
   column_run run_;
 };

@@ -23,6 +23,8 @@ public:
       kernels::cpu::softmax_backward(channels_, output, output_gradient, input_gradients[0]);
   }
 
+  memory_use memory() const override { return {.inputs_on_way_back = false, .in_place = true}; }
+
 private:
   std::int64_t channels_;
 };

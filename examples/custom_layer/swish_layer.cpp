@@ -30,6 +30,9 @@ public:
     now.gradients[0][0] = static_cast<float>(beta_gradient);
   }
 
+  /// backward() reads what went in, not what came out, and each value before it is written.
+  dlrun::memory_use memory() const override { return {.output_on_way_back = false, .in_place = true}; }
+
 private:
   static float sigmoid(float x) { return 1 / (1 + std::exp(-x)); }
 };

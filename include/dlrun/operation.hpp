@@ -28,6 +28,15 @@ struct pass {
   }
 };
 
+/// What an operation needs of the memory of activations. The less that is, the more of them share memory.
+struct memory_use {
+  bool inputs_on_way_back = true; ///< backward() reads `inputs`; if not, they may hold anything there
+  bool output_on_way_back = true; ///< backward() reads `output`; if not, it may hold anything there
+  /// forward() may be given the memory of inputs[0] for an `output` of the same size, and backward() that of
+  /// `output_gradient` for input_gradients[0].
+  bool in_place = false;
+};
+
 /// A layer's computation on one thread. Owns what backward needs from forward, and cached primitives.
 /// Activations hold record behind record; an image has its channels innermost (height, width, channels), a
 /// sequence too (length, channels), a vector is plain. What an operation computes depends on its arguments
@@ -48,6 +57,9 @@ public:
   virtual void backward(const pass& now, std::span<const std::span<const float>> inputs,
                         std::span<const float> output, std::span<const float> output_gradient,
                         std::span<const std::span<float>> input_gradients) = 0;
+
+  /// The same whenever it is asked. What the defaults say is always right.
+  virtual memory_use memory() const { return {}; }
 };
 
 } // namespace dlrun

@@ -19,6 +19,9 @@ enum class activation : std::uint8_t {
 /// y[i] = f(x[i]). `slope` is of leaky_relu. NaN stays NaN. In place allowed.
 void activate(activation kind, float slope, std::span<const float> x, std::span<float> y);
 
+/// Whether activate_backward() reads y and not x; otherwise it reads x and not y.
+bool slope_follows_from_output(activation kind);
+
 /// dx[i] = dy[i] f'(x[i]), where y = f(x). dx may be dy.
 void activate_backward(activation kind, float slope, std::span<const float> x, std::span<const float> y,
                        std::span<const float> dy, std::span<float> dx);
