@@ -11,6 +11,12 @@ struct window {
   std::int64_t row0, row1, column0, column1;
 };
 
+/// Windows side by side in an image, each `stride` pixels on from the one before.
+struct run {
+  std::int64_t first_pixel; ///< of the first window
+  std::int64_t count;
+};
+
 window clip(const pool_geometry& g, std::int64_t out_row, std::int64_t out_column) {
   const std::int64_t row = out_row * g.stride - g.padding;
   const std::int64_t column = out_column * g.stride - g.padding;
@@ -21,29 +27,35 @@ window clip(const pool_geometry& g, std::int64_t out_row, std::int64_t out_colum
 /// The channels that lie together: of a block, or all.
 std::int64_t together(const pool_geometry& g) { return g.block > 0 ? g.block : g.channels; }
 
-/// A window of `Size` x `Size` pixels, none of them outside the image; otherwise as pool_clipped(). Every
-/// size has its own code, in which the maximum of a channel stays in a register. Like those below it is not
-/// to be inlined: there GCC forgets that x and y do not overlap, and computes one channel at a time. `Block`:
-/// together(g) as a constant, or 0.
+/// Windows side by side, of `Size` x `Size` pixels each and none of them outside the image; otherwise as
+/// pool_clipped(). Every size has its own code, in which the maximum of a channel stays in a register. Like
+/// those below it is not to be inlined: there GCC forgets that x and y do not overlap, and computes one
+/// channel at a time. `Block`: together(g) as a constant, or 0.
 template <std::int64_t Size, std::int64_t Block>
-[[gnu::noinline]] void pool_whole(const pool_geometry& g, const window& w, const float* __restrict x,
+[[gnu::noinline]] void pool_whole(const pool_geometry& g, const run& windows, const float* __restrict x,
                                   float* __restrict y, std::int32_t* __restrict winner) {
   const auto channels = Block > 0 ? Block : together(g);
-  const auto first = static_cast<std::int32_t>(w.row0 * g.width + w.column0);
-  for (std::int64_t c = 0; c < channels; ++c) {
-    float best = x[first * channels + c];
-    std::int32_t where = first;
-    for (std::int64_t row = 0; row < Size; ++row)
-      for (std::int64_t column = 0; column < Size; ++column) {
-        const auto pixel = static_cast<std::int32_t>(first + row * g.width + column);
-        const float value = x[pixel * channels + c];
-        const bool wins = (value > best) | (value != value);
-        best = wins ? value : best;
-        where = wins ? pixel : where;
-      }
-    const bool nothing = g.of_relu & (best <= 0.0F);
-    y[c] = nothing ? 0.0F : best;
-    winner[c] = nothing ? no_winner : where;
+  const auto width = g.width;
+  const bool of_relu = g.of_relu;
+  for (std::int64_t i = 0; i < windows.count; ++i) {
+    const auto first = static_cast<std::int32_t>(windows.first_pixel + i * g.stride);
+    float* __restrict const out = y + i * g.channels;
+    std::int32_t* __restrict const out_winner = winner + i * g.channels;
+    for (std::int64_t c = 0; c < channels; ++c) {
+      float best = x[first * channels + c];
+      std::int32_t where = first;
+      for (std::int64_t row = 0; row < Size; ++row)
+        for (std::int64_t column = 0; column < Size; ++column) {
+          const auto pixel = static_cast<std::int32_t>(first + row * width + column);
+          const float value = x[pixel * channels + c];
+          const bool wins = (value > best) | (value != value);
+          best = wins ? value : best;
+          where = wins ? pixel : where;
+        }
+      const bool nothing = of_relu & (best <= 0.0F);
+      out[c] = nothing ? 0.0F : best;
+      out_winner[c] = nothing ? no_winner : where;
+    }
   }
 }
 
@@ -75,56 +87,76 @@ template <std::int64_t Size, std::int64_t Block>
   }
 }
 
-/// Calls `visit(at_x, at_y, w)` for each window of each block: where the block's image begins in x and its
-/// part of the output pixel in y.
-template <class Visit>
-void each_window(const pool_geometry& g, std::int64_t batch, Visit&& visit) {
+/// Where the image of a block begins in x, and a pixel of its part in y.
+struct place {
+  std::int64_t x, y;
+};
+
+constexpr std::int64_t usual_block = 16; ///< of oneDNN with AVX-512: has code of its own
+
+/// Whether there is code for windows that lie wholly in the image.
+bool has_whole_code(const pool_geometry& g) { return g.kernel == 2 || g.kernel == 3; }
+
+/// The windows of a row that lie wholly in the image, from left to right: [first, last).
+struct whole_columns {
+  std::int64_t first, last;
+};
+whole_columns whole_in_row(const pool_geometry& g, std::int64_t row) {
+  const auto w = clip(g, row, 0);
+  if (!has_whole_code(g) || w.row1 - w.row0 != g.kernel) return {0, 0};
+  const std::int64_t first = (g.padding + g.stride - 1) / g.stride;
+  const std::int64_t fitting = g.width + g.padding - g.kernel;
+  const std::int64_t last = fitting < 0 ? 0 : std::min(fitting / g.stride + 1, g.out_width);
+  return {first, std::max(first, last)};
+}
+
+/// Calls `visit_whole(at, windows)` for the windows of each row of each block that lie wholly in the image,
+/// where there is code for them, and `visit_other(at, w)` for each other window.
+template <class VisitWhole, class VisitOther>
+void each_row(const pool_geometry& g, std::int64_t batch, VisitWhole&& visit_whole,
+              VisitOther&& visit_other) {
   const auto channels = together(g);
   const std::int64_t blocks = g.channels / channels;
   const std::int64_t block_size = g.height * g.width * channels;
   const std::int64_t out_size = g.out_height * g.out_width * g.channels;
   for (std::int64_t n = 0; n < batch; ++n)
     for (std::int64_t block = 0; block < blocks; ++block)
-      for (std::int64_t row = 0; row < g.out_height; ++row)
-        for (std::int64_t column = 0; column < g.out_width; ++column)
-          visit((n * blocks + block) * block_size,
-                n * out_size + (row * g.out_width + column) * g.channels + block * channels,
-                clip(g, row, column));
+      for (std::int64_t row = 0; row < g.out_height; ++row) {
+        const auto whole = whole_in_row(g, row);
+        const auto at = [&](std::int64_t column) {
+          return place{(n * blocks + block) * block_size,
+                       n * out_size + (row * g.out_width + column) * g.channels + block * channels};
+        };
+        for (std::int64_t column = 0; column < whole.first; ++column)
+          visit_other(at(column), clip(g, row, column));
+        if (whole.first < whole.last) {
+          const auto w = clip(g, row, whole.first);
+          visit_whole(at(whole.first), run{w.row0 * g.width + w.column0, whole.last - whole.first});
+        }
+        for (std::int64_t column = whole.last; column < g.out_width; ++column)
+          visit_other(at(column), clip(g, row, column));
+      }
 }
 
-constexpr std::int64_t usual_block = 16; ///< of oneDNN with AVX-512: has code of its own
-
-/// The side of a window whose size has code of its own, 0 for any other.
-std::int64_t whole_size(const pool_geometry& g, const window& w) {
-  const bool whole = w.row1 - w.row0 == g.kernel && w.column1 - w.column0 == g.kernel;
-  return whole && (g.kernel == 2 || g.kernel == 3) ? g.kernel : 0;
-}
-
-void pool_window(const pool_geometry& g, const window& w, const float* x, float* y, std::int32_t* winner) {
-  const auto size = whole_size(g, w);
-  const bool usual = together(g) == usual_block;
-  const auto pool = size == 2   ? usual ? pool_whole<2, usual_block> : pool_whole<2, 0>
-                      : size == 3 ? usual ? pool_whole<3, usual_block> : pool_whole<3, 0>
-                                  : pool_clipped;
-  pool(g, w, x, y, winner);
-}
-
-/// A window of `Size` x `Size` pixels that shares none with another: writes its dy to the winners and 0
-/// elsewhere.
+/// Windows side by side, of `Size` x `Size` pixels each, that share none with another: writes their dy to the
+/// winners and 0 elsewhere.
 template <std::int64_t Size, std::int64_t Block>
-[[gnu::noinline]] void spread_whole(const pool_geometry& g, const window& w,
+[[gnu::noinline]] void spread_whole(const pool_geometry& g, const run& windows,
                                     const std::int32_t* __restrict winner, const float* __restrict dy,
                                     float* __restrict dx) {
   const auto channels = Block > 0 ? Block : together(g);
-  const auto first = static_cast<std::int32_t>(w.row0 * g.width + w.column0);
-  for (std::int64_t c = 0; c < channels; ++c) {
-    const std::int32_t where = winner[c];
-    const float gradient = dy[c];
-    for (std::int64_t row = 0; row < Size; ++row)
-      for (std::int64_t column = 0; column < Size; ++column) {
-        const auto pixel = static_cast<std::int32_t>(first + row * g.width + column);
-        dx[pixel * channels + c] = where == pixel ? gradient : 0.0F;
-      }
+  const auto width = g.width;
+  for (std::int64_t i = 0; i < windows.count; ++i) {
+    const auto first = static_cast<std::int32_t>(windows.first_pixel + i * g.stride);
+    for (std::int64_t c = 0; c < channels; ++c) {
+      const std::int32_t where = winner[i * g.channels + c];
+      const float gradient = dy[i * g.channels + c];
+      for (std::int64_t row = 0; row < Size; ++row)
+        for (std::int64_t column = 0; column < Size; ++column) {
+          const auto pixel = static_cast<std::int32_t>(first + row * width + column);
+          dx[pixel * channels + c] = where == pixel ? gradient : 0.0F;
+        }
+    }
   }
 }
 
@@ -146,16 +178,19 @@ template <bool Overlap>
     }
 }
 
-void spread_window(const pool_geometry& g, const window& w, const std::int32_t* winner, const float* dy,
-                   float* dx) {
-  const bool overlap = g.stride < g.kernel;
-  const auto size = overlap ? 0 : whole_size(g, w);
+/// The code for windows that lie wholly in the image; `has_whole_code(g)`.
+auto pool_code(const pool_geometry& g) {
   const bool usual = together(g) == usual_block;
-  const auto spread = size == 2   ? usual ? spread_whole<2, usual_block> : spread_whole<2, 0>
-                        : size == 3 ? usual ? spread_whole<3, usual_block> : spread_whole<3, 0>
-                        : overlap ? spread_any<true>
-                                  : spread_any<false>;
-  spread(g, w, winner, dy, dx);
+  return g.kernel == 2 ? usual ? pool_whole<2, usual_block> : pool_whole<2, 0>
+         : usual ? pool_whole<3, usual_block>
+                       : pool_whole<3, 0>;
+}
+
+auto spread_code(const pool_geometry& g) {
+  const bool usual = together(g) == usual_block;
+  return g.kernel == 2 ? usual ? spread_whole<2, usual_block> : spread_whole<2, 0>
+         : usual ? spread_whole<3, usual_block>
+                       : spread_whole<3, 0>;
 }
 
 } // namespace
@@ -167,9 +202,15 @@ void max_pool(const pool_geometry& g, std::int64_t batch, std::span<const float>
   DLRUN_CHECK(static_cast<std::int64_t>(x.size()) == batch * in_size &&
                   static_cast<std::int64_t>(y.size()) == batch * out_size && winner.size() == y.size(),
               "max_pool of {} floats to {} with {} winners", x.size(), y.size(), winner.size());
-  each_window(g, batch, [&](std::int64_t at_x, std::int64_t at_y, const window& w) {
-    pool_window(g, w, x.data() + at_x, y.data() + at_y, winner.data() + at_y);
-  });
+  const auto whole = pool_code(g);
+  each_row(
+      g, batch,
+      [&](const place& at, const run& windows) {
+        whole(g, windows, x.data() + at.x, y.data() + at.y, winner.data() + at.y);
+      },
+      [&](const place& at, const window& w) {
+        pool_clipped(g, w, x.data() + at.x, y.data() + at.y, winner.data() + at.y);
+      });
 }
 
 void max_pool_backward(const pool_geometry& g, std::int64_t batch, std::span<const std::int32_t> winner,
@@ -183,9 +224,24 @@ void max_pool_backward(const pool_geometry& g, std::int64_t batch, std::span<con
   const bool tiled = g.stride == g.kernel && g.padding == 0 && g.out_height * g.kernel == g.height &&
                      g.out_width * g.kernel == g.width;
   if (!tiled) std::fill(dx.begin(), dx.end(), 0.0F);
-  each_window(g, batch, [&](std::int64_t at_x, std::int64_t at_y, const window& w) {
-    spread_window(g, w, winner.data() + at_y, dy.data() + at_y, dx.data() + at_x);
-  });
+  const bool overlap = g.stride < g.kernel;
+  const auto whole = spread_code(g);
+  const auto any = overlap ? spread_any<true> : spread_any<false>;
+  each_row(
+      g, batch,
+      [&](const place& at, const run& windows) {
+        const auto* const won = winner.data() + at.y;
+        if (!overlap) return whole(g, windows, won, dy.data() + at.y, dx.data() + at.x);
+        for (std::int64_t i = 0; i < windows.count; ++i) {
+          const auto pixel = windows.first_pixel + i * g.stride;
+          const window w{pixel / g.width, pixel / g.width + g.kernel, pixel % g.width,
+                         pixel % g.width + g.kernel};
+          any(g, w, won + i * g.channels, dy.data() + at.y + i * g.channels, dx.data() + at.x);
+        }
+      },
+      [&](const place& at, const window& w) {
+        any(g, w, winner.data() + at.y, dy.data() + at.y, dx.data() + at.x);
+      });
 }
 
 } // namespace dlrun::kernels::cpu
