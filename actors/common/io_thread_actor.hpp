@@ -2,6 +2,7 @@
 #pragma once
 
 #include "actors/common/entry_lock.hpp"
+#include "actors/common/message_order.hpp"
 
 #include <caf/io/middleman.hpp>
 #include <caf/stateful_actor.hpp>
@@ -28,6 +29,7 @@ public:
 
   void enqueue(caf::mailbox_element_ptr message, caf::execution_unit* unit) override {
     auto& system = this->home_system();
+    message_sent(this);
     super::enqueue(std::move(message), system.has_middleman() ? &system.middleman().backend() : unit);
   }
 
@@ -35,6 +37,7 @@ public:
 
   caf::resumable::resume_result resume(caf::execution_unit* unit, std::size_t messages_max) override {
     const std::scoped_lock inside{entry_};
+    messages_received(this);
     return super::resume(unit, messages_max);
   }
 
