@@ -14,7 +14,7 @@ namespace {
 float zero_of(double mean, double std) {
   const std::uint8_t byte = 0;
   float zero = 0;
-  normalise_bytes({&byte, 1}, mean, std, {&zero, 1});
+  normalise({&byte, 1}, element_type::u1, mean, std, {&zero, 1});
   return zero;
 }
 
@@ -71,11 +71,7 @@ void array_dataset::read_record(std::uint64_t index, std::span<float> out) const
   for (std::size_t c = 0; c < channels_.size(); ++c) {
     const auto& channel = channels_[c];
     const auto from = bytes.subspan(c * values * size_of(type), values * size_of(type));
-    const auto to = out.subspan(c * values, values);
-    if (type == element_type::u1)
-      normalise_bytes(from, channel.mean, channel.std, to);
-    else
-      normalise(from, type, channel.mean, channel.std, to);
+    normalise(from, type, channel.mean, channel.std, out.subspan(c * values, values));
   }
 }
 

@@ -30,17 +30,14 @@ void for_type(std::span<const std::uint8_t> bytes, element_type type, std::span<
   }
 }
 
-} // namespace
-
-void normalise_bytes(std::span<const std::uint8_t> bytes, double mean, double std, std::span<float> out) {
-  const auto mean32 = static_cast<float>(mean);
-  const auto std32 = static_cast<float>(std);
+void normalise_bytes(std::span<const std::uint8_t> bytes, float mean, float std, std::span<float> out) {
   const std::uint8_t* const from = bytes.data();
   float* const to = out.data();
 #pragma GCC ivdep // bytes may alias anything: these do not
-  for (std::size_t i = 0; i < out.size(); ++i)
-    to[i] = (static_cast<float>(from[i]) / 255.0F - mean32) / std32;
+  for (std::size_t i = 0; i < out.size(); ++i) to[i] = (static_cast<float>(from[i]) / 255.0F - mean) / std;
 }
+
+} // namespace
 
 void to_floats(std::span<const std::uint8_t> bytes, element_type type, std::span<float> out) {
   for_type(bytes, type, out, [](auto value) { return static_cast<float>(value); });
@@ -48,9 +45,10 @@ void to_floats(std::span<const std::uint8_t> bytes, element_type type, std::span
 
 void normalise(std::span<const std::uint8_t> bytes, element_type type, double mean, double std,
                std::span<float> out) {
+  const auto mean32 = static_cast<float>(mean);
+  const auto std32 = static_cast<float>(std);
+  if (type == element_type::u1) return normalise_bytes(bytes, mean32, std32, out);
   if (type == element_type::f4) {
-    const auto mean32 = static_cast<float>(mean);
-    const auto std32 = static_cast<float>(std);
     for_values<float>(bytes, out, [=](float value) { return (value - mean32) / std32; });
     return;
   }

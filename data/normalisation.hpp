@@ -9,16 +9,13 @@
 
 namespace dlrun::data {
 
-/// (byte / 255 - mean) / std of `out.size()` bytes, every operation rounded to float32, with mean and std
-/// rounded first. These are the bits that numpy and PyTorch give for float32 arrays and Python constants.
-void normalise_bytes(std::span<const std::uint8_t> bytes, double mean, double std, std::span<float> out);
-
 /// Converts `out.size()` values of `type` at `bytes` (little-endian, any alignment). 64-bit types are
 /// rounded.
 void to_floats(std::span<const std::uint8_t> bytes, element_type type, std::span<float> out);
 
-/// (value - mean) / std of the values at `bytes`. f4 with every operation rounded to float32, as numpy and
-/// PyTorch do it; i4, i8 and f8 in double, rounded once at the end. u1 is a matter for normalise_bytes.
+/// (value - mean) / std of the `out.size()` values at `bytes`; of u1, (value / 255 - mean) / std. u1 and f4
+/// with mean and std and every operation rounded to float32: the bits that numpy and PyTorch give for float32
+/// arrays and Python constants. i4, i8 and f8 in double, rounded once at the end.
 void normalise(std::span<const std::uint8_t> bytes, element_type type, double mean, double std,
                std::span<float> out);
 

@@ -4,7 +4,6 @@
 #include "transport/doorbell.hpp"
 #include "transport/wake_event.hpp"
 
-#include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <deque>

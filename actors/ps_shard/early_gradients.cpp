@@ -1,5 +1,6 @@
 #include "actors/ps_shard/early_gradients.hpp"
 
+#include "actors/ps_shard/block_scratch.hpp"
 #include "kernels/cpu/reduce.hpp"
 
 #include <algorithm>
@@ -26,17 +27,9 @@ public:
       return found->second.floats.subspan(begin_, size_);
     const auto [left, right] = reduction_tree::children(slots);
     const auto first = of(left, into, depth);
-    const auto second = of(right, scratch(depth), depth + 1);
+    const auto second = of(right, block_scratch(depth, size_), depth + 1);
     kernels::cpu::add(first, second, into);
     return into;
-  }
-
-  std::span<float> scratch(std::size_t depth) const {
-    thread_local std::vector<std::vector<float>>
-        passing; // of a block each: they stay in the core's own cache
-    if (passing.size() <= depth) passing.resize(depth + 1);
-    if (passing[depth].size() < size_) passing[depth].resize(size_);
-    return std::span{passing[depth]}.first(size_);
   }
 
 private:
@@ -50,7 +43,7 @@ private:
 std::span<const float> early_gradients::work::part(std::uint64_t begin, std::uint64_t end,
                                                    std::span<float> into) const {
   const tree_sum sum{*this, begin, end};
-  return sum.of({{0}, {slots}}, into.empty() ? sum.scratch(0) : into, 1);
+  return sum.of({{0}, {slots}}, into.empty() ? block_scratch(0, end - begin) : into, 1);
 }
 
 bool early_gradients::work::intact() const {

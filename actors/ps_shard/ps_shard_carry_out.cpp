@@ -1,5 +1,6 @@
 /// What the core of a PS shard decided, done.
 #include "actors/common/clock.hpp"
+#include "actors/ps_shard/block_scratch.hpp"
 #include "actors/ps_shard/ps_shard.hpp"
 #include "kernels/cpu/reduce.hpp"
 
@@ -43,10 +44,9 @@ void ps_shard_state::carry_out(const ps_shard_actions& actions) {
 }
 
 std::span<const float> ps_shard_state::summands::part(std::uint64_t begin, std::uint64_t end) const {
-  thread_local std::vector<float> passing; // of a block: it stays in the core's own cache
-  if (sum.empty()) passing.resize(std::max<std::size_t>(passing.size(), end - begin));
-  const auto into = sum.empty() ? std::span{passing}.first(end - begin) : sum.subspan(begin, end - begin);
-  kernels::cpu::add(left.floats.subspan(begin, end - begin), right.floats.subspan(begin, end - begin), into);
+  const auto size = end - begin;
+  const auto into = sum.empty() ? block_scratch(0, size) : sum.subspan(begin, size);
+  kernels::cpu::add(left.floats.subspan(begin, size), right.floats.subspan(begin, size), into);
   return into;
 }
 

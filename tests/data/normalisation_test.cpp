@@ -15,7 +15,7 @@ std::array<float, 256> normalisation_table(double mean, double std) {
   std::array<std::uint8_t, 256> bytes{};
   std::iota(bytes.begin(), bytes.end(), std::uint8_t{0});
   std::array<float, 256> table{};
-  normalise_bytes(bytes, mean, std, table);
+  normalise(bytes, element_type::u1, mean, std, table);
   return table;
 }
 
