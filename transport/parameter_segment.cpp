@@ -11,13 +11,18 @@ namespace dlrun::transport {
 namespace {
 
 constexpr std::uint64_t parameter_magic = 0x6d'61'72'61'70'6c'64'00; // "dlparam"
-constexpr std::uint64_t parameter_format = 1;
+constexpr std::uint64_t parameter_format = 2;
+constexpr std::size_t floats_of_boundary = 16; // 64 bytes
 constexpr std::size_t parameter_floats_max = segment_bytes_max_default / sizeof(float) / 4;
 
-std::size_t buffer_bytes(std::size_t floats) { return (floats * sizeof(float) + 63) / 64 * 64; }
+/// Whole pages, wherever in the first of them it begins.
+std::size_t buffer_bytes(std::size_t floats) {
+  return (floats * sizeof(float) / segment_page_bytes + 2) * segment_page_bytes;
+}
 
-std::size_t buffer_offset(std::size_t floats, int index) {
-  return segment_header_bytes + static_cast<std::size_t>(index) * buffer_bytes(floats);
+std::size_t buffer_offset(std::size_t floats, int index, std::size_t first) {
+  return segment_header_bytes + static_cast<std::size_t>(index) * buffer_bytes(floats) +
+         first * sizeof(float) % segment_page_bytes;
 }
 
 } // namespace
@@ -26,26 +31,28 @@ std::size_t parameter_segment_bytes(std::size_t floats) {
   return segment_header_bytes + 2 * buffer_bytes(floats);
 }
 
-segment_part parameter_part(std::size_t floats, int buffer) {
+segment_part parameter_part(std::size_t floats, int buffer, std::size_t first) {
   constexpr auto words = offsetof(parameter_header, buffers);
   const auto word = words + static_cast<std::size_t>(buffer) * sizeof(parameter_buffer_word);
   return {{{{0, words}, {word, sizeof(parameter_buffer_word)}}},
-          {buffer_offset(floats, buffer), floats * sizeof(float)}};
+          {buffer_offset(floats, buffer, first), floats * sizeof(float)}};
 }
 
-parameter_writer::parameter_writer(segment segment, std::size_t floats)
+parameter_writer::parameter_writer(segment segment, std::size_t floats, std::size_t first)
     : segment_(std::move(segment))
-    , floats_(floats) {}
+    , floats_(floats)
+    , first_(first) {}
 
-result<parameter_writer> parameter_writer::create(std::size_t floats) {
+result<parameter_writer> parameter_writer::create(std::size_t floats, std::size_t first) {
+  DLRUN_CHECK(first % floats_of_boundary == 0, "parameters from float {} on are not aligned", first);
   if (auto ok = check_segment_floats("parameter", floats, parameter_floats_max); !ok)
     return tl::unexpected(ok.error());
   auto memory = segment::create("parameters", parameter_segment_bytes(floats));
   if (!memory) return tl::unexpected(memory.error());
-  auto* header =
-      new (memory->mutable_bytes().data()) parameter_header{parameter_magic, parameter_format, floats, {}};
+  auto* header = new (memory->mutable_bytes().data())
+      parameter_header{parameter_magic, parameter_format, floats, first, {}};
   for (auto& word : header->buffers) word.sequence.store(1, std::memory_order_release);
-  return parameter_writer(std::move(*memory), floats);
+  return parameter_writer(std::move(*memory), floats, first);
 }
 
 parameter_header& parameter_writer::header() {
@@ -68,7 +75,8 @@ std::span<float> parameter_writer::begin_write(timeline_id timeline, version_id 
   auto& word = header().buffers[writing_];
   word.timeline.store(timeline.value, std::memory_order_relaxed);
   word.version.store(version.value, std::memory_order_relaxed);
-  auto bytes = segment_.mutable_bytes().subspan(buffer_offset(floats_, writing_), floats_ * sizeof(float));
+  auto bytes =
+      segment_.mutable_bytes().subspan(buffer_offset(floats_, writing_, first_), floats_ * sizeof(float));
   return {reinterpret_cast<float*>(bytes.data()), floats_};
 }
 
@@ -93,26 +101,29 @@ void parameter_writer::withdraw_all() {
 
 std::span<const float> parameter_writer::current() const {
   DLRUN_CHECK(current_ >= 0, "no version has been published yet");
-  const auto bytes = segment_.bytes().subspan(buffer_offset(floats_, current_), floats_ * sizeof(float));
+  const auto bytes =
+      segment_.bytes().subspan(buffer_offset(floats_, current_, first_), floats_ * sizeof(float));
   return {reinterpret_cast<const float*>(bytes.data()), floats_};
 }
 
-parameter_reader::parameter_reader(segment segment, std::size_t floats)
+parameter_reader::parameter_reader(segment segment, std::size_t floats, std::size_t first)
     : segment_(std::move(segment))
-    , floats_(floats) {}
+    , floats_(floats)
+    , first_(first) {}
 
-result<parameter_reader> parameter_reader::open(segment segment, std::size_t floats) {
+result<parameter_reader> parameter_reader::open(segment segment, std::size_t floats, std::size_t first) {
   if (auto ok = check_segment_floats("parameter", floats, parameter_floats_max); !ok)
     return tl::unexpected(ok.error());
   if (segment.size() != parameter_segment_bytes(floats))
     return fail(error_code::protocol,
                 fmt::format("a segment of {} bytes cannot hold two versions of {} parameters", segment.size(),
                             floats));
-  parameter_reader reader(std::move(segment), floats);
+  parameter_reader reader(std::move(segment), floats, first);
   const auto& header = reader.header();
-  if (header.magic != parameter_magic || header.format != parameter_format || header.floats != floats)
+  if (header.magic != parameter_magic || header.format != parameter_format || header.floats != floats ||
+      header.first != first)
     return fail(error_code::protocol,
-                fmt::format("a segment does not begin like one of {} parameters", floats));
+                fmt::format("a segment does not begin like one of {} parameters from {} on", floats, first));
   return reader;
 }
 
@@ -121,7 +132,7 @@ const parameter_header& parameter_reader::header() const {
 }
 
 std::span<const float> parameter_reader::buffer(int index) const {
-  const auto bytes = segment_.bytes().subspan(buffer_offset(floats_, index), floats_ * sizeof(float));
+  const auto bytes = segment_.bytes().subspan(buffer_offset(floats_, index, first_), floats_ * sizeof(float));
   return {reinterpret_cast<const float*>(bytes.data()), floats_};
 }
 
@@ -141,6 +152,11 @@ bool parameter_reader::unchanged(const parameter_view& view) const {
   // What was read must have been read before the mark is looked at again.
   std::atomic_thread_fence(std::memory_order_acquire);
   return header().buffers[view.buffer].sequence.load(std::memory_order_relaxed) == view.sequence;
+}
+
+result<void> parameter_reader::map_again(int buffer, std::size_t offset, std::size_t bytes,
+                                         std::byte* address) const {
+  return segment_.map_again(buffer_offset(floats_, buffer, first_) + offset, bytes, address);
 }
 
 bool parameter_reader::copy(timeline_id timeline, version_id version, std::span<float> out) const {

@@ -19,11 +19,14 @@ struct alignas(64) parameter_buffer_word {
   std::atomic<std::uint64_t> version;
 };
 
-/// First page of the segment; the two buffers follow, each beginning on a 64-byte boundary.
+/// First page of the segment; the two buffers follow. Where a segment has a part of a vector of floats, the
+/// buffers begin as far behind the beginning of a page as that part would if the vector began with one: then
+/// whole pages of several parts can be mapped side by side.
 struct parameter_header {
   std::uint64_t magic;
   std::uint64_t format;
   std::uint64_t floats;
+  std::uint64_t first; ///< number of the first of them in the vector
   parameter_buffer_word buffers[2];
 };
 static_assert(sizeof(parameter_header) <= 4096 && std::atomic<std::uint64_t>::is_always_lock_free);
@@ -31,15 +34,16 @@ static_assert(sizeof(parameter_header) <= 4096 && std::atomic<std::uint64_t>::is
 /// Size of a parameter segment for `floats` parameters, which is what a reader must expect.
 std::size_t parameter_segment_bytes(std::size_t floats);
 
-/// What to fetch of it to have the version in buffer 0 or 1.
-segment_part parameter_part(std::size_t floats, int buffer);
+/// What to fetch of it to have the version in buffer 0 or 1. `first` as of parameter_writer::create().
+segment_part parameter_part(std::size_t floats, int buffer, std::size_t first = 0);
 
 /// The owner's side. Holds the versions A and A-1 (or fewer, at the beginning); the next version is written
 /// into the buffer of the older one. Used by one thread.
 class parameter_writer {
 public:
+  /// For floats [first, first + floats) of a vector; `first` is a multiple of 16.
   /// @returns limit_exceeded for 0 or too many floats, system when the OS refuses.
-  static result<parameter_writer> create(std::size_t floats);
+  static result<parameter_writer> create(std::size_t floats, std::size_t first = 0);
 
   /// Begins `version` of `timeline` in the buffer of the older version, which is no longer served from now
   /// on. The span is valid until the writer dies; what it holds is unspecified. Requires that no write is
@@ -62,12 +66,12 @@ public:
   std::size_t floats() const { return floats_; }
 
 private:
-  parameter_writer(segment segment, std::size_t floats);
+  parameter_writer(segment segment, std::size_t floats, std::size_t first);
   parameter_header& header();
   void invalidate(int buffer);
 
   segment segment_;
-  std::size_t floats_;
+  std::size_t floats_, first_;
   int current_ = -1; ///< Buffer published last; -1 = none.
   int writing_ = -1; ///< Buffer begun and not published; -1 = none.
 };
@@ -82,8 +86,8 @@ struct parameter_view {
 /// A worker's side: reads what parameter_writer publishes, from another process. Thread-safe (reads only).
 class parameter_reader {
 public:
-  /// @returns protocol when the segment is not one of `floats` parameters.
-  static result<parameter_reader> open(segment segment, std::size_t floats);
+  /// @returns protocol when the segment is not one of `floats` parameters from `first` on.
+  static result<parameter_reader> open(segment segment, std::size_t floats, std::size_t first = 0);
 
   /// Copies `version` of `timeline` into `out`, which must have room for all floats.
   /// @returns false when that version is not served (any more) or went away during the copy: `out` is garbage
@@ -95,15 +99,18 @@ public:
   /// while this reader lives.
   std::optional<parameter_view> view(timeline_id timeline, version_id version) const;
   bool unchanged(const parameter_view& view) const;
+  /// Maps bytes [offset, offset + bytes) of buffer 0 or 1 a second time, as segment::map_again().
+  result<void> map_again(int buffer, std::size_t offset, std::size_t bytes, std::byte* address) const;
 
   std::size_t floats() const { return floats_; }
+  std::size_t first() const { return first_; }
 
 private:
-  parameter_reader(segment segment, std::size_t floats);
+  parameter_reader(segment segment, std::size_t floats, std::size_t first);
   const parameter_header& header() const;
   std::span<const float> buffer(int index) const;
   segment segment_;
-  std::size_t floats_;
+  std::size_t floats_, first_;
 };
 
 } // namespace dlrun::transport

@@ -159,6 +159,16 @@ segment segment::of_copy(std::span<std::byte> memory, std::shared_ptr<void> owne
   return made;
 }
 
+/// An old size of 0 makes a second mapping of the same pages (mremap(2)): no descriptor has to be kept for
+/// it.
+result<void> segment::map_again(std::size_t offset, std::size_t bytes, std::byte* address) const {
+  DLRUN_CHECK(!owner_ && offset + bytes <= size_, "bytes [{}, {}) of a segment of {} are not mapped", offset,
+              offset + bytes, size_);
+  void* const made = ::mremap(address_ + offset, 0, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, address);
+  if (made == MAP_FAILED) return fail_errno(fmt::format("cannot map {} bytes of shared memory again", bytes));
+  return populate(address, bytes, false);
+}
+
 result<unique_fd> segment::duplicate() const {
   unique_fd copy(::fcntl(fd(), F_DUPFD_CLOEXEC, 3));
   if (!copy)

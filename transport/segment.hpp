@@ -18,8 +18,10 @@ using segment_id = strong_id<struct segment_tag, std::uint64_t>;
 
 /// The largest segment anyone may create or adopt unless a caller says otherwise: 64 GiB.
 inline constexpr std::size_t segment_bytes_max_default = std::size_t{64} << 30;
+/// What segments are laid out in, whatever the pages of the machine are.
+inline constexpr std::size_t segment_page_bytes = 4096;
 /// A segment of floats begins with a page that says what it is.
-inline constexpr std::size_t segment_header_bytes = 4096;
+inline constexpr std::size_t segment_header_bytes = segment_page_bytes;
 
 /// @returns limit_exceeded unless a `kind` segment ("gradient", "parameter") is asked for 1 to `floats_max`.
 result<void> check_segment_floats(std::string_view kind, std::size_t floats, std::size_t floats_max);
@@ -59,6 +61,10 @@ public:
   std::span<const std::byte> bytes() const { return {address_, size_}; }
   /// Requires writable().
   std::span<std::byte> mutable_bytes();
+  /// Maps bytes [offset, offset + bytes) a second time, read-only, at `address`, in place of what is mapped
+  /// there; offset and address at pages of the machine. The mapping outlives this object and is the caller's
+  /// to undo. Requires memory that is mapped here (not of_copy). @returns system when the OS refuses.
+  result<void> map_again(std::size_t offset, std::size_t bytes, std::byte* address) const;
   /// Another descriptor of the memfd, which outlives this object. @returns system when none is left.
   result<unique_fd> duplicate() const;
   /// The memfd, to be handed to peers; -1 in those, which have no use for it, and for a copy.

@@ -10,6 +10,7 @@
 #include "engine/model.hpp"
 #include "engine/update_rule.hpp"
 #include "proto/job_spec.pb.h"
+#include "transport/joined_parameters.hpp"
 #include "transport/run_token.hpp"
 #include "transport/tensor_channel.hpp"
 #include "transport/unique_fd.hpp"
@@ -76,10 +77,10 @@ struct job_context {
     return spec.cluster().tensor_channel() == "tcp" ? transport::channel_kind::tcp
                                                     : transport::channel_kind::shared_memory;
   }
-  /// Whether workers compute from the parameters where their PS shard has them: one shard has all of them in
-  /// one piece, as the network wants them.
+  /// Whether workers compute from the parameters where their PS shards have them.
   bool reads_in_place() const {
-    return ps_shards() == 1 && channel() == transport::channel_kind::shared_memory;
+    return channel() == transport::channel_kind::shared_memory &&
+           (ps_shards() == 1 || transport::joined_parameters::is_possible());
   }
   std::uint32_t ps_shards() const { return static_cast<std::uint32_t>(spec.cluster().ps_shards()); }
 };

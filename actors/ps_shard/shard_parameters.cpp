@@ -37,7 +37,8 @@ result<shard_parameters> shard_parameters::create_empty(std::shared_ptr<const co
     DLRUN_CHECK(rules.back().optimizer().state_planes() == rules.front().optimizer().state_planes(),
                 "revision {} of the specification has an optimizer with another state", revision);
   }
-  auto writer = transport::parameter_writer::create(job->shards.at(shard.value).size);
+  const auto& range = job->shards.at(shard.value);
+  auto writer = transport::parameter_writer::create(range.size, range.offset);
   if (!writer) return tl::unexpected(writer.error());
   return shard_parameters{std::move(job), shard, std::move(*writer), std::move(rules)};
 }

@@ -22,6 +22,12 @@ std::size_t prefetch_depth(const common::job_context& job) {
 /// A gradient is told of in so many parts at most: each costs the PS shard a waking.
 constexpr std::uint64_t parts_max = 4;
 
+std::vector<std::size_t> floats_of(const std::vector<engine::shard_range>& shards) {
+  std::vector<std::size_t> floats;
+  for (const auto& one : shards) floats.push_back(one.size);
+  return floats;
+}
+
 /// In the message of a divergence.
 constexpr std::size_t records_named_max = 64;
 
@@ -46,7 +52,8 @@ trainer::trainer(std::shared_ptr<const common::job_context> job, worker_id worke
     , incarnation_{incarnation}
     , prefetcher_{std::move(training), job_->sampler, prefetch_depth(*job_), std::move(change)}
     , network_{job_->model, static_cast<int>(job_->spec.cluster().threads_per_worker())}
-    , gradients_{job_->model->layout().flat_size(), buffers_max(*job_), std::move(server)} {
+    , gradients_{job_->model->layout().flat_size(), buffers_max(*job_), std::move(server)}
+    , joined_{floats_of(job_->shards)} {
   if (job_->reads_in_place()) return;
   for (auto& version : parameters_) version.assign(job_->model->layout().flat_size(), 0.0F);
 }
@@ -78,17 +85,20 @@ std::uint64_t trainer::request_records(step_id step, protocol::slot_range slots,
 }
 
 result<computed_gradient> trainer::compute(timeline_id timeline, step_id step, protocol::slot_range slots,
-                                           const std::vector<slot_id>& parked, const parameter_source& all,
+                                           const std::vector<slot_id>& parked,
+                                           const std::vector<parameter_source>& shards,
                                            const part_listener& tell) {
   const auto overwritten = [&] {
     return fail(error_code::role_lost,
                 fmt::format("version {} is not served any more", version_before(step)));
   };
-  const auto in_place = all ? all->view(timeline, version_before(step)) : std::nullopt;
-  if (!in_place && parameters_[0].empty()) return overwritten();
-  source_ = in_place ? all : nullptr;
-  view_ = in_place.value_or(transport::parameter_view{});
-  computed_from_ = in_place ? in_place->values : std::span<const float>(parameters_[step.value % 2]);
+  view_.reset();
+  if (!shards.empty()) {
+    auto in_place = joined_.view(timeline, version_before(step), shards);
+    if (!in_place) return tl::unexpected(in_place.error());
+    view_ = std::move(*in_place);
+  }
+  computed_from_ = view_ ? view_->values : std::span<const float>(parameters_[step.value % 2]);
   auto buffer = gradients_.acquire();
   if (!buffer) return tl::unexpected(buffer.error());
   const auto records = request_records(step, slots, parked);
@@ -151,7 +161,7 @@ result<void> trainer::sum_subtree(step_id step, protocol::slot_range slots,
   return {};
 }
 
-bool trainer::is_in_place_still() const { return !source_ || source_->unchanged(view_); }
+bool trainer::is_in_place_still() const { return !view_ || view_->unchanged(); }
 
 /// The sum of something that is not finite is not finite. Where it came from is looked for only then: the PS
 /// shards serve the version that it was made from until the step can be applied, or all go back.

@@ -7,7 +7,7 @@
 #include "data/prefetcher.hpp"
 #include "engine/network.hpp"
 #include "transport/gradient_pool.hpp"
-#include "transport/parameter_segment.hpp"
+#include "transport/joined_parameters.hpp"
 
 #include <array>
 #include <functional>
@@ -43,16 +43,16 @@ public:
   bool copy_part(const parameter_source& source, ps_shard_id shard, timeline_id timeline, version_id version);
 
   /// Sum of the gradients of `slots` (a node of the step's reduction tree) in tree order, from exactly
-  /// version_before(step): read in place from `all`, the parameters of the only PS shard, or, where there are
-  /// several, from parts that have all been copied. That of a slot in `parked` is zero, and it has no
-  /// records.
+  /// version_before(step): read in place from `shards`, the parameters of all PS shards in their order, or,
+  /// where that is empty, from parts that have all been copied. That of a slot in `parked` is zero, and it
+  /// has no records.
   /// @returns limit_exceeded when all buffers are kept; diverged when a layer refuses what it is given (see
-  /// diverged_slot(), whose records the message names); role_lost when the only PS shard does not serve that
-  /// version any more, or wrote over it meanwhile.
+  /// diverged_slot(), whose records the message names); role_lost when a PS shard does not serve that version
+  /// any more, or wrote over it meanwhile.
   /// `tell` may be null; else it hears of each further quarter of the gradient, but for the end.
   result<computed_gradient> compute(timeline_id timeline, step_id step, protocol::slot_range slots,
-                                    const std::vector<slot_id>& parked, const parameter_source& all,
-                                    const part_listener& tell);
+                                    const std::vector<slot_id>& parked,
+                                    const std::vector<parameter_source>& shards, const part_listener& tell);
   /// Looks at `sum`, what a compute() made of the version that the last one computed from.
   /// @returns diverged when a loss or gradient is NaN or infinite (see diverged_slot(), whose records the
   /// message names), or only the sum is.
@@ -83,12 +83,12 @@ private:
   data::prefetcher prefetcher_;
   engine::network network_;
   transport::gradient_pool gradients_;
-  /// Version v in [v % 2]; the core holds at most two adjacent versions. Empty with one PS shard.
+  /// Version v in [v % 2]; the core holds at most two adjacent versions. Empty where they are read in place.
   std::array<std::vector<float>, 2> parameters_;
   std::span<const float> computed_from_; ///< by the last compute()
-  parameter_source source_;              ///< of these, in place; else null
-  transport::parameter_view view_;
-  std::vector<std::vector<float>> scratch_; ///< right siblings on the way up the tree, by depth
+  transport::joined_parameters joined_;
+  std::optional<transport::joined_view> view_; ///< of these, if they are in place
+  std::vector<std::vector<float>> scratch_;    ///< right siblings on the way up the tree, by depth
   data::microbatch microbatch_;
   std::optional<slot_id> diverged_slot_;
 };

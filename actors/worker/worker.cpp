@@ -209,10 +209,10 @@ void worker_state::map_parameters(ps_shard_id shard) {
   if (link.mapping) return;
   link.mapping = true;
   const auto post = common::poster<protocol::worker_actor>{self_};
-  const auto floats = context_.job->shards.at(shard.value).size;
+  const auto& range = context_.job->shards.at(shard.value);
   const auto asked = client_->fetch(
-      link.parameters.address, {link.parameters.segment}, transport::parameter_segment_bytes(floats),
-      transport::parameter_part(floats, std::exchange(link.buffer, 1 - link.buffer)),
+      link.parameters.address, {link.parameters.segment}, transport::parameter_segment_bytes(range.size),
+      transport::parameter_part(range.size, std::exchange(link.buffer, 1 - link.buffer), range.offset),
       std::chrono::steady_clock::now() + map_deadline,
       [this, post, shard, mapped = link.mapped](result<transport::segment> fetched) {
         auto shared = std::make_shared<result<transport::segment>>(std::move(fetched));
@@ -227,8 +227,8 @@ void worker_state::on_mapped(ps_shard_id shard, dlrun::incarnation incarnation,
   if (link.mapped != incarnation) return; // a newer start of the shard took its place meanwhile
   link.mapping = false;
   const auto waiting = std::exchange(link.waiting, std::nullopt);
-  auto reader = fetched ? transport::parameter_reader::open(std::move(*fetched),
-                                                            context_.job->shards.at(shard.value).size)
+  const auto& range = context_.job->shards.at(shard.value);
+  auto reader = fetched ? transport::parameter_reader::open(std::move(*fetched), range.size, range.offset)
                         : result<transport::parameter_reader>{tl::unexpected(fetched.error())};
   const auto source =
       reader ? std::make_shared<const transport::parameter_reader>(std::move(*reader)) : nullptr;
@@ -258,10 +258,13 @@ void worker_state::carry_out(const worker_actions& actions) {
 
 void worker_state::carry_out(const compute_gradient& action) {
   const auto post = common::poster<protocol::worker_actor>{self_};
-  const auto all = context_.job->reads_in_place() ? shards_[ps_shard_id{0}].source : nullptr;
-  compute_thread_.run([this, action, all, post] {
+  std::vector<parameter_source> sources;
+  if (context_.job->reads_in_place())
+    for (ps_shard_id shard{0}; shard.value < context_.job->ps_shards(); ++shard.value)
+      sources.push_back(shards_[shard].source);
+  compute_thread_.run([this, action, sources = std::move(sources), post] {
     const auto begin = common::now();
-    auto made = trainer_->compute(action.timeline, action.step, action.slots, action.parked, all,
+    auto made = trainer_->compute(action.timeline, action.step, action.slots, action.parked, sources,
                                   [this](const auto& buffer, const auto& header, std::uint64_t from) {
                                     tell_part(buffer, header, from);
                                   });

@@ -195,7 +195,7 @@ TEST_F(tcp_exchange, memory_of_copies_is_used_again_with_a_clean_first_page) {
 TEST_F(tcp_exchange, what_is_not_offered_any_more_or_is_of_another_size_is_refused) {
   publish(0);
   const auto id = server->offer(parameters.shared()).value();
-  EXPECT_EQ(fetch(id, parameter_segment_bytes(floats + 16), parameter_part(floats, 0)).error().code,
+  EXPECT_EQ(fetch(id, parameter_segment_bytes(2 * floats), parameter_part(floats, 0)).error().code,
             error_code::protocol);
   EXPECT_TRUE(read_buffer(id, 0)) << "over the same connection";
   server->withdraw(id);
