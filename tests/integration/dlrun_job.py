@@ -286,10 +286,11 @@ class running_job:
         pid = pid_of(status, "ps_shard")
         return bool(pid) and all(role["state"] not in NOT_READY for role in status["roles"] if role["pid"] == pid)
 
-    def wait_for_output(self, text, patience_s=PATIENCE_S):
-        """Waits until the job has said `text`. Also for a job that can answer nothing."""
+    def wait_for_output(self, text, patience_s=PATIENCE_S, meanwhile=lambda: None):
+        """Waits until the job has said `text`, and calls `meanwhile` before each look. Also for a job that can answer nothing."""
 
         def said():
+            meanwhile()
             if text in self.output():
                 return True
             if self.root.poll() is not None and text not in self.output():
