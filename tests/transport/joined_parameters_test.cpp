@@ -62,14 +62,7 @@ struct cluster {
   }
 };
 
-class joined_parameters_test : public ::testing::Test {
-protected:
-  void SetUp() override {
-    if (!joined_parameters::is_possible()) GTEST_SKIP() << "the pages of this machine are too large";
-  }
-};
-
-TEST_F(joined_parameters_test, lend_all_parts_of_each_version_side_by_side) {
+TEST(joined_parameters, lend_all_parts_of_each_version_side_by_side) {
   cluster c;
   for (std::uint64_t version = 0; version < 6; ++version) {
     c.publish(version);
@@ -80,7 +73,7 @@ TEST_F(joined_parameters_test, lend_all_parts_of_each_version_side_by_side) {
   }
 }
 
-TEST_F(joined_parameters_test, keep_a_version_while_the_next_is_made_and_lent) {
+TEST(joined_parameters, keep_a_version_while_the_next_is_made_and_lent) {
   cluster c;
   c.publish(0);
   const auto first = c.view(0).value();
@@ -94,7 +87,7 @@ TEST_F(joined_parameters_test, keep_a_version_while_the_next_is_made_and_lent) {
   EXPECT_TRUE(second.unchanged());
 }
 
-TEST_F(joined_parameters_test, a_version_that_one_part_does_not_serve_is_not_lent) {
+TEST(joined_parameters, a_version_that_one_part_does_not_serve_is_not_lent) {
   cluster c;
   c.publish(0);
   for (std::size_t i = 0; i < c.shards.size(); ++i)
@@ -106,7 +99,7 @@ TEST_F(joined_parameters_test, a_version_that_one_part_does_not_serve_is_not_len
   EXPECT_EQ(c.view(0).error().code, error_code::role_lost) << "not mapped here yet";
 }
 
-TEST_F(joined_parameters_test, find_a_part_wherever_its_shard_has_it) {
+TEST(joined_parameters, find_a_part_wherever_its_shard_has_it) {
   cluster c;
   c.publish(0);
   c.publish(1);
@@ -122,7 +115,7 @@ TEST_F(joined_parameters_test, find_a_part_wherever_its_shard_has_it) {
   }
 }
 
-TEST_F(joined_parameters_test, outlive_the_memory_of_a_shard_that_has_gone) {
+TEST(joined_parameters, outlive_the_memory_of_a_shard_that_has_gone) {
   cluster c;
   c.publish(0);
   const auto view = c.view(0).value();
