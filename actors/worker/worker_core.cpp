@@ -36,7 +36,7 @@ worker_actions worker_core::on_shard_state(const protocol::shard_state& state, t
     shard.highest_ever = highest;
   }
   if (state.applied >= shard.applied) shard.serves_previous = state.serves_previous;
-  if (restarted || state.applied > before) shard.refused.reset();
+  if (restarted || state.applied > before) shard.refused.clear();
   shard.applied = std::max(shard.applied, state.applied);
   shard.committed = std::max(shard.committed, state.committed);
   shard.highest_ever = std::max(shard.highest_ever, shard.applied);
@@ -66,7 +66,7 @@ worker_actions worker_core::on_part(ps_shard_id shard, incarnation shard_incarna
     if (ok) {
       at->second.parts.insert(version);
     } else {
-      at->second.refused = version;
+      at->second.refused.insert(version);
       at->second.refused_at = now;
       pull(shard, now, out);
     }
@@ -193,7 +193,7 @@ void worker_core::fetch(worker_actions& out) {
     for (auto& [id, shard] : known_) {
       const bool served = shard.applied == wanted ||
                           (shard.applied == version_after(step_from(wanted)) && shard.serves_previous);
-      if (!served || shard.refused == wanted || shard.parts.contains(wanted) || fetching_.contains(id))
+      if (!served || shard.refused.contains(wanted) || shard.parts.contains(wanted) || fetching_.contains(id))
         continue;
       const fetch_part order{id, shard.shard_incarnation, timeline_, wanted};
       fetching_.emplace(id, order);
@@ -229,7 +229,7 @@ void worker_core::repeat(ps_shard_id id, time_point now, worker_actions& out) {
   const auto at = known_.find(id);
   if (at == known_.end()) return pull(id, now, out);
   auto& shard = at->second;
-  if (shard.refused && now - shard.refused_at >= config_.repeat_after) shard.refused.reset();
+  if (!shard.refused.empty() && now - shard.refused_at >= config_.repeat_after) shard.refused.clear();
   const auto before = out.size();
   if (now - shard.pushed >= config_.repeat_after) push_from(id, step_from(shard.applied), now, out);
   const bool over = config_.durability == protocol::durability::off && shard.applied.value >= config_.steps;

@@ -151,8 +151,8 @@ private:
     bool serves_previous = false;
     version_id highest_ever;    ///< only for planted_bug::max_version
     std::set<version_id> parts; ///< versions of it held in memory: of the open step's and the next one
-    std::optional<version_id>
-        refused; ///< a fetch that failed; not asked again before the shard moves or the timer
+    std::set<version_id>
+        refused; ///< fetches that failed; not asked again before the shard moves or the timer
     protocol::time_point refused_at{};
     protocol::time_point heard{};  ///< last state heard, for repeats
     protocol::time_point pushed{}; ///< last push to it

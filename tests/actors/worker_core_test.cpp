@@ -233,6 +233,17 @@ TEST_F(worker_core_test, a_failed_fetch_is_asked_again_when_the_shard_moves_or_b
   EXPECT_EQ(only<fetch_part>(tick_after(milliseconds(150))), (std::vector{fetch_part{{1}, {1}, {}, {0}}}));
 }
 
+TEST_F(worker_core_test, of_a_shard_that_has_moved_on_unheard_neither_version_is_asked_again_and_again) {
+  lease(0, 2);
+  hear(0, 1, 1);
+  hear(1, 2, 2); // serves 1 and 2, as far as one knows
+  EXPECT_EQ(only<fetch_part>(part(1, 1, 1, false)), (std::vector{fetch_part{{1}, {1}, {}, {2}}}));
+  EXPECT_THAT(only<fetch_part>(part(1, 2, 1, false)), IsEmpty());
+  EXPECT_THAT(only<fetch_part>(hear(1, 2, 2)), IsEmpty());
+  EXPECT_EQ(only<fetch_part>(hear(1, 3, 3)), (std::vector<fetch_part>{{{1}, {1}, {}, {2}}}))
+      << "it has moved";
+}
+
 TEST_F(worker_core_test, one_fetch_a_shard_at_a_time_also_over_a_restart_of_it) {
   lease(0, 2);
   hear(0, 0, 0);
