@@ -57,6 +57,10 @@ private:
   std::size_t permuted_floats() const;
   void begin(const memory_plan& plan, std::int64_t batch);
   void begin(stage& s, std::span<const float> parameters, std::span<float> gradient) const;
+  /// What the plan has at `offset` floats of a record.
+  std::span<float> planned(std::size_t offset, std::size_t floats) const {
+    return memory_.subspan(offset * static_cast<std::size_t>(batch_), floats);
+  }
   std::span<const float> output_of(std::int32_t position) const;
   std::span<float> output_gradient(std::size_t position) const;
   bool learns(std::int32_t position) const;
@@ -209,12 +213,11 @@ result<void> network::impl::check(const batch& batch, std::int64_t min_batch) co
 void network::impl::begin(const memory_plan& plan, std::int64_t batch) {
   plan_ = &plan;
   batch_ = batch;
-  const auto records = static_cast<std::size_t>(batch);
-  memory_ = buffer_.resize(plan.floats() * records);
+  memory_ = buffer_.resize(plan.floats() * static_cast<std::size_t>(batch));
   for (std::size_t i = 0; i < stages_.size(); ++i) {
     auto& s = stages_[i];
     const auto floats = static_cast<std::size_t>(s.node->layer->output_size());
-    if (s.compute) s.output = memory_.subspan(plan.output(i) * records, floats * records);
+    if (s.compute) s.output = planned(plan.output(i), floats * static_cast<std::size_t>(batch));
   }
 }
 
@@ -239,8 +242,7 @@ std::span<const float> network::impl::output_of(std::int32_t position) const {
 }
 
 std::span<float> network::impl::output_gradient(std::size_t position) const {
-  return memory_.subspan(plan_->output_gradient(position) * static_cast<std::size_t>(batch_),
-                         stages_[position].output.size());
+  return planned(plan_->output_gradient(position), stages_[position].output.size());
 }
 
 bool network::impl::learns(std::int32_t position) const {
@@ -251,8 +253,7 @@ bool network::impl::learns(std::int32_t position) const {
 std::span<const float> network::impl::channels_last(const batch& batch) {
   if (permuted_floats() == 0) return batch.records;
   const auto& in = model_->input_shape();
-  const auto permuted =
-      memory_.subspan(plan_->records() * static_cast<std::size_t>(batch.size), batch.records.size());
+  const auto permuted = planned(plan_->records(), batch.records.size());
   kernels::cpu::transpose(batch.size, in[0], *element_count(in) / in[0], batch.records, permuted);
   return permuted;
 }
@@ -308,9 +309,7 @@ void network::impl::pass_back(std::size_t position) {
   auto& s = stages_[position];
   std::vector<std::span<float>> parts(s.inputs.size());
   for (std::size_t i = 0; i < parts.size(); ++i)
-    if (learns(s.reads[i]))
-      parts[i] =
-          memory_.subspan(plan_->part(position, i) * static_cast<std::size_t>(batch_), s.inputs[i].size());
+    if (learns(s.reads[i])) parts[i] = planned(plan_->part(position, i), s.inputs[i].size());
   s.compute->backward(s.now, s.inputs, s.output, output_gradient(position), parts);
   for (std::size_t i = parts.size(); i-- > 0;) {
     if (parts[i].empty() || plan_->is_first_part(position, i)) continue;

@@ -111,9 +111,10 @@ whole_columns whole_in_row(const pool_geometry& g, std::int64_t row) {
 }
 
 /// Calls `visit_whole(at, windows)` for the windows of each row of each block that lie wholly in the image,
-/// where there is code for them, and `visit_other(at, w)` for each other window.
+/// where there is code for them and `whole_apart` asks for it, and `visit_other(at, w)` for each other
+/// window.
 template <class VisitWhole, class VisitOther>
-void each_row(const pool_geometry& g, std::int64_t batch, VisitWhole&& visit_whole,
+void each_row(const pool_geometry& g, std::int64_t batch, bool whole_apart, VisitWhole&& visit_whole,
               VisitOther&& visit_other) {
   const auto channels = together(g);
   const std::int64_t blocks = g.channels / channels;
@@ -122,7 +123,7 @@ void each_row(const pool_geometry& g, std::int64_t batch, VisitWhole&& visit_who
   for (std::int64_t n = 0; n < batch; ++n)
     for (std::int64_t block = 0; block < blocks; ++block)
       for (std::int64_t row = 0; row < g.out_height; ++row) {
-        const auto whole = whole_in_row(g, row);
+        const auto whole = whole_apart ? whole_in_row(g, row) : whole_columns{0, 0};
         const auto at = [&](std::int64_t column) {
           return place{(n * blocks + block) * block_size,
                        n * out_size + (row * g.out_width + column) * g.channels + block * channels};
@@ -204,7 +205,7 @@ void max_pool(const pool_geometry& g, std::int64_t batch, std::span<const float>
               "max_pool of {} floats to {} with {} winners", x.size(), y.size(), winner.size());
   const auto whole = pool_code(g);
   each_row(
-      g, batch,
+      g, batch, true,
       [&](const place& at, const run& windows) {
         whole(g, windows, x.data() + at.x, y.data() + at.y, winner.data() + at.y);
       },
@@ -228,16 +229,9 @@ void max_pool_backward(const pool_geometry& g, std::int64_t batch, std::span<con
   const auto whole = spread_code(g);
   const auto any = overlap ? spread_any<true> : spread_any<false>;
   each_row(
-      g, batch,
+      g, batch, !overlap,
       [&](const place& at, const run& windows) {
-        const auto* const won = winner.data() + at.y;
-        if (!overlap) return whole(g, windows, won, dy.data() + at.y, dx.data() + at.x);
-        for (std::int64_t i = 0; i < windows.count; ++i) {
-          const auto pixel = windows.first_pixel + i * g.stride;
-          const window w{pixel / g.width, pixel / g.width + g.kernel, pixel % g.width,
-                         pixel % g.width + g.kernel};
-          any(g, w, won + i * g.channels, dy.data() + at.y + i * g.channels, dx.data() + at.x);
-        }
+        whole(g, windows, winner.data() + at.y, dy.data() + at.y, dx.data() + at.x);
       },
       [&](const place& at, const window& w) {
         any(g, w, winner.data() + at.y, dy.data() + at.y, dx.data() + at.x);
