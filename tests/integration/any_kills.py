@@ -4,11 +4,10 @@ Needs durable state: `durability.log` every_step or snapshots. A death of everyt
 """
 
 import random
-import signal
 import time
 
 import small_data
-from dlrun_job import expect, job_over, pid_of
+from dlrun_job import expect, job_over
 
 WORKERS, PS_SHARDS = 3, 2
 EPOCHS = {"mlp_dropout": 90, "cnn_batch_norm": 36}  # a second or a few each
@@ -48,13 +47,6 @@ def victims_of(kind, source):
     }[kind]
 
 
-def kill_group(job, group):
-    """SIGKILL to all of them, one right after the other. @returns how many were there to be killed."""
-    status = job.wait_for(lambda now: all(pid_of(now, role, index) for role, index in group), f"{group} run")
-    pids = [pid_of(status, role, index) for role, index in group]
-    return sum(job.send_signal(pid, signal.SIGKILL) for pid in pids)
-
-
 def carry_out(job, kind, source):
     """@returns how many processes were killed by name (the death of everything counts as one)."""
     if kind == "everything":
@@ -65,7 +57,7 @@ def carry_out(job, kind, source):
     for number, group in enumerate(victims_of(kind, source)):
         if number:
             time.sleep(source.uniform(0, RECOVERY_DELAY_MAX_S))
-        kills += kill_group(job, group)
+        kills += job.kill_together(group)
     return kills
 
 

@@ -354,10 +354,23 @@ class running_job:
             return True
         return False
 
+    def wait_for_processes(self, roles):
+        """Waits until each (role, index) is a process that lives: for a moment `status` still names those that have just
+        died. @returns their pids."""
+        def all_live(status):
+            pids = [pid_of(status, role, index) for role, index in roles]
+            return all(pid and self.is_ours(pid) for pid in pids)
+
+        status = self.wait_for(all_live, f"{roles} run")
+        return [pid_of(status, role, index) for role, index in roles]
+
+    def kill_together(self, roles):
+        """SIGKILL to each (role, index), one right after the other. @returns how many were there to be killed."""
+        return sum(self.send_signal(pid, signal.SIGKILL) for pid in self.wait_for_processes(roles))
+
     def kill(self, role, index=0, which=signal.SIGKILL):
         """Signals a role's process. @returns its pid and the moment before, in microseconds."""
-        status = self.wait_for(lambda now: pid_of(now, role, index) is not None, f"{role} {index} has a process")
-        pid = pid_of(status, role, index)
+        [pid] = self.wait_for_processes([(role, index)])
         before, self.is_touched = now_us(), True
         expect(self.send_signal(pid, which), f"{role} {index} (process {pid}) is not there to be signalled")
         return pid, before

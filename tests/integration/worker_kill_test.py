@@ -22,13 +22,13 @@ class worker_kill(bench_case):
     def test_all_workers_killed_at_once_and_again(self):
         spec = worker_kills.make_spec("mlp_dropout", self.data)
         reference = self.undisturbed(spec)["parameters_sha256"]
+        everyone = [("worker", one) for one in range(worker_kills.WORKERS)]
 
         def run():
             with self.bench.start(spec) as job:
-                for step in (1, 300):
+                for step in (1, 1, 300):
                     with job.held_from_step(step, all_run):
-                        self.assertEqual(worker_kills.kill_together(job, range(worker_kills.WORKERS)),
-                                         worker_kills.WORKERS)
+                        self.assertEqual(job.kill_together(everyone), worker_kills.WORKERS)
                 return job.expect_complete()["parameters_sha256"]
 
         self.assertEqual(until_held(run), reference)

@@ -1,11 +1,10 @@
 """Kills workers of a running job at random moments and checks that the result is that of an undisturbed run."""
 
 import random
-import signal
 import time
 
 import small_data
-from dlrun_job import expect, identities, job_over, pid_of
+from dlrun_job import expect, identities, job_over
 
 KILLS_MAX = 5
 WORKERS = 3
@@ -45,13 +44,6 @@ class witness:
                        f"{who} was {first} (pid, incarnation) and is {(pid, incarnation)}")
 
 
-def kill_together(job, workers):
-    """SIGKILL to all of them, one right after the other. @returns how many were there to be killed."""
-    status = job.wait_for(lambda now: all(pid_of(now, "worker", one) for one in workers), f"workers {workers} run")
-    pids = [pid_of(status, "worker", one) for one in workers]
-    return sum(job.send_signal(pid, signal.SIGKILL) for pid in pids)
-
-
 def told_kills(job, report, kills):
     """Checks that only workers died. @returns how many deaths the report has; one at the very end belongs to the end."""
     for event in job.events():
@@ -73,7 +65,7 @@ def kill_as_planned(job, plan, source, others):
         for step, workers in plan:
             others.look(job.wait_for_step(step))
             time.sleep(source.uniform(0, DELAY_MAX_S))  # any moment within a step, not only where status answers
-            kills += kill_together(job, workers)
+            kills += job.kill_together([("worker", one) for one in workers])
     except job_over:
         pass
     return kills
