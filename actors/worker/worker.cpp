@@ -3,6 +3,9 @@
 #include "actors/common/clock.hpp"
 #include "actors/common/membership.hpp"
 
+#include <algorithm>
+#include <iterator>
+
 namespace dlrun::worker {
 namespace {
 
@@ -252,8 +255,15 @@ void worker_state::on_mapped(ps_shard_id shard, dlrun::incarnation incarnation,
 // ---- gradients
 // ---------------------------------------------------------------------------------------------------------
 
-void worker_state::carry_out(const worker_actions& actions) {
-  for (const auto& action : actions) std::visit([this](const auto& what) { carry_out(what); }, action);
+void worker_state::carry_out(worker_actions actions) {
+  std::ranges::move(actions, std::back_inserter(ordered_));
+  if (std::exchange(carries_out_, true)) return;
+  while (!ordered_.empty()) {
+    const auto action = std::move(ordered_.front());
+    ordered_.pop_front();
+    std::visit([this](const auto& what) { carry_out(what); }, action);
+  }
+  carries_out_ = false;
 }
 
 void worker_state::carry_out(const compute_gradient& action) {

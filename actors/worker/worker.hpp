@@ -14,6 +14,7 @@
 #include "transport/tensor_channel.hpp"
 
 #include <atomic>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -82,7 +83,9 @@ private:
   void on_computed(const compute_gradient& what, computed_gradient made, protocol::duration took);
   void on_not_computed(const compute_gradient& what, const error& why, std::optional<slot_id> diverged);
 
-  void carry_out(const worker_actions& actions);
+  /// What the core orders while this runs, since an action ended at once, comes after what it has ordered
+  /// before.
+  void carry_out(worker_actions actions);
   void carry_out(const fetch_part& action);
   void take_part_of(const fetch_part& action, const parameter_source& source);
   void on_part(const fetch_part& what, bool ok);
@@ -124,6 +127,8 @@ private:
   std::optional<protocol::stop_job> unusable_data_;
   protocol::endpoint endpoint_;
   worker_core core_;
+  std::deque<worker_action> ordered_; ///< by the core, not carried out yet
+  bool carries_out_ = false;
   std::shared_ptr<transport::segment_offers> server_; ///< outlives every gradient that was lent from it
   std::unique_ptr<transport::segment_fetches> client_;
   std::shared_ptr<trainer> trainer_; ///< used on the compute thread only
