@@ -73,9 +73,8 @@ def run_once(bench, spec, seed, reference, kinds, count):
                 time.sleep(source.uniform(0, DELAY_MAX_S))  # any moment within a step
                 kills += carry_out(job, kind, source)
                 done.append((step, kind))
-        except job_over:
-            if job.root.poll() != 0:
-                raise
+        except job_over:  # it was quicker than the plan; if it failed, what follows says so
+            pass
         report = job.expect_complete(may_redo=may_redo)
         expect(report["parameters_sha256"] == reference["parameters_sha256"],
                f"parameters {report['parameters_sha256']}, without kills {reference['parameters_sha256']}\n"

@@ -23,6 +23,7 @@ PATIENCE_S = 180  # long enough for sanitizers on a busy machine
 GONE_WITHIN_S = 2
 HELD_RUN_FIRST_S, HELD_RUN_MIN_S, HELD_RUN_MAX_S = 0.02, 0.002, 0.5  # of a job that is held now and then, in between
 HELD_POLL_S = 0.002
+RATE_KEPT = 0.7  # of the highest rate, from look to look: a told step may jump by several slices
 REPORT_S = 0.1  # a period of a PS shard's reports
 BEGUN_AT_MOST = 5  # times
 COMPLETED = (0, 3)  # exit codes: with all slots, or without some that were left out
@@ -258,7 +259,7 @@ class running_job:
             if left <= 0 and condition(status) and self.is_ready(status) and self.holder_in(status) in (None, holder):
                 return True
             if len(slices) > 1:
-                rate = max(rate, (status["step"] - last_step) / slices[-2])
+                rate = max(RATE_KEPT * rate, (status["step"] - last_step) / slices[-2])
             last_step = status["step"]
             if holder is None:  # it starts, and is soon on its way
                 hold(status)

@@ -1,6 +1,5 @@
 """`dlrun resume` with another specification: what may change, what comes of it, what is refused."""
 
-import any_kills
 import small_data
 from bench_case import main
 from changed_runs import LR, changed_runs, gone_back, kept_specs, set_options, skip_options
@@ -27,7 +26,7 @@ class other_numbers_of_the_optimizer(changed_runs):
         job = self.killed_run(spec, steps // 4)
         twin = self.resumed_copy(job, [f"{LR}={RATE}"])
         with twin.held_from_step(steps // 2):
-            any_kills.kill_group(twin, [("ps_shard", 0)])  # its log has steps of both
+            twin.kill("ps_shard")  # its log has steps of both
             twin.wait_for_exits(1)
             twin.kill_everything()
         twin.resume()
@@ -75,7 +74,7 @@ class another_schedule_and_clipping(changed_runs):
         job = self.killed_run(spec, steps // 4)
         twin = self.resumed_copy(job, self.CHANGES)
         with twin.held_from_step(steps // 2):
-            any_kills.kill_group(twin, [("ps_shard", 0)])  # its log has steps of both
+            twin.kill("ps_shard")  # its log has steps of both
             twin.wait_for_exits(1)
             twin.kill_everything()
         twin.resume()
