@@ -31,6 +31,12 @@ std::array<std::byte, record_head_bytes> encode(const segment_record& head) {
   return bytes;
 }
 
+rocksdb::FileOptions writer_options() {
+  rocksdb::FileOptions options;
+  options.strict_bytes_per_sync = true; // RangeSync() waits for what was asked for before
+  return options;
+}
+
 } // namespace
 
 std::string segment_file_name(std::uint64_t number) { return fmt::format("{:06}.seg", number); }
@@ -48,10 +54,14 @@ result<void> read_exactly(const rocksdb::FSRandomAccessFile& file, const std::st
 }
 
 segment_writer::segment_writer(std::unique_ptr<rocksdb::FSWritableFile> file, std::string path,
-                               std::uint64_t number)
+                               std::uint64_t number, std::uint64_t preallocation_bytes,
+                               std::uint64_t reused_bytes)
     : file_(std::move(file))
     , path_(std::move(path))
-    , number_(number) {}
+    , number_(number)
+    , preallocation_bytes_(preallocation_bytes)
+    , reused_bytes_(reused_bytes)
+    , allocated_bytes_(reused_bytes) {}
 
 segment_writer::~segment_writer() { file_->Close({}, no_context).PermitUncheckedError(); }
 
@@ -61,14 +71,11 @@ result<std::unique_ptr<segment_writer>> segment_writer::create(const std::shared
                                                                std::uint64_t preallocation_bytes) {
   auto path = directory + "/" + segment_file_name(number);
   std::unique_ptr<rocksdb::FSWritableFile> file;
-  rocksdb::FileOptions file_options;
-  file_options.strict_bytes_per_sync = true; // RangeSync() waits for what was asked for before
-  if (const auto status = files->NewWritableFile(path, file_options, &file, no_context); !status.ok())
+  if (const auto status = files->NewWritableFile(path, writer_options(), &file, no_context); !status.ok())
     return fail_status(status, "create", path);
-  file->SetPreallocationBlockSize(preallocation_bytes);
-  std::unique_ptr<segment_writer> made(new segment_writer(std::move(file), path, number));
-  const auto head = encode(file_head{magic, 1, {number, 0, 0, 0, 0}});
-  if (auto written = made->write(head); !written) {
+  std::unique_ptr<segment_writer> made(
+      new segment_writer(std::move(file), path, number, preallocation_bytes, 0));
+  if (auto written = made->write_file_head(); !written) {
     made.reset();
     remove_file(*files, path);
     return tl::unexpected(written.error());
@@ -76,8 +83,39 @@ result<std::unique_ptr<segment_writer>> segment_writer::create(const std::shared
   return made;
 }
 
+result<std::unique_ptr<segment_writer>>
+segment_writer::reuse(const std::shared_ptr<file_system>& files, const std::string& directory,
+                      std::uint64_t number, std::uint64_t preallocation_bytes, const spare_segment& over) {
+  auto path = directory + "/" + segment_file_name(number);
+  const auto before = directory + "/" + segment_file_name(over.number);
+  std::unique_ptr<rocksdb::FSWritableFile> file;
+  if (const auto status = files->ReuseWritableFile(path, before, writer_options(), &file, no_context);
+      !status.ok())
+    return fail_status(status, "write over", before);
+  std::unique_ptr<segment_writer> made(
+      new segment_writer(std::move(file), path, number, preallocation_bytes, over.bytes));
+  if (auto written = made->write_file_head(); !written) {
+    made.reset();
+    remove_file(*files, path);
+    return tl::unexpected(written.error());
+  }
+  return made;
+}
+
+result<void> segment_writer::write_file_head() {
+  return write(encode(file_head{magic, 1, {number_, 0, 0, 0, 0}}));
+}
+
+/// Best effort: what cannot be had is told when it is written.
+void segment_writer::preallocate_for(std::uint64_t bytes) {
+  if (bytes_ + bytes <= allocated_bytes_) return;
+  const auto pieces = (bytes_ + bytes - allocated_bytes_ + preallocation_bytes_ - 1) / preallocation_bytes_;
+  file_->Allocate(allocated_bytes_, pieces * preallocation_bytes_, {}, no_context).PermitUncheckedError();
+  allocated_bytes_ += pieces * preallocation_bytes_;
+}
+
 result<void> segment_writer::write(std::span<const std::byte> bytes) {
-  file_->PrepareWrite(bytes_, bytes.size(), {}, no_context);
+  preallocate_for(bytes.size());
   const rocksdb::Slice slice(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   if (const auto status = file_->Append(slice, {}, no_context); !status.ok())
     return fail_status(status, "write to", path_, bytes.size());
@@ -122,7 +160,16 @@ result<void> segment_writer::sync() {
 }
 
 void segment_writer::cut_to(std::uint64_t bytes) {
-  if (file_->Truncate(bytes, {}, no_context).ok()) bytes_ = bytes;
+  if (!file_->Truncate(bytes, {}, no_context).ok()) return;
+  bytes_ = bytes;
+  reused_bytes_ = std::min(reused_bytes_, bytes);
+  allocated_bytes_ = bytes;
+}
+
+void segment_writer::close() {
+  if (allocated_bytes_ <= file_bytes()) return;
+  file_->Truncate(file_bytes(), {}, no_context).PermitUncheckedError();
+  allocated_bytes_ = file_bytes();
 }
 
 segment_reader::segment_reader(std::unique_ptr<rocksdb::FSRandomAccessFile> file, std::string path)

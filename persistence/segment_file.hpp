@@ -3,6 +3,7 @@
 
 #include "persistence/file_system.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -33,14 +34,26 @@ struct segment_record {
 /// "000042.seg"
 std::string segment_file_name(std::uint64_t number);
 
-/// Appends payloads to a new file. append() from one thread; sync() also from others at the same time.
+/// A file of which nothing counts any more.
+struct spare_segment {
+  std::uint64_t number = 0;
+  std::uint64_t bytes = 0; ///< its size
+};
+
+/// Appends payloads to a file. append() from one thread; sync() also from others at the same time.
 class segment_writer {
 public:
   /// Space is taken from the file system in pieces of `preallocation_bytes`, so that a file is few extents.
   static result<std::unique_ptr<segment_writer>> create(const std::shared_ptr<file_system>& files,
                                                         const std::string& directory, std::uint64_t number,
                                                         std::uint64_t preallocation_bytes);
-  /// Gives back what was preallocated and is not used.
+  /// Renames `over` and writes over what it holds. Its blocks on the disk and its pages in memory are there
+  /// already: on a virtual machine whose host takes unused memory back, new pages cost ten times what is
+  /// copied into them. A writer of `over` may still exist, but nothing may be appended by it.
+  static result<std::unique_ptr<segment_writer>> reuse(const std::shared_ptr<file_system>& files,
+                                                       const std::string& directory, std::uint64_t number,
+                                                       std::uint64_t preallocation_bytes,
+                                                       const spare_segment& over);
   ~segment_writer();
   segment_writer(const segment_writer&) = delete;
   segment_writer& operator=(const segment_writer&) = delete;
@@ -53,19 +66,29 @@ public:
   result<void> sync();
   /// Drops what is behind; for after a failure, best effort.
   void cut_to(std::uint64_t bytes);
+  /// Nothing will be appended any more: gives back what was preallocated and is not used, best effort.
+  void close();
 
   std::uint64_t number() const { return number_; }
   std::uint64_t bytes() const { return bytes_; }
+  /// Its size: where it was written over, what it held may be behind what was appended.
+  std::uint64_t file_bytes() const { return std::max(bytes_.load(), reused_bytes_); }
   bool synced() const { return synced_bytes_ == bytes_; }
 
 private:
-  segment_writer(std::unique_ptr<rocksdb::FSWritableFile> file, std::string path, std::uint64_t number);
+  segment_writer(std::unique_ptr<rocksdb::FSWritableFile> file, std::string path, std::uint64_t number,
+                 std::uint64_t preallocation_bytes, std::uint64_t reused_bytes);
+  result<void> write_file_head();
+  void preallocate_for(std::uint64_t bytes);
   result<void> write(std::span<const std::byte> bytes);
   result<void> write_back(std::uint64_t goal);
 
   std::unique_ptr<rocksdb::FSWritableFile> file_;
   std::string path_;
   std::uint64_t number_;
+  std::uint64_t preallocation_bytes_;
+  std::uint64_t reused_bytes_;    ///< that the file had when it was written over
+  std::uint64_t allocated_bytes_; ///< of the file, by whoever appends
   std::atomic<std::uint64_t> bytes_ = 0;
   std::atomic<std::uint64_t> synced_bytes_ = 0;
   std::atomic<bool> sync_failed_ = false;

@@ -15,6 +15,8 @@ constexpr std::uint64_t preallocation_bytes_max = std::uint64_t{16} << 20;
 /// Open files: those that wait for a sync, and those that are read.
 constexpr std::size_t unsynced_max = 16;
 constexpr std::size_t readers_max = 8;
+/// What spare files take together, in full segments; one is kept whatever its size.
+constexpr std::uint64_t spare_segments_max = 4;
 
 /// The number in "000042.seg".
 std::optional<std::uint64_t> number_of(const std::string& name) {
@@ -30,6 +32,11 @@ segment_set::segment_set(std::shared_ptr<file_system> files, std::string directo
     : files_(std::move(files))
     , directory_(std::move(directory))
     , segment_bytes_(segment_bytes) {}
+
+segment_set::~segment_set() {
+  close_current();
+  remove_spares();
+}
 
 result<void> segment_set::find_files() {
   const auto entries = list_files(*files_, directory_);
@@ -53,19 +60,42 @@ void segment_set::use(std::uint64_t segment, step_id step) {
 }
 
 void segment_set::remove_if(bool (*unneeded)(const file&, step_id), step_id limit) {
-  std::vector<std::uint64_t> gone;
+  std::vector<spare_segment> gone;
   {
     const std::lock_guard lock(mutex_);
     for (const auto& [number, entry] : known_)
-      if (unneeded(entry, limit)) gone.push_back(number);
-    for (const auto number : gone) {
+      if (unneeded(entry, limit)) gone.push_back({number, entry.bytes});
+    for (const auto& [number, bytes] : gone) {
       known_.erase(number);
       readers_.erase(number);
       found_unsynced_.erase(number);
       std::erase_if(unsynced_, [&](const auto& writer) { return writer->number() == number; });
     }
+    std::erase_if(gone, [this](const spare_segment& one) { return keep_spare(one); });
   }
-  for (const auto number : gone) remove_file(*files_, directory_ + "/" + segment_file_name(number));
+  for (const auto& one : gone) remove(one.number);
+}
+
+/// mutex_ is held.
+bool segment_set::keep_spare(const spare_segment& unneeded) {
+  auto bytes = unneeded.bytes;
+  for (const auto& spare : spares_) bytes += spare.bytes;
+  if (!spares_.empty() && bytes > spare_segments_max * segment_bytes_) return false;
+  spares_.push_back(unneeded);
+  return true;
+}
+
+void segment_set::remove(std::uint64_t number) {
+  remove_file(*files_, directory_ + "/" + segment_file_name(number));
+}
+
+void segment_set::remove_spares() {
+  std::vector<spare_segment> gone;
+  {
+    const std::lock_guard lock(mutex_);
+    gone.swap(spares_);
+  }
+  for (const auto& one : gone) remove(one.number);
 }
 
 void segment_set::remove_unused() {
@@ -85,8 +115,28 @@ result<void> segment_set::sync_found(std::uint64_t segment) {
 }
 
 void segment_set::close_current() {
+  if (current_ != nullptr) current_->close();
   const std::lock_guard lock(mutex_);
   current_.reset();
+}
+
+/// What was kept last, of which most is in memory; else a new file.
+result<std::unique_ptr<segment_writer>> segment_set::make_writer() {
+  const auto preallocation = std::min(preallocation_bytes_max, segment_bytes_);
+  std::optional<spare_segment> spare;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!spares_.empty()) {
+      spare = spares_.back();
+      spares_.pop_back();
+    }
+  }
+  if (spare) {
+    if (auto made = segment_writer::reuse(files_, directory_, next_number_, preallocation, *spare))
+      return made;
+    remove(spare->number);
+  }
+  return segment_writer::create(files_, directory_, next_number_, preallocation);
 }
 
 result<void> segment_set::begin_file_for(std::uint64_t bytes) {
@@ -100,14 +150,13 @@ result<void> segment_set::begin_file_for(std::uint64_t bytes) {
   if (oldest != nullptr) {
     if (auto synced = oldest->sync(); !synced) return synced;
   }
-  const auto preallocation = std::min(preallocation_bytes_max, segment_bytes_);
-  auto made = segment_writer::create(files_, directory_, next_number_, preallocation);
+  auto made = make_writer();
   if (!made) return tl::unexpected(made.error());
   const std::lock_guard lock(mutex_);
   std::erase(unsynced_, oldest);
   current_ = std::move(*made);
   unsynced_.push_back(current_);
-  known_[next_number_++].bytes = current_->bytes();
+  known_[next_number_++].bytes = current_->file_bytes();
   return {};
 }
 
@@ -117,7 +166,7 @@ result<std::vector<segment_place>> segment_set::append_each(std::span<const segm
     if (auto begun = begin_file_for(payload.bytes.size()); !begun) return tl::unexpected(begun.error());
     const auto offset = current_->append(payload.head, payload.bytes);
     const std::lock_guard lock(mutex_);
-    known_[current_->number()].bytes = current_->bytes();
+    known_[current_->number()].bytes = current_->file_bytes();
     if (!offset) return tl::unexpected(offset.error());
     places.push_back({current_->number(), *offset});
   }
@@ -129,10 +178,11 @@ void segment_set::roll_back(std::uint64_t segment, std::uint64_t bytes) {
   if (current_ != nullptr && current_->number() == segment) {
     current_->cut_to(bytes);
     const std::lock_guard lock(mutex_);
-    known_[segment].bytes = current_->bytes();
+    known_[segment].bytes = current_->file_bytes();
   }
   close_current();
   remove_unused();
+  remove_spares(); // the disk may be full
 }
 
 result<std::vector<segment_place>> segment_set::append(std::span<const segment_payload> payloads) {
@@ -220,6 +270,7 @@ std::uint64_t segment_set::bytes() const {
   const std::lock_guard lock(mutex_);
   std::uint64_t sum = 0;
   for (const auto& [number, entry] : known_) sum += entry.bytes;
+  for (const auto& spare : spares_) sum += spare.bytes;
   return sum;
 }
 

@@ -28,16 +28,20 @@ struct segment_payload {
   std::span<const std::byte> bytes;
 };
 
-/// Appends payloads to one file after the other, knows which steps each holds, and removes files that hold
-/// none any more. append() and the cuts belong to one thread at a time, everything else may be called beside
-/// them.
+/// Appends payloads to one file after the other, and knows which steps each holds. Of files that hold none
+/// any more it keeps some and writes over them, the others it removes. append() and the cuts belong to one
+/// thread at a time, everything else may be called beside them.
 class segment_set {
 public:
   /// `directory` must exist. A file is closed when it reaches `segment_bytes`.
   segment_set(std::shared_ptr<file_system> files, std::string directory, std::uint64_t segment_bytes);
+  /// Leaves no spare files.
+  ~segment_set();
+  segment_set(const segment_set&) = delete;
+  segment_set& operator=(const segment_set&) = delete;
 
   /// After a start: learns which files there are. use() then tells which records of them count, and
-  /// remove_unused() removes the files that hold none.
+  /// remove_unused() that the others hold none.
   result<void> find_files();
   void use(std::uint64_t segment, step_id step);
   void remove_unused();
@@ -55,7 +59,10 @@ public:
   void cut_from(step_id first);
   void cut_below(step_id end);
 
+  /// Of all files, also of those that are kept to be written over.
   std::uint64_t bytes() const;
+  /// Removes these: their room is needed.
+  void remove_spares();
 
 private:
   struct file {
@@ -68,8 +75,11 @@ private:
 
   result<std::vector<segment_place>> append_each(std::span<const segment_payload> payloads);
   result<void> begin_file_for(std::uint64_t bytes);
+  result<std::unique_ptr<segment_writer>> make_writer();
   void roll_back(std::uint64_t segment, std::uint64_t bytes);
   void close_current();
+  bool keep_spare(const spare_segment& unneeded);
+  void remove(std::uint64_t number);
   void remove_if(bool (*unneeded)(const file&, step_id), step_id limit);
   result<std::shared_ptr<segment_reader>> reader(std::uint64_t segment) const;
   result<void> sync_found(std::uint64_t segment);
@@ -80,6 +90,7 @@ private:
 
   mutable std::mutex mutex_; // what follows; not held during input and output
   std::map<std::uint64_t, file> known_;
+  std::vector<spare_segment> spares_;
   std::uint64_t next_number_ = 1;
   std::shared_ptr<segment_writer> current_;
   /// Not synced as a whole, in order; the last may be current_.

@@ -70,6 +70,7 @@ store_counters shard_store::implementation::counters() const {
 result<void> shard_store::implementation::check_quota(std::uint64_t bytes) {
   const auto quota = options_.disk_quota_bytes;
   if (quota == 0 || counters().bytes_on_disk + bytes <= quota) return {};
+  make_room();
   if (const auto measured = database_->bytes_on_disk()) database_bytes_ = *measured;
   const auto used = counters().bytes_on_disk;
   if (used + bytes <= quota) return {};
@@ -133,6 +134,7 @@ result<void> shard_store::implementation::append(std::span<const log_record> rec
     batch.Put(database_->handle(table::log), keys::of_step(records[i].step), (*values)[i]);
   if (auto written = write(batch, false); !written) {
     segments_.cut_from(records.front().step);
+    make_room();
     return written;
   }
   bytes_logged_ += payload_bytes;

@@ -225,10 +225,12 @@ result<void> snapshot_writer::write(std::span<const std::byte> bytes) {
   DLRUN_CHECK(state_ != nullptr, "the snapshot was abandoned after an error, or is finished");
   auto done = state_->store->check_quota(bytes.size());
   if (done) done = state_->file->write(bytes);
-  if (done)
+  if (done) {
     state_->count();
-  else
+  } else {
+    state_->store->make_room();
     state_.reset();
+  }
   return done;
 }
 
@@ -237,7 +239,10 @@ result<snapshot_info> snapshot_writer::commit(std::span<const std::byte> metadat
   const auto writing = std::move(state_); // whatever comes, the writer is done
   if (auto room = writing->store->check_quota(metadata.size()); !room) return tl::unexpected(room.error());
   auto finished = writing->file->finish(metadata);
-  if (!finished) return finished;
+  if (!finished) {
+    writing->store->make_room();
+    return finished;
+  }
   if (auto counts = writing->store->register_snapshot(*finished, writing->rewinds); !counts) {
     remove_file(*writing->store->files(), writing->file->path());
     return tl::unexpected(counts.error());

@@ -50,6 +50,8 @@ public:
 
   /// Is there room for `bytes` more? @returns limit_exceeded, naming path and size.
   result<void> check_quota(std::uint64_t bytes);
+  /// For after a write that failed, perhaps since the disk is full: gives back what can be done without.
+  void make_room() { segments_.remove_spares(); }
   store_counters counters() const;
 
   template <class Function>

@@ -210,16 +210,25 @@ IOStatus faulty_file_system::append(const std::string& path, const rocksdb::Slic
   if (!status.ok()) {
     if (was_cut || !cut_) return status;
     written = random_up_to(data.size()); // the power goes while this is written
-  } else if (free_bytes_ && data.size() > *free_bytes_) {
-    written = *free_bytes_;
+  } else if (const auto room = room_for_append(path); room && data.size() > *room) {
+    written = *room;
     status = IOStatus::NoSpace("While appending to " + path, "No space left on device");
   }
   if (written > 0)
     if (auto done = below.Append(rocksdb::Slice(data.data(), written), options, nullptr); !done.ok())
       return done;
-  files_[path].bytes += written;
-  if (free_bytes_) *free_bytes_ -= written;
+  auto& file = files_[path];
+  const auto size_before = file.size();
+  file.bytes += written;
+  if (free_bytes_) *free_bytes_ -= file.size() - size_before;
   return status;
+}
+
+/// None where there is no limit.
+std::optional<std::uint64_t> faulty_file_system::room_for_append(const std::string& path) {
+  if (!free_bytes_) return std::nullopt;
+  const auto& file = files_[path];
+  return *free_bytes_ + (file.size() - file.bytes);
 }
 
 /// The real disk need not be asked.
@@ -247,8 +256,9 @@ IOStatus faulty_file_system::truncate(const std::string& path, std::uint64_t byt
   const std::lock_guard lock(mutex_);
   if (auto status = count_change(operation::write, path); !status.ok()) return status;
   auto& file = files_[path];
-  if (free_bytes_) *free_bytes_ += file.bytes > bytes ? file.bytes - bytes : 0;
-  file.bytes = bytes;
+  if (free_bytes_) *free_bytes_ += file.size() - std::min(file.size(), bytes);
+  file.bytes = std::min(file.bytes, bytes);
+  file.reused_bytes = std::min(file.reused_bytes, bytes);
   file.synced_bytes = std::min(file.synced_bytes, bytes);
   return below.Truncate(bytes, {}, nullptr);
 }
@@ -266,7 +276,7 @@ std::string faulty_file_system::bury(const std::string& path) {
   auto goal = folder_of(path) + "/" + grave + std::to_string(++buried_);
   fs::rename(path, goal);
   if (const auto found = files_.find(path); found != files_.end()) {
-    if (free_bytes_) *free_bytes_ += found->second.bytes;
+    if (free_bytes_) *free_bytes_ += found->second.size();
     files_[goal] = found->second;
     files_.erase(path);
   }
@@ -324,6 +334,24 @@ IOStatus faulty_file_system::ReopenWritableFile(const std::string& name, const r
   return status;
 }
 
+IOStatus faulty_file_system::ReuseWritableFile(const std::string& name, const std::string& old_name,
+                                               const rocksdb::FileOptions& options,
+                                               std::unique_ptr<rocksdb::FSWritableFile>* file,
+                                               rocksdb::IODebugContext* context) {
+  const auto path = normal(name);
+  const auto before = normal(old_name);
+  const std::lock_guard lock(mutex_);
+  if (!fs::exists(before)) return IOStatus::NotFound("While opening " + before);
+  if (auto status = count_change(operation::rename, path); !status.ok()) return status;
+  if (auto status = rename(before, path); !status.ok()) return status;
+  std::unique_ptr<rocksdb::FSWritableFile> below;
+  auto status = target()->ReuseWritableFile(path, path, options, &below, context);
+  if (!status.ok()) return status;
+  files_[path] = {0, 0, fs::file_size(path)};
+  *file = std::make_unique<faulty_writable_file>(std::move(below), *this, path);
+  return status;
+}
+
 IOStatus faulty_file_system::NewRandomRWFile(const std::string& name, const rocksdb::FileOptions& options,
                                              std::unique_ptr<rocksdb::FSRandomRWFile>* file,
                                              rocksdb::IODebugContext* context) {
@@ -377,13 +405,17 @@ IOStatus faulty_file_system::CreateDirIfMissing(const std::string& name, const r
 }
 
 IOStatus faulty_file_system::RenameFile(const std::string& old_name, const std::string& new_name,
-                                        const rocksdb::IOOptions& options, rocksdb::IODebugContext* context) {
+                                        const rocksdb::IOOptions&, rocksdb::IODebugContext*) {
   const auto from = normal(old_name);
   const auto to = normal(new_name);
   const std::lock_guard lock(mutex_);
   if (auto status = count_change(operation::rename, to); !status.ok()) return status;
+  return rename(from, to);
+}
+
+IOStatus faulty_file_system::rename(const std::string& from, const std::string& to) {
   const auto buried = fs::exists(to) ? bury(to) : std::string();
-  auto status = target()->RenameFile(from, to, options, context);
+  auto status = target()->RenameFile(from, to, {}, nullptr);
   if (!status.ok()) return status;
   names_[folder_of(to)].push_back({to, from, buried});
   files_[to] = files_[from];
@@ -421,6 +453,7 @@ void faulty_file_system::undo(const name_change& change) {
 
 void faulty_file_system::lose_unsynced_bytes(const std::string& path, const file_state& file) {
   if (!fs::exists(path) || file.bytes <= file.synced_bytes) return;
+  if (file.reused_bytes > 0) return lose_what_was_written_over(path, file);
   // Nothing, all, or something of it.
   const auto choice = random_up_to(3);
   const auto unsynced = file.bytes - file.synced_bytes;
@@ -434,6 +467,17 @@ void faulty_file_system::lose_unsynced_bytes(const std::string& path, const file
   if (from >= size) return;
   fs::resize_file(path, from);
   fs::resize_file(path, size);
+}
+
+/// From some byte on it is as before. Of what was there nothing is kept; but it is neither zeroes nor what
+/// was written.
+void faulty_file_system::lose_what_was_written_over(const std::string& path, const file_state& file) {
+  const auto from = file.synced_bytes + random_up_to(file.bytes - file.synced_bytes);
+  std::fstream content(path, std::ios::in | std::ios::out | std::ios::binary);
+  content.seekp(static_cast<std::streamoff>(from));
+  content << std::string(file.bytes - from, '\xa5');
+  content.close();
+  fs::resize_file(path, std::max(file.reused_bytes, from));
 }
 
 void faulty_file_system::restore_power() {

@@ -2,6 +2,7 @@
 /// Beneath it are real files, so that RocksDB and our own files run on it unchanged.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <map>
@@ -18,8 +19,9 @@ namespace dlrun::test {
 /// Thread-safe. What it does on its own (what survives a power cut) follows from a seed.
 ///
 /// A power cut loses what was not synced: of each file some part behind the last sync, perhaps with whole
-/// pages of zeroes in what remains; of each directory the latest of the files created, renamed, removed since
-/// its last sync. It is stricter than most file systems: to sync a file does not make its name durable.
+/// pages of zeroes in what remains, or of what was there before it was written over; of each directory the
+/// latest of the files created, renamed, removed since its last sync. It is stricter than most file systems:
+/// to sync a file does not make its name durable.
 class faulty_file_system : public rocksdb::FileSystemWrapper {
 public:
   explicit faulty_file_system(std::uint64_t seed = 1);
@@ -58,6 +60,10 @@ public:
   rocksdb::IOStatus ReopenWritableFile(const std::string& path, const rocksdb::FileOptions& options,
                                        std::unique_ptr<rocksdb::FSWritableFile>* file,
                                        rocksdb::IODebugContext* context) override;
+  rocksdb::IOStatus ReuseWritableFile(const std::string& path, const std::string& before,
+                                      const rocksdb::FileOptions& options,
+                                      std::unique_ptr<rocksdb::FSWritableFile>* file,
+                                      rocksdb::IODebugContext* context) override;
   rocksdb::IOStatus NewRandomRWFile(const std::string& path, const rocksdb::FileOptions& options,
                                     std::unique_ptr<rocksdb::FSRandomRWFile>* file,
                                     rocksdb::IODebugContext* context) override;
@@ -83,8 +89,10 @@ private:
   friend class faulty_directory;
 
   struct file_state {
-    std::uint64_t bytes = 0;
+    std::uint64_t bytes = 0; ///< written
     std::uint64_t synced_bytes = 0;
+    std::uint64_t reused_bytes = 0; ///< of the file before it was written over
+    std::uint64_t size() const { return std::max(bytes, reused_bytes); }
   };
   /// What was done to a directory and can be undone.
   struct name_change {
@@ -101,8 +109,11 @@ private:
   bool is_to_fail(operation what, const std::string& path) const;
   std::string bury(const std::string& path);
   void undo(const name_change& change);
+  rocksdb::IOStatus rename(const std::string& from, const std::string& to);
   void lose_unsynced_bytes(const std::string& path, const file_state& file);
+  void lose_what_was_written_over(const std::string& path, const file_state& file);
   std::uint64_t random_up_to(std::uint64_t limit);
+  std::optional<std::uint64_t> room_for_append(const std::string& path);
 
   // Called by the files.
   rocksdb::IOStatus append(const std::string& path, const rocksdb::Slice& data,

@@ -32,18 +32,26 @@ protected:
   }
 
   std::vector<written> write(std::uint64_t number, int count) {
-    auto writer = segment_writer::create(files, directory, number, preallocation).value();
+    return write(*segment_writer::create(files, directory, number, preallocation).value(), 0, count);
+  }
+  std::vector<written> write_over(const spare_segment& over, std::uint64_t number, int first, int count) {
+    return write(*segment_writer::reuse(files, directory, number, preallocation, over).value(), first, count);
+  }
+
+  /// `count` records of the steps from `first` on.
+  static std::vector<written> write(segment_writer& writer, int first, int count) {
     std::vector<written> records;
-    for (int i = 0; i < count; ++i) {
+    for (int i = first; i < first + count; ++i) {
       const step_id step{static_cast<std::uint64_t>(i)};
       auto payload = test::payload_of(step, {3}, 700 + 91 * i);
       const segment_record head{step, {3}, payload.size(), crc32c(payload)};
-      const auto offset = writer->append(head, payload).value();
+      const auto offset = writer.append(head, payload).value();
       records.push_back({head, offset, std::move(payload)});
     }
-    EXPECT_FALSE(writer->synced());
-    EXPECT_TRUE(writer->sync());
-    EXPECT_TRUE(writer->synced());
+    EXPECT_FALSE(writer.synced());
+    EXPECT_TRUE(writer.sync());
+    EXPECT_TRUE(writer.synced());
+    writer.close();
     return records;
   }
 
@@ -67,6 +75,45 @@ TEST_F(segment_file_test, takes_no_more_space_than_it_needs_when_it_is_closed) {
   const auto records = write(7, 3);
   const auto path = folder.path() / segment_file_name(7);
   EXPECT_LT(std::filesystem::file_size(path), records.back().offset + records.back().payload.size() + 64);
+}
+
+TEST_F(segment_file_test, what_is_written_over_is_gone_and_its_room_is_used) {
+  const auto before = write(7, 30);
+  const auto size = [&](std::uint64_t number) {
+    return std::filesystem::file_size(folder.path() / segment_file_name(number));
+  };
+  for (const auto& [number, first, count] : {std::tuple{8U, 100, 3}, {9U, 200, 1}, {10U, 300, 60}}) {
+    const auto size_before = size(number - 1);
+    const auto records = write_over({number - 1, size_before}, number, first, count);
+    EXPECT_FALSE(std::filesystem::exists(folder.path() / segment_file_name(number - 1)));
+    const auto end = records.back().offset + records.back().payload.size();
+    EXPECT_EQ(size(number), std::max(size_before, (end + 63) / 64 * 64));
+    const auto reader = segment_reader::open(files, directory, number).value();
+    std::vector<std::byte> payload;
+    for (const auto& record : records) {
+      ASSERT_TRUE(read(*reader, record.offset, record.head, payload)) << number;
+      EXPECT_EQ(payload, record.payload);
+    }
+    EXPECT_EQ(reader->verify(before[0].offset, before[0].head).error().code, error_code::storage_damaged);
+  }
+}
+
+TEST_F(segment_file_test, what_is_written_over_can_be_cut_off) {
+  write(7, 30);
+  const auto path = folder.path() / segment_file_name(8);
+  auto writer = segment_writer::reuse(files, directory, 8, preallocation,
+                                      {7, std::filesystem::file_size(folder.path() / segment_file_name(7))})
+                    .value();
+  const auto payload = test::payload_of({0}, {3}, 500);
+  const segment_record head{{0}, {3}, payload.size(), crc32c(payload)};
+  const auto offset = writer->append(head, payload).value();
+  const auto end = writer->bytes();
+  ASSERT_TRUE(writer->append(head, payload));
+  writer->cut_to(end);
+  writer->close();
+  EXPECT_EQ(writer->file_bytes(), end);
+  EXPECT_EQ(std::filesystem::file_size(path), end);
+  EXPECT_TRUE(segment_reader::open(files, directory, 8).value()->verify(offset, head));
 }
 
 TEST_F(segment_file_test, much_that_is_synced_in_pieces_survives_a_power_cut) {

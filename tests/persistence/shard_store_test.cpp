@@ -240,6 +240,49 @@ TEST_F(shard_store_test, dropping_gives_back_space_and_keeps_what_the_floor_need
   EXPECT_TRUE(holds_all(*store, 40, 60));
 }
 
+TEST_F(shard_store_test, segments_without_records_are_written_over_and_none_is_left_when_it_closes) {
+  auto store = shard_store::open(options()).value();
+  const auto segments = [&] { return list_files(*files, directory() + "/segments").value(); };
+  std::uint64_t end = 0;
+  std::size_t files_max = 0;
+  for (int round = 0; round < 8; ++round) {
+    for (const auto stop = end + 40; end < stop; ++end) ASSERT_TRUE(append(*store, end, end + 1));
+    ASSERT_TRUE(holds_all(*store, end - 40, end));
+    ASSERT_TRUE(snapshot(*store, end));
+    ASSERT_TRUE(store->drop_below({end}));
+    EXPECT_FALSE(segments().empty());
+    if (round == 0) files_max = segments().size();
+    EXPECT_LE(segments().size(), files_max);
+  }
+  ASSERT_TRUE(append(*store, end, end + 1)); // may be inlined
+  store.reset();
+  EXPECT_LE(segments().size(), 1U);
+  store = shard_store::open(options(2)).value();
+  EXPECT_TRUE(store->found().damaged.empty());
+  EXPECT_TRUE(holds(*store, end));
+}
+
+TEST_F(shard_store_test, segments_that_a_killed_process_left_are_written_over_too) {
+  auto store = shard_store::open(options()).value();
+  ASSERT_TRUE(append_each(*store, 0, 40));
+  ASSERT_TRUE(snapshot(*store, 40));
+  const auto killed = folder.path() / "killed";
+  std::filesystem::copy(directory(), killed, std::filesystem::copy_options::recursive);
+  ASSERT_TRUE(store->drop_below({40}));
+  store.reset();
+  auto again = options(2);
+  again.directory = killed.string();
+  store = shard_store::open(again).value();
+  ASSERT_TRUE(store->drop_below({40}));
+  ASSERT_TRUE(append_each(*store, 40, 80));
+  EXPECT_TRUE(holds_all(*store, 40, 80));
+  store.reset();
+  again.opener = {3};
+  store = shard_store::open(again).value();
+  EXPECT_TRUE(store->found().damaged.empty());
+  EXPECT_TRUE(holds_all(*store, 40, 80));
+}
+
 TEST_F(shard_store_test, one_snapshot_below_the_floor_may_be_kept_until_another_is) {
   auto store = shard_store::open(options()).value();
   ASSERT_TRUE(append_each(*store, 0, 60));

@@ -169,5 +169,18 @@ TEST_F(storage_faults, the_quota_is_kept_and_dropping_makes_room) {
   EXPECT_TRUE(append(*store, end, end + 10)) << store->counters().bytes_on_disk;
 }
 
+TEST_F(storage_faults, what_is_kept_to_be_written_over_is_given_back_when_the_room_is_needed) {
+  const auto store = shard_store::open(options()).value();
+  ASSERT_TRUE(append_each(*store, 0, 60));
+  ASSERT_TRUE(snapshot(*store, 60));
+  ASSERT_TRUE(store->drop_below({60}));
+  const auto spare_bytes = store->counters().bytes_on_disk;
+  files->set_free_bytes(10'000);
+  EXPECT_EQ(snapshot(*store, 61, 0, 100'000).error().code, error_code::disk_full);
+  EXPECT_LT(store->counters().bytes_on_disk + 100'000, spare_bytes);
+  ASSERT_TRUE(snapshot(*store, 61, 0, 100'000)) << "there is room now";
+  EXPECT_TRUE(has_snapshot(*store, 61, 0, 100'000));
+}
+
 } // namespace
 } // namespace dlrun::persistence
