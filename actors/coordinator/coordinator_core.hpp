@@ -234,6 +234,7 @@ private:
   phase phase_ = phase::training;
   version_id last_version_;
   std::map<version_id, protocol::evaluated> evaluations_; ///< those above the last version may be void
+  static constexpr std::size_t digest_bytes = 32;         ///< SHA-256, of a block of parameters
   std::string digests_;
   std::map<ps_shard_id, std::uint32_t> digests_next_; ///< next block to ask a shard for
   std::vector<recovery_record> recoveries_;
