@@ -221,23 +221,23 @@ TEST_F(shard_store_test, a_snapshot_from_before_a_rewind_does_not_count) {
 
 TEST_F(shard_store_test, dropping_gives_back_space_and_keeps_what_the_floor_needs) {
   auto store = shard_store::open(options()).value();
-  ASSERT_TRUE(append_each(*store, 0, 60));
-  ASSERT_TRUE(snapshot(*store, 20));
-  ASSERT_TRUE(snapshot(*store, 40));
+  ASSERT_TRUE(append_each(*store, 0, 240));
+  ASSERT_TRUE(snapshot(*store, 100));
+  ASSERT_TRUE(snapshot(*store, 220));
   const auto before = store->counters();
-  ASSERT_TRUE(store->drop_below({45})) << "there is no snapshot 45: 40 is kept";
-  EXPECT_EQ(store->restorable(), (ranges{{{0}, {0}}, {{40}, {60}}}));
+  ASSERT_TRUE(store->drop_below({225})) << "there is no snapshot 225: 220 is kept";
+  EXPECT_EQ(store->restorable(), (ranges{{{0}, {0}}, {{220}, {240}}}));
   EXPECT_LT(store->counters().bytes_on_disk, before.bytes_on_disk - 50'000);
   EXPECT_LT(store->counters().bytes_in_snapshots, before.bytes_in_snapshots);
-  EXPECT_EQ(store->read(step_id{39}).error().code, error_code::bad_usage);
-  EXPECT_TRUE(holds_all(*store, 40, 60));
-  ASSERT_TRUE(store->drop_below({30})) << "a floor that is lower than the last one changes nothing";
+  EXPECT_EQ(store->read(step_id{219}).error().code, error_code::bad_usage);
+  EXPECT_TRUE(holds_all(*store, 220, 240));
+  ASSERT_TRUE(store->drop_below({210})) << "a floor that is lower than the last one changes nothing";
   store.reset();
   store = shard_store::open(options(2)).value();
   EXPECT_TRUE(store->found().damaged.empty());
-  EXPECT_EQ(store->found().log_first, step_id{40});
-  EXPECT_EQ(store->restorable(), (ranges{{{0}, {0}}, {{40}, {60}}}));
-  EXPECT_TRUE(holds_all(*store, 40, 60));
+  EXPECT_EQ(store->found().log_first, step_id{220});
+  EXPECT_EQ(store->restorable(), (ranges{{{0}, {0}}, {{220}, {240}}}));
+  EXPECT_TRUE(holds_all(*store, 220, 240));
 }
 
 TEST_F(shard_store_test, segments_without_records_are_written_over_and_none_is_left_when_it_closes) {
