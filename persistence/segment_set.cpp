@@ -65,11 +65,11 @@ void segment_set::remove_if(bool (*unneeded)(const file&, step_id), step_id limi
     const std::lock_guard lock(mutex_);
     for (const auto& [number, entry] : known_)
       if (unneeded(entry, limit)) gone.push_back({number, entry.bytes});
-    for (const auto& [number, bytes] : gone) {
-      known_.erase(number);
-      readers_.erase(number);
-      found_unsynced_.erase(number);
-      std::erase_if(unsynced_, [&](const auto& writer) { return writer->number() == number; });
+    for (const auto& one : gone) {
+      known_.erase(one.number);
+      readers_.erase(one.number);
+      found_unsynced_.erase(one.number);
+      std::erase_if(unsynced_, [&](const auto& writer) { return writer->number() == one.number; });
     }
     std::erase_if(gone, [this](const spare_segment& one) { return keep_spare(one); });
   }
