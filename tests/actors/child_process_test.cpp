@@ -6,6 +6,7 @@
 #include <csignal>
 #include <filesystem>
 #include <gmock/gmock.h>
+#include <iterator>
 #include <sys/mman.h>
 #include <thread>
 
@@ -71,6 +72,23 @@ TEST_F(child_processes, signals_to_ended_or_unknown_children_hit_nobody) {
   EXPECT_EQ(spawner->signal(child.id, 0).error().code, error_code::bad_usage);
   EXPECT_EQ(spawner->signal(child.id, 999).error().code, error_code::bad_usage);
   EXPECT_TRUE(spawn(program({"exit", "0"})).report().clean());
+}
+
+std::ptrdiff_t open_descriptors() {
+  return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {});
+}
+
+TEST_F(child_processes, leave_nothing_open_here_that_was_prepared_for_them) {
+  output_pipe out;
+  const auto before = open_descriptors();
+  auto spec = program({"wait"});
+  spec.bootstrap = "what it is told";
+  spec.standard_output = out.write_end.get();
+  const auto child = spawn(std::move(spec));
+  EXPECT_EQ(out.line(), "ready"); // our write end is closed, and the child is watched by a new descriptor
+  const auto deadline = clock::now() + patience;
+  while (open_descriptors() != before && clock::now() < deadline) std::this_thread::yield();
+  EXPECT_EQ(open_descriptors(), before);
 }
 
 TEST_F(child_processes, a_program_that_is_not_there_is_an_error_with_its_name) {

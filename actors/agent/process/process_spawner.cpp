@@ -117,6 +117,7 @@ private:
   void run() {
     while (auto batch = take_commands()) {
       for (auto& c : *batch) execute(c);
+      batch.reset(); // what was prepared for a child has descriptors, which only the child needs now
       watch(clock::time_point::max());
     }
     for (const auto& child : children_) ::pidfd_send_signal(child.pidfd.get(), SIGKILL, nullptr, 0);
