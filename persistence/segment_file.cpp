@@ -73,14 +73,7 @@ result<std::unique_ptr<segment_writer>> segment_writer::create(const std::shared
   std::unique_ptr<rocksdb::FSWritableFile> file;
   if (const auto status = files->NewWritableFile(path, writer_options(), &file, no_context); !status.ok())
     return fail_status(status, "create", path);
-  std::unique_ptr<segment_writer> made(
-      new segment_writer(std::move(file), path, number, preallocation_bytes, 0));
-  if (auto written = made->write_file_head(); !written) {
-    made.reset();
-    remove_file(*files, path);
-    return tl::unexpected(written.error());
-  }
-  return made;
+  return begin(files, std::move(path), std::move(file), {number, 0}, preallocation_bytes);
 }
 
 result<std::unique_ptr<segment_writer>>
@@ -92,18 +85,23 @@ segment_writer::reuse(const std::shared_ptr<file_system>& files, const std::stri
   if (const auto status = files->ReuseWritableFile(path, before, writer_options(), &file, no_context);
       !status.ok())
     return fail_status(status, "write over", before);
+  return begin(files, std::move(path), std::move(file), {number, over.bytes}, preallocation_bytes);
+}
+
+/// A file of that number and size, with its head; it goes when that cannot be written.
+result<std::unique_ptr<segment_writer>> segment_writer::begin(const std::shared_ptr<file_system>& files,
+                                                              std::string path,
+                                                              std::unique_ptr<rocksdb::FSWritableFile> file,
+                                                              const spare_segment& as,
+                                                              std::uint64_t preallocation_bytes) {
   std::unique_ptr<segment_writer> made(
-      new segment_writer(std::move(file), path, number, preallocation_bytes, over.bytes));
-  if (auto written = made->write_file_head(); !written) {
+      new segment_writer(std::move(file), path, as.number, preallocation_bytes, as.bytes));
+  if (auto written = made->write(encode(file_head{magic, 1, {as.number, 0, 0, 0, 0}})); !written) {
     made.reset();
     remove_file(*files, path);
     return tl::unexpected(written.error());
   }
   return made;
-}
-
-result<void> segment_writer::write_file_head() {
-  return write(encode(file_head{magic, 1, {number_, 0, 0, 0, 0}}));
 }
 
 /// Best effort: what cannot be had is told when it is written.

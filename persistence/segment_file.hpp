@@ -78,7 +78,11 @@ public:
 private:
   segment_writer(std::unique_ptr<rocksdb::FSWritableFile> file, std::string path, std::uint64_t number,
                  std::uint64_t preallocation_bytes, std::uint64_t reused_bytes);
-  result<void> write_file_head();
+  static result<std::unique_ptr<segment_writer>> begin(const std::shared_ptr<file_system>& files,
+                                                       std::string path,
+                                                       std::unique_ptr<rocksdb::FSWritableFile> file,
+                                                       const spare_segment& as,
+                                                       std::uint64_t preallocation_bytes);
   void preallocate_for(std::uint64_t bytes);
   result<void> write(std::span<const std::byte> bytes);
   result<void> write_back(std::uint64_t goal);
