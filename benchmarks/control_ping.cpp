@@ -42,7 +42,7 @@ public:
 
 private:
   transport::parameter_reader open() {
-    auto mapped = transport::segment::adopt(transport::unique_fd{::dup(writer_.shared().fd())},
+    auto mapped = transport::segment::adopt(base::unique_fd{::dup(writer_.shared().fd())},
                                             transport::parameter_segment_bytes(bulk_floats));
     return transport::parameter_reader::open(std::move(mapped.value()), bulk_floats).value();
   }

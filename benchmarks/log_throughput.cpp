@@ -1,7 +1,7 @@
 // Bytes a second of a PS shard's log, in both sync modes, beside plain appends to a file on the same disk in
 // the same run; and of its replay. Half a GB each, in the folder for temporary files (TMPDIR).
 //   build/release/bin/log_throughput
-#include "persistence/crc32c.hpp"
+#include "base/crc32c.hpp"
 #include "persistence/shard_store.hpp"
 
 #include <algorithm>
@@ -100,7 +100,7 @@ void replay(benchmark::State& state) {
         const auto into = std::span{part}.first(std::min<std::uint64_t>(part.size(), bytes - begin));
         const auto crc = reader->read(begin, into);
         if (!crc) std::abort();
-        whole = persistence::crc32c_combine(whole, *crc, into.size());
+        whole = base::crc32c_combine(whole, *crc, into.size());
       }
       if (!reader->check(whole)) std::abort();
     }
@@ -124,7 +124,7 @@ void open_again(benchmark::State& state) {
 
 void checksum(benchmark::State& state) {
   const auto payload = make_payload(state);
-  for (auto _ : state) benchmark::DoNotOptimize(persistence::crc32c(payload));
+  for (auto _ : state) benchmark::DoNotOptimize(base::crc32c(payload));
   state.SetBytesProcessed(state.iterations() * state.range(0));
 }
 

@@ -32,7 +32,7 @@ void segment_copy(benchmark::State& state) {
   if (!writer) return state.SkipWithError(writer.error().message.c_str());
   std::ranges::fill(writer->begin_write({0}, {0}), 1.0F);
   writer->publish();
-  auto mapped = transport::segment::adopt(transport::unique_fd{::dup(writer->shared().fd())},
+  auto mapped = transport::segment::adopt(base::unique_fd{::dup(writer->shared().fd())},
                                           transport::parameter_segment_bytes(floats));
   if (!mapped) return state.SkipWithError(mapped.error().message.c_str());
   const auto reader = transport::parameter_reader::open(std::move(*mapped), floats);

@@ -21,11 +21,11 @@ using namespace dlrun::benchmarks;
 
 /// Two ends of one connection on the loopback interface, blocking.
 struct socket_pair {
-  transport::unique_fd sender, receiver;
+  base::unique_fd sender, receiver;
 };
 
 std::optional<socket_pair> connect_pair() {
-  const transport::unique_fd listener(::socket(AF_INET, SOCK_STREAM, 0));
+  const base::unique_fd listener(::socket(AF_INET, SOCK_STREAM, 0));
   sockaddr_in at{};
   at.sin_family = AF_INET;
   at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);

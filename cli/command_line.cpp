@@ -1,9 +1,9 @@
 #include "cli/say.hpp"
 #include "cli/verbs.hpp"
 
+#include "base/nearest.hpp"
+#include "base/utf8.hpp"
 #include "job/exit_code.hpp"
-#include "job/nearest.hpp"
-#include "job/utf8.hpp"
 
 #include <algorithm>
 #include <dlrun/training.hpp>
@@ -21,7 +21,7 @@ std::optional<std::string> unknown_verb(CLI::App& app, int argc, char** argv) {
   for (const CLI::App* known : app.get_subcommands([](CLI::App*) { return true; }))
     verbs.push_back(known->get_name());
   if (std::find(verbs.begin(), verbs.end(), wanted) != verbs.end()) return std::nullopt;
-  return fmt::format("there is no verb '{}'; {}", job::printable(wanted), job::hint(wanted, verbs));
+  return fmt::format("there is no verb '{}'; {}", base::printable(wanted), base::hint(wanted, verbs));
 }
 
 } // namespace

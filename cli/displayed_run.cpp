@@ -1,11 +1,11 @@
 #include "cli/displayed_run.hpp"
 
 #include "actors/common/clock.hpp"
+#include "base/unique_fd.hpp"
 #include "cli/complain.hpp"
 #include "cli/json_display.hpp"
 #include "cli/progress_display.hpp"
 #include "data/sampler.hpp"
-#include "transport/unique_fd.hpp"
 
 #include <csignal>
 #include <memory>
@@ -25,7 +25,7 @@ public:
     sigaddset(&handled, SIGINT);
     sigaddset(&handled, SIGTERM);
     pthread_sigmask(SIG_BLOCK, &handled, nullptr);
-    signals_ = transport::unique_fd{::signalfd(-1, &handled, SFD_CLOEXEC | SFD_NONBLOCK)};
+    signals_ = base::unique_fd{::signalfd(-1, &handled, SFD_CLOEXEC | SFD_NONBLOCK)};
   }
 
   void update(const agent::run_snapshot& now, protocol::time_point at) override { display_->update(now, at); }
@@ -44,7 +44,7 @@ public:
 
 private:
   std::unique_ptr<runtime::run_observer> display_;
-  transport::unique_fd signals_;
+  base::unique_fd signals_;
   int asked_ = 0;
 };
 

@@ -1,7 +1,7 @@
+#include "base/atomic_file.hpp"
 #include "cli/complain.hpp"
 #include "cli/templates.hpp"
 #include "cli/verbs.hpp"
-#include "job/atomic_file.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -50,7 +50,7 @@ result<void> write_files(const std::filesystem::path& folder, const std::vector<
   if (!folder.empty() && !std::filesystem::is_directory(folder, ignored))
     return fail(error_code::bad_usage, fmt::format("there is no folder '{}'", folder.string()));
   for (const auto& file : files)
-    if (auto written = job::write_file_atomically(folder / file.name, file.text); !written) return written;
+    if (auto written = base::write_file_atomically(folder / file.name, file.text); !written) return written;
   return {};
 }
 

@@ -1,6 +1,6 @@
 #include "cli/line_output.hpp"
 
-#include "job/atomic_file.hpp"
+#include "base/atomic_file.hpp"
 
 #include <cerrno>
 #include <cstdlib>
@@ -31,7 +31,7 @@ tl::unexpected<error> line_output::failure() const {
 result<line_output> line_output::open(const std::string& file) {
   if (file.empty()) return line_output{stream{stdout}, "", ""};
   std::string temporary;
-  const auto fd = job::create_beside(file, temporary);
+  const auto fd = base::create_beside(file, temporary);
   if (!fd) return tl::unexpected(fd.error());
   return line_output{stream{::fdopen(*fd, "w")}, file, temporary};
 }

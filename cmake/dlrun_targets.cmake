@@ -5,19 +5,19 @@ function(dlrun_precompiled_headers name)
   cmake_parse_arguments(arg "" "" "HEADERS;LINK" ${ARGN})
   file(CONFIGURE OUTPUT ${name}.cpp CONTENT "// A library needs a source.\n")
   add_library(${name} STATIC ${CMAKE_CURRENT_BINARY_DIR}/${name}.cpp)
-  target_link_libraries(${name} PRIVATE dlrun::base dlrun::warnings ${arg_LINK})
+  target_link_libraries(${name} PRIVATE dlrun::include dlrun::warnings ${arg_LINK})
   target_precompile_headers(${name} PRIVATE ${arg_HEADERS})
 endfunction()
 
 # dlrun_library(NAME [RAW_MEMORY] [NUMERIC | WITH_CAF | OWN_HEADERS] SOURCES ... [LINK ...]): static library dlrun_NAME, alias
 # dlrun::NAME. RAW_MEMORY: it handles bytes by address, so that the sanitizers look at every use of a pointer. NUMERIC: the same,
-# and its floating-point results are part of the product's promise. Headers are precompiled: those of dlrun_base_headers, or, WITH_CAF,
+# and its floating-point results are part of the product's promise. Headers are precompiled: those of dlrun_common_headers, or, WITH_CAF,
 # those of dlrun_actor_protocol; none where there are flags of its own (NUMERIC, OWN_HEADERS).
 function(dlrun_library name)
   cmake_parse_arguments(arg "RAW_MEMORY;NUMERIC;WITH_CAF;OWN_HEADERS" "" "SOURCES;LINK" ${ARGN})
   add_library(dlrun_${name} STATIC ${arg_SOURCES})
   add_library(dlrun::${name} ALIAS dlrun_${name})
-  target_link_libraries(dlrun_${name} PUBLIC dlrun::base ${arg_LINK} PRIVATE dlrun::warnings)
+  target_link_libraries(dlrun_${name} PUBLIC dlrun::include ${arg_LINK} PRIVATE dlrun::warnings)
   if(NOT arg_RAW_MEMORY AND NOT arg_NUMERIC)
     target_link_libraries(dlrun_${name} PRIVATE dlrun::plain_objects)
   endif()
@@ -26,7 +26,7 @@ function(dlrun_library name)
   elseif(arg_WITH_CAF)
     target_precompile_headers(dlrun_${name} REUSE_FROM dlrun_actor_protocol)
   elseif(NOT arg_OWN_HEADERS)
-    target_precompile_headers(dlrun_${name} REUSE_FROM dlrun_base_headers)
+    target_precompile_headers(dlrun_${name} REUSE_FROM dlrun_common_headers)
   endif()
 endfunction()
 

@@ -1,6 +1,6 @@
 #include "data/csv_columns.hpp"
 
-#include "job/utf8.hpp"
+#include "base/utf8.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -59,8 +59,8 @@ result<std::string_view> csv_column::text_of(std::string_view cell, bool quoted)
 
 result<void> csv_column::learn_word(std::string_view text) {
   if (words_.find(text)) return {};
-  if (job::first_invalid_utf8(text))
-    return bad(fmt::format("\"{}\" is not UTF-8 text", job::printable(text)));
+  if (base::first_invalid_utf8(text))
+    return bad(fmt::format("\"{}\" is not UTF-8 text", base::printable(text)));
   if (words_.size() >= vocabulary::entries_max)
     return bad(
         fmt::format("more than {} different texts; is this a category? If so, name them: vocabulary: [...]",
@@ -97,7 +97,7 @@ result<std::size_t> csv_column::category(std::string_view text) const {
   return bad(
       fmt::format("\"{}\" is none of the {} categories of the training data; write unknown: bucket at the "
                   "column if there may be others",
-                  job::printable(text), words_.size()));
+                  base::printable(text), words_.size()));
 }
 
 result<void> csv_column::convert(std::string_view text, std::span<float> out) const {
@@ -127,7 +127,7 @@ result<double> parse_cell(std::string_view text) {
   double value = 0;
   const auto [end, problem] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   if (problem != std::errc{} || end != digits.data() + digits.size() || !std::isfinite(value))
-    return bad(fmt::format("\"{}\" is not a number", job::printable(text)));
+    return bad(fmt::format("\"{}\" is not a number", base::printable(text)));
   return value;
 }
 

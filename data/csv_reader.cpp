@@ -1,8 +1,8 @@
 #include "data/csv_reader.hpp"
 
+#include "base/nearest.hpp"
+#include "base/utf8.hpp"
 #include "data/split.hpp"
-#include "job/nearest.hpp"
-#include "job/utf8.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -34,8 +34,9 @@ std::optional<std::int32_t> parse_class(std::string_view text) {
 /// A hint for an unknown word, of a length that can be read.
 std::string way_out(std::string_view word, const std::vector<std::string>& known) {
   constexpr std::size_t listed_max = 20;
-  if (known.size() <= listed_max) return job::hint(word, known);
-  return fmt::format("the nearest of {} is \"{}\"", known.size(), job::printable(job::nearest(word, known)));
+  if (known.size() <= listed_max) return base::hint(word, known);
+  return fmt::format("the nearest of {} is \"{}\"", known.size(),
+                     base::printable(base::nearest(word, known)));
 }
 
 } // namespace
@@ -45,7 +46,7 @@ csv_reader::csv_reader(spec::DatasetSpec& spec, const decode_context& context)
     , context_(context) {}
 
 tl::unexpected<error> csv_reader::at(std::size_t place, const error& what) const {
-  const std::string column = header_.empty() ? fmt::format("{}", place) : job::printable(header_[place]);
+  const std::string column = header_.empty() ? fmt::format("{}", place) : base::printable(header_[place]);
   return fail(what.code, fmt::format("{}: line {}, column {}: {}", parser_->name(), parser_->line(), column,
                                      what.message));
 }
@@ -62,7 +63,7 @@ result<void> csv_reader::rewind() {
   header_.clear();
   for (std::size_t i = 0; i < parser_->size(); ++i) {
     header_.emplace_back(parser_->cell(i));
-    if (job::first_invalid_utf8(header_.back()))
+    if (base::first_invalid_utf8(header_.back()))
       return at(i, {error_code::bad_data, "its name is not UTF-8 text"});
   }
   places_ = header_.size();
@@ -85,10 +86,10 @@ result<std::size_t> csv_reader::place_of(const std::string& column) const {
     const auto found = std::ranges::find(header_, column);
     if (found == header_.end())
       return fail(error_code::bad_data, fmt::format("{}: there is no column \"{}\"; {}", parser_->name(),
-                                                    job::printable(column), way_out(column, header_)));
+                                                    base::printable(column), way_out(column, header_)));
     if (std::find(found + 1, header_.end(), column) != header_.end())
       return fail(error_code::bad_data,
-                  fmt::format("{}: two columns are called \"{}\"", parser_->name(), job::printable(column)));
+                  fmt::format("{}: two columns are called \"{}\"", parser_->name(), base::printable(column)));
     return static_cast<std::size_t>(found - header_.begin());
   }
   std::size_t place = 0;
@@ -96,7 +97,7 @@ result<std::size_t> csv_reader::place_of(const std::string& column) const {
   if (problem != std::errc{} || end != column.data() + column.size() || place >= places_)
     return fail(error_code::bad_data,
                 fmt::format("{}: without a header columns are numbers from 0 to {}, not \"{}\"",
-                            parser_->name(), places_ - 1, job::printable(column)));
+                            parser_->name(), places_ - 1, base::printable(column)));
   return place;
 }
 
@@ -150,7 +151,7 @@ result<void> csv_reader::check_may_learn() const {
           fmt::format(
               "{}.csv.columns: column \"{}\" has nothing learnt from the training data; leave csv out "
               "here, so that it is as in data.train, or give its {}",
-              context_.key, job::printable(column.name()),
+              context_.key, base::printable(column.name()),
               column.is_categorical() ? "vocabulary" : "mean and std"));
   return {};
 }
@@ -213,10 +214,10 @@ result<void> csv_reader::learn_class(std::string_view text) {
         error_code::bad_data,
         fmt::format("\"{}\" is not a class number, as those of the lines before are; if the classes have "
                     "names, list them: csv.classes",
-                    job::printable(text)));
+                    base::printable(text)));
   all_classes_are_numbers_ = false;
-  if (job::first_invalid_utf8(text))
-    return fail(error_code::bad_data, fmt::format("\"{}\" is not UTF-8 text", job::printable(text)));
+  if (base::first_invalid_utf8(text))
+    return fail(error_code::bad_data, fmt::format("\"{}\" is not UTF-8 text", base::printable(text)));
   classes_.add(text);
   if (classes_.size() > vocabulary::entries_max)
     return fail(error_code::bad_data,
@@ -280,11 +281,11 @@ result<std::int32_t> csv_reader::class_of(std::string_view text) const {
     if (const auto number = parse_class(text)) return *number;
     return fail(
         error_code::bad_data,
-        fmt::format("\"{}\" is not a class number; those of the training data are", job::printable(text)));
+        fmt::format("\"{}\" is not a class number; those of the training data are", base::printable(text)));
   }
   if (const auto known = classes_.find(text)) return static_cast<std::int32_t>(*known);
   return fail(error_code::bad_data,
-              fmt::format("\"{}\" is no class; {}", job::printable(text), way_out(text, classes_.texts())));
+              fmt::format("\"{}\" is no class; {}", base::printable(text), way_out(text, classes_.texts())));
 }
 
 result<void> csv_reader::read_line(std::span<float> floats, std::span<std::int32_t> classes,

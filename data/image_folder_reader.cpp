@@ -1,8 +1,8 @@
 #include "data/image_folder_reader.hpp"
 
+#include "base/utf8.hpp"
 #include "data/blob.hpp"
 #include "data/resize.hpp"
-#include "job/utf8.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -75,7 +75,7 @@ result<void> image_folder_reader::find_classes(const std::filesystem::path& fold
       return fail(
           error_code::bad_data,
           fmt::format("{}: not a folder; pictures lie in one folder for each class", entry.path().string()));
-    if (learn && (job::first_invalid_utf8(name) || classes.size() >= classes_max))
+    if (learn && (base::first_invalid_utf8(name) || classes.size() >= classes_max))
       return fail(error_code::bad_data,
                   fmt::format("{}: the name of a class is UTF-8 text, and there are at most {}",
                               entry.path().string(), classes_max));

@@ -1,6 +1,6 @@
 #include "data/tfrecord_file.hpp"
 
-#include "persistence/crc32c.hpp"
+#include "base/crc32c.hpp"
 
 #include <array>
 #include <fmt/format.h>
@@ -37,7 +37,7 @@ std::string framed_tfrecord(std::string_view record) {
 }
 
 std::uint32_t masked_crc32c(std::span<const std::uint8_t> bytes) {
-  const std::uint32_t crc = persistence::crc32c(std::as_bytes(bytes));
+  const std::uint32_t crc = base::crc32c(std::as_bytes(bytes));
   return ((crc >> 15) | (crc << 17)) + 0xa282ead8U;
 }
 

@@ -1,7 +1,7 @@
 #include "job/field_rules.hpp"
 
+#include "base/utf8.hpp"
 #include "job/quantity.hpp"
-#include "job/utf8.hpp"
 
 #include <algorithm>
 #include <cctype>
@@ -110,7 +110,7 @@ bool text_allowed(const spec::FieldRule& rule, const std::string& text) {
   if (rule.interval()) return text == "off" || parse_interval(text);
   if (rule.path())
     return !text.empty() && text.size() <= path_length_max && text.find('\0') == std::string::npos &&
-           !first_invalid_utf8(text);
+           !base::first_invalid_utf8(text);
   return true;
 }
 

@@ -1,6 +1,6 @@
 #include <dlrun/report.hpp>
 
-#include "job/atomic_file.hpp"
+#include "base/atomic_file.hpp"
 
 #include <array>
 #include <cmath>
@@ -279,7 +279,7 @@ result<report> report_from_json(const std::string& text) {
 }
 
 result<void> write_report(const std::filesystem::path& path, const report& value) {
-  return job::write_file_atomically(path, to_json(value));
+  return base::write_file_atomically(path, to_json(value));
 }
 
 result<report> read_report(const std::filesystem::path& path) {

@@ -1,9 +1,9 @@
 #include "job/spec_mapper.hpp"
 
+#include "base/nearest.hpp"
+#include "base/utf8.hpp"
 #include "job/field_rules.hpp"
-#include "job/nearest.hpp"
 #include "job/spec_path.hpp"
-#include "job/utf8.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -100,7 +100,7 @@ void map_pairs(const yaml_node& node, Message& message, const FieldDescriptor& f
       into.problems.add(into.at(entry.key), path, fmt::format("expected {}", expectation(field)));
     } else if (!pairs.emplace(entry.key.text, entry.value.text).second) {
       into.problems.add(into.at(entry.key), path,
-                        fmt::format("\"{}\" is written twice", printable(entry.key.text)));
+                        fmt::format("\"{}\" is written twice", base::printable(entry.key.text)));
     }
   }
   const auto& entry_type = *field.message_type();
@@ -121,25 +121,26 @@ void map_choice_name(const yaml_node& node, Message& message, const std::string&
     message.GetReflection()->MutableMessage(&message, member);
     return;
   }
-  into.problems.add(
-      into.at(node), path,
-      fmt::format("unknown \"{}\"; {}", printable(node.text), hint(node.text, member_names(*choice))));
+  into.problems.add(into.at(node), path,
+                    fmt::format("unknown \"{}\"; {}", base::printable(node.text),
+                                base::hint(node.text, member_names(*choice))));
 }
 
 /// What to write instead of `key` in the section `path`; `root`, if not null, is searched too.
 std::string instead_of(const std::string& key, const Descriptor& section, const std::string& path,
                        const Descriptor* root) {
   const auto names = field_names(section);
-  if (root != nullptr && !is_close(key, nearest(key, names)) && key_exists(key, *root))
+  if (root != nullptr && !base::is_close(key, base::nearest(key, names)) && key_exists(key, *root))
     return fmt::format("did you mean \"{}\"?", nearest_path(join_path(path, key), *root));
-  return hint(key, names);
+  return base::hint(key, names);
 }
 
 void unknown_key(const yaml_node& key, const Message& message, const std::string& path, mapping& into) {
-  into.problems.add(
-      into.at(key), path, [key = key.text, section = message.GetDescriptor(), path, root = into.root] {
-        return fmt::format("unknown key \"{}\"; {}", printable(key), instead_of(key, *section, path, root));
-      });
+  into.problems.add(into.at(key), path,
+                    [key = key.text, section = message.GetDescriptor(), path, root = into.root] {
+                      return fmt::format("unknown key \"{}\"; {}", base::printable(key),
+                                         instead_of(key, *section, path, root));
+                    });
 }
 
 /// A choice holds one member; the second one written is the problem.

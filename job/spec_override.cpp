@@ -1,9 +1,9 @@
 #include "job/spec_override.hpp"
 
+#include "base/utf8.hpp"
 #include "job/field_rules.hpp"
 #include "job/spec_path.hpp"
 #include "job/spec_reader.hpp"
-#include "job/utf8.hpp"
 
 #include <fmt/format.h>
 
@@ -137,9 +137,9 @@ bool parse_value(const std::string& text, const FieldDescriptor& field, const st
 } // namespace
 
 void apply_override(const std::string& text, Message& root, problem_list& problems, source_map& sources) {
-  mapping into{problems, sources, "--set " + printable(text), false, root.GetDescriptor()};
+  mapping into{problems, sources, "--set " + base::printable(text), false, root.GetDescriptor()};
   const auto equals = text.find('=');
-  if (first_invalid_utf8(text) || text.find('\0') != std::string::npos) {
+  if (base::first_invalid_utf8(text) || text.find('\0') != std::string::npos) {
     problems.add({into.origin, 0}, "", "not UTF-8 text");
     return;
   }

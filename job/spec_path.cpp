@@ -1,6 +1,6 @@
 #include "job/spec_path.hpp"
 
-#include "job/nearest.hpp"
+#include "base/nearest.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -109,7 +109,7 @@ std::string nearest_path(const std::string& path, const Descriptor& root) {
   std::vector<std::string> same_key;
   std::copy_if(candidates.begin(), candidates.end(), std::back_inserter(same_key),
                [key = last_key(wanted)](const std::string& candidate) { return last_key(candidate) == key; });
-  std::string found = nearest(wanted, same_key.empty() ? candidates : same_key);
+  std::string found = base::nearest(wanted, same_key.empty() ? candidates : same_key);
   if (const auto place = found.find("[N]"); place != std::string::npos && !index.empty())
     found.replace(place, 3, "[" + index + "]");
   return found;

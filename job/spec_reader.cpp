@@ -1,10 +1,10 @@
 #include "job/spec_reader.hpp"
 
+#include "base/utf8.hpp"
 #include "job/defaults.hpp"
 #include "job/spec_mapper.hpp"
 #include "job/spec_override.hpp"
 #include "job/spec_writer.hpp"
-#include "job/utf8.hpp"
 #include "job/validate.hpp"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ result<void> check_text(std::string_view text, const std::string& name) {
   if (text.size() > spec_bytes_max)
     return fail(error_code::bad_spec, fmt::format("{}: larger than {} KiB, is this a job specification?",
                                                   name, spec_bytes_max / 1024));
-  if (const auto offset = first_invalid_utf8(text))
+  if (const auto offset = base::first_invalid_utf8(text))
     return fail(error_code::bad_spec,
                 fmt::format("{}:{}: byte {} (0x{:02x}) is not UTF-8 text", name, line_at(text, *offset),
                             *offset, static_cast<unsigned char>(text[*offset])));

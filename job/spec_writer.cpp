@@ -1,6 +1,6 @@
 #include "job/spec_writer.hpp"
 
-#include "job/atomic_file.hpp"
+#include "base/atomic_file.hpp"
 
 #include <algorithm>
 #include <cctype>
@@ -144,7 +144,7 @@ std::string write_spec(const spec::JobSpec& spec) {
 }
 
 result<void> write_spec_file(const std::filesystem::path& file, const spec::JobSpec& spec) {
-  return write_file_atomically(
+  return base::write_file_atomically(
       file, "# The specification as used: overrides applied, defaults filled, paths absolute.\n" +
                 write_spec(spec));
 }

@@ -1,10 +1,10 @@
 #include "job/validate.hpp"
 
+#include "base/nearest.hpp"
+#include "base/sha256.hpp"
+#include "base/utf8.hpp"
 #include "job/field_rules.hpp"
-#include "job/nearest.hpp"
-#include "job/sha256.hpp"
 #include "job/spec_path.hpp"
-#include "job/utf8.hpp"
 #include "job/validate_data.hpp"
 
 #include <algorithm>
@@ -104,8 +104,8 @@ private:
     if (text_allowed(rule, text)) return;
     const std::vector<std::string> allowed(rule.one_of().begin(), rule.one_of().end());
     const std::string way_out =
-        allowed.empty() ? "" : fmt::format("; did you mean \"{}\"?", nearest(text, allowed));
-    add(path, fmt::format("expected {}, found \"{}\"{}", expectation(field), printable(text), way_out));
+        allowed.empty() ? "" : fmt::format("; did you mean \"{}\"?", base::nearest(text, allowed));
+    add(path, fmt::format("expected {}, found \"{}\"{}", expectation(field), base::printable(text), way_out));
   }
 
   const source_map& sources_;
@@ -123,13 +123,13 @@ void check_layers(const spec::ModelSpec& model, const source_map& sources, probl
       const std::string input_path = item_path(path + ".inputs", static_cast<std::size_t>(k));
       if (problems.reported(input_path)) continue;
       problems.add(sources.find(input_path), input_path,
-                   fmt::format("no earlier layer is called \"{}\"; {}", printable(layer.inputs(k)),
-                               hint(layer.inputs(k), known)));
+                   fmt::format("no earlier layer is called \"{}\"; {}", base::printable(layer.inputs(k)),
+                               base::hint(layer.inputs(k), known)));
     }
     if (!layer.has_name()) continue;
     if (std::find(known.begin(), known.end(), layer.name()) != known.end())
       problems.add(sources.find(path + ".name"), path + ".name",
-                   fmt::format("the name \"{}\" is taken by {}", printable(layer.name()),
+                   fmt::format("the name \"{}\" is taken by {}", base::printable(layer.name()),
                                layer.name() == "input" ? "the model's input" : "an earlier layer"));
     else
       known.push_back(layer.name());
@@ -212,9 +212,9 @@ void check_weights(const spec::TrainSpec& train, const source_map& sources, prob
   if (!train.has_init_sha256()) return;
   if (!train.has_init_from())
     add("train.init_sha256", "is the digest of train.init_from, which is missing");
-  else if (!is_sha256_hex(train.init_sha256()))
+  else if (!base::is_sha256_hex(train.init_sha256()))
     add("train.init_sha256", fmt::format("expected 64 hexadecimal digits in lower case, found \"{}\"",
-                                         printable(train.init_sha256())));
+                                         base::printable(train.init_sha256())));
 }
 
 /// What is evaluated on the way needs records for it, and snapshots to read it from.

@@ -1,8 +1,8 @@
 #include "job/validate_data.hpp"
 
+#include "base/utf8.hpp"
 #include "job/field_rules.hpp"
 #include "job/spec_path.hpp"
-#include "job/utf8.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -76,7 +76,8 @@ private:
                                                      {"tfrecord", data_.has_tfrecord()}};
     for (const auto& [name, present] : sections) {
       if (present && data_.format() != name)
-        add(name, fmt::format("is for format: {}, but the format is {}", name, printable(data_.format())));
+        add(name,
+            fmt::format("is for format: {}, but the format is {}", name, base::printable(data_.format())));
       if (!present && data_.format() == name) missing(name);
     }
     if (is_built_in() && !data_.options().empty())
@@ -107,7 +108,8 @@ private:
     for (int i = 0; i < csv.columns_size(); ++i) {
       const auto path = item_path("csv.columns", static_cast<std::size_t>(i));
       if (!known.insert(csv.columns(i).column()).second)
-        add(path + ".column", fmt::format("column \"{}\" is used twice", printable(csv.columns(i).column())));
+        add(path + ".column",
+            fmt::format("column \"{}\" is used twice", base::printable(csv.columns(i).column())));
       check_column(csv.columns(i), path);
     }
   }
@@ -133,7 +135,7 @@ private:
   void check_unique(const std::string& key, const Texts& texts) {
     std::set<std::string> seen;
     for (const auto& text : texts)
-      if (!seen.insert(text).second) add(key, fmt::format("\"{}\" is there twice", printable(text)));
+      if (!seen.insert(text).second) add(key, fmt::format("\"{}\" is there twice", base::printable(text)));
   }
 
   const spec::DatasetSpec& data_;

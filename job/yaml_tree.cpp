@@ -1,6 +1,6 @@
 #include "job/yaml_tree.hpp"
 
-#include "job/utf8.hpp"
+#include "base/utf8.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -87,7 +87,7 @@ private:
   void check(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor) {
     if (anchor != YAML::NullAnchor) refuse_anchor(mark);
     if (!tag.empty() && tag != "?" && tag != "!")
-      throw refusal(mark, fmt::format("tags (\"{}\") are not used here; leave it out", printable(tag)));
+      throw refusal(mark, fmt::format("tags (\"{}\") are not used here; leave it out", base::printable(tag)));
     if (++values_ > values_max) throw refusal(mark, fmt::format("more than {} values", values_max));
   }
 
@@ -173,7 +173,7 @@ std::string describe(const yaml_node& node) {
   case yaml_node::kind::nothing: return "nothing";
   case yaml_node::kind::list: return "a list";
   case yaml_node::kind::map: return "keys";
-  case yaml_node::kind::text: return fmt::format("\"{}\"", printable(node.text));
+  case yaml_node::kind::text: return fmt::format("\"{}\"", base::printable(node.text));
   }
   return "nothing";
 }

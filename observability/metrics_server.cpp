@@ -1,6 +1,6 @@
 #include "observability/metrics_server.hpp"
 
-#include "transport/unique_fd.hpp"
+#include "base/unique_fd.hpp"
 
 #include <arpa/inet.h>
 #include <cerrno>
@@ -51,7 +51,7 @@ tl::unexpected<error> cannot_listen(std::uint16_t port, const char* why) {
 
 /// The server itself does not say why it cannot listen.
 result<void> check_free(std::uint16_t port) {
-  const transport::unique_fd probe{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+  const base::unique_fd probe{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
   const int yes = 1;
   sockaddr_in address{};
   address.sin_family = AF_INET;

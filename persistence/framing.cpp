@@ -1,6 +1,6 @@
 #include "persistence/framing.hpp"
 
-#include "persistence/crc32c.hpp"
+#include "base/crc32c.hpp"
 
 #include <algorithm>
 #include <dlrun/check.hpp>
@@ -24,7 +24,7 @@ std::array<std::byte, file_head::bytes> encode(const file_head& head) {
   std::memcpy(bytes.data(), head.magic.data(), magic_bytes);
   put(bytes, format_at, head.format);
   for (std::size_t i = 0; i < head.numbers.size(); ++i) put(bytes, numbers_at + 8 * i, head.numbers[i]);
-  put(bytes, checksum_at, crc32c(std::span(bytes).first(checksum_at)));
+  put(bytes, checksum_at, base::crc32c(std::span(bytes).first(checksum_at)));
   return bytes;
 }
 
@@ -33,7 +33,7 @@ result<std::array<std::uint64_t, 5>> decode_file_head(std::span<const std::byte>
   if (bytes.size() < file_head::bytes) return fail_damaged(path, bytes.size(), "it ends within its head");
   if (as_text(bytes.first(magic_bytes)) != expected.magic)
     return fail_damaged(path, 0, fmt::format("it does not begin with '{}'", expected.magic));
-  if (get<std::uint32_t>(bytes, checksum_at) != crc32c(bytes.first(checksum_at)))
+  if (get<std::uint32_t>(bytes, checksum_at) != base::crc32c(bytes.first(checksum_at)))
     return fail_damaged(path, 0, "the checksum of its head is wrong");
   if (const auto format = get<std::uint32_t>(bytes, format_at); format != expected.format)
     return fail(error_code::bad_usage,

@@ -1,6 +1,6 @@
 #include "persistence/manifest_mark.hpp"
 
-#include "persistence/crc32c.hpp"
+#include "base/crc32c.hpp"
 #include "persistence/framing.hpp"
 
 #include <fmt/format.h>
@@ -15,7 +15,7 @@ std::string mark_path(const std::string& directory) { return directory + "/MANIF
 
 std::string mark_content(const std::string& name, std::uint64_t bytes) {
   const auto text = fmt::format("{} {} ", name, bytes);
-  return fmt::format("{}{:08x}\n", text, crc32c(text));
+  return fmt::format("{}{:08x}\n", text, base::crc32c(text));
 }
 
 } // namespace

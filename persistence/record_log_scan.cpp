@@ -1,6 +1,6 @@
 #include "persistence/record_log_scan.hpp"
 
-#include "persistence/crc32c.hpp"
+#include "base/crc32c.hpp"
 #include "persistence/framing.hpp"
 
 #include <algorithm>
@@ -71,7 +71,7 @@ private:
     // means that the length was damaged, not that the rest is missing.
     const bool whole = rest.size() >= head_bytes + length;
     const auto covered = rest.subspan(6, whole ? length + 1U : rest.size() - 6);
-    const bool right = checksum == masked(crc32c(covered));
+    const bool right = checksum == masked(base::crc32c(covered));
     if (!whole) return {{}, right ? flaw::wrong : flaw::cut_off};
     if (!right) return {{}, flaw::wrong};
     return {{static_cast<fragment_type>(type), at + head_bytes + length}, flaw::none};

@@ -1,6 +1,6 @@
 #include "persistence/segment_file.hpp"
 
-#include "persistence/crc32c.hpp"
+#include "base/crc32c.hpp"
 #include "persistence/framing.hpp"
 
 #include <algorithm>
@@ -27,7 +27,7 @@ std::array<std::byte, record_head_bytes> encode(const segment_record& head) {
   put(bytes, 8, head.timeline.value);
   put(bytes, 16, head.bytes);
   put(bytes, 24, head.crc32c);
-  put(bytes, 28, crc32c(std::span(bytes).first(28)));
+  put(bytes, 28, base::crc32c(std::span(bytes).first(28)));
   return bytes;
 }
 
@@ -212,7 +212,7 @@ result<std::uint32_t> segment_reader::read_part(std::uint64_t offset, std::span<
     const auto piece = bytes.subspan(done, std::min(piece_bytes, bytes.size() - done));
     if (auto got = read_exactly(*file_, path_, offset + done, piece); !got)
       return tl::unexpected(got.error());
-    crc = crc32c_extend(crc, piece);
+    crc = base::crc32c_extend(crc, piece);
     done += piece.size();
   }
   return crc;

@@ -1,6 +1,6 @@
 #include "persistence/shard_store.hpp"
 
-#include "persistence/crc32c.hpp"
+#include "base/crc32c.hpp"
 #include "persistence/shard_store_parts.hpp"
 
 #include <algorithm>
@@ -101,7 +101,7 @@ shard_store::implementation::write_segments(std::span<const log_record> records)
   std::vector<std::uint32_t> checksums;
   std::vector<segment_payload> large;
   for (const auto& record : records) {
-    checksums.push_back(crc32c(record.payload));
+    checksums.push_back(base::crc32c(record.payload));
     if (record.payload.size() > options_.inline_bytes_max)
       large.push_back(
           {{record.step, record.timeline, record.payload.size(), checksums.back()}, record.payload});
@@ -252,7 +252,7 @@ result<std::uint32_t> payload_reader::read(std::uint64_t offset, std::span<std::
               "bytes [{}, {}) of a payload of {}", offset, offset + into.size(), head_.payload_bytes);
   if (file_ != nullptr) return file_->read_part(offset_ + offset, into);
   std::ranges::copy(std::as_bytes(std::span(inlined_)).subspan(offset, into.size()), into.begin());
-  return crc32c(into);
+  return base::crc32c(into);
 }
 
 result<void> payload_reader::check(std::uint32_t crc32c) const {

@@ -1,5 +1,5 @@
 // Opening a shard_store: what is there, what of it counts.
-#include "persistence/crc32c.hpp"
+#include "base/crc32c.hpp"
 #include "persistence/format_file.hpp"
 #include "persistence/shard_store_parts.hpp"
 #include "persistence/snapshot_file.hpp"
@@ -171,7 +171,7 @@ shard_store::implementation::found_record shard_store::implementation::examine(s
   } else if (record->place) {
     found.place = record->place;
     found.payload = {step, record->head.timeline, record->head.payload_bytes, record->payload_crc32c};
-  } else if (crc32c(record->inlined) != record->payload_crc32c) {
+  } else if (base::crc32c(record->inlined) != record->payload_crc32c) {
     found.damage = fmt::format("{}: the checksum of step {} is wrong", log_directory_, step);
   }
   return found;

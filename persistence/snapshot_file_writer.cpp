@@ -1,6 +1,6 @@
 #include "persistence/snapshot_file_writer.hpp"
 
-#include "persistence/crc32c.hpp"
+#include "base/crc32c.hpp"
 #include "persistence/framing.hpp"
 #include "persistence/snapshot_file.hpp"
 
@@ -66,7 +66,7 @@ result<void> snapshot_file_writer::append(std::span<const std::byte> bytes) {
 
 result<void> snapshot_file_writer::append_chunk(std::span<const std::byte> chunk) {
   const auto head = encode({static_cast<std::uint32_t>(chunk.size()), payload_bytes_}, chunk);
-  total_crc32c_ = crc32c_extend(total_crc32c_, head);
+  total_crc32c_ = base::crc32c_extend(total_crc32c_, head);
   if (auto written = append(head); !written) return written;
   payload_bytes_ += chunk.size();
   return append(chunk);
@@ -96,7 +96,7 @@ result<void> snapshot_file_writer::append_end(std::span<const std::byte> metadat
   chunk_.clear();
   if (auto written = append(metadata); !written) return written;
   snapshot_trailer trailer{payload_bytes_, metadata.size(), file_bytes_ + snapshot_trailer::encoded_bytes,
-                           crc32c(metadata), total_crc32c_};
+                           base::crc32c(metadata), total_crc32c_};
   return append(encode(trailer));
 }
 

@@ -1,6 +1,6 @@
 #include "persistence/snapshot_reader.hpp"
 
-#include "persistence/crc32c.hpp"
+#include "base/crc32c.hpp"
 #include "persistence/framing.hpp"
 #include "persistence/segment_file.hpp"
 #include "persistence/snapshot_file.hpp"
@@ -58,7 +58,7 @@ result<void> snapshot_reader::state::read_end(std::uint64_t file_bytes) {
   info.file_bytes = file_bytes;
   metadata.resize(trailer.metadata_bytes);
   if (auto got = read_exactly(*file, path, end - metadata.size(), metadata); !got) return got;
-  if (crc32c(metadata) != trailer.metadata_crc32c)
+  if (base::crc32c(metadata) != trailer.metadata_crc32c)
     return fail_damaged(path, end - metadata.size(), "the checksum of its metadata is wrong");
   return {};
 }
@@ -79,7 +79,7 @@ result<void> snapshot_reader::state::read_chunk(std::span<std::byte> goal) {
   if (auto got = read_exactly(*file, path, at + head.size(), goal); !got) return got;
   if (head != encode({static_cast<std::uint32_t>(goal.size()), payload_read}, goal))
     return fail_damaged(path, at, fmt::format("the checksum of its chunk of {} bytes is wrong", goal.size()));
-  crc_of_heads = crc32c_extend(crc_of_heads, head);
+  crc_of_heads = base::crc32c_extend(crc_of_heads, head);
   at += head.size() + goal.size();
   payload_read += goal.size();
   return payload_read == trailer.payload_bytes ? check_total() : result<void>();

@@ -1,9 +1,9 @@
 #include "runtime/durability_choice.hpp"
 
+#include "base/unique_fd.hpp"
 #include "data/sampler.hpp"
 #include "engine/network.hpp"
 #include "job/spec_writer.hpp"
-#include "transport/unique_fd.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -53,7 +53,7 @@ result<seconds> microbatch_time(const prepared_job& job) {
 /// Bytes a second that the disk takes, the way to it included.
 result<double> write_rate(const std::filesystem::path& folder) {
   const auto file = folder / ".write-rate";
-  const transport::unique_fd fd{::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600)};
+  const base::unique_fd fd{::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600)};
   const auto failed = [&] {
     return fail(error_code::system,
                 fmt::format("cannot write '{}': {}", file.string(), std::strerror(errno)));

@@ -2,7 +2,7 @@
 
 #include "actors/common/job_context.hpp"
 #include "actors/ps_shard/stored_run.hpp"
-#include "job/sha256.hpp"
+#include "base/sha256.hpp"
 #include "job/spec_reader.hpp"
 #include "runtime/prepared_job.hpp"
 #include "runtime/run_folder.hpp"
@@ -159,7 +159,7 @@ result<given_model> load_run(const model_choice& choice) {
                      (*context)->model,
                      std::move(loaded->parameters),
                      *version,
-                     job::sha256_hex(loaded->block_digests),
+                     base::sha256_hex(loaded->block_digests),
                      std::move(damaged)};
 }
 

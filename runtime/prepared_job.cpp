@@ -42,11 +42,11 @@ result<void> settle_weights(const engine::model& model, prepared_job& job) {
   const auto initial = weights::open_initial_weights(train, model.layout());
   if (!initial) return tl::unexpected(initial.error());
   train.set_init_sha256(initial->sha256);
-  transport::unique_fd own{::fcntl(initial->file.fd(), F_DUPFD_CLOEXEC, 0)};
+  base::unique_fd own{::fcntl(initial->file.fd(), F_DUPFD_CLOEXEC, 0)};
   if (!own)
     return fail(error_code::system,
                 fmt::format("cannot keep '{}' open: too many open files", train.init_from()));
-  job.initial_weights = std::make_shared<const transport::unique_fd>(std::move(own));
+  job.initial_weights = std::make_shared<const base::unique_fd>(std::move(own));
   return {};
 }
 

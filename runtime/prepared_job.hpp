@@ -21,7 +21,7 @@ struct prepared_job {
   std::uint64_t parameter_count = 0; ///< trained floats
   /// The data, decoded once; roles on this host share its memory.
   std::shared_ptr<const data::job_data> data;
-  std::shared_ptr<const transport::unique_fd> initial_weights; ///< train.init_from, open; null without
+  std::shared_ptr<const base::unique_fd> initial_weights; ///< train.init_from, open; null without
   /// observability.prometheus_port, open from before anything is made for the run; null without, and where
   /// nothing is to be run.
   std::shared_ptr<observability::metrics_server> metrics{};

@@ -4,11 +4,11 @@
 #include "actors/agent/process_launcher.hpp"
 #include "actors/common/actor_config.hpp"
 #include "actors/common/role_log.hpp"
+#include "base/wake_event.hpp"
 #include "job/exit_code.hpp"
 #include "proto/bootstrap.pb.h"
 #include "runtime/role_entry.hpp"
 #include "runtime/role_host.hpp"
-#include "transport/wake_event.hpp"
 
 #include <atomic>
 #include <charconv>
@@ -86,7 +86,7 @@ result<std::shared_ptr<const common::job_context>> make_job(const bootstrap::Boo
     arguments.data = std::move(*data);
   }
   if (options.weights_fd >= 0)
-    arguments.initial_weights = std::make_shared<const transport::unique_fd>(options.weights_fd);
+    arguments.initial_weights = std::make_shared<const base::unique_fd>(options.weights_fd);
   return common::make_job_context(std::move(arguments));
 }
 
@@ -124,7 +124,7 @@ common::role_context make_role_context(const bootstrap::Bootstrap& message, prot
 
 /// SIGTERM asks the role to end in order; SIGINT is the root's business (Ctrl-C on a terminal reaches
 /// everybody).
-transport::unique_fd take_stop_signals() {
+base::unique_fd take_stop_signals() {
   sigset_t handled;
   sigemptyset(&handled);
   sigaddset(&handled, SIGTERM);
@@ -133,7 +133,7 @@ transport::unique_fd take_stop_signals() {
   sigaddset(&blocked, SIGHUP);
   pthread_sigmask(SIG_BLOCK, &blocked, nullptr);
   std::signal(SIGPIPE, SIG_IGN);
-  return transport::unique_fd{::signalfd(-1, &handled, SFD_CLOEXEC)};
+  return base::unique_fd{::signalfd(-1, &handled, SFD_CLOEXEC)};
 }
 
 /// The reason as the role gave it, without CAF's code around it.
@@ -143,8 +143,8 @@ std::string text_of(const caf::error& why) {
 }
 
 /// Waits until the role has ended, passing a SIGTERM on to it. @returns why it ended, if that was an error.
-result<void> run_to_end(const caf::actor& role, const transport::unique_fd& signals) {
-  const auto ended = transport::wake_event::create();
+result<void> run_to_end(const caf::actor& role, const base::unique_fd& signals) {
+  const auto ended = base::wake_event::create();
   if (!ended) return tl::unexpected(ended.error());
   auto reason = std::make_shared<std::promise<caf::error>>();
   role->attach_functor([reason, event = ended->fd()](const caf::error& why) {
@@ -174,7 +174,7 @@ result<void> run_role(const role_options& options) {
   if (!message) return tl::unexpected(message.error());
   if (const auto bound = agent::bind_to_parent(message->parent_pid()); !bound) return bound;
   // Whoever dies above us, we die at once: what is not committed is void anyway.
-  const auto bond = agent::lifeline::watch(transport::unique_fd{options.lifeline_fd}, [] { std::_Exit(1); });
+  const auto bond = agent::lifeline::watch(base::unique_fd{options.lifeline_fd}, [] { std::_Exit(1); });
   if (!bond) return tl::unexpected(bond.error());
   const auto kind = role_kind_from(message->role());
   if (!kind) return fail(error_code::protocol, fmt::format("role '{}' is not known", message->role()));

@@ -38,9 +38,9 @@ tl::unexpected<error> in_use(const std::filesystem::path& folder, int lock) {
 }
 
 /// Not inherited by the roles' processes: the lock is the root's alone, and goes when it goes.
-result<transport::unique_fd> lock(const std::filesystem::path& folder) {
+result<base::unique_fd> lock(const std::filesystem::path& folder) {
   const auto file = folder / lock_name;
-  transport::unique_fd fd{::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, lock_mode)};
+  base::unique_fd fd{::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, lock_mode)};
   if (!fd)
     return fail(error_code::bad_usage, fmt::format("cannot write to the run folder '{}': {}", folder.string(),
                                                    std::strerror(errno)));
@@ -53,9 +53,9 @@ result<transport::unique_fd> lock(const std::filesystem::path& folder) {
 }
 
 /// A folder that was copied without its lock is nobody's.
-result<transport::unique_fd> lock_to_read(const std::filesystem::path& folder) {
+result<base::unique_fd> lock_to_read(const std::filesystem::path& folder) {
   const auto file = folder / lock_name;
-  transport::unique_fd fd{::open(file.c_str(), O_RDONLY | O_CLOEXEC)};
+  base::unique_fd fd{::open(file.c_str(), O_RDONLY | O_CLOEXEC)};
   if (!fd && errno == ENOENT) return fd;
   if (!fd)
     return fail(error_code::bad_usage,

@@ -1,8 +1,8 @@
 /// The folder of a run: who may use it, and the specification it is trained by.
 #pragma once
 
+#include "base/unique_fd.hpp"
 #include "proto/job_spec.pb.h"
-#include "transport/unique_fd.hpp"
 
 #include <dlrun/error.hpp>
 #include <filesystem>
@@ -33,12 +33,12 @@ public:
   std::vector<std::filesystem::path> spec_files() const;
 
 private:
-  run_folder(std::filesystem::path path, transport::unique_fd lock)
+  run_folder(std::filesystem::path path, base::unique_fd lock)
       : path_(std::move(path))
       , lock_(std::move(lock)) {}
 
   std::filesystem::path path_;
-  transport::unique_fd lock_;
+  base::unique_fd lock_;
 };
 
 } // namespace dlrun::runtime

@@ -1,6 +1,6 @@
 #include "transport/copy_buffers.hpp"
 
-#include "transport/os_error.hpp"
+#include "base/os_error.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -63,7 +63,7 @@ result<copy_buffer> copy_buffers::lend(std::size_t bytes) {
     void* address =
         ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (address == MAP_FAILED)
-      return fail_errno(fmt::format("cannot get {} bytes of memory for a copy", bytes));
+      return base::fail_errno(fmt::format("cannot get {} bytes of memory for a copy", bytes));
     lent = std::make_unique<mapping>(static_cast<std::byte*>(address), bytes);
   }
   const auto memory = lent->memory();

@@ -1,7 +1,7 @@
 #include "transport/doorbell.hpp"
 
+#include "base/os_error.hpp"
 #include "transport/exchange_wire.hpp"
-#include "transport/os_error.hpp"
 
 #include <algorithm>
 #include <dlrun/check.hpp>
@@ -11,9 +11,9 @@ namespace dlrun::transport {
 result<std::pair<std::unique_ptr<doorbell>, std::unique_ptr<doorbell>>> doorbell::pair() {
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0)
-    return fail_errno("cannot open a pair of Unix sockets (raise the limit of open files: ulimit -n)");
-  return std::pair{std::make_unique<doorbell>(unique_fd(ends[0])),
-                   std::make_unique<doorbell>(unique_fd(ends[1]))};
+    return base::fail_errno("cannot open a pair of Unix sockets (raise the limit of open files: ulimit -n)");
+  return std::pair{std::make_unique<doorbell>(base::unique_fd(ends[0])),
+                   std::make_unique<doorbell>(base::unique_fd(ends[1]))};
 }
 
 bool doorbell::ring(std::span<const std::byte> packet) const {

@@ -1,7 +1,7 @@
 /// doorbell: how two processes of one host tell each other that something lies ready in a segment.
 #pragma once
 
-#include "transport/unique_fd.hpp"
+#include "base/unique_fd.hpp"
 
 #include <cstddef>
 #include <dlrun/error.hpp>
@@ -22,7 +22,7 @@ inline constexpr std::size_t doorbell_packet_bytes_max = 256;
 /// Thread-safe.
 class doorbell {
 public:
-  explicit doorbell(unique_fd socket)
+  explicit doorbell(base::unique_fd socket)
       : socket_(std::move(socket)) {}
 
   /// Two ends that are connected. @returns system when the OS refuses.
@@ -45,7 +45,7 @@ public:
   int fd() const { return socket_.get(); }
 
 private:
-  unique_fd socket_;
+  base::unique_fd socket_;
 };
 
 } // namespace dlrun::transport

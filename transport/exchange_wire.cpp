@@ -1,6 +1,6 @@
 #include "transport/exchange_wire.hpp"
 
-#include "transport/os_error.hpp"
+#include "base/os_error.hpp"
 
 #include <cstddef>
 #include <cstring>
@@ -43,9 +43,9 @@ result<abstract_address> make_abstract_address(std::string_view name) {
   return address;
 }
 
-result<unique_fd> make_socket() {
-  unique_fd fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!fd) return fail_errno("cannot open a Unix socket (raise the limit of open files: ulimit -n)");
+result<base::unique_fd> make_socket() {
+  base::unique_fd fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!fd) return base::fail_errno("cannot open a Unix socket (raise the limit of open files: ulimit -n)");
   return fd;
 }
 
@@ -53,7 +53,7 @@ result<void> check_peer_user(int socket) {
   ucred peer{};
   socklen_t length = sizeof peer;
   if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0)
-    return fail_errno("cannot learn who is at the other end of a Unix socket");
+    return base::fail_errno("cannot learn who is at the other end of a Unix socket");
   if (peer.uid != ::geteuid())
     return fail(error_code::fenced,
                 fmt::format("process {} at the other end runs as user {}, not as {}: refused", peer.pid,
@@ -94,7 +94,7 @@ result<packet> receive_packet(int socket, void* data, std::size_t capacity) {
   // MSG_TRUNC: the true size of a packet that is larger than the buffer.
   do got = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT | MSG_TRUNC);
   while (got < 0 && errno == EINTR);
-  if (got < 0) return fail_errno("the other end of a Unix socket failed");
+  if (got < 0) return base::fail_errno("the other end of a Unix socket failed");
   packet received;
   received.size = static_cast<std::size_t>(got);
   take_descriptors(message, received);

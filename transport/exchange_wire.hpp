@@ -1,9 +1,9 @@
 /// What segment_server and segment_client say to each other, and the socket calls both need.
 #pragma once
 
+#include "base/unique_fd.hpp"
 #include "transport/run_token.hpp"
 #include "transport/segment.hpp"
-#include "transport/unique_fd.hpp"
 
 #include <cstdint>
 #include <sys/socket.h>
@@ -56,7 +56,7 @@ struct abstract_address {
 result<abstract_address> make_abstract_address(std::string_view name);
 
 /// A close-on-exec, non-blocking AF_UNIX SOCK_SEQPACKET socket.
-result<unique_fd> make_socket();
+result<base::unique_fd> make_socket();
 
 /// Checks that the process at the other end runs as our effective user. @returns fenced if not.
 result<void> check_peer_user(int socket);
@@ -69,7 +69,7 @@ struct packet {
   /// Bytes of the packet, which may exceed the buffer; 0 = the peer closed.
   std::size_t size = 0;
   /// Valid when exactly one descriptor came whole.
-  unique_fd descriptor;
+  base::unique_fd descriptor;
   /// Some descriptors could not be delivered to this process.
   bool descriptors_lost = false;
   /// More than one came; all are closed.

@@ -1,6 +1,6 @@
 #include "transport/joined_parameters.hpp"
 
-#include "transport/os_error.hpp"
+#include "base/os_error.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -78,7 +78,7 @@ result<void> joined_parameters::make_room(area& into) const {
   void* const room = ::mmap(nullptr, floats_ * sizeof(float), PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (room == MAP_FAILED)
-    return fail_errno(fmt::format("cannot get address space for {} parameters", floats_));
+    return base::fail_errno(fmt::format("cannot get address space for {} parameters", floats_));
   into.address = static_cast<std::byte*>(room);
   into.parts.resize(part_floats_.size());
   return {};

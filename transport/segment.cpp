@@ -1,6 +1,6 @@
 #include "transport/segment.hpp"
 
-#include "transport/os_error.hpp"
+#include "base/os_error.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -57,12 +57,13 @@ result<void> populate(std::byte* address, std::size_t bytes, bool writable) {
   });
   if (refused == 0) return {};
   errno = refused;
-  return fail_errno(fmt::format("cannot get {} bytes of shared memory", bytes));
+  return base::fail_errno(fmt::format("cannot get {} bytes of shared memory", bytes));
 }
 
 result<std::byte*> map(int fd, std::size_t bytes, int protection) {
   void* const mapped = ::mmap(nullptr, bytes, protection, MAP_SHARED, fd, 0);
-  if (mapped == MAP_FAILED) return fail_errno(fmt::format("cannot map {} bytes of shared memory", bytes));
+  if (mapped == MAP_FAILED)
+    return base::fail_errno(fmt::format("cannot map {} bytes of shared memory", bytes));
   auto* const address = static_cast<std::byte*>(mapped);
   if (auto there = populate(address, bytes, (protection & PROT_WRITE) != 0); !there) {
     ::munmap(mapped, bytes);
@@ -81,7 +82,7 @@ result<void> check_descriptor(int fd, std::size_t expected_bytes) {
   struct statfs file_system {};
   struct stat file {};
   if (::fstatfs(fd, &file_system) != 0 || ::fstat(fd, &file) != 0)
-    return fail_errno("cannot stat a peer's memfd");
+    return base::fail_errno("cannot stat a peer's memfd");
   if (file_system.f_type == HUGETLBFS_MAGIC)
     return fail(error_code::protocol,
                 "a peer offered a memfd of huge pages, which can fault for lack of them");
@@ -94,7 +95,7 @@ result<void> check_descriptor(int fd, std::size_t expected_bytes) {
 
 } // namespace
 
-segment::segment(unique_fd fd, std::byte* address, std::size_t size, bool writable)
+segment::segment(base::unique_fd fd, std::byte* address, std::size_t size, bool writable)
     : fd_(std::move(fd))
     , address_(address)
     , size_(size)
@@ -130,20 +131,20 @@ result<void> check_segment_floats(std::string_view kind, std::size_t floats, std
 result<segment> segment::create(std::string_view name, std::size_t bytes, std::size_t bytes_max) {
   if (auto ok = check_bytes(bytes, bytes_max); !ok) return tl::unexpected(ok.error());
   const auto label = fmt::format("dlrun:{}", name.substr(0, 200));
-  unique_fd fd(::memfd_create(label.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (!fd) return fail_errno(fmt::format("cannot create the shared memory '{}'", label));
+  base::unique_fd fd(::memfd_create(label.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!fd) return base::fail_errno(fmt::format("cannot create the shared memory '{}'", label));
   if (::ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0)
-    return fail_errno(fmt::format("cannot size the shared memory '{}' to {} bytes", label, bytes));
+    return base::fail_errno(fmt::format("cannot size the shared memory '{}' to {} bytes", label, bytes));
   const auto address = map(fd.get(), bytes, PROT_READ | PROT_WRITE);
   if (!address) return tl::unexpected(address.error());
   segment made(std::move(fd), *address, bytes, true);
   // After our own writable mapping exists, nobody else gets one.
   if (::fcntl(made.fd(), F_ADD_SEALS, size_seals | F_SEAL_FUTURE_WRITE) != 0)
-    return fail_errno(fmt::format("cannot seal the shared memory '{}'", label));
+    return base::fail_errno(fmt::format("cannot seal the shared memory '{}'", label));
   return made;
 }
 
-result<segment> segment::adopt(unique_fd fd, std::size_t expected_bytes, std::size_t bytes_max) {
+result<segment> segment::adopt(base::unique_fd fd, std::size_t expected_bytes, std::size_t bytes_max) {
   if (auto ok = check_bytes(expected_bytes, bytes_max); !ok) return tl::unexpected(ok.error());
   if (auto ok = check_descriptor(fd.get(), expected_bytes); !ok) return tl::unexpected(ok.error());
   const auto address = map(fd.get(), expected_bytes, PROT_READ);
@@ -165,14 +166,16 @@ result<void> segment::map_again(std::size_t offset, std::size_t bytes, std::byte
   DLRUN_CHECK(!owner_ && offset + bytes <= size_, "bytes [{}, {}) of a segment of {} are not mapped", offset,
               offset + bytes, size_);
   void* const made = ::mremap(address_ + offset, 0, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, address);
-  if (made == MAP_FAILED) return fail_errno(fmt::format("cannot map {} bytes of shared memory again", bytes));
+  if (made == MAP_FAILED)
+    return base::fail_errno(fmt::format("cannot map {} bytes of shared memory again", bytes));
   return populate(address, bytes, false);
 }
 
-result<unique_fd> segment::duplicate() const {
-  unique_fd copy(::fcntl(fd(), F_DUPFD_CLOEXEC, 3));
+result<base::unique_fd> segment::duplicate() const {
+  base::unique_fd copy(::fcntl(fd(), F_DUPFD_CLOEXEC, 3));
   if (!copy)
-    return fail_errno("cannot duplicate a segment's descriptor (raise the limit of open files: ulimit -n)");
+    return base::fail_errno(
+        "cannot duplicate a segment's descriptor (raise the limit of open files: ulimit -n)");
   return copy;
 }
 

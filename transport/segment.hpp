@@ -1,7 +1,7 @@
 /// segment: a piece of memory that two processes of one host share.
 #pragma once
 
-#include "transport/unique_fd.hpp"
+#include "base/unique_fd.hpp"
 
 #include <cstddef>
 #include <dlrun/error.hpp>
@@ -48,7 +48,7 @@ public:
   /// Maps what a peer handed over, read-only, after checking that it is a memfd sealed against shrinking and
   /// growing and of exactly `expected_bytes`. Nothing of it is believed before that.
   /// @returns protocol when it is anything else, limit_exceeded for 0 or more than `bytes_max`.
-  static result<segment> adopt(unique_fd fd, std::size_t expected_bytes,
+  static result<segment> adopt(base::unique_fd fd, std::size_t expected_bytes,
                                std::size_t bytes_max = segment_bytes_max_default);
 
   /// A copy of what a peer has, in memory that `owner` keeps; not writable, and no peer can have it.
@@ -66,14 +66,14 @@ public:
   /// to undo. Requires memory that is mapped here (not of_copy). @returns system when the OS refuses.
   result<void> map_again(std::size_t offset, std::size_t bytes, std::byte* address) const;
   /// Another descriptor of the memfd, which outlives this object. @returns system when none is left.
-  result<unique_fd> duplicate() const;
+  result<base::unique_fd> duplicate() const;
   /// The memfd, to be handed to peers; -1 in those, which have no use for it, and for a copy.
   int fd() const { return fd_.get(); }
 
 private:
-  segment(unique_fd fd, std::byte* address, std::size_t size, bool writable);
+  segment(base::unique_fd fd, std::byte* address, std::size_t size, bool writable);
 
-  unique_fd fd_;
+  base::unique_fd fd_;
   std::byte* address_ = nullptr;
   std::size_t size_ = 0;
   bool writable_ = false;

@@ -1,9 +1,9 @@
 #include "transport/segment_client.hpp"
 
+#include "base/os_error.hpp"
+#include "base/service_thread.hpp"
+#include "base/wake_event.hpp"
 #include "transport/exchange_wire.hpp"
-#include "transport/os_error.hpp"
-#include "transport/service_thread.hpp"
-#include "transport/wake_event.hpp"
 
 #include <deque>
 #include <mutex>
@@ -38,19 +38,19 @@ struct wanted {
 struct in_flight {
   wanted what;
   /// Empty until connected.
-  unique_fd socket;
+  base::unique_fd socket;
   clock::time_point connect_at{};
 };
 
 /// Connects and sends the request. @returns an empty descriptor when the server's backlog is full.
-result<unique_fd> send_request(const wanted& what, const run_token& token) {
+result<base::unique_fd> send_request(const wanted& what, const run_token& token) {
   const auto address = wire::make_abstract_address(what.address);
   if (!address) return tl::unexpected(address.error());
   auto socket = wire::make_socket();
   if (!socket) return socket;
   if (::connect(socket->get(), address->get(), address->length) != 0) {
-    if (errno == EAGAIN || errno == EINTR) return unique_fd();
-    return fail_errno(
+    if (errno == EAGAIN || errno == EINTR) return base::unique_fd();
+    return base::fail_errno(
         fmt::format("cannot reach the segment server {} (has its process ended?)", what.address));
   }
   // Before the token leaves: a stranger who took the name must not learn it.
@@ -59,7 +59,7 @@ result<unique_fd> send_request(const wanted& what, const run_token& token) {
   asked.token = token;
   asked.segment = what.id.value;
   if (const int failed = wire::send_packet(socket->get(), &asked, sizeof asked); failed != 0)
-    return fail_errno(fmt::format("cannot ask the segment server {}", what.address), failed);
+    return base::fail_errno(fmt::format("cannot ask the segment server {}", what.address), failed);
   return socket;
 }
 
@@ -114,7 +114,7 @@ result<segment> receive_segment(const wanted& what, int socket, std::size_t byte
 
 class segment_client::loop {
 public:
-  loop(segment_client_options options, wake_event wake)
+  loop(segment_client_options options, base::wake_event wake)
       : options_(options)
       , wake_(std::move(wake)) {}
 
@@ -128,7 +128,7 @@ public:
   }
 
   void start() {
-    thread_ = start_service_thread("dlrun-fetch", [this] { run(); });
+    thread_ = base::start_service_thread("dlrun-fetch", [this] { run(); });
   }
 
   result<void> fetch(wanted what) {
@@ -152,7 +152,7 @@ private:
       connect_waiting(clock::now());
       fds.assign({{wake_.fd(), POLLIN, 0}});
       for (const auto& f : flights_) fds.push_back({f.socket.get(), POLLIN, 0}); // poll skips -1
-      poll_until(fds, next_deadline());
+      base::poll_until(fds, next_deadline());
       if (fds[0].revents != 0) wake_.drain();
       collect(fds, clock::now());
     }
@@ -219,7 +219,7 @@ private:
     flights_ = std::move(kept);
   }
 
-  void answered(const wanted& what, unique_fd socket) {
+  void answered(const wanted& what, base::unique_fd socket) {
     if (!what.connected) {
       auto got = receive_segment(what, socket.get(), options_.bytes_max);
       socket.reset();
@@ -243,7 +243,7 @@ private:
   }
 
   const segment_client_options options_;
-  const wake_event wake_;
+  const base::wake_event wake_;
   std::mutex mutex_;
   bool stopping_ = false; // guarded by mutex_, as are the next two
   std::size_t unanswered_ = 0;
@@ -257,13 +257,13 @@ segment_client::segment_client(std::unique_ptr<loop> loop)
 segment_client::~segment_client() = default;
 
 result<std::unique_ptr<segment_client>> segment_client::start(segment_client_options options) {
-  auto wake = wake_event::create();
+  auto wake = base::wake_event::create();
   if (!wake) return tl::unexpected(wake.error());
   auto made = std::make_unique<loop>(options, std::move(*wake));
   try {
     made->start();
   } catch (const std::system_error& e) {
-    return fail_errno("cannot start the segment client's thread", e.code().value());
+    return base::fail_errno("cannot start the segment client's thread", e.code().value());
   }
   return std::unique_ptr<segment_client>(new segment_client(std::move(made)));
 }

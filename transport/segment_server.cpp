@@ -1,10 +1,10 @@
 #include "transport/segment_server.hpp"
 
+#include "base/os_error.hpp"
+#include "base/service_thread.hpp"
+#include "base/wake_event.hpp"
 #include "transport/exchange_wire.hpp"
 #include "transport/offer_book.hpp"
-#include "transport/os_error.hpp"
-#include "transport/service_thread.hpp"
-#include "transport/wake_event.hpp"
 
 #include <atomic>
 #include <mutex>
@@ -16,22 +16,22 @@ namespace {
 using clock = std::chrono::steady_clock;
 
 struct offered {
-  unique_fd descriptor;
+  base::unique_fd descriptor;
   std::size_t bytes = 0;
 };
 
 struct connection {
-  unique_fd socket;
+  base::unique_fd socket;
   clock::time_point deadline;
 };
 
-result<unique_fd> listen_on(std::string_view name) {
+result<base::unique_fd> listen_on(std::string_view name) {
   auto address = wire::make_abstract_address(name);
   if (!address) return tl::unexpected(address.error());
   auto socket = wire::make_socket();
   if (!socket) return socket;
   if (::bind(socket->get(), address->get(), address->length) != 0 || ::listen(socket->get(), 128) != 0)
-    return fail_errno("cannot listen on an abstract Unix socket");
+    return base::fail_errno("cannot listen on an abstract Unix socket");
   return socket;
 }
 
@@ -39,7 +39,7 @@ result<unique_fd> listen_on(std::string_view name) {
 
 class segment_server::loop {
 public:
-  loop(segment_server_options options, std::string address, unique_fd listener, wake_event wake)
+  loop(segment_server_options options, std::string address, base::unique_fd listener, base::wake_event wake)
       : options_(options)
       , address_(std::move(address))
       , listener_(std::move(listener))
@@ -52,7 +52,7 @@ public:
   }
 
   void start() {
-    thread_ = start_service_thread("dlrun-segments", [this] { run(); });
+    thread_ = base::start_service_thread("dlrun-segments", [this] { run(); });
   }
 
   const std::string& address() const { return address_; }
@@ -78,7 +78,7 @@ private:
       const bool accepting = connections_.size() < options_.connections_max && before >= accept_again_;
       fds.assign({{wake_.fd(), POLLIN, 0}, {accepting ? listener_.get() : -1, POLLIN, 0}});
       for (const auto& c : connections_) fds.push_back({c.socket.get(), POLLIN, 0});
-      poll_until(fds, next_deadline(before));
+      base::poll_until(fds, next_deadline(before));
       if (fds[0].revents != 0) wake_.drain();
       serve(fds, clock::now());
       if (fds[1].revents != 0) accept_waiting(clock::now());
@@ -106,10 +106,10 @@ private:
 
   void accept_waiting(clock::time_point now) {
     while (connections_.size() < options_.connections_max) {
-      unique_fd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+      base::unique_fd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
       if (!socket) {
         if (errno == EINTR || errno == ECONNABORTED) continue;
-        if (errno != EAGAIN) accept_again_ = now + accept_pause;
+        if (errno != EAGAIN) accept_again_ = now + base::accept_pause;
         return;
       }
       if (wire::check_peer_user(socket.get()))
@@ -119,7 +119,7 @@ private:
 
   /// One request, one reply; what is not a request gets none. Descriptors a client sends are closed on the
   /// way.
-  void answer(unique_fd socket) {
+  void answer(base::unique_fd socket) {
     wire::request asked;
     const auto got = wire::receive_packet(socket.get(), &asked, sizeof asked);
     if (!got || got->size != sizeof asked || asked.magic != wire::request_magic ||
@@ -143,7 +143,7 @@ private:
   }
 
   /// The connection stays, in the hands of whoever wants doorbells.
-  void connect(unique_fd socket, wire::reply said) {
+  void connect(base::unique_fd socket, wire::reply said) {
     const std::lock_guard lock(mutex_);
     if (!connected_) said.status = wire::reply_status::unknown_segment;
     if (wire::send_packet(socket.get(), &said, sizeof said) == 0 && connected_)
@@ -152,8 +152,8 @@ private:
 
   const segment_server_options options_;
   const std::string address_;
-  const unique_fd listener_;
-  const wake_event wake_;
+  const base::unique_fd listener_;
+  const base::wake_event wake_;
   std::atomic<bool> stopping_{false};
   offer_book<offered> offers_{options_.offers_max};
   std::mutex mutex_;
@@ -173,13 +173,13 @@ result<std::unique_ptr<segment_server>> segment_server::start(segment_server_opt
   auto address = "dlrun-" + name->to_hex();
   auto listener = listen_on(address);
   if (!listener) return tl::unexpected(listener.error());
-  auto wake = wake_event::create();
+  auto wake = base::wake_event::create();
   if (!wake) return tl::unexpected(wake.error());
   auto made = std::make_unique<loop>(options, std::move(address), std::move(*listener), std::move(*wake));
   try {
     made->start();
   } catch (const std::system_error& e) {
-    return fail_errno("cannot start the segment server's thread", e.code().value());
+    return base::fail_errno("cannot start the segment server's thread", e.code().value());
   }
   return std::unique_ptr<segment_server>(new segment_server(std::move(made)));
 }

@@ -1,9 +1,9 @@
 #include "transport/tcp_client.hpp"
 
-#include "transport/os_error.hpp"
-#include "transport/service_thread.hpp"
+#include "base/os_error.hpp"
+#include "base/service_thread.hpp"
+#include "base/wake_event.hpp"
 #include "transport/tcp_link.hpp"
-#include "transport/wake_event.hpp"
 
 #include <algorithm>
 #include <dlrun/check.hpp>
@@ -19,7 +19,7 @@ using clock = std::chrono::steady_clock;
 
 class tcp_client::loop {
 public:
-  loop(tcp_client_options options, wake_event wake)
+  loop(tcp_client_options options, base::wake_event wake)
       : options_(options)
       , wake_(std::move(wake)) {}
 
@@ -33,7 +33,7 @@ public:
   }
 
   void start() {
-    thread_ = start_service_thread("dlrun-fetch", [this] { run(); });
+    thread_ = base::start_service_thread("dlrun-fetch", [this] { run(); });
   }
 
   result<void> fetch(tcp::wanted what) {
@@ -61,7 +61,7 @@ private:
     while (take_queued()) {
       fds.assign({{wake_.fd(), POLLIN, 0}});
       for (const auto& one : links_) fds.push_back({one.socket(), one.wants(), 0});
-      poll_until(fds, next_deadline());
+      base::poll_until(fds, next_deadline());
       if (fds[0].revents != 0) wake_.drain();
       serve(fds);
       give_up_late(clock::now());
@@ -156,7 +156,7 @@ private:
   }
 
   const tcp_client_options options_;
-  const wake_event wake_;
+  const base::wake_event wake_;
   std::mutex mutex_;
   bool stopping_ = false; // guarded by mutex_, as are the next two
   std::size_t unanswered_ = 0;
@@ -171,13 +171,13 @@ tcp_client::tcp_client(std::unique_ptr<loop> loop)
 tcp_client::~tcp_client() = default;
 
 result<std::unique_ptr<tcp_client>> tcp_client::start(tcp_client_options options) {
-  auto wake = wake_event::create();
+  auto wake = base::wake_event::create();
   if (!wake) return tl::unexpected(wake.error());
   auto made = std::make_unique<loop>(options, std::move(*wake));
   try {
     made->start();
   } catch (const std::system_error& e) {
-    return fail_errno("cannot start the tensor client's thread", e.code().value());
+    return base::fail_errno("cannot start the tensor client's thread", e.code().value());
   }
   return std::unique_ptr<tcp_client>(new tcp_client(std::move(made)));
 }

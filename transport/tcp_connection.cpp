@@ -31,7 +31,7 @@ void append_words(const segment& from, const segment_piece& mark, std::vector<st
 
 } // namespace
 
-connection::connection(unique_fd socket, const run_token& token, const nonce& self, const nonce& mine,
+connection::connection(base::unique_fd socket, const run_token& token, const nonce& self, const nonce& mine,
                        std::chrono::milliseconds idle, time_point now)
     : socket_(std::move(socket))
     , token_(token)

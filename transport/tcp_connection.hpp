@@ -22,7 +22,7 @@ public:
 
   /// `self` is the server's own address, `mine` a fresh nonce. The other end has `idle` to show that it knows
   /// the token.
-  connection(unique_fd socket, const run_token& token, const nonce& self, const nonce& mine,
+  connection(base::unique_fd socket, const run_token& token, const nonce& self, const nonce& mine,
              std::chrono::milliseconds idle, time_point now);
 
   int socket() const { return socket_.get(); }
@@ -52,7 +52,7 @@ private:
   std::vector<std::byte> read_marks() const;
   void say(const void* data, std::size_t size);
 
-  unique_fd socket_;
+  base::unique_fd socket_;
   run_token token_;
   nonce self_, mine_;
   std::chrono::milliseconds idle_;

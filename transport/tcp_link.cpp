@@ -1,6 +1,6 @@
 #include "transport/tcp_link.hpp"
 
-#include "transport/os_error.hpp"
+#include "base/os_error.hpp"
 
 #include <algorithm>
 #include <poll.h>
@@ -35,7 +35,8 @@ result<void> link::begin_connect() {
   socket_ = std::move(*socket);
   if (::connect(socket_.get(), reinterpret_cast<const sockaddr*>(&where->at), sizeof where->at) != 0 &&
       errno != EINPROGRESS)
-    return fail_errno(fmt::format("cannot reach the tensor server {} (has its process ended?)", address_));
+    return base::fail_errno(
+        fmt::format("cannot reach the tensor server {} (has its process ended?)", address_));
   return {};
 }
 
@@ -70,8 +71,8 @@ result<void> link::finish_connect() {
   socklen_t length = sizeof failed;
   if (::getsockopt(socket_.get(), SOL_SOCKET, SO_ERROR, &failed, &length) != 0) failed = errno;
   if (failed != 0)
-    return fail_errno(fmt::format("cannot reach the tensor server {} (has its process ended?)", address_),
-                      failed);
+    return base::fail_errno(
+        fmt::format("cannot reach the tensor server {} (has its process ended?)", address_), failed);
   say(&greeting_, sizeof greeting_);
   stage_ = stage::greeted;
   return {};
@@ -95,7 +96,7 @@ result<void> link::send_waiting() {
     const auto sent = ::send(socket_.get(), out_.data() + sent_, out_.size() - sent_, MSG_NOSIGNAL);
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0 && would_block(errno)) return {};
-    if (sent < 0) return fail_errno(fmt::format("the tensor server {} is gone", address_));
+    if (sent < 0) return base::fail_errno(fmt::format("the tensor server {} is gone", address_));
     sent_ += static_cast<std::size_t>(sent);
   }
   out_.clear();
@@ -133,7 +134,7 @@ result<void> link::receive(copy_buffers& memory, std::vector<finished>& over) {
     const auto got = ::recv(socket_.get(), into.data(), into.size(), 0);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && would_block(errno)) return {};
-    if (got < 0) return fail_errno(fmt::format("the tensor server {} is gone", address_));
+    if (got < 0) return base::fail_errno(fmt::format("the tensor server {} is gone", address_));
     if (got == 0) // before the proof: that is what a server does to a stranger
       return stage_ == stage::ready ? broken(error_code::system, "has closed the connection")
                                     : broken(error_code::fenced, "does not know us: it is another one");

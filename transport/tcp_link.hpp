@@ -77,7 +77,7 @@ private:
   run_token token_;
   hello greeting_;
   result<void> begun_;
-  unique_fd socket_;
+  base::unique_fd socket_;
   stage stage_ = stage::connecting;
 
   std::deque<wanted> asked_;  ///< in the order of the answers

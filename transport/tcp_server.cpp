@@ -1,10 +1,10 @@
 #include "transport/tcp_server.hpp"
 
+#include "base/os_error.hpp"
+#include "base/service_thread.hpp"
+#include "base/wake_event.hpp"
 #include "transport/offer_book.hpp"
-#include "transport/os_error.hpp"
-#include "transport/service_thread.hpp"
 #include "transport/tcp_connection.hpp"
-#include "transport/wake_event.hpp"
 
 #include <atomic>
 
@@ -14,7 +14,7 @@ namespace {
 using clock = std::chrono::steady_clock;
 
 struct listening {
-  unique_fd socket;
+  base::unique_fd socket;
   tcp::address at;
 };
 
@@ -30,7 +30,7 @@ result<listening> listen_on_loopback() {
   socklen_t length = sizeof made.at.at;
   if (::bind(made.socket.get(), where, length) != 0 || ::listen(made.socket.get(), 1024) != 0 ||
       ::getsockname(made.socket.get(), where, &length) != 0)
-    return fail_errno("cannot listen on a port of the loopback interface");
+    return base::fail_errno("cannot listen on a port of the loopback interface");
   return made;
 }
 
@@ -38,7 +38,7 @@ result<listening> listen_on_loopback() {
 
 class tcp_server::loop {
 public:
-  loop(tcp_server_options options, listening listener, wake_event wake)
+  loop(tcp_server_options options, listening listener, base::wake_event wake)
       : options_(options)
       , listener_(std::move(listener.socket))
       , identity_(listener.at.server)
@@ -52,7 +52,7 @@ public:
   }
 
   void start() {
-    thread_ = start_service_thread("dlrun-tensors", [this] { run(); });
+    thread_ = base::start_service_thread("dlrun-tensors", [this] { run(); });
   }
 
   const std::string& address() const { return address_; }
@@ -75,7 +75,7 @@ private:
       const bool accepting = connections_.size() < options_.connections_max && before >= accept_again_;
       fds.assign({{wake_.fd(), POLLIN, 0}, {accepting ? listener_.get() : -1, POLLIN, 0}});
       for (const auto& c : connections_) fds.push_back({c.socket(), c.wants(), 0});
-      poll_until(fds, next_deadline(before));
+      base::poll_until(fds, next_deadline(before));
       if (fds[0].revents != 0) wake_.drain();
       serve(fds, clock::now());
       if (fds[1].revents != 0) accept_waiting(clock::now());
@@ -103,10 +103,10 @@ private:
 
   void accept_waiting(clock::time_point now) {
     while (connections_.size() < options_.connections_max) {
-      unique_fd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+      base::unique_fd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
       if (!socket) {
         if (errno == EINTR || errno == ECONNABORTED) continue;
-        if (errno != EAGAIN) accept_again_ = now + accept_pause;
+        if (errno != EAGAIN) accept_again_ = now + base::accept_pause;
         return;
       }
       const auto mine = run_token::random();
@@ -118,10 +118,10 @@ private:
   }
 
   const tcp_server_options options_;
-  const unique_fd listener_;
+  const base::unique_fd listener_;
   const tcp::nonce identity_;
   const std::string address_;
-  const wake_event wake_;
+  const base::wake_event wake_;
   std::atomic<bool> stopping_{false};
   offer_book<segment> offers_{options_.offers_max};
   std::vector<tcp::connection> connections_; // the thread's own, as is the next
@@ -136,13 +136,13 @@ tcp_server::~tcp_server() = default;
 result<std::unique_ptr<tcp_server>> tcp_server::start(tcp_server_options options) {
   auto listener = listen_on_loopback();
   if (!listener) return tl::unexpected(listener.error());
-  auto wake = wake_event::create();
+  auto wake = base::wake_event::create();
   if (!wake) return tl::unexpected(wake.error());
   auto made = std::make_unique<loop>(options, std::move(*listener), std::move(*wake));
   try {
     made->start();
   } catch (const std::system_error& e) {
-    return fail_errno("cannot start the tensor server's thread", e.code().value());
+    return base::fail_errno("cannot start the tensor server's thread", e.code().value());
   }
   return std::unique_ptr<tcp_server>(new tcp_server(std::move(made)));
 }

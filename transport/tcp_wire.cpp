@@ -1,6 +1,6 @@
 #include "transport/tcp_wire.hpp"
 
-#include "transport/os_error.hpp"
+#include "base/os_error.hpp"
 
 #include <arpa/inet.h>
 #include <charconv>
@@ -86,9 +86,9 @@ result<address> parse_address(std::string_view text) {
   return where;
 }
 
-result<unique_fd> make_socket() {
-  unique_fd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!fd) return fail_errno("cannot open a TCP socket (raise the limit of open files: ulimit -n)");
+result<base::unique_fd> make_socket() {
+  base::unique_fd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!fd) return base::fail_errno("cannot open a TCP socket (raise the limit of open files: ulimit -n)");
   set_no_delay(fd.get());
   return fd;
 }

@@ -1,8 +1,8 @@
 /// What tcp_server and tcp_client say to each other.
 #pragma once
 
+#include "base/unique_fd.hpp"
 #include "transport/tensor_channel.hpp"
-#include "transport/unique_fd.hpp"
 
 #include <array>
 #include <cstdint>
@@ -88,7 +88,7 @@ std::string to_string(const address& where);
 result<address> parse_address(std::string_view text);
 
 /// A close-on-exec, non-blocking TCP socket without Nagle's delay.
-result<unique_fd> make_socket();
+result<base::unique_fd> make_socket();
 void set_no_delay(int socket);
 /// Whether an errno says that a socket has nothing to give or takes nothing at the moment.
 bool would_block(int code);

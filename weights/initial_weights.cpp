@@ -1,6 +1,6 @@
 #include "weights/initial_weights.hpp"
 
-#include "job/sha256.hpp"
+#include "base/sha256.hpp"
 #include "weights/model_weights.hpp"
 
 #include <fmt/format.h>
@@ -12,7 +12,7 @@ result<initial_weights> open_initial_weights(const spec::TrainSpec& train,
   auto file = safetensors_file::open(train.init_from());
   if (!file) return tl::unexpected(file.error());
   if (auto fits = check_fits(*file, layout, wanted_fit(train)); !fits) return tl::unexpected(fits.error());
-  auto digest = job::sha256_of_file(file->fd(), file->name());
+  auto digest = base::sha256_of_file(file->fd(), file->name());
   if (!digest) return tl::unexpected(digest.error());
   if (!train.has_init_sha256() || train.init_sha256() == *digest)
     return initial_weights{std::move(*file), std::move(*digest)};

@@ -1,6 +1,6 @@
 #include "weights/model_weights.hpp"
 
-#include "job/utf8.hpp"
+#include "base/utf8.hpp"
 #include "weights/safetensors_writer.hpp"
 
 #include <algorithm>
@@ -64,7 +64,7 @@ std::vector<std::string> find_problems(const safetensors_file& file, const engin
   for (const auto& tensor : file.tensors())
     if (!known.contains(tensor.name))
       problems.push_back(
-          fmt::format("'{}' {} is not in the model", job::printable(tensor.name), shown(tensor.extents)));
+          fmt::format("'{}' {} is not in the model", base::printable(tensor.name), shown(tensor.extents)));
   return problems;
 }
 

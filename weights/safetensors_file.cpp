@@ -59,7 +59,7 @@ bool is_float(std::string_view dtype) {
   return dtype == "F32" || dtype == "F64" || dtype == "F16" || dtype == "BF16";
 }
 
-safetensors_file::safetensors_file(transport::unique_fd fd, std::string name, std::uint64_t data_begin,
+safetensors_file::safetensors_file(base::unique_fd fd, std::string name, std::uint64_t data_begin,
                                    safetensors_header header)
     : fd_(std::move(fd))
     , name_(std::move(name))
@@ -69,13 +69,13 @@ safetensors_file::safetensors_file(transport::unique_fd fd, std::string name, st
 }
 
 result<safetensors_file> safetensors_file::open(const std::filesystem::path& file) {
-  transport::unique_fd fd{::open(file.c_str(), O_RDONLY | O_CLOEXEC)};
+  base::unique_fd fd{::open(file.c_str(), O_RDONLY | O_CLOEXEC)};
   if (!fd)
     return fail(error_code::bad_data, fmt::format("cannot open {}: {}", file.string(), std::strerror(errno)));
   return from_fd(std::move(fd), file.string());
 }
 
-result<safetensors_file> safetensors_file::from_fd(transport::unique_fd fd, std::string name) {
+result<safetensors_file> safetensors_file::from_fd(base::unique_fd fd, std::string name) {
   struct stat facts {};
   if (::fstat(fd.get(), &facts) != 0)
     return fail(error_code::system, fmt::format("cannot look at {}: {}", name, std::strerror(errno)));

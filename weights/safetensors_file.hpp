@@ -1,7 +1,7 @@
 /// Reads the tensors of a safetensors file.
 #pragma once
 
-#include "transport/unique_fd.hpp"
+#include "base/unique_fd.hpp"
 #include "weights/safetensors_header.hpp"
 
 #include <filesystem>
@@ -17,7 +17,7 @@ public:
   /// @returns bad_data when there is no such file or it is not whole, system when it cannot be read.
   static result<safetensors_file> open(const std::filesystem::path& file);
   /// The same from a descriptor, which is taken over, also on failure. `name` is what errors call it.
-  static result<safetensors_file> from_fd(transport::unique_fd fd, std::string name);
+  static result<safetensors_file> from_fd(base::unique_fd fd, std::string name);
 
   const std::string& name() const { return name_; }
   int fd() const { return fd_.get(); }
@@ -34,10 +34,9 @@ public:
   result<void> read(const stored_tensor& tensor, std::uint64_t first, std::span<float> out) const;
 
 private:
-  safetensors_file(transport::unique_fd fd, std::string name, std::uint64_t data_begin,
-                   safetensors_header header);
+  safetensors_file(base::unique_fd fd, std::string name, std::uint64_t data_begin, safetensors_header header);
 
-  transport::unique_fd fd_;
+  base::unique_fd fd_;
   std::string name_;
   std::uint64_t data_begin_ = 0;
   safetensors_header header_;

@@ -1,6 +1,6 @@
 #include "weights/safetensors_header.hpp"
 
-#include "job/utf8.hpp"
+#include "base/utf8.hpp"
 
 #include <algorithm>
 #include <array>
@@ -137,7 +137,7 @@ private:
     end
   };
 
-  static std::string shown(const std::string& text) { return job::printable(text); }
+  static std::string shown(const std::string& text) { return base::printable(text); }
   std::string what() const { return fmt::format("tensor \"{}\"", shown(tensor_.name)); }
   bool go(place to) {
     at_ = to;
@@ -182,7 +182,7 @@ std::string problem_of_places(const std::vector<stored_tensor>& tensors, std::ui
       return fmt::format(
           "tensor \"{}\" begins at byte {} of the data, where {} was expected: tensors overlap, or "
           "leave a gap",
-          job::printable(tensor.name), tensor.offset, end);
+          base::printable(tensor.name), tensor.offset, end);
     end += tensor.bytes; // no overflow: each end is below 2^63, and the next begins there
   }
   if (end == data_bytes) return "";

@@ -1,6 +1,6 @@
 #include "weights/safetensors_writer.hpp"
 
-#include "job/atomic_file.hpp"
+#include "base/atomic_file.hpp"
 #include "weights/safetensors_header.hpp"
 
 #include <dlrun/check.hpp>
@@ -44,7 +44,7 @@ result<void> write_safetensors(const std::filesystem::path& file, std::span<cons
   std::vector<std::string_view> parts{{reinterpret_cast<const char*>(&length), sizeof length}, header};
   for (const auto& tensor : tensors)
     parts.emplace_back(reinterpret_cast<const char*>(tensor.bytes.data()), tensor.bytes.size());
-  return job::write_file_atomically(file, parts);
+  return base::write_file_atomically(file, parts);
 }
 
 } // namespace dlrun::weights

@@ -1,7 +1,7 @@
 #include "actors/agent/control_socket.hpp"
 
+#include "base/os_error.hpp"
 #include "transport/exchange_wire.hpp"
-#include "transport/os_error.hpp"
 #include "transport/run_token.hpp"
 
 #include <fstream>
@@ -35,8 +35,8 @@ result<std::unique_ptr<control_server>> control_server::start(const std::filesys
   auto socket = wire::make_socket();
   if (!socket) return tl::unexpected(socket.error());
   if (::bind(socket->get(), address->get(), address->length) != 0 || ::listen(socket->get(), 16) != 0)
-    return transport::fail_errno("cannot listen for 'dlrun status'");
-  auto stop = transport::wake_event::create();
+    return base::fail_errno("cannot listen for 'dlrun status'");
+  auto stop = base::wake_event::create();
   if (!stop) return tl::unexpected(stop.error());
   const auto file = run_dir / agent_file;
   std::ofstream out{file};
@@ -46,8 +46,8 @@ result<std::unique_ptr<control_server>> control_server::start(const std::filesys
       new control_server(std::move(*socket), std::move(*stop), file, std::move(answer)));
 }
 
-control_server::control_server(transport::unique_fd socket, transport::wake_event stop,
-                               std::filesystem::path file, handler answer)
+control_server::control_server(base::unique_fd socket, base::wake_event stop, std::filesystem::path file,
+                               handler answer)
     : socket_{std::move(socket)}
     , stop_{std::move(stop)}
     , file_{std::move(file)}
@@ -66,7 +66,7 @@ void control_server::run() {
     pollfd watched[] = {{socket_.get(), POLLIN, 0}, {stop_.fd(), POLLIN, 0}};
     if (::poll(watched, 2, -1) < 0 && errno != EINTR) return;
     if (watched[1].revents != 0) return;
-    const transport::unique_fd connection{
+    const base::unique_fd connection{
         ::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)};
     if (connection && wire::check_peer_user(connection.get())) serve(connection.get());
   }

@@ -2,8 +2,8 @@
 /// run folder.
 #pragma once
 
-#include "transport/unique_fd.hpp"
-#include "transport/wake_event.hpp"
+#include "base/unique_fd.hpp"
+#include "base/wake_event.hpp"
 
 #include <dlrun/error.hpp>
 #include <filesystem>
@@ -31,13 +31,12 @@ public:
   control_server& operator=(const control_server&) = delete;
 
 private:
-  control_server(transport::unique_fd socket, transport::wake_event stop, std::filesystem::path file,
-                 handler answer);
+  control_server(base::unique_fd socket, base::wake_event stop, std::filesystem::path file, handler answer);
   void run();
   void serve(int connection) const;
 
-  transport::unique_fd socket_;
-  transport::wake_event stop_;
+  base::unique_fd socket_;
+  base::wake_event stop_;
   std::filesystem::path file_;
   handler answer_;
   std::thread thread_;

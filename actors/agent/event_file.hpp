@@ -1,7 +1,7 @@
 /// A file of lines or records (events.jsonl): none of them is torn, or lost while the disk is full.
 #pragma once
 
-#include "transport/unique_fd.hpp"
+#include "base/unique_fd.hpp"
 
 #include <filesystem>
 #include <string>
@@ -22,7 +22,7 @@ public:
   int failure() const { return failure_; }
 
 private:
-  transport::unique_fd fd_;
+  base::unique_fd fd_;
   std::string waiting_;
   int failure_ = 0;
 };

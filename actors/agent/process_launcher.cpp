@@ -4,8 +4,8 @@
 #include "actors/agent/process/parent_bond.hpp"
 #include "actors/common/clock.hpp"
 #include "actors/common/role_log.hpp"
+#include "base/os_error.hpp"
 #include "proto/bootstrap.pb.h"
-#include "transport/os_error.hpp"
 
 #include <csignal>
 #include <fcntl.h>
@@ -74,8 +74,8 @@ bootstrap::Bootstrap make_message(const process_launch_options& options, std::ui
 
 result<child_spec> process_launcher::make_child(const launch_order& order, int last_words) const {
   const auto path = common::role_log_path(options_.job->run_dir, order.role);
-  transport::unique_fd log{::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644)};
-  if (!log) return transport::fail_errno(fmt::format("cannot open '{}'", path.string()));
+  base::unique_fd log{::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644)};
+  if (!log) return base::fail_errno(fmt::format("cannot open '{}'", path.string()));
   child_spec child;
   child.program = options_.program;
   child.arguments = {std::string{role_argument}};
@@ -97,10 +97,10 @@ result<child_spec> process_launcher::make_child(const launch_order& order, int l
 void process_launcher::start(const launch_order& order, const launch_events& events) {
   auto memory = make_last_words();
   if (!memory) return events.start_failed(order.role, order.self, memory.error().message);
-  const auto words = std::make_shared<transport::unique_fd>(std::move(*memory));
+  const auto words = std::make_shared<base::unique_fd>(std::move(*memory));
   auto child = make_child(order, words->get());
   if (!child) return events.start_failed(order.role, order.self, child.error().message);
-  const transport::unique_fd log{child->standard_output}; // duplicated by spawn()
+  const base::unique_fd log{child->standard_output}; // duplicated by spawn()
   const start_key key{order.role, order.self.incarnation};
   const std::scoped_lock lock{mutex_}; // so that no callback comes before the id is known
   const auto id = spawner_->spawn(

@@ -4,7 +4,7 @@
 #include "actors/agent/process/process_spawner.hpp"
 #include "actors/agent/role_launcher.hpp"
 #include "actors/common/job_context.hpp"
-#include "transport/unique_fd.hpp"
+#include "base/unique_fd.hpp"
 
 #include <atomic>
 #include <map>
@@ -46,8 +46,8 @@ private:
 
   process_launch_options options_;
   std::atomic<std::uint16_t> agent_port_{0};
-  transport::unique_fd lifeline_root_; ///< closed by the kernel when this process dies: every child sees that
-  transport::unique_fd lifeline_leaf_;
+  base::unique_fd lifeline_root_; ///< closed by the kernel when this process dies: every child sees that
+  base::unique_fd lifeline_leaf_;
   std::mutex mutex_;
   std::map<start_key, child_id> children_;
   std::unique_ptr<process_spawner> spawner_; ///< last: its thread uses the members above

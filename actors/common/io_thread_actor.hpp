@@ -1,8 +1,8 @@
 /// Actors on the thread of the sockets.
 #pragma once
 
-#include "actors/common/entry_lock.hpp"
 #include "actors/common/message_order.hpp"
+#include "base/entry_lock.hpp"
 
 #include <caf/io/middleman.hpp>
 #include <caf/stateful_actor.hpp>
@@ -41,10 +41,10 @@ public:
     return super::resume(unit, messages_max);
   }
 
-  entry_lock& entry() { return entry_; }
+  base::entry_lock& entry() { return entry_; }
 
 private:
-  entry_lock entry_;
+  base::entry_lock entry_;
 };
 
 } // namespace dlrun::common

@@ -5,6 +5,7 @@
 #include "actors/protocol/durability.hpp"
 #include "actors/protocol/handles.hpp"
 #include "actors/protocol/time.hpp"
+#include "base/unique_fd.hpp"
 #include "data/job_data.hpp"
 #include "data/sampler.hpp"
 #include "engine/model.hpp"
@@ -13,7 +14,6 @@
 #include "transport/joined_parameters.hpp"
 #include "transport/run_token.hpp"
 #include "transport/tensor_channel.hpp"
-#include "transport/unique_fd.hpp"
 
 #include <filesystem>
 #include <memory>
@@ -47,7 +47,7 @@ struct job_context {
   /// The data, decoded once by the host agent; null in what computes nothing.
   std::shared_ptr<const data::job_data> data{};
   /// What train.init_from names, as the host agent opened and checked it; null: to be opened by its path.
-  std::shared_ptr<const transport::unique_fd> initial_weights{};
+  std::shared_ptr<const base::unique_fd> initial_weights{};
   std::shared_ptr<local_roles> local = std::make_shared<local_roles>();
 
   /// What PS shards keep on disk.
@@ -106,7 +106,7 @@ struct job_context_arguments {
   transport::run_token run_token{};
   protocol::time_point started{};
   std::shared_ptr<const data::job_data> data{};
-  std::shared_ptr<const transport::unique_fd> initial_weights{};
+  std::shared_ptr<const base::unique_fd> initial_weights{};
 };
 
 /// Builds the model and the sampler. @returns bad_spec as engine::model::build() does.

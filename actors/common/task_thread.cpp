@@ -1,6 +1,6 @@
 #include "actors/common/task_thread.hpp"
 
-#include "transport/os_error.hpp"
+#include "base/os_error.hpp"
 
 #include <algorithm>
 #include <array>
@@ -21,7 +21,7 @@ result<void> watch(int epoll, int descriptor) {
   wanted.events = EPOLLIN;
   wanted.data.fd = descriptor;
   if (::epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &wanted) != 0)
-    return transport::fail_errno("cannot wait for a doorbell");
+    return base::fail_errno("cannot wait for a doorbell");
   return {};
 }
 
@@ -115,11 +115,10 @@ void task_thread::sleep(std::unique_lock<std::mutex>& lock) {
 // -----------------------------------------------------------------------------------------------------------
 
 result<task_thread::waiting_place> task_thread::make_waiting_place() {
-  transport::unique_fd epoll(::epoll_create1(EPOLL_CLOEXEC));
+  base::unique_fd epoll(::epoll_create1(EPOLL_CLOEXEC));
   if (!epoll)
-    return transport::fail_errno(
-        "cannot create an epoll descriptor (raise the limit of open files: ulimit -n)");
-  auto event = transport::wake_event::create();
+    return base::fail_errno("cannot create an epoll descriptor (raise the limit of open files: ulimit -n)");
+  auto event = base::wake_event::create();
   if (!event) return tl::unexpected(event.error());
   if (auto ok = watch(epoll.get(), event->fd()); !ok) return tl::unexpected(ok.error());
   return waiting_place{std::move(epoll), std::move(*event)};

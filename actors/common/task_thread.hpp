@@ -1,8 +1,8 @@
 /// A thread that works for one actor, so that the actor's handlers never block.
 #pragma once
 
+#include "base/wake_event.hpp"
 #include "transport/doorbell.hpp"
-#include "transport/wake_event.hpp"
 
 #include <condition_variable>
 #include <cstddef>
@@ -57,8 +57,8 @@ private:
   };
   /// What the thread sleeps on from the first doorbell on; before that it is the condition.
   struct waiting_place {
-    transport::unique_fd epoll;
-    transport::wake_event event;
+    base::unique_fd epoll;
+    base::wake_event event;
   };
 
   static result<waiting_place> make_waiting_place();

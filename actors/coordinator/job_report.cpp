@@ -3,7 +3,7 @@
 #include "actors/common/evaluation_metrics.hpp"
 #include "actors/common/fingerprint.hpp"
 #include "actors/protocol/bit_patterns.hpp"
-#include "job/sha256.hpp"
+#include "base/sha256.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -102,7 +102,7 @@ dlrun::report make_report(const common::job_context& job, const report_sources& 
   add_ledgers(report, job, sources.shards, sources.last_version);
   add_training_metrics(report, job.model->metrics(), sources.shards);
   add_step_times(report, sources.shards);
-  if (!sources.digests.empty()) report.parameters_sha256 = job::sha256_hex(sources.digests);
+  if (!sources.digests.empty()) report.parameters_sha256 = base::sha256_hex(sources.digests);
   add_evaluations(report, job, sources);
   report.wall_seconds = sources.record.earlier().wall_seconds + protocol::to_seconds(now - job.started);
   report.rewinds = sources.record.rewinds();

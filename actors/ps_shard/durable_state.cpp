@@ -1,7 +1,7 @@
 #include "actors/ps_shard/durable_state.hpp"
 
 #include "actors/common/clock.hpp"
-#include "persistence/crc32c.hpp"
+#include "base/crc32c.hpp"
 #include "proto/shard_snapshot.pb.h"
 
 #include <algorithm>
@@ -124,8 +124,7 @@ public:
     const std::lock_guard lock{mutex_};
     if (failed_) return tl::unexpected(*failed_);
     std::uint32_t whole = 0;
-    for (const auto& [begin, part] : parts_)
-      whole = persistence::crc32c_combine(whole, part.second, part.first);
+    for (const auto& [begin, part] : parts_) whole = base::crc32c_combine(whole, part.second, part.first);
     return payload_.check(whole);
   }
 

@@ -1,6 +1,6 @@
 #include "actors/ps_shard/initial_values.hpp"
 
-#include "actors/common/thread_team.hpp"
+#include "base/thread_team.hpp"
 #include "weights/model_weights.hpp"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ constexpr std::size_t initialised_part = std::size_t{1} << 20;
 result<weights::safetensors_file> open_weights(const common::job_context& job) {
   const auto& path = job.spec.train().init_from();
   if (job.initial_weights == nullptr) return weights::safetensors_file::open(path);
-  transport::unique_fd own{::fcntl(job.initial_weights->get(), F_DUPFD_CLOEXEC, 0)};
+  base::unique_fd own{::fcntl(job.initial_weights->get(), F_DUPFD_CLOEXEC, 0)};
   if (!own) return fail(error_code::system, fmt::format("cannot duplicate the descriptor of '{}'", path));
   return weights::safetensors_file::from_fd(std::move(own), path);
 }
@@ -29,7 +29,7 @@ result<weights::safetensors_file> open_weights(const common::job_context& job) {
 result<void> initial_values(const common::job_context& job, const engine::shard_range& range,
                             std::span<float> out) {
   DLRUN_CHECK(out.size() == range.size, "{} floats for a range of {}", out.size(), range.size);
-  const auto threads = common::fair_threads(job.ps_shards(), initialising_threads_max);
+  const auto threads = base::fair_threads(job.ps_shards(), initialising_threads_max);
   const auto parts = (out.size() + initialised_part - 1) / initialised_part;
   dlrun::detail::parallel_for(parts, threads, [&] {
     return [&](std::size_t part) {

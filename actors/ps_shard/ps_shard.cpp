@@ -43,8 +43,7 @@ ps_shard_state::ps_shard_state(pointer self, common::role_context context)
     : self_{self}
     , context_{std::move(context)}
     , range_{context_.job->shards.at(context_.role.index)}
-    , team_{std::make_shared<common::thread_team>(
-          common::fair_threads(context_.job->ps_shards(), threads_max))}
+    , team_{std::make_shared<base::thread_team>(base::fair_threads(context_.job->ps_shards(), threads_max))}
     , sums_{range_.size}
     , early_{range_.size} {}
 

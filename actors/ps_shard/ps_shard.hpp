@@ -183,7 +183,7 @@ private:
   std::shared_ptr<transport::segment_offers> server_;
   std::unique_ptr<transport::segment_fetches> client_;
   std::shared_ptr<shard_parameters> parameters_;
-  std::shared_ptr<common::thread_team> team_; ///< of the value thread
+  std::shared_ptr<base::thread_team> team_; ///< of the value thread
   sum_buffers sums_;
   early_gradients early_; ///< of the step that is applied next
   std::shared_ptr<std::vector<float>>

@@ -215,7 +215,7 @@ std::uint64_t shard_parameters::begin_of(std::size_t block) const {
 
 /// Blocks [first, begun_->left).
 void shard_parameters::apply_blocks(std::size_t first, const step_shape& shape, const root_source& root,
-                                    common::thread_team* team) {
+                                    base::thread_team* team) {
   auto& now = *begun_;
   std::atomic<bool> is_finite = true;
   const auto body = [&](std::size_t index) {

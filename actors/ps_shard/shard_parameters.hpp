@@ -3,10 +3,10 @@
 #pragma once
 
 #include "actors/common/job_context.hpp"
-#include "actors/common/thread_team.hpp"
 #include "actors/ps_shard/epoch_metrics.hpp"
 #include "actors/ps_shard/ps_shard_actions.hpp"
 #include "actors/ps_shard/state_image.hpp"
+#include "base/thread_team.hpp"
 #include "transport/parameter_segment.hpp"
 
 #include <functional>
@@ -52,7 +52,7 @@ public:
                                                ps_shard_id shard);
   /// Shares the work of apply() among the team's threads, to be called before the first. Null: the caller's
   /// thread alone. No bit depends on it.
-  void use(std::shared_ptr<common::thread_team> team) { team_ = std::move(team); }
+  void use(std::shared_ptr<base::thread_team> team) { team_ = std::move(team); }
 
   /// The squares of the mean gradient, clipped by value, summed over each block of parameters, in block
   /// order: what this shard adds to the square of the norm (R12), as bit patterns of doubles. `root` as for
@@ -126,7 +126,7 @@ private:
   void give_up();
   std::uint64_t begin_of(std::size_t block) const;
   void apply_blocks(std::size_t first, const step_shape& shape, const root_source& root,
-                    common::thread_team* team);
+                    base::thread_team* team);
   void preserve(std::size_t block);
   step_metrics metrics_in(std::span<const float> block) const;
   /// `sums` are those of the block.
@@ -143,7 +143,7 @@ private:
   std::vector<float> state_;
   std::vector<std::weak_ptr<state_image>> images_;
   std::optional<begun_step> begun_;
-  std::shared_ptr<common::thread_team> team_;
+  std::shared_ptr<base::thread_team> team_;
 };
 
 } // namespace dlrun::ps_shard

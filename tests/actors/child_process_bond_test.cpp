@@ -72,8 +72,8 @@ TEST(lifelines, can_be_let_go_without_an_alarm) {
 TEST(lifelines, only_the_read_end_of_a_pipe_is_one) {
   auto ends = make_lifeline().value();
   EXPECT_FALSE(lifeline::watch(std::move(ends.root_end), [] {}));
-  EXPECT_FALSE(lifeline::watch(transport::unique_fd(::open("/dev/null", O_RDONLY | O_CLOEXEC)), [] {}));
-  EXPECT_FALSE(lifeline::watch(transport::unique_fd(), [] {}));
+  EXPECT_FALSE(lifeline::watch(base::unique_fd(::open("/dev/null", O_RDONLY | O_CLOEXEC)), [] {}));
+  EXPECT_FALSE(lifeline::watch(base::unique_fd(), [] {}));
 }
 
 } // namespace

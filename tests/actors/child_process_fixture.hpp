@@ -2,7 +2,7 @@
 #pragma once
 
 #include "actors/agent/process/process_spawner.hpp"
-#include "transport/unique_fd.hpp"
+#include "base/unique_fd.hpp"
 
 #include <fcntl.h>
 #include <future>
@@ -40,10 +40,10 @@ public:
     }
   }
 
-  transport::unique_fd write_end;
+  base::unique_fd write_end;
 
 private:
-  transport::unique_fd read_end_;
+  base::unique_fd read_end_;
 };
 
 /// One spawned child: its id, and its start and end as futures.

@@ -76,7 +76,7 @@ int be_parent(const std::string& self) {
 }
 
 int watch_lifeline(int fd) {
-  const auto line = agent::lifeline::watch(transport::unique_fd(fd), [] {
+  const auto line = agent::lifeline::watch(base::unique_fd(fd), [] {
     say("root gone");
     std::_Exit(7);
   });

@@ -102,8 +102,8 @@ TEST_F(child_processes, a_program_that_is_not_there_is_an_error_with_its_name) {
 }
 
 TEST_F(child_processes, get_exactly_what_was_named_for_them) {
-  const transport::unique_fd leak(::open("/dev/null", O_RDONLY)); // not close-on-exec
-  const transport::unique_fd wanted(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  const base::unique_fd leak(::open("/dev/null", O_RDONLY)); // not close-on-exec
+  const base::unique_fd wanted(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   output_pipe out;
   auto spec = program({"describe"});
   spec.standard_output = out.write_end.get();
@@ -215,8 +215,8 @@ TEST(bootstrap_data, above_its_bound_is_refused) {
 }
 
 TEST(bootstrap_data, from_anything_else_is_refused) {
-  const transport::unique_fd file(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
-  const transport::unique_fd unsealed(::memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  const base::unique_fd file(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
+  const base::unique_fd unsealed(::memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   for (const int fd : {file.get(), unsealed.get(), -1, 0, 9'999})
     EXPECT_EQ(read_bootstrap(fd).error().code, error_code::bad_usage) << fd;
   EXPECT_GE(::fcntl(file.get(), F_GETFD), 0); // not ours to close

@@ -58,8 +58,7 @@ TEST_F(initial_values_test, are_those_of_the_file_where_one_is_named) {
 /// What the root opened counts, whatever lies under the name by now.
 TEST_F(initial_values_test, come_from_the_descriptor_that_was_inherited) {
   const auto written = write_weights();
-  const auto opened =
-      std::make_shared<const transport::unique_fd>(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  const auto opened = std::make_shared<const base::unique_fd>(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
   std::filesystem::remove(file);
   const auto spec = job({init_from})->spec;
   const auto context =

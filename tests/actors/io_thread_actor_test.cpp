@@ -98,7 +98,7 @@ TEST(io_thread_actor, a_thread_of_its_own_may_enter_between_its_handlers) {
 }
 
 TEST(entry_lock, who_waits_outside_lets_others_in) {
-  entry_lock lock;
+  base::entry_lock lock;
   bool was_in = false;
   const std::scoped_lock inside{lock};
   EXPECT_TRUE(lock.is_mine());
@@ -115,7 +115,7 @@ TEST(entry_lock, who_waits_outside_lets_others_in) {
 }
 
 TEST(entry_lock, who_is_not_inside_does_not_come_in_by_waiting) {
-  entry_lock lock;
+  base::entry_lock lock;
   bool was_run = false;
   lock.outside([&] { was_run = true; });
   EXPECT_TRUE(was_run);

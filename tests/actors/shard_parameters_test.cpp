@@ -63,7 +63,7 @@ TEST_F(shard_parameters_test, state_begins_as_the_optimizer_says_and_so_it_does_
 
 TEST_F(shard_parameters_test, no_bit_depends_on_how_many_threads_share_the_work) {
   test::training_shard alone{job({})}, shared{job({})};
-  shared.parameters.use(std::make_shared<common::thread_team>(3));
+  shared.parameters.use(std::make_shared<base::thread_team>(3));
   for (int step = 0; step < 3; ++step) {
     alone.train();
     shared.train();
@@ -75,7 +75,7 @@ TEST_F(shard_parameters_test, a_root_that_is_made_on_the_way_is_made_whole_and_g
   const auto context = job({});
   auto there = shard_parameters::create(context, {0}).value();
   auto made = shard_parameters::create(context, {0}).value();
-  made.use(std::make_shared<common::thread_team>(3));
+  made.use(std::make_shared<base::thread_team>(3));
   std::vector<float> root(there.range().size);
   for (std::size_t i = 0; i < root.size(); ++i) root[i] = static_cast<float>(i % 101) / 64.0F;
   std::vector<float> empty(root.size(), -1.0F);
@@ -126,7 +126,7 @@ TEST_F(shard_parameters_test, the_learning_rate_follows_the_step) {
 TEST_F(shard_parameters_test, no_bit_depends_on_whether_a_step_was_begun_early) {
   const auto context = job({});
   test::training_shard whole{context}, parts{context};
-  parts.parameters.use(std::make_shared<common::thread_team>(3));
+  parts.parameters.use(std::make_shared<base::thread_team>(3));
   const auto size = parts.parameters.range().size;
   for (std::uint64_t step = 0; step < 3; ++step) {
     const auto record = whole.train();

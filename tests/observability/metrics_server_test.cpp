@@ -1,7 +1,7 @@
 #include "observability/metrics_server.hpp"
 
+#include "base/unique_fd.hpp"
 #include "tests/observability/watched_run.hpp"
-#include "transport/unique_fd.hpp"
 
 #include <arpa/inet.h>
 #include <csignal>
@@ -17,8 +17,8 @@ using testing::HasSubstr;
 using testing::StartsWith;
 
 /// @returns an invalid descriptor when nobody listens there.
-transport::unique_fd connect_to(const char* address, std::uint16_t port) {
-  transport::unique_fd fd{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+base::unique_fd connect_to(const char* address, std::uint16_t port) {
+  base::unique_fd fd{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
   sockaddr_in to{};
   to.sin_family = AF_INET;
   to.sin_port = htons(port);

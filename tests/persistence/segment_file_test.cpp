@@ -1,7 +1,7 @@
 // The writer and the reader of segment files, as a pair.
 #include "persistence/segment_file.hpp"
 
-#include "persistence/crc32c.hpp"
+#include "base/crc32c.hpp"
 #include "tests/data/files.hpp"
 #include "tests/persistence/damage.hpp"
 #include "tests/persistence/faulty_file_system.hpp"
@@ -44,7 +44,7 @@ protected:
     for (int i = first; i < first + count; ++i) {
       const step_id step{static_cast<std::uint64_t>(i)};
       auto payload = test::payload_of(step, {3}, 700 + 91 * i);
-      const segment_record head{step, {3}, payload.size(), crc32c(payload)};
+      const segment_record head{step, {3}, payload.size(), base::crc32c(payload)};
       const auto offset = writer.append(head, payload).value();
       records.push_back({head, offset, std::move(payload)});
     }
@@ -105,7 +105,7 @@ TEST_F(segment_file_test, what_is_written_over_can_be_cut_off) {
                                       {7, std::filesystem::file_size(folder.path() / segment_file_name(7))})
                     .value();
   const auto payload = test::payload_of({0}, {3}, 500);
-  const segment_record head{{0}, {3}, payload.size(), crc32c(payload)};
+  const segment_record head{{0}, {3}, payload.size(), base::crc32c(payload)};
   const auto offset = writer->append(head, payload).value();
   const auto end = writer->bytes();
   ASSERT_TRUE(writer->append(head, payload));
@@ -120,7 +120,7 @@ TEST_F(segment_file_test, much_that_is_synced_in_pieces_survives_a_power_cut) {
   const auto faulty = std::make_shared<test::faulty_file_system>(1);
   files = faulty;
   const auto payload = test::payload_of({0}, {3}, 20'000'000);
-  const segment_record head{{0}, {3}, payload.size(), crc32c(payload)};
+  const segment_record head{{0}, {3}, payload.size(), base::crc32c(payload)};
   auto writer = segment_writer::create(files, directory, 7, preallocation).value();
   const auto offset = writer->append(head, payload).value();
   ASSERT_TRUE(writer->sync());
@@ -156,7 +156,7 @@ TEST_F(segment_file_test, refuses_a_file_that_is_missing_or_has_another_name_or_
   EXPECT_NE(renamed.error().message.find("it says that it is segment 7"), std::string::npos);
   auto content = test::content_of(folder.path() / segment_file_name(7));
   content[8] = 2;
-  const auto checksum = crc32c(std::string_view(content).substr(0, 60));
+  const auto checksum = base::crc32c(std::string_view(content).substr(0, 60));
   content.replace(60, 4, reinterpret_cast<const char*>(&checksum), 4);
   std::ofstream(folder.path() / segment_file_name(7), std::ios::binary) << content;
   const auto newer = segment_reader::open(files, directory, 7);

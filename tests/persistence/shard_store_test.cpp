@@ -1,6 +1,6 @@
 #include "persistence/shard_store.hpp"
 
-#include "persistence/crc32c.hpp"
+#include "base/crc32c.hpp"
 #include "tests/persistence/damage.hpp"
 #include "tests/persistence/store_fixture.hpp"
 
@@ -109,7 +109,7 @@ TEST_F(shard_store_test, a_payload_is_read_in_parts_in_any_order_and_the_whole_i
     const auto before = reader->read(0, std::span(found).first(size / 3));
     ASSERT_TRUE(behind && before);
     EXPECT_EQ(found, test::payload_of({step}, {0}, size));
-    const auto whole = crc32c_combine(*before, *behind, size - size / 3);
+    const auto whole = base::crc32c_combine(*before, *behind, size - size / 3);
     EXPECT_TRUE(reader->check(whole));
     const auto wrong = reader->check(whole + 1);
     ASSERT_FALSE(wrong);
@@ -353,7 +353,7 @@ TEST_F(shard_store_test, a_segment_of_another_format_is_refused_and_left_as_it_i
   const auto whole = test::content_of(segment);
   auto newer = whole;
   newer[8] = 2;
-  const auto checksum = crc32c(std::string_view(newer).substr(0, 60));
+  const auto checksum = base::crc32c(std::string_view(newer).substr(0, 60));
   newer.replace(60, 4, reinterpret_cast<const char*>(&checksum), 4);
   std::ofstream(segment.path(), std::ios::binary) << newer;
   const auto opened = shard_store::open(options(2));

@@ -26,8 +26,8 @@ public:
   explicit peer_process(const run_token& token) {
     int ends[2];
     EXPECT_EQ(::pipe2(ends, O_CLOEXEC), 0);
-    const unique_fd read_end(ends[0]);
-    unique_fd write_end(ends[1]);
+    const base::unique_fd read_end(ends[0]);
+    base::unique_fd write_end(ends[1]);
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, write_end.get(), STDOUT_FILENO);

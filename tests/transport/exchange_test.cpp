@@ -187,7 +187,7 @@ TEST_F(rogue_answers, garbage_with_a_descriptor_is_refused_and_closed) {
 }
 
 TEST_F(rogue_answers, a_descriptor_without_seals_is_refused) {
-  const unique_fd bare(::memfd_create("bare", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  const base::unique_fd bare(::memfd_create("bare", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   ASSERT_EQ(::ftruncate(bare.get(), 12'345), 0);
   EXPECT_EQ(error_of([&](int s, const auto&) {
               const auto said = good_reply();
@@ -247,7 +247,7 @@ TEST_F(segment_exchange, descriptors_that_a_client_sends_are_closed) {
 
 TEST_F(segment_exchange, clients_that_connect_and_say_nothing_are_dropped_and_block_nobody) {
   const auto id = server->offer(offered).value();
-  std::vector<unique_fd> idle; // more than the server serves at a time
+  std::vector<base::unique_fd> idle; // more than the server serves at a time
   for (int i = 0; i < 10; ++i) idle.push_back(testing::connect_to(server->address()));
   EXPECT_TRUE(fetch(server->address(), id, 12'345));
   for (const auto& socket : idle) EXPECT_TRUE(testing::hangs_up(socket.get()));
@@ -256,14 +256,14 @@ TEST_F(segment_exchange, clients_that_connect_and_say_nothing_are_dropped_and_bl
 TEST_F(segment_exchange, the_accept_loop_survives_running_out_of_descriptors) {
   const auto id = server->offer(offered).value();
   const auto asking = testing::connect_to(server->address()); // accepted before
-  std::vector<unique_fd> waiting;
-  std::vector<unique_fd> fill;
+  std::vector<base::unique_fd> waiting;
+  std::vector<base::unique_fd> fill;
   rlimit limit{};
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &limit), 0);
   const rlimit low{64, limit.rlim_max};
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &low), 0);
   while (fill.size() < 64) {
-    unique_fd one(::dup(offered.fd()));
+    base::unique_fd one(::dup(offered.fd()));
     if (!one) break;
     fill.push_back(std::move(one));
   }

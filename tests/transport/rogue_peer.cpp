@@ -13,7 +13,9 @@ namespace {
 
 constexpr int patience_ms = 20'000;
 
-unique_fd blocking_socket() { return unique_fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0)); }
+base::unique_fd blocking_socket() {
+  return base::unique_fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+}
 
 /// Whether `fd` is readable before `stop` is.
 bool readable(int fd, int stop) {
@@ -44,7 +46,7 @@ rogue_server::~rogue_server() {
 
 void rogue_server::serve() const {
   if (!readable(listener_.get(), stop_read_.get())) return;
-  const unique_fd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  const base::unique_fd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
   if (!readable(socket.get(), stop_read_.get())) return;
   wire::request asked;
   if (::recv(socket.get(), &asked, sizeof asked, 0) <= 0) return;
@@ -71,7 +73,7 @@ void send_with(int socket, const void* data, std::size_t size, const std::vector
   DLRUN_CHECK(::sendmsg(socket, &message, MSG_NOSIGNAL) >= 0, "sendmsg: {}", errno);
 }
 
-unique_fd connect_to(const std::string& address) {
+base::unique_fd connect_to(const std::string& address) {
   auto socket = blocking_socket();
   const auto where = wire::make_abstract_address(address).value();
   DLRUN_CHECK(::connect(socket.get(), where.get(), where.length) == 0, "connect: {}", errno);

@@ -24,9 +24,9 @@ private:
 
   std::function<void(int, const wire::request&)> answer_;
   std::string address_;
-  unique_fd listener_;
-  unique_fd stop_read_;
-  unique_fd stop_write_;
+  base::unique_fd listener_;
+  base::unique_fd stop_read_;
+  base::unique_fd stop_write_;
   std::thread thread_;
 };
 
@@ -34,7 +34,7 @@ private:
 void send_with(int socket, const void* data, std::size_t size, const std::vector<int>& descriptors);
 
 /// A blocking connection to a server.
-unique_fd connect_to(const std::string& address);
+base::unique_fd connect_to(const std::string& address);
 
 /// Sends raw bytes and waits for what comes back, 20 s at most. @returns the size, 0 when the server hung up.
 std::size_t exchange_raw(int socket, const std::string& bytes, wire::reply& into);

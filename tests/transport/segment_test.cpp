@@ -12,16 +12,17 @@
 namespace dlrun::transport {
 namespace {
 
-unique_fd copy_of(int fd) { return unique_fd(::fcntl(fd, F_DUPFD_CLOEXEC, 3)); }
+base::unique_fd copy_of(int fd) { return base::unique_fd(::fcntl(fd, F_DUPFD_CLOEXEC, 3)); }
 
-unique_fd memfd(std::size_t bytes, int seals) {
-  unique_fd fd(::memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+base::unique_fd memfd(std::size_t bytes, int seals) {
+  base::unique_fd fd(::memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   EXPECT_EQ(::ftruncate(fd.get(), static_cast<off_t>(bytes)), 0);
   EXPECT_EQ(::fcntl(fd.get(), F_ADD_SEALS, seals), 0);
   return fd;
 }
 
-error_code adopt_error(unique_fd fd, std::size_t bytes, std::size_t bytes_max = segment_bytes_max_default) {
+error_code adopt_error(base::unique_fd fd, std::size_t bytes,
+                       std::size_t bytes_max = segment_bytes_max_default) {
   const auto adopted = segment::adopt(std::move(fd), bytes, bytes_max);
   EXPECT_FALSE(adopted);
   return adopted ? error_code{} : adopted.error().code;
@@ -79,11 +80,11 @@ TEST(segment, a_descriptor_of_another_size_is_refused) {
 TEST(segment, a_descriptor_that_is_no_memfd_is_refused) {
   int pair[2];
   ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
-  const unique_fd other(pair[1]);
-  EXPECT_EQ(adopt_error(unique_fd(pair[0]), 4'096), error_code::protocol);
-  EXPECT_EQ(adopt_error(unique_fd(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC)), 4'096),
+  const base::unique_fd other(pair[1]);
+  EXPECT_EQ(adopt_error(base::unique_fd(pair[0]), 4'096), error_code::protocol);
+  EXPECT_EQ(adopt_error(base::unique_fd(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC)), 4'096),
             error_code::protocol);
-  EXPECT_EQ(adopt_error(unique_fd(), 4'096), error_code::protocol);
+  EXPECT_EQ(adopt_error(base::unique_fd(), 4'096), error_code::protocol);
 }
 
 TEST(segment, moves_leave_nothing_behind) {

@@ -335,7 +335,7 @@ TEST_F(tcp_exchange, answers_that_no_correct_server_gives_are_refused) {
       tcp::reply here;
       here.segment = asked.segment;
       rest(with, here);
-      with = plain_socket(unique_fd());
+      with = plain_socket(base::unique_fd());
     });
     return failure_at(wrong.address());
   };

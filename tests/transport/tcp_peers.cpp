@@ -23,7 +23,7 @@ void expect(bool good, const char* what) {
 
 } // namespace
 
-plain_socket::plain_socket(unique_fd connected)
+plain_socket::plain_socket(base::unique_fd connected)
     : fd_(std::move(connected)) {
   make_blocking(fd_.get());
 }
@@ -44,7 +44,7 @@ bool plain_socket::hangs_up() const {
 
 plain_socket connect_plain(const std::string& address) {
   const auto where = tcp::parse_address(address).value();
-  unique_fd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  base::unique_fd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   expect(::connect(socket.get(), reinterpret_cast<const sockaddr*>(&where.at), sizeof where.at) == 0,
          "connect");
   return plain_socket(std::move(socket));
@@ -100,7 +100,7 @@ void scripted_server::serve() {
     pollfd ready[] = {{listener_.get(), POLLIN, 0}, {stop_read_.get(), POLLIN, 0}};
     ::poll(ready, 2, -1);
     if (ready[1].revents != 0) return;
-    open.emplace_back(unique_fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC)));
+    open.emplace_back(base::unique_fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC)));
     each_(open.back(), number);
   }
 }

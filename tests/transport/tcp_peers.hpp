@@ -12,7 +12,7 @@ namespace dlrun::transport::testing {
 /// A blocking socket whose reads and writes give up after 20 s.
 class plain_socket {
 public:
-  explicit plain_socket(unique_fd connected);
+  explicit plain_socket(base::unique_fd connected);
   int get() const { return fd_.get(); }
   /// @returns whether all of it was sent.
   bool send(const void* data, std::size_t size) const;
@@ -31,7 +31,7 @@ public:
   }
 
 private:
-  unique_fd fd_;
+  base::unique_fd fd_;
 };
 
 /// Connected to a server, and nothing said.
@@ -54,8 +54,8 @@ private:
 
   script each_;
   std::string address_;
-  unique_fd listener_;
-  unique_fd stop_read_, stop_write_;
+  base::unique_fd listener_;
+  base::unique_fd stop_read_, stop_write_;
   std::thread thread_;
 };
 

@@ -1,15 +1,12 @@
 #include "actors/agent/process/bootstrap.hpp"
 
-#include "transport/os_error.hpp"
+#include "base/os_error.hpp"
 
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
 namespace dlrun::agent {
-
-using transport::fail_errno;
-using transport::unique_fd;
 
 namespace {
 
@@ -19,7 +16,7 @@ result<void> write_all(int fd, std::string_view bytes) {
   while (!bytes.empty()) {
     const auto written = ::write(fd, bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return fail_errno("cannot write a child's bootstrap data");
+    if (written < 0) return base::fail_errno("cannot write a child's bootstrap data");
     bytes.remove_prefix(static_cast<std::size_t>(written));
   }
   return {};
@@ -27,12 +24,12 @@ result<void> write_all(int fd, std::string_view bytes) {
 
 } // namespace
 
-result<unique_fd> make_bootstrap(std::string_view bytes) {
-  unique_fd fd(::memfd_create("dlrun:bootstrap", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (!fd) return fail_errno("cannot create the memory for a child's bootstrap data");
+result<base::unique_fd> make_bootstrap(std::string_view bytes) {
+  base::unique_fd fd(::memfd_create("dlrun:bootstrap", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!fd) return base::fail_errno("cannot create the memory for a child's bootstrap data");
   if (auto ok = write_all(fd.get(), bytes); !ok) return tl::unexpected(ok.error());
   if (::fcntl(fd.get(), F_ADD_SEALS, all_seals) != 0)
-    return fail_errno("cannot seal a child's bootstrap data");
+    return base::fail_errno("cannot seal a child's bootstrap data");
   return fd;
 }
 
@@ -43,7 +40,7 @@ result<std::string> read_bootstrap(int fd, std::size_t bytes_max) {
         error_code::bad_usage,
         fmt::format("descriptor {} holds no bootstrap data; this process is meant to be started by dlrun",
                     fd));
-  const unique_fd owned(fd);
+  const base::unique_fd owned(fd);
   const auto size = static_cast<std::size_t>(file.st_size);
   if (size > bytes_max)
     return fail(error_code::limit_exceeded,
@@ -53,7 +50,7 @@ result<std::string> read_bootstrap(int fd, std::size_t bytes_max) {
   while (have < size) {
     const auto got = ::pread(fd, bytes.data() + have, size - have, static_cast<off_t>(have));
     if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return fail_errno("cannot read the bootstrap data");
+    if (got <= 0) return base::fail_errno("cannot read the bootstrap data");
     have += static_cast<std::size_t>(got);
   }
   return bytes;

@@ -1,7 +1,7 @@
 /// What a parent tells a child at its start, in bytes, out of sight of argv.
 #pragma once
 
-#include "transport/unique_fd.hpp"
+#include "base/unique_fd.hpp"
 
 #include <cstddef>
 #include <dlrun/error.hpp>
@@ -15,7 +15,7 @@ inline constexpr std::string_view bootstrap_option = "--bootstrap-fd";
 inline constexpr std::size_t bootstrap_bytes_max_default = std::size_t{1} << 20;
 
 /// A memfd that holds `bytes` and can no longer be changed by anyone.
-result<transport::unique_fd> make_bootstrap(std::string_view bytes);
+result<base::unique_fd> make_bootstrap(std::string_view bytes);
 
 /// The child's side: reads all of it and closes `fd`.
 /// @returns bad_usage when `fd` is not such a memfd, limit_exceeded above `bytes_max`.

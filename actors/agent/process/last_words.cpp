@@ -1,15 +1,15 @@
 #include "actors/agent/process/last_words.hpp"
 
-#include "transport/os_error.hpp"
+#include "base/os_error.hpp"
 
 #include <sys/mman.h>
 #include <unistd.h>
 
 namespace dlrun::agent {
 
-result<transport::unique_fd> make_last_words() {
-  transport::unique_fd fd(::memfd_create("dlrun:last-words", MFD_CLOEXEC));
-  if (!fd) return transport::fail_errno("cannot create the memory for a child's last words");
+result<base::unique_fd> make_last_words() {
+  base::unique_fd fd(::memfd_create("dlrun:last-words", MFD_CLOEXEC));
+  if (!fd) return base::fail_errno("cannot create the memory for a child's last words");
   return fd;
 }
 

@@ -1,7 +1,7 @@
 /// Why a child ended, in its own words.
 #pragma once
 
-#include "transport/unique_fd.hpp"
+#include "base/unique_fd.hpp"
 
 #include <cstddef>
 #include <dlrun/error.hpp>
@@ -16,7 +16,7 @@ inline constexpr std::size_t last_words_bytes_max = 4096;
 
 /// Memory that a child leaves them in: a file would not do where the disk is what failed, and a message may
 /// be overtaken by the end.
-result<transport::unique_fd> make_last_words();
+result<base::unique_fd> make_last_words();
 /// The child's side. Of more than last_words_bytes_max bytes the first are kept.
 void leave_last_words(int fd, std::string_view text);
 /// The parent's side, when the child has ended. @returns "" when it left none.

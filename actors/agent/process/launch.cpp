@@ -1,7 +1,7 @@
 #include "actors/agent/process/launch.hpp"
 
 #include "actors/agent/process/bootstrap.hpp"
-#include "transport/os_error.hpp"
+#include "base/os_error.hpp"
 
 #include <algorithm>
 #include <csignal>
@@ -14,15 +14,13 @@ namespace dlrun::agent {
 
 namespace {
 
-using transport::fail_errno;
-using transport::unique_fd;
-
 constexpr int first_inherited = 3;
 
 /// Duplicates above all numbers that the child will use, so that placing one never overwrites another.
-result<unique_fd> duplicate(int fd, std::string_view what, std::size_t inherited) {
-  unique_fd copy(::fcntl(fd, F_DUPFD_CLOEXEC, first_inherited + static_cast<int>(inherited)));
-  if (!copy) return fail_errno(fmt::format("cannot pass descriptor {} ({}) to a child process", fd, what));
+result<base::unique_fd> duplicate(int fd, std::string_view what, std::size_t inherited) {
+  base::unique_fd copy(::fcntl(fd, F_DUPFD_CLOEXEC, first_inherited + static_cast<int>(inherited)));
+  if (!copy)
+    return base::fail_errno(fmt::format("cannot pass descriptor {} ({}) to a child process", fd, what));
   return copy;
 }
 
@@ -139,7 +137,7 @@ result<pid_t> launch(const prepared_child& child) {
   const int failed =
       setup.run(pid, child.spec.program, pointers_to(words).data(), pointers_to(variables).data());
   if (failed != 0)
-    return fail_errno(fmt::format("cannot start the program '{}'", child.spec.program), failed);
+    return base::fail_errno(fmt::format("cannot start the program '{}'", child.spec.program), failed);
   return pid;
 }
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "actors/agent/process/child_spec.hpp"
-#include "transport/unique_fd.hpp"
+#include "base/unique_fd.hpp"
 
 #include <dlrun/error.hpp>
 
@@ -11,9 +11,9 @@ namespace dlrun::agent {
 /// A child_spec with all its descriptors in hand, so that the caller of spawn() may close his.
 struct prepared_child {
   child_spec spec;
-  transport::unique_fd standard_output; ///< Empty: ours.
-  transport::unique_fd standard_error;
-  std::vector<transport::unique_fd> inherit; ///< The child gets them as 3, 4, ... in this order.
+  base::unique_fd standard_output; ///< Empty: ours.
+  base::unique_fd standard_error;
+  std::vector<base::unique_fd> inherit; ///< The child gets them as 3, 4, ... in this order.
 };
 
 /// Duplicates the descriptors, puts the bootstrap data into a memfd, and appends the options that name them.

@@ -1,7 +1,7 @@
 #include "actors/agent/process/parent_bond.hpp"
 
-#include "transport/os_error.hpp"
-#include "transport/service_thread.hpp"
+#include "base/os_error.hpp"
+#include "base/service_thread.hpp"
 
 #include <csignal>
 #include <fcntl.h>
@@ -10,11 +10,9 @@
 
 namespace dlrun::agent {
 
-using transport::fail_errno;
-
 result<void> bind_to_parent(pid_t expected_parent) {
   if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0)
-    return fail_errno("cannot ask for a signal at the parent's death");
+    return base::fail_errno("cannot ask for a signal at the parent's death");
   // The parent may have died before the call above: then no signal will ever come.
   if (const pid_t parent = ::getppid(); parent != expected_parent)
     return fail(error_code::role_lost,
@@ -24,11 +22,11 @@ result<void> bind_to_parent(pid_t expected_parent) {
 
 result<lifeline_ends> make_lifeline() {
   int ends[2] = {-1, -1};
-  if (::pipe2(ends, O_CLOEXEC) != 0) return fail_errno("cannot create the lifeline pipe");
-  return lifeline_ends{transport::unique_fd(ends[1]), transport::unique_fd(ends[0])};
+  if (::pipe2(ends, O_CLOEXEC) != 0) return base::fail_errno("cannot create the lifeline pipe");
+  return lifeline_ends{base::unique_fd(ends[1]), base::unique_fd(ends[0])};
 }
 
-lifeline::lifeline(transport::unique_fd leaf_end, transport::wake_event stop)
+lifeline::lifeline(base::unique_fd leaf_end, base::wake_event stop)
     : leaf_end_(std::move(leaf_end))
     , stop_(std::move(stop)) {}
 
@@ -37,21 +35,20 @@ lifeline::~lifeline() {
   if (thread_.joinable()) thread_.join();
 }
 
-result<std::unique_ptr<lifeline>> lifeline::watch(transport::unique_fd leaf_end,
-                                                  std::function<void()> root_gone) {
+result<std::unique_ptr<lifeline>> lifeline::watch(base::unique_fd leaf_end, std::function<void()> root_gone) {
   struct stat file {};
   const bool readable = (::fcntl(leaf_end.get(), F_GETFL) & O_ACCMODE) == O_RDONLY;
   if (::fstat(leaf_end.get(), &file) != 0 || !S_ISFIFO(file.st_mode) || !readable)
     return fail(error_code::bad_usage,
                 fmt::format("descriptor {} is not the read end of a lifeline", leaf_end.get()));
-  auto stop = transport::wake_event::create();
+  auto stop = base::wake_event::create();
   if (!stop) return tl::unexpected(stop.error());
   std::unique_ptr<lifeline> made(new lifeline(std::move(leaf_end), std::move(*stop)));
   try {
-    made->thread_ = transport::start_service_thread(
+    made->thread_ = base::start_service_thread(
         "dlrun-lifeline", [line = made.get(), gone = std::move(root_gone)] { line->run(gone); });
   } catch (const std::system_error& e) {
-    return fail_errno("cannot start the lifeline's thread", e.code().value());
+    return base::fail_errno("cannot start the lifeline's thread", e.code().value());
   }
   return made;
 }
@@ -59,7 +56,7 @@ result<std::unique_ptr<lifeline>> lifeline::watch(transport::unique_fd leaf_end,
 void lifeline::run(const std::function<void()>& root_gone) const {
   // No events asked for: POLLHUP comes anyway, and bytes in the pipe mean nothing.
   std::vector<pollfd> fds{{stop_.fd(), POLLIN, 0}, {leaf_end_.get(), 0, 0}};
-  transport::poll_until(fds, std::chrono::steady_clock::time_point::max());
+  base::poll_until(fds, std::chrono::steady_clock::time_point::max());
   if (fds[0].revents == 0) root_gone();
 }
 

@@ -1,8 +1,8 @@
 /// How a child process ends with those who started it, however they end.
 #pragma once
 
-#include "transport/unique_fd.hpp"
-#include "transport/wake_event.hpp"
+#include "base/unique_fd.hpp"
+#include "base/wake_event.hpp"
 
 #include <dlrun/error.hpp>
 #include <functional>
@@ -25,8 +25,8 @@ result<void> bind_to_parent(pid_t expected_parent);
 /// The two ends of a lifeline. The root of a run alone keeps `root_end`; every process below it,
 /// grandchildren too, inherits `leaf_end` (child_spec.inherit).
 struct lifeline_ends {
-  transport::unique_fd root_end;
-  transport::unique_fd leaf_end;
+  base::unique_fd root_end;
+  base::unique_fd leaf_end;
 };
 result<lifeline_ends> make_lifeline();
 
@@ -37,19 +37,18 @@ public:
   /// Calls `root_gone` once, on the lifeline's thread, when the root's end is closed. Usually it ends the
   /// process.
   /// @returns bad_usage when `leaf_end` is not the read end of a pipe.
-  static result<std::unique_ptr<lifeline>> watch(transport::unique_fd leaf_end,
-                                                 std::function<void()> root_gone);
+  static result<std::unique_ptr<lifeline>> watch(base::unique_fd leaf_end, std::function<void()> root_gone);
   /// Stops watching. Not to be called from `root_gone`.
   ~lifeline();
   lifeline(const lifeline&) = delete;
   lifeline& operator=(const lifeline&) = delete;
 
 private:
-  lifeline(transport::unique_fd leaf_end, transport::wake_event stop);
+  lifeline(base::unique_fd leaf_end, base::wake_event stop);
   void run(const std::function<void()>& root_gone) const;
 
-  transport::unique_fd leaf_end_;
-  transport::wake_event stop_;
+  base::unique_fd leaf_end_;
+  base::wake_event stop_;
   std::thread thread_;
 };
 

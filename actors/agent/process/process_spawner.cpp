@@ -1,9 +1,9 @@
 #include "actors/agent/process/process_spawner.hpp"
 
 #include "actors/agent/process/launch.hpp"
-#include "transport/os_error.hpp"
-#include "transport/service_thread.hpp"
-#include "transport/wake_event.hpp"
+#include "base/os_error.hpp"
+#include "base/service_thread.hpp"
+#include "base/wake_event.hpp"
 
 #include <algorithm>
 #include <csignal>
@@ -18,10 +18,6 @@ extern "C" { // glibc 2.36 forgets to say so itself
 }
 
 namespace dlrun::agent {
-
-using transport::fail_errno;
-using transport::unique_fd;
-using transport::wake_event;
 
 namespace {
 
@@ -44,7 +40,7 @@ struct command {
 struct running_child {
   child_id id;
   pid_t pid = -1;
-  unique_fd pidfd;
+  base::unique_fd pidfd;
   process_spawner::exit_callback on_exit;
 };
 
@@ -67,10 +63,10 @@ exit_report reap(const running_child& child) {
 }
 
 /// A descriptor that means this process until it is reaped, whatever happens to its number.
-result<unique_fd> watchable(pid_t pid) {
-  unique_fd pidfd(::pidfd_open(pid, 0));
+result<base::unique_fd> watchable(pid_t pid) {
+  base::unique_fd pidfd(::pidfd_open(pid, 0));
   if (pidfd) return pidfd;
-  auto why = fail_errno(fmt::format("cannot watch the child process {} (it was killed)", pid));
+  auto why = base::fail_errno(fmt::format("cannot watch the child process {} (it was killed)", pid));
   ::kill(pid, SIGKILL); // not reaped yet, so the number is still its own
   while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
   }
@@ -81,7 +77,7 @@ result<unique_fd> watchable(pid_t pid) {
 
 class process_spawner::loop {
 public:
-  explicit loop(wake_event wake)
+  explicit loop(base::wake_event wake)
       : wake_(std::move(wake)) {}
 
   ~loop() {
@@ -94,7 +90,7 @@ public:
   }
 
   void start() {
-    thread_ = transport::start_service_thread("dlrun-spawner", [this] { run(); });
+    thread_ = base::start_service_thread("dlrun-spawner", [this] { run(); });
   }
 
   result<child_id> enqueue(command what) {
@@ -160,7 +156,7 @@ private:
   void watch(clock::time_point deadline) {
     std::vector<pollfd> fds{{wake_.fd(), POLLIN, 0}};
     for (const auto& child : children_) fds.push_back({child.pidfd.get(), POLLIN, 0});
-    transport::poll_until(fds, deadline);
+    base::poll_until(fds, deadline);
     if (fds[0].revents != 0) wake_.drain();
     for (std::size_t i = 1; i < fds.size(); ++i)
       if (fds[i].revents != 0) report_end(fds[i].fd);
@@ -179,7 +175,7 @@ private:
                         [&](const running_child& child) { return child.id == id; });
   }
 
-  const wake_event wake_;
+  const base::wake_event wake_;
   std::mutex mutex_;
   bool stopping_ = false; // guarded by mutex_, as are the next two
   std::deque<command> commands_;
@@ -194,13 +190,13 @@ process_spawner::~process_spawner() = default;
 
 result<std::unique_ptr<process_spawner>> process_spawner::create() {
   keep_exit_statuses();
-  auto wake = wake_event::create();
+  auto wake = base::wake_event::create();
   if (!wake) return tl::unexpected(wake.error());
   auto made = std::make_unique<loop>(std::move(*wake));
   try {
     made->start();
   } catch (const std::system_error& e) {
-    return fail_errno("cannot start the process spawner's thread", e.code().value());
+    return base::fail_errno("cannot start the process spawner's thread", e.code().value());
   }
   return std::unique_ptr<process_spawner>(new process_spawner(std::move(made)));
 }
@@ -220,7 +216,7 @@ result<void> process_spawner::signal(child_id child, int signal_number) {
 result<std::string> own_executable() {
   std::error_code failed;
   const auto path = std::filesystem::read_symlink("/proc/self/exe", failed);
-  if (failed) return fail_errno("cannot read /proc/self/exe", failed.value());
+  if (failed) return base::fail_errno("cannot read /proc/self/exe", failed.value());
   if (!std::filesystem::exists(path, failed))
     return fail(error_code::system, fmt::format("the running program's file is gone: {}", path.string()));
   return path.string();

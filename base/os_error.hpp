@@ -7,11 +7,11 @@
 #include <string_view>
 #include <system_error>
 
-namespace dlrun::transport {
+namespace dlrun::base {
 
 /// error_code::system with "`what`: <text of `code`>". Call it before anything else can change errno.
 inline tl::unexpected<error> fail_errno(std::string_view what, int code = errno) {
   return fail(error_code::system, fmt::format("{}: {}", what, std::generic_category().message(code)));
 }
 
-} // namespace dlrun::transport
+} // namespace dlrun::base

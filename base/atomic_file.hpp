@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace dlrun::job {
+namespace dlrun::base {
 
 /// Makes a temporary file beside `file`, readable by all, for the caller to fill, rename over `file` and
 /// close. Its name goes to `temporary`. bad_usage where the user may not write, or there is no such folder.
@@ -21,4 +21,4 @@ result<void> write_file_atomically(const std::filesystem::path& file, std::strin
 result<void> write_file_atomically(const std::filesystem::path& file,
                                    std::span<const std::string_view> parts);
 
-} // namespace dlrun::job
+} // namespace dlrun::base

@@ -1,4 +1,4 @@
-#include "transport/service_thread.hpp"
+#include "base/service_thread.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -7,7 +7,7 @@
 #include <limits>
 #include <pthread.h>
 
-namespace dlrun::transport {
+namespace dlrun::base {
 
 std::thread start_service_thread(const std::string& name, std::function<void()> body) {
   // A new thread inherits the mask, so it is blocked here and not first thing in the thread.
@@ -43,4 +43,4 @@ bool poll_until(std::vector<pollfd>& fds, std::chrono::steady_clock::time_point 
   }
 }
 
-} // namespace dlrun::transport
+} // namespace dlrun::base

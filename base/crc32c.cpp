@@ -1,4 +1,4 @@
-#include "persistence/crc32c.hpp"
+#include "base/crc32c.hpp"
 
 #include <array>
 #include <cstring>
@@ -7,7 +7,7 @@
 #include <nmmintrin.h>
 #endif
 
-namespace dlrun::persistence {
+namespace dlrun::base {
 
 namespace {
 
@@ -155,4 +155,4 @@ std::uint32_t crc32c_extend(std::uint32_t crc, std::span<const std::byte> bytes)
                                        : detail::crc32c_by_table(crc, bytes);
 }
 
-} // namespace dlrun::persistence
+} // namespace dlrun::base

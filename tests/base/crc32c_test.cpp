@@ -1,10 +1,10 @@
-#include "persistence/crc32c.hpp"
+#include "base/crc32c.hpp"
 
 #include "tests/persistence/payload.hpp"
 
 #include <gtest/gtest.h>
 
-namespace dlrun::persistence {
+namespace dlrun::base {
 namespace {
 
 TEST(crc32c, has_the_values_of_rfc_3720) {
@@ -49,4 +49,4 @@ TEST(crc32c, of_two_parts_is_that_of_the_whole) {
 }
 
 } // namespace
-} // namespace dlrun::persistence
+} // namespace dlrun::base

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace dlrun::job {
+namespace dlrun::base {
 
 /// Of bytes in memory: 64 digits, lower case.
 std::string sha256_hex(std::string_view bytes);
@@ -17,4 +17,4 @@ result<std::string> sha256_of_file(int fd, const std::string& name);
 /// 64 digits, lower case?
 bool is_sha256_hex(std::string_view text);
 
-} // namespace dlrun::job
+} // namespace dlrun::base

@@ -1,13 +1,13 @@
 /// wake_event: lets any thread end another thread's poll().
 #pragma once
 
-#include "transport/os_error.hpp"
-#include "transport/unique_fd.hpp"
+#include "base/os_error.hpp"
+#include "base/unique_fd.hpp"
 
 #include <cstdint>
 #include <sys/eventfd.h>
 
-namespace dlrun::transport {
+namespace dlrun::base {
 
 /// An eventfd. Any thread may notify(); one thread polls fd() and calls drain().
 class wake_event {
@@ -35,4 +35,4 @@ private:
   unique_fd fd_;
 };
 
-} // namespace dlrun::transport
+} // namespace dlrun::base

@@ -6,7 +6,7 @@
 #include <span>
 #include <string_view>
 
-namespace dlrun::persistence {
+namespace dlrun::base {
 
 /// The CRC with the Castagnoli polynomial (RFC 3720, section 12.1) of the bytes that `crc` is of, followed by
 /// `bytes`. Start with 0. Uses SSE4.2 when the processor has it; the same value either way. Thread-safe.
@@ -25,4 +25,4 @@ std::uint32_t crc32c_by_instruction(std::uint32_t crc, std::span<const std::byte
 bool has_crc_instruction();
 } // namespace detail
 
-} // namespace dlrun::persistence
+} // namespace dlrun::base

@@ -4,7 +4,7 @@
 #include <unistd.h>
 #include <utility>
 
-namespace dlrun::transport {
+namespace dlrun::base {
 
 /// Owns a file descriptor and closes it. Move only; -1 means empty.
 class unique_fd {
@@ -35,4 +35,4 @@ private:
   int fd_ = -1;
 };
 
-} // namespace dlrun::transport
+} // namespace dlrun::base

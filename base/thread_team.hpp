@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-namespace dlrun::common {
+namespace dlrun::base {
 
 /// A fixed number of threads, the caller's included. Between loops the others sleep: they spin no core away.
 /// Used by one caller at a time.
@@ -50,4 +50,4 @@ private:
 /// How many threads each of `parts` equal users of this machine may have, at most `most`.
 unsigned fair_threads(std::size_t parts, unsigned most);
 
-} // namespace dlrun::common
+} // namespace dlrun::base

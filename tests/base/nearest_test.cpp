@@ -1,9 +1,9 @@
-#include "job/nearest.hpp"
+#include "base/nearest.hpp"
 
 #include <gtest/gtest.h>
 #include <vector>
 
-namespace dlrun::job {
+namespace dlrun::base {
 namespace {
 
 TEST(edit_distance, counts_edits) {
@@ -27,4 +27,4 @@ TEST(hint, offers_a_close_word_or_all_of_them) {
 }
 
 } // namespace
-} // namespace dlrun::job
+} // namespace dlrun::base

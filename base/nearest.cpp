@@ -1,4 +1,4 @@
-#include "job/nearest.hpp"
+#include "base/nearest.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -6,7 +6,7 @@
 #include <limits>
 #include <vector>
 
-namespace dlrun::job {
+namespace dlrun::base {
 namespace {
 
 constexpr std::size_t length_max = 200;
@@ -55,4 +55,4 @@ std::string hint(std::string_view word, std::span<const std::string> candidates)
   return fmt::format("the nearest is \"{}\", valid are {}", best, fmt::join(candidates, ", "));
 }
 
-} // namespace dlrun::job
+} // namespace dlrun::base

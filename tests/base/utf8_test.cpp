@@ -1,8 +1,8 @@
-#include "job/utf8.hpp"
+#include "base/utf8.hpp"
 
 #include <gtest/gtest.h>
 
-namespace dlrun::job {
+namespace dlrun::base {
 namespace {
 
 TEST(utf8, accepts_every_length_of_sequence) {
@@ -25,4 +25,4 @@ TEST(printable, escapes_what_a_terminal_would_obey_and_cuts) {
 }
 
 } // namespace
-} // namespace dlrun::job
+} // namespace dlrun::base

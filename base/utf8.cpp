@@ -1,8 +1,8 @@
-#include "job/utf8.hpp"
+#include "base/utf8.hpp"
 
 #include <fmt/format.h>
 
-namespace dlrun::job {
+namespace dlrun::base {
 namespace {
 
 std::uint8_t byte_at(std::string_view text, std::size_t i) { return static_cast<std::uint8_t>(text[i]); }
@@ -50,4 +50,4 @@ std::string printable(std::string_view text, std::size_t length_max) {
   return shown;
 }
 
-} // namespace dlrun::job
+} // namespace dlrun::base

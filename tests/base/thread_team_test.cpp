@@ -1,11 +1,11 @@
-#include "actors/common/thread_team.hpp"
+#include "base/thread_team.hpp"
 
 #include <atomic>
 #include <gtest/gtest.h>
 #include <latch>
 #include <set>
 
-namespace dlrun::common {
+namespace dlrun::base {
 namespace {
 
 TEST(thread_team, calls_the_body_once_for_each_number) {
@@ -49,4 +49,4 @@ TEST(fair_threads, are_at_least_one_and_not_more_than_asked_for) {
 }
 
 } // namespace
-} // namespace dlrun::common
+} // namespace dlrun::base

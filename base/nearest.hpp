@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace dlrun::job {
+namespace dlrun::base {
 
 /// Least number of insertions, deletions, replacements and swaps of neighbours that turn `a` into `b`
 /// (optimal string alignment distance; Damerau 1964, Wagner and Fischer 1974). O(|a| |b|); long texts are cut
@@ -23,4 +23,4 @@ bool is_close(std::string_view word, std::string_view candidate);
 /// y, z`.
 std::string hint(std::string_view word, std::span<const std::string> candidates);
 
-} // namespace dlrun::job
+} // namespace dlrun::base

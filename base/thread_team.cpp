@@ -1,11 +1,11 @@
-#include "actors/common/thread_team.hpp"
+#include "base/thread_team.hpp"
 
 #include <algorithm>
 #include <dlrun/check.hpp>
 #include <limits>
 #include <pthread.h>
 
-namespace dlrun::common {
+namespace dlrun::base {
 namespace {
 
 /// How often the caller looks for the end of the others' last calls before it sleeps: a few microseconds,
@@ -92,4 +92,4 @@ unsigned fair_threads(std::size_t parts, unsigned most) {
   return std::clamp(static_cast<unsigned>(cores / std::max<std::size_t>(1, parts)), 1U, most);
 }
 
-} // namespace dlrun::common
+} // namespace dlrun::base

@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-namespace dlrun::transport {
+namespace dlrun::base {
 
 /// Pause of accept() when descriptors or memory have run out: the waiting connection would make poll() spin.
 inline constexpr std::chrono::milliseconds accept_pause{50};
@@ -22,4 +22,4 @@ std::thread start_service_thread(const std::string& name, std::function<void()> 
 /// @returns whether a descriptor is ready; `revents` are set, and all 0 after a time-out.
 bool poll_until(std::vector<pollfd>& fds, std::chrono::steady_clock::time_point deadline);
 
-} // namespace dlrun::transport
+} // namespace dlrun::base

@@ -5,7 +5,7 @@
 #include <mutex>
 #include <thread>
 
-namespace dlrun::common {
+namespace dlrun::base {
 
 /// A lock that knows its holder: that of a monitor. (C. A. R. Hoare, "Monitors: An Operating System
 /// Structuring Concept", 1974: one thread at a time inside, whichever it is.)
@@ -36,4 +36,4 @@ private:
   std::atomic<std::thread::id> holder_{};
 };
 
-} // namespace dlrun::common
+} // namespace dlrun::base

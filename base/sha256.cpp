@@ -1,4 +1,4 @@
-#include "job/sha256.hpp"
+#include "base/sha256.hpp"
 
 #include <algorithm>
 #include <array>
@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include <vector>
 
-namespace dlrun::job {
+namespace dlrun::base {
 namespace {
 
 constexpr std::size_t digest_bytes = 32;
@@ -67,4 +67,4 @@ bool is_sha256_hex(std::string_view text) {
          std::ranges::all_of(text, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
 }
 
-} // namespace dlrun::job
+} // namespace dlrun::base

@@ -1,13 +1,13 @@
-#include "job/sha256.hpp"
+#include "base/sha256.hpp"
 
-#include "job/atomic_file.hpp"
+#include "base/atomic_file.hpp"
 #include "tests/data/files.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-namespace dlrun::job {
+namespace dlrun::base {
 namespace {
 
 // FIPS 180-2, appendix B.
@@ -40,4 +40,4 @@ TEST(sha256, knows_a_digest_when_it_sees_one) {
 }
 
 } // namespace
-} // namespace dlrun::job
+} // namespace dlrun::base

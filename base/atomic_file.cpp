@@ -1,4 +1,4 @@
-#include "job/atomic_file.hpp"
+#include "base/atomic_file.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-namespace dlrun::job {
+namespace dlrun::base {
 namespace {
 
 /// What another place to write to, named by the user, would mend.
@@ -65,4 +65,4 @@ result<void> write_file_atomically(const std::filesystem::path& file,
   return {};
 }
 
-} // namespace dlrun::job
+} // namespace dlrun::base
