@@ -1,5 +1,5 @@
 // The floor of whatever computes: most single-precision operations a second of one core, by independent
-// multiply-adds in registers, with the widest vectors that the core has.
+// multiply-adds in registers, for each width of vectors that the core has.
 //   build/release/bin/compute_peak
 #include <array>
 #include <benchmark/benchmark.h>
@@ -43,14 +43,15 @@ __attribute__((target("avx2,fma"))) std::int64_t multiply_adds(std::index_sequen
   return rounds * static_cast<std::int64_t>(chains) * 8 * operations;
 }
 
-void peak(benchmark::State& state) {
-  constexpr auto each = std::make_index_sequence<chains>{};
-  const bool wide = __builtin_cpu_supports("avx512f");
+void peak(benchmark::State& state, bool has_instructions,
+          std::int64_t (*compute)(std::make_index_sequence<chains>)) {
+  if (!has_instructions) return state.SkipWithError("this processor has no such instructions");
   std::int64_t done = 0;
-  for (auto _ : state) done += wide ? wide_multiply_adds(each) : multiply_adds(each);
+  for (auto _ : state) done += compute({});
   state.counters["flops"] = benchmark::Counter(static_cast<double>(done), benchmark::Counter::kIsRate);
 }
 
-BENCHMARK(peak);
+BENCHMARK_CAPTURE(peak, AVX2, __builtin_cpu_supports("fma"), multiply_adds);
+BENCHMARK_CAPTURE(peak, AVX - 512, __builtin_cpu_supports("avx512f"), wide_multiply_adds);
 
 } // namespace

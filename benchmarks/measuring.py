@@ -165,7 +165,7 @@ def settings_of(workers, epochs, ps_shards=1, data=small_data.FASHION_MNIST):
             "cluster.ps_shards": ps_shards, "cluster.threads_per_worker": 1}
 
 
-def train(program, model, settings, watch=None):
+def train(program, model, settings, watch=None, environment=None):
     """Runs an example from beginning to end in a folder of its own. `watch(run_dir, process)`, when given, is called while it runs.
 
     @returns its report and `rate`: samples a second from the first version that was made to the last."""
@@ -175,7 +175,7 @@ def train(program, model, settings, watch=None):
         for path, value in settings.items():
             command += ["--set", f"{path}={value}"]
         with open(pathlib.Path(folder) / "output", "w+") as output:
-            process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
+            process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, env=environment)
             try:
                 if watch:
                     watch(run_dir, process)

@@ -15,8 +15,10 @@ import time
 import numpy
 import torch
 
-MEAN, STD, LEARNING_RATE, MOMENTUM = 0.2860, 0.3530, 0.05, 0.9
-WARM_UP_STEPS = 5
+from peer_environment import MODES
+from peer_model import WARM_UP_STEPS, compiled, laid_out, momentum_sgd, network
+
+MEAN, STD = 0.2860, 0.3530
 
 
 def idx(folder, name, header):
@@ -30,21 +32,12 @@ def dataset(folder, part="train"):
     return torch.from_numpy((images / 255.0 - MEAN) / STD), torch.from_numpy(labels)
 
 
-def network(name):
-    nn = torch.nn
-    if name == "mlp":
-        return nn.Sequential(nn.Flatten(), nn.Linear(784, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(),
-                             nn.Linear(512, 10))
-    return nn.Sequential(nn.Conv2d(1, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
-                         nn.Conv2d(32, 64, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
-                         nn.Linear(3136, 128), nn.ReLU(), nn.Linear(128, 10))
-
-
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--model", choices=["mlp", "cnn"], required=True)
     parser.add_argument("--epochs", type=int, default=1)
     parser.add_argument("--batch", type=int, default=128, help="records of a rank in a step")
+    parser.add_argument("--mode", choices=MODES["cnn"], default="eager", help="layout of images; compiled or not")
     parser.add_argument("--data", default="/usr/share/datasets/fashion-mnist")
     return parser.parse_args()
 
@@ -56,12 +49,10 @@ def main():
     torch.distributed.init_process_group("gloo")
     rank, world = torch.distributed.get_rank(), torch.distributed.get_world_size()
     x, y = dataset(chosen.data)
-    module = network(chosen.model)
-    if chosen.model == "cnn":  # the faster layout of convolutions
-        module = module.to(memory_format=torch.channels_last)
-        x = x.contiguous(memory_format=torch.channels_last)
+    module, x = laid_out(network(chosen.model), chosen.mode), laid_out(x, chosen.mode)
     ddp = torch.nn.parallel.DistributedDataParallel(module)
-    optimizer = torch.optim.SGD(ddp.parameters(), lr=LEARNING_RATE, momentum=MOMENTUM)
+    optimizer = momentum_sgd(ddp)
+    ddp = compiled(ddp, chosen.mode)
     cross_entropy = torch.nn.CrossEntropyLoss()
 
     def step(batch):
@@ -71,8 +62,9 @@ def main():
         optimizer.step()
         return loss
 
-    for number in range(WARM_UP_STEPS):
-        step(torch.arange(number * chosen.batch, (number + 1) * chosen.batch) % len(x))
+    last = (len(x) // world) % chosen.batch  # the last batch of an epoch is compiled before the clock runs, too
+    for size in [chosen.batch] * WARM_UP_STEPS + [last] * (last > 0):
+        step(torch.arange(size))
     torch.distributed.barrier()
     started, cpu_started = time.monotonic(), time.process_time()
     for epoch in range(chosen.epochs):

@@ -1,17 +1,12 @@
 #!/usr/bin/python3
-"""One process of PyTorch that trains on one batch in memory: the other side of compare_engine.
-
-Prints samples a second of forward pass, backward pass and update (SGD with momentum, all tensors in one call where this
-PyTorch has that), after a warm-up, on one thread.
-"""
+"""One PyTorch process that trains one batch over and over on one thread: the other side of compare_engine. Prints samples/s."""
 import argparse
 import time
 
 import torch
 
-from peer_ddp import LEARNING_RATE, MOMENTUM, network
-
-WARM_UP_STEPS = 5
+from peer_environment import MODES
+from peer_model import WARM_UP_STEPS, compiled, laid_out, momentum_sgd, network
 
 
 def arguments():
@@ -19,7 +14,7 @@ def arguments():
     parser.add_argument("--model", choices=["mlp", "cnn"], required=True)
     parser.add_argument("--batch", type=int, default=128, help="records of a step")
     parser.add_argument("--seconds", type=float, default=3, help="how long")
-    parser.add_argument("--channels-last", action="store_true", help="images in that layout")
+    parser.add_argument("--mode", choices=MODES["cnn"], default="eager", help="layout of images; compiled or not")
     return parser.parse_args()
 
 
@@ -27,13 +22,12 @@ def main():
     chosen = arguments()
     torch.set_num_threads(1)
     torch.manual_seed(1)
-    module, records = network(chosen.model), torch.rand(chosen.batch, 1, 28, 28) - 0.5
-    if chosen.channels_last:
-        module = module.to(memory_format=torch.channels_last)
-        records = records.contiguous(memory_format=torch.channels_last)
+    module = laid_out(network(chosen.model), chosen.mode)
+    records = laid_out(torch.rand(chosen.batch, 1, 28, 28) - 0.5, chosen.mode)
     labels = torch.randint(10, (chosen.batch,))
-    optimizer = torch.optim.SGD(module.parameters(), lr=LEARNING_RATE, momentum=MOMENTUM, foreach=True)
+    optimizer = momentum_sgd(module)
     cross_entropy = torch.nn.CrossEntropyLoss()
+    module = compiled(module, chosen.mode)
 
     def step():
         optimizer.zero_grad(set_to_none=True)

@@ -18,10 +18,10 @@ def free_port():
         return listener.getsockname()[1]
 
 
-def train_ranks(python, model, epochs, core_type, data=small_data.FASHION_MNIST):
-    """Starts one process a rank itself: torchrun of Debian 12 does not work under its Python 3.11. @returns what rank 0 reports."""
-    shared = dict(peer_environment(core_type), WORLD_SIZE=str(RANKS), MASTER_ADDR="127.0.0.1", MASTER_PORT=str(free_port()))
-    command = [python, str(HERE / "peer_ddp.py"), "--model", model, "--epochs", str(epochs), "--data", data]
+def train_ranks(python, model, epochs, mode, isa="widest", data=small_data.FASHION_MNIST):
+    """Starts one process a rank, without torchrun between. @returns what rank 0 reports."""
+    shared = dict(peer_environment(isa), WORLD_SIZE=str(RANKS), MASTER_ADDR="127.0.0.1", MASTER_PORT=str(free_port()))
+    command = [python, str(HERE / "peer_ddp.py"), "--model", model, "--epochs", str(epochs), "--mode", mode, "--data", data]
     ranks = [subprocess.Popen(command, env=dict(shared, RANK=str(rank)), text=True, stdout=subprocess.PIPE) for rank in range(RANKS)]
     try:
         outputs = [rank.communicate(timeout=RUN_SECONDS_MAX)[0] for rank in ranks]

@@ -11,7 +11,8 @@ import sys
 
 import torch
 
-from peer_ddp import LEARNING_RATE, MOMENTUM, dataset, network
+from peer_ddp import dataset
+from peer_model import LEARNING_RATE, MOMENTUM, laid_out, network
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests/integration"))
 import weights_file
@@ -111,8 +112,8 @@ def main():
     module = resnet18() if chosen.model == "resnet18" else network(chosen.model)
     if chosen.write_weights:
         write_weights(chosen.write_weights, module)
-    if chosen.model != "mlp":  # the faster layout of convolutions
-        module = module.to(memory_format=torch.channels_last)
+    if chosen.model != "mlp":
+        module = laid_out(module, "channels-last")
     losses = train(module, *dataset(chosen.data), chosen)
     print(json.dumps({"losses": losses, "accuracy": accuracy(module, *dataset(chosen.data, "t10k")),
                       "torch": torch.__version__}))

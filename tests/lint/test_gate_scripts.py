@@ -1,6 +1,8 @@
 import importlib.machinery
 import importlib.util
+import os
 import pathlib
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -111,7 +113,50 @@ class usage(unittest.TestCase):
     def test_the_package_list_holds_one_name_a_line(self):
         listed = subprocess.run([ROOT / "scripts/install_dependencies", "--list"], capture_output=True, text=True, check=True).stdout.split("\n")
         self.assertIn("libcaf-dev", listed)
-        self.assertNotIn("python3-torch", listed)
+        self.assertNotIn("python3-venv", listed)
+
+
+class peers(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.checkout = pathlib.Path(folder.name) / "checkout"
+        for name in ("scripts/install_dependencies", "benchmarks/pytorch/requirements.txt"):
+            (self.checkout / name).parent.mkdir(parents=True)
+            shutil.copy(ROOT / name, self.checkout / name)
+        self.fakes = pathlib.Path(folder.name) / "fakes"
+        self.fakes.mkdir()
+        self.fake("dpkg-query", 'shift 3; printf "installed %s\\n" "$@"')
+        self.fake("apt-get", "exit 1")
+
+    def fake(self, name, body):
+        (self.fakes / name).write_text(f"#!/bin/bash\n{body}\n")
+        (self.fakes / name).chmod(0o755)
+
+    def install(self):
+        environment = dict(os.environ, PATH=f"{self.fakes}:{os.environ['PATH']}")
+        return subprocess.run([self.checkout / "scripts/install_dependencies", "--with-peers"], env=environment, capture_output=True, text=True)
+
+    def test_every_version_is_pinned(self):
+        wanted = [line for line in (ROOT / "benchmarks/pytorch/requirements.txt").read_text().splitlines() if not line.startswith("#")]
+        self.assertIn("torch==", wanted[0])
+        for line in wanted:
+            self.assertRegex(line, r"^[a-z]+==[0-9.]+$")
+
+    def test_a_full_disk_is_told_before_anything_is_fetched(self):
+        self.fake("df", "printf 'Avail\\n 100\\n'")
+        refused = self.install()
+        self.assertEqual(refused.returncode, 1, refused.stderr)
+        self.assertRegex(refused.stderr, "8000 MB of disk.* has 100")
+        self.assertFalse((self.checkout / ".cache/peers/pytorch/bin").exists())
+
+    def test_an_environment_that_is_whole_is_left_alone(self):
+        environment = self.checkout / ".cache/peers/pytorch"
+        environment.mkdir(parents=True)
+        shutil.copy(ROOT / "benchmarks/pytorch/requirements.txt", environment)
+        done = self.install()
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("PyTorch is installed", done.stdout)
 
 
 if __name__ == "__main__":
