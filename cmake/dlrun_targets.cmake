@@ -38,7 +38,7 @@ endfunction()
 # All test programs, without the program that tests of processes run.
 add_custom_target(dlrun_tests)
 
-# dlrun_test(NAME LABEL unit|actor|sim|integration|gpu SOURCES ... LINK ... [TIMEOUT seconds] [WITH_CAF]): one GoogleTest
+# dlrun_test(NAME LABEL unit|actor|sim|integration SOURCES ... LINK ... [TIMEOUT seconds] [WITH_CAF]): one GoogleTest
 # program. What is tested is in libraries, optimised; the tests themselves are not, which halves the time of their build.
 # Headers are precompiled: those of test_headers (tests), or, WITH_CAF, those of actor_test_support (tests/actors).
 function(dlrun_test name)

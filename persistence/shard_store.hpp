@@ -101,7 +101,7 @@ private:
   std::uint64_t offset_ = 0;
 };
 
-/// The log of record, the snapshots and the history of one PS shard (PROTOCOL section 1, column "durable").
+/// The log of record, the snapshots and the history of one PS shard.
 /// Formats: docs/formats.md.
 ///
 /// Errors: disk_full (no space), limit_exceeded (the quota), system (the operating system refused something),

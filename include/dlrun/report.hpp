@@ -124,19 +124,19 @@ struct report {
   std::vector<evaluation> evaluations;          ///< ascending by step
   std::optional<best_evaluation> best;          ///< where the specification keeps it
   bool stopped_early = false;                   ///< by train.early_stopping
-  double wall_seconds = 0;                      ///< of this start of the run
-  double samples_per_second = 0;                ///< of this start
-  step_times step_ms;                           ///< milliseconds
-  double goodput = 0;                           ///< samples that took effect / samples computed
-  std::uint64_t steps_redone = 0;               ///< of all recoveries and rewinds
-  std::vector<recovery> recoveries;             ///< in the order of their times
-  std::vector<rewind> rewinds;                  ///< in the order of their times
-  std::vector<parked_shard> parked_shards;      ///< data left out: the run has not trained all
-  durability_used durability;                   ///< how it was kept safe
-  std::uint64_t bytes_logged = 0;               ///< by all PS shards
-  std::uint64_t bytes_snapshotted = 0;          ///< by all PS shards
-  software_versions versions;                   ///< that it was made with
-  host_fingerprint host;                        ///< that it was made on
+  double wall_seconds = 0; ///< of all starts of the run, without the time between a death and its resume
+  double samples_per_second = 0;           ///< samples_committed / wall_seconds
+  step_times step_ms;                      ///< milliseconds
+  double goodput = 0;                      ///< samples that took effect / samples computed
+  std::uint64_t steps_redone = 0;          ///< of all recoveries and rewinds
+  std::vector<recovery> recoveries;        ///< in the order of their times
+  std::vector<rewind> rewinds;             ///< in the order of their times
+  std::vector<parked_shard> parked_shards; ///< data left out: the run has not trained all
+  durability_used durability;              ///< how it was kept safe
+  std::uint64_t bytes_logged = 0;          ///< by all PS shards
+  std::uint64_t bytes_snapshotted = 0;     ///< by all PS shards
+  software_versions versions;              ///< that it was made with
+  host_fingerprint host;                   ///< that it was made on
 };
 
 /// The report as JSON text, keys in documented order. Doubles keep every bit; NaN and infinities become null.
