@@ -2,23 +2,22 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <csignal>
 #include <dlrun/check.hpp>
 #include <limits>
 #include <pthread.h>
 
 namespace dlrun::base {
 
-std::thread start_service_thread(const std::string& name, std::function<void()> body) {
-  // A new thread inherits the mask, so it is blocked here and not first thing in the thread.
+blocked_signals::blocked_signals() {
   sigset_t all;
-  sigset_t before;
   sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  struct restore_mask {
-    const sigset_t& mask;
-    ~restore_mask() { pthread_sigmask(SIG_SETMASK, &mask, nullptr); }
-  } restore{before};
+  pthread_sigmask(SIG_SETMASK, &all, &before_);
+}
+
+blocked_signals::~blocked_signals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+std::thread start_service_thread(const std::string& name, std::function<void()> body) {
+  const blocked_signals blocked;
   return std::thread([name = name.substr(0, 15), body = std::move(body)] {
     pthread_setname_np(pthread_self(), name.c_str());
     body();

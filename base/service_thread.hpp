@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <csignal>
 #include <functional>
 #include <poll.h>
 #include <string>
@@ -10,8 +11,18 @@
 
 namespace dlrun::base {
 
-/// Pause of accept() when descriptors or memory have run out: the waiting connection would make poll() spin.
-inline constexpr std::chrono::milliseconds accept_pause{50};
+/// Blocks every signal in this thread for as long as it lives: a thread inherits the mask of the one that
+/// starts it.
+class blocked_signals {
+public:
+  blocked_signals();
+  ~blocked_signals();
+  blocked_signals(const blocked_signals&) = delete;
+  blocked_signals& operator=(const blocked_signals&) = delete;
+
+private:
+  sigset_t before_{};
+};
 
 /// Starts `body` on a thread named `name` (first 15 characters) with every signal blocked, so that a signal
 /// to the process is handled by the threads that expect it.

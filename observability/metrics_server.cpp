@@ -1,10 +1,10 @@
 #include "observability/metrics_server.hpp"
 
+#include "base/service_thread.hpp"
 #include "base/unique_fd.hpp"
 
 #include <arpa/inet.h>
 #include <cerrno>
-#include <csignal>
 #include <cstring>
 #include <fmt/format.h>
 #include <netinet/in.h>
@@ -24,22 +24,6 @@ public:
 
 private:
   std::shared_ptr<const run_metrics> metrics_;
-};
-
-/// Threads that are started meanwhile take no signals: those are for the thread that waits for them.
-class untouched_signals {
-public:
-  untouched_signals() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &mask_);
-  }
-  ~untouched_signals() { pthread_sigmask(SIG_SETMASK, &mask_, nullptr); }
-  untouched_signals(const untouched_signals&) = delete;
-  untouched_signals& operator=(const untouched_signals&) = delete;
-
-private:
-  sigset_t mask_{};
 };
 
 tl::unexpected<error> cannot_listen(std::uint16_t port, const char* why) {
@@ -73,7 +57,7 @@ struct metrics_server::parts {
 
 result<std::unique_ptr<metrics_server>> metrics_server::start(std::uint16_t port) {
   if (auto free = check_free(port); !free) return tl::unexpected(free.error());
-  const untouched_signals guard;
+  const base::blocked_signals blocked; // of the threads that the server starts
   try {
     std::unique_ptr<parts> made{
         new parts{prometheus::Exposer{fmt::format("127.0.0.1:{}", port), server_threads}}};

@@ -1,13 +1,9 @@
 #include "transport/segment_client.hpp"
 
+#include "base/call_queue.hpp"
 #include "base/os_error.hpp"
-#include "base/service_thread.hpp"
-#include "base/wake_event.hpp"
+#include "base/service_loop.hpp"
 #include "transport/exchange_wire.hpp"
-
-#include <deque>
-#include <mutex>
-#include <optional>
 
 namespace dlrun::transport {
 
@@ -112,63 +108,34 @@ result<segment> receive_segment(const wanted& what, int socket, std::size_t byte
 
 } // namespace
 
-class segment_client::loop {
+class segment_client::loop final : base::polled_service {
 public:
-  loop(segment_client_options options, base::wake_event wake)
+  explicit loop(segment_client_options options)
       : options_(options)
-      , wake_(std::move(wake)) {}
+      , queue_("the segment client", "segments are being fetched already", options.queue_max) {}
 
-  ~loop() {
-    {
-      const std::lock_guard lock(mutex_);
-      stopping_ = true;
-    }
-    wake_.notify();
-    if (thread_.joinable()) thread_.join();
-  }
-
-  void start() {
-    thread_ = base::start_service_thread("dlrun-fetch", [this] { run(); });
-  }
+  result<void> start() { return thread_.start("dlrun-fetch", "the segment client", *this); }
 
   result<void> fetch(wanted what) {
-    {
-      const std::lock_guard lock(mutex_);
-      if (stopping_) return fail(error_code::interrupted, "the segment client is stopping");
-      if (unanswered_ >= options_.queue_max)
-        return fail(error_code::limit_exceeded,
-                    fmt::format("{} segments are being fetched already", unanswered_));
-      ++unanswered_;
-      queue_.push_back(std::move(what));
-    }
-    wake_.notify();
+    if (auto ok = queue_.add(std::move(what)); !ok) return ok;
+    thread_.wake();
     return {};
   }
 
 private:
-  void run() {
-    std::vector<pollfd> fds;
-    while (take_queued()) {
-      connect_waiting(clock::now());
-      fds.assign({{wake_.fd(), POLLIN, 0}});
-      for (const auto& f : flights_) fds.push_back({f.socket.get(), POLLIN, 0}); // poll skips -1
-      base::poll_until(fds, next_deadline());
-      if (fds[0].revents != 0) wake_.drain();
-      collect(fds, clock::now());
-    }
-    const error stopped{error_code::interrupted, "the segment client was stopped"};
-    for (const auto& f : flights_) give_up(f.what, stopped);
-    for (const auto& w : queue_) give_up(w, stopped);
+  clock::time_point watch(std::vector<pollfd>& fds) override {
+    for (auto& what : queue_.take(options_.in_flight_max - flights_.size()))
+      flights_.push_back({std::move(what), {}, {}});
+    connect_waiting(clock::now());
+    for (const auto& f : flights_) fds.push_back({f.socket.get(), POLLIN, 0});
+    return next_deadline();
   }
 
-  /// Moves queued fetches to the wire, as far as there is room. @returns false when stopping.
-  bool take_queued() {
-    const std::lock_guard lock(mutex_);
-    while (flights_.size() < options_.in_flight_max && !queue_.empty()) {
-      flights_.push_back({std::move(queue_.front()), {}, {}});
-      queue_.pop_front();
-    }
-    return !stopping_;
+  void end() override {
+    queue_.close();
+    const error stopped{error_code::interrupted, "the segment client was stopped"};
+    for (const auto& f : flights_) give_up(f.what, stopped);
+    for (const auto& what : queue_.take()) give_up(what, stopped);
   }
 
   void connect_waiting(clock::time_point now) {
@@ -188,24 +155,23 @@ private:
     flights_ = std::move(kept);
   }
 
-  clock::time_point next_deadline() {
+  clock::time_point next_deadline() const {
     auto next = clock::time_point::max();
     for (const auto& f : flights_) {
       next = std::min(next, f.what.deadline);
       if (!f.socket) next = std::min(next, f.connect_at);
     }
     // A fetch that failed at once has made room for one that still waits.
-    const std::lock_guard lock(mutex_);
-    if (!queue_.empty() && flights_.size() < options_.in_flight_max) next = clock::time_point::min();
-    return next;
+    return queue_.has_waiting() && flights_.size() < options_.in_flight_max ? clock::time_point::min() : next;
   }
 
-  /// Ends what was answered or is late. `fds` lists the flights from index 1 on.
-  void collect(const std::vector<pollfd>& fds, clock::time_point now) {
+  /// Ends what was answered or is late. `fds` lists the flights.
+  void serve(std::span<const pollfd> fds) override {
+    const auto now = clock::now();
     std::vector<in_flight> kept;
     for (std::size_t i = 0; i < flights_.size(); ++i) {
       auto& f = flights_[i];
-      if (f.socket && fds[i + 1].revents != 0) {
+      if (f.socket && fds[i].revents != 0) {
         answered(f.what, std::move(f.socket));
       } else if (now >= f.what.deadline) {
         f.socket.reset();
@@ -223,33 +189,24 @@ private:
     if (!what.connected) {
       auto got = receive_segment(what, socket.get(), options_.bytes_max);
       socket.reset();
-      count_answered();
+      queue_.count_answered();
       return what.done(std::move(got));
     }
     const auto got = receive_reply(what, socket.get());
     if (!got) return give_up(what, got.error());
-    count_answered();
+    queue_.count_answered();
     what.connected(std::make_unique<doorbell>(std::move(socket)));
   }
 
   void give_up(const wanted& what, const error& why) {
-    count_answered();
+    queue_.count_answered();
     what.fail_with(why);
   }
 
-  void count_answered() {
-    const std::lock_guard lock(mutex_);
-    --unanswered_;
-  }
-
   const segment_client_options options_;
-  const base::wake_event wake_;
-  std::mutex mutex_;
-  bool stopping_ = false; // guarded by mutex_, as are the next two
-  std::size_t unanswered_ = 0;
-  std::deque<wanted> queue_;
+  base::call_queue<wanted> queue_;
   std::vector<in_flight> flights_; // the thread's own
-  std::thread thread_;
+  base::service_loop thread_;
 };
 
 segment_client::segment_client(std::unique_ptr<loop> loop)
@@ -257,14 +214,8 @@ segment_client::segment_client(std::unique_ptr<loop> loop)
 segment_client::~segment_client() = default;
 
 result<std::unique_ptr<segment_client>> segment_client::start(segment_client_options options) {
-  auto wake = base::wake_event::create();
-  if (!wake) return tl::unexpected(wake.error());
-  auto made = std::make_unique<loop>(options, std::move(*wake));
-  try {
-    made->start();
-  } catch (const std::system_error& e) {
-    return base::fail_errno("cannot start the segment client's thread", e.code().value());
-  }
+  auto made = std::make_unique<loop>(options);
+  if (auto ok = made->start(); !ok) return tl::unexpected(ok.error());
   return std::unique_ptr<segment_client>(new segment_client(std::move(made)));
 }
 

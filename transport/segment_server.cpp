@@ -1,12 +1,11 @@
 #include "transport/segment_server.hpp"
 
+#include "base/listener.hpp"
 #include "base/os_error.hpp"
-#include "base/service_thread.hpp"
-#include "base/wake_event.hpp"
+#include "base/service_loop.hpp"
 #include "transport/exchange_wire.hpp"
 #include "transport/offer_book.hpp"
 
-#include <atomic>
 #include <mutex>
 
 namespace dlrun::transport {
@@ -37,23 +36,14 @@ result<base::unique_fd> listen_on(std::string_view name) {
 
 } // namespace
 
-class segment_server::loop {
+class segment_server::loop final : base::polled_service {
 public:
-  loop(segment_server_options options, std::string address, base::unique_fd listener, base::wake_event wake)
+  loop(segment_server_options options, std::string address, base::unique_fd listening)
       : options_(options)
       , address_(std::move(address))
-      , listener_(std::move(listener))
-      , wake_(std::move(wake)) {}
+      , listener_(std::move(listening)) {}
 
-  ~loop() {
-    stopping_ = true;
-    wake_.notify();
-    if (thread_.joinable()) thread_.join();
-  }
-
-  void start() {
-    thread_ = base::start_service_thread("dlrun-segments", [this] { run(); });
-  }
+  result<void> start() { return thread_.start("dlrun-segments", "the segment server", *this); }
 
   const std::string& address() const { return address_; }
 
@@ -71,50 +61,40 @@ public:
   }
 
 private:
-  void run() {
-    std::vector<pollfd> fds;
-    while (!stopping_) {
-      const auto before = clock::now();
-      const bool accepting = connections_.size() < options_.connections_max && before >= accept_again_;
-      fds.assign({{wake_.fd(), POLLIN, 0}, {accepting ? listener_.get() : -1, POLLIN, 0}});
-      for (const auto& c : connections_) fds.push_back({c.socket.get(), POLLIN, 0});
-      base::poll_until(fds, next_deadline(before));
-      if (fds[0].revents != 0) wake_.drain();
-      serve(fds, clock::now());
-      if (fds[1].revents != 0) accept_waiting(clock::now());
+  clock::time_point watch(std::vector<pollfd>& fds) override {
+    const auto now = clock::now();
+    auto next = listener_.pause_end(now);
+    fds.push_back(listener_.watched(has_room(), now));
+    for (const auto& c : connections_) {
+      fds.push_back({c.socket.get(), POLLIN, 0});
+      next = std::min(next, c.deadline);
     }
-  }
-
-  clock::time_point next_deadline(clock::time_point now) const {
-    auto next = clock::time_point::max();
-    if (accept_again_ > now) next = accept_again_;
-    for (const auto& c : connections_) next = std::min(next, c.deadline);
     return next;
   }
 
-  /// Answers who has asked and drops who has not in time. `fds` lists the connections from index 2 on.
-  void serve(const std::vector<pollfd>& fds, clock::time_point now) {
+  void serve(std::span<const pollfd> fds) override {
+    const auto now = clock::now();
+    go_on(fds.subspan(1), now);
+    if (fds[0].revents != 0)
+      listener_.accept_waiting(now, [&](base::unique_fd socket) {
+        if (wire::check_peer_user(socket.get()))
+          connections_.push_back({std::move(socket), now + options_.idle});
+        return has_room();
+      });
+  }
+
+  bool has_room() const { return connections_.size() < options_.connections_max; }
+
+  /// Answers who has asked and drops who has not in time. `fds` lists the connections.
+  void go_on(std::span<const pollfd> fds, clock::time_point now) {
     std::vector<connection> kept;
     for (std::size_t i = 0; i < connections_.size(); ++i) {
-      if (fds[i + 2].revents != 0)
+      if (fds[i].revents != 0)
         answer(std::move(connections_[i].socket));
       else if (now < connections_[i].deadline)
         kept.push_back(std::move(connections_[i]));
     }
     connections_ = std::move(kept);
-  }
-
-  void accept_waiting(clock::time_point now) {
-    while (connections_.size() < options_.connections_max) {
-      base::unique_fd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-      if (!socket) {
-        if (errno == EINTR || errno == ECONNABORTED) continue;
-        if (errno != EAGAIN) accept_again_ = now + base::accept_pause;
-        return;
-      }
-      if (wire::check_peer_user(socket.get()))
-        connections_.push_back({std::move(socket), now + options_.idle});
-    }
   }
 
   /// One request, one reply; what is not a request gets none. Descriptors a client sends are closed on the
@@ -152,15 +132,12 @@ private:
 
   const segment_server_options options_;
   const std::string address_;
-  const base::unique_fd listener_;
-  const base::wake_event wake_;
-  std::atomic<bool> stopping_{false};
+  base::listener listener_; // the thread's own
   offer_book<offered> offers_{options_.offers_max};
   std::mutex mutex_;
   std::function<void(std::unique_ptr<doorbell>)> connected_; // guarded by mutex_
-  std::vector<connection> connections_;                      // the thread's own, as is the next
-  clock::time_point accept_again_{};
-  std::thread thread_;
+  std::vector<connection> connections_;                      // the thread's own
+  base::service_loop thread_;
 };
 
 segment_server::segment_server(std::unique_ptr<loop> loop)
@@ -173,14 +150,8 @@ result<std::unique_ptr<segment_server>> segment_server::start(segment_server_opt
   auto address = "dlrun-" + name->to_hex();
   auto listener = listen_on(address);
   if (!listener) return tl::unexpected(listener.error());
-  auto wake = base::wake_event::create();
-  if (!wake) return tl::unexpected(wake.error());
-  auto made = std::make_unique<loop>(options, std::move(address), std::move(*listener), std::move(*wake));
-  try {
-    made->start();
-  } catch (const std::system_error& e) {
-    return base::fail_errno("cannot start the segment server's thread", e.code().value());
-  }
+  auto made = std::make_unique<loop>(options, std::move(address), std::move(*listener));
+  if (auto ok = made->start(); !ok) return tl::unexpected(ok.error());
   return std::unique_ptr<segment_server>(new segment_server(std::move(made)));
 }
 

@@ -1,14 +1,12 @@
 #include "transport/tcp_client.hpp"
 
-#include "base/os_error.hpp"
-#include "base/service_thread.hpp"
-#include "base/wake_event.hpp"
+#include "base/call_queue.hpp"
+#include "base/service_loop.hpp"
 #include "transport/tcp_link.hpp"
 
 #include <algorithm>
 #include <dlrun/check.hpp>
 #include <list>
-#include <mutex>
 
 namespace dlrun::transport {
 namespace {
@@ -17,24 +15,13 @@ using clock = std::chrono::steady_clock;
 
 } // namespace
 
-class tcp_client::loop {
+class tcp_client::loop final : base::polled_service {
 public:
-  loop(tcp_client_options options, base::wake_event wake)
+  explicit loop(tcp_client_options options)
       : options_(options)
-      , wake_(std::move(wake)) {}
+      , queue_("the tensor client", "parts of segments are being fetched already", options.queue_max) {}
 
-  ~loop() {
-    {
-      const std::lock_guard lock(mutex_);
-      stopping_ = true;
-    }
-    wake_.notify();
-    if (thread_.joinable()) thread_.join();
-  }
-
-  void start() {
-    thread_ = base::start_service_thread("dlrun-fetch", [this] { run(); });
-  }
+  result<void> start() { return thread_.start("dlrun-fetch", "the tensor client", *this); }
 
   result<void> fetch(tcp::wanted what) {
     if (what.bytes == 0 || what.bytes > options_.bytes_max)
@@ -42,46 +29,35 @@ public:
                   fmt::format("a part of a segment of {} bytes was asked for; 1 to {} are allowed",
                               what.bytes, options_.bytes_max));
     DLRUN_CHECK(tcp::fits(what.part, what.bytes), "a part that is not in a segment of {} bytes", what.bytes);
-    {
-      const std::lock_guard lock(mutex_);
-      if (stopping_) return fail(error_code::interrupted, "the tensor client is stopping");
-      if (unanswered_ >= options_.queue_max)
-        return fail(error_code::limit_exceeded,
-                    fmt::format("{} parts of segments are being fetched already", unanswered_));
-      ++unanswered_;
-      queue_.push_back(std::move(what));
-    }
-    wake_.notify();
+    if (auto ok = queue_.add(std::move(what)); !ok) return ok;
+    thread_.wake();
     return {};
   }
 
 private:
-  void run() {
-    std::vector<pollfd> fds;
-    while (take_queued()) {
-      fds.assign({{wake_.fd(), POLLIN, 0}});
-      for (const auto& one : links_) fds.push_back({one.socket(), one.wants(), 0});
-      base::poll_until(fds, next_deadline());
-      if (fds[0].revents != 0) wake_.drain();
-      serve(fds);
-      give_up_late(clock::now());
+  clock::time_point watch(std::vector<pollfd>& fds) override {
+    for (auto& what : queue_.take()) want(std::move(what));
+    auto next = clock::time_point::max();
+    for (const auto& one : links_) {
+      fds.push_back({one.socket(), one.wants(), 0});
+      next = std::min(next, one.deadline());
     }
-    for (auto& one : links_)
-      for (auto& what : one.take_all())
-        finish(what, fail(error_code::interrupted, "the tensor client was stopped"));
-    for (auto& what : queue_) finish(what, fail(error_code::interrupted, "the tensor client was stopped"));
+    return next;
   }
 
-  /// @returns false when stopping.
-  bool take_queued() {
-    std::deque<tcp::wanted> queued;
-    {
-      const std::lock_guard lock(mutex_);
-      if (stopping_) return false;
-      queued.swap(queue_);
-    }
-    for (auto& what : queued) want(std::move(what));
-    return true;
+  void serve(std::span<const pollfd> fds) override {
+    std::size_t index = 0;
+    for (auto at = links_.begin(); at != links_.end() && index < fds.size(); ++index)
+      at = fds[index].revents != 0 ? go_on(at) : std::next(at);
+    give_up_late(clock::now());
+  }
+
+  void end() override {
+    queue_.close();
+    const auto stopped = fail(error_code::interrupted, "the tensor client was stopped");
+    for (auto& one : links_)
+      for (auto& what : one.take_all()) finish(what, stopped);
+    for (auto& what : queue_.take()) finish(what, stopped);
   }
 
   /// Of a link that is idle nothing is known but that its server has not closed it yet.
@@ -94,19 +70,6 @@ private:
     }
     at->want(std::move(what));
     go_on(at);
-  }
-
-  clock::time_point next_deadline() const {
-    auto next = clock::time_point::max();
-    for (const auto& one : links_) next = std::min(next, one.deadline());
-    return next;
-  }
-
-  /// `fds` lists the links from index 1 on.
-  void serve(const std::vector<pollfd>& fds) {
-    std::size_t index = 1;
-    for (auto at = links_.begin(); at != links_.end() && index < fds.size(); ++index)
-      at = fds[index].revents != 0 ? go_on(at) : std::next(at);
   }
 
   using position = std::list<tcp::link>::iterator;
@@ -148,22 +111,15 @@ private:
   }
 
   void finish(tcp::wanted& what, result<segment> outcome) {
-    {
-      const std::lock_guard lock(mutex_);
-      --unanswered_;
-    }
+    queue_.count_answered();
     what.done(std::move(outcome));
   }
 
   const tcp_client_options options_;
-  const base::wake_event wake_;
-  std::mutex mutex_;
-  bool stopping_ = false; // guarded by mutex_, as are the next two
-  std::size_t unanswered_ = 0;
-  std::deque<tcp::wanted> queue_;
+  base::call_queue<tcp::wanted> queue_;
   copy_buffers memory_; // the thread's own, as is the next
   std::list<tcp::link> links_;
-  std::thread thread_;
+  base::service_loop thread_;
 };
 
 tcp_client::tcp_client(std::unique_ptr<loop> loop)
@@ -171,14 +127,8 @@ tcp_client::tcp_client(std::unique_ptr<loop> loop)
 tcp_client::~tcp_client() = default;
 
 result<std::unique_ptr<tcp_client>> tcp_client::start(tcp_client_options options) {
-  auto wake = base::wake_event::create();
-  if (!wake) return tl::unexpected(wake.error());
-  auto made = std::make_unique<loop>(options, std::move(*wake));
-  try {
-    made->start();
-  } catch (const std::system_error& e) {
-    return base::fail_errno("cannot start the tensor client's thread", e.code().value());
-  }
+  auto made = std::make_unique<loop>(options);
+  if (auto ok = made->start(); !ok) return tl::unexpected(ok.error());
   return std::unique_ptr<tcp_client>(new tcp_client(std::move(made)));
 }
 

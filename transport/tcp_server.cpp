@@ -1,12 +1,10 @@
 #include "transport/tcp_server.hpp"
 
+#include "base/listener.hpp"
 #include "base/os_error.hpp"
-#include "base/service_thread.hpp"
-#include "base/wake_event.hpp"
+#include "base/service_loop.hpp"
 #include "transport/offer_book.hpp"
 #include "transport/tcp_connection.hpp"
-
-#include <atomic>
 
 namespace dlrun::transport {
 namespace {
@@ -36,24 +34,15 @@ result<listening> listen_on_loopback() {
 
 } // namespace
 
-class tcp_server::loop {
+class tcp_server::loop final : base::polled_service {
 public:
-  loop(tcp_server_options options, listening listener, base::wake_event wake)
+  loop(tcp_server_options options, listening listener)
       : options_(options)
       , listener_(std::move(listener.socket))
       , identity_(listener.at.server)
-      , address_(tcp::to_string(listener.at))
-      , wake_(std::move(wake)) {}
+      , address_(tcp::to_string(listener.at)) {}
 
-  ~loop() {
-    stopping_ = true;
-    wake_.notify();
-    if (thread_.joinable()) thread_.join();
-  }
-
-  void start() {
-    thread_ = base::start_service_thread("dlrun-tensors", [this] { run(); });
-  }
+  result<void> start() { return thread_.start("dlrun-tensors", "the tensor server", *this); }
 
   const std::string& address() const { return address_; }
 
@@ -68,31 +57,33 @@ public:
   void withdraw(segment_id id) { offers_.remove(id); }
 
 private:
-  void run() {
-    std::vector<pollfd> fds;
-    while (!stopping_) {
-      const auto before = clock::now();
-      const bool accepting = connections_.size() < options_.connections_max && before >= accept_again_;
-      fds.assign({{wake_.fd(), POLLIN, 0}, {accepting ? listener_.get() : -1, POLLIN, 0}});
-      for (const auto& c : connections_) fds.push_back({c.socket(), c.wants(), 0});
-      base::poll_until(fds, next_deadline(before));
-      if (fds[0].revents != 0) wake_.drain();
-      serve(fds, clock::now());
-      if (fds[1].revents != 0) accept_waiting(clock::now());
+  clock::time_point watch(std::vector<pollfd>& fds) override {
+    const auto now = clock::now();
+    auto next = listener_.pause_end(now);
+    fds.push_back(listener_.watched(has_room(), now));
+    for (const auto& c : connections_) {
+      fds.push_back({c.socket(), c.wants(), 0});
+      next = std::min(next, c.deadline());
     }
-  }
-
-  clock::time_point next_deadline(clock::time_point now) const {
-    auto next = clock::time_point::max();
-    if (accept_again_ > now) next = accept_again_;
-    for (const auto& c : connections_) next = std::min(next, c.deadline());
     return next;
   }
 
-  /// `fds` lists the connections from index 2 on.
-  void serve(const std::vector<pollfd>& fds, clock::time_point now) {
+  void serve(std::span<const pollfd> fds) override {
+    const auto now = clock::now();
+    go_on(fds.subspan(1), now);
+    if (fds[0].revents != 0)
+      listener_.accept_waiting(now, [&](base::unique_fd socket) {
+        greet(std::move(socket), now);
+        return has_room();
+      });
+  }
+
+  bool has_room() const { return connections_.size() < options_.connections_max; }
+
+  /// `fds` lists the connections.
+  void go_on(std::span<const pollfd> fds, clock::time_point now) {
     const auto find = [this](segment_id id) { return offers_.find(id); };
-    std::size_t at = 2;
+    std::size_t at = 0;
     std::erase_if(connections_, [&](tcp::connection& c) {
       if (fds[at++].revents != 0) return !c.go_on(find, now);
       if (now < c.deadline()) return false;
@@ -101,32 +92,20 @@ private:
     });
   }
 
-  void accept_waiting(clock::time_point now) {
-    while (connections_.size() < options_.connections_max) {
-      base::unique_fd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-      if (!socket) {
-        if (errno == EINTR || errno == ECONNABORTED) continue;
-        if (errno != EAGAIN) accept_again_ = now + base::accept_pause;
-        return;
-      }
-      const auto mine = run_token::random();
-      if (!mine) continue;
-      tcp::set_no_delay(socket.get());
-      connections_.emplace_back(std::move(socket), options_.token, identity_, mine->bytes, options_.idle,
-                                now);
-    }
+  void greet(base::unique_fd socket, clock::time_point now) {
+    const auto mine = run_token::random();
+    if (!mine) return;
+    tcp::set_no_delay(socket.get());
+    connections_.emplace_back(std::move(socket), options_.token, identity_, mine->bytes, options_.idle, now);
   }
 
   const tcp_server_options options_;
-  const base::unique_fd listener_;
+  base::listener listener_; // the thread's own
   const tcp::nonce identity_;
   const std::string address_;
-  const base::wake_event wake_;
-  std::atomic<bool> stopping_{false};
   offer_book<segment> offers_{options_.offers_max};
-  std::vector<tcp::connection> connections_; // the thread's own, as is the next
-  clock::time_point accept_again_{};
-  std::thread thread_;
+  std::vector<tcp::connection> connections_; // the thread's own
+  base::service_loop thread_;
 };
 
 tcp_server::tcp_server(std::unique_ptr<loop> loop)
@@ -136,14 +115,8 @@ tcp_server::~tcp_server() = default;
 result<std::unique_ptr<tcp_server>> tcp_server::start(tcp_server_options options) {
   auto listener = listen_on_loopback();
   if (!listener) return tl::unexpected(listener.error());
-  auto wake = base::wake_event::create();
-  if (!wake) return tl::unexpected(wake.error());
-  auto made = std::make_unique<loop>(options, std::move(*listener), std::move(*wake));
-  try {
-    made->start();
-  } catch (const std::system_error& e) {
-    return base::fail_errno("cannot start the tensor server's thread", e.code().value());
-  }
+  auto made = std::make_unique<loop>(options, std::move(*listener));
+  if (auto ok = made->start(); !ok) return tl::unexpected(ok.error());
   return std::unique_ptr<tcp_server>(new tcp_server(std::move(made)));
 }
 

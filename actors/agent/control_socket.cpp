@@ -36,50 +36,49 @@ result<std::unique_ptr<control_server>> control_server::start(const std::filesys
   if (!socket) return tl::unexpected(socket.error());
   if (::bind(socket->get(), address->get(), address->length) != 0 || ::listen(socket->get(), 16) != 0)
     return base::fail_errno("cannot listen for 'dlrun status'");
-  auto stop = base::wake_event::create();
-  if (!stop) return tl::unexpected(stop.error());
   const auto file = run_dir / agent_file;
   std::ofstream out{file};
   out << nlohmann::json{{"pid", ::getpid()}, {"socket", name}}.dump() << '\n';
   if (!out.flush()) return fail(error_code::system, fmt::format("cannot write '{}'", file.string()));
-  return std::unique_ptr<control_server>(
-      new control_server(std::move(*socket), std::move(*stop), file, std::move(answer)));
+  std::unique_ptr<control_server> made(new control_server(std::move(*socket), file, std::move(answer)));
+  if (auto ok = made->thread_.start("dlrun-control", "the control socket", *made); !ok)
+    return tl::unexpected(ok.error());
+  return made;
 }
 
-control_server::control_server(base::unique_fd socket, base::wake_event stop, std::filesystem::path file,
-                               handler answer)
-    : socket_{std::move(socket)}
-    , stop_{std::move(stop)}
+control_server::control_server(base::unique_fd socket, std::filesystem::path file, handler answer)
+    : listener_{std::move(socket)}
     , file_{std::move(file)}
-    , answer_{std::move(answer)}
-    , thread_{[this] { run(); }} {}
+    , handler_{std::move(answer)} {}
 
 control_server::~control_server() {
-  stop_.notify();
-  thread_.join();
+  thread_.stop();
   std::error_code ignored; // the folder may be gone
   std::filesystem::remove(file_, ignored);
 }
 
-void control_server::run() {
-  for (;;) {
-    pollfd watched[] = {{socket_.get(), POLLIN, 0}, {stop_.fd(), POLLIN, 0}};
-    if (::poll(watched, 2, -1) < 0 && errno != EINTR) return;
-    if (watched[1].revents != 0) return;
-    const base::unique_fd connection{
-        ::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)};
-    if (connection && wire::check_peer_user(connection.get())) serve(connection.get());
-  }
+std::chrono::steady_clock::time_point control_server::watch(std::vector<pollfd>& fds) {
+  const auto now = std::chrono::steady_clock::now();
+  fds.push_back(listener_.watched(true, now));
+  return listener_.pause_end(now);
 }
 
-void control_server::serve(int connection) const {
+void control_server::serve(std::span<const pollfd> fds) {
+  if (fds[0].revents == 0) return;
+  listener_.accept_waiting(std::chrono::steady_clock::now(), [this](base::unique_fd connection) {
+    if (wire::check_peer_user(connection.get())) answer(connection.get());
+    return false; // one at a turn: each may take its time
+  });
+}
+
+void control_server::answer(int connection) const {
   if (!wait_readable(connection, client_patience_ms)) return;
   std::string request(request_bytes_max, '\0');
   const auto packet = wire::receive_packet(connection, request.data(), request.size());
   if (!packet || packet->size == 0 || packet->size > request.size()) return;
   request.resize(packet->size);
-  const auto answer = answer_(request);
-  wire::send_packet(connection, answer.data(), std::min(answer.size(), answer_bytes_max));
+  const auto said = handler_(request);
+  wire::send_packet(connection, said.data(), std::min(said.size(), answer_bytes_max));
 }
 
 result<std::string> ask_root(const std::filesystem::path& run_dir, const std::string& request,

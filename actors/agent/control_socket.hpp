@@ -2,15 +2,14 @@
 /// run folder.
 #pragma once
 
-#include "base/unique_fd.hpp"
-#include "base/wake_event.hpp"
+#include "base/listener.hpp"
+#include "base/service_loop.hpp"
 
 #include <dlrun/error.hpp>
 #include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
-#include <thread>
 
 namespace dlrun::agent {
 
@@ -18,7 +17,7 @@ namespace dlrun::agent {
 inline constexpr auto agent_file = "agent.json";
 
 /// Answers one-packet requests of processes of the same user, from its own thread.
-class control_server {
+class control_server final : base::polled_service {
 public:
   /// Answer to a request; called on the server's thread.
   using handler = std::function<std::string(const std::string& request)>;
@@ -26,20 +25,18 @@ public:
   /// Listens on a random abstract address and writes it into `run_dir`/agent.json.
   static result<std::unique_ptr<control_server>> start(const std::filesystem::path& run_dir, handler answer);
   /// Stops listening and removes the file.
-  ~control_server();
-  control_server(const control_server&) = delete;
-  control_server& operator=(const control_server&) = delete;
+  ~control_server() override;
 
 private:
-  control_server(base::unique_fd socket, base::wake_event stop, std::filesystem::path file, handler answer);
-  void run();
-  void serve(int connection) const;
+  control_server(base::unique_fd socket, std::filesystem::path file, handler answer);
+  std::chrono::steady_clock::time_point watch(std::vector<pollfd>& fds) override;
+  void serve(std::span<const pollfd> fds) override;
+  void answer(int connection) const;
 
-  base::unique_fd socket_;
-  base::wake_event stop_;
+  base::listener listener_;
   std::filesystem::path file_;
-  handler answer_;
-  std::thread thread_;
+  handler handler_;
+  base::service_loop thread_;
 };
 
 /// Asks the root of the run in `run_dir`. @returns bad_usage when it is no run folder, role_lost when the

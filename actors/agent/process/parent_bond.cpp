@@ -1,7 +1,6 @@
 #include "actors/agent/process/parent_bond.hpp"
 
 #include "base/os_error.hpp"
-#include "base/service_thread.hpp"
 
 #include <csignal>
 #include <fcntl.h>
@@ -26,14 +25,9 @@ result<lifeline_ends> make_lifeline() {
   return lifeline_ends{base::unique_fd(ends[1]), base::unique_fd(ends[0])};
 }
 
-lifeline::lifeline(base::unique_fd leaf_end, base::wake_event stop)
+lifeline::lifeline(base::unique_fd leaf_end, std::function<void()> root_gone)
     : leaf_end_(std::move(leaf_end))
-    , stop_(std::move(stop)) {}
-
-lifeline::~lifeline() {
-  stop_.notify();
-  if (thread_.joinable()) thread_.join();
-}
+    , root_gone_(std::move(root_gone)) {}
 
 result<std::unique_ptr<lifeline>> lifeline::watch(base::unique_fd leaf_end, std::function<void()> root_gone) {
   struct stat file {};
@@ -41,23 +35,22 @@ result<std::unique_ptr<lifeline>> lifeline::watch(base::unique_fd leaf_end, std:
   if (::fstat(leaf_end.get(), &file) != 0 || !S_ISFIFO(file.st_mode) || !readable)
     return fail(error_code::bad_usage,
                 fmt::format("descriptor {} is not the read end of a lifeline", leaf_end.get()));
-  auto stop = base::wake_event::create();
-  if (!stop) return tl::unexpected(stop.error());
-  std::unique_ptr<lifeline> made(new lifeline(std::move(leaf_end), std::move(*stop)));
-  try {
-    made->thread_ = base::start_service_thread(
-        "dlrun-lifeline", [line = made.get(), gone = std::move(root_gone)] { line->run(gone); });
-  } catch (const std::system_error& e) {
-    return base::fail_errno("cannot start the lifeline's thread", e.code().value());
-  }
+  std::unique_ptr<lifeline> made(new lifeline(std::move(leaf_end), std::move(root_gone)));
+  if (auto ok = made->thread_.start("dlrun-lifeline", "the lifeline", *made); !ok)
+    return tl::unexpected(ok.error());
   return made;
 }
 
-void lifeline::run(const std::function<void()>& root_gone) const {
+std::chrono::steady_clock::time_point lifeline::watch(std::vector<pollfd>& fds) {
   // No events asked for: POLLHUP comes anyway, and bytes in the pipe mean nothing.
-  std::vector<pollfd> fds{{stop_.fd(), POLLIN, 0}, {leaf_end_.get(), 0, 0}};
-  base::poll_until(fds, std::chrono::steady_clock::time_point::max());
-  if (fds[0].revents == 0) root_gone();
+  fds.push_back({leaf_end_.get(), 0, 0});
+  return std::chrono::steady_clock::time_point::max();
+}
+
+void lifeline::serve(std::span<const pollfd> fds) {
+  if (fds[0].revents == 0) return;
+  leaf_end_.reset();
+  root_gone_();
 }
 
 } // namespace dlrun::agent

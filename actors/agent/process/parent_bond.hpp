@@ -1,15 +1,14 @@
 /// How a child process ends with those who started it, however they end.
 #pragma once
 
+#include "base/service_loop.hpp"
 #include "base/unique_fd.hpp"
-#include "base/wake_event.hpp"
 
 #include <dlrun/error.hpp>
 #include <functional>
 #include <memory>
 #include <string_view>
 #include <sys/types.h>
-#include <thread>
 
 namespace dlrun::agent {
 
@@ -32,24 +31,24 @@ result<lifeline_ends> make_lifeline();
 
 /// Watches a lifeline's leaf end: when the root dies the kernel closes its end, and every process that
 /// watches knows at once, also those whose own parent lives on. bind_to_parent() cannot do that.
-class lifeline {
+class lifeline final : base::polled_service {
 public:
   /// Calls `root_gone` once, on the lifeline's thread, when the root's end is closed. Usually it ends the
   /// process.
   /// @returns bad_usage when `leaf_end` is not the read end of a pipe.
   static result<std::unique_ptr<lifeline>> watch(base::unique_fd leaf_end, std::function<void()> root_gone);
   /// Stops watching. Not to be called from `root_gone`.
-  ~lifeline();
-  lifeline(const lifeline&) = delete;
-  lifeline& operator=(const lifeline&) = delete;
+  ~lifeline() override = default;
 
 private:
-  lifeline(base::unique_fd leaf_end, base::wake_event stop);
-  void run(const std::function<void()>& root_gone) const;
+  lifeline(base::unique_fd leaf_end, std::function<void()> root_gone);
 
-  base::unique_fd leaf_end_;
-  base::wake_event stop_;
-  std::thread thread_;
+  std::chrono::steady_clock::time_point watch(std::vector<pollfd>& fds) override;
+  void serve(std::span<const pollfd> fds) override;
+
+  base::unique_fd leaf_end_; // empty when it has told; the thread's own
+  std::function<void()> root_gone_;
+  base::service_loop thread_;
 };
 
 } // namespace dlrun::agent

@@ -1,15 +1,14 @@
 #include "actors/agent/process/process_spawner.hpp"
 
 #include "actors/agent/process/launch.hpp"
+#include "base/call_queue.hpp"
 #include "base/os_error.hpp"
-#include "base/service_thread.hpp"
-#include "base/wake_event.hpp"
+#include "base/service_loop.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <csignal>
-#include <deque>
 #include <filesystem>
-#include <mutex>
 #include <optional>
 #include <sys/wait.h>
 
@@ -75,65 +74,52 @@ result<base::unique_fd> watchable(pid_t pid) {
 
 } // namespace
 
-class process_spawner::loop {
+class process_spawner::loop final : base::polled_service {
 public:
-  explicit loop(base::wake_event wake)
-      : wake_(std::move(wake)) {}
-
-  ~loop() {
-    {
-      const std::lock_guard lock(mutex_);
-      stopping_ = true;
-    }
-    wake_.notify();
-    if (thread_.joinable()) thread_.join();
-  }
-
-  void start() {
-    thread_ = base::start_service_thread("dlrun-spawner", [this] { run(); });
-  }
+  result<void> start() { return thread_.start("dlrun-spawner", "the process spawner", *this); }
 
   result<child_id> enqueue(command what) {
-    child_id id{};
-    {
-      const std::lock_guard lock(mutex_);
-      if (stopping_) return fail(error_code::interrupted, "the process spawner is stopping");
-      if (commands_.size() >= commands_max)
-        return fail(error_code::limit_exceeded,
-                    fmt::format("{} calls of the process spawner wait", commands_max));
-      if (what.child) what.id = child_id{next_id_++};
-      id = what.id;
-      commands_.push_back(std::move(what));
-    }
-    wake_.notify();
+    if (what.child) what.id = child_id{next_id_++};
+    const auto id = what.id;
+    if (auto ok = commands_.add(std::move(what)); !ok) return tl::unexpected(ok.error());
+    thread_.wake();
     return id;
   }
 
 private:
-  void run() {
-    while (auto batch = take_commands()) {
-      for (auto& c : *batch) execute(c);
-      batch.reset(); // what was prepared for a child has descriptors, which only the child needs now
-      watch(clock::time_point::max());
+  clock::time_point watch(std::vector<pollfd>& fds) override {
+    for (auto& c : commands_.take()) {
+      commands_.count_answered();
+      execute(c);
     }
-    for (const auto& child : children_) ::pidfd_send_signal(child.pidfd.get(), SIGKILL, nullptr, 0);
-    const auto patience = clock::now() + reap_patience;
-    while (!children_.empty() && clock::now() < patience) watch(patience);
+    list_children(fds);
+    return clock::time_point::max();
   }
 
-  /// @returns nothing when stopping; starts that still wait are refused then.
-  std::optional<std::deque<command>> take_commands() {
-    std::deque<command> batch;
-    bool stopping = false;
-    {
-      const std::lock_guard lock(mutex_);
-      batch.swap(commands_);
-      stopping = stopping_;
-    }
-    if (!stopping) return batch;
-    for (auto& c : batch)
+  void list_children(std::vector<pollfd>& fds) const {
+    for (const auto& child : children_) fds.push_back({child.pidfd.get(), POLLIN, 0});
+  }
+
+  /// Reports the children that have ended.
+  void serve(std::span<const pollfd> fds) override {
+    for (const auto& fd : fds)
+      if (fd.revents != 0) report_end(fd.fd);
+  }
+
+  /// Refuses the starts that still wait, and kills the children that are left.
+  void end() override {
+    commands_.close();
+    for (auto& c : commands_.take())
       if (c.child) c.on_started(c.id, fail(error_code::interrupted, "the process spawner was stopped"));
-    return std::nullopt;
+    for (const auto& child : children_) ::pidfd_send_signal(child.pidfd.get(), SIGKILL, nullptr, 0);
+    const auto patience = clock::now() + reap_patience;
+    std::vector<pollfd> fds;
+    while (!children_.empty() && clock::now() < patience) {
+      fds.clear();
+      list_children(fds);
+      base::poll_until(fds, patience);
+      serve(fds);
+    }
   }
 
   void execute(command& c) {
@@ -152,16 +138,6 @@ private:
     c.on_started(c.id, *pid);
   }
 
-  /// Waits for ends and for calls, and reports the ends.
-  void watch(clock::time_point deadline) {
-    std::vector<pollfd> fds{{wake_.fd(), POLLIN, 0}};
-    for (const auto& child : children_) fds.push_back({child.pidfd.get(), POLLIN, 0});
-    base::poll_until(fds, deadline);
-    if (fds[0].revents != 0) wake_.drain();
-    for (std::size_t i = 1; i < fds.size(); ++i)
-      if (fds[i].revents != 0) report_end(fds[i].fd);
-  }
-
   void report_end(int pidfd) {
     const auto ended = std::find_if(children_.begin(), children_.end(),
                                     [&](const running_child& child) { return child.pidfd.get() == pidfd; });
@@ -175,13 +151,11 @@ private:
                         [&](const running_child& child) { return child.id == id; });
   }
 
-  const base::wake_event wake_;
-  std::mutex mutex_;
-  bool stopping_ = false; // guarded by mutex_, as are the next two
-  std::deque<command> commands_;
-  std::uint64_t next_id_ = 1;
+  base::call_queue<command> commands_{"the process spawner", "calls of the process spawner wait",
+                                      commands_max};
+  std::atomic<std::uint64_t> next_id_{1};
   std::vector<running_child> children_; // the thread's own
-  std::thread thread_;
+  base::service_loop thread_;
 };
 
 process_spawner::process_spawner(std::unique_ptr<loop> loop)
@@ -190,14 +164,8 @@ process_spawner::~process_spawner() = default;
 
 result<std::unique_ptr<process_spawner>> process_spawner::create() {
   keep_exit_statuses();
-  auto wake = base::wake_event::create();
-  if (!wake) return tl::unexpected(wake.error());
-  auto made = std::make_unique<loop>(std::move(*wake));
-  try {
-    made->start();
-  } catch (const std::system_error& e) {
-    return base::fail_errno("cannot start the process spawner's thread", e.code().value());
-  }
+  auto made = std::make_unique<loop>();
+  if (auto ok = made->start(); !ok) return tl::unexpected(ok.error());
   return std::unique_ptr<process_spawner>(new process_spawner(std::move(made)));
 }
 
