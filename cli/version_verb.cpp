@@ -1,6 +1,7 @@
 #include "actors/common/fingerprint.hpp"
 #include "cli/say.hpp"
 #include "cli/verbs.hpp"
+#include "engine/fingerprint.hpp"
 
 #include <caf/config.hpp>
 #include <nlohmann/json.hpp>
@@ -17,13 +18,13 @@ int version(bool json) {
     say(stdout, "{}\n",
         nlohmann::ordered_json{{"dlrun", common::dlrun_version()},
                                {"caf", caf_version()},
-                               {"onednn", common::onednn_version()},
-                               {"isa", common::instruction_set()},
-                               {"compiler", common::compiler_version()}}
+                               {"onednn", engine::onednn_version()},
+                               {"isa", engine::instruction_set()},
+                               {"compiler", engine::compiler_version()}}
             .dump());
   else
     say(stdout, "dlrun {}\nCAF {}\noneDNN {} ({})\n{}\n", common::dlrun_version(), caf_version(),
-        common::onednn_version(), common::instruction_set(), common::compiler_version());
+        engine::onednn_version(), engine::instruction_set(), engine::compiler_version());
   return 0;
 }
 

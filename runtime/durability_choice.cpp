@@ -2,7 +2,7 @@
 
 #include "base/unique_fd.hpp"
 #include "data/sampler.hpp"
-#include "engine/network.hpp"
+#include "engine/computer.hpp"
 #include "job/spec_writer.hpp"
 
 #include <algorithm>
@@ -29,7 +29,7 @@ result<seconds> microbatch_time(const prepared_job& job) {
   const auto size = job.spec.train().microbatch_size();
   std::size_t features = 1;
   for (const auto extent : (*model)->input_shape()) features *= static_cast<std::size_t>(extent);
-  std::vector<float> parameters((*model)->layout().flat_size()), gradient(parameters.size());
+  std::vector<float> parameters((*model)->layout().flat_size());
   (*model)->initialise(job.spec.train().seed(), parameters);
   // Zero, since that is an index that every embedding has.
   const std::vector<float> records(static_cast<std::size_t>(size) * features, 0.0F);
@@ -38,13 +38,18 @@ result<seconds> microbatch_time(const prepared_job& job) {
   const auto targets = static_cast<std::size_t>(size * loss.target_values());
   const std::vector<std::int32_t> classes(by_class ? targets : 0);
   const std::vector<float> values(by_class ? 0 : targets);
-  engine::network network(*model, static_cast<int>(job.spec.cluster().threads_per_worker()));
+  const auto computer =
+      engine::make_computer(*model, static_cast<int>(job.spec.cluster().threads_per_worker()));
+  if (auto read = computer->read({}, parameters); !read) return tl::unexpected(read.error());
+  std::vector<float> memory(parameters.size()); // to the host, as a worker's gradient
+  const auto gradient = computer->lend(memory);
+  if (!gradient) return tl::unexpected(gradient.error());
   auto best = seconds::max();
   for (int round = 0; round < compute_rounds; ++round) {
     const auto begin = clock::now();
-    if (auto done = network.forward_backward(parameters, {records, classes, values, size}, {}, gradient);
-        !done)
-      return tl::unexpected(done.error());
+    auto done = computer->forward_backward({records, classes, values, size}, {}, **gradient, nullptr);
+    if (done) done = computer->copy(**gradient, 0, memory);
+    if (!done) return tl::unexpected(done.error());
     best = std::min(best, seconds{clock::now() - begin});
   }
   return best;

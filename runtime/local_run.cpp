@@ -7,6 +7,7 @@
 #include "actors/common/clock.hpp"
 #include "actors/common/fingerprint.hpp"
 #include "actors/common/role_log.hpp"
+#include "engine/fingerprint.hpp"
 #include "observability/run_publisher.hpp"
 #include "runtime/thread_launcher.hpp"
 
@@ -120,7 +121,7 @@ dlrun::report final_report(const common::job_context& job, const protocol::job_e
   report.epochs = last.step / job.sampler.steps_per_epoch();
   report.wall_seconds = protocol::to_seconds(common::now() - job.started);
   report.versions.dlrun = common::dlrun_version();
-  report.host.cpu_model = common::cpu_model();
+  report.host.cpu_model = engine::cpu_model();
   if (const auto saved = dlrun::write_report(path, report); !saved) log.error("{}", saved.error().message);
   return report;
 }

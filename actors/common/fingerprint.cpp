@@ -1,45 +1,15 @@
 #include "actors/common/fingerprint.hpp"
 
-#include <dnnl.hpp>
+#include "engine/fingerprint.hpp"
+
 #include <fmt/core.h>
-#include <fstream>
 
 namespace dlrun::common {
-
-std::string cpu_model() {
-  std::ifstream info("/proc/cpuinfo");
-  for (std::string line; std::getline(info, line);)
-    if (line.starts_with("model name"))
-      if (const auto colon = line.find(": "); colon != std::string::npos) return line.substr(colon + 2);
-  return "unknown";
-}
-
-std::string instruction_set() {
-  switch (dnnl::get_effective_cpu_isa()) {
-  case dnnl::cpu_isa::sse41: return "sse4.1";
-  case dnnl::cpu_isa::avx: return "avx";
-  case dnnl::cpu_isa::avx2: return "avx2";
-  case dnnl::cpu_isa::avx2_vnni: return "avx2_vnni";
-  case dnnl::cpu_isa::avx512_core: return "avx512_core";
-  case dnnl::cpu_isa::avx512_core_vnni: return "avx512_core_vnni";
-  case dnnl::cpu_isa::avx512_core_bf16: return "avx512_core_bf16";
-  case dnnl::cpu_isa::avx512_core_amx: return "avx512_core_amx";
-  default: return fmt::format("onednn-isa-{}", static_cast<int>(dnnl::get_effective_cpu_isa()));
-  }
-}
-
-std::string onednn_version() {
-  const auto* version = dnnl::version();
-  return fmt::format("{}.{}.{}", version->major, version->minor, version->patch);
-}
-
-std::string compiler_version() { return "gcc " __VERSION__; }
 
 std::string dlrun_version() { return DLRUN_VERSION; }
 
 std::string host_fingerprint(int threads_per_worker) {
-  return fmt::format("dlrun {} | {} | oneDNN {} | {} | {} | {} threads", dlrun_version(), compiler_version(),
-                     onednn_version(), cpu_model(), instruction_set(), threads_per_worker);
+  return fmt::format("dlrun {} | {}", dlrun_version(), engine::processor_fingerprint(threads_per_worker));
 }
 
 } // namespace dlrun::common

@@ -4,6 +4,7 @@
 #include "actors/common/fingerprint.hpp"
 #include "actors/protocol/bit_patterns.hpp"
 #include "base/sha256.hpp"
+#include "engine/fingerprint.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -128,8 +129,8 @@ dlrun::report make_report(const common::job_context& job, const report_sources& 
   const auto threads = static_cast<std::uint32_t>(job.spec.cluster().threads_per_worker());
   report.versions = {common::dlrun_version(),
                      fmt::format("{}.{}.{}", CAF_VERSION / 10000, CAF_VERSION / 100 % 100, CAF_VERSION % 100),
-                     common::onednn_version(), common::compiler_version(), 1};
-  report.host = {common::cpu_model(), common::instruction_set(), threads};
+                     engine::onednn_version(), engine::compiler_version(), 1};
+  report.host = {engine::cpu_model(), engine::instruction_set(), threads};
   return report;
 }
 

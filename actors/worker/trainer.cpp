@@ -51,7 +51,9 @@ trainer::trainer(std::shared_ptr<const common::job_context> job, worker_id worke
     , worker_{worker}
     , incarnation_{incarnation}
     , prefetcher_{std::move(training), job_->sampler, prefetch_depth(*job_), std::move(change)}
-    , network_{job_->model, static_cast<int>(job_->spec.cluster().threads_per_worker())}
+    , computer_{engine::make_computer(job_->model,
+                                      static_cast<int>(job_->spec.cluster().threads_per_worker()))}
+    , sums_{*computer_, job_->model->layout().flat_size()}
     , gradients_{job_->model->layout().flat_size(), buffers_max(*job_), std::move(server)}
     , joined_{floats_of(job_->shards)} {
   if (job_->reads_in_place()) return;
@@ -84,6 +86,19 @@ std::uint64_t trainer::request_records(step_id step, protocol::slot_range slots,
   return records;
 }
 
+/// In place, or of the parts that were copied.
+result<void> trainer::read_version(timeline_id timeline, step_id step,
+                                   const std::vector<parameter_source>& shards) {
+  view_.reset();
+  if (!shards.empty()) {
+    auto in_place = joined_.view(timeline, version_before(step), shards);
+    if (!in_place) return tl::unexpected(in_place.error());
+    view_ = std::move(*in_place);
+  }
+  return computer_->read(version_before(step),
+                         view_ ? view_->values : std::span<const float>(parameters_[step.value % 2]));
+}
+
 result<computed_gradient> trainer::compute(timeline_id timeline, step_id step, protocol::slot_range slots,
                                            const std::vector<slot_id>& parked,
                                            const std::vector<parameter_source>& shards,
@@ -92,17 +107,13 @@ result<computed_gradient> trainer::compute(timeline_id timeline, step_id step, p
     return fail(error_code::role_lost,
                 fmt::format("version {} is not served any more", version_before(step)));
   };
-  view_.reset();
-  if (!shards.empty()) {
-    auto in_place = joined_.view(timeline, version_before(step), shards);
-    if (!in_place) return tl::unexpected(in_place.error());
-    view_ = std::move(*in_place);
-  }
-  computed_from_ = view_ ? view_->values : std::span<const float>(parameters_[step.value % 2]);
+  if (auto read = read_version(timeline, step, shards); !read) return tl::unexpected(read.error());
   auto buffer = gradients_.acquire();
   if (!buffer) return tl::unexpected(buffer.error());
   const auto records = request_records(step, slots, parked);
-  const auto sum = buffer->buffer().begin_write();
+  const auto memory = buffer->buffer().begin_write();
+  const auto sum = computer_->lend(memory);
+  if (!sum) return tl::unexpected(sum.error());
   diverged_slot_.reset();
   const auto flat_size = job_->model->layout().flat_size();
   std::optional<transport::gradient_header> sealed;
@@ -121,10 +132,12 @@ result<computed_gradient> trainer::compute(timeline_id timeline, step_id step, p
   std::uint64_t told = flat_size;
   const auto on_part = [&](std::uint64_t from) {
     if (told - from < flat_size / parts_max || !is_in_place_still()) return;
+    if (!computer_->copy(**sum, from, memory.subspan(from, told - from))) return; // the end will fail too
     told = from;
     tell(*buffer, seal(), from);
   };
-  auto done = sum_subtree(step, slots, parked, sum, 0, tell ? on_part : engine::network::progress{});
+  auto done = sum_subtree(step, slots, parked, **sum, tell ? on_part : subtree_sum::progress{});
+  if (done) done = computer_->copy(**sum, 0, memory.first(told));
   if (!is_in_place_still()) return overwritten(); // whatever came out
   if (!done) return tl::unexpected(done.error());
   const auto header = seal();
@@ -132,33 +145,15 @@ result<computed_gradient> trainer::compute(timeline_id timeline, step_id step, p
 }
 
 result<void> trainer::sum_subtree(step_id step, protocol::slot_range slots,
-                                  const std::vector<slot_id>& parked, std::span<float> out, std::size_t depth,
-                                  const engine::network::progress& tell) {
-  if (slots.size() == 1) {
-    if (std::ranges::find(parked, slots.begin) == parked.end())
-      return compute_slot(step, slots.begin, out, tell);
-    std::ranges::fill(out, 0.0F);
+                                  const std::vector<slot_id>& parked, engine::computer_vector& out,
+                                  const subtree_sum::progress& tell) {
+  const auto of_slot = [&](slot_id slot, engine::computer_vector& into,
+                           const subtree_sum::progress& tell_slot) -> result<void> {
+    if (std::ranges::find(parked, slot) == parked.end()) return compute_slot(step, slot, into, tell_slot);
+    computer_->clear(into, 0, into.size());
     return {};
-  }
-  const auto [left, right] = protocol::reduction_tree::children(slots);
-  if (auto done = sum_subtree(step, left, parked, out, depth, nullptr); !done) return done;
-  auto beside = scratch(depth);
-  std::uint64_t end = out.size(); // of what is not added yet
-  const auto add_from = [&](std::uint64_t from) {
-    const auto part = [&](std::span<float> all) { return all.subspan(from, end - from); };
-    kernels::cpu::add(part(out), part(beside), part(out));
-    end = from;
   };
-  const auto on_part = [&](std::uint64_t from) {
-    add_from(from);
-    tell(from);
-  };
-  if (auto done =
-          sum_subtree(step, right, parked, beside, depth + 1, tell ? on_part : engine::network::progress{});
-      !done)
-    return done;
-  add_from(0);
-  return {};
+  return sums_.run(slots, of_slot, out, tell);
 }
 
 bool trainer::is_in_place_still() const { return !view_ || view_->unchanged(); }
@@ -169,11 +164,14 @@ result<void> trainer::check_finite(step_id step, protocol::slot_range slots,
                                    const std::vector<slot_id>& parked, std::span<const float> sum) {
   if (kernels::cpu::all_finite(sum)) return {};
   diverged_slot_.reset();
+  std::vector<float> alone(sum.size());
+  const auto vector = computer_->lend(alone);
+  if (!vector) return tl::unexpected(vector.error());
   for (auto slot = slots.begin; slot < slots.end; ++slot.value) {
     if (std::ranges::find(parked, slot) != parked.end()) continue;
-    const auto alone = scratch(0);
     prefetcher_.request(step, slot);
-    if (auto done = compute_slot(step, slot, alone, nullptr); !done) return done;
+    if (auto done = compute_slot(step, slot, **vector, nullptr); !done) return done;
+    if (auto copied = computer_->copy(**vector, 0, alone); !copied) return copied;
     if (!is_in_place_still()) return {};
     if (!kernels::cpu::all_finite(alone)) return diverged_at(step, slot, describe_loss(alone));
   }
@@ -201,19 +199,13 @@ std::string trainer::name_records(step_id step, slot_id slot) const {
                      named.size() < records.size() ? ", ..." : "");
 }
 
-std::span<float> trainer::scratch(std::size_t depth) {
-  if (scratch_.size() <= depth) scratch_.resize(depth + 1);
-  scratch_[depth].resize(job_->model->layout().flat_size());
-  return scratch_[depth];
-}
-
-result<void> trainer::compute_slot(step_id step, slot_id slot, std::span<float> out,
-                                   const engine::network::progress& tell) {
+result<void> trainer::compute_slot(step_id step, slot_id slot, engine::computer_vector& out,
+                                   const subtree_sum::progress& tell) {
   if (auto taken = prefetcher_.take(step, slot, microbatch_); !taken) return taken;
   const dlrun::batch batch{microbatch_.records, microbatch_.classes, microbatch_.values,
                            static_cast<std::int64_t>(microbatch_.count)};
   const slot_key key{job_->spec.train().seed(), step.value, slot.value};
-  auto done = network_.forward_backward(computed_from_, batch, key, out, tell);
+  auto done = computer_->forward_backward(batch, key, out, tell);
   if (done || done.error().code != error_code::bad_data) return done;
   // Whoever computes this slot meets the same records: like a divergence, it is no reason to start anew.
   return diverged_at(step, slot, done.error().message);

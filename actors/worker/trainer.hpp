@@ -1,11 +1,12 @@
-/// The numbers of a worker: parameters in two versions, gradients, and the network that makes one from the
+/// The numbers of a worker: parameters in two versions, gradients, and the computer that makes one from the
 /// other.
 #pragma once
 
 #include "actors/common/job_context.hpp"
 #include "actors/protocol/reduction_tree.hpp"
+#include "actors/worker/subtree_sum.hpp"
 #include "data/prefetcher.hpp"
-#include "engine/network.hpp"
+#include "engine/computer.hpp"
 #include "transport/gradient_pool.hpp"
 #include "transport/joined_parameters.hpp"
 
@@ -34,7 +35,7 @@ public:
   using part_listener = std::function<void(const transport::pooled_gradient& buffer,
                                            const transport::gradient_header& header, std::uint64_t from)>;
 
-  /// Opens the data and builds the network. @returns bad_data, bad_spec or system.
+  /// Opens the data and makes the computer. @returns bad_data, bad_spec or system.
   static result<std::unique_ptr<trainer>> create(std::shared_ptr<const common::job_context> job,
                                                  worker_id worker, dlrun::incarnation incarnation,
                                                  std::shared_ptr<transport::segment_offers> server);
@@ -67,28 +68,27 @@ private:
           std::shared_ptr<transport::segment_offers> server);
   std::span<float> part_of(version_id version, ps_shard_id shard);
   std::uint64_t request_records(step_id step, protocol::slot_range slots, const std::vector<slot_id>& parked);
+  result<void> read_version(timeline_id timeline, step_id step, const std::vector<parameter_source>& shards);
   result<void> sum_subtree(step_id step, protocol::slot_range slots, const std::vector<slot_id>& parked,
-                           std::span<float> out, std::size_t depth, const engine::network::progress& tell);
-  result<void> compute_slot(step_id step, slot_id slot, std::span<float> out,
-                            const engine::network::progress& tell);
+                           engine::computer_vector& out, const subtree_sum::progress& tell);
+  result<void> compute_slot(step_id step, slot_id slot, engine::computer_vector& out,
+                            const subtree_sum::progress& tell);
   bool is_in_place_still() const;
   result<void> diverged_at(step_id step, slot_id slot, const std::string& what);
   std::string describe_loss(std::span<const float> gradient) const;
   std::string name_records(step_id step, slot_id slot) const;
-  std::span<float> scratch(std::size_t depth);
 
   std::shared_ptr<const common::job_context> job_;
   worker_id worker_;
   dlrun::incarnation incarnation_;
   data::prefetcher prefetcher_;
-  engine::network network_;
+  std::unique_ptr<engine::computer> computer_;
+  subtree_sum sums_;
   transport::gradient_pool gradients_;
   /// Version v in [v % 2]; the core holds at most two adjacent versions. Empty where they are read in place.
   std::array<std::vector<float>, 2> parameters_;
-  std::span<const float> computed_from_; ///< by the last compute()
   transport::joined_parameters joined_;
   std::optional<transport::joined_view> view_; ///< of these, if they are in place
-  std::vector<std::vector<float>> scratch_;    ///< right siblings on the way up the tree, by depth
   data::microbatch microbatch_;
   std::optional<slot_id> diverged_slot_;
 };

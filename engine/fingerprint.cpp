@@ -1,0 +1,43 @@
+#include "engine/fingerprint.hpp"
+
+#include <dnnl.hpp>
+#include <fmt/format.h>
+#include <fstream>
+
+namespace dlrun::engine {
+
+std::string cpu_model() {
+  std::ifstream info("/proc/cpuinfo");
+  for (std::string line; std::getline(info, line);)
+    if (line.starts_with("model name"))
+      if (const auto colon = line.find(": "); colon != std::string::npos) return line.substr(colon + 2);
+  return "unknown";
+}
+
+std::string instruction_set() {
+  switch (dnnl::get_effective_cpu_isa()) {
+  case dnnl::cpu_isa::sse41: return "sse4.1";
+  case dnnl::cpu_isa::avx: return "avx";
+  case dnnl::cpu_isa::avx2: return "avx2";
+  case dnnl::cpu_isa::avx2_vnni: return "avx2_vnni";
+  case dnnl::cpu_isa::avx512_core: return "avx512_core";
+  case dnnl::cpu_isa::avx512_core_vnni: return "avx512_core_vnni";
+  case dnnl::cpu_isa::avx512_core_bf16: return "avx512_core_bf16";
+  case dnnl::cpu_isa::avx512_core_amx: return "avx512_core_amx";
+  default: return fmt::format("onednn-isa-{}", static_cast<int>(dnnl::get_effective_cpu_isa()));
+  }
+}
+
+std::string onednn_version() {
+  const auto* version = dnnl::version();
+  return fmt::format("{}.{}.{}", version->major, version->minor, version->patch);
+}
+
+std::string compiler_version() { return "gcc " __VERSION__; }
+
+std::string processor_fingerprint(int threads) {
+  return fmt::format("{} | oneDNN {} | {} | {} | {} threads", compiler_version(), onednn_version(),
+                     cpu_model(), instruction_set(), threads);
+}
+
+} // namespace dlrun::engine
