@@ -1,7 +1,8 @@
 #include "cli/complain.hpp"
-#include "cli/evaluation.hpp"
 #include "cli/model_options.hpp"
 #include "cli/verbs.hpp"
+#include "inference/evaluation_data.hpp"
+#include "inference/forward_pass.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -14,31 +15,49 @@ struct evaluate_options {
   bool json = false;
 };
 
-void tell(const runtime::given_model& model, const dlrun::validation_metrics& metrics, bool json) {
+/// Figures of records that the model knows already say little of others.
+void warn(const inference::evaluation_data& data) {
+  const auto records = data.records->record_count();
+  if (!data.trained_on)
+    say(stderr, "warning: whether the model was trained on some of these {} records cannot be told: {}\n",
+        records, data.why_unknown);
+  else if (*data.trained_on > 0)
+    say(stderr,
+        "warning: the model was trained on {} of these {} records: the figures are not those of unseen "
+        "data\n",
+        *data.trained_on, records);
+}
+
+void tell(const inference::loaded_model& model, const inference::evaluation_data& data,
+          const inference::evaluation& found, bool json) {
   if (json) {
     nlohmann::ordered_json line{{"job", model.spec.name()}};
     line["step"] = model.version ? nlohmann::ordered_json(model.version->value) : nullptr;
-    line["samples"] = metrics.samples;
-    line["loss"] = metrics.loss;
-    for (const auto& [name, value] : metrics.metrics) line[name] = value;
+    line["samples"] = found.records;
+    line["records_trained_on"] = data.trained_on ? nlohmann::ordered_json(*data.trained_on) : nullptr;
+    line["loss"] = found.mean_loss();
+    for (const auto& [name, value] : found.metrics) line[name] = value;
     say(stdout, "{}\n", line.dump()); // what is no number becomes null
     return;
   }
   std::string text;
-  for (const auto& [name, value] : metrics.metrics) text += fmt::format("  {} {:.4f}", name, value);
+  for (const auto& [name, value] : found.metrics) text += fmt::format("  {} {:.4f}", name, value);
   say(stdout, "{}: loss {:.4f}{}  ({} records)\n",
       model.version ? fmt::format("{} at step {}", model.spec.name(), *model.version) : model.spec.name(),
-      metrics.loss, text, metrics.samples);
+      found.mean_loss(), text, found.records);
 }
 
 int run_evaluate(const evaluate_options& options) {
   const auto model = load_and_tell(options.model);
   if (!model) return complain(model.error());
-  const auto data = open_validation(*model);
+  const auto data = inference::open_evaluation(*model);
   if (!data) return complain(data.error());
-  const auto metrics = evaluate(*model, **data, compute_threads(model->spec, options.threads));
-  if (!metrics) return complain(metrics.error());
-  tell(*model, *metrics, options.json);
+  warn(*data);
+  inference::forward_pass pass{
+      model->model, inference::options_from(model->spec, compute_threads(model->spec, options.threads))};
+  const auto found = pass.evaluate(model->parameters, *data->records);
+  if (!found) return complain(found.error());
+  tell(*model, *data, *found, options.json);
   return 0;
 }
 

@@ -15,7 +15,7 @@ struct export_options {
   bool json = false;
 };
 
-void tell(const runtime::given_model& model, const std::string& file, bool json) {
+void tell(const inference::loaded_model& model, const std::string& file, bool json) {
   std::uint64_t tensors = 0;
   std::uint64_t floats = 0;
   for (const auto& tensor : model.model->layout().tensors()) {

@@ -5,6 +5,8 @@
 #include "runtime/model_source.hpp"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <thread>
 
 namespace dlrun::cli {
 
@@ -22,11 +24,18 @@ inline void add_model_options(CLI::App& command, model_choice& into) {
 }
 
 /// Loads the model, and says on stderr what was damaged and done without.
-inline result<runtime::given_model> load_and_tell(const model_choice& choice) {
+inline result<inference::loaded_model> load_and_tell(const model_choice& choice) {
   auto model = runtime::load_model(choice);
   if (!model) return model;
   for (const auto& line : model->damaged) say(stderr, "dlrun: storage-damaged: {}\n", line);
   return model;
+}
+
+/// How many threads to compute microbatches on: `wanted`, or, for 0, as many as keep the processor busy.
+inline std::size_t compute_threads(const spec::JobSpec& spec, std::size_t wanted) {
+  if (wanted > 0) return wanted;
+  const auto each = static_cast<std::size_t>(spec.cluster().threads_per_worker());
+  return std::max<std::size_t>(1, std::thread::hardware_concurrency() / each);
 }
 
 } // namespace dlrun::cli

@@ -1,5 +1,4 @@
 #include "cli/complain.hpp"
-#include "cli/evaluation.hpp"
 #include "cli/model_options.hpp"
 #include "cli/prediction.hpp"
 #include "cli/verbs.hpp"
@@ -18,7 +17,8 @@ struct predict_options {
 result<void> run(const predict_options& options) {
   const auto model = load_and_tell(options.model);
   if (!model) return tl::unexpected(model.error());
-  const auto input = open_input(*model, options.input);
+  const auto input =
+      inference::open_input(model->spec, model->version.has_value(), *model->model, options.input);
   if (!input) return tl::unexpected(input.error());
   auto out = line_output::open(options.output);
   if (!out) return tl::unexpected(out.error());

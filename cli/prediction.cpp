@@ -1,10 +1,6 @@
 #include "cli/prediction.hpp"
 
-#include "cli/compute_in_order.hpp"
-#include "data/sampler.hpp"
-#include "engine/network.hpp"
-#include "job/quantity.hpp"
-#include "runtime/prepared_job.hpp"
+#include "inference/forward_pass.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -40,60 +36,13 @@ std::string class_part(const prediction_style& style, std::span<const float> out
   return part + (is_csv ? ',' + csv_cell(name) : R"(,"name":)" + nlohmann::json(name).dump());
 }
 
-prediction_style style_for(const runtime::given_model& model, const prediction_input& input,
+prediction_style style_for(const inference::loaded_model& model, const inference::prediction_input& input,
                            prediction_format format) {
   if (model.model->loss().outputs() != output_kind::class_scores) return {format, false, {}};
   return {format, true, input.class_names};
 }
 
-/// One thread's part of the work.
-struct predictor {
-  predictor(const runtime::given_model& model, const data::dataset& data, std::size_t outputs)
-      : parameters(model.parameters)
-      , data(data)
-      , outputs_each(outputs)
-      , network(model.model, static_cast<int>(model.spec.cluster().threads_per_worker())) {}
-
-  /// The lines of a microbatch.
-  result<std::string> run(const data::validation_sampler& order, std::uint64_t slot,
-                          const prediction_style& style) {
-    order.records(slot, indices);
-    records.resize(indices.size() * data.record_values());
-    outputs.resize(indices.size() * outputs_each);
-    if (auto read = data.read(indices, records, {}); !read) return tl::unexpected(read.error());
-    const auto size = static_cast<std::int64_t>(indices.size());
-    if (auto done = network.predict(parameters, records, size, outputs); !done)
-      return tl::unexpected(done.error());
-    std::string lines;
-    for (std::size_t i = 0; i < indices.size(); ++i)
-      lines += prediction_line(style, indices[i], std::span{outputs}.subspan(i * outputs_each, outputs_each));
-    return lines;
-  }
-
-  std::span<const float> parameters;
-  const data::dataset& data;
-  std::size_t outputs_each;
-  engine::network network;
-  std::vector<std::uint64_t> indices;
-  std::vector<float> records, outputs;
-};
-
 } // namespace
-
-result<prediction_input> open_input(const runtime::given_model& model, const std::string& file) {
-  auto spec = model.spec.data();
-  // A run's specification has what its training data taught; of a job file a table's must be read for it.
-  if (!model.version && spec.train().format() == "csv")
-    if (auto decoded =
-            data::decode_job_data(spec, model.spec.train().seed(), runtime::targets_of(*model.model).kind);
-        !decoded)
-      return tl::unexpected(decoded.error());
-  auto records = data::open_records(spec.train(), file, job::parse_bytes(spec.memory_limit()).value_or(0));
-  if (!records) return tl::unexpected(records.error());
-  const auto& names =
-      spec.train().format() == "csv" ? spec.train().csv().classes() : spec.train().image_folder().classes();
-  return prediction_input{std::move(*records), {names.begin(), names.end()}};
-}
 
 std::string prediction_line(const prediction_style& style, std::uint64_t record,
                             std::span<const float> outputs) {
@@ -112,23 +61,22 @@ std::string prediction_line(const prediction_style& style, std::uint64_t record,
   return line;
 }
 
-result<void> predict(const runtime::given_model& model, const prediction_input& input,
+result<void> predict(const inference::loaded_model& model, const inference::prediction_input& input,
                      prediction_format format, std::size_t threads, line_output& out) {
-  const auto& data = *input.records;
   const auto style = style_for(model, input, format);
-  if (auto fits = runtime::check_fits(data, *model.model); !fits) return fits;
   const auto outputs = static_cast<std::size_t>(*element_count(model.model->output_shape()));
-  const data::validation_sampler order{data.record_count(),
-                                       static_cast<std::uint64_t>(model.spec.train().microbatch_size())};
-  std::vector<std::unique_ptr<predictor>> workers;
-  for (std::uint64_t i = 0; i < std::min<std::uint64_t>(threads, order.slots()); ++i)
-    workers.push_back(std::make_unique<predictor>(model, data, outputs));
   if (format == prediction_format::csv)
     if (auto written = out.write(head_line(style, outputs)); !written) return written;
-  return compute_in_order<std::string>(
-      order.slots(), workers.size(),
-      [&](std::size_t thread, std::uint64_t slot) { return workers[thread]->run(order, slot, style); },
-      [&](std::uint64_t, std::string&& lines) { return out.write(lines); });
+  inference::forward_pass pass{model.model, inference::options_from(model.spec, threads)};
+  return pass.predict<std::string>(
+      model.parameters, inference::records_of(*input.records),
+      [&](std::span<const std::uint64_t> places, std::span<const float> all) {
+        std::string lines;
+        for (std::size_t i = 0; i < places.size(); ++i)
+          lines += prediction_line(style, places[i], all.subspan(i * outputs, outputs));
+        return lines;
+      },
+      [&](std::string&& lines) { return out.write(lines); });
 }
 
 } // namespace dlrun::cli

@@ -2,10 +2,9 @@
 #pragma once
 
 #include "cli/line_output.hpp"
-#include "data/dataset.hpp"
+#include "inference/model_data.hpp"
 #include "runtime/model_source.hpp"
 
-#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -24,22 +23,13 @@ struct prediction_style {
   std::vector<std::string> names{}; ///< of the classes, where the training data has names; else empty
 };
 
-struct prediction_input {
-  std::shared_ptr<const data::dataset> records;
-  std::vector<std::string> class_names; ///< as the training data has them; empty where it has none
-};
-
-/// The records of `file`, read as the job of the model reads its training data: format, columns and
-/// normalisation are the same; targets are not asked for. @returns as data::open_records().
-result<prediction_input> open_input(const runtime::given_model& model, const std::string& file);
-
 /// Writes a line a record to `out`, in the order of the input: its place from 0; where the loss compares
 /// classes the class of the greatest output (the first of equals), and its name, if it has one; and all
 /// outputs in the shortest digits that give the same float again.
 /// Computed in microbatches of the job's size on `threads` (at least 1) threads, whose number changes no
 /// byte.
-/// @returns bad_data when the records do not fit the model; system when `out` cannot be written.
-result<void> predict(const runtime::given_model& model, const prediction_input& input,
+/// `input` fits the model. @returns as forward_pass::predict(); system when `out` cannot be written.
+result<void> predict(const inference::loaded_model& model, const inference::prediction_input& input,
                      prediction_format format, std::size_t threads, line_output& out);
 
 /// One line, with its end. `outputs` is not empty.

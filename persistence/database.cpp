@@ -4,11 +4,15 @@
 #include "persistence/record_log_scan.hpp"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <dlrun/check.hpp>
+#include <fcntl.h>
 #include <mutex>
 #include <rocksdb/convenience.h>
 #include <rocksdb/env.h>
 #include <rocksdb/file_system.h>
+#include <unistd.h>
 
 namespace dlrun::persistence {
 
@@ -82,14 +86,39 @@ result<std::unique_ptr<database>> database::open(database_options options) {
   return made;
 }
 
+namespace {
+
+/// Does another process hold a file that may not be opened for writing? Asking takes no lock. (Closing the
+/// descriptor gives up what this process itself has locked of the file; nobody locks what he cannot write.)
+result<void> check_unlocked(const std::string& path) {
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0)
+    return fail(error_code::system, fmt::format("cannot read {}: {}", path, std::strerror(errno)));
+  struct ::flock lock = {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  const bool is_known = ::fcntl(file, F_GETLK, &lock) == 0; // a file system without locks has no holder
+  ::close(file);
+  if (!is_known || lock.l_type == F_UNLCK) return {};
+  return fail(
+      error_code::in_use,
+      fmt::format("{} is held by process {}: stop that one, or try again when it is gone", path, lock.l_pid));
+}
+
+} // namespace
+
 result<void> database::check_unheld(file_system& files, const std::string& directory) {
   const auto path = directory + "/LOCK";
   const auto there = file_exists(files, path);
   if (!there) return tl::unexpected(there.error());
   if (!*there) return {};
   rocksdb::FileLock* lock = nullptr;
-  if (const auto status = files.LockFile(path, {}, &lock, nullptr); !status.ok())
-    return fail_held(directory, status);
+  if (const auto status = files.LockFile(path, {}, &lock, nullptr); !status.ok()) {
+    const bool by_us = status.ToString().find("lock hold by") != std::string::npos;
+    if (by_us || ::faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) == 0)
+      return fail_held(directory, status);
+    return check_unlocked(path); // of somebody else's, or on a read-only disk
+  }
   files.UnlockFile(lock, {}, nullptr).PermitUncheckedError();
   return {};
 }

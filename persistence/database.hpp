@@ -52,7 +52,8 @@ public:
   database& operator=(const database&) = delete;
   ~database();
 
-  /// @returns in_use while somebody has it open. Only a look: a moment later it may be otherwise.
+  /// @returns in_use while somebody has it open; system when that cannot be found out. Only a look: a moment
+  /// later it may be otherwise. Needs no right to write.
   static result<void> check_unheld(file_system& files, const std::string& directory);
 
   /// One line for each log file of which something was dropped.

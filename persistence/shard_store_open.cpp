@@ -5,9 +5,13 @@
 #include "persistence/snapshot_file.hpp"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <dlrun/check.hpp>
 #include <dlrun/detail/parallel_for.hpp>
+#include <fcntl.h>
 #include <thread>
+#include <unistd.h>
 
 namespace dlrun::persistence {
 
@@ -25,6 +29,13 @@ constexpr const char* way_out =
 bool is_snapshot_name(const std::string& name) {
   return name.find(".snap") != std::string::npos &&
          name.find_first_not_of("0123456789-.snaptm") == std::string::npos;
+}
+
+/// Of a folder that may not be entered RocksDB says that there is nothing in it.
+tl::unexpected<error> fail_absent(const std::string& directory) {
+  if (::faccessat(AT_FDCWD, directory.c_str(), X_OK, AT_EACCESS) != 0 && errno == EACCES)
+    return fail(error_code::system, fmt::format("cannot look into {}: {}", directory, std::strerror(errno)));
+  return fail(error_code::bad_usage, fmt::format("there is no store in {}", directory));
 }
 
 } // namespace
@@ -69,7 +80,7 @@ result<void> shard_store::implementation::check_there() const {
   const auto known = check_format(*files_, options_.directory, store_format);
   if (!known) return tl::unexpected(known.error());
   if (*known) return database::check_unheld(*files_, log_directory_);
-  return fail(error_code::bad_usage, fmt::format("there is no store in {}", options_.directory));
+  return fail_absent(options_.directory);
 }
 
 result<void> shard_store::implementation::open_database() {

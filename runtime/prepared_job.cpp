@@ -3,6 +3,7 @@
 #include "actors/common/evaluation_metrics.hpp"
 #include "data/augmentation.hpp"
 #include "engine/update_rule.hpp"
+#include "inference/model_data.hpp"
 #include "job/spec_reader.hpp"
 #include "job/spec_writer.hpp"
 #include "observability/run_publisher.hpp"
@@ -55,7 +56,7 @@ result<std::uint64_t> open_checked(const prepared_job& job, const engine::model&
                                    data::data_part part) {
   const auto dataset = data::open_part(*job.data, job.spec.data(), job.spec.train().seed(), part);
   if (!dataset) return tl::unexpected(dataset.error());
-  if (auto fits = check_fits(**dataset, model); !fits) return tl::unexpected(fits.error());
+  if (auto fits = inference::check_fits(**dataset, model); !fits) return tl::unexpected(fits.error());
   if (part == data::data_part::validation) return (*dataset)->record_count();
   if (auto augmented = data::augmentation::build(job.spec.data().train().augment(), **dataset); !augmented)
     return tl::unexpected(augmented.error());
@@ -131,21 +132,6 @@ result<void> check_evaluations(const spec::TrainSpec& train, const data::sampler
 
 } // namespace
 
-wanted_targets targets_of(const engine::model& model) {
-  if (model.loss().targets() == target_kind::values)
-    return {target_kind::values, model.loss().target_values()};
-  const auto& output = model.output_shape();
-  return {target_kind::classes, output.empty() ? 0 : output.front()};
-}
-
-result<void> check_fits(const data::dataset& data, const engine::model& model) {
-  const auto wanted = targets_of(model);
-  if (auto fits = data.check_fits(model.input_shape(), wanted.kind, wanted.outputs); !fits) return fits;
-  for (const auto& read : model.rows_read())
-    if (auto fits = data.check_rows(read.first, read.count, read.rows, read.layer); !fits) return fits;
-  return {};
-}
-
 result<prepared_job> prepare_job(spec::JobSpec spec) {
   prepared_job job;
   job.spec = std::move(spec);
@@ -156,8 +142,8 @@ result<prepared_job> prepare_job(spec::JobSpec spec) {
     return tl::unexpected(rule.error()); // how long the training is does not matter for that
   if (auto fits = check_norm_exchange(job.spec, **model); !fits) return tl::unexpected(fits.error());
   if (auto settled = settle_weights(**model, job); !settled) return tl::unexpected(settled.error());
-  auto decoded =
-      data::decode_job_data(*job.spec.mutable_data(), job.spec.train().seed(), targets_of(**model).kind);
+  auto decoded = data::decode_job_data(*job.spec.mutable_data(), job.spec.train().seed(),
+                                       inference::targets_of(**model).kind);
   if (!decoded) return tl::unexpected(decoded.error());
   if (auto fits = check_spec_size(job.spec); !fits) return tl::unexpected(fits.error());
   job.data = std::make_shared<const data::job_data>(std::move(*decoded));

@@ -27,15 +27,6 @@ struct prepared_job {
   std::shared_ptr<observability::metrics_server> metrics{};
 };
 
-/// What a model's loss compares its outputs with.
-struct wanted_targets {
-  target_kind kind = target_kind::classes;
-  std::int64_t outputs = 0; ///< classes that are told apart, or floats of a target
-};
-wanted_targets targets_of(const engine::model& model);
-/// Can `model` read these records? @returns bad_data, as dataset::check_fits() and check_rows().
-result<void> check_fits(const data::dataset& data, const engine::model& model);
-
 /// Builds the model, decodes the data, opens the weights to start from, and checks that they fit each other.
 /// `spec` is complete. What the data teaches (vocabularies, names of classes, means) is filled into it, and
 /// so is the digest of those weights.

@@ -60,7 +60,8 @@ result<base::unique_fd> lock_to_read(const std::filesystem::path& folder) {
   if (!fd)
     return fail(error_code::bad_usage,
                 fmt::format("cannot read '{}': {}", file.string(), std::strerror(errno)));
-  if (::flock(fd.get(), LOCK_SH | LOCK_NB) != 0) return in_use(folder, fd.get());
+  // Where files cannot be locked nobody else can have done so either.
+  if (::flock(fd.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK) return in_use(folder, fd.get());
   return fd;
 }
 
@@ -78,7 +79,11 @@ result<void> check_holds_no_run(const std::filesystem::path& folder) {
 result<std::filesystem::path> find_run(const std::string& folder) {
   std::error_code why;
   const auto path = std::filesystem::absolute(folder, why);
-  if (!std::filesystem::exists(path / "spec.yaml", why))
+  const bool is_run = std::filesystem::exists(path / "spec.yaml", why);
+  if (why)
+    return fail(error_code::bad_usage,
+                fmt::format("cannot look into the run folder '{}': {}", path.string(), why.message()));
+  if (!is_run)
     return fail(error_code::bad_usage,
                 fmt::format("'{}' is not the folder of a run: there is no spec.yaml in it", path.string()));
   return path;

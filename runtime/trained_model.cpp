@@ -1,4 +1,4 @@
-#include "engine/network.hpp"
+#include "inference/forward_pass.hpp"
 #include "runtime/model_source.hpp"
 #include "runtime/model_weights_file.hpp"
 
@@ -9,11 +9,11 @@ namespace dlrun {
 
 class trained_model::impl {
 public:
-  explicit impl(runtime::given_model given)
+  explicit impl(inference::loaded_model given)
       : given_{std::move(given)}
-      , network_{given_.model, static_cast<int>(given_.spec.cluster().threads_per_worker())} {}
+      , pass_{given_.model, inference::options_from(given_.spec)} {}
 
-  const runtime::given_model& given() const { return given_; }
+  const inference::loaded_model& given() const { return given_; }
 
   result<std::vector<float>> predict(std::span<const float> records) {
     const auto& model = *given_.model;
@@ -23,22 +23,26 @@ public:
                   fmt::format("{} floats are no records of shape {}, which have {} each", records.size(),
                               to_string(model.input_shape()), width));
     const auto outputs_each = static_cast<std::size_t>(*element_count(model.output_shape()));
-    const auto at_once = static_cast<std::size_t>(given_.spec.train().microbatch_size());
-    const auto count = records.size() / width;
-    std::vector<float> outputs(count * outputs_each);
-    for (std::size_t first = 0; first < count; first += at_once) {
-      const auto size = std::min(at_once, count - first);
-      const auto done = network_.predict(
-          given_.parameters, records.subspan(first * width, size * width), static_cast<std::int64_t>(size),
-          std::span{outputs}.subspan(first * outputs_each, size * outputs_each));
-      if (!done) return tl::unexpected(done.error());
-    }
+    const inference::record_source source{
+        records.size() / width, [&](std::span<const std::uint64_t> places, std::span<float> into) {
+          std::ranges::copy(records.subspan(places.front() * width, into.size()), into.begin());
+          return result<void>{};
+        }};
+    std::vector<float> outputs;
+    outputs.reserve(source.count * outputs_each);
+    const auto done = pass_.predict<std::span<const float>>(
+        given_.parameters, source, [](auto, std::span<const float> some) { return some; },
+        [&](std::span<const float>&& some) -> result<void> {
+          outputs.insert(outputs.end(), some.begin(), some.end());
+          return {};
+        });
+    if (!done) return tl::unexpected(done.error());
     return outputs;
   }
 
 private:
-  runtime::given_model given_;
-  engine::network network_;
+  inference::loaded_model given_;
+  inference::forward_pass pass_; ///< on the calling thread
 };
 
 trained_model::trained_model(std::unique_ptr<impl> impl)

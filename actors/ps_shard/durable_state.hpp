@@ -1,6 +1,7 @@
 /// Between the numbers of a PS shard and its store: what is written down, and how it comes back.
 #pragma once
 
+#include "actors/common/stored_records.hpp"
 #include "actors/ps_shard/epoch_metrics.hpp"
 #include "actors/ps_shard/shard_parameters.hpp"
 #include "persistence/shard_store.hpp"
@@ -20,29 +21,11 @@ struct restored_numbers {
   protocol::duration replay_time{};
 };
 
-/// What goes into a snapshot beside the numbers.
-struct snapshot_extra {
-  engine::shard_range range;
-  std::size_t floats = 0;
-  std::optional<protocol::training_metrics> metrics;
-  protocol::applied_ledger ledger;
-};
-
-/// What the log keeps of a step beside its gradient.
-struct step_extra {
-  std::uint64_t revision = 0;
-  std::uint64_t coupled = 0;
-  std::vector<std::uint64_t> partials;
-  protocol::applied_ledger ledger;
-};
-std::string encode(const step_extra& extra);
-result<step_extra> decode_step_extra(std::string_view bytes);
-
 /// Writes `image`, the state at `version`, as a snapshot of `store`. Waits with the commit until
 /// `may_commit()` says so (R11c: never ahead of the log). Blocks. @returns as snapshot_writer does;
 /// interrupted when `may_commit` says no.
 result<void> write_snapshot(persistence::shard_store& store, version_id version, timeline_id timeline,
-                            state_image& image, const snapshot_extra& extra,
+                            state_image& image, const common::snapshot_extra& extra,
                             const std::function<bool()>& may_commit);
 
 /// The parameters of the snapshot of `version`, without the optimizer's state, for whoever evaluates them on
@@ -64,13 +47,6 @@ enum class damaged_snapshot : std::uint8_t { drop, leave };
 result<restored_numbers> restore(persistence::shard_store& store, shard_parameters& parameters,
                                  const data::sampler& sampler, const protocol::history& history,
                                  version_id version, damaged_snapshot damaged, spdlog::logger& log);
-
-/// The same from a snapshot of just that version, or, for version 0, the initial parameters: nothing is made
-/// again, so `sampler` need not know the data. Drops nothing. @returns bad_usage also when there is no such
-/// snapshot.
-result<restored_numbers> restore_without_log(persistence::shard_store& store, shard_parameters& parameters,
-                                             const data::sampler& sampler, const protocol::history& history,
-                                             version_id version);
 
 /// The newest version that restore() can be asked for.
 version_id newest_restorable(const persistence::shard_store& store);

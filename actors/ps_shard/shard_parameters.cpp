@@ -8,7 +8,6 @@
 #include <atomic>
 #include <bit>
 #include <dlrun/check.hpp>
-#include <openssl/evp.h>
 
 namespace dlrun::ps_shard {
 namespace {
@@ -58,18 +57,6 @@ shard_parameters::shard_parameters(std::shared_ptr<const common::job_context> jo
       state += block.size * rules_.front().optimizer().state_floats_per_parameter();
   }
   state_.resize(state);
-}
-
-step_shape shape_of(const data::sampler& sampler, step_id step, std::uint64_t revision,
-                    const std::vector<protocol::parked_slot>& parked, std::uint64_t coupled) {
-  step_shape shape{revision, sampler.records_in_step(step), sampler.slots(step),
-                   std::bit_cast<double>(coupled)};
-  for (const auto& one : parked) {
-    if (one.step != step || one.slot.value >= sampler.slots(step)) continue;
-    shape.records -= sampler.records_in_slot(step, one.slot);
-    --shape.slots;
-  }
-  return shape;
 }
 
 // ---- whole states
@@ -267,24 +254,6 @@ result<std::optional<step_metrics>> shard_parameters::apply(timeline_id timeline
                           fmt::format("the gradient of step {} changed while it was applied", step));
 }
 
-namespace {
-
-std::string sha256(std::uint32_t number, std::span<const float> parameters, std::span<const float> state) {
-  std::string digest(32, '\0');
-  const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context{EVP_MD_CTX_new(), &EVP_MD_CTX_free};
-  unsigned int size = 0;
-  const bool ok =
-      context && EVP_DigestInit_ex(context.get(), EVP_sha256(), nullptr) == 1 &&
-      EVP_DigestUpdate(context.get(), &number, sizeof number) == 1 &&
-      EVP_DigestUpdate(context.get(), parameters.data(), parameters.size_bytes()) == 1 &&
-      EVP_DigestUpdate(context.get(), state.data(), state.size_bytes()) == 1 &&
-      EVP_DigestFinal_ex(context.get(), reinterpret_cast<unsigned char*>(digest.data()), &size) == 1;
-  DLRUN_CHECK(ok && size == digest.size(), "SHA-256 of OpenSSL cannot fail");
-  return digest;
-}
-
-} // namespace
-
 result<std::string> shard_parameters::digests(std::uint32_t first, std::uint32_t count) const {
   if (first < range_.first_block || count > range_.last_block - first || first > range_.last_block)
     return fail(error_code::bad_usage, fmt::format("blocks [{}, {}) are not in [{}, {})", first,
@@ -292,8 +261,8 @@ result<std::string> shard_parameters::digests(std::uint32_t first, std::uint32_t
   std::string all;
   for (auto index = first; index < first + count; ++index) {
     const auto& owned = blocks_[index - range_.first_block];
-    all += sha256(index, writer_.current().subspan(owned.offset, owned.block.size),
-                  std::span{state_}.subspan(owned.state_offset, state_floats(owned)));
+    all += common::block_digest(index, writer_.current().subspan(owned.offset, owned.block.size),
+                                std::span{state_}.subspan(owned.state_offset, state_floats(owned)));
   }
   return all;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "actors/common/job_context.hpp"
+#include "actors/common/stored_records.hpp"
 #include "actors/ps_shard/epoch_metrics.hpp"
 #include "actors/ps_shard/ps_shard_actions.hpp"
 #include "actors/ps_shard/state_image.hpp"
@@ -17,19 +18,10 @@
 
 namespace dlrun::ps_shard {
 
-/// What an update takes from the specification and its timeline.
-struct step_shape {
-  std::uint64_t revision = 0; ///< of the specification: which update rule
-  std::uint64_t records = 0;  ///< that are summed in the step's gradient
-  std::uint32_t slots = 0;    ///< that hold records
-  double norm = 0;            ///< of the whole mean gradient, where the job's PS shards exchange norms (R12)
-};
-/// Of `step` on a timeline with these parked slots (sorted). `coupled` as in apply and append.
-step_shape shape_of(const data::sampler& sampler, step_id step, std::uint64_t revision,
-                    const std::vector<protocol::parked_slot>& parked, std::uint64_t coupled = 0);
-
-/// Fills the floats of one part of the state, in the order in which an image gives them.
-using state_source = std::function<result<void>(std::span<float>)>;
+using common::shape_of;
+using common::state_source;
+using common::step_extra;
+using engine::step_shape;
 
 /// Gives floats [begin, end) of a root, which may be made just then, so that they are used while they are in
 /// a cache. Called once for each part, by several threads; what it returns is valid until the thread's next

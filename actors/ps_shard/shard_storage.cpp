@@ -2,7 +2,7 @@
 
 #include "actors/common/clock.hpp"
 #include "actors/common/patience.hpp"
-#include "actors/ps_shard/stored_history.hpp"
+#include "actors/common/stored_history.hpp"
 #include "job/quantity.hpp"
 
 #include <dlrun/check.hpp>
@@ -13,7 +13,7 @@ namespace {
 
 persistence::shard_store_options store_options(const shard_storage_options& options) {
   const auto& spec = options.job->spec.durability();
-  return {.directory = store_directory(options.job->run_dir, options.shard).string(),
+  return {.directory = common::store_directory(options.job->run_dir, options.shard).string(),
           .opener = options.opener,
           .files = options.files,
           .sync = spec.sync() == "power" ? persistence::sync_mode::power : persistence::sync_mode::process,
@@ -56,7 +56,7 @@ result<restored_state> shard_storage::restore_newest(shard_parameters& parameter
 }
 
 result<restored_state> shard_storage::restore_version(shard_parameters& parameters, version_id version) {
-  const auto history = history_from(store_->history());
+  const auto history = common::history_from(store_->history());
   const auto made = restore(*store_, parameters, options_.job->sampler, history, version,
                             damaged_snapshot::drop, *options_.log);
   if (!made) return tl::unexpected(made.error());
@@ -81,7 +81,7 @@ std::map<step_id, norm_partials> shard_storage::newest_partials(version_id versi
     const step_id step{end - 1};
     const auto head = store_->read_head(step);
     if (!head) break;
-    const auto extra = decode_step_extra(head->extra);
+    const auto extra = common::decode_step_extra(head->extra);
     if (!extra || extra->partials.size() != blocks) break;
     found.emplace(step, extra->partials);
   }
@@ -113,8 +113,8 @@ void shard_storage::take_snapshot(snapshot_order order) {
 result<void> shard_storage::write(const snapshot_order& order) {
   if (!order.image) return write_from_log(order);
   const auto floats = order.image->floats();
-  const snapshot_extra extra{options_.job->shards.at(options_.shard.value), floats, order.metrics,
-                             order.ledger};
+  const common::snapshot_extra extra{options_.job->shards.at(options_.shard.value), floats, order.metrics,
+                                     order.ledger};
   const bool logs = options_.job->spec.durability().log() == "every_step";
   return write_snapshot(*store_, order.version, order.timeline, *order.image, extra,
                         [&] { return !logs || log_->wait_for(order.timeline, order.version); });
@@ -124,11 +124,11 @@ result<void> shard_storage::write(const snapshot_order& order) {
 result<void> shard_storage::write_from_log(const snapshot_order& order) {
   auto scratch = shard_parameters::create_empty(options_.job, options_.shard);
   if (!scratch) return tl::unexpected(scratch.error());
-  const auto made = restore(*store_, *scratch, options_.job->sampler, history_from(store_->history()),
+  const auto made = restore(*store_, *scratch, options_.job->sampler, common::history_from(store_->history()),
                             order.version, damaged_snapshot::leave, *options_.log);
   if (!made) return tl::unexpected(made.error());
   const auto image = scratch->begin_image(1);
-  const snapshot_extra extra{scratch->range(), image->floats(), made->metrics, made->ledger};
+  const common::snapshot_extra extra{scratch->range(), image->floats(), made->metrics, made->ledger};
   return write_snapshot(*store_, order.version, order.timeline, *image, extra, [] { return true; });
 }
 
@@ -156,7 +156,7 @@ void shard_storage::drop_below(version_id version, std::optional<version_id> kep
 void shard_storage::rewind(const perform_rewind& order, std::function<void(result<void>)> load) {
   timeline_ = order.timeline;
   log_->interrupt(order.timeline, [this, order, load = std::move(load)] {
-    load(store_->rewind(history_to_store(order.history), order.version));
+    load(store_->rewind(common::history_to_store(order.history), order.version));
   });
 }
 

@@ -2,9 +2,8 @@
 #pragma once
 
 #include "actors/common/job_context.hpp"
-#include "actors/worker/trainer.hpp"
 #include "data/dataset.hpp"
-#include "engine/network.hpp"
+#include "inference/forward_pass.hpp"
 
 #include <atomic>
 #include <memory>
@@ -13,8 +12,8 @@
 
 namespace dlrun::worker {
 
-/// Has a network and parameters of its own, from its first evaluation on. Not thread-safe: after create()
-/// only the evaluation thread calls it.
+/// Has a model at work and parameters of its own, from its first evaluation on. Not thread-safe: after
+/// create() only the evaluation thread calls it.
 class evaluator {
 public:
   /// Opens the validation set of a job that has one. @returns bad_data, bad_spec or system.
@@ -24,9 +23,8 @@ public:
   /// Memory for the parameters of a shard, to be filled before run().
   std::span<float> part_of(ps_shard_id shard);
 
-  /// Loss and metrics over the whole validation set, at the parameters that were filled in: microbatch by
-  /// microbatch in file order, summed in that order, so whoever does it gets the same bits.
-  /// @returns interrupted soon after `cancelled` is set; what network::evaluate() returns.
+  /// Loss and metrics over the whole validation set, at the parameters that were filled in.
+  /// @returns as forward_pass::evaluate().
   result<protocol::evaluated> run(const protocol::evaluate& of, const std::atomic<bool>& cancelled);
 
 private:
@@ -37,9 +35,8 @@ private:
   worker_id worker_;
   dlrun::incarnation incarnation_;
   std::shared_ptr<const data::dataset> validation_;
-  std::unique_ptr<engine::network> network_; ///< null before the first evaluation
-  std::vector<float> parameters_;
-  data::microbatch microbatch_;
+  inference::forward_pass pass_;
+  std::vector<float> parameters_; ///< empty before the first evaluation
 };
 
 } // namespace dlrun::worker

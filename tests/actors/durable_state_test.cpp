@@ -34,7 +34,8 @@ protected:
   }
   result<void> snapshot(bool may_commit = true) {
     const auto image = live.parameters.begin_image(1);
-    const snapshot_extra extra{live.parameters.range(), image->floats(), live.metrics.sums(), live.ledger};
+    const common::snapshot_extra extra{live.parameters.range(), image->floats(), live.metrics.sums(),
+                                       live.ledger};
     auto written =
         write_snapshot(*store, live.version, {0}, *image, extra, [may_commit] { return may_commit; });
     image->abandon();
@@ -85,25 +86,6 @@ protected:
   std::unique_ptr<persistence::shard_store> store = persistence::shard_store::open(options()).value();
   std::map<std::uint64_t, std::string> digests{{0, live.digests()}};
 };
-
-// ---- what is written beside the numbers
-// ---------------------------------------------------------------------------------------------
-
-TEST(step_extra, comes_back_as_it_was_written) {
-  const step_extra written{3, 1ULL << 63, {5, ~0ULL}, {10, 1, 640, 2, 3}};
-  const auto read = decode_step_extra(encode(written));
-  ASSERT_TRUE(read) << read.error().message;
-  EXPECT_EQ(read->revision, written.revision);
-  EXPECT_EQ(read->coupled, written.coupled);
-  EXPECT_EQ(read->partials, written.partials);
-  EXPECT_EQ(read->ledger, written.ledger);
-}
-
-TEST(step_extra, bytes_that_are_none_are_damage) {
-  const auto read = decode_step_extra("\xff\xff\xff");
-  ASSERT_FALSE(read);
-  EXPECT_EQ(read.error().code, error_code::storage_damaged);
-}
 
 // ---- coming back
 // ---------------------------------------------------------------------------------------------
@@ -359,7 +341,8 @@ TEST_F(durable_state_test, a_snapshot_that_the_disk_has_no_room_for_leaves_nothi
 TEST_F(durable_state_test, a_snapshot_is_of_its_version_although_training_goes_on) {
   train(2);
   const auto image = live.parameters.begin_image(64);
-  const snapshot_extra extra{live.parameters.range(), image->floats(), live.metrics.sums(), live.ledger};
+  const common::snapshot_extra extra{live.parameters.range(), image->floats(), live.metrics.sums(),
+                                     live.ledger};
   train(1);
   ASSERT_TRUE(write_snapshot(*store, {2}, {0}, *image, extra, [] { return true; }));
   ASSERT_TRUE(restore_to(2));

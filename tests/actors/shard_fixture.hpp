@@ -26,7 +26,7 @@ public:
                               const std::vector<protocol::parked_slot>& parked = {}) {
     const auto step = step_from(version);
     const auto root = std::make_shared<std::vector<float>>(root_of(step));
-    auto shape = ps_shard::shape_of(job_->sampler, step, revision, parked);
+    auto shape = common::shape_of(job_->sampler, step, revision, parked);
     const auto partials = job_->couples() ? parameters.measure(shape, *root) : ps_shard::norm_partials{};
     const auto coupled = job_->couples() ? ps_shard::norm_of({partials}) : 0;
     shape.norm = std::bit_cast<double>(coupled);
@@ -35,8 +35,7 @@ public:
     ++ledger.steps_applied;
     ledger.samples_applied += shape.records;
     version = version_after(step);
-    return {step,  timeline, encode(ps_shard::step_extra{revision, coupled, partials, ledger}),
-            *root, root,     {}};
+    return {step, timeline, encode(common::step_extra{revision, coupled, partials, ledger}), *root, root, {}};
   }
 
   /// SHA-256 of everything that the shard has.

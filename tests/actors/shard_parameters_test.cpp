@@ -25,7 +25,7 @@ protected:
     for (std::uint32_t shard = 0; shard < shared->ps_shards(); ++shard) {
       const auto numbers = shard_parameters::create(shared, {shard}).value();
       const auto root = std::span{gradient}.subspan(numbers.range().offset, numbers.range().size);
-      all.push_back(numbers.measure(shape_of(shared->sampler, {0}, revision, parked), root));
+      all.push_back(numbers.measure(common::shape_of(shared->sampler, {0}, revision, parked), root));
     }
     return std::bit_cast<double>(norm_of(all));
   }
@@ -79,7 +79,7 @@ TEST_F(shard_parameters_test, a_root_that_is_made_on_the_way_is_made_whole_and_g
   std::vector<float> root(there.range().size);
   for (std::size_t i = 0; i < root.size(); ++i) root[i] = static_cast<float>(i % 101) / 64.0F;
   std::vector<float> empty(root.size(), -1.0F);
-  const auto shape = shape_of(context->sampler, {0}, 0, {});
+  const auto shape = common::shape_of(context->sampler, {0}, 0, {});
   ASSERT_TRUE(there.apply({0}, {0}, shape, whole_root(root), {}));
   const auto make = [&](std::uint64_t begin, std::uint64_t end) {
     for (auto i = begin; i < end; ++i) empty[i] = root[i];
@@ -95,7 +95,7 @@ TEST_F(shard_parameters_test, a_root_that_is_not_finite_is_not_published_and_loa
        {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
     auto numbers = shard_parameters::create(job({}), {0}).value();
     const auto first = test::training_shard::digests_of(numbers);
-    const auto shape = shape_of(job({})->sampler, {0}, 0, {});
+    const auto shape = common::shape_of(job({})->sampler, {0}, 0, {});
     std::vector<float> root(numbers.range().size, 1.0F);
     root.back() = wrong;
     const auto made = numbers.apply({0}, {0}, shape, whole_root(root), {});
@@ -130,7 +130,7 @@ TEST_F(shard_parameters_test, no_bit_depends_on_whether_a_step_was_begun_early) 
   const auto size = parts.parameters.range().size;
   for (std::uint64_t step = 0; step < 3; ++step) {
     const auto record = whole.train();
-    const auto shape = shape_of(context->sampler, {step}, 0, {});
+    const auto shape = common::shape_of(context->sampler, {step}, 0, {});
     const std::vector<float> root(record.root.begin(), record.root.end());
     for (const std::uint64_t from : {size - 1, size / 2, size / 2, size / 3, std::uint64_t{1}})
       parts.parameters.apply_early(
@@ -152,7 +152,7 @@ TEST_F(shard_parameters_test, what_was_begun_early_is_given_up_by_going_back) {
   test::training_shard numbers{context};
   const auto first = numbers.digests();
   const std::vector<float> root(numbers.parameters.range().size, 1.0F);
-  const auto shape = shape_of(context->sampler, {0}, 0, {});
+  const auto shape = common::shape_of(context->sampler, {0}, 0, {});
   numbers.parameters.apply_early({0}, {0}, shape, 1, whole_root(root), {});
   ASSERT_TRUE(numbers.parameters.reset({1}));
   EXPECT_EQ(numbers.digests(), first);
@@ -164,7 +164,7 @@ TEST_F(shard_parameters_test, what_was_begun_early_is_given_up_by_going_back) {
 
 TEST_F(shard_parameters_test, an_early_part_that_is_not_finite_or_not_intact_is_seen_at_the_end) {
   const auto context = job({});
-  const auto shape = shape_of(context->sampler, {0}, 0, {});
+  const auto shape = common::shape_of(context->sampler, {0}, 0, {});
   const auto apply = [&](float last, bool is_intact) {
     auto numbers = shard_parameters::create(context, {0}).value();
     std::vector<float> root(numbers.range().size, 1.0F);

@@ -121,7 +121,7 @@ TEST_F(shard_storage_test, where_shards_exchange_norms_the_newest_partials_come_
   std::map<step_id, norm_partials> expected;
   for (const auto& step : train(6)) {
     append({step});
-    expected[step.step] = decode_step_extra(step.extra)->partials;
+    expected[step.step] = common::decode_step_extra(step.extra)->partials;
     EXPECT_EQ(expected[step.step].size(), 2U) << "weight and bias; the metrics are no part of it";
   }
   told.wait_for("committed 6 on 0");

@@ -1,8 +1,7 @@
 #include "cli/prediction.hpp"
 
-#include "cli/evaluation.hpp"
-#include "data/sampler.hpp"
-#include "engine/network.hpp"
+#include "inference/evaluation_data.hpp"
+#include "inference/forward_pass.hpp"
 #include "tests/data/files.hpp"
 #include "tests/job/spec_text.hpp"
 #include "tests/persistence/damage.hpp"
@@ -39,14 +38,15 @@ protected:
   model_choice choice(std::vector<std::string> overrides = {}) const {
     return {.path = path("w.safetensors"), .spec_file = path("job.yaml"), .overrides = std::move(overrides)};
   }
-  runtime::given_model load() const { return runtime::load_model(choice()).value(); }
-  prediction_input input(const runtime::given_model& model) const {
-    return open_input(model, path("images")).value();
+  inference::loaded_model load() const { return runtime::load_model(choice()).value(); }
+  result<inference::prediction_input> input(const inference::loaded_model& model,
+                                            const std::string& file) const {
+    return inference::open_input(model.spec, false, *model.model, path(file));
   }
   std::string lines(prediction_format format, std::size_t threads) const {
     const auto model = load();
     auto out = line_output::open(path("out")).value();
-    const auto done = predict(model, input(model), format, threads, out);
+    const auto done = predict(model, input(model, "images").value(), format, threads, out);
     EXPECT_TRUE(done) << done.error().message;
     EXPECT_TRUE(out.finish());
     return test::content_of(path("out"));
@@ -66,47 +66,6 @@ data:
 train: {microbatch_size: 4, optimizer: {sgd: {lr: 0.1}}}
 )";
 };
-
-// ---- evaluate
-// ------------------------------------------------------------------------------------------------
-
-/// As the worker of a training goes through them: one microbatch after the other, sums in double.
-TEST_F(prediction_test, metrics_are_those_of_one_walk_through_the_data) {
-  const auto model = load();
-  const auto data = open_validation(model).value();
-  engine::network network{model.model, 1};
-  const data::validation_sampler order{records, 4};
-  double loss = 0, correct = 0;
-  for (std::uint64_t slot = 0; slot < order.slots(); ++slot) {
-    std::vector<std::uint64_t> indices;
-    order.records(slot, indices);
-    std::vector<float> floats(indices.size() * 4), metrics(model.model->layout().metrics().size);
-    std::vector<std::int32_t> classes(indices.size());
-    ASSERT_TRUE(data->read(indices, floats, {.classes = classes, .values = {}}));
-    ASSERT_TRUE(network.evaluate(model.parameters,
-                                 {floats, classes, {}, static_cast<std::int64_t>(indices.size())}, metrics));
-    loss += static_cast<double>(metrics[engine::parameter_layout::loss_sum]);
-    correct += static_cast<double>(metrics[engine::parameter_layout::first_metric]);
-  }
-  for (const std::size_t threads : {1U, 2U, 5U}) {
-    const auto metrics = evaluate(model, *data, threads);
-    ASSERT_TRUE(metrics) << metrics.error().message;
-    EXPECT_EQ(metrics->loss, loss / records);
-    EXPECT_EQ(metrics->metrics, (dlrun::named_values{{"accuracy", correct / records}}));
-    EXPECT_EQ(metrics->samples, records);
-  }
-}
-
-TEST_F(prediction_test, data_of_another_shape_is_refused_naming_the_file) {
-  folder.write("larger", test::idx_bytes({2, 3, 3}, test::counting(18)));
-  const auto model = load();
-  const auto larger = open_input(model, path("larger")).value();
-  EXPECT_THAT(evaluate(model, *larger.records, 1).error().message, HasSubstr(path("larger")));
-  auto out = line_output::open(path("out")).value();
-  const auto done = predict(model, larger, prediction_format::csv, 1, out);
-  ASSERT_FALSE(done);
-  EXPECT_EQ(done.error().code, error_code::bad_data);
-}
 
 // ---- predict
 // -------------------------------------------------------------------------------------------------
@@ -135,14 +94,15 @@ TEST_F(prediction_test, threads_change_no_byte) {
 /// The class that the accuracy counts is the class that is told.
 TEST_F(prediction_test, classes_agree_with_the_accuracy) {
   const auto model = load();
-  const auto data = open_validation(model).value();
+  const auto data = inference::open_evaluation(model).value().records;
   std::istringstream in(lines(prediction_format::csv, 2));
   std::string line;
   std::getline(in, line);
   std::uint64_t hits = 0;
   for (std::uint64_t i = 0; std::getline(in, line); ++i)
     hits += line[line.find(',') + 1] - '0' == data->class_of(i).value();
-  EXPECT_EQ(evaluate(model, *data, 1)->metrics[0].second, static_cast<double>(hits) / records);
+  inference::forward_pass pass{model.model, inference::options_from(model.spec)};
+  EXPECT_EQ(pass.evaluate(model.parameters, *data)->metrics[0].second, static_cast<double>(hits) / records);
 }
 
 TEST_F(prediction_test, a_line_has_every_digit_and_the_first_of_equal_classes) {
@@ -174,11 +134,19 @@ TEST_F(prediction_test, what_is_no_number_is_null_in_json) {
   EXPECT_THAT(prediction_line({.format = prediction_format::csv}, 0, outputs), HasSubstr("nan,inf"));
 }
 
+TEST_F(prediction_test, data_of_another_shape_is_refused_naming_the_file) {
+  folder.write("larger", test::idx_bytes({2, 3, 3}, test::counting(18)));
+  const auto larger = input(load(), "larger");
+  ASSERT_FALSE(larger);
+  EXPECT_EQ(larger.error().code, error_code::bad_data);
+  EXPECT_THAT(larger.error().message, HasSubstr(path("larger")));
+}
+
 TEST_F(prediction_test, records_are_read_as_the_training_data_without_their_labels) {
   auto model = load();
   model.spec.mutable_data()->clear_validation();
   std::filesystem::remove(path("labels"));
-  const auto found = open_input(model, path("images"));
+  const auto found = input(model, "images");
   ASSERT_TRUE(found) << found.error().message;
   std::vector<float> first(4);
   const std::uint64_t index = 0;

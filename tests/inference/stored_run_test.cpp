@@ -1,13 +1,13 @@
-#include "actors/ps_shard/stored_run.hpp"
+#include "inference/stored_run.hpp"
 
-#include "actors/ps_shard/stored_history.hpp"
+#include "actors/common/stored_history.hpp"
 #include "tests/actors/shard_fixture.hpp"
 #include "tests/data/files.hpp"
 #include "tests/persistence/damage.hpp"
 
 #include <gmock/gmock.h>
 
-namespace dlrun::ps_shard {
+namespace dlrun::inference {
 namespace {
 
 using protocol::version_range;
@@ -27,7 +27,7 @@ protected:
   }
   void open_store(std::uint32_t shard) {
     persistence::shard_store_options options;
-    options.directory = store_directory(folder.path(), {shard}).string();
+    options.directory = common::store_directory(folder.path(), {shard}).string();
     options.opener = {1};
     shards.push_back({test::training_shard{job, {shard}}, persistence::shard_store::open(options).value()});
   }
@@ -50,20 +50,28 @@ protected:
   void snapshot(std::uint32_t shard) {
     auto& [numbers, store] = shards[shard];
     const auto image = numbers.parameters.begin_image(1);
-    const snapshot_extra extra{numbers.parameters.range(), image->floats(), numbers.metrics.sums(),
-                               numbers.ledger};
-    ASSERT_TRUE(write_snapshot(*store, numbers.version, {0}, *image, extra, [] { return true; }));
+    const common::snapshot_extra extra{numbers.parameters.range(), image->floats(), numbers.metrics.sums(),
+                                       numbers.ledger};
+    ASSERT_TRUE(ps_shard::write_snapshot(*store, numbers.version, {0}, *image, extra, [] { return true; }));
   }
   /// Nobody trains any more.
   stored_run look() {
     for (auto& shard : shards) shard.store.reset();
     return stored_run::open(folder.path(), 2).value();
   }
+  /// With what is needed to make steps again.
+  result<stored_version> load(const stored_run& run, version_id version) {
+    return run.load({job->model, {job->spec.train()}, job->sampler}, version, damaged);
+  }
+  /// Without.
+  result<stored_version> load_whole(const stored_run& run, version_id version) {
+    return run.load({job->model, {job->spec.train()}}, version, damaged);
+  }
   const std::string& bits_at(std::uint64_t version) const { return digests.at({version, version}); }
 
   test::temporary_folder folder;
   std::shared_ptr<const common::job_context> job = test::small_job(folder.path(), {"cluster.ps_shards=2"});
-  spdlog::logger log{"test"};
+  std::vector<std::string> damaged;
   std::vector<live_shard> shards;
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::string> digests;
 };
@@ -75,7 +83,7 @@ TEST_F(stored_run_test, puts_the_parts_of_a_logged_version_together) {
   EXPECT_EQ(run.versions(), (version_set{{{0}, {5}}}));
   for (const std::uint64_t version : {5U, 3U, 1U}) {
     EXPECT_FALSE(run.is_whole({version}));
-    const auto made = run.load(job, {version}, log);
+    const auto made = load(run, {version});
     ASSERT_TRUE(made) << made.error().message;
     EXPECT_EQ(made->block_digests, bits_at(version));
   }
@@ -84,7 +92,7 @@ TEST_F(stored_run_test, puts_the_parts_of_a_logged_version_together) {
 TEST_F(stored_run_test, the_flat_vector_is_that_of_both_shards) {
   for (const std::uint32_t shard : {0U, 1U}) train(shard, 2);
   const auto run = look();
-  const auto made = run.load(job, {2}, log).value();
+  const auto made = load(run, {2}).value();
   for (std::uint32_t shard = 0; shard < 2; ++shard) {
     const auto& range = shards[shard].numbers.parameters.range();
     const auto floats = shards[shard].numbers.parameters.current().first(range.size);
@@ -101,7 +109,7 @@ TEST_F(stored_run_test, without_a_log_there_is_what_all_have_a_snapshot_of) {
   EXPECT_EQ(run.versions(), (version_set{{{0}, {0}}, {{2}, {2}}}));
   EXPECT_TRUE(run.is_whole({2}));
   EXPECT_FALSE(run.is_whole({4}));
-  const auto made = run.load_whole(job, {2});
+  const auto made = load_whole(run, {2});
   ASSERT_TRUE(made) << made.error().message;
   EXPECT_EQ(made->block_digests, bits_at(2));
 }
@@ -111,8 +119,7 @@ TEST_F(stored_run_test, a_whole_version_is_loaded_without_knowing_the_data) {
   for (const std::uint32_t shard : {0U, 1U}) train(shard, 3);
   for (const std::uint32_t shard : {0U, 1U}) snapshot(shard);
   const auto run = look();
-  const auto other = common::make_job_context({.spec = job->spec, .train_records = 1}).value();
-  const auto made = run.load_whole(other, {3});
+  const auto made = load_whole(run, {3});
   ASSERT_TRUE(made) << made.error().message;
   EXPECT_EQ(made->block_digests, bits_at(3));
 }
@@ -121,7 +128,7 @@ TEST_F(stored_run_test, version_0_is_what_training_begins_with) {
   remember();
   const auto run = look();
   EXPECT_TRUE(run.is_whole({0}));
-  EXPECT_EQ(run.load_whole(job, {0})->block_digests, bits_at(0));
+  EXPECT_EQ(load_whole(run, {0})->block_digests, bits_at(0));
 }
 
 /// What a shard made on a timeline that was left counts up to where it was left.
@@ -136,13 +143,14 @@ TEST_F(stored_run_test, a_damaged_snapshot_is_an_error_and_stays) {
   for (const std::uint32_t shard : {0U, 1U}) train(shard, 2);
   for (const std::uint32_t shard : {0U, 1U}) snapshot(shard);
   const auto run = look();
-  const auto file = store_directory(folder.path(), {0}) / "snapshots/2-0.snap";
+  const auto file = common::store_directory(folder.path(), {0}) / "snapshots/2-0.snap";
   test::flip_byte(file.string(), 1000, 1);
-  EXPECT_EQ(run.load_whole(job, {2}).error().code, error_code::storage_damaged);
+  EXPECT_EQ(load_whole(run, {2}).error().code, error_code::storage_damaged);
   EXPECT_TRUE(std::filesystem::exists(file));
-  const auto made = run.load(job, {2}, log);
+  const auto made = load(run, {2});
   ASSERT_TRUE(made) << "the log leads there too: " << made.error().message;
   EXPECT_EQ(made->block_digests, bits_at(2));
+  EXPECT_THAT(damaged, testing::Contains(HasSubstr(file.string())));
 }
 
 TEST_F(stored_run_test, a_store_that_is_missing_or_in_use_is_an_error_that_names_it) {
@@ -157,4 +165,4 @@ TEST_F(stored_run_test, a_store_that_is_missing_or_in_use_is_an_error_that_names
 }
 
 } // namespace
-} // namespace dlrun::ps_shard
+} // namespace dlrun::inference

@@ -10,15 +10,30 @@
 #include <thread>
 #include <vector>
 
-namespace dlrun::cli {
+namespace dlrun::inference {
+
+/// compute_in_order() on the calling thread alone.
+template <class Value>
+result<void> compute_here(std::uint64_t count,
+                          const std::function<result<Value>(std::size_t, std::uint64_t)>& compute,
+                          const std::function<result<void>(std::uint64_t, Value&&)>& take) {
+  for (std::uint64_t n = 0; n < count; ++n) {
+    auto made = compute(0, n);
+    if (!made) return tl::unexpected(made.error());
+    if (auto taken = take(n, std::move(*made)); !taken) return taken;
+  }
+  return {};
+}
 
 /// Calls `compute(thread, n)` for each n below `count` on `threads` (at least 1) threads, and `take(n,
-/// value)` with what it returned on the calling thread, n by n. At most 4 results a thread wait to be taken.
-/// After an error nothing more is begun. @returns the first error in the order of n.
+/// value)` with what it returned on the calling thread, n by n. With 1 thread the calling one does both;
+/// otherwise at most 4 results a thread wait to be taken. After an error nothing more is begun.
+/// @returns the first error in the order of n.
 template <class Value>
 result<void> compute_in_order(std::uint64_t count, std::size_t threads,
                               const std::function<result<Value>(std::size_t, std::uint64_t)>& compute,
                               const std::function<result<void>(std::uint64_t, Value&&)>& take) {
+  if (threads == 1) return compute_here<Value>(count, compute, take);
   constexpr std::uint64_t waiting_max = 4;
   std::mutex mutex;
   std::condition_variable changed;
@@ -58,4 +73,4 @@ result<void> compute_in_order(std::uint64_t count, std::size_t threads,
   return outcome; // the threads are joined first: each ends after what it has in hand
 }
 
-} // namespace dlrun::cli
+} // namespace dlrun::inference

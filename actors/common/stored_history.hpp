@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <vector>
 
-namespace dlrun::ps_shard {
+namespace dlrun::common {
 
 /// The store of a shard in the folder of a run.
 std::filesystem::path store_directory(const std::filesystem::path& run_dir, ps_shard_id shard);
@@ -16,4 +16,4 @@ std::filesystem::path store_directory(const std::filesystem::path& run_dir, ps_s
 protocol::history history_from(const std::vector<persistence::history_entry>& stored);
 std::vector<persistence::history_entry> history_to_store(const protocol::history& all);
 
-} // namespace dlrun::ps_shard
+} // namespace dlrun::common

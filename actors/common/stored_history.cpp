@@ -1,6 +1,6 @@
-#include "actors/ps_shard/stored_history.hpp"
+#include "actors/common/stored_history.hpp"
 
-namespace dlrun::ps_shard {
+namespace dlrun::common {
 
 protocol::history history_from(const std::vector<persistence::history_entry>& stored) {
   auto all = protocol::first_history();
@@ -27,4 +27,4 @@ std::filesystem::path store_directory(const std::filesystem::path& run_dir, ps_s
   return run_dir / fmt::format("ps_shard-{}", shard);
 }
 
-} // namespace dlrun::ps_shard
+} // namespace dlrun::common

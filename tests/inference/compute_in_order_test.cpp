@@ -1,10 +1,10 @@
-#include "cli/compute_in_order.hpp"
+#include "inference/compute_in_order.hpp"
 
 #include <algorithm>
 #include <atomic>
 #include <gtest/gtest.h>
 
-namespace dlrun::cli {
+namespace dlrun::inference {
 namespace {
 
 /// What is taken when each of `count` computes ten times itself.
@@ -87,4 +87,4 @@ TEST(compute_in_order, what_cannot_be_taken_ends_it) {
 }
 
 } // namespace
-} // namespace dlrun::cli
+} // namespace dlrun::inference

@@ -1,0 +1,46 @@
+/// A trained model in memory: from what a run has on disk, or from a weights file and its job file.
+#pragma once
+
+#include "engine/model.hpp"
+#include "proto/job_spec.pb.h"
+
+#include <cstdint>
+#include <dlrun/error.hpp>
+#include <dlrun/ids.hpp>
+#include <dlrun/model.hpp>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace dlrun::inference {
+
+struct loaded_model {
+  spec::JobSpec spec;    ///< complete, with what the choice overrides
+  spec::JobSpec trained; ///< what the parameters come from: of a run its newest revision, else the job file
+  std::shared_ptr<const engine::model> model;
+  std::vector<float> parameters; ///< the flat vector; metrics and padding zero
+  // Of a run:
+  std::optional<version_id> version{};
+  std::string parameters_sha256{};    ///< with the optimizer's state, as in report.json
+  std::vector<std::string> damaged{}; ///< what was found damaged on the way, and done without
+};
+
+/// The folder of a run, which the caller keeps others from writing to.
+struct run_source {
+  std::filesystem::path folder;
+  std::vector<std::filesystem::path> spec_files; ///< of all revisions, oldest first; at least one
+};
+
+/// Loads a version of a run. Nothing is written. The data is opened only where steps have to be made again.
+/// What `choice.overrides` changes may be anything that leaves the parameters what they are: data, metrics,
+/// loss. @returns bad_usage for a folder that has nothing (or not that step) on disk, or is held by a PS
+/// shard, and for overrides that make another model; bad_spec; bad_data; storage_damaged; system.
+result<loaded_model> load_run(const run_source& run, const model_choice& choice);
+
+/// Loads the weights file `choice.path`. @returns bad_usage for options that do not go together; bad_spec;
+/// bad_data for a file that does not fit.
+result<loaded_model> load_weights_file(const model_choice& choice);
+
+} // namespace dlrun::inference
