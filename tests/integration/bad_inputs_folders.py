@@ -1,0 +1,66 @@
+"""Folders and models that are not what they should be."""
+
+from bad_input_case import case
+
+
+def train_only(commands):
+    return [command for command in commands if command[0] == "train"]
+
+
+@case("the folder of another run", "folder", "run", "dlrun resume", "--run-dir")
+def _(at):
+    at.file("run/spec.yaml", "name: x\n")
+    return train_only(at.job(at.spec()))
+
+
+@case("a run folder that is not empty", "folder", "run", "not empty", "--run-dir")
+def _(at):
+    at.file("run/precious", "mine")
+    return train_only(at.job(at.spec()))
+
+
+@case("a run folder that is a file", "folder", "run")
+def _(at):
+    at.file("run", "mine")
+    return train_only(at.job(at.spec()))
+
+
+@case("a run folder that may not be written", "folder", "run", "Permission denied", "--run-dir", as_nobody=True)
+def _(at):
+    at.run_dir.mkdir()
+    at.run_dir.chmod(0o555)
+    return train_only(at.job(at.spec()))
+
+
+@case("a run folder in a folder that may not be written", "folder", "run", "Permission denied", "--run-dir", as_nobody=True)
+def _(at):
+    at.run_dir = at.folder / "locked/run"
+    at.run_dir.parent.mkdir(mode=0o555)
+    return train_only(at.job(at.spec()))
+
+
+@case("a template in a folder that may not be written", "folder", "locked/job.yaml", "Permission denied", as_nobody=True)
+def _(at):
+    (at.folder / "locked").mkdir(mode=0o555)
+    return [("init", "mlp", "locked/job.yaml")]
+
+
+@case("a template in a folder that is not there", "folder", "nowhere")
+def _(at):
+    return [("init", "mlp", "nowhere/job.yaml")]
+
+
+@case("a verb on what is no run folder", "folder", "is not the folder of a run")
+def _(at):
+    return [(verb, folder) for verb in ("status", "stop", "logs", "events", "export", "resume")
+            for folder in (at.folder, at.folder / "nowhere")]
+
+
+@case("a verb that does not exist", "folder", "trian", 'did you mean "train"?')
+def _(at):
+    return [("trian", "job.yaml")]
+
+
+@case("a model that is not there", "folder", "neither the folder of a run nor a weights file")
+def _(at):
+    return [("evaluate", "nowhere"), ("predict", "nowhere", "--input", "nowhere.csv")]

@@ -1,0 +1,162 @@
+"""Wrong job files: what is written in them, and shapes that do not fit."""
+
+import json
+import os
+
+from bad_input_case import case
+
+
+@case("an unknown key", "spec", "job.yaml:2", "learning_rate", "valid are")
+def _(at):
+    return at.job({"learning_rate": 0.1, **at.spec()})
+
+
+@case("a misspelt key", "spec", "job.yaml:3", "epoch", 'did you mean "epochs"?')
+def _(at):
+    spec = at.spec()
+    return at.job({"train": {"epoch": 3, **spec.pop("train")}, **spec})
+
+
+@case("a key of another section", "spec", "job.yaml:2", "epochs", "train.epochs")
+def _(at):
+    return at.job({"epochs": 3, **at.spec()})
+
+
+@case("a key that is written twice", "spec", "job.yaml:2", "name", "written twice")
+def _(at):
+    return at.job(json.dumps(at.spec()).replace("{", '{"name": "x",\n', 1))
+
+
+@case("text where a number belongs", "spec", "train.epochs", "many", "an integer")
+def _(at):
+    return at.job(at.spec(), "train.epochs=many")
+
+
+@case("a number where a section belongs", "spec", "job.yaml:", "cluster", "expected keys")
+def _(at):
+    return at.job({**at.spec(), "cluster": 3})
+
+
+@case("a number in quotes", "spec", "job.yaml:3", "train.epochs", "in quotes")
+def _(at):
+    spec = at.spec()
+    return at.job({"train": {**spec.pop("train"), "epochs": "3"}, **spec})
+
+
+@case("an unknown layer", "spec", "job.yaml:", "liner", 'did you mean "linear"?')
+def _(at):
+    return at.layers_job("flatten", {"liner": {"out_features": 10}})
+
+
+@case("a layer of no features", "spec", "job.yaml:", "out_features", "found 0")
+def _(at):
+    return at.layers_job("flatten", {"linear": {"out_features": 0}})
+
+
+for override in ("train.epochs=0", "train.microbatch_size=0", "train.microbatches_per_step=-4", "cluster.workers=0",
+                 "cluster.ps_shards=-1", "cluster.threads_per_worker=0", "train.optimizer.sgd.lr=-1",
+                 "train.microbatch_size=1000000", "train.epochs=100000000000000000000", "cluster.workers=1e9"):
+    @case(f"a size out of range, {override}", "spec", *override.split("="))
+    def _(at, override=override):
+        return at.job(at.spec(), override)
+
+
+@case("a path of --set that does not exist", "spec", "--set train.epoks=3", 'did you mean "train.epochs"?')
+def _(at):
+    return at.job(at.spec(), "train.epoks=3")
+
+
+@case("a --set without a value", "spec", "train.epochs", "path=value")
+def _(at):
+    return at.job(at.spec(), "train.epochs")
+
+
+@case("a file that is no YAML", "spec", "job.yaml:", "not valid YAML")
+def _(at):
+    return at.job("name: [x\n")
+
+
+@case("an empty file", "spec", "job.yaml", "is empty")
+def _(at):
+    return at.job("")
+
+
+@case("a job file that is not there", "spec", "nowhere.yaml", "no such file")
+def _(at):
+    return [("train", "nowhere.yaml"), ("validate", "nowhere.yaml")]
+
+
+@case("a folder in place of a job file", "spec", "not a file")
+def _(at):
+    return [("train", at.folder), ("validate", at.folder)]
+
+
+@case("a job file that may not be read", "spec", "job.yaml", "Permission denied", as_nobody=True)
+def _(at):
+    commands = at.job(at.spec())
+    (at.folder / "job.yaml").chmod(0)
+    return commands
+
+
+@case("a YAML bomb of anchors", "spec", "job.yaml:1", "anchors")
+def _(at):
+    return at.job("a: &a [lol, lol]\n" + "".join(f"{b}: &{b} [{', '.join(['*' + a] * 9)}]\n"
+                                                 for a, b in zip("abcdefgh", "bcdefghi")))
+
+
+@case("a YAML bomb of brackets", "bomb", "job.yaml:1", "nested deeper than 32 levels")
+def _(at):
+    return at.job("[" * 1_000_000)
+
+
+@case("a YAML bomb of values", "bomb", "job.yaml:", "more than 100000 values")
+def _(at):
+    return at.job("name: [" + "0," * 500_000 + "0]\n")
+
+
+@case("a job file of 1 GB", "spec", "job.yaml", "larger than 1024 KiB")
+def _(at):
+    commands = at.job("name: x\n#")
+    os.truncate(at.folder / "job.yaml", 1 << 30)
+    return commands
+
+
+@case("a job file of bytes", "spec", "job.yaml:1", "not UTF-8")
+def _(at):
+    return at.job(b"name: \xff\xfe\n")
+
+
+# ---- shapes
+
+@case("a layer that does not take images", "spec", "linear", "flatten")
+def _(at):
+    spec = at.spec("cnn_batch_norm")
+    spec["model"]["layers"].remove("flatten")
+    return at.job(spec)
+
+
+@case("a window larger than the image", "spec", "max_pool2d", "40", "12")
+def _(at):
+    return at.layers_job({"max_pool2d": {"kernel_size": 40}}, "flatten", {"linear": {"out_features": 10}})
+
+
+@case("shapes that cannot be added", "spec", "add", "64", "10")
+def _(at):
+    return at.layers_job("flatten", {"linear": {"out_features": 64}, "name": "wide"},
+                         {"linear": {"out_features": 10}, "name": "narrow"}, {"add": {}, "inputs": ["wide", "narrow"]})
+
+
+@case("a model of more parameters than memory holds", "spec", "linear", "parameters")
+def _(at):
+    return at.layers_job("flatten", {"linear": {"out_features": 1048576}}, {"linear": {"out_features": 1048576}},
+                         {"linear": {"out_features": 10}})
+
+
+@case("a model for other records", "data", "train-images", "28", "12")
+def _(at):
+    return at.layers_job("flatten", {"linear": {"out_features": 10}}, input=[1, 28, 28])
+
+
+@case("more classes in the data than outputs", "data", "train-labels", "5")
+def _(at):
+    return at.layers_job("flatten", {"linear": {"out_features": 5}})
