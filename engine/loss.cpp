@@ -17,6 +17,12 @@ std::string last_layer(const spec::ModelSpec& spec) {
 
 } // namespace
 
+result<void> loss::check(const batch& batch) const {
+  const auto bad = find_bad(batch);
+  if (!bad) return {};
+  return fail(error_code::bad_data, fmt::format("record {} of the batch {}", bad->record, bad->what));
+}
+
 tl::unexpected<error> loss_error(const char* name, const std::string& what) {
   return fail(error_code::bad_spec, fmt::format("loss {}: {}", name, what));
 }

@@ -7,6 +7,7 @@
 #include <dlrun/metric.hpp>
 #include <dlrun/shape.hpp>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -31,9 +32,15 @@ public:
   /// Numbers in the target of one record: floats of batch::values, or 1 for a class number.
   virtual std::int64_t target_values() const = 0;
 
-  /// Whether the targets of `batch`, whose sizes are right, can be compared with outputs. @returns bad_data
-  /// naming the record's place in the batch and what is wrong with its target.
-  virtual result<void> check(const batch& batch) const = 0;
+  /// A target that the loss does not take.
+  struct bad_target {
+    std::size_t record = 0; ///< its place in the batch
+    std::string what;       ///< "has the target 2, but ...; correct ..."
+  };
+  /// The first of `batch`, whose sizes are right, that cannot be compared with outputs.
+  virtual std::optional<bad_target> find_bad(const batch& batch) const = 0;
+  /// @returns bad_data naming that record's place in the batch and what is wrong with its target.
+  result<void> check(const batch& batch) const;
 
   /// `outputs` is (batch.size, outputs of a record); check() has passed. @returns the SUM over the records of
   /// each one's loss, in double, added in the order of the records. Writes the gradient of that sum by the

@@ -147,17 +147,17 @@ struct optimizer::call {
   }
   std::span<float> plane(std::size_t number) const { return state.subspan(number * out.size(), out.size()); }
 
-  void operator()(const sgd_rule& rule) const {
+  bool operator()(const sgd_rule& rule) const {
     const auto lr = static_cast<float>(terms.lr);
     const auto decay = static_cast<float>(rule.weight_decay);
     if (rule.momentum == 0) return kernels::cpu::sgd(lr, decay, gradient, sum, in, out, store());
     const double weight = terms.step.value == 0 ? 1 : 1 - rule.dampening;
-    kernels::cpu::sgd_momentum(
+    return kernels::cpu::sgd_momentum(
         {lr, static_cast<float>(rule.momentum), static_cast<float>(weight), decay, rule.nesterov}, gradient,
         sum, in, out, state, store());
   }
 
-  void operator()(const adam_rule& rule) const {
+  bool operator()(const adam_rule& rule) const {
     const auto t = static_cast<double>(terms.step.value) + 1;
     const kernels::cpu::adam_step constants{
         .beta1 = static_cast<float>(rule.beta1),
@@ -170,18 +170,18 @@ struct optimizer::call {
         .weight_decay = rule.decoupled ? 0.0F : static_cast<float>(rule.weight_decay),
         .keep = rule.decoupled ? static_cast<float>(1 - terms.lr * rule.weight_decay) : 1.0F,
     };
-    kernels::cpu::adam(constants, gradient, sum, in, out, plane(0), plane(1),
-                       rule.amsgrad ? plane(2) : std::span<float>{}, store());
+    return kernels::cpu::adam(constants, gradient, sum, in, out, plane(0), plane(1),
+                              rule.amsgrad ? plane(2) : std::span<float>{}, store());
   }
 
-  void operator()(const adagrad_rule& rule) const {
+  bool operator()(const adagrad_rule& rule) const {
     const auto lr = terms.lr / (1 + static_cast<double>(terms.step.value) * rule.lr_decay);
-    kernels::cpu::adagrad(
+    return kernels::cpu::adagrad(
         {static_cast<float>(lr), static_cast<float>(rule.eps), static_cast<float>(rule.weight_decay)},
         gradient, sum, in, out, state, store());
   }
 
-  void operator()(const rmsprop_rule& rule) const {
+  bool operator()(const rmsprop_rule& rule) const {
     std::size_t next = 1;
     const auto mean = rule.centered ? plane(next++) : std::span<float>{};
     const auto velocity = rule.momentum != 0 ? plane(next) : std::span<float>{};
@@ -193,23 +193,23 @@ struct optimizer::call {
         .weight_decay = static_cast<float>(rule.weight_decay),
         .momentum = static_cast<float>(rule.momentum),
     };
-    kernels::cpu::rmsprop(constants, gradient, sum, in, out, plane(0), mean, velocity, store());
+    return kernels::cpu::rmsprop(constants, gradient, sum, in, out, plane(0), mean, velocity, store());
   }
 };
 
-void optimizer::update(const update_terms& terms, std::span<const float> gradient_sum,
+bool optimizer::update(const update_terms& terms, std::span<const float> gradient_sum,
                        std::span<const float> parameters_in, std::span<float> parameters_out,
                        std::span<float> state) const {
   const std::size_t size = parameters_out.size();
   DLRUN_CHECK(state.size() == size * state_floats_per_parameter(), "state of {} floats for {} parameters",
               state.size(), size);
   const gradient_terms gradient{terms.scale, terms.limit, terms.coefficient};
-  std::visit(call{terms, gradient, gradient_sum, parameters_in, parameters_out, state}, rule_);
+  return std::visit(call{terms, gradient, gradient_sum, parameters_in, parameters_out, state}, rule_);
 }
 
-void update_buffer(float mean_scale, float momentum, std::span<const float> statistic_sum,
+bool update_buffer(float mean_scale, float momentum, std::span<const float> statistic_sum,
                    std::span<const float> in, std::span<float> out) {
-  kernels::cpu::running_statistic(momentum, mean_scale, statistic_sum, in, out);
+  return kernels::cpu::running_statistic(momentum, mean_scale, statistic_sum, in, out);
 }
 
 } // namespace dlrun::engine

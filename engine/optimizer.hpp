@@ -53,7 +53,8 @@ public:
   /// itself or disjoint from it. All of one size n, any part of a tensor. `state` has
   /// n * state_floats_per_parameter() floats, plane after plane (all first moments, then all second moments),
   /// and is updated in place: who cuts parameters into pieces keeps each piece's state apart.
-  void update(const update_terms& terms, std::span<const float> gradient_sum,
+  /// @returns whether all of `parameters_out` is finite.
+  bool update(const update_terms& terms, std::span<const float> gradient_sum,
               std::span<const float> parameters_in, std::span<float> parameters_out,
               std::span<float> state) const;
 
@@ -83,8 +84,8 @@ private:
 
 /// One update of a running statistic: out = (1 - momentum) * in + momentum * statistic_sum * mean_scale,
 /// where `statistic_sum` is the sum over the step's slots and `mean_scale` is 1 / slots. Spans of one size;
-/// out may be in.
-void update_buffer(float mean_scale, float momentum, std::span<const float> statistic_sum,
+/// out may be in. @returns whether all of `out` is finite.
+bool update_buffer(float mean_scale, float momentum, std::span<const float> statistic_sum,
                    std::span<const float> in, std::span<float> out);
 
 } // namespace dlrun::engine

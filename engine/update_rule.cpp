@@ -52,13 +52,13 @@ float update_rule::coefficient(double norm) const {
   return wanted > 1 ? 1.0F : static_cast<float>(wanted);
 }
 
-void update_rule::update(const summed_step& step, std::span<const float> gradient_sum,
+bool update_rule::update(const summed_step& step, std::span<const float> gradient_sum,
                          std::span<const float> parameters_in, std::span<float> parameters_out,
                          std::span<float> state) const {
   const update_terms terms{
       step.step,   lr(step.step), mean_scale(step.records), limit_of(clip_value_), coefficient(step.norm),
       step.streams};
-  optimizer_.update(terms, gradient_sum, parameters_in, parameters_out, state);
+  return optimizer_.update(terms, gradient_sum, parameters_in, parameters_out, state);
 }
 
 } // namespace dlrun::engine

@@ -40,7 +40,7 @@ public:
   double sum_of_squares(std::uint64_t records, std::span<const float> gradient_sum) const;
 
   /// As optimizer::update().
-  void update(const summed_step& step, std::span<const float> gradient_sum,
+  bool update(const summed_step& step, std::span<const float> gradient_sum,
               std::span<const float> parameters_in, std::span<float> parameters_out,
               std::span<float> state) const;
 

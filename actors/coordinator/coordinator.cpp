@@ -376,12 +376,13 @@ void coordinator_state::carry_out(const close_training& action) {
 
 /// Nobody waits for this actor any more, so it may wait for the disk.
 void coordinator_state::carry_out(const finish_job& action) {
-  const report_sources sources{
+  report_sources sources{
       action.ended,     progress_.shards,
       evaluations(),    core_->last_version(),
       core_->digests(), core_->recoveries(),
       record_,          journal_ ? read_parked(journal_->entries()) : std::vector<protocol::parked_slot>{}};
-  auto ended = action.ended;
+  sources.ended = judged(*context_.job, sources);
+  auto ended = sources.ended;
   if (const auto written = dlrun::write_report(context_.job->run_dir / "report.json",
                                                make_report(*context_.job, sources, common::now()));
       !written) {

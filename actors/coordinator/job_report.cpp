@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <bit>
 #include <caf/config.hpp>
+#include <cmath>
+#include <fmt/format.h>
 
 namespace dlrun::coordinator {
 namespace {
@@ -56,7 +58,8 @@ void add_best(dlrun::report& report, const common::job_context& job, const repor
   if (!metric) return;
   for (const auto& one : sources.evaluations) {
     const auto value = metric->value(one);
-    if (report.best && !metric->is_better(value, report.best->value)) continue;
+    const auto known = report.best ? std::optional(report.best->value) : std::nullopt;
+    if (!metric->is_better(value, known)) continue;
     report.best = dlrun::best_evaluation{one.version.value, job.spec.train().keep_best().metric(), value};
   }
 }
@@ -93,6 +96,21 @@ void add_parked(dlrun::report& report, const common::job_context& job,
 }
 
 } // namespace
+
+protocol::job_ended judged(const common::job_context& job, const report_sources& sources) {
+  if (sources.ended.outcome != protocol::job_outcome::completed) return sources.ended;
+  const auto last =
+      std::ranges::find(sources.evaluations, sources.last_version, &protocol::evaluated::version);
+  if (last == sources.evaluations.end() || last->records == 0) return sources.ended;
+  const auto loss = common::values_of(*job.model, *last).loss;
+  if (std::isfinite(loss)) return sources.ended;
+  return {
+      protocol::job_outcome::failed,
+      fmt::format("the training is done, but on the validation data the loss of its last version, step {}, "
+                  "is {}: what the model gives for some of the records is beyond a float. 'dlrun export {}' "
+                  "writes the model all the same",
+                  sources.last_version, loss, job.run_dir.string())};
+}
 
 dlrun::report make_report(const common::job_context& job, const report_sources& sources,
                           protocol::time_point now) {

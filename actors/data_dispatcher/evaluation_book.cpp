@@ -20,11 +20,14 @@ void evaluation_book::set_results(const std::vector<protocol::evaluated>& result
   find_pending();
   best_up_to_.clear();
   if (!rules_.best) return;
-  const protocol::evaluated* best = nullptr;
+  std::optional<double> best;
+  std::optional<version_id> best_version;
   for (const auto& one : results) {
-    if (best == nullptr || rules_.best->is_better(rules_.best->value(one), rules_.best->value(*best)))
-      best = &one;
-    best_up_to_[one.version] = best->version;
+    if (const auto value = rules_.best->value(one); rules_.best->is_better(value, best)) {
+      best = value;
+      best_version = one.version;
+    }
+    if (best_version) best_up_to_[one.version] = *best_version;
   }
 }
 
@@ -36,7 +39,7 @@ version_id evaluation_book::stops_at(const std::vector<protocol::evaluated>& res
   std::uint64_t without = 0;
   for (const auto& one : results) {
     const auto value = rule.metric.value(one);
-    if (!best || rule.metric.is_better(value, *best, rule.min_delta)) {
+    if (rule.metric.is_better(value, best, rule.min_delta)) {
       best = value;
       without = 0;
     } else if (++without >= rule.patience) {

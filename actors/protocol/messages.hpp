@@ -314,10 +314,11 @@ struct evaluated {
   }
 };
 
-/// Worker or PS shard -> dispatcher -> coordinator: the gradient of a step is NaN or infinite. It is applied
-/// nowhere where that was seen, so the version before the step stays good, and the job ends. A worker sees it
-/// in its slots; where each of them is finite, whoever adds them up sees it in the sum. The tree of sums is
-/// the same whoever holds which slots, and so is the step.
+/// Worker or PS shard -> dispatcher -> coordinator: the gradient of a step, or the version that the update
+/// makes of it, is NaN or infinite. It is published nowhere where that was seen, so the version before the
+/// step stays good, and the job ends. A worker sees it in its slots; where each of them is finite, whoever
+/// adds them up sees it in the sum. The tree of sums is the same whoever holds which slots, and so is the
+/// step.
 struct divergence {
   role_name role;
   fence self;

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <functional>
+#include <optional>
 
 namespace dlrun::protocol {
 
@@ -12,11 +13,12 @@ struct watched_metric {
   std::function<double(const evaluated&)> value; ///< pure
   bool larger_is_better = false;
 
-  /// Whether `value` is better than `than` by more than `by`. Every number is better than NaN, NaN never.
-  bool is_better(double value, double than, double by = 0) const {
-    if (std::isnan(value)) return false;
-    if (std::isnan(than)) return true;
-    return larger_is_better ? value > than + by : value < than - by;
+  /// Whether `value` is better than `than` by more than `by`. NaN and infinity are never better than
+  /// anything, not even than nothing.
+  bool is_better(double value, std::optional<double> than, double by = 0) const {
+    if (!std::isfinite(value)) return false;
+    if (!than) return true;
+    return larger_is_better ? value > *than + by : value < *than - by;
   }
 };
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
+#include <cmath>
 #include <dlrun/check.hpp>
 
 namespace dlrun::ps_shard {
@@ -138,25 +139,24 @@ std::uint64_t shard_parameters::state_floats(const owned_block& owned) const {
              : 0;
 }
 
-void shard_parameters::update(const owned_block& owned, step_id step, const step_shape& shape,
+bool shard_parameters::update(const owned_block& owned, step_id step, const step_shape& shape,
                               std::span<const float> sums, std::span<float> out) {
   const auto part = [&](auto span) { return span.subspan(owned.offset, owned.block.size); };
   if (shape.records == 0) { // all of it was left out: there is no mean, and nothing changes
     std::ranges::copy(part(writer_.current()), part(out).begin());
-    return;
+    return true;
   }
   switch (owned.block.kind) {
   case tensor_kind::parameter:
-    rules_.at(shape.revision)
+    return rules_.at(shape.revision)
         .update({step, shape.records, shape.norm, range_.size > streamed_above}, sums,
                 part(writer_.current()), part(out), state_of(owned));
-    break;
   case tensor_kind::buffer:
-    engine::update_buffer(1.0F / static_cast<float>(shape.slots), owned.momentum, sums,
-                          part(writer_.current()), part(out));
-    break;
+    return engine::update_buffer(1.0F / static_cast<float>(shape.slots), owned.momentum, sums,
+                                 part(writer_.current()), part(out));
   case tensor_kind::metric: std::ranges::fill(part(out), 0.0F); break;
   }
+  return true;
 }
 
 norm_partials shard_parameters::measure(const step_shape& shape, std::span<const float> root) const {
@@ -205,6 +205,12 @@ void shard_parameters::apply_blocks(std::size_t first, const step_shape& shape, 
                                     base::thread_team* team) {
   auto& now = *begun_;
   std::atomic<bool> is_finite = true;
+  std::atomic<std::size_t> first_spoiled = now.first_spoiled;
+  const auto note_spoiled = [&](std::size_t block) {
+    auto known = first_spoiled.load();
+    while (block < known && !first_spoiled.compare_exchange_weak(known, block)) {
+    }
+  };
   const auto body = [&](std::size_t index) {
     const auto number = first + index;
     const auto& owned = blocks_[number];
@@ -214,7 +220,7 @@ void shard_parameters::apply_blocks(std::size_t first, const step_shape& shape, 
     if (!kernels::cpu::all_finite(part)) is_finite = false;
     const auto sums = part.subspan(owned.offset - begin, owned.block.size);
     preserve(number);
-    update(owned, now.step, shape, sums, now.out);
+    if (!update(owned, now.step, shape, sums, now.out)) note_spoiled(number);
     if (owned.block.kind == tensor_kind::metric) now.metrics = metrics_in(sums); // there is one such block
   };
   const auto count = now.left - first;
@@ -224,6 +230,7 @@ void shard_parameters::apply_blocks(std::size_t first, const step_shape& shape, 
     for (std::size_t index = 0; index < count; ++index) body(index);
   now.left = first;
   now.is_finite = now.is_finite && is_finite;
+  now.first_spoiled = first_spoiled;
 }
 
 void shard_parameters::apply_early(timeline_id timeline, step_id step, const step_shape& shape,
@@ -243,15 +250,32 @@ result<std::optional<step_metrics>> shard_parameters::apply(timeline_id timeline
   apply_blocks(0, shape, root, team_.get());
   const auto done = *begun_;
   const bool is_intact = done.is_intact && (!intact || intact());
-  if (is_intact && done.is_finite) {
+  const bool is_spoiled = done.first_spoiled < blocks_.size();
+  if (is_intact && done.is_finite && !is_spoiled) {
     begun_.reset();
     writer_.publish();
     return done.metrics;
   }
+  const auto why = is_spoiled && done.is_finite
+                       ? spoiled(done.first_spoiled)
+                       : error{error_code::diverged, std::string{protocol::sum_diverged}};
   give_up();
-  return is_intact ? fail(error_code::diverged, std::string{protocol::sum_diverged})
-                   : fail(error_code::protocol,
-                          fmt::format("the gradient of step {} changed while it was applied", step));
+  if (is_intact) return tl::unexpected(why);
+  return fail(error_code::protocol,
+              fmt::format("the gradient of step {} changed while it was applied", step));
+}
+
+/// Names the first number of a block that the update made none.
+error shard_parameters::spoiled(std::size_t block) const {
+  const auto& owned = blocks_[block];
+  const auto& tensor = job_->model->layout().tensors()[owned.block.tensor];
+  const auto made = begun_->out.subspan(owned.offset, owned.block.size);
+  const auto wrong = std::ranges::find_if_not(made, [](float value) { return std::isfinite(value); });
+  const auto place = owned.block.offset - tensor.offset + static_cast<std::uint64_t>(wrong - made.begin());
+  return {error_code::diverged,
+          fmt::format("the gradient is finite, but the update makes {} of '{}' at {}: the optimizer divides "
+                      "by zero (an eps of 0?) or grows beyond a float",
+                      *wrong, tensor.name, to_string(element_index(tensor.extents, place)))};
 }
 
 result<std::string> shard_parameters::digests(std::uint32_t first, std::uint32_t count) const {

@@ -11,6 +11,7 @@
 #include "transport/parameter_segment.hpp"
 
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -53,9 +54,9 @@ public:
 
   /// Applies step `step`: `root` gives the sum of its gradients over `shape.records`. Writes into the buffer
   /// of the older version and, if `intact()` (may be empty) holds after that, publishes it.
-  /// @returns protocol when it does not hold: `root` changed meanwhile; diverged when a float of it is NaN or
-  /// infinite. Either way nothing is published, but the optimizer's state is spoiled until load() or reset();
-  /// else the metrics, when this shard owns the metric block.
+  /// @returns protocol when it does not hold: `root` changed meanwhile; diverged when a float of it, or of
+  /// the version that it makes, is NaN or infinite. Either way nothing is published, but the optimizer's
+  /// state is spoiled until load() or reset(); else the metrics, when this shard owns the metric block.
   result<std::optional<step_metrics>> apply(timeline_id timeline, step_id step, const step_shape& shape,
                                             const root_source& root, const std::function<bool()>& intact);
 
@@ -109,8 +110,9 @@ private:
     timeline_id timeline;
     step_id step;
     std::span<float> out;
-    std::size_t left = 0; ///< blocks [0, left) are still to do
-    bool is_finite = true;
+    std::size_t left = 0;                                                ///< blocks [0, left) are still to do
+    bool is_finite = true;                                               ///< of the root
+    std::size_t first_spoiled = std::numeric_limits<std::size_t>::max(); ///< block that the update made none
     bool is_intact = true;
     std::optional<step_metrics> metrics;
   };
@@ -121,9 +123,10 @@ private:
                     base::thread_team* team);
   void preserve(std::size_t block);
   step_metrics metrics_in(std::span<const float> block) const;
-  /// `sums` are those of the block.
-  void update(const owned_block& owned, step_id step, const step_shape& shape, std::span<const float> sums,
+  /// `sums` are those of the block. @returns whether what it makes of them is finite.
+  bool update(const owned_block& owned, step_id step, const step_shape& shape, std::span<const float> sums,
               std::span<float> out);
+  error spoiled(std::size_t block) const;
   std::span<float> state_of(const owned_block& owned);
   std::uint64_t state_floats(const owned_block& owned) const;
 

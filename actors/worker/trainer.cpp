@@ -184,10 +184,13 @@ result<void> trainer::diverged_at(step_id step, slot_id slot, const std::string&
 }
 
 std::string trainer::describe_loss(std::span<const float> gradient) const {
-  const auto& metrics = job_->model->layout().tensors().back();
-  const auto loss = gradient[metrics.offset + engine::parameter_layout::metric_index::loss_sum];
-  return std::isfinite(loss) ? "the loss is finite, but the gradient is not"
-                             : fmt::format("the loss is {}", loss);
+  const auto metrics = job_->model->layout().metrics().offset;
+  const auto loss = gradient[metrics + engine::parameter_layout::metric_index::loss_sum];
+  if (!std::isfinite(loss)) return fmt::format("the loss is {}", loss);
+  if (!kernels::cpu::all_finite(gradient.first(metrics)))
+    return "the loss is finite, but the gradient is not";
+  return fmt::format("loss and gradient are finite, but a metric is not ({})",
+                     fmt::join(job_->model->metrics().names(), ", "));
 }
 
 std::string trainer::name_records(step_id step, slot_id slot) const {

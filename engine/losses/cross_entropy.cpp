@@ -21,14 +21,13 @@ public:
   std::int64_t target_values() const override { return 1; }
   output_kind outputs() const override { return output_kind::class_scores; }
 
-  result<void> check(const batch& batch) const override {
+  std::optional<bad_target> find_bad(const batch& batch) const override {
     for (std::size_t i = 0; i < batch.classes.size(); ++i)
       if (batch.classes[i] < 0 || batch.classes[i] >= classes_)
-        return fail(error_code::bad_data,
-                    fmt::format("record {} of the batch has the label {}, but the model has {} classes "
-                                "(labels 0 to {}); correct the data or the last layer",
-                                i, batch.classes[i], classes_, classes_ - 1));
-    return {};
+        return bad_target{i, fmt::format("has the label {}, but the model has {} classes (labels 0 to {}); "
+                                         "correct the data or the last layer",
+                                         batch.classes[i], classes_, classes_ - 1)};
+    return std::nullopt;
   }
 
   double forward(std::span<const float> outputs, const batch& batch,

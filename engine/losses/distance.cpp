@@ -27,20 +27,19 @@ public:
   std::int64_t target_values() const override { return values_; }
   output_kind outputs() const override { return outputs_; }
 
-  result<void> check(const batch& batch) const override {
+  std::optional<bad_target> find_bad(const batch& batch) const override {
     const bool probabilities = outputs_ == output_kind::logits;
     const auto allowed = [&](float value) {
       return std::isfinite(value) && (!probabilities || (value >= 0 && value <= 1));
     };
     const auto wrong = std::ranges::find_if_not(batch.values, allowed);
-    if (wrong == batch.values.end()) return {};
+    if (wrong == batch.values.end()) return std::nullopt;
     const auto place = wrong - batch.values.begin();
-    return fail(
-        error_code::bad_data,
-        fmt::format("record {} of the batch has the target {} (value {} of {}), but the loss {} takes "
-                    "{}; correct the data or choose another loss",
-                    place / values_, *wrong, place % values_, values_, name_,
-                    probabilities ? "numbers from 0 to 1" : "finite numbers"));
+    return bad_target{static_cast<std::size_t>(place / values_),
+                      fmt::format("has the target {} (value {} of {}), but the loss {} takes {}; correct the "
+                                  "data or choose another loss",
+                                  *wrong, place % values_, values_, name_,
+                                  probabilities ? "numbers from 0 to 1" : "finite numbers")};
   }
 
   double forward(std::span<const float> outputs, const batch& batch,

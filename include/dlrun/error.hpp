@@ -33,7 +33,7 @@ enum class error_code : std::uint8_t {
   role_lost,
   /// The job was asked to stop before all data was trained.
   interrupted,
-  /// The training left the numbers: a loss or gradient is NaN or infinite.
+  /// The training left the numbers: a loss, a gradient or what an update makes of it is NaN or infinite.
   diverged,
   /// A limit (memory, buffers, file size, the job's quota of the disk) would have been exceeded.
   limit_exceeded,

@@ -19,6 +19,17 @@ inline std::string to_string(const shape& extents) {
   return text + "]";
 }
 
+/// Where element `number` of a tensor lies, its elements counted row by row from 0.
+inline shape element_index(const shape& extents, std::uint64_t number) {
+  shape index(extents.size());
+  for (std::size_t i = extents.size(); i-- > 0;) {
+    const auto extent = static_cast<std::uint64_t>(extents[i]);
+    index[i] = static_cast<std::int64_t>(number % extent);
+    number /= extent;
+  }
+  return index;
+}
+
 /// Product of the extents (1 for no extents); nothing when an extent is below 1 or the product is beyond
 /// 2^40.
 inline std::optional<std::int64_t> element_count(const shape& extents) {

@@ -1,5 +1,7 @@
 #include "kernels/cpu/update.hpp"
 
+#include "kernels/cpu/reduce.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -44,6 +46,8 @@ struct elements {
 
 /// What is streamed is computed so many elements at a time into a part that stays in the L1 cache.
 constexpr std::size_t streamed_part = 256;
+/// What is not streamed is computed so many at a time, and looked at while it is in the L1 cache.
+constexpr std::size_t cached_part = 2048;
 constexpr std::size_t floats_of_line = 64 / sizeof(float);
 
 std::size_t floats_to_line(const float* at) {
@@ -74,21 +78,33 @@ elements part_of(const elements& e, std::size_t begin, std::size_t size) {
   return {e.terms, e.sum + begin, e.in + begin, e.out + begin, size};
 }
 
-/// `loop` takes the elements of a part and the number of its first one.
+/// `loop` takes the elements of a part and the number of its first one. @returns whether all of what it wrote
+/// is finite.
 template <class Loop>
-void for_parts(output_store store, const elements& e, Loop loop) {
-  if (store == output_store::cached) return loop(e, 0);
+bool for_parts(output_store store, const elements& e, Loop loop) {
+  bool is_finite = true;
+  const auto run = [&](const elements& part, std::size_t begin) {
+    loop(part, begin);
+    is_finite &= all_finite({part.out, part.size});
+  };
+  std::size_t begin = 0;
+  if (store == output_store::cached) {
+    for (; begin < e.size; begin += cached_part)
+      run(part_of(e, begin, std::min(cached_part, e.size - begin)), begin);
+    return is_finite;
+  }
   alignas(64) float results[streamed_part];
-  std::size_t begin = std::min(floats_to_line(e.out), e.size);
-  loop(part_of(e, 0, begin), 0);
+  begin = std::min(floats_to_line(e.out), e.size);
+  run(part_of(e, 0, begin), 0);
   while (begin < e.size) {
     auto part = part_of(e, begin, std::min(streamed_part, e.size - begin));
     const auto out = std::exchange(part.out, results);
-    loop(part, begin);
+    run(part, begin);
     stream(results, out, part.size);
     begin += part.size;
   }
   end_of_streams();
+  return is_finite;
 }
 
 float* at(std::span<float> state, std::size_t begin) {
@@ -202,69 +218,69 @@ double sum_of_squares(const gradient_terms& terms, std::span<const float> gradie
   return ((lane[0] + lane[1]) + (lane[2] + lane[3])) + ((lane[4] + lane[5]) + (lane[6] + lane[7]));
 }
 
-void sgd(float lr, float weight_decay, const gradient_terms& terms, std::span<const float> gradient_sum,
+bool sgd(float lr, float weight_decay, const gradient_terms& terms, std::span<const float> gradient_sum,
          std::span<const float> in, std::span<float> out, output_store store) {
   check_sizes(out.size(), gradient_sum, in);
   const elements e{terms, gradient_sum.data(), in.data(), out.data(), out.size()};
-  std::visit(
+  return std::visit(
       [&](auto decays) {
-        for_parts(store, e,
-                  [&](const elements& part, std::size_t) { sgd_loop<decays()>(lr, weight_decay, part); });
+        return for_parts(
+            store, e, [&](const elements& part, std::size_t) { sgd_loop<decays()>(lr, weight_decay, part); });
       },
       compiled(weight_decay != 0));
 }
 
-void sgd_momentum(const momentum_step& step, const gradient_terms& terms, std::span<const float> gradient_sum,
+bool sgd_momentum(const momentum_step& step, const gradient_terms& terms, std::span<const float> gradient_sum,
                   std::span<const float> in, std::span<float> out, std::span<float> velocity,
                   output_store store) {
   check_sizes(out.size(), gradient_sum, in, velocity);
   const elements e{terms, gradient_sum.data(), in.data(), out.data(), out.size()};
-  std::visit(
+  return std::visit(
       [&](auto decays, auto nesterov) {
-        for_parts(store, e, [&](const elements& part, std::size_t begin) {
+        return for_parts(store, e, [&](const elements& part, std::size_t begin) {
           momentum_loop<decays(), nesterov()>(step, part, at(velocity, begin));
         });
       },
       compiled(step.weight_decay != 0), compiled(step.nesterov));
 }
 
-void adam(const adam_step& step, const gradient_terms& terms, std::span<const float> gradient_sum,
+bool adam(const adam_step& step, const gradient_terms& terms, std::span<const float> gradient_sum,
           std::span<const float> in, std::span<float> out, std::span<float> m, std::span<float> v,
           std::span<float> max_v, output_store store) {
   check_sizes(out.size(), gradient_sum, in, m, v);
   check_optional_sizes(out.size(), max_v);
   const elements e{terms, gradient_sum.data(), in.data(), out.data(), out.size()};
-  std::visit(
+  return std::visit(
       [&](auto decays, auto keeps, auto amsgrad) {
-        for_parts(store, e, [&](const elements& part, std::size_t begin) {
+        return for_parts(store, e, [&](const elements& part, std::size_t begin) {
           adam_loop<decays(), keeps(), amsgrad()>(step, part, at(m, begin), at(v, begin), at(max_v, begin));
         });
       },
       compiled(step.weight_decay != 0), compiled(step.keep != 1), compiled(!max_v.empty()));
 }
 
-void adagrad(const adagrad_step& step, const gradient_terms& terms, std::span<const float> gradient_sum,
+bool adagrad(const adagrad_step& step, const gradient_terms& terms, std::span<const float> gradient_sum,
              std::span<const float> in, std::span<float> out, std::span<float> sum, output_store store) {
   check_sizes(out.size(), gradient_sum, in, sum);
   const elements e{terms, gradient_sum.data(), in.data(), out.data(), out.size()};
-  std::visit(
+  return std::visit(
       [&](auto decays) {
-        for_parts(store, e, [&](const elements& part, std::size_t begin) {
+        return for_parts(store, e, [&](const elements& part, std::size_t begin) {
           adagrad_loop<decays()>(step, part, at(sum, begin));
         });
       },
       compiled(step.weight_decay != 0));
 }
 
-void rmsprop(const rmsprop_step& step, const gradient_terms& terms, std::span<const float> gradient_sum,
+bool rmsprop(const rmsprop_step& step, const gradient_terms& terms, std::span<const float> gradient_sum,
              std::span<const float> in, std::span<float> out, std::span<float> square, std::span<float> mean,
              std::span<float> velocity, output_store store) {
   check_sizes(out.size(), gradient_sum, in, square);
   check_optional_sizes(out.size(), mean, velocity);
   const elements e{terms, gradient_sum.data(), in.data(), out.data(), out.size()};
-  std::visit(
+  return std::visit(
       [&](auto decays, auto centered, auto moves) {
-        for_parts(store, e, [&](const elements& part, std::size_t begin) {
+        return for_parts(store, e, [&](const elements& part, std::size_t begin) {
           rmsprop_loop<decays(), centered(), moves()>(step, part, at(square, begin), at(mean, begin),
                                                       at(velocity, begin));
         });
@@ -272,7 +288,7 @@ void rmsprop(const rmsprop_step& step, const gradient_terms& terms, std::span<co
       compiled(step.weight_decay != 0), compiled(!mean.empty()), compiled(!velocity.empty()));
 }
 
-void running_statistic(float momentum, float scale, std::span<const float> statistic_sum,
+bool running_statistic(float momentum, float scale, std::span<const float> statistic_sum,
                        std::span<const float> in, std::span<float> out) {
   check_sizes(out.size(), statistic_sum, in);
   const float keep = 1.0F - momentum;
@@ -281,6 +297,7 @@ void running_statistic(float momentum, float scale, std::span<const float> stati
   float* const q = out.data();
 #pragma GCC ivdep // each element on its own: spans are disjoint or the same
   for (std::size_t i = 0; i < out.size(); ++i) q[i] = keep * r[i] + momentum * (s[i] * scale);
+  return all_finite(out);
 }
 
 } // namespace dlrun::kernels::cpu

@@ -6,6 +6,9 @@
 /// (update in place) or disjoint (double buffering). Optimizer state is updated in place. All spans of a call
 /// have one size, but for state that is not wanted: an empty span.
 ///
+/// Each update returns whether all of `out` is finite: an update of finite numbers may divide by zero or grow
+/// beyond a float.
+///
 /// The rules are PyTorch's (torch/optim of 1.13), up to the last rounding.
 #pragma once
 
@@ -32,7 +35,7 @@ struct gradient_terms {
 double sum_of_squares(const gradient_terms& terms, std::span<const float> gradient_sum);
 
 /// Stochastic gradient descent: out = in - lr * (g + weight_decay * in).
-void sgd(float lr, float weight_decay, const gradient_terms& terms, std::span<const float> gradient_sum,
+bool sgd(float lr, float weight_decay, const gradient_terms& terms, std::span<const float> gradient_sum,
          std::span<const float> in, std::span<float> out, output_store store = output_store::cached);
 
 /// Constants of one step of SGD with momentum.
@@ -47,7 +50,7 @@ struct momentum_step {
 /// d = g + weight_decay * in; velocity = momentum * velocity + gradient_weight * d;
 /// out = in - lr * velocity, with nesterov in - lr * (d + momentum * velocity). A velocity of zero gives
 /// PyTorch's first step, where the velocity is the gradient itself.
-void sgd_momentum(const momentum_step& step, const gradient_terms& terms, std::span<const float> gradient_sum,
+bool sgd_momentum(const momentum_step& step, const gradient_terms& terms, std::span<const float> gradient_sum,
                   std::span<const float> in, std::span<float> out, std::span<float> velocity,
                   output_store store = output_store::cached);
 
@@ -66,7 +69,7 @@ struct adam_step {
 /// d = g + weight_decay * in; m = beta1 * m + (1 - beta1) * d; v = beta2 * v + (1 - beta2) * d * d;
 /// out = keep * in - step_size * m / (sqrt(v) / sqrt_bias_correction2 + eps). With `max_v` not empty
 /// (AMSGrad, Reddi, Kale and Kumar 2018): max_v = max(max_v, v), which then stands for v in `out`.
-void adam(const adam_step& step, const gradient_terms& terms, std::span<const float> gradient_sum,
+bool adam(const adam_step& step, const gradient_terms& terms, std::span<const float> gradient_sum,
           std::span<const float> in, std::span<float> out, std::span<float> m, std::span<float> v,
           std::span<float> max_v, output_store store = output_store::cached);
 
@@ -78,7 +81,7 @@ struct adagrad_step {
 };
 
 /// d = g + weight_decay * in; sum = sum + d * d; out = in - lr * d / (sqrt(sum) + eps).
-void adagrad(const adagrad_step& step, const gradient_terms& terms, std::span<const float> gradient_sum,
+bool adagrad(const adagrad_step& step, const gradient_terms& terms, std::span<const float> gradient_sum,
              std::span<const float> in, std::span<float> out, std::span<float> sum,
              output_store store = output_store::cached);
 
@@ -95,12 +98,12 @@ struct rmsprop_step {
 /// empty (centered): mean = alpha * mean + (1 - alpha) * d; a = square - mean * mean, which rounding may not
 /// take below zero. out = in - lr * d / (sqrt(a) + eps). With `velocity` not empty: velocity = momentum *
 /// velocity + d / (sqrt(a) + eps); out = in - lr * velocity.
-void rmsprop(const rmsprop_step& step, const gradient_terms& terms, std::span<const float> gradient_sum,
+bool rmsprop(const rmsprop_step& step, const gradient_terms& terms, std::span<const float> gradient_sum,
              std::span<const float> in, std::span<float> out, std::span<float> square, std::span<float> mean,
              std::span<float> velocity, output_store store = output_store::cached);
 
 /// Running statistics of batch_norm: out = (1 - momentum) * in + momentum * (statistic_sum * scale).
-void running_statistic(float momentum, float scale, std::span<const float> statistic_sum,
+bool running_statistic(float momentum, float scale, std::span<const float> statistic_sum,
                        std::span<const float> in, std::span<float> out);
 
 } // namespace dlrun::kernels::cpu

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <limits>
 
 namespace dlrun::data_dispatcher {
 namespace {
@@ -95,9 +96,10 @@ TEST(evaluation_book, better_is_what_is_better_by_more_than_min_delta_than_the_b
   EXPECT_EQ(end_of({loss, 2, 2}, {9, 8, 7}), version_id{12});
 }
 
-TEST(evaluation_book, no_number_is_never_better_and_every_number_is_better_than_it) {
+TEST(evaluation_book, what_is_no_number_never_counts_as_better) {
   EXPECT_EQ(end_of({loss, 2, 0}, {-1, 9, -1, -1}), version_id{16});
-  EXPECT_EQ(end_of({loss, 1, 0}, {-1, -1}), version_id{8});
+  EXPECT_EQ(end_of({loss, 1, 0}, {-1, -1}), version_id{4}) << "not even as the first";
+  EXPECT_EQ(end_of({accuracy, 2, 0}, {-1, -1, 9}), version_id{8});
 }
 
 TEST(evaluation_book, what_was_decided_stays_whatever_comes_later) {
@@ -136,6 +138,26 @@ TEST(evaluation_book, the_best_below_a_version_is_the_first_of_equal_ones) {
   other.set_results(results({3, -1, 7, 5}));
   EXPECT_EQ(other.best_below({12}), version_id{4});
   EXPECT_EQ(other.best_below({20}), version_id{12});
+}
+
+TEST(evaluation_book, what_is_no_number_is_never_the_best) {
+  auto with = rules();
+  with.best = loss;
+  evaluation_book book(with);
+  book.set_results(results({-1, -1, 7, -1}));
+  EXPECT_EQ(book.best_below({12}), std::nullopt);
+  EXPECT_EQ(book.best_below({20}), version_id{12});
+}
+
+TEST(watched_metric, only_what_is_finite_is_better_than_anything) {
+  for (const auto& metric : {loss, accuracy})
+    for (const double value :
+         {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity(),
+          -std::numeric_limits<double>::infinity()}) {
+      EXPECT_FALSE(metric.is_better(value, std::nullopt)) << value;
+      EXPECT_FALSE(metric.is_better(value, 1)) << value;
+    }
+  EXPECT_TRUE(loss.is_better(1e300, std::nullopt));
 }
 
 TEST(evaluation_book, none_is_the_best_where_none_is_kept) {

@@ -164,6 +164,29 @@ TEST_F(job_report_test, the_best_is_the_first_of_equal_ones_by_the_metric_that_i
   EXPECT_EQ(best_of("{metric: accuracy, mode: min}")->step, 3U);
 }
 
+TEST_F(job_report_test, a_loss_of_the_last_version_that_is_no_number_is_no_success) {
+  EXPECT_EQ(judged(*job, sources).outcome, job_outcome::completed) << "nothing was evaluated";
+  sources.evaluations = {evaluated(3, NAN, 0.25), evaluated(12, 50, 0.75)};
+  EXPECT_EQ(judged(*job, sources).outcome, job_outcome::completed) << "on the way it may be";
+  for (const double loss : {static_cast<double>(NAN), static_cast<double>(INFINITY)}) {
+    sources.evaluations[1] = evaluated(12, loss, 0.75);
+    const auto ended = judged(*job, sources);
+    EXPECT_EQ(ended.outcome, job_outcome::failed);
+    EXPECT_THAT(ended.reason, testing::HasSubstr("the loss of its last version, step 12, is"));
+  }
+  sources.ended = {job_outcome::interrupted, "stopped"};
+  EXPECT_EQ(judged(*job, sources).reason, "stopped");
+}
+
+TEST_F(job_report_test, what_is_no_number_is_never_the_best) {
+  job = test::small_job("/run", {"cluster.ps_shards=2", "data.validation={records: a, labels: b}",
+                                 "train.evaluate_every=1 epoch", "train.keep_best={}"});
+  sources.evaluations = {evaluated(3, NAN, 0.25)};
+  EXPECT_FALSE(report().best);
+  sources.evaluations = {evaluated(3, NAN, 0.25), evaluated(6, 50, 0.75), evaluated(9, -INFINITY, 0.75)};
+  EXPECT_EQ(report().best->step, 6U);
+}
+
 /// Seven steps of twelve: two whole epochs and a step of four records.
 TEST_F(job_report_test, of_a_training_that_was_stopped_early_nothing_is_missing) {
   sources.last_version = {7};

@@ -109,6 +109,22 @@ TEST_F(shard_parameters_test, a_root_that_is_not_finite_is_not_published_and_loa
   }
 }
 
+/// The gradient is finite, but where it is 0 Adam without eps divides 0 by 0.
+TEST_F(shard_parameters_test, an_update_that_makes_no_number_is_not_published_and_says_where) {
+  const auto context = job({"train.optimizer={adam: {lr: 0.1, eps: 0}}"});
+  auto numbers = shard_parameters::create(context, {0}).value();
+  const auto first = test::training_shard::digests_of(numbers);
+  const auto shape = shape_of(context->sampler, {0}, 0, {});
+  std::vector<float> root(numbers.range().size, 1.0F);
+  root[2 * 64 + 5] = 0;
+  const auto made = numbers.apply({0}, {0}, shape, whole_root(root), {});
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().code, error_code::diverged);
+  EXPECT_THAT(made.error().message, testing::HasSubstr("nan of 'linear0.weight' at [2, 5]"));
+  ASSERT_TRUE(numbers.reset({1}));
+  EXPECT_EQ(test::training_shard::digests_of(numbers), first);
+}
+
 TEST_F(shard_parameters_test, the_learning_rate_follows_the_step) {
   const auto constant = job({});
   const auto falling = job({"train.lr_schedule={step: {step_size: 2}}"});

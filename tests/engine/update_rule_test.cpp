@@ -3,6 +3,7 @@
 #include "tests/engine/spec_builder.hpp"
 
 #include <cmath>
+#include <fmt/format.h>
 #include <limits>
 
 namespace dlrun::engine {
@@ -124,6 +125,26 @@ TEST(update_rule, what_is_no_number_stays_none) {
   EXPECT_TRUE(std::isnan(rule.sum_of_squares(1, floats{1, nan})));
   EXPECT_TRUE(std::isnan(used_gradient(rule, {1, 2}, 1, nan)[0]));
   EXPECT_TRUE(std::isnan(used_gradient(rule, {nan, 2}, 1, 0.5)[0]));
+}
+
+/// Of many elements, so that the one that is none is in any part of what is computed at a time.
+TEST(update_rule, says_when_it_makes_no_number) {
+  for (const auto* text : {"sgd { lr: 1e6 }", "sgd { lr: 1e6 momentum: 0.9 }", "adam { eps: 0 }",
+                           "adamw { eps: 0 amsgrad: true }", "adagrad { eps: 0 }", "rmsprop { eps: 0 }",
+                           "rmsprop { eps: 0 centered: true momentum: 0.5 }"})
+    for (const bool streams : {false, true})
+      for (const std::size_t wrong : {0, 3, 2047, 2048, 4999}) {
+        const auto rule = make_rule(fmt::format("optimizer {{ {} }}", text));
+        const auto planes = rule.optimizer().state_planes().size();
+        const auto update = [&](float value) {
+          floats sums(5000, 1.0F), parameters(5000), state(5000 * planes);
+          sums[wrong] = value;
+          return rule.update({{0}, 1, 1, streams}, sums, parameters, parameters, state);
+        };
+        EXPECT_TRUE(update(2)) << text;
+        const bool divides = std::string_view(text).find("eps") != std::string_view::npos;
+        EXPECT_FALSE(update(divides ? 0 : 1e38F)) << text << " at " << wrong;
+      }
 }
 
 TEST(update_rule, refuses_limits_that_clip_everything_away) {

@@ -107,6 +107,34 @@ class by_the_sum(diverged):
                 self.assertEqual(self.expect_divergence(job), (0, None, None))
 
 
+class by_the_update(diverged):
+    """Of four rows of an embedding two are never read: their gradient is 0, and Adam without eps divides 0 by 0. The job
+    is as long as its one step, so that no gradient of a later one would show it."""
+
+    def setUp(self):
+        super().setUp()
+        (self.bench.folder / "rows.csv").write_text("row,y\n" + "0,0\n1,1\n" * 2)
+        self.job = self.durable_spec("every_step", workers=1)
+        self.job["data"] = {"train": {"format": "csv", "records": str(self.bench.folder / "rows.csv"), "csv": {"target": "y"}}}
+        self.job["model"] = {"input": [1], "layers": [{"embedding": {"num_embeddings": 4, "embedding_dim": 2}}, "flatten",
+                                                      {"linear": {"out_features": 2}}]}
+        self.job["train"].update(epochs=1, microbatch_size=4, microbatches_per_step=1,
+                                 optimizer={"adam": {"lr": 0.1, "eps": 0}})
+
+    def test_the_last_version_is_not_made_of_it(self):
+        for shards in (1, 2):
+            with self.subTest(shards=shards):
+                self.job["cluster"]["ps_shards"] = shards
+                job = self.enterContext(self.bench.start(self.job))
+                self.assertEqual(job.wait_end(), FAILED, job.output())
+                reason = job.output().splitlines()[-1]
+                self.assertIn("diverged at step 0: the gradient is finite, but the update makes nan of 'embedding0.weight' "
+                              "at [2, 0]", reason)
+                self.assertEqual((job.report()["status"], job.report()["steps"]), ("failed", 0))
+                job.resume(["train.optimizer.adam.eps=1e-8"], ["--from", "0"])
+                job.expect_complete(may_redo=True)
+
+
 class by_one_record(diverged):
     """All bytes of all records are 0, so they move nothing; those of one are 255, and worth a million."""
 

@@ -1,5 +1,7 @@
 #include "tests/runtime/small_training.hpp"
 
+#include <cmath>
+#include <dlrun/metric.hpp>
 #include <dlrun/spec.hpp>
 #include <dlrun/training.hpp>
 #include <gmock/gmock.h>
@@ -59,6 +61,38 @@ TEST_F(training_test, trains_and_reports) {
   EXPECT_EQ(watcher->end->parameters_sha256, report->parameters_sha256);
   EXPECT_EQ(read_report(small.run_dir() / "report.json")->parameters_sha256, report->parameters_sha256);
   EXPECT_EQ(one->wait()->steps, 8U) << "the end can be asked for again";
+}
+
+TEST_F(training_test, a_last_version_without_a_finite_validation_loss_is_no_success) {
+  std::ofstream(small.folder.path() / "huge.csv") << "x,y,class\n3e38,3e38,a\n3e38,3e38,b\n-3e38,-3e38,a\n";
+  auto one = start({"data.validation={records: huge.csv}"});
+  ASSERT_TRUE(one) << one.error().message;
+  const auto report = one->wait();
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_EQ(report->status, run_status::failed);
+  EXPECT_THAT(report->reason, HasSubstr("on the validation data the loss of its last version, step 8, is"));
+}
+
+/// Sums NaN over the records, as a mistake in a metric does.
+class no_number final : public metric {
+public:
+  std::string name() const override { return "no_number"; }
+  std::size_t floats() const override { return 1; }
+  void add(std::span<const float>, const batch&, std::span<float> sums) const override { sums[0] += NAN; }
+  double value(std::span<const double> sums) const override { return sums[0]; }
+};
+
+TEST_F(training_test, a_metric_that_is_no_number_is_told_as_the_one_to_blame) {
+  ASSERT_TRUE(
+      register_metric("no_number", [](const metric_request&) -> result<std::unique_ptr<const metric>> {
+        return std::make_unique<no_number>();
+      }));
+  auto one = start({"model.metrics=[{custom: {type: no_number}}]"});
+  ASSERT_TRUE(one) << one.error().message;
+  const auto report = one->wait();
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_EQ(report->status, run_status::failed);
+  EXPECT_THAT(report->reason, HasSubstr("loss and gradient are finite, but a metric is not (no_number)"));
 }
 
 TEST_F(training_test, a_callback_ends_it) {
