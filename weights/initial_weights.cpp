@@ -12,6 +12,7 @@ result<initial_weights> open_initial_weights(const spec::TrainSpec& train,
   auto file = safetensors_file::open(train.init_from());
   if (!file) return tl::unexpected(file.error());
   if (auto fits = check_fits(*file, layout, wanted_fit(train)); !fits) return tl::unexpected(fits.error());
+  if (auto finite = check_finite(*file, layout); !finite) return tl::unexpected(finite.error());
   auto digest = base::sha256_of_file(file->fd(), file->name());
   if (!digest) return tl::unexpected(digest.error());
   if (!train.has_init_sha256() || train.init_sha256() == *digest)

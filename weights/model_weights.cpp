@@ -4,6 +4,7 @@
 #include "weights/safetensors_writer.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <dlrun/check.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -13,6 +14,8 @@ namespace dlrun::weights {
 namespace {
 
 constexpr std::size_t problems_max = 20;
+/// Floats that are looked at a time.
+constexpr std::size_t checked_at_once = std::size_t{1} << 18;
 constexpr std::string_view mean_suffix = ".running_mean";
 constexpr std::string_view counter_suffix = ".num_batches_tracked";
 
@@ -68,6 +71,20 @@ std::vector<std::string> find_problems(const safetensors_file& file, const engin
   return problems;
 }
 
+/// As they are written; without their bytes where `flat` and `counter` are empty.
+std::vector<written_tensor> tensors_of(const engine::parameter_layout& layout, std::span<const float> flat,
+                                       std::span<const std::int64_t> counter) {
+  std::vector<written_tensor> tensors;
+  for (const auto& tensor : layout.tensors()) // 8 bytes each: before the floats
+    if (const auto name = counter_beside(tensor); !name.empty())
+      tensors.push_back({name, "I64", {}, std::as_bytes(counter)});
+  for (const auto& tensor : layout.tensors()) {
+    const auto floats = flat.empty() ? flat : flat.subspan(tensor.offset, tensor.size);
+    if (is_stored(tensor)) tensors.push_back({tensor.name, "F32", tensor.extents, std::as_bytes(floats)});
+  }
+  return tensors;
+}
+
 } // namespace
 
 fit wanted_fit(const spec::TrainSpec& train) {
@@ -102,21 +119,39 @@ result<void> read_part(const safetensors_file& file, const engine::parameter_lay
   return {};
 }
 
+result<void> check_finite(const safetensors_file& file, const engine::parameter_layout& layout) {
+  std::vector<float> part;
+  for (const auto& tensor : layout.tensors()) {
+    const auto* const found = is_stored(tensor) ? file.find(tensor.name) : nullptr;
+    if (found == nullptr) continue;
+    for (std::uint64_t first = 0; first < found->elements; first += part.size()) {
+      part.resize(std::min<std::uint64_t>(checked_at_once, found->elements - first));
+      if (auto got = file.read(*found, first, part); !got) return got;
+      const auto wrong = std::ranges::find_if_not(part, [](float value) { return std::isfinite(value); });
+      if (wrong == part.end()) continue;
+      const auto place = first + static_cast<std::uint64_t>(wrong - part.begin());
+      return fail(error_code::bad_data,
+                  fmt::format("{}: tensor '{}' has {} at {}: weights must be finite 32-bit floats",
+                              file.name(), tensor.name, *wrong,
+                              to_string(element_index(tensor.extents, place))));
+    }
+  }
+  return {};
+}
+
+result<void> check_writable(const engine::parameter_layout& layout) {
+  auto fits = check_header(tensors_of(layout, {}, {}), {});
+  if (fits) return {};
+  return fail(error_code::bad_spec, fmt::format("the model could not be exported: {}", fits.error().message));
+}
+
 result<void> write_weights(const std::filesystem::path& file, const engine::parameter_layout& layout,
                            std::span<const float> flat, std::uint64_t updates,
                            const std::map<std::string, std::string>& metadata) {
   DLRUN_CHECK(flat.size() == layout.flat_size(), "{} floats for a layout of {}", flat.size(),
               layout.flat_size());
   const auto counter = static_cast<std::int64_t>(updates);
-  std::vector<written_tensor> tensors;
-  for (const auto& tensor : layout.tensors()) // 8 bytes each: before the floats
-    if (const auto name = counter_beside(tensor); !name.empty())
-      tensors.push_back({name, "I64", {}, std::as_bytes(std::span{&counter, 1})});
-  for (const auto& tensor : layout.tensors())
-    if (is_stored(tensor))
-      tensors.push_back(
-          {tensor.name, "F32", tensor.extents, std::as_bytes(flat.subspan(tensor.offset, tensor.size))});
-  return write_safetensors(file, tensors, metadata);
+  return write_safetensors(file, tensors_of(layout, flat, {&counter, 1}), metadata);
 }
 
 } // namespace dlrun::weights

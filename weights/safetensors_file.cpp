@@ -38,6 +38,35 @@ result<void> read_at(int fd, std::uint64_t offset, std::span<std::byte> into, co
   return {};
 }
 
+/// Files of other formats are told by how they begin, where that is no length of a head.
+/// @returns bad_data naming the format.
+result<void> check_format(int fd, const std::string& name) {
+  struct beginning {
+    std::string_view bytes, format;
+  };
+  static constexpr std::array known{
+      beginning{"PK\x03\x04", "a PyTorch file (torch.save) or another archive"},
+      beginning{"\x80\x02", "a pickle (torch.save)"},
+      beginning{"\x80\x03", "a pickle"},
+      beginning{"\x80\x04", "a pickle"},
+      beginning{"\x80\x05", "a pickle"},
+      beginning{"\x89HDF\r\n\x1a\n", "an HDF5 file"},
+      beginning{"\x93NUMPY", "a .npy file"},
+      beginning{"\x1f\x8b", "gzip-compressed"},
+      beginning{"GGUF", "a GGUF file"},
+  };
+  std::array<std::byte, length_bytes + 1> begin{};
+  if (auto got = read_at(fd, 0, begin, name); !got) return got;
+  const std::string_view text(reinterpret_cast<const char*>(begin.data()), begin.size());
+  if (text.back() == '{') return {};
+  for (const auto& one : known)
+    if (text.starts_with(one.bytes))
+      return fail(error_code::bad_data, fmt::format("{} is {}, not a safetensors file: write one with "
+                                                    "safetensors.torch.save_model or dlrun export",
+                                                    name, one.format));
+  return {};
+}
+
 /// Reads elements of type `Stored` and converts each.
 template <class Stored, class Convert>
 result<void> read_converted(int fd, std::uint64_t offset, std::span<float> out, const std::string& name,
@@ -69,7 +98,8 @@ safetensors_file::safetensors_file(base::unique_fd fd, std::string name, std::ui
 }
 
 result<safetensors_file> safetensors_file::open(const std::filesystem::path& file) {
-  base::unique_fd fd{::open(file.c_str(), O_RDONLY | O_CLOEXEC)};
+  // O_NONBLOCK: a FIFO that nobody writes to is refused, not waited for.
+  base::unique_fd fd{::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   if (!fd)
     return fail(error_code::bad_data, fmt::format("cannot open {}: {}", file.string(), std::strerror(errno)));
   return from_fd(std::move(fd), file.string());
@@ -83,9 +113,11 @@ result<safetensors_file> safetensors_file::from_fd(base::unique_fd fd, std::stri
     return fail(error_code::bad_data, fmt::format("{} is not a regular file", name));
   const auto file_bytes = static_cast<std::uint64_t>(facts.st_size);
   std::uint64_t header_bytes = 0;
-  if (file_bytes < length_bytes) return not_whole(name, fmt::format("it has only {} bytes", file_bytes));
+  if (file_bytes == 0) return not_whole(name, "it is empty");
+  if (file_bytes <= length_bytes) return not_whole(name, fmt::format("it has only {} bytes", file_bytes));
   if (auto got = read_at(fd.get(), 0, std::as_writable_bytes(std::span{&header_bytes, 1}), name); !got)
     return tl::unexpected(got.error());
+  if (auto fine = check_format(fd.get(), name); !fine) return tl::unexpected(fine.error());
   if (header_bytes > header_bytes_max || header_bytes > file_bytes - length_bytes)
     return not_whole(name, fmt::format("its head has {} bytes, of {} of the file and at most {}",
                                        header_bytes, file_bytes, header_bytes_max));
@@ -108,7 +140,7 @@ result<void> safetensors_file::read(const stored_tensor& tensor, std::uint64_t f
   DLRUN_CHECK(first <= tensor.elements && out.size() <= tensor.elements - first,
               "elements [{}, {}) of {} in tensor {}", first, first + out.size(), tensor.elements,
               tensor.name);
-  const auto offset = data_begin_ + tensor.offset + first * bytes_of(tensor.dtype);
+  const auto offset = data_begin_ + tensor.offset + bytes_of(tensor.dtype, first).value_or(0);
   if (tensor.dtype == "F32") return read_at(fd_.get(), offset, std::as_writable_bytes(out), name_);
   if (tensor.dtype == "F64")
     return read_converted<double>(fd_.get(), offset, out, name_,

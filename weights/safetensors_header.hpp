@@ -6,14 +6,15 @@
 #include <cstdint>
 #include <dlrun/error.hpp>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace dlrun::weights {
 
-/// A larger head is refused unread: names and places of a hundred thousand tensors take less.
-inline constexpr std::uint64_t header_bytes_max = std::uint64_t{16} << 20;
+/// A larger head is refused unread, as the format's own library refuses it.
+inline constexpr std::uint64_t header_bytes_max = 100'000'000;
 
 /// A tensor as a file holds it.
 struct stored_tensor {
@@ -31,12 +32,17 @@ struct safetensors_header {
   std::map<std::string, std::string> metadata;
 };
 
-/// Bytes of one element; 0 for a type that the format does not have.
-std::uint32_t bytes_of(std::string_view dtype);
+/// Bits of one element; 0 for a type that is not known here.
+std::uint32_t bits_of(std::string_view dtype);
+/// Bytes of `elements` elements. @returns nothing where they do not fill whole bytes, are more than 2^64, or
+/// the type is not known.
+std::optional<std::uint64_t> bytes_of(std::string_view dtype, std::uint64_t elements);
 
 /// Reads and checks a head, for a file with `data_bytes` behind it. `file` is what errors call it.
-/// @returns bad_data when it is no JSON of this form, a name comes twice, a dtype is unknown, or sizes and
-/// places do not agree with each other and with the file.
+/// A dtype that is not known here is taken for one of a later version of the format: of such a tensor the
+/// place is checked, but not the size. So is a further key of a tensor, which is passed over.
+/// @returns bad_data when it is no JSON of this form, a name comes twice, or sizes and places do not agree
+/// with each other and with the file.
 result<safetensors_header> parse_header(std::string_view json, std::uint64_t data_bytes,
                                         const std::string& file);
 

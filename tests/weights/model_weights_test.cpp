@@ -2,8 +2,10 @@
 #include "weights/model_weights.hpp"
 #include "weights/safetensors_writer.hpp"
 
+#include <cmath>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <utility>
 
 namespace dlrun::weights {
 namespace {
@@ -38,9 +40,9 @@ protected:
     memory.reserve(tensors.size());
     for (auto& tensor : tensors) {
       if (tensor.dtype.empty()) tensor.dtype = "F32";
-      std::size_t bytes = bytes_of(tensor.dtype);
-      for (const auto extent : tensor.extents) bytes *= static_cast<std::size_t>(extent);
-      tensor.bytes = memory.emplace_back(bytes);
+      std::size_t elements = 1;
+      for (const auto extent : tensor.extents) elements *= static_cast<std::size_t>(extent);
+      tensor.bytes = memory.emplace_back(bytes_of(tensor.dtype, elements).value());
     }
     EXPECT_TRUE(write_safetensors(path, tensors, {}));
     return safetensors_file::open(path).value();
@@ -141,6 +143,38 @@ TEST_F(model_weights_test, a_part_fits_with_other_names_but_not_with_other_shape
   EXPECT_EQ(read[bias->offset - 1], flat[bias->offset - 1]) << "what the file does not have stays";
   EXPECT_THAT(refusal(with({{"fc.bias", "", {11}, {}}}), fit::part), HasSubstr("[10] in the model, [11]"));
   EXPECT_THAT(refusal(with({{"head.weight", "", {4}, {}}}), fit::part), HasSubstr("no tensor of the model"));
+}
+
+TEST_F(model_weights_test, a_tensor_that_the_model_does_not_use_may_be_of_any_dtype) {
+  for (const auto* const dtype : {"C64", "F8_E8M0", "F4", "F6_E3M2", "BOOL"})
+    EXPECT_EQ(refusal(with({{"fc.bias", "", {10}, {}}, {"unused", dtype, {4}, {}}}), fit::part), "") << dtype;
+  EXPECT_THAT(refusal(with({{"fc.bias", "F4", {10}, {}}}), fit::part),
+              HasSubstr("'fc.bias' has the dtype F4"));
+}
+
+TEST_F(model_weights_test, what_is_no_number_is_named_with_tensor_and_place) {
+  const auto said = [&](std::uint64_t place, float value) {
+    const auto before = std::exchange(flat[place], value);
+    const auto fine = check_finite(written(), layout);
+    flat[place] = before;
+    return fine ? "" : fine.error().message;
+  };
+  EXPECT_EQ(said(0, 1), "");
+  const auto weight = layout.find("fc.weight")->offset;
+  EXPECT_THAT(said(weight + 3 * 700 + 5, NAN),
+              HasSubstr(path.string() + ": tensor 'fc.weight' has nan at [3, 5]"));
+  EXPECT_THAT(said(layout.find("bn.running_var")->offset + 1, -INFINITY),
+              HasSubstr("'bn.running_var' has -inf at [1]"));
+  EXPECT_EQ(said(layout.metrics().offset, NAN), "") << "they are not in the file";
+}
+
+TEST_F(model_weights_test, a_number_that_is_too_large_for_a_float_is_none) {
+  const std::vector<double> values(10, 1e300);
+  const written_tensor one{"fc.bias", "F64", {10}, std::as_bytes(std::span{values})};
+  ASSERT_TRUE(write_safetensors(path, std::span{&one, 1}, {}));
+  const auto fine = check_finite(safetensors_file::open(path).value(), layout);
+  ASSERT_FALSE(fine);
+  EXPECT_THAT(fine.error().message, HasSubstr("'fc.bias' has inf at [0]"));
 }
 
 TEST_F(model_weights_test, many_problems_are_counted_after_the_first) {
