@@ -1,10 +1,12 @@
 #include "data/csv_columns.hpp"
 
+#include "job/field_rules.hpp"
 #include "base/utf8.hpp"
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 #include <dlrun/check.hpp>
 #include <fmt/format.h>
 
@@ -51,6 +53,14 @@ std::size_t csv_column::width() const {
   return words_.size() + (has_bucket() ? 1 : 0);
 }
 
+result<void> csv_column::check() const {
+  if (is_categorical() || !spec_.has_missing()) return {};
+  const auto number = parse_cell(spec_.missing());
+  if (number) return {};
+  return fail(error_code::bad_spec,
+              fmt::format("missing: {}; a number must stand for a missing one", number.error().message));
+}
+
 result<std::string_view> csv_column::text_of(std::string_view cell, bool quoted) const {
   if (!cell.empty() || (quoted && is_categorical())) return cell;
   if (spec_.has_missing()) return std::string_view(spec_.missing());
@@ -83,12 +93,22 @@ void csv_column::finish_words(spec::CsvColumn& spec) {
   learns_vocabulary_ = false;
 }
 
-void csv_column::finish_numbers(spec::CsvColumn& spec) {
+result<void> csv_column::finish_numbers(spec::CsvColumn& spec) {
+  const auto fits = [](const char* key, double value) {
+    return job::within_bounds(job::rule_of(*spec::CsvColumn::descriptor()->FindFieldByName(key)), value);
+  };
+  const double mean = statistics_.mean(), std = statistics_.std();
+  if (!fits("mean", mean) || !fits("std", std))
+    return bad(
+        fmt::format("its mean, {}, and standard deviation, {}, are too large or too near to 0: give the "
+                    "column in another unit, or leave standardize out",
+                    mean, std));
   for (auto* const into : {&spec, &spec_}) {
-    into->set_mean(statistics_.mean());
-    into->set_std(statistics_.std());
+    into->set_mean(mean);
+    into->set_std(std);
   }
   learns_statistics_ = false;
+  return {};
 }
 
 result<std::size_t> csv_column::category(std::string_view text) const {
@@ -126,9 +146,17 @@ result<double> parse_cell(std::string_view text) {
   if (digits.size() > 1 && digits[0] == '+' && digits[1] != '-') digits.remove_prefix(1);
   double value = 0;
   const auto [end, problem] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (problem != std::errc{} || end != digits.data() + digits.size() || !std::isfinite(value))
-    return bad(fmt::format("\"{}\" is not a number", base::printable(text)));
-  return value;
+  const bool whole = end == digits.data() + digits.size();
+  if (problem == std::errc{} && whole && std::isfinite(value)) return value;
+  if (problem == std::errc::result_out_of_range && whole) {
+    const std::string copy(digits); // strtod tells on which side it is out of range
+    value = std::strtod(copy.c_str(), nullptr);
+    if (std::isfinite(value)) return value;
+    return bad(fmt::format("\"{}\" is too large for a 64-bit float", base::printable(text)));
+  }
+  const bool has_comma = text.find(',') != std::string_view::npos;
+  return bad(fmt::format("\"{}\" is not a number{}", base::printable(text),
+                         has_comma ? "; decimals stand behind a point, and digits are not grouped" : ""));
 }
 
 } // namespace dlrun::data

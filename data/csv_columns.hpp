@@ -37,6 +37,8 @@ class csv_column {
 public:
   /// `place` is where it is in a line, from 0.
   csv_column(const spec::CsvColumn& spec, std::size_t place);
+  /// @returns bad_spec (without the place) when what stands for a missing number is none.
+  result<void> check() const;
 
   std::size_t place() const { return place_; }
   const std::string& name() const { return spec_.column(); }
@@ -56,7 +58,8 @@ public:
   result<void> learn_number(std::string_view text);
   /// All are learnt. Writes them into `spec`.
   void finish_words(spec::CsvColumn& spec);
-  void finish_numbers(spec::CsvColumn& spec);
+  /// @returns bad_data (without the place) when mean or deviation are beyond what the specification can hold.
+  result<void> finish_numbers(spec::CsvColumn& spec);
 
   /// The cell as floats, which fill `out` of width(). @returns bad_data (without the place).
   result<void> convert(std::string_view text, std::span<float> out) const;
@@ -74,7 +77,8 @@ private:
   running_statistics statistics_;
 };
 
-/// A finite decimal number with nothing around it but spaces. @returns bad_data (without the place).
+/// A finite decimal number with nothing around it but spaces; one that is nearer to 0 than any double is 0.
+/// @returns bad_data (without the place).
 result<double> parse_cell(std::string_view text);
 
 } // namespace dlrun::data

@@ -3,6 +3,23 @@
 #include <fmt/format.h>
 
 namespace dlrun::data {
+namespace {
+
+struct byte_order_mark {
+  std::string_view bytes, encoding;
+};
+constexpr std::size_t mark_bytes_max = 4;
+/// That of UTF-16 is the begin of that of UTF-32.
+constexpr std::array byte_order_marks{
+    byte_order_mark{"\xEF\xBB\xBF", "UTF-8"}, byte_order_mark{{"\xFF\xFE\0\0", 4}, "UTF-32"},
+    byte_order_mark{{"\0\0\xFE\xFF", 4}, "UTF-32"}, byte_order_mark{"\xFF\xFE", "UTF-16"},
+    byte_order_mark{"\xFE\xFF", "UTF-16"}};
+
+constexpr auto nul_byte = "a byte of value 0; is this a text file? One in UTF-16 is to be saved as UTF-8";
+constexpr auto carriage_return = "a carriage return within a line; lines end with LF or CRLF: convert a file "
+                                 "whose lines end with CR, e.g. with tr '\\r' '\\n'";
+
+} // namespace
 
 result<csv_parser> csv_parser::open(const std::filesystem::path& file, char delimiter) {
   auto source = byte_source::open(file);
@@ -53,9 +70,21 @@ result<int> csv_parser::peek() {
 
 result<void> csv_parser::skip_byte_order_mark() {
   started_ = true;
-  if (const auto filled = refill(); !filled) return tl::unexpected(filled.error());
-  const bool marked = filled_ >= 3 && buffer_[0] == 0xEF && buffer_[1] == 0xBB && buffer_[2] == 0xBF;
-  if (marked) at_ = 3;
+  while (filled_ < mark_bytes_max) {
+    const auto got = source_.read(std::span{buffer_}.subspan(filled_));
+    if (!got) return tl::unexpected(got.error());
+    if (*got == 0) break;
+    filled_ += *got;
+  }
+  const std::string_view begin(reinterpret_cast<const char*>(buffer_.data()), filled_);
+  for (const auto& mark : byte_order_marks) {
+    if (!begin.starts_with(mark.bytes)) continue;
+    at_ = mark.bytes.size();
+    if (mark.encoding == "UTF-8") return {};
+    return fail(error_code::bad_data,
+                fmt::format("{}: is {} text; save it as UTF-8, e.g. with iconv -f {} -t UTF-8", name(),
+                            mark.encoding, mark.encoding));
+  }
   return {};
 }
 
@@ -73,7 +102,7 @@ result<void> csv_parser::quoted_field() {
     if (!c) return tl::unexpected(c.error());
     if (*c < 0) return wrong(opened, "a quote is opened and never closed");
     ++at_;
-    if (*c == 0) return wrong(line_, "a byte of value 0; is this a text file?");
+    if (*c == 0) return wrong(line_, nul_byte);
     if (*c == '\n') ++line_;
     if (*c == '"') {
       const auto following = peek();
@@ -100,12 +129,13 @@ result<void> csv_parser::plain_field() {
     if (!c) return tl::unexpected(c.error());
     if (*c < 0 || *c == '\n' || *c == static_cast<unsigned char>(delimiter_)) break;
     ++at_;
-    if (*c == 0) return wrong(line_, "a byte of value 0; is this a text file?");
+    if (*c == 0) return wrong(line_, nul_byte);
     if (*c == '"') return wrong(line_, "a quote within a field that does not begin with one");
     if (*c == '\r') {
       const auto following = peek();
       if (!following) return tl::unexpected(following.error());
       if (*following < 0 || *following == '\n') break;
+      return wrong(line_, carriage_return);
     }
     text_ += static_cast<char>(*c);
     if (text_.size() > line_bytes_max) return wrong(line_, "a line that does not end; is this a text file?");
@@ -117,38 +147,41 @@ result<void> csv_parser::plain_field() {
 result<bool> csv_parser::next() {
   if (!started_)
     if (auto skipped = skip_byte_order_mark(); !skipped) return tl::unexpected(skipped.error());
+  const auto c = peek();
+  if (!c) return tl::unexpected(c.error());
+  if (*c < 0) return false;
+  if (auto taken = take_line(); !taken) return tl::unexpected(taken.error());
+  return true;
+}
+
+/// Up to and with the end of the line.
+result<void> csv_parser::take_line() {
+  text_.clear();
+  ends_.clear();
+  quoted_.clear();
+  first_line_ = line_;
+  auto c = peek();
   while (true) {
-    text_.clear();
-    ends_.clear();
-    quoted_.clear();
-    first_line_ = line_;
-    auto c = peek();
     if (!c) return tl::unexpected(c.error());
-    if (*c < 0) return false;
-    while (true) {
-      if (*c == '"') ++at_;
-      const auto done = *c == '"' ? quoted_field() : plain_field();
-      if (!done) return tl::unexpected(done.error());
-      c = peek();
-      if (!c) return tl::unexpected(c.error());
-      if (*c != static_cast<unsigned char>(delimiter_)) break;
-      ++at_;
-      c = peek();
-      if (!c) return tl::unexpected(c.error());
-    }
-    if (*c == '\r') { // only after a closing quote
-      ++at_;
-      c = peek();
-      if (!c) return tl::unexpected(c.error());
-      if (*c >= 0 && *c != '\n') return wrong(line_, "a carriage return within a line");
-    }
-    if (*c == '\n') {
-      ++at_;
-      ++line_;
-    }
-    const bool blank = ends_.size() == 1 && text_.empty() && quoted_[0] == 0;
-    if (!blank) return true;
+    if (*c == '"') ++at_;
+    if (auto done = *c == '"' ? quoted_field() : plain_field(); !done) return done;
+    c = peek();
+    if (!c) return tl::unexpected(c.error());
+    if (*c != static_cast<unsigned char>(delimiter_)) break;
+    ++at_;
+    c = peek();
   }
+  if (*c == '\r') { // only after a closing quote
+    ++at_;
+    c = peek();
+    if (!c) return tl::unexpected(c.error());
+    if (*c >= 0 && *c != '\n') return wrong(line_, carriage_return);
+  }
+  if (*c == '\n') {
+    ++at_;
+    ++line_;
+  }
+  return {};
 }
 
 } // namespace dlrun::data

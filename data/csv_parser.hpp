@@ -9,9 +9,10 @@ namespace dlrun::data {
 
 /// Cells of a file in the form of RFC 4180: fields may be in quotes, within which separators, line breaks and
 /// doubled quotes are text; lines end with LF or CRLF, the last one with or without. Beyond it, the separator
-/// may be another character, a byte order mark is skipped, and so are lines with nothing in them; spaces
-/// around a cell without quotes are not part of it. A NUL byte, text after a closing quote, a quote within an
-/// unquoted field or one that is never closed are errors. Not thread-safe; memory is that of one line.
+/// may be another character, and the byte order mark of UTF-8 is skipped; spaces around a cell without quotes
+/// are not part of it. UTF-16 and UTF-32, a NUL byte, a carriage return within a line, text after a closing
+/// quote, a quote within an unquoted field or one that is never closed are errors. Not thread-safe; memory is
+/// that of one line.
 class csv_parser {
 public:
   /// Longest line, as stored.
@@ -19,9 +20,11 @@ public:
 
   static result<csv_parser> open(const std::filesystem::path& file, char delimiter);
 
-  /// The next line's cells; `cells` are valid until the next call. @returns false at the end of the file;
-  /// bad_data naming file and line.
+  /// The next line's cells, which are valid until the next call. A line with nothing in it is one empty cell.
+  /// @returns false at the end of the file; bad_data naming file and line.
   result<bool> next();
+  /// Has the line nothing in it? What that means depends on how many columns there are.
+  bool is_blank() const { return ends_.size() == 1 && text_.empty() && quoted_[0] == 0; }
 
   std::size_t size() const { return ends_.size(); }
   /// Without spaces around it, unless it was in quotes.
@@ -38,6 +41,7 @@ private:
       , delimiter_(delimiter) {}
   result<bool> refill();
   result<void> skip_byte_order_mark();
+  result<void> take_line();
   /// Takes bytes that mean nothing but themselves, as far as they are read already.
   void take_text(bool quoted);
   result<void> quoted_field();

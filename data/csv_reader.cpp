@@ -1,8 +1,8 @@
 #include "data/csv_reader.hpp"
 
-#include "base/nearest.hpp"
-#include "base/utf8.hpp"
+#include "data/csv_hint.hpp"
 #include "data/split.hpp"
+#include "base/utf8.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -31,12 +31,12 @@ std::optional<std::int32_t> parse_class(std::string_view text) {
   return value;
 }
 
-/// A hint for an unknown word, of a length that can be read.
-std::string way_out(std::string_view word, const std::vector<std::string>& known) {
-  constexpr std::size_t listed_max = 20;
-  if (known.size() <= listed_max) return base::hint(word, known);
-  return fmt::format("the nearest of {} is \"{}\"", known.size(),
-                     base::printable(base::nearest(word, known)));
+/// "nan", "-inf", "Infinity": what a program writes where it has no number.
+bool is_no_number(std::string_view text) {
+  if (text.starts_with('+')) text.remove_prefix(1);
+  double value = 0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return problem == std::errc{} && end == text.data() + text.size() && !std::isfinite(value);
 }
 
 } // namespace
@@ -46,92 +46,139 @@ csv_reader::csv_reader(spec::DatasetSpec& spec, const decode_context& context)
     , context_(context) {}
 
 tl::unexpected<error> csv_reader::at(std::size_t place, const error& what) const {
-  const std::string column = header_.empty() ? fmt::format("{}", place) : base::printable(header_[place]);
-  return fail(what.code, fmt::format("{}: line {}, column {}: {}", parser_->name(), parser_->line(), column,
-                                     what.message));
+  return fail(what.code, fmt::format("{}: line {}, column {}: {}", parser_->name(), parser_->line(),
+                                     base::printable(header_.name(place)), what.message));
 }
 
 /// Opens the file from its start, past the header.
 result<void> csv_reader::rewind() {
-  auto parser = csv_parser::open(request_.records, delimiter_of(spec_.csv().delimiter()));
-  if (!parser) return tl::unexpected(parser.error());
-  parser_ = std::make_unique<csv_parser>(std::move(*parser));
-  if (!spec_.csv().header()) return {};
-  const auto there = parser_->next();
-  if (!there) return tl::unexpected(there.error());
-  if (!*there) return fail(error_code::bad_data, fmt::format("{}: the file is empty", parser_->name()));
-  header_.clear();
-  for (std::size_t i = 0; i < parser_->size(); ++i) {
-    header_.emplace_back(parser_->cell(i));
-    if (base::first_invalid_utf8(header_.back()))
-      return at(i, {error_code::bad_data, "its name is not UTF-8 text"});
-  }
-  places_ = header_.size();
+  const auto open = [this]() -> result<void> {
+    auto parser = csv_parser::open(request_.records, delimiter_of(spec_.csv().delimiter()));
+    if (!parser) return tl::unexpected(parser.error());
+    parser_ = std::make_unique<csv_parser>(std::move(*parser));
+    return {};
+  };
+  if (auto opened = open(); !opened) return opened;
+  if (spec_.csv().header()) return read_header();
+  if (header_.size() > 0) return {};
+  if (auto counted = count_columns(); !counted) return counted;
+  return open();
+}
+
+/// Up to the first line that is not blank: it has as many cells as all others.
+result<void> csv_reader::count_columns() {
+  result<bool> there = true;
+  do {
+    there = parser_->next();
+    if (!there) return tl::unexpected(there.error());
+  } while (*there && parser_->is_blank());
+  header_ = csv_header::of_numbers(*there ? parser_->size() : 1);
   return {};
 }
 
-/// The next line, if it has as many cells as all others.
+result<void> csv_reader::read_header() {
+  result<bool> there = true;
+  do {
+    there = parser_->next();
+    if (!there) return tl::unexpected(there.error());
+  } while (*there && parser_->is_blank());
+  if (!*there) return fail(error_code::bad_data, fmt::format("{}: the file is empty", parser_->name()));
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < parser_->size(); ++i) names.emplace_back(parser_->cell(i));
+  header_ = csv_header{std::move(names)};
+  for (std::size_t i = 0; i < header_.size(); ++i)
+    if (base::first_invalid_utf8(header_.name(i)))
+      return at(i, {error_code::bad_data, "its name is not UTF-8 text"});
+  return {};
+}
+
+/// The next record, if it has as many cells as all others. In a table of one column a blank line is a record
+/// whose cell is empty; in others it is none.
 result<bool> csv_reader::next_line() {
-  auto there = parser_->next();
-  if (!there || !*there) return there;
-  if (places_ == 0) places_ = parser_->size();
-  if (parser_->size() == places_) return true;
+  result<bool> there = true;
+  do {
+    there = parser_->next();
+    if (!there || !*there) return there;
+  } while (parser_->is_blank() && header_.size() > 1);
+  if (parser_->size() == header_.size()) return true;
   return fail(error_code::bad_data,
               fmt::format("{}: line {}: {} columns, but the {} {}", parser_->name(), parser_->line(),
-                          parser_->size(), header_.empty() ? "first line has" : "header names", places_));
+                          parser_->size(), header_.has_names() ? "header names" : "first line has",
+                          header_.size()));
 }
 
 result<std::size_t> csv_reader::place_of(const std::string& column) const {
-  if (!header_.empty()) {
-    const auto found = std::ranges::find(header_, column);
-    if (found == header_.end())
-      return fail(error_code::bad_data, fmt::format("{}: there is no column \"{}\"; {}", parser_->name(),
-                                                    base::printable(column), way_out(column, header_)));
-    if (std::find(found + 1, header_.end(), column) != header_.end())
-      return fail(error_code::bad_data,
-                  fmt::format("{}: two columns are called \"{}\"", parser_->name(), base::printable(column)));
-    return static_cast<std::size_t>(found - header_.begin());
-  }
-  std::size_t place = 0;
-  const auto [end, problem] = std::from_chars(column.data(), column.data() + column.size(), place);
-  if (problem != std::errc{} || end != column.data() + column.size() || place >= places_)
-    return fail(error_code::bad_data,
-                fmt::format("{}: without a header columns are numbers from 0 to {}, not \"{}\"",
-                            parser_->name(), places_ - 1, base::printable(column)));
-  return place;
+  const auto place = header_.find(column);
+  if (place) return place;
+  return fail(place.error().code, fmt::format("{}: {}", parser_->name(), place.error().message));
 }
 
 /// Without a list of columns, all but the targets are numbers. Noted, so that other files are read likewise.
-void csv_reader::use_all_columns() {
+result<void> csv_reader::use_all_columns(const std::set<std::size_t>& targets) {
   auto& csv = *spec_.mutable_csv();
-  for (std::size_t i = 0; i < places_; ++i) {
-    const std::string name = header_.empty() ? fmt::format("{}", i) : header_[i];
-    if (std::ranges::find(csv.target(), name) != csv.target().end()) continue;
+  for (std::size_t i = 0; i < header_.size(); ++i) {
+    if (targets.contains(i)) continue;
+    const auto name = header_.name(i);
+    if (name.empty())
+      return fail(
+          error_code::bad_data,
+          fmt::format("{}: column {} of the header has no name: is it an index, or do lines end with a "
+                      "separator? Name it, or list those to read: csv.columns",
+                      parser_->name(), i + 1));
     auto& column = *csv.add_columns();
     column.set_column(name);
     column.set_type("numeric");
   }
+  if (csv.columns().empty())
+    return fail(error_code::bad_data, fmt::format("{}: no column is left to learn from", parser_->name()));
+  return {};
+}
+
+/// The places of the targets. Where none are asked for, of those that the file has.
+result<std::set<std::size_t>> csv_reader::find_targets() {
+  std::set<std::size_t> places;
+  for (const auto& name : spec_.csv().target()) {
+    const auto place = place_of(name);
+    if (!place && request_.with_targets) return tl::unexpected(place.error());
+    if (!place) continue;
+    places.insert(*place);
+    if (request_.with_targets) targets_.push_back({name, *place});
+  }
+  return places;
+}
+
+/// What is to be predicted would be among what it is predicted from.
+result<void> csv_reader::check_not_target(const std::set<std::size_t>& targets) const {
+  const auto both =
+      std::ranges::find_if(columns_, [&](const auto& column) { return targets.contains(column.place()); });
+  if (both == columns_.end()) return {};
+  return fail(
+      error_code::bad_spec,
+      fmt::format("{}.csv: column \"{}\" is the target, and one of the columns to learn from; leave it "
+                  "out of csv.columns",
+                  context_.key, base::printable(both->name())));
 }
 
 result<void> csv_reader::find_columns() {
   auto& csv = *spec_.mutable_csv();
-  if (places_ > columns_max)
-    return fail(error_code::bad_data, fmt::format("{}: line {}: {} columns; at most {} are read",
-                                                  parser_->name(), parser_->line(), places_, columns_max));
-  if (csv.columns().empty()) use_all_columns();
+  if (header_.size() > columns_max)
+    return fail(error_code::bad_data,
+                fmt::format("{}: line {}: {} columns; at most {} are read", parser_->name(), parser_->line(),
+                            header_.size(), columns_max));
+  const auto targets = find_targets();
+  if (!targets) return tl::unexpected(targets.error());
   if (csv.columns().empty())
-    return fail(error_code::bad_data, fmt::format("{}: no column is left to learn from", parser_->name()));
+    if (auto used = use_all_columns(*targets); !used) return used;
   for (const auto& column : csv.columns()) {
     const auto place = place_of(column.column());
     if (!place) return tl::unexpected(place.error());
     columns_.emplace_back(column, *place);
+    if (auto fine = columns_.back().check(); !fine)
+      return fail(fine.error().code, fmt::format("{}.csv.columns: column \"{}\": {}", context_.key,
+                                                 base::printable(column.column()), fine.error().message));
   }
+  if (auto fine = check_not_target(*targets); !fine) return fine;
   if (!request_.with_targets) return {};
-  for (const auto& name : csv.target()) {
-    const auto place = place_of(name);
-    if (!place) return tl::unexpected(place.error());
-    targets_.push_back({name, *place});
-  }
   if (request_.targets == target_kind::classes && targets_.size() != 1)
     return fail(
         error_code::bad_spec,
@@ -216,6 +263,10 @@ result<void> csv_reader::learn_class(std::string_view text) {
                     "names, list them: csv.classes",
                     base::printable(text)));
   all_classes_are_numbers_ = false;
+  if (is_no_number(text))
+    return fail(error_code::bad_data,
+                fmt::format("\"{}\" is no class: is a target missing? If it is one, list all: csv.classes",
+                            base::printable(text)));
   if (base::first_invalid_utf8(text))
     return fail(error_code::bad_data, fmt::format("\"{}\" is not UTF-8 text", base::printable(text)));
   classes_.add(text);
@@ -269,9 +320,14 @@ result<void> csv_reader::statistics_pass() {
       if (auto learnt = column.learn_number(*text); !learnt) return at(column.place(), learnt.error());
     }
   }
-  for (std::size_t i = 0; i < columns_.size(); ++i)
-    if (columns_[i].learns_statistics())
-      columns_[i].finish_numbers(*spec_.mutable_csv()->mutable_columns(static_cast<int>(i)));
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    auto& column = columns_[i];
+    if (!column.learns_statistics()) continue;
+    auto done = column.finish_numbers(*spec_.mutable_csv()->mutable_columns(static_cast<int>(i)));
+    if (!done)
+      return fail(done.error().code, fmt::format("{}: column {}: {}", parser_->name(),
+                                                 base::printable(column.name()), done.error().message));
+  }
   return {};
 }
 
@@ -306,11 +362,13 @@ result<void> csv_reader::read_line(std::span<float> floats, std::span<std::int32
       classes[0] = *number;
       continue;
     }
-    const auto number = parse_cell(parser_->cell(place));
+    const auto cell = parser_->cell(place);
+    if (cell.empty()) return at(place, {error_code::bad_data, "the target is missing"});
+    const auto number = parse_cell(cell);
     if (!number) return at(place, number.error());
     values[i] = static_cast<float>(*number);
     if (!std::isfinite(values[i]))
-      return at(place, {error_code::bad_data, "is too large for a 32-bit float"});
+      return at(place, {error_code::bad_data, fmt::format("{} is too large for a 32-bit float", *number)});
   }
   return {};
 }

@@ -2,10 +2,12 @@
 #pragma once
 
 #include "data/csv_columns.hpp"
+#include "data/csv_header.hpp"
 #include "data/csv_parser.hpp"
 #include "data/decode.hpp"
 
 #include <memory>
+#include <set>
 
 namespace dlrun::data {
 
@@ -27,10 +29,14 @@ private:
   };
 
   result<void> rewind();
+  result<void> read_header();
+  result<void> count_columns();
   result<bool> next_line();
   result<void> find_columns();
   result<std::size_t> place_of(const std::string& column) const;
-  void use_all_columns();
+  result<void> use_all_columns(const std::set<std::size_t>& targets);
+  result<std::set<std::size_t>> find_targets();
+  result<void> check_not_target(const std::set<std::size_t>& targets) const;
   result<void> first_pass();
   result<void> learn_line();
   result<void> learn_class(std::string_view text);
@@ -46,8 +52,7 @@ private:
   const decode_context& context_;
   reader_request request_;
   std::unique_ptr<csv_parser> parser_;
-  std::vector<std::string> header_; // names; empty without a header
-  std::size_t places_ = 0;          // cells of a line
+  csv_header header_; // of size 0 until it is read
   std::vector<csv_column> columns_;
   std::vector<target_column> targets_;
   bool learns_classes_ = false;

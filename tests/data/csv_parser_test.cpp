@@ -12,7 +12,7 @@ using lines = std::vector<std::vector<std::string>>;
 
 struct parsed {
   lines cells;
-  std::vector<std::uint64_t> numbers;
+  std::vector<std::uint64_t> numbers, blank;
   std::string problem;
 };
 
@@ -26,6 +26,7 @@ parsed parse(const std::string& text, char delimiter = ',', bool compressed = fa
     if (!there) all.problem = there.error().message;
     if (!there || !*there) break;
     all.numbers.push_back(parser->line());
+    if (parser->is_blank()) all.blank.push_back(parser->line());
     auto& line = all.cells.emplace_back();
     for (std::size_t i = 0; i < parser->size(); ++i) line.emplace_back(parser->cell(i));
   }
@@ -53,11 +54,31 @@ TEST(csv_parser, quotes_hold_separators_line_breaks_and_doubled_quotes) {
   EXPECT_EQ(read.numbers, (std::vector<std::uint64_t>{1, 3, 4})) << "lines of the file, not of the table";
 }
 
-TEST(csv_parser, skips_lines_with_nothing_in_them) {
-  const auto read = parse("a\n\n\r\nb\n\"\"\n\n");
-  EXPECT_EQ(read.cells, (lines{{"a"}, {"b"}, {""}})) << "an empty text in quotes is something";
-  EXPECT_EQ(read.numbers, (std::vector<std::uint64_t>{1, 4, 5}));
+TEST(csv_parser, tells_lines_with_nothing_in_them) {
+  const auto read = parse("a\n\n\r\nb\n\"\"\n ,\n\n");
+  EXPECT_EQ(read.cells, (lines{{"a"}, {""}, {""}, {"b"}, {""}, {"", ""}, {""}}));
+  EXPECT_EQ(read.blank, (std::vector<std::uint64_t>{2, 3, 7})) << "an empty text in quotes is something";
   EXPECT_EQ(parse("").cells, lines{});
+}
+
+TEST(csv_parser, text_in_another_encoding_is_told_by_its_name) {
+  const std::string utf16{"\xFF\xFE"
+                          "a\0\n\0",
+                          6};
+  EXPECT_THAT(parse(utf16).problem, HasSubstr("t.csv: is UTF-16 text; save it as UTF-8"));
+  EXPECT_THAT(parse(utf16, ',', true).problem, HasSubstr("is UTF-16 text"));
+  EXPECT_THAT(parse("\xFE\xFF").problem, HasSubstr("is UTF-16 text"));
+  EXPECT_THAT(parse({"\xFF\xFE\0\0a\0\0\0", 8}).problem, HasSubstr("is UTF-32 text"));
+  EXPECT_THAT(parse({"a\0,\0", 4}).problem, HasSubstr("One in UTF-16 is to be saved as UTF-8"));
+  EXPECT_EQ(parse("\xEF\xBB\xBF").cells, lines{}) << "nothing but the mark";
+}
+
+TEST(csv_parser, line_ends_of_carriage_returns_alone_are_told) {
+  for (const auto* const text : {"a,b\r1,2\r", "a,b\r1,2", "\"a\",b\r\"1\",2\r", "a,b\r\r\n1,2\r\r\n"})
+    EXPECT_THAT(parse(text).problem,
+                HasSubstr("line 1: a carriage return within a line; lines end with LF or"))
+        << text;
+  EXPECT_EQ(parse("\"a\rb\"\n").cells, (lines{{"a\rb"}})) << "in quotes it is text";
 }
 
 TEST(csv_parser, names_the_line_of_what_is_wrong) {

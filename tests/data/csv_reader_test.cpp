@@ -2,6 +2,7 @@
 
 #include "tests/data/decoded_job.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 namespace dlrun::data {
@@ -200,6 +201,132 @@ TEST_F(csv_reader_test, a_column_of_too_many_texts_is_no_category) {
   job.write("people.csv", text);
   EXPECT_THAT(job.refusal(train("target: class, columns: [{column: x, type: categorical}]")),
               HasSubstr("line 10002, column x: more than 10000 different texts"));
+}
+
+// ---- what is predicted is never what it is predicted from
+// -------------------------------------------------------------
+
+TEST_F(csv_reader_test, a_column_without_a_header_has_one_number) {
+  job.write("plain.csv", "7,8,1\n9,10,0\n");
+  for (const auto* const target : {"'02'", "'2 '", "' 2'", "'+2'", "-1", "2.0", "0x2", "''"}) {
+    const auto keys = fmt::format("target: {}, header: false", target);
+    EXPECT_THAT(job.refusal(train(keys, "plain.csv")), HasSubstr("columns are numbers from 0 to 2, not"))
+        << target;
+  }
+  EXPECT_THAT(job.refusal(train("target: 2, header: false, columns: [{column: '00'}]", "plain.csv")),
+              HasSubstr("not \"00\""));
+}
+
+TEST_F(csv_reader_test, a_target_is_named_once_and_is_no_column_to_learn_from) {
+  EXPECT_THAT(job.refusal(train("target: class, columns: [{column: class}]")), HasSubstr("is used twice"));
+  EXPECT_THAT(job.refusal(train("target: [age, age]"), target_kind::values), HasSubstr("is there twice"));
+  EXPECT_THAT(job.refusal(train("target: class, columns: [{column: age}, {column: age}]")),
+              HasSubstr("is used twice"));
+}
+
+/// Of data.train all columns but its target were learnt from; data.validation has another target.
+TEST_F(csv_reader_test, the_target_of_validation_data_is_no_column_of_the_training_data) {
+  job.write("people.csv", "x,a,b\n1,0,1\n2,1,0\n");
+  const auto data = "{train: {format: csv, records: people.csv, csv: {target: a}}, validation: {records: "
+                    "people.csv, csv: {target: b}}}";
+  EXPECT_THAT(job.refusal(data), HasSubstr("data.validation.csv: column \"b\" is the target, and one of"));
+}
+
+TEST_F(csv_reader_test, a_column_without_a_name_is_not_taken_for_a_number_to_learn_from) {
+  job.write("people.csv", ",x,class\n0,1,0\n1,2,1\n"); // pandas writes its index so
+  EXPECT_THAT(job.refusal(train("target: class")), HasSubstr("column 1 of the header has no name"));
+  EXPECT_EQ(read("target: class, columns: [{column: x}]").records, (floats{1, 2}));
+  job.write("people.csv", "x,class,\n1,0,\n");
+  EXPECT_THAT(job.refusal(train("target: class")), HasSubstr("column 3 of the header has no name"));
+}
+
+// ---- blank lines
+// ------------------------------------------------------------------------------------------------------
+
+TEST_F(csv_reader_test, a_blank_line_is_a_record_in_a_table_of_one_column_alone) {
+  const auto predict = [&](const std::string& content) {
+    const auto records = open_records(job.spec.data().train(), job.write("new.csv", content), 0);
+    EXPECT_TRUE(records) << (records ? "" : records.error().message);
+    return records ? test::read_all(**records).records : floats{};
+  };
+  job.write("people.csv", "\na,class\n\n1,0\n\n\n2,1\n\n");
+  EXPECT_EQ(read("target: class, columns: [{column: a, missing: -1}]").records, (floats{1, 2}));
+  EXPECT_EQ(predict("a\n1\n\n3\n"), (floats{1, -1, 3}));
+  EXPECT_EQ(predict("a\r\n\r\n1\r\n \r\n\"\"\r\n"), (floats{-1, 1, -1, -1}));
+  EXPECT_EQ(predict("a\n\n"), (floats{-1}));
+  EXPECT_EQ(predict("a,b\n\n1,2\n\n,4\n"), (floats{1, -1})) << "a record of two cells has a comma";
+}
+
+TEST_F(csv_reader_test, a_blank_line_of_one_column_is_an_empty_cell_without_a_header_too) {
+  job.write("plain.csv", "\n1,0\n\n2,1\n");
+  const auto keys = "target: 1, header: false, columns: [{column: 0, missing: 5}]";
+  ASSERT_TRUE(job.decode(train(keys, "plain.csv")));
+  const auto records = open_records(job.spec.data().train(), job.write("new.csv", "\n\n7\n\n"), 0);
+  ASSERT_TRUE(records) << records.error().message;
+  EXPECT_EQ(test::read_all(**records).records, (floats{5, 5, 7, 5}));
+}
+
+TEST_F(csv_reader_test, where_nothing_stands_for_it_a_blank_line_of_one_column_is_an_error) {
+  job.write("people.csv", "a,class\n1,0\n");
+  ASSERT_TRUE(job.decode(train("target: class")));
+  const auto records = open_records(job.spec.data().train(), job.write("new.csv", "a\n1\n\n3\n"), 0);
+  ASSERT_FALSE(records);
+  EXPECT_THAT(records.error().message, HasSubstr("new.csv: line 3, column a: the cell is empty"));
+}
+
+// ---- numbers
+// ----------------------------------------------------------------------------------------------------------
+
+TEST_F(csv_reader_test, numbers_are_read_as_the_nearest_or_refused_with_the_reason) {
+  const auto cell = [&](const std::string& text, bool may_be_read = false) {
+    job.write("people.csv", "x;class\n" + text + ";0\n");
+    const auto keys = "target: class, delimiter: semicolon";
+    if (!may_be_read) return job.refusal(train(keys));
+    EXPECT_EQ(read(keys).records.size(), 1U) << text;
+    return std::string{};
+  };
+  for (const auto* const text : {"1e-40", "-1e-320", "1e-999", "+1.5", ".5", "5.", "-0", "1E2"})
+    cell(text, true);
+  job.write("people.csv", "x,class\n1e-999,0\n-1e-320,0\n1e-40,0\n");
+  EXPECT_EQ(read("target: class").records, (floats{0, -0.0F, 1e-40F}));
+  EXPECT_THAT(cell("1e999"), HasSubstr("\"1e999\" is too large for a 64-bit float"));
+  EXPECT_THAT(cell("-1e309"), HasSubstr("too large for a 64-bit float"));
+  EXPECT_THAT(cell("1e39"), HasSubstr("too large for a 32-bit float"));
+  EXPECT_THAT(cell("1,5"), HasSubstr("\"1,5\" is not a number; decimals stand behind a point"));
+  for (const auto* const text :
+       {"nan", "NaN", "inf", "-Infinity", "0x1p3", "1_000", "1e", "--1", "+-1", "1 2"})
+    EXPECT_THAT(cell(text), HasSubstr("is not a number")) << text;
+}
+
+TEST_F(csv_reader_test, targets_that_are_no_numbers_are_refused) {
+  const auto target = [&](const std::string& text, target_kind kind) {
+    job.write("people.csv", "x,y\n1," + text + "\n2,1\n");
+    return job.refusal(train("target: y"), kind);
+  };
+  for (const auto* const text : {"nan", "-inf", "1e999"})
+    EXPECT_NE(target(text, target_kind::values), "") << text;
+  EXPECT_THAT(target("1e39", target_kind::values), HasSubstr("1e+39 is too large for a 32-bit float"));
+  EXPECT_THAT(target("", target_kind::values), HasSubstr("the target is missing"));
+  EXPECT_THAT(target("nan", target_kind::classes), HasSubstr("\"nan\" is no class: is a target missing?"));
+  EXPECT_THAT(target("Infinity", target_kind::classes), HasSubstr("is no class"));
+  job.write("people.csv", "x,y\n1,nan\n2,no\n");
+  EXPECT_THAT(read("target: y, classes: [no, nan]").classes, ElementsAre(1, 0)) << "it may be listed";
+}
+
+TEST_F(csv_reader_test, what_stands_for_a_missing_number_is_one) {
+  for (const auto* const text : {"nan", "none", "''", "1e999"})
+    EXPECT_THAT(
+        job.refusal(train(fmt::format("target: class, columns: [{{column: age, missing: {}}}]", text))),
+        HasSubstr("data.train.csv.columns: column \"age\": missing: "))
+        << text;
+}
+
+TEST_F(csv_reader_test, means_that_a_specification_cannot_hold_are_refused) {
+  const auto keys = "target: class, columns: [{column: x, standardize: true}]";
+  for (const auto* const lines : {"1e308,0\n-1e308,1\n", "1e305,0\n1e305,1\n"}) {
+    job.write("people.csv", std::string{"x,class\n"} + lines);
+    EXPECT_THAT(job.refusal(train(keys)), HasSubstr("people.csv: column x: its mean")) << lines;
+  }
 }
 
 TEST_F(csv_reader_test, records_to_predict_need_no_target) {
