@@ -85,30 +85,52 @@ void array_dataset::expect_record(std::uint64_t index) const {
   for (std::size_t at = 0; at < wanted.size(); at += bytes_of_line) __builtin_prefetch(wanted.data() + at);
 }
 
+void array_dataset::check_room(std::size_t records, const target_buffers& targets) const {
+  const auto values = static_cast<std::size_t>(target_values());
+  const bool classes = data_.targets && data_.kind == target_kind::classes;
+  const bool floats = data_.targets && data_.kind == target_kind::values;
+  DLRUN_CHECK(targets.classes.size() == (classes ? records : 0), "{} class numbers for {} records",
+              targets.classes.size(), records);
+  DLRUN_CHECK(targets.values.size() == (floats ? records * values : 0),
+              "{} target values for {} records of {}", targets.values.size(), records, values);
+}
+
+result<void> array_dataset::read_target(std::uint64_t index, std::size_t to,
+                                        const target_buffers& targets) const {
+  if (!data_.targets) return {};
+  if (data_.kind == target_kind::values) {
+    const auto values = static_cast<std::size_t>(target_values());
+    to_floats(data_.targets->record(index), data_.targets->type, targets.values.subspan(to * values, values));
+    return {};
+  }
+  const auto number = data_.class_of(index);
+  if (!number) return tl::unexpected(number.error());
+  targets.classes[to] = *number;
+  return {};
+}
+
+result<void> array_dataset::read_targets(std::span<const std::uint64_t> indices,
+                                         const target_buffers& targets) const {
+  check_room(indices.size(), targets);
+  for (std::size_t i = 0; i < indices.size(); ++i) {
+    DLRUN_CHECK(indices[i] < record_count(), "record {} of {}", indices[i], record_count());
+    if (auto done = read_target(indices[i], i, targets); !done) return done;
+  }
+  return {};
+}
+
 result<void> array_dataset::read(std::span<const std::uint64_t> indices, std::span<float> records,
                                  const target_buffers& targets) const {
   const auto values = static_cast<std::size_t>(record_values());
-  const auto per_target = static_cast<std::size_t>(target_values());
-  const bool classes = data_.targets && data_.kind == target_kind::classes;
-  const bool floats = data_.targets && data_.kind == target_kind::values;
   DLRUN_CHECK(records.size() == indices.size() * values, "{} floats for {} records of {} values",
               records.size(), indices.size(), values);
-  DLRUN_CHECK(targets.classes.size() == (classes ? indices.size() : 0), "{} class numbers for {} records",
-              targets.classes.size(), indices.size());
-  DLRUN_CHECK(targets.values.size() == (floats ? indices.size() * per_target : 0),
-              "{} target values for {} records of {}", targets.values.size(), indices.size(), per_target);
+  check_room(indices.size(), targets);
   for (std::size_t i = 0; i < indices.size(); ++i) {
     DLRUN_CHECK(indices[i] < record_count(), "record {} of {}", indices[i], record_count());
     constexpr std::size_t ahead = 4;
     if (i + ahead < indices.size() && indices[i + ahead] < record_count()) expect_record(indices[i + ahead]);
     read_record(indices[i], records.subspan(i * values, values));
-    if (floats)
-      to_floats(data_.targets->record(indices[i]), data_.targets->type,
-                targets.values.subspan(i * per_target, per_target));
-    if (!classes) continue;
-    const auto number = data_.class_of(indices[i]);
-    if (!number) return tl::unexpected(number.error());
-    targets.classes[i] = *number;
+    if (auto done = read_target(indices[i], i, targets); !done) return done;
   }
   return {};
 }

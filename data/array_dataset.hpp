@@ -26,6 +26,9 @@ public:
   const std::string& targets_name() const override;
   result<void> read(std::span<const std::uint64_t> indices, std::span<float> records,
                     const target_buffers& targets) const override;
+  result<void> read_targets(std::span<const std::uint64_t> indices,
+                            const target_buffers& targets) const override;
+  bool may_be_not_finite() const override { return is_float(data_.records.type); }
   result<std::int32_t> class_of(std::uint64_t index) const override { return data_.class_of(index); }
 
 private:
@@ -37,6 +40,9 @@ private:
 
   array_dataset() = default;
   void read_record(std::uint64_t index, std::span<float> out) const;
+  /// Of the record at `index`, to place `to` of the buffers.
+  result<void> read_target(std::uint64_t index, std::size_t to, const target_buffers& targets) const;
+  void check_room(std::size_t records, const target_buffers& targets) const;
   void expect_record(std::uint64_t index) const;
 
   decoded_data data_;

@@ -2,9 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <dlrun/detail/parallel_for.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <map>
+#include <mutex>
 #include <numeric>
+#include <thread>
 
 namespace dlrun::data {
 
@@ -12,6 +16,7 @@ namespace {
 
 /// Read at once by a check of all records.
 constexpr std::uint64_t read_values_max = std::uint64_t{1} << 16;
+constexpr unsigned checking_threads_max = 8;
 
 } // namespace
 
@@ -72,33 +77,91 @@ result<void> dataset::check_fits(std::span<const std::int64_t> input, target_kin
                           targets_name(), target_values(), outputs));
 }
 
-result<void> dataset::check_rows(std::int64_t first, std::int64_t count, std::int64_t rows,
-                                 std::string_view layer) const {
-  const auto width = record_values();
-  const auto at_once = std::max<std::uint64_t>(1, read_values_max / std::max<std::uint64_t>(1, width));
+/// Calls `look` with all records, in pieces of a bounded number of values, by several threads.
+/// @returns the first error, by the order of the records.
+result<void> dataset::for_records(const record_check& look) const {
+  const auto width = std::max<std::uint64_t>(1, record_values());
+  const auto at_once = std::max<std::uint64_t>(1, read_values_max / width);
+  const auto pieces = (record_count() + at_once - 1) / at_once;
+  const auto targets_each = static_cast<std::uint64_t>(target_values());
+  const auto threads = std::min<unsigned>(checking_threads_max, std::thread::hardware_concurrency());
+  std::mutex guard;
+  std::map<std::size_t, error> found; // what is behind an error is not looked at any more
+  dlrun::detail::parallel_for(pieces, threads, [&] {
+    return
+        [&, indices = std::vector<std::uint64_t>(), values = std::vector<float>(),
+         classes = std::vector<std::int32_t>(), numbers = std::vector<float>()](std::size_t piece) mutable {
+          {
+            const std::scoped_lock lock{guard};
+            if (!found.empty() && found.begin()->first < piece) return;
+          }
+          const auto begin = piece * at_once;
+          indices.resize(std::min(at_once, record_count() - begin));
+          std::iota(indices.begin(), indices.end(), begin);
+          values.resize(indices.size() * record_values());
+          (targets() == target_kind::classes ? classes.resize(indices.size() * targets_each)
+                                             : numbers.resize(indices.size() * targets_each));
+          auto done = read(indices, values, {classes, numbers});
+          if (done) done = look(indices, values);
+          const std::scoped_lock lock{guard};
+          if (!done) found.emplace(piece, done.error());
+        };
+  });
+  if (found.empty()) return {};
+  return tl::unexpected(found.begin()->second);
+}
+
+result<void> dataset::check_finite() const {
+  if (!may_be_not_finite()) return {};
+  return for_records([this](std::span<const std::uint64_t> indices, std::span<const float> values) {
+    const auto wrong = std::ranges::find_if_not(values, [](float value) { return std::isfinite(value); });
+    if (wrong == values.end()) return result<void>{};
+    const auto place = static_cast<std::uint64_t>(wrong - values.begin());
+    return result<void>{
+        fail(error_code::bad_data,
+             fmt::format("{}: record {} has {} at place {} (after normalize): records must be finite 32-bit "
+                         "floats; correct or leave out the record",
+                         records_name(), number_in_files(indices[place / record_values()]), *wrong,
+                         place % record_values()))};
+  });
+}
+
+result<void> dataset::check_targets(const target_check& find_bad) const {
+  const auto values = static_cast<std::uint64_t>(target_values());
+  if (values == 0) return {};
+  const auto at_once = std::max<std::uint64_t>(1, read_values_max / values);
   std::vector<std::uint64_t> indices;
-  std::vector<float> values;
   std::vector<std::int32_t> classes;
-  std::vector<float> targets_read;
+  std::vector<float> numbers;
   for (std::uint64_t begin = 0; begin < record_count(); begin += indices.size()) {
     indices.resize(std::min(at_once, record_count() - begin));
     std::iota(indices.begin(), indices.end(), begin);
-    values.resize(indices.size() * width);
-    const auto target_count = indices.size() * static_cast<std::uint64_t>(target_values());
-    (targets() == target_kind::classes ? classes.resize(target_count) : targets_read.resize(target_count));
-    if (auto got = read(indices, values, {classes, targets_read}); !got) return got;
+    const auto count = indices.size() * values;
+    (targets() == target_kind::classes ? classes.resize(count) : numbers.resize(count));
+    if (auto got = read_targets(indices, {classes, numbers}); !got) return got;
+    if (const auto bad = find_bad({{}, classes, numbers, static_cast<std::int64_t>(indices.size())}))
+      return fail(error_code::bad_data, fmt::format("{}: record {} {}", targets_name(),
+                                                    number_in_files(indices[bad->first]), bad->second));
+  }
+  return {};
+}
+
+result<void> dataset::check_rows(std::int64_t first, std::int64_t count, std::int64_t rows,
+                                 std::string_view layer) const {
+  const auto width = record_values();
+  return for_records([&](std::span<const std::uint64_t> indices, std::span<const float> values) {
     for (std::size_t i = 0; i < indices.size(); ++i)
       for (auto place = first; place < first + count; ++place) {
         const float value = values[i * width + static_cast<std::uint64_t>(place)];
         if (value >= 0.0F && value < static_cast<float>(rows) && std::floor(value) == value) continue;
-        return fail(
-            error_code::bad_data,
-            fmt::format("{}: record {} has the value {} at place {}, but layer '{}' (embedding) takes "
-                        "whole numbers from 0 to {}; correct the data or num_embeddings",
-                        records_name(), number_in_files(indices[i]), value, place, layer, rows - 1));
+        return result<void>{
+            fail(error_code::bad_data,
+                 fmt::format("{}: record {} has the value {} at place {}, but layer '{}' (embedding) takes "
+                             "whole numbers from 0 to {}; correct the data or num_embeddings",
+                             records_name(), number_in_files(indices[i]), value, place, layer, rows - 1))};
       }
-  }
-  return {};
+    return result<void>{};
+  });
 }
 
 } // namespace dlrun::data

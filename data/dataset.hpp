@@ -5,9 +5,12 @@
 
 #include <cstdint>
 #include <dlrun/error.hpp>
+#include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace dlrun::data {
@@ -47,6 +50,11 @@ public:
   /// @returns bad_data when a file that is mapped was changed since it was opened.
   virtual result<void> read(std::span<const std::uint64_t> indices, std::span<float> records,
                             const target_buffers& targets) const = 0;
+  /// The targets alone of the records at `indices`, as read() does.
+  virtual result<void> read_targets(std::span<const std::uint64_t> indices,
+                                    const target_buffers& targets) const = 0;
+  /// Whether a stored number may be NaN or infinite, or become so by normalisation.
+  virtual bool may_be_not_finite() const = 0;
   /// Number of the record in its files, from 0, which people know it by.
   virtual std::uint64_t number_in_files(std::uint64_t index) const { return index; }
   /// The class of one record; targets() must be classes.
@@ -64,12 +72,26 @@ public:
   result<void> check_fits(std::span<const std::int64_t> input, target_kind wanted,
                           std::int64_t outputs) const;
 
+  /// Is each number of each record finite, as the model gets it? Reads everything, by several threads, unless
+  /// it follows from how the records are stored. @returns bad_data naming file, record, place and value.
+  result<void> check_finite() const;
+
+  /// Finds what is wrong with the targets of the records at the places that it is given.
+  using target_check = std::function<std::optional<std::pair<std::size_t, std::string>>(const batch& batch)>;
+  /// Calls `find_bad` with the targets of all records, in pieces; batch::records is empty. It returns the
+  /// place in the piece and "has the target ..." of the first that is wrong. @returns bad_data naming file
+  /// and record.
+  result<void> check_targets(const target_check& find_bad) const;
+
   /// Are the values at the places [first, first + count) of every record whole numbers from 0 to rows - 1, as
   /// the layer `layer` takes them? Reads everything. @returns bad_data naming file, record, place and value.
   result<void> check_rows(std::int64_t first, std::int64_t count, std::int64_t rows,
                           std::string_view layer) const;
 
 private:
+  using record_check =
+      std::function<result<void>(std::span<const std::uint64_t> indices, std::span<const float> records)>;
+  result<void> for_records(const record_check& look) const;
   result<void> check_shape(std::span<const std::int64_t> input) const;
   result<void> check_classes(std::int64_t outputs) const;
 };

@@ -30,16 +30,24 @@ public:
 
   result<void> read(std::span<const std::uint64_t> indices, std::span<float> records,
                     const target_buffers& targets) const override {
-    std::vector<std::uint64_t> places(indices.size());
-    std::ranges::transform(indices, places.begin(), [this](std::uint64_t i) { return place(i); });
-    return whole_->read(places, records, targets);
+    return whole_->read(places(indices), records, targets);
   }
+  result<void> read_targets(std::span<const std::uint64_t> indices,
+                            const target_buffers& targets) const override {
+    return whole_->read_targets(places(indices), targets);
+  }
+  bool may_be_not_finite() const override { return whole_->may_be_not_finite(); }
   std::uint64_t number_in_files(std::uint64_t index) const override {
     return whole_->number_in_files(place(index));
   }
   result<std::int32_t> class_of(std::uint64_t index) const override { return whole_->class_of(place(index)); }
 
 private:
+  std::vector<std::uint64_t> places(std::span<const std::uint64_t> indices) const {
+    std::vector<std::uint64_t> all(indices.size());
+    std::ranges::transform(indices, all.begin(), [this](std::uint64_t i) { return place(i); });
+    return all;
+  }
   std::uint64_t place(std::uint64_t i) const {
     return part_ == data_part::training ? division_.training(i) : division_.validation(i);
   }

@@ -16,7 +16,13 @@ result<void> check_fits(const data::dataset& data, const engine::model& model) {
   if (auto fits = data.check_fits(model.input_shape(), wanted.kind, wanted.outputs); !fits) return fits;
   for (const auto& read : model.rows_read())
     if (auto fits = data.check_rows(read.first, read.count, read.rows, read.layer); !fits) return fits;
-  return {};
+  const auto find_bad = [&](const batch& batch) -> std::optional<std::pair<std::size_t, std::string>> {
+    auto bad = model.loss().find_bad(batch);
+    if (!bad) return std::nullopt;
+    return std::pair{bad->record, std::move(bad->what)};
+  };
+  if (auto fits = data.check_targets(find_bad); !fits) return fits;
+  return data.check_finite();
 }
 
 result<std::uint64_t> training_records(const spec::JobSpec& spec, const engine::model& model) {

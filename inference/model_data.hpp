@@ -18,7 +18,8 @@ struct wanted_targets {
   std::int64_t outputs = 0; ///< classes that are told apart, or floats of a target
 };
 wanted_targets targets_of(const engine::model& model);
-/// Can `model` read these records? @returns bad_data, as dataset::check_fits() and check_rows().
+/// Can `model` read these records, and its loss take their targets? @returns bad_data, as the checks of
+/// dataset.
 result<void> check_fits(const data::dataset& data, const engine::model& model);
 
 /// How many records the job trains on: those that are not split off. The data is decoded for it.

@@ -59,6 +59,11 @@ result<std::optional<std::uint64_t>> wanted_step(const model_choice& choice, con
                 fmt::format("which version is the best stands in the report of a run that has ended: {}",
                             report.error().message));
   if (report->best) return report->best->step;
+  if (run.spec.train().has_keep_best())
+    return fail(error_code::bad_usage,
+                fmt::format("the run in '{}' has no best version: no evaluation of it gave a finite {}; "
+                            "choose one of its versions with --step",
+                            run.folder.string(), run.spec.train().keep_best().metric()));
   return fail(
       error_code::bad_usage,
       fmt::format("the run in '{}' kept no best version: train with train.keep_best, or choose one of "
@@ -168,6 +173,7 @@ result<loaded_model> load_weights_file(const model_choice& choice) {
   const auto& layout = (*model)->layout();
   if (auto fits = weights::check_fits(*file, layout, weights::fit::whole); !fits)
     return tl::unexpected(fits.error());
+  if (auto finite = weights::check_finite(*file, layout); !finite) return tl::unexpected(finite.error());
   std::vector<float> parameters(layout.flat_size());
   if (auto got = weights::read_part(*file, layout, 0, parameters); !got) return tl::unexpected(got.error());
   loaded_model made{std::move(*spec), {}, *model, std::move(parameters)};

@@ -75,18 +75,26 @@ void fill_metrics(spec::ModelSpec& model) {
     model.add_metrics()->mutable_accuracy();
 }
 
+/// Keys that `own` does not write are as in `other`.
+template <class Section>
+void take_missing_keys(const Section& other, Section& own) {
+  Section merged = other;
+  std::vector<const FieldDescriptor*> written;
+  own.GetReflection()->ListFields(own, &written);
+  own.GetReflection()->SwapFields(&own, &merged, written);
+  own = std::move(merged);
+}
+
 /// What validation does not say is as in train: its records are meant for the same model. Paths, and what
 /// only one of the two has, are left alone; so is everything that belongs to a format that only train has.
 void inherit_from_train(const spec::DatasetSpec& train, spec::DatasetSpec& validation) {
   if (!validation.has_targets() && train.has_targets()) validation.set_targets(train.targets());
   if (validation.has_format() && validation.format() != train.format()) return;
   if (train.has_format()) validation.set_format(train.format());
-  if (!validation.has_normalize() && train.has_normalize())
-    *validation.mutable_normalize() = train.normalize();
-  if (!validation.has_csv() && train.has_csv()) *validation.mutable_csv() = train.csv();
-  if (!validation.has_image_folder() && train.has_image_folder())
-    *validation.mutable_image_folder() = train.image_folder();
-  if (!validation.has_tfrecord() && train.has_tfrecord()) *validation.mutable_tfrecord() = train.tfrecord();
+  if (train.has_normalize()) take_missing_keys(train.normalize(), *validation.mutable_normalize());
+  if (train.has_csv()) take_missing_keys(train.csv(), *validation.mutable_csv());
+  if (train.has_image_folder()) take_missing_keys(train.image_folder(), *validation.mutable_image_folder());
+  if (train.has_tfrecord()) take_missing_keys(train.tfrecord(), *validation.mutable_tfrecord());
   if (validation.options().empty()) *validation.mutable_options() = train.options();
 }
 

@@ -1,10 +1,10 @@
 #include "job/spec_reader.hpp"
 
-#include "base/utf8.hpp"
 #include "job/defaults.hpp"
 #include "job/spec_mapper.hpp"
 #include "job/spec_override.hpp"
 #include "job/spec_writer.hpp"
+#include "base/utf8.hpp"
 #include "job/validate.hpp"
 
 #include <algorithm>
@@ -21,11 +21,23 @@ int line_at(std::string_view text, std::size_t offset) {
          static_cast<int>(std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(offset), '\n'));
 }
 
+struct size_limits {
+  std::size_t bytes = spec_bytes_max;
+  std::size_t values = yaml_values_max;
+};
+
+/// By its first line: a user's file, or one that a run wrote.
+size_limits limits_of(std::string_view text) {
+  constexpr std::size_t written_values_max = 10 * yaml_values_max;
+  return text.starts_with(written_head) ? size_limits{written_spec_bytes_max, written_values_max}
+                                        : size_limits{};
+}
+
 /// Refuses what is not text before any parser sees it.
 result<void> check_text(std::string_view text, const std::string& name) {
-  if (text.size() > spec_bytes_max)
-    return fail(error_code::bad_spec, fmt::format("{}: larger than {} KiB, is this a job specification?",
-                                                  name, spec_bytes_max / 1024));
+  if (const auto most = limits_of(text).bytes; text.size() > most)
+    return fail(error_code::bad_spec,
+                fmt::format("{}: larger than {} KiB, is this a job specification?", name, most / 1024));
   if (const auto offset = base::first_invalid_utf8(text))
     return fail(error_code::bad_spec,
                 fmt::format("{}:{}: byte {} (0x{:02x}) is not UTF-8 text", name, line_at(text, *offset),
@@ -54,11 +66,15 @@ result<std::string> read_text(const std::filesystem::path& file) {
     return fail(errno == EACCES ? error_code::bad_spec : error_code::system,
                 fmt::format("cannot open {}: {}", file.string(), std::strerror(errno)));
   // One byte more than allowed tells a larger file, whatever its size was a moment ago.
-  std::string text(spec_bytes_max + 1, '\0');
-  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (stream.bad())
-    return fail(error_code::system, fmt::format("cannot read {}: {}", file.string(), std::strerror(errno)));
-  text.resize(static_cast<std::size_t>(stream.gcount()));
+  std::string text;
+  for (auto most = spec_bytes_max; text.size() <= most && !stream.eof(); most = limits_of(text).bytes) {
+    const auto there = text.size();
+    text.resize(most + 1);
+    stream.read(text.data() + there, static_cast<std::streamsize>(text.size() - there));
+    if (stream.bad())
+      return fail(error_code::system, fmt::format("cannot read {}: {}", file.string(), std::strerror(errno)));
+    text.resize(there + static_cast<std::size_t>(stream.gcount()));
+  }
   return text;
 }
 
@@ -80,7 +96,7 @@ result<spec::JobSpec> parse_spec(std::string_view text, const std::string& file_
                                  const std::filesystem::path& base_dir,
                                  std::span<const std::string> overrides) {
   if (auto fine = check_text(text, file_name); !fine) return tl::unexpected(fine.error());
-  auto tree = parse_yaml(text, spec_depth_max);
+  auto tree = parse_yaml(text, spec_depth_max, limits_of(text).values);
   if (!tree)
     return fail(error_code::bad_spec,
                 fmt::format("{}:{}: {}", file_name, tree.error().line, tree.error().text));
@@ -105,7 +121,7 @@ result<spec::JobSpec> complete_spec(spec::JobSpec built, const std::string& orig
   auto spec = finish(std::move(built), origin, base_dir, overrides, sources, problems);
   if (!spec) return spec;
   // What a run keeps is text, which must be readable again: its size, its nesting, texts that are UTF-8.
-  return parse_spec(write_spec(*spec), origin, base_dir);
+  return parse_spec(written_spec(*spec), origin, base_dir);
 }
 
 result<spec::JobSpec> read_spec(const std::filesystem::path& file, std::span<const std::string> overrides) {

@@ -13,6 +13,8 @@ namespace dlrun::job {
 
 /// Larger files are refused unread.
 inline constexpr std::size_t spec_bytes_max = 1024 * 1024;
+/// Those that a run wrote may be so large: they name each column of a table.
+inline constexpr std::size_t written_spec_bytes_max = 16 * spec_bytes_max;
 /// Deeper nesting is refused.
 inline constexpr int spec_depth_max = 32;
 

@@ -143,10 +143,10 @@ std::string write_spec(const spec::JobSpec& spec) {
   return out;
 }
 
+std::string written_spec(const spec::JobSpec& spec) { return std::string{written_head} + write_spec(spec); }
+
 result<void> write_spec_file(const std::filesystem::path& file, const spec::JobSpec& spec) {
-  return base::write_file_atomically(
-      file, "# The specification as used: overrides applied, defaults filled, paths absolute.\n" +
-                write_spec(spec));
+  return base::write_file_atomically(file, written_spec(spec));
 }
 
 } // namespace dlrun::job

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <google/protobuf/util/message_differencer.h>
+#include <map>
 #include <set>
 
 namespace dlrun::job {
@@ -104,6 +106,7 @@ private:
     if (csv.classes_size() > 0 && data_.targets() == "values")
       add("csv.classes", "are names of classes, but the targets are values; leave them out");
     check_unique("csv.classes", csv.classes());
+    check_unique("csv.target", csv.target());
     std::set<std::string> known(csv.target().begin(), csv.target().end());
     for (int i = 0; i < csv.columns_size(); ++i) {
       const auto path = item_path("csv.columns", static_cast<std::size_t>(i));
@@ -144,11 +147,37 @@ private:
   problem_list& problems_;
 };
 
+/// A split has the records of data.train, as these are read: what says otherwise would be ignored.
+void check_split(const spec::DataSpec& data, const source_map& sources, problem_list& problems) {
+  using google::protobuf::util::MessageDifferencer;
+  const auto& train = data.train();
+  const auto& split = data.validation();
+  if (!split.has_split()) return;
+  const auto options = [](const spec::DatasetSpec& one) {
+    return std::map<std::string, std::string>(one.options().begin(), one.options().end());
+  };
+  const std::pair<const char*, bool> parts[] = {
+      {"options", options(split) == options(train)},
+      {"format", split.format() == train.format()},
+      {"targets", split.targets() == train.targets()},
+      {"normalize", MessageDifferencer::Equals(split.normalize(), train.normalize())},
+      {"csv", MessageDifferencer::Equals(split.csv(), train.csv())},
+      {"image_folder", MessageDifferencer::Equals(split.image_folder(), train.image_folder())},
+      {"tfrecord", MessageDifferencer::Equals(split.tfrecord(), train.tfrecord())}};
+  for (const auto& [key, same] : parts) {
+    const auto place = join_path("data.validation", key);
+    if (!same && !problems.reported(place))
+      problems.add(sources.find(place), place,
+                   "a split takes its records from data.train, as these are read; leave this out");
+  }
+}
+
 } // namespace
 
 void check_data(const spec::DataSpec& data, const source_map& sources, problem_list& problems) {
   if (data.has_train()) data_check(data.train(), "data.train", sources, problems).check(false);
   if (data.has_validation()) data_check(data.validation(), "data.validation", sources, problems).check(true);
+  check_split(data, sources, problems);
 }
 
 } // namespace dlrun::job

@@ -14,8 +14,6 @@
 namespace dlrun::job {
 namespace {
 
-constexpr std::size_t values_max = 100'000;
-
 /// Leaves the parser from within one of its callbacks, which have no other way out.
 struct refusal : std::runtime_error {
   refusal(const YAML::Mark& mark, const std::string& why)
@@ -28,8 +26,9 @@ struct refusal : std::runtime_error {
 /// of pointers, since growing a list moves its items.
 class tree_builder final : public YAML::EventHandler {
 public:
-  explicit tree_builder(int depth_max)
-      : depth_max_(depth_max) {}
+  tree_builder(int depth_max, std::size_t values_max)
+      : depth_max_(depth_max)
+      , values_max_(values_max) {}
 
   yaml_node take_root() { return std::move(root_); }
 
@@ -88,7 +87,7 @@ private:
     if (anchor != YAML::NullAnchor) refuse_anchor(mark);
     if (!tag.empty() && tag != "?" && tag != "!")
       throw refusal(mark, fmt::format("tags (\"{}\") are not used here; leave it out", base::printable(tag)));
-    if (++values_ > values_max) throw refusal(mark, fmt::format("more than {} values", values_max));
+    if (++values_ > values_max_) throw refusal(mark, fmt::format("more than {} values", values_max_));
   }
 
   void start(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, yaml_node::kind kind) {
@@ -125,6 +124,7 @@ private:
   }
 
   int depth_max_;
+  std::size_t values_max_;
   std::size_t values_ = 0;
   std::vector<open_container> open_;
   yaml_node root_;
@@ -150,11 +150,12 @@ public:
 
 } // namespace
 
-tl::expected<yaml_node, yaml_failure> parse_yaml(std::string_view text, int depth_max) {
+tl::expected<yaml_node, yaml_failure> parse_yaml(std::string_view text, int depth_max,
+                                                 std::size_t values_max) {
   try {
     std::istringstream stream{std::string(text)};
     YAML::Parser parser(stream);
-    tree_builder builder(depth_max);
+    tree_builder builder(depth_max, values_max);
     parser.HandleNextDocument(builder);
     no_more_documents rest;
     parser.HandleNextDocument(rest);

@@ -36,9 +36,11 @@ struct yaml_failure {
 };
 
 /// Parses one document. What a specification has no use for is refused: anchors and aliases (they can expand
-/// without bound), tags, several documents, more than `depth_max` levels, more than 100000 values. Never
-/// throws.
-tl::expected<yaml_node, yaml_failure> parse_yaml(std::string_view text, int depth_max);
+/// without bound), tags, several documents, more than `depth_max` levels, more than `values_max` values.
+/// Never throws.
+inline constexpr std::size_t yaml_values_max = 100'000;
+tl::expected<yaml_node, yaml_failure> parse_yaml(std::string_view text, int depth_max,
+                                                 std::size_t values_max = yaml_values_max);
 
 /// "a list", "keys", "nothing", or the text itself in quotes: for "expected ..., found ...".
 std::string describe(const yaml_node& node);

@@ -8,6 +8,7 @@
 #include "job/spec_writer.hpp"
 #include "observability/run_publisher.hpp"
 #include "weights/initial_weights.hpp"
+#include "weights/model_weights.hpp"
 
 #include <algorithm>
 #include <fcntl.h>
@@ -65,14 +66,16 @@ result<std::uint64_t> open_checked(const prepared_job& job, const engine::model&
 
 /// What the data taught is kept with the specification, which must be readable again.
 result<void> check_spec_size(const spec::JobSpec& spec) {
-  const auto bytes = job::write_spec(spec).size();
-  if (bytes + spec_file_spare <= job::spec_bytes_max) return {};
-  return fail(
-      error_code::bad_data,
-      fmt::format(
-          "data.train: with all columns and vocabularies written out the specification has {} bytes, and "
-          "at most {} can be kept: name fewer columns, or use format npy",
-          bytes, job::spec_bytes_max - spec_file_spare));
+  const auto text = job::written_spec(spec);
+  if (text.size() + spec_file_spare > job::written_spec_bytes_max)
+    return fail(
+        error_code::bad_data,
+        fmt::format(
+            "data.train: with all columns and vocabularies written out the specification has {} bytes, and "
+            "at most {} can be kept: name fewer columns, or use format npy",
+            text.size(), job::written_spec_bytes_max - spec_file_spare));
+  const auto again = job::parse_spec(text, "the specification as the run would keep it", "/");
+  return again ? result<void>{} : tl::unexpected(again.error());
 }
 
 /// A step of more microbatches than records is a mistake: they could not have one record each.
@@ -141,6 +144,7 @@ result<prepared_job> prepare_job(spec::JobSpec spec) {
   if (auto rule = engine::update_rule::build(job.spec.train(), {}); !rule)
     return tl::unexpected(rule.error()); // how long the training is does not matter for that
   if (auto fits = check_norm_exchange(job.spec, **model); !fits) return tl::unexpected(fits.error());
+  if (auto fits = weights::check_writable((*model)->layout()); !fits) return tl::unexpected(fits.error());
   if (auto settled = settle_weights(**model, job); !settled) return tl::unexpected(settled.error());
   auto decoded = data::decode_job_data(*job.spec.mutable_data(), job.spec.train().seed(),
                                        inference::targets_of(**model).kind);

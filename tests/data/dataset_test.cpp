@@ -2,9 +2,12 @@
 
 #include "data/array_dataset.hpp"
 #include "data/idx_reader.hpp"
+#include "data/npy_reader.hpp"
 #include "tests/data/decoded_job.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
+#include <limits>
 #include <zlib.h>
 
 namespace dlrun::data {
@@ -152,6 +155,51 @@ TEST(dataset, tells_which_value_is_no_row_of_an_embedding) {
 }
 
 // Expected checksums: PyTorch 1.13, (x / 255. - 0.2860) / 0.3530 of the whole test set.
+/// `values` as records of three, of type f4.
+std::shared_ptr<const dataset> floats_of(const std::vector<float>& values, double std = 1) {
+  const test::temporary_folder folder;
+  const auto shape = fmt::format("({}, 3)", values.size() / 3);
+  reader_request request;
+  request.records = folder.write("records.npy", test::npy_bytes("<f4", shape, test::bytes_of(values)));
+  request.with_targets = false;
+  return array_dataset::create(decode_npy(request).value(), normalize_by({0}, {std})).value();
+}
+
+TEST(dataset, names_the_first_number_that_is_none) {
+  std::vector<float> values(300'000, 1.0F);
+  EXPECT_TRUE(floats_of(values)->check_finite());
+  values[250'001] = std::numeric_limits<float>::infinity();
+  values[200'000] = std::numeric_limits<float>::quiet_NaN();
+  const auto fine = floats_of(values)->check_finite();
+  ASSERT_FALSE(fine);
+  EXPECT_EQ(fine.error().code, error_code::bad_data);
+  EXPECT_THAT(fine.error().message, HasSubstr("records.npy: record 66666 has nan at place 2"));
+}
+
+TEST(dataset, a_number_that_normalisation_makes_too_large_is_none) {
+  EXPECT_TRUE(floats_of({1e38F, 0, 0})->check_finite());
+  EXPECT_THAT(floats_of({0, 1e38F, 0}, 1e-6)->check_finite().error().message,
+              HasSubstr("record 0 has inf at place 1 (after normalize)"));
+}
+
+TEST(dataset, names_the_first_target_that_a_loss_does_not_take) {
+  const auto data = open_small();
+  ASSERT_TRUE(data);
+  std::vector<std::int32_t> seen;
+  const auto check = [&](std::int32_t wrong) {
+    return (*data)->check_targets(
+        [&](const batch& batch) -> std::optional<std::pair<std::size_t, std::string>> {
+          seen.assign(batch.classes.begin(), batch.classes.end());
+          const auto at = std::ranges::find(batch.classes, wrong);
+          if (at == batch.classes.end()) return std::nullopt;
+          return std::pair{static_cast<std::size_t>(at - batch.classes.begin()), "has a class that is wrong"};
+        });
+  };
+  EXPECT_TRUE(check(3));
+  EXPECT_EQ(seen, (std::vector<std::int32_t>{1, 0, 4}));
+  EXPECT_THAT(check(4).error().message, EndsWith("labels: record 2 has a class that is wrong"));
+}
+
 TEST(dataset, reads_fashion_mnist_with_the_bits_of_pytorch) {
   const std::string folder = "/usr/share/datasets/fashion-mnist/";
   memory_budget memory;

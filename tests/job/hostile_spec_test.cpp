@@ -1,7 +1,9 @@
+#include "job/spec_writer.hpp"
 #include "tests/data/files.hpp"
 #include "tests/job/spec_text.hpp"
 
 #include <ctime>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <random>
 
@@ -27,6 +29,30 @@ TEST(hostile_spec, a_file_beyond_a_mebibyte_is_refused_unread) {
   ASSERT_FALSE(spec);
   EXPECT_EQ(spec.error().code, error_code::bad_spec);
   EXPECT_NE(spec.error().message.find("larger than 1024 KiB"), std::string::npos) << spec.error().message;
+}
+
+/// They name each column of a table.
+TEST(hostile_spec, files_that_a_run_wrote_may_be_larger_but_have_a_limit_too) {
+  auto spec = parse(with(minimal_spec, "{train: {records: images, labels: labels}}",
+                         "{train: {format: csv, records: a, csv: {target: y}}, validation: {records: b}}"))
+                  .value();
+  for (auto* const part : {spec.mutable_data()->mutable_train(), spec.mutable_data()->mutable_validation()})
+    for (int i = 0; i < 65'536; ++i) {
+      auto& column = *part->mutable_csv()->add_columns();
+      column.set_column(fmt::format("column-{}", i));
+      column.set_type("numeric");
+    }
+  const test::temporary_folder folder;
+  ASSERT_TRUE(write_spec_file(folder.path() / "spec.yaml", spec));
+  const auto read = read_spec(folder.path() / "spec.yaml");
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(read->SerializeAsString(), spec.SerializeAsString());
+  EXPECT_FALSE(parse(write_spec(spec))) << "somebody else's is refused";
+  auto large = test::text_bytes(std::string{written_head});
+  large.resize(written_spec_bytes_max + 1, ' ');
+  const auto refused = read_spec(folder.write("large.yaml", large));
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("larger than 16384 KiB"), std::string::npos);
 }
 
 TEST(hostile_spec, anchors_aliases_and_tags_are_refused) {

@@ -2,6 +2,7 @@
 
 #include "tests/job/spec_text.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 namespace dlrun::job {
@@ -114,11 +115,47 @@ TEST(validate_data, validation_is_as_training_but_for_paths_and_chance) {
                  "records: c, labels: d}}"));
   ASSERT_TRUE(same) << same.error().message;
   EXPECT_EQ(same->data().validation().normalize().mean(0), 0.5) << "the same format, written or not";
+  const auto part = parse(
+      with(test::minimal_spec, "{train: {records: images, labels: labels}}",
+           "{train: {records: a, labels: b, normalize: {mean: 0.5, std: 0.25}}, validation: {records: c, "
+           "labels: d, normalize: {mean: 0.75}}}"));
+  ASSERT_TRUE(part) << part.error().message;
+  EXPECT_EQ(part->data().validation().normalize().mean(0), 0.75);
+  EXPECT_EQ(part->data().validation().normalize().std(0), 0.25) << "each key on its own";
+  const auto table =
+      parse(with(test::minimal_spec, "{train: {records: images, labels: labels}}",
+                 "{train: {format: csv, records: a, csv: {target: y, header: false, delimiter: bar}}, "
+                 "validation: {records: b, csv: {target: z}}}"));
+  ASSERT_TRUE(table) << table.error().message;
+  EXPECT_EQ(table->data().validation().csv().delimiter(), "bar");
+  EXPECT_FALSE(table->data().validation().csv().header());
+  EXPECT_EQ(table->data().validation().csv().target(0), "z");
   EXPECT_EQ(
       problems("{train: {format: csv, records: a, csv: {target: y}}, validation: {format: idx, records: b, "
                "labels: c}}"),
       "")
       << "another format has keys of its own";
+}
+
+/// It has the records of data.train, as these are read.
+TEST(validate_data, what_a_split_says_of_its_records_must_be_what_train_says) {
+  const auto split = [](const std::string& keys) {
+    return problems(
+        "{train: {format: csv, records: a, csv: {target: y}, targets: values}, validation: {split: "
+        "0.1, " +
+        keys + "}}");
+  };
+  EXPECT_EQ(split("format: csv"), "");
+  EXPECT_EQ(split("csv: {target: y}, targets: values"), "");
+  const std::pair<const char*, const char*> others[] = {
+      {"csv", "csv: {target: z}"}, {"csv", "csv: {delimiter: tab}"}, {"targets", "targets: classes"}};
+  for (const auto& [key, keys] : others)
+    EXPECT_EQ(split(keys), fmt::format("job.yaml:4: data.validation.{}: a split takes its records from "
+                                       "data.train, as these are read; leave this out",
+                                       key))
+        << keys;
+  EXPECT_THAT(problems("{train: {records: a, labels: b}, validation: {split: 0.1, normalize: {mean: 0.5}}}"),
+              testing::HasSubstr("data.validation.normalize: a split takes"));
 }
 
 } // namespace

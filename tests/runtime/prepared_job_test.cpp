@@ -1,10 +1,13 @@
 #include "runtime/prepared_job.hpp"
 
+#include "job/spec_reader.hpp"
 #include "job/spec_writer.hpp"
 #include "tests/data/files.hpp"
 #include "tests/job/spec_text.hpp"
 #include "weights/safetensors_writer.hpp"
 
+#include <cmath>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -216,6 +219,85 @@ TEST_F(prepared_job_test, an_unknown_format_is_refused_with_those_there_are) {
   EXPECT_THAT(refusal(error_code::bad_spec, {"data.train.format=idxx"}), HasSubstr("there are idx, csv"));
 }
 
+// ---- targets and records, those of validation data too
+// -------------------------------------------------------------------
+
+/// A job on two tables with a loss, for one output.
+std::string table_job(const std::string& loss) {
+  return "model: {input: [1], layers: [{linear: {out_features: 1}}], loss: " + loss + R"(}
+data: {train: {format: csv, records: t.csv, csv: {target: y}}, validation: {records: v.csv}}
+train: {microbatch_size: 2, microbatches_per_step: 1, optimizer: {sgd: {lr: 0.1}}}
+)";
+}
+
+TEST_F(prepared_job_test, targets_that_a_loss_does_not_take_are_refused_before_anything_starts) {
+  const auto table = [](const std::string& target) {
+    return test::text_bytes("x,y\n1,0\n2,1\n3," + target + "\n");
+  };
+  text = table_job("bce_with_logits");
+  for (const auto* const name : {"t.csv", "v.csv"}) {
+    folder.write("t.csv", table("0.5"));
+    folder.write("v.csv", table("1"));
+    EXPECT_TRUE(prepare());
+    for (const auto* const wrong : {"2", "-0.001", "1.5"}) {
+      folder.write(name, table(wrong));
+      EXPECT_THAT(refusal(error_code::bad_data),
+                  HasSubstr(fmt::format("{}: record 2 has the target {} (value 0 of 1), but the loss "
+                                        "bce_with_logits takes numbers from 0 to 1",
+                                        path(name), wrong)));
+    }
+  }
+  for (const auto* const loss : {"mse", "l1", "huber"}) {
+    text = table_job(loss);
+    folder.write("t.csv", table("-7"));
+    folder.write("v.csv", table("1e30"));
+    EXPECT_TRUE(prepare());
+    folder.write("v.csv", table("nan"));
+    EXPECT_THAT(refusal(error_code::bad_data), HasSubstr("v.csv: line 4, column y: \"nan\" is not a number"));
+  }
+}
+
+TEST_F(prepared_job_test, records_that_are_no_numbers_are_refused_before_anything_starts) {
+  const auto records = [&](const std::string& name, float last) {
+    std::vector<float> values(40, 1.0F);
+    values.back() = last;
+    folder.write(name, test::npy_bytes("<f4", "(10, 4)", test::bytes_of(values)));
+  };
+  folder.write("labels.npy", test::npy_bytes("|u1", "(10,)", {0, 1, 2, 0, 1, 2, 0, 1, 2, 0}));
+  text = with(text, "records: images, labels: labels}",
+              "format: npy, records: a.npy, labels: labels.npy}, "
+              "validation: {records: b.npy, labels: labels.npy}");
+  for (const auto* const name : {"a.npy", "b.npy"}) {
+    records("a.npy", 1);
+    records("b.npy", 1);
+    EXPECT_TRUE(prepare());
+    records(name, NAN);
+    EXPECT_THAT(refusal(error_code::bad_data), HasSubstr(path(name) + ": record 9 has nan at place 3"));
+  }
+}
+
+TEST_F(prepared_job_test, as_many_columns_as_are_read_can_be_kept_and_read_again) {
+  std::string head = "y", line = "0", other = "1";
+  for (int i = 1; i < 65'536; ++i) {
+    head += fmt::format(",column-{}", i);
+    line += ",1";
+    other += ",2";
+  }
+  folder.write("wide.csv", test::text_bytes(head + '\n' + line + '\n' + other + '\n'));
+  text = R"(model: {input: [65535], layers: [{linear: {out_features: 2}}]}
+data: {train: {format: csv, records: wide.csv, csv: {target: y}}, validation: {records: wide.csv}}
+train: {microbatch_size: 2, microbatches_per_step: 1, optimizer: {sgd: {lr: 0.1}}}
+)";
+  const auto job = prepare();
+  ASSERT_TRUE(job) << job.error().message;
+  ASSERT_TRUE(job::write_spec_file(path("spec.yaml"), job->spec));
+  const auto again = job::read_spec(path("spec.yaml"));
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ(again->data().train().csv().columns_size(), 65'535);
+  folder.write("wide.csv", test::text_bytes(head + ",z\n" + line + ",1\n"));
+  EXPECT_THAT(refusal(error_code::bad_data), HasSubstr("65537 columns; at most 65536 are read"));
+}
+
 // ---- weights to start from
 // ---------------------------------------------------------------------------------------------
 
@@ -236,6 +318,17 @@ TEST_F(prepared_job_test, weights_to_start_from_are_checked_named_by_digest_and_
   EXPECT_THAT(
       refusal(error_code::bad_data, {"train.init_from=w.safetensors", "train.init_sha256='" + digest + "'"}),
       HasSubstr("train.init_sha256 says " + digest));
+}
+
+TEST_F(prepared_job_test, weights_that_are_no_numbers_are_refused_naming_file_tensor_and_place) {
+  std::vector<float> values(12);
+  const auto bytes = std::as_bytes(std::span{values});
+  values[7] = NAN;
+  const std::vector<weights::written_tensor> tensors{{"linear0.weight", "F32", {3, 4}, bytes},
+                                                     {"linear0.bias", "F32", {3}, bytes.first(12)}};
+  ASSERT_TRUE(weights::write_safetensors(path("w.safetensors"), tensors, {}));
+  EXPECT_THAT(refusal(error_code::bad_data, {"train.init_from=w.safetensors"}),
+              HasSubstr(path("w.safetensors") + ": tensor 'linear0.weight' has nan at [1, 3]"));
 }
 
 TEST_F(prepared_job_test, weights_that_do_not_fit_are_refused_naming_the_tensors) {
