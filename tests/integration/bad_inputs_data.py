@@ -4,6 +4,7 @@ import gzip
 import pathlib
 import struct
 
+import small_data
 from bad_input_case import RECORDS, case
 from damaged_files import flipped, npy, png, tfrecord
 
@@ -163,3 +164,18 @@ def _(at):
 @case("a key of another format", "spec", "job.yaml:", "data.train.labels", "leave this out")
 def _(at):
     return at.table("1,2,0", labels="y")
+
+
+for what, part in {"train": "data.train.records=bad.npy",
+                   "validation": "data.validation={records: bad.npy, labels: labels.npy}"}.items():
+    @case(f"an npy file for {what} with a number that is none", "data", "bad.npy", "record 1", "nan at place 1")
+    def _(at, part=part):
+        numbers = [1.0] * (2 * RECORDS)
+        at.file("good.npy", small_data.npy((RECORDS, 2), struct.pack(f"<{2 * RECORDS}f", *numbers)))
+        numbers[3] = float("nan")
+        at.file("bad.npy", small_data.npy((RECORDS, 2), struct.pack(f"<{2 * RECORDS}f", *numbers)))
+        at.file("labels.npy", small_data.npy((RECORDS,), bytes(RECORDS), "|u1"))
+        spec = at.spec()
+        spec["data"]["train"] = {"format": "npy", "records": "good.npy", "labels": "labels.npy"}
+        spec["model"].update(input=[2], layers=[{"linear": {"out_features": 2}}])
+        return at.job(spec, part)

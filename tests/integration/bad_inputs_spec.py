@@ -61,6 +61,16 @@ for override in ("train.epochs=0", "train.microbatch_size=0", "train.microbatche
         return at.job(at.spec(), override)
 
 
+for override, number in {"train.optimizer.sgd.lr=.nan": ".nan", "train.optimizer.sgd.momentum=inf": "inf",
+                         "train.optimizer.sgd.weight_decay=1e999": "1e999", "train.optimizer={adam: {eps: -.inf}}": "-.inf",
+                         "train.clip_norm=nan": "nan", "model.loss={cross_entropy: {weight: [.nan, 1]}}": ".nan",
+                         "model.loss={bce_with_logits: {pos_weight: [inf]}}": "inf",
+                         "data.train.normalize={mean: nan}": "nan", "data.train.normalize={std: .inf}": ".inf"}.items():
+    @case(f"a number that is none, {override}", "spec", override.split("=")[0], "expected a number", f'"{number}"')
+    def _(at, override=override):
+        return at.job(at.spec(), override)
+
+
 @case("a path of --set that does not exist", "spec", "--set train.epoks=3", 'did you mean "train.epochs"?')
 def _(at):
     return at.job(at.spec(), "train.epoks=3")

@@ -177,6 +177,29 @@ class init_from(weights_case):
         self.assertFalse((self.bench.folder / "none").exists())
         self.answer("validate", job_file, "--set", "train.init_strict=false")
 
+    def test_tensors_that_the_model_does_not_use_may_be_of_any_dtype(self):
+        zeroes = bytes(4 * 64)
+        job_file = small_data.write_spec(self.bench.folder / "job.yaml", self.make_spec("mlp_dropout", "off"))
+        for dtype, shape, size in (("C64", [2], 16), ("F8_E8M0", [3], 3), ("F4", [2, 3], 3), ("F6_E2M3", [4], 3),
+                                   ("F8_E4M3FNUZ", [1], 1), ("U7_OF_2030", [5], 9)):
+            with self.subTest(dtype=dtype):
+                weights_file.write(self.bench.folder / "w.safetensors", {"linear1.bias": ("F32", [64], zeroes),
+                                                                         "other": (dtype, shape, bytes(size))})
+                options = ("--set", "train.init_from=w.safetensors", "--set", "train.init_strict=false")
+                self.answer("validate", job_file, *options)
+
+    def test_a_file_with_weights_that_are_no_numbers_is_not_evaluated(self):
+        spec = self.make_spec("mlp_dropout", "every_step")
+        file = self.trained(spec)
+        job_file = small_data.write_spec(self.bench.folder / "job.yaml", spec)
+        _, tensors = weights_file.read(file)
+        dtype, shape, content = tensors["linear4.bias"]
+        tensors["linear4.bias"] = dtype, shape, content[:8] + b"\x00\x00\xc0\x7f" + content[12:]
+        weights_file.write(file, tensors)
+        for verb in (("evaluate",), ("predict", "--input", self.validation["records"])):
+            said = self.refusal(verb[0], file, "--spec", job_file, *verb[1:])
+            self.assertIn(f"{file}: tensor 'linear4.bias' has nan at [2]", said)
+
 
 if __name__ == "__main__":
     main()
