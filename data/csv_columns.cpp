@@ -1,7 +1,7 @@
 #include "data/csv_columns.hpp"
 
-#include "job/field_rules.hpp"
 #include "base/utf8.hpp"
+#include "job/field_rules.hpp"
 
 #include <algorithm>
 #include <charconv>

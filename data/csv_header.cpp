@@ -1,7 +1,7 @@
 #include "data/csv_header.hpp"
 
-#include "data/csv_hint.hpp"
 #include "base/utf8.hpp"
+#include "data/csv_hint.hpp"
 
 #include <charconv>
 #include <fmt/format.h>

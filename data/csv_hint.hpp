@@ -14,7 +14,8 @@ namespace dlrun::data {
 inline std::string way_out(std::string_view word, const std::vector<std::string>& known) {
   constexpr std::size_t listed_max = 20;
   if (known.size() <= listed_max) return base::hint(word, known);
-  return fmt::format("the nearest of {} is \"{}\"", known.size(), base::printable(base::nearest(word, known)));
+  return fmt::format("the nearest of {} is \"{}\"", known.size(),
+                     base::printable(base::nearest(word, known)));
 }
 
 } // namespace dlrun::data

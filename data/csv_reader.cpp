@@ -1,8 +1,8 @@
 #include "data/csv_reader.hpp"
 
+#include "base/utf8.hpp"
 #include "data/csv_hint.hpp"
 #include "data/split.hpp"
-#include "base/utf8.hpp"
 
 #include <algorithm>
 #include <charconv>

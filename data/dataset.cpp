@@ -1,5 +1,7 @@
 #include "data/dataset.hpp"
 
+#include "base/not_finite.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <dlrun/detail/parallel_for.hpp>
@@ -114,15 +116,14 @@ result<void> dataset::for_records(const record_check& look) const {
 result<void> dataset::check_finite() const {
   if (!may_be_not_finite()) return {};
   return for_records([this](std::span<const std::uint64_t> indices, std::span<const float> values) {
-    const auto wrong = std::ranges::find_if_not(values, [](float value) { return std::isfinite(value); });
-    if (wrong == values.end()) return result<void>{};
-    const auto place = static_cast<std::uint64_t>(wrong - values.begin());
+    const auto wrong = base::find_not_finite(values);
+    if (!wrong) return result<void>{};
     return result<void>{
         fail(error_code::bad_data,
              fmt::format("{}: record {} has {} at place {} (after normalize): records must be finite 32-bit "
                          "floats; correct or leave out the record",
-                         records_name(), number_in_files(indices[place / record_values()]), *wrong,
-                         place % record_values()))};
+                         records_name(), number_in_files(indices[wrong->place / record_values()]),
+                         wrong->text, wrong->place % record_values()))};
   });
 }
 

@@ -1,10 +1,10 @@
 #include "job/spec_reader.hpp"
 
+#include "base/utf8.hpp"
 #include "job/defaults.hpp"
 #include "job/spec_mapper.hpp"
 #include "job/spec_override.hpp"
 #include "job/spec_writer.hpp"
-#include "base/utf8.hpp"
 #include "job/validate.hpp"
 
 #include <algorithm>

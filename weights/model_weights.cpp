@@ -1,10 +1,10 @@
 #include "weights/model_weights.hpp"
 
+#include "base/not_finite.hpp"
 #include "base/utf8.hpp"
 #include "weights/safetensors_writer.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <dlrun/check.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -127,13 +127,12 @@ result<void> check_finite(const safetensors_file& file, const engine::parameter_
     for (std::uint64_t first = 0; first < found->elements; first += part.size()) {
       part.resize(std::min<std::uint64_t>(checked_at_once, found->elements - first));
       if (auto got = file.read(*found, first, part); !got) return got;
-      const auto wrong = std::ranges::find_if_not(part, [](float value) { return std::isfinite(value); });
-      if (wrong == part.end()) continue;
-      const auto place = first + static_cast<std::uint64_t>(wrong - part.begin());
+      const auto wrong = base::find_not_finite(part);
+      if (!wrong) continue;
       return fail(error_code::bad_data,
                   fmt::format("{}: tensor '{}' has {} at {}: weights must be finite 32-bit floats",
-                              file.name(), tensor.name, *wrong,
-                              to_string(element_index(tensor.extents, place))));
+                              file.name(), tensor.name, wrong->text,
+                              to_string(element_index(tensor.extents, first + wrong->place))));
     }
   }
   return {};

@@ -2,12 +2,12 @@
 
 #include "actors/protocol/messages.hpp"
 #include "actors/ps_shard/initial_values.hpp"
+#include "base/not_finite.hpp"
 #include "kernels/cpu/reduce.hpp"
 
 #include <algorithm>
 #include <atomic>
 #include <bit>
-#include <cmath>
 #include <dlrun/check.hpp>
 
 namespace dlrun::ps_shard {
@@ -269,13 +269,13 @@ result<std::optional<step_metrics>> shard_parameters::apply(timeline_id timeline
 error shard_parameters::spoiled(std::size_t block) const {
   const auto& owned = blocks_[block];
   const auto& tensor = job_->model->layout().tensors()[owned.block.tensor];
-  const auto made = begun_->out.subspan(owned.offset, owned.block.size);
-  const auto wrong = std::ranges::find_if_not(made, [](float value) { return std::isfinite(value); });
-  const auto place = owned.block.offset - tensor.offset + static_cast<std::uint64_t>(wrong - made.begin());
+  const auto wrong = base::find_not_finite(begun_->out.subspan(owned.offset, owned.block.size));
+  DLRUN_CHECK(wrong, "all of block {} is finite", block);
+  const auto place = owned.block.offset - tensor.offset + wrong->place;
   return {error_code::diverged,
           fmt::format("the gradient is finite, but the update makes {} of '{}' at {}: the optimizer divides "
                       "by zero (an eps of 0?) or grows beyond a float",
-                      *wrong, tensor.name, to_string(element_index(tensor.extents, place)))};
+                      wrong->text, tensor.name, to_string(element_index(tensor.extents, place)))};
 }
 
 result<std::string> shard_parameters::digests(std::uint32_t first, std::uint32_t count) const {
