@@ -4,6 +4,7 @@
 #include "inference/evaluation_data.hpp"
 #include "inference/forward_pass.hpp"
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 namespace dlrun::cli {
@@ -58,7 +59,11 @@ int run_evaluate(const evaluate_options& options) {
   const auto found = pass.evaluate(model->parameters, *data->records);
   if (!found) return complain(found.error());
   tell(*model, *data, *found, options.json);
-  return 0;
+  if (std::isfinite(found->mean_loss())) return 0;
+  return complain({error_code::diverged,
+                   fmt::format("the loss is {}: what the model gives for some of the records is beyond a "
+                               "float, so nothing of this tells how good it is",
+                               found->mean_loss())});
 }
 
 } // namespace

@@ -24,8 +24,13 @@ result<void> run(const predict_options& options) {
   if (!out) return tl::unexpected(out.error());
   const auto format = options.format == "json" ? prediction_format::json : prediction_format::csv;
   const auto threads = compute_threads(model->spec, options.threads);
-  if (auto done = predict(*model, *input, format, threads, *out); !done) return done;
-  return out->finish();
+  const auto without_number = predict(*model, *input, format, threads, *out);
+  if (!without_number) return tl::unexpected(without_number.error());
+  if (auto finished = out->finish(); !finished) return finished;
+  if (*without_number == 0) return {};
+  return fail(error_code::diverged,
+              fmt::format("what the model gives for {} of the {} records is NaN or beyond a float",
+                          *without_number, input->records->record_count()));
 }
 
 int run_predict(const predict_options& options) {

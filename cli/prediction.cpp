@@ -1,8 +1,10 @@
 #include "cli/prediction.hpp"
 
+#include "base/not_finite.hpp"
 #include "inference/forward_pass.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <fmt/format.h>
 #include <iterator>
@@ -26,8 +28,12 @@ std::string csv_cell(const std::string& text) {
   return quoted + '"';
 }
 
-/// The class of the greatest output, with what separates it.
+/// The class of the greatest output, with what separates it. Where an output is no number there is none.
 std::string class_part(const prediction_style& style, std::span<const float> outputs) {
+  if (base::find_not_finite(outputs)) {
+    if (style.format == prediction_format::csv) return style.names.empty() ? "," : ",,";
+    return style.names.empty() ? R"(,"class":null)" : R"(,"class":null,"name":null)";
+  }
   const auto best = static_cast<std::size_t>(std::ranges::max_element(outputs) - outputs.begin());
   const bool is_csv = style.format == prediction_format::csv;
   auto part = fmt::format(fmt::runtime(is_csv ? ",{}" : R"(,"class":{})"), best);
@@ -61,22 +67,28 @@ std::string prediction_line(const prediction_style& style, std::uint64_t record,
   return line;
 }
 
-result<void> predict(const inference::loaded_model& model, const inference::prediction_input& input,
-                     prediction_format format, std::size_t threads, line_output& out) {
+result<std::uint64_t> predict(const inference::loaded_model& model, const inference::prediction_input& input,
+                              prediction_format format, std::size_t threads, line_output& out) {
   const auto style = style_for(model, input, format);
   const auto outputs = static_cast<std::size_t>(*element_count(model.model->output_shape()));
   if (format == prediction_format::csv)
-    if (auto written = out.write(head_line(style, outputs)); !written) return written;
+    if (auto written = out.write(head_line(style, outputs)); !written) return tl::unexpected(written.error());
+  std::atomic<std::uint64_t> without_number = 0;
   inference::forward_pass pass{model.model, inference::options_from(model.spec, threads)};
-  return pass.predict<std::string>(
+  const auto done = pass.predict<std::string>(
       model.parameters, inference::records_of(*input.records),
       [&](std::span<const std::uint64_t> places, std::span<const float> all) {
         std::string lines;
-        for (std::size_t i = 0; i < places.size(); ++i)
-          lines += prediction_line(style, places[i], all.subspan(i * outputs, outputs));
+        for (std::size_t i = 0; i < places.size(); ++i) {
+          const auto own = all.subspan(i * outputs, outputs);
+          if (base::find_not_finite(own)) ++without_number;
+          lines += prediction_line(style, places[i], own);
+        }
         return lines;
       },
       [&](std::string&& lines) { return out.write(lines); });
+  if (!done) return tl::unexpected(done.error());
+  return without_number.load();
 }
 
 } // namespace dlrun::cli

@@ -28,9 +28,10 @@ struct prediction_style {
 /// outputs in the shortest digits that give the same float again.
 /// Computed in microbatches of the job's size on `threads` (at least 1) threads, whose number changes no
 /// byte.
-/// `input` fits the model. @returns as forward_pass::predict(); system when `out` cannot be written.
-result<void> predict(const inference::loaded_model& model, const inference::prediction_input& input,
-                     prediction_format format, std::size_t threads, line_output& out);
+/// `input` fits the model. @returns how many records have an output that is NaN or infinite; as
+/// forward_pass::predict(); system when `out` cannot be written.
+result<std::uint64_t> predict(const inference::loaded_model& model, const inference::prediction_input& input,
+                              prediction_format format, std::size_t threads, line_output& out);
 
 /// One line, with its end. `outputs` is not empty.
 std::string prediction_line(const prediction_style& style, std::uint64_t record,

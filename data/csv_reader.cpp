@@ -65,23 +65,24 @@ result<void> csv_reader::rewind() {
   return open();
 }
 
-/// Up to the first line that is not blank: it has as many cells as all others.
+/// The next line that is not blank; false when there is none.
+result<bool> csv_reader::next_filled_line() {
+  auto there = parser_->next();
+  while (there && *there && parser_->is_blank()) there = parser_->next();
+  return there;
+}
+
+/// The first line with anything in it has as many cells as all others.
 result<void> csv_reader::count_columns() {
-  result<bool> there = true;
-  do {
-    there = parser_->next();
-    if (!there) return tl::unexpected(there.error());
-  } while (*there && parser_->is_blank());
+  const auto there = next_filled_line();
+  if (!there) return tl::unexpected(there.error());
   header_ = csv_header::of_numbers(*there ? parser_->size() : 1);
   return {};
 }
 
 result<void> csv_reader::read_header() {
-  result<bool> there = true;
-  do {
-    there = parser_->next();
-    if (!there) return tl::unexpected(there.error());
-  } while (*there && parser_->is_blank());
+  const auto there = next_filled_line();
+  if (!there) return tl::unexpected(there.error());
   if (!*there) return fail(error_code::bad_data, fmt::format("{}: the file is empty", parser_->name()));
   std::vector<std::string> names;
   for (std::size_t i = 0; i < parser_->size(); ++i) names.emplace_back(parser_->cell(i));
@@ -95,11 +96,8 @@ result<void> csv_reader::read_header() {
 /// The next record, if it has as many cells as all others. In a table of one column a blank line is a record
 /// whose cell is empty; in others it is none.
 result<bool> csv_reader::next_line() {
-  result<bool> there = true;
-  do {
-    there = parser_->next();
-    if (!there || !*there) return there;
-  } while (parser_->is_blank() && header_.size() > 1);
+  const auto there = header_.size() == 1 ? parser_->next() : next_filled_line();
+  if (!there || !*there) return there;
   if (parser_->size() == header_.size()) return true;
   return fail(error_code::bad_data,
               fmt::format("{}: line {}: {} columns, but the {} {}", parser_->name(), parser_->line(),

@@ -29,6 +29,7 @@ private:
   };
 
   result<void> rewind();
+  result<bool> next_filled_line();
   result<void> read_header();
   result<void> count_columns();
   result<bool> next_line();

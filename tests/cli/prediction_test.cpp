@@ -142,6 +142,17 @@ TEST_F(prediction_test, data_of_another_shape_is_refused_naming_the_file) {
   EXPECT_THAT(larger.error().message, HasSubstr(path("larger")));
 }
 
+TEST_F(prediction_test, a_record_with_an_output_that_is_no_number_has_no_class) {
+  const std::vector<float> outputs{std::nanf(""), 1, 2};
+  const std::vector<std::string> names{"cat", "dog", "fox"};
+  EXPECT_EQ(prediction_line({prediction_format::csv, true, {}}, 3, outputs), "3,,nan,1,2\n");
+  EXPECT_EQ(prediction_line({prediction_format::csv, true, names}, 3, outputs), "3,,,nan,1,2\n");
+  EXPECT_EQ(prediction_line({prediction_format::json, true, {}}, 3, outputs),
+            "{\"record\":3,\"class\":null,\"outputs\":[null,1,2]}\n");
+  EXPECT_EQ(prediction_line({prediction_format::json, true, names}, 3, outputs),
+            "{\"record\":3,\"class\":null,\"name\":null,\"outputs\":[null,1,2]}\n");
+}
+
 TEST_F(prediction_test, records_are_read_as_the_training_data_without_their_labels) {
   auto model = load();
   model.spec.mutable_data()->clear_validation();

@@ -12,7 +12,8 @@ namespace dlrun::agent {
 
 /// The option that precedes the descriptor's number in the child's arguments.
 inline constexpr std::string_view bootstrap_option = "--bootstrap-fd";
-inline constexpr std::size_t bootstrap_bytes_max_default = std::size_t{1} << 20;
+/// A specification that names 65,536 columns, twice, takes 5 MiB.
+inline constexpr std::size_t bootstrap_bytes_max_default = std::size_t{64} << 20;
 
 /// A memfd that holds `bytes` and can no longer be changed by anyone.
 result<base::unique_fd> make_bootstrap(std::string_view bytes);
