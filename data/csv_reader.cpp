@@ -1,11 +1,9 @@
 #include "data/csv_reader.hpp"
 
 #include "base/utf8.hpp"
-#include "data/csv_hint.hpp"
 #include "data/split.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <dlrun/check.hpp>
 #include <fmt/format.h>
@@ -20,23 +18,6 @@ char delimiter_of(const std::string& word) {
   if (word == "semicolon") return ';';
   if (word == "bar") return '|';
   return word == "tab" ? '\t' : ',';
-}
-
-/// A class number as a whole decimal number; nothing for any other text.
-std::optional<std::int32_t> parse_class(std::string_view text) {
-  std::int32_t value = 0;
-  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool whole = problem == std::errc{} && end == text.data() + text.size();
-  if (!whole || value < 0 || value == std::numeric_limits<std::int32_t>::max()) return std::nullopt;
-  return value;
-}
-
-/// "nan", "-inf", "Infinity": what a program writes where it has no number.
-bool is_no_number(std::string_view text) {
-  if (text.starts_with('+')) text.remove_prefix(1);
-  double value = 0;
-  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return problem == std::errc{} && end == text.data() + text.size() && !std::isfinite(value);
 }
 
 } // namespace
@@ -220,7 +201,7 @@ result<record_layout> csv_reader::open(const reader_request& request) {
 result<void> csv_reader::first_pass() {
   learns_classes_ = request_.with_targets && request_.targets == target_kind::classes && context_.learn &&
                     spec_.csv().classes().empty();
-  for (const auto& name : spec_.csv().classes()) classes_.add(name);
+  classes_.emplace(spec_.csv());
   while (true) {
     const auto there = next_line();
     if (!there) return tl::unexpected(there.error());
@@ -246,33 +227,7 @@ result<void> csv_reader::learn_line() {
   }
   if (!learns_classes_) return {};
   const auto place = targets_.front().place;
-  if (auto learnt = learn_class(parser_->cell(place)); !learnt) return at(place, learnt.error());
-  return {};
-}
-
-result<void> csv_reader::learn_class(std::string_view text) {
-  if (text.empty()) return fail(error_code::bad_data, "the target is missing");
-  if (all_classes_are_numbers_ && parse_class(text)) return {};
-  // Names it is. Numbers among them, also those before the first name, are names like all others.
-  if (all_classes_are_numbers_ && lines_ > 1)
-    return fail(
-        error_code::bad_data,
-        fmt::format("\"{}\" is not a class number, as those of the lines before are; if the classes have "
-                    "names, list them: csv.classes",
-                    base::printable(text)));
-  all_classes_are_numbers_ = false;
-  if (is_no_number(text))
-    return fail(error_code::bad_data,
-                fmt::format("\"{}\" is no class: is a target missing? If it is one, list all: csv.classes",
-                            base::printable(text)));
-  if (base::first_invalid_utf8(text))
-    return fail(error_code::bad_data, fmt::format("\"{}\" is not UTF-8 text", base::printable(text)));
-  classes_.add(text);
-  if (classes_.size() > vocabulary::entries_max)
-    return fail(error_code::bad_data,
-                fmt::format("more than {} classes; is this the right column? For numbers, "
-                            "choose a loss that takes values, such as mse",
-                            vocabulary::entries_max));
+  if (auto learnt = classes_->learn(parser_->cell(place)); !learnt) return at(place, learnt.error());
   return {};
 }
 
@@ -284,11 +239,7 @@ result<void> csv_reader::finish_learning() {
     columns_[i].finish_words(*csv.mutable_columns(static_cast<int>(i)));
     bytes += columns_[i].vocabulary_bytes();
   }
-  if (learns_classes_ && !all_classes_are_numbers_) {
-    classes_.sort();
-    bytes += classes_.bytes();
-    for (const auto& name : classes_.texts()) csv.add_classes(name);
-  }
+  if (learns_classes_) bytes += classes_->finish(csv);
   if (bytes <= vocabulary::bytes_max) return {};
   return fail(error_code::bad_data,
               fmt::format("{}: the vocabularies of its categorical columns have {} bytes; at most "
@@ -329,19 +280,6 @@ result<void> csv_reader::statistics_pass() {
   return {};
 }
 
-result<std::int32_t> csv_reader::class_of(std::string_view text) const {
-  if (text.empty()) return fail(error_code::bad_data, "the target is missing");
-  if (classes_.size() == 0) {
-    if (const auto number = parse_class(text)) return *number;
-    return fail(
-        error_code::bad_data,
-        fmt::format("\"{}\" is not a class number; those of the training data are", base::printable(text)));
-  }
-  if (const auto known = classes_.find(text)) return static_cast<std::int32_t>(*known);
-  return fail(error_code::bad_data,
-              fmt::format("\"{}\" is no class; {}", base::printable(text), way_out(text, classes_.texts())));
-}
-
 result<void> csv_reader::read_line(std::span<float> floats, std::span<std::int32_t> classes,
                                    std::span<float> values) {
   std::size_t offset = 0;
@@ -355,7 +293,7 @@ result<void> csv_reader::read_line(std::span<float> floats, std::span<std::int32
   for (std::size_t i = 0; i < targets_.size(); ++i) {
     const auto place = targets_[i].place;
     if (!classes.empty()) {
-      const auto number = class_of(parser_->cell(place));
+      const auto number = classes_->number_of(parser_->cell(place));
       if (!number) return at(place, number.error());
       classes[0] = *number;
       continue;

@@ -1,12 +1,14 @@
 /// Tables as text: CSV files, plain or gzip.
 #pragma once
 
+#include "data/csv_classes.hpp"
 #include "data/csv_columns.hpp"
 #include "data/csv_header.hpp"
 #include "data/csv_parser.hpp"
 #include "data/decode.hpp"
 
 #include <memory>
+#include <optional>
 #include <set>
 
 namespace dlrun::data {
@@ -40,12 +42,10 @@ private:
   result<void> check_not_target(const std::set<std::size_t>& targets) const;
   result<void> first_pass();
   result<void> learn_line();
-  result<void> learn_class(std::string_view text);
   result<void> check_may_learn() const;
   result<void> finish_learning();
   result<void> statistics_pass();
   result<void> read_line(std::span<float> floats, std::span<std::int32_t> classes, std::span<float> values);
-  result<std::int32_t> class_of(std::string_view text) const;
   /// Puts file, line and column in front of what is wrong.
   tl::unexpected<error> at(std::size_t place, const error& what) const;
 
@@ -57,8 +57,7 @@ private:
   std::vector<csv_column> columns_;
   std::vector<target_column> targets_;
   bool learns_classes_ = false;
-  bool all_classes_are_numbers_ = true;
-  vocabulary classes_;
+  std::optional<csv_classes> classes_; // from first_pass() on
   std::uint64_t lines_ = 0;
 };
 
