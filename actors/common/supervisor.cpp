@@ -66,7 +66,6 @@ actions supervisor::child_started(std::string_view id, generation number, time_p
   c->state = child_state::up;
   c->kind = start_kind::restart;
   c->in_order = false;
-  c->up_since = now_;
   return advance();
 }
 
@@ -162,7 +161,7 @@ void supervisor::ended_by_itself(child& which, const child_exit& how) {
   if (which.stop_pending) return forget_absent(which); // its turn to be stopped had not come; it is just gone
   const bool again = which.spec.restart == restart_type::permanent ||
                      (which.spec.restart == restart_type::transient && how.reason == exit_reason::abnormal);
-  if (again) return restart(which, how.detail);
+  if (again) return restart(which, how.detail, how.settled);
   const auto id = which.spec.id;
   const bool significant = which.spec.significant;
   which.removing = which.spec.restart == restart_type::temporary;
@@ -179,18 +178,18 @@ void supervisor::start_failed(child& which, const std::string& detail) {
   switch (which.kind) {
   case start_kind::initial: return stop_everything(true, why);
   case start_kind::added: which.removing = true; return forget_absent(which);
-  case start_kind::restart: return restart(which, "its restart failed: " + detail);
+  case start_kind::restart: return restart(which, "its restart failed: " + detail, false);
   }
 }
 
-void supervisor::restart(child& which, const std::string& why) {
+void supervisor::restart(child& which, const std::string& why, bool settled) {
   if (!count_restart()) {
     const auto limit =
         fmt::format("more than {} restarts within {} ms", options_.intensity, options_.period.count());
     return stop_everything(true,
                            fmt::format("{}; the last: child '{}' ended: {}", limit, which.spec.id, why));
   }
-  delay_restart(which);
+  delay_restart(which, settled);
   const auto index = static_cast<std::size_t>(&which - children_.data());
   const auto reason = fmt::format("restart {} of at most {} within {} ms: '{}' ended: {}", restarts_.size(),
                                   options_.intensity, options_.period.count(), which.spec.id, why);
@@ -212,14 +211,13 @@ bool supervisor::count_restart() {
   return restarts_.size() <= options_.intensity;
 }
 
-void supervisor::delay_restart(child& which) {
-  if (options_.delay.first == milliseconds{0}) return;
-  const bool was_stable = which.up_since != time_point::min() && now_ - which.up_since >= options_.period;
-  which.delays = was_stable ? 0 : which.delays;
+void supervisor::delay_restart(child& which, bool settled) {
+  which.delays = settled ? 0 : which.delays;
+  which.start_at = now_;
+  if (options_.delay.first == milliseconds{0} || settled) return;
   auto delay = options_.delay.first;
   for (std::size_t i = 0; i < which.delays && delay < options_.delay.max; ++i) delay *= 2;
   which.start_at = now_ + std::min(delay, options_.delay.max);
-  which.up_since = time_point::min();
   ++which.delays;
 }
 

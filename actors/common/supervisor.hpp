@@ -77,9 +77,8 @@ private:
     bool killed = false;
     time_point kill_at = time_point::max();  ///< While stopping.
     time_point start_at = time_point::min(); ///< End of the restart delay.
-    time_point up_since = time_point::min();
-    std::size_t delays = 0; ///< Restarts in a row that were delayed.
-    std::string why;        ///< Reason of the start or stop to come.
+    std::size_t delays = 0;                  ///< Restarts in a row that were delayed.
+    std::string why;                         ///< Reason of the start or stop to come.
 
     bool live() const { return state != child_state::absent; }
   };
@@ -92,9 +91,9 @@ private:
 
   void ended_by_itself(child& which, const child_exit& how);
   void start_failed(child& which, const std::string& detail);
-  void restart(child& which, const std::string& why);
+  void restart(child& which, const std::string& why, bool settled);
   bool count_restart();
-  void delay_restart(child& which);
+  void delay_restart(child& which, bool settled);
   void restart_group(std::size_t first, time_point start_at, const std::string& why);
   void stop_everything(bool giving_up, const std::string& why);
   void check_auto_shutdown(bool significant, const std::string& id);

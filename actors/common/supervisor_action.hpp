@@ -20,6 +20,7 @@ enum class exit_reason : std::uint8_t { normal, shutdown, abnormal };
 struct child_exit {
   exit_reason reason = exit_reason::abnormal;
   std::string detail;
+  bool settled = false; ///< it had got somewhere before: its restart waits for no delay
 };
 
 /// Start the child. Answer with child_started(), child_start_failed() or child_exited() of this generation,

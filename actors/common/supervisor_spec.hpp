@@ -55,8 +55,9 @@ enum class strategy : std::uint8_t {
 /// Whether the supervisor stops when significant children have ended for good.
 enum class auto_shutdown : std::uint8_t { never, any_significant, all_significant };
 
-/// Pause before a restart, doubled with each restart of the same child until it has been up for the whole
-/// period of the restart intensity. Not in OTP. Off when `first` is 0.
+/// Pause before the restart of a child that ended before it had settled (child_exit::settled), doubled with
+/// each such end in a row. One that had settled is started again at once. Not in OTP. Off when `first` is 0.
+/// A failure that repeats still reaches the intensity when `max` is at most period / (intensity + 1).
 struct restart_delay {
   milliseconds first{0};
   milliseconds max{30'000};

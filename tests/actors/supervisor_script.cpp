@@ -121,6 +121,8 @@ actions player::child_event(const std::string& child, const std::string& what) {
   if (what == "nostart") return core_.child_start_failed(id, number, "no such program", now_);
   if (what == "fails")
     return core_.child_exited(id, number, {exit_reason::abnormal, "killed by signal 9"}, now_);
+  if (what == "breaks")
+    return core_.child_exited(id, number, {exit_reason::abnormal, "killed by signal 9", true}, now_);
   if (what == "exits")
     return core_.child_exited(id, number, {exit_reason::normal, "exited with code 0"}, now_);
   DLRUN_CHECK(what == "ends", "unknown event '{} {}'", child, what);

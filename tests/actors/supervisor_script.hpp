@@ -13,6 +13,7 @@ namespace dlrun::supervision::testing {
 ///   start | shutdown            of the supervisor
 ///   a up                        child_started of the present start
 ///   a fails | exits | ends      child_exited: abnormal | normal | shutdown
+///   a breaks                    child_exited: abnormal, after it had settled
 ///   a nostart                   child_start_failed
 ///   a#1 up, a#1 fails, ...      the same of an older start
 ///   +1500                       1500 ms pass, and tick() is called
