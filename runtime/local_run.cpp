@@ -47,6 +47,12 @@ result<std::shared_ptr<const common::job_context>> make_context(const prepared_j
                                    .initial_weights = job.initial_weights});
 }
 
+/// By its full path: the folder that this process is in may change.
+result<agent::executable> program_at(const std::string& path) {
+  const auto full = std::filesystem::absolute(path).string();
+  return agent::executable{full, full};
+}
+
 /// The launcher that the specification asks for, and how it learns where the agent is.
 struct launcher_choice {
   std::shared_ptr<agent::role_launcher> launcher;
@@ -64,7 +70,7 @@ result<launcher_choice> choose_launcher(caf::actor_system& system,
                              return {};
                            }};
   }
-  auto program = role_program.empty() ? agent::own_executable() : result<std::string>{role_program};
+  auto program = role_program.empty() ? agent::own_executable() : program_at(role_program);
   if (!program) return tl::unexpected(program.error());
   auto made = agent::process_launcher::create({.job = job, .program = *program});
   if (!made) return tl::unexpected(made.error());

@@ -17,6 +17,7 @@
 #include <dlrun/training.hpp>
 #include <future>
 #include <poll.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 
 namespace dlrun::runtime {
@@ -234,6 +235,12 @@ int run_and_tell(const role_options& options) {
   }
 }
 
+/// For `ps` and `top`: the kernel knows a program that was started through a link by the name of the link.
+void take_name(std::string_view program) {
+  const std::string name{program.substr(program.rfind('/') + 1)};
+  ::prctl(PR_SET_NAME, name.c_str());
+}
+
 std::atomic<bool> entry_passed = false;
 
 } // namespace
@@ -249,6 +256,7 @@ std::optional<int> dlrun::run_role(int argc, char** argv) {
     entry_passed = true;
     return std::nullopt;
   }
+  take_name(argv[0]);
   if (const auto options = read_arguments({argv + 2, argv + argc})) return run_and_tell(*options);
   return failed(
       {error_code::bad_usage, fmt::format("'{}' is what processes of a run are started with, by dlrun itself",

@@ -46,6 +46,11 @@ std::string to_json_line(const protocol::job_event& event) {
   return line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
 }
 
+event_file open_events(const std::filesystem::path& path) {
+  event_file::mend_last_line(path); // of a root that was killed
+  return event_file{path};
+}
+
 const char* status_word(protocol::job_outcome outcome) {
   switch (outcome) {
   case protocol::job_outcome::completed: return "completed";
@@ -66,7 +71,7 @@ agent_state::agent_state(pointer self, agent_arguments arguments)
     : self_{self}
     , arguments_{std::move(arguments)}
     , core_{core_config(arguments_)}
-    , events_{arguments_.job->run_dir / "events.jsonl"} {}
+    , events_{open_events(arguments_.job->run_dir / "events.jsonl")} {}
 
 agent_state::behavior agent_state::make_behavior() {
   return {
@@ -148,16 +153,14 @@ launch_events agent_state::make_launch_events() {
                     [this, role, self, pid] { carry_out(core_.on_started(role, self, pid, common::now())); });
               },
           .start_failed =
-              [this, post](const auto& role, const auto& self, const std::string& why) {
+              [this, post](const auto& role, const auto& self, const error& why) {
                 post([this, role, self, why] {
                   carry_out(core_.on_start_failed(role, self, why, common::now()));
                 });
               },
           .exited =
-              [this, post](const auto& role, const auto& self, bool clean, const std::string& cause) {
-                post([this, role, self, clean, cause] {
-                  carry_out(core_.on_exited(role, self, clean, cause, common::now()));
-                });
+              [this, post](const auto& role, const auto& self, const role_end& how) {
+                post([this, role, self, how] { carry_out(core_.on_exited(role, self, how, common::now())); });
               }};
 }
 

@@ -14,6 +14,10 @@ using protocol::time_point;
 constexpr auto pause_min = std::chrono::seconds(2);
 /// More than the restarts that a job has before one coordinator comes back from the next.
 constexpr std::size_t told_exits_max = 1000;
+/// Before the restart of a role that ended without a sign of life. What frees memory or descriptors meanwhile
+/// takes about as long.
+constexpr auto first_delay = std::chrono::milliseconds(100);
+constexpr auto delay_max = std::chrono::milliseconds(1000);
 
 supervision::child_spec child_of(const role_name& role, const agent_core_config& config) {
   const bool replaceable = config.state_is_durable || role.kind == role_kind::worker;
@@ -35,6 +39,11 @@ supervision::supervisor make_supervisor(const agent_core_config& config) {
   options.restarts = supervision::strategy::one_for_one;
   options.intensity = config.restart_intensity;
   options.period = config.restart_period;
+  // Half the period is for delays, so that a failure that repeats exceeds the intensity all the same.
+  const auto longest =
+      config.restart_period / (2 * (static_cast<std::int64_t>(config.restart_intensity) + 1));
+  options.delay.max = std::min<std::chrono::milliseconds>(delay_max, longest);
+  options.delay.first = std::min<std::chrono::milliseconds>(first_delay, options.delay.max);
   std::vector<supervision::child_spec> children;
   for (const auto& role : roles_in_order(config)) children.push_back(child_of(role, config));
   auto made = supervision::supervisor::create(options, std::move(children));
@@ -83,6 +92,7 @@ void agent_core::follow(const supervision::actions& actions, time_point now, age
       role.generation = start->number;
       role.wanted = true;
       order_start(role, now, out);
+      tell_restart(role, now, out);
     } else if (const auto* stop = std::get_if<supervision::stop_child>(&action)) {
       auto& role = of_child(stop->id);
       const bool kill = stop->how == supervision::stop_child::kind::kill;
@@ -106,7 +116,8 @@ void agent_core::follow(const supervision::actions& actions, time_point now, age
 }
 
 void agent_core::order_start(managed_role& role, time_point now, agent_actions& out) {
-  if (!role.wanted || role.current || role.fences.empty()) return; // goes on when a grant comes
+  if (!role.wanted || role.current || role.is_hopeless) return;
+  if (role.fences.empty()) return; // starts when a grant comes
   role.wanted = false;
   role.current = role.fences.front();
   role.fences.pop_front();
@@ -169,47 +180,53 @@ agent_actions agent_core::on_started(const role_name& name, const protocol::fenc
 }
 
 agent_actions agent_core::on_start_failed(const role_name& name, const protocol::fence& self,
-                                          const std::string& why, time_point now) {
+                                          const error& why, time_point now) {
   agent_actions out;
   auto* role = find(name, self);
   if (!role) return out;
   role->current.reset();
   role->state = "failed to start";
-  role->last_failure = why;
-  tell("role-start-failed", *role, self.incarnation,
-       fmt::format("{} cannot be started: {}", protocol::to_string(name), why), now, out);
+  role->last_failure = why.message;
+  role->is_hopeless = why.code == error_code::bad_usage;
+  const auto text = fmt::format("{} cannot be started: {}", protocol::to_string(name), why.message);
+  tell("role-start-failed", *role, self.incarnation, text, now, out);
   // Its fence is used up: without this no other would be issued.
   if (is_replaceable(name))
     tell_coordinator_of({.role = name,
                          .self = self,
-                         .cause = "could not be started: " + why,
+                         .cause = "could not be started: " + why.message,
                          .replaced = true,
                          .at_us = static_cast<std::uint64_t>(now.time_since_epoch().count())},
                         out);
-  follow(supervisor_.child_start_failed(protocol::to_string(name), role->generation, why, now), now, out);
+  if (role->is_hopeless) begin_end(protocol::job_outcome::failed, text, now, out);
+  follow(supervisor_.child_start_failed(protocol::to_string(name), role->generation, why.message, now), now,
+         out);
   return out;
 }
 
 // ---- ends
 // --------------------------------------------------------------------------------------------------------------
 
-agent_actions agent_core::on_exited(const role_name& name, const protocol::fence& self, bool clean,
-                                    const std::string& cause, time_point now) {
+agent_actions agent_core::on_exited(const role_name& name, const protocol::fence& self, const role_end& how,
+                                    time_point now) {
   agent_actions out;
   auto* role = find(name, self);
   if (!role) return out;
   const auto silent = now - role->heard.value_or(role->started);
   const bool expected = shutting_down_ || role->stopping;
+  const bool settled = role->heard.has_value();
   role->current.reset();
   role->up = false;
   role->pid = 0;
   role->state = expected ? "stopped" : "down";
-  const auto why =
-      role->hung ? fmt::format("gave no sign of life for {:.1f} s, {}", protocol::to_seconds(silent), cause)
-                 : cause;
+  const auto why = role->hung ? fmt::format("gave no sign of life for {:.1f} s, {}",
+                                            protocol::to_seconds(silent), how.cause)
+                              : how.cause;
   if (!expected) {
     const auto detected_us = static_cast<std::uint64_t>(std::max<std::int64_t>(0, silent.count()));
     role->last_failure = why;
+    role->is_hopeless = how.is_lasting && !settled;
+    role->restart_untold = is_replaceable(name) && !role->is_hopeless;
     tell("role-exited", *role, self.incarnation,
          fmt::format("{} (incarnation {}) {}", protocol::to_string(name), self.incarnation, why), now, out,
          {.after_us = detected_us});
@@ -221,21 +238,29 @@ agent_actions agent_core::on_exited(const role_name& name, const protocol::fence
                          .at_us = static_cast<std::uint64_t>(now.time_since_epoch().count())},
                         out);
   }
-  const auto reason = expected ? supervision::exit_reason::shutdown
-                      : clean  ? supervision::exit_reason::normal
-                               : supervision::exit_reason::abnormal;
-  follow(supervisor_.child_exited(protocol::to_string(name), role->generation, {reason, why}, now), now, out);
-  if (expected) return out;
-  if (is_replaceable(name)) {
-    tell_restart(*role, now, out);
-  } else {
-    begin_end(protocol::job_outcome::failed,
-              fmt::format("{} {}; with 'durability.log: off' what it knew was in its memory only, so the job "
-                          "cannot go on. Run it again, with another durability.log to survive this",
-                          protocol::to_string(name), why),
-              now, out);
-  }
+  const auto reason = expected    ? supervision::exit_reason::shutdown
+                      : how.clean ? supervision::exit_reason::normal
+                                  : supervision::exit_reason::abnormal;
+  follow(supervisor_.child_exited(protocol::to_string(name), role->generation, {reason, why, settled}, now),
+         now, out);
+  if (!expected) end_if_lost(*role, now, out);
   return out;
+}
+
+/// Nobody takes the place of a role that would end in the same way again, or whose state is gone with it.
+void agent_core::end_if_lost(const managed_role& role, time_point now, agent_actions& out) {
+  const auto name = protocol::to_string(role.name);
+  if (role.is_hopeless)
+    return begin_end(protocol::job_outcome::failed,
+                     fmt::format("{} {} before it gave a sign of life, and would again; its log says more",
+                                 name, role.last_failure),
+                     now, out);
+  if (is_replaceable(role.name)) return;
+  begin_end(protocol::job_outcome::failed,
+            fmt::format("{} {}; with 'durability.log: off' what it knew was in its memory only, so the job "
+                        "cannot go on. Run it again, with another durability.log to survive this",
+                        name, role.last_failure),
+            now, out);
 }
 
 bool agent_core::is_replaceable(const role_name& role) const {
@@ -253,8 +278,8 @@ void agent_core::tell_coordinator_of(const protocol::role_exited& exited, agent_
   if (told_exits_.size() > told_exits_max) told_exits_.pop_front();
 }
 
-void agent_core::tell_restart(const managed_role& role, time_point now, agent_actions& out) {
-  if (!role.current && !role.wanted) return; // the supervisor gave up
+void agent_core::tell_restart(managed_role& role, time_point now, agent_actions& out) {
+  if (!std::exchange(role.restart_untold, false)) return;
   const auto name = protocol::to_string(role.name);
   tell("role-restarted", role, role.current ? role.current->incarnation : dlrun::incarnation{},
        role.current ? fmt::format("{} starts again under incarnation {}", name, role.current->incarnation)

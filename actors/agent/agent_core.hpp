@@ -2,6 +2,7 @@
 /// job in order.
 #pragma once
 
+#include "actors/agent/role_end.hpp"
 #include "actors/common/supervisor.hpp"
 #include "actors/protocol/messages.hpp"
 #include "actors/protocol/time.hpp"
@@ -86,10 +87,9 @@ public:
   agent_actions on_started(const protocol::role_name& role, const protocol::fence& self, std::int32_t pid,
                            protocol::time_point now);
   agent_actions on_start_failed(const protocol::role_name& role, const protocol::fence& self,
-                                const std::string& why, protocol::time_point now);
-  /// `clean`: it ended by itself without an error.
-  agent_actions on_exited(const protocol::role_name& role, const protocol::fence& self, bool clean,
-                          const std::string& cause, protocol::time_point now);
+                                const error& why, protocol::time_point now);
+  agent_actions on_exited(const protocol::role_name& role, const protocol::fence& self, const role_end& how,
+                          protocol::time_point now);
   void on_heartbeat(const protocol::heartbeat& beat, protocol::time_point now);
   agent_actions on_job_ended(const protocol::job_ended& ended, protocol::time_point now);
   /// Ctrl-C, `dlrun stop`, or a failure of the host.
@@ -120,7 +120,9 @@ private:
     std::optional<protocol::time_point> heard; ///< last sign of life of the start in hand
     protocol::time_point started{};
     bool hung = false;
-    bool stopping = false; ///< its end was ordered
+    bool stopping = false;       ///< its end was ordered
+    bool is_hopeless = false;    ///< another start would fail as the last one did
+    bool restart_untold = false; ///< it ended, and nobody was told of its next start yet
     std::string last_failure;
     std::string state = "pending";
     std::uint64_t step = 0;
@@ -136,8 +138,9 @@ private:
                  agent_actions& out);
   void shut_down(protocol::time_point now, agent_actions& out);
   bool is_replaceable(const protocol::role_name& role) const;
+  void end_if_lost(const managed_role& role, protocol::time_point now, agent_actions& out);
   void tell_coordinator_of(const protocol::role_exited& exited, agent_actions& out);
-  void tell_restart(const managed_role& role, protocol::time_point now, agent_actions& out);
+  void tell_restart(managed_role& role, protocol::time_point now, agent_actions& out);
   void check_coordinator(protocol::time_point now, agent_actions& out);
   void check_silence(protocol::time_point now, agent_actions& out);
   static void tell(const char* event, const managed_role& role, dlrun::incarnation incarnation,

@@ -7,6 +7,8 @@
 #include "base/os_error.hpp"
 #include "proto/bootstrap.pb.h"
 
+#include <algorithm>
+#include <array>
 #include <csignal>
 #include <fcntl.h>
 #include <unistd.h>
@@ -31,6 +33,9 @@ process_launcher::process_launcher(process_launch_options options)
 process_launcher::~process_launcher() = default;
 
 namespace {
+
+/// Of wrong input, and of what could not be executed or loaded (exit(1p), ld.so(8)).
+constexpr std::array lasting_codes{2, 126, 127};
 
 /// Which of the inherited descriptors holds what.
 void add_data(const data::job_data& data, bootstrap::Bootstrap& message) {
@@ -70,11 +75,19 @@ bootstrap::Bootstrap make_message(const process_launch_options& options, std::ui
   return message;
 }
 
+role_end end_of(const exit_report& report, const std::string& last_words) {
+  const bool is_lasting =
+      !report.signaled && std::ranges::find(lasting_codes, report.code_or_signal) != lasting_codes.end();
+  return {report.clean(),
+          last_words.empty() ? describe(report) : fmt::format("{}: {}", describe(report), last_words),
+          is_lasting};
+}
+
 } // namespace
 
 result<child_spec> process_launcher::make_child(const launch_order& order, int last_words) const {
   const auto path = common::role_log_path(options_.job->run_dir, order.role);
-  base::unique_fd log{::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644)};
+  base::unique_fd log{::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666)};
   if (!log) return base::fail_errno(fmt::format("cannot open '{}'", path.string()));
   child_spec child;
   child.program = options_.program;
@@ -96,10 +109,10 @@ result<child_spec> process_launcher::make_child(const launch_order& order, int l
 
 void process_launcher::start(const launch_order& order, const launch_events& events) {
   auto memory = make_last_words();
-  if (!memory) return events.start_failed(order.role, order.self, memory.error().message);
+  if (!memory) return events.start_failed(order.role, order.self, memory.error());
   const auto words = std::make_shared<base::unique_fd>(std::move(*memory));
   auto child = make_child(order, words->get());
-  if (!child) return events.start_failed(order.role, order.self, child.error().message);
+  if (!child) return events.start_failed(order.role, order.self, child.error());
   const base::unique_fd log{child->standard_output}; // duplicated by spawn()
   const start_key key{order.role, order.self.incarnation};
   const std::scoped_lock lock{mutex_}; // so that no callback comes before the id is known
@@ -109,21 +122,19 @@ void process_launcher::start(const launch_order& order, const launch_events& eve
         if (pid)
           events.started(order.role, order.self, *pid);
         else
-          events.start_failed(order.role, order.self, pid.error().message);
+          events.start_failed(order.role, order.self, pid.error());
       },
       [this, key, order, events, words](child_id, const exit_report& report) {
         {
           const std::scoped_lock guard{mutex_};
           children_.erase(key);
         }
-        const auto why = read_last_words(words->get());
-        events.exited(order.role, order.self, report.clean(),
-                      why.empty() ? describe(report) : fmt::format("{}: {}", describe(report), why));
+        events.exited(order.role, order.self, end_of(report, read_last_words(words->get())));
       });
   if (id)
     children_[key] = *id;
   else
-    events.start_failed(order.role, order.self, id.error().message);
+    events.start_failed(order.role, order.self, id.error());
 }
 
 void process_launcher::stop(const protocol::role_name& role, const protocol::fence& self, bool kill) {

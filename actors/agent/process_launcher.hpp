@@ -23,7 +23,7 @@ inline constexpr const char* role_variable = "DLRUN_ROLE";
 /// What every role's process is given.
 struct process_launch_options {
   std::shared_ptr<const common::job_context> job;
-  std::string program; ///< begins with run_role(); own_executable() as a rule
+  executable program; ///< begins with run_role(); own_executable() as a rule
 };
 
 /// Thread-safe. When it is destroyed its children are killed and reaped.

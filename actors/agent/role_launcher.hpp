@@ -1,9 +1,11 @@
 /// How an agent starts and stops roles: as processes of this host, or as actors of this process.
 #pragma once
 
+#include "actors/agent/role_end.hpp"
 #include "actors/protocol/messages.hpp"
 #include "actors/protocol/roles.hpp"
 
+#include <dlrun/error.hpp>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -14,11 +16,9 @@ namespace dlrun::agent {
 /// What a launcher tells its agent; called on any thread.
 struct launch_events {
   std::function<void(const protocol::role_name&, const protocol::fence&, std::int32_t pid)> started;
-  std::function<void(const protocol::role_name&, const protocol::fence&, const std::string& why)>
-      start_failed;
-  std::function<void(const protocol::role_name&, const protocol::fence&, bool clean,
-                     const std::string& cause)>
-      exited;
+  /// `why` is bad_usage when another try would fail in the same way.
+  std::function<void(const protocol::role_name&, const protocol::fence&, const error& why)> start_failed;
+  std::function<void(const protocol::role_name&, const protocol::fence&, const role_end&)> exited;
 };
 
 /// One start of a role to be made.

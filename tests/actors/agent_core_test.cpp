@@ -40,16 +40,18 @@ struct agent_core_test : ::testing::Test {
   std::vector<protocol::stop_job> stops_told;
   std::vector<role_name> starts_told;
   std::optional<protocol::job_ended> ended;
-  bool starts_fail = false;
+  std::optional<error> start_failure; ///< of all starts to come
+  bool gives_signs = true;            ///< who is started, at once
 
   void follow(const agent_actions& actions) {
     for (const auto& action : actions) std::visit([this](const auto& what) { follow_one(what); }, action);
   }
   void follow_one(const start_role& what) {
     started.push_back(what.role);
-    if (starts_fail) return follow(core.on_start_failed(what.role, what.self, "there is no memory", now));
+    if (start_failure) return follow(core.on_start_failed(what.role, what.self, *start_failure, now));
     running[what.role] = what.self;
     follow(core.on_started(what.role, what.self, 100, now));
+    if (gives_signs) core.on_heartbeat({.role = what.role, .self = what.self, .state = "starting"}, now);
   }
   void follow_one(const stop_role& what) { stopped.emplace_back(what.role, what.kill); }
   void follow_one(const to_coordinator& what) {
@@ -73,10 +75,11 @@ struct agent_core_test : ::testing::Test {
     follow(core.on_coordinator_joined(now));
     for (const auto& role : {shard, worker0, worker1}) grant(role, 1);
   }
-  void exit(const role_name& role, bool clean = false) {
+  void exit(const role_name& role, bool clean = false) { exit(role, {clean, "killed by signal 9"}); }
+  void exit(const role_name& role, const role_end& how) {
     const auto self = running.at(role);
     running.erase(role);
-    follow(core.on_exited(role, self, clean, "killed by signal 9", now));
+    follow(core.on_exited(role, self, how, now));
   }
   void beat(const role_name& role) {
     core.on_heartbeat(
@@ -161,6 +164,65 @@ TEST_F(agent_core_test, ends_the_job_with_the_reason_when_the_restart_budget_is_
   EXPECT_THAT(ended->reason, ::testing::HasSubstr("worker 1"));
 }
 
+TEST_F(agent_core_test, pauses_longer_and_longer_before_the_restart_of_who_ends_without_a_sign_of_life) {
+  start_all();
+  grant(worker1, 3, 5);
+  gives_signs = false;
+  exit(worker1); // it had given one
+  ASSERT_TRUE(running.contains(worker1));
+  events.clear();
+  exit(worker1);
+  EXPECT_THAT(events, ::testing::ElementsAre("role-exited"));
+  now += 100ms;
+  follow(core.on_tick(now));
+  EXPECT_THAT(events, ::testing::ElementsAre("role-exited", "role-restarted"));
+  ASSERT_TRUE(running.contains(worker1));
+  exit(worker1);
+  EXPECT_TRUE(core.ending() || !stopped.empty()) << "the third restart is one too many, pauses or not";
+}
+
+TEST_F(agent_core_test, ends_the_job_at_once_with_the_reason_when_no_further_start_can_succeed) {
+  start_all();
+  grant(worker1, 3, 5);
+  started.clear();
+  start_failure = error{error_code::bad_usage, "cannot start the program 'x': No such file or directory"};
+  exit(worker1);
+  EXPECT_EQ(started.size(), 1U) << "one try";
+  ASSERT_EQ(stops_told.size(), 1U);
+  EXPECT_EQ(stops_told[0].outcome, protocol::job_outcome::failed);
+  EXPECT_EQ(stops_told[0].reason,
+            "worker 1 cannot be started: cannot start the program 'x': No such file or directory");
+  now += 2s;
+  follow(core.on_tick(now));
+  EXPECT_EQ(started.size(), 1U) << "also while the coordinator writes the report";
+  EXPECT_EQ(std::count(events.begin(), events.end(), "role-start-failed"), 1);
+}
+
+TEST_F(agent_core_test, ends_the_job_at_once_when_a_role_ends_as_it_would_again) {
+  gives_signs = false;
+  start_all();
+  const role_end missing{false, "exited with code 127", true};
+  exit(worker1, missing);
+  ASSERT_EQ(stops_told.size(), 1U);
+  EXPECT_THAT(stops_told[0].reason, ::testing::StartsWith("worker 1 exited with code 127 before"));
+  EXPECT_FALSE(running.contains(worker1));
+}
+
+TEST_F(agent_core_test, a_coordinator_that_can_never_start_ends_the_job_with_that_reason) {
+  start_failure = error{error_code::bad_usage, "cannot start the program 'x': Permission denied"};
+  follow(core.start(now));
+  ASSERT_TRUE(ended.has_value());
+  EXPECT_EQ(ended->reason,
+            "coordinator 0 cannot be started: cannot start the program 'x': Permission denied");
+}
+
+TEST_F(agent_core_test, the_same_end_of_a_role_that_had_given_signs_of_life_is_like_any_other) {
+  start_all();
+  exit(worker1, {false, "exited with code 2", true});
+  EXPECT_TRUE(running.contains(worker1));
+  EXPECT_FALSE(core.ending());
+}
+
 TEST_F(agent_core_test, ends_the_job_when_a_ps_shard_dies_and_lets_the_coordinator_write_the_report) {
   start_all();
   exit(shard);
@@ -225,7 +287,7 @@ TEST_F(agent_core_test, ignores_ends_and_heartbeats_of_older_starts) {
   start_all();
   const auto old = running.at(worker0);
   exit(worker0);
-  follow(core.on_exited(worker0, old, false, "late", now));
+  follow(core.on_exited(worker0, old, {false, "late"}, now));
   core.on_heartbeat({.role = worker0, .self = old, .state = "zombie"}, now);
   EXPECT_EQ(exits_told.size(), 1U);
   for (const auto& role : core.roles()) {
@@ -315,13 +377,16 @@ TEST_F(durable_agent_core_test, a_new_coordinator_hears_again_of_what_the_one_be
 
 TEST_F(durable_agent_core_test, the_coordinator_hears_of_a_start_that_failed_and_issues_another_fence) {
   start_all();
-  starts_fail = true;
+  start_failure = error{error_code::system, "there is no memory"};
   exit(worker1);
   ASSERT_EQ(exits_told.size(), 2u);
   EXPECT_EQ(exits_told[1].self.incarnation, incarnation{2});
   EXPECT_EQ(exits_told[1].cause, "could not be started: there is no memory");
-  starts_fail = false;
+  start_failure.reset();
   grant(worker1, 3);
+  EXPECT_FALSE(running.contains(worker1)) << "the pause before another try is not over";
+  now += 100ms;
+  follow(core.on_tick(now));
   EXPECT_EQ(running.at(worker1).incarnation, incarnation{3});
 }
 

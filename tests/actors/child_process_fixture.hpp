@@ -63,7 +63,7 @@ class child_processes : public ::testing::Test {
 protected:
   static child_spec program(std::vector<std::string> arguments) {
     child_spec spec;
-    spec.program = DLRUN_TEST_CHILD;
+    spec.program = {DLRUN_TEST_CHILD, DLRUN_TEST_CHILD};
     spec.arguments = std::move(arguments);
     return spec;
   }

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
+#include <future>
 #include <set>
 #include <span>
 #include <sys/stat.h>
@@ -67,12 +68,31 @@ int bind_and_wait(pid_t parent) {
 int be_parent(const std::string& self) {
   const auto spawner = agent::process_spawner::create().value();
   agent::child_spec spec;
-  spec.program = self;
+  spec.program = {self, self};
   spec.arguments = {"bind", std::to_string(::getpid())};
   if (!spawner->spawn(
           spec, [](auto, auto) {}, [](auto, const auto&) {}))
     return 6;
   wait_for_ever();
+}
+
+/// Starts itself again, which says its name, after `file`, its own, was removed.
+int start_again_without(const std::string& file) {
+  std::filesystem::remove(file);
+  const auto self = agent::own_executable();
+  if (!self) return 9;
+  const auto spawner = agent::process_spawner::create().value();
+  agent::child_spec spec;
+  spec.program = *self;
+  spec.arguments = {"name"};
+  std::promise<bool> ended;
+  const auto id = spawner->spawn(
+      spec,
+      [&](auto, const auto& pid) {
+        if (!pid) ended.set_value(false);
+      },
+      [&](auto, const auto& report) { ended.set_value(report.clean()); });
+  return id && ended.get_future().get() ? 0 : 10;
 }
 
 int watch_lifeline(int fd) {
@@ -93,6 +113,11 @@ int main(int argc, char** argv) {
   if (verb == "describe") return describe_self(arguments);
   if (verb == "exit") return std::atoi(arguments.at(1).c_str());
   if (verb == "bind") return bind_and_wait(std::atoi(arguments.at(1).c_str()));
+  if (verb == "again-without-its-file") return start_again_without(arguments.at(1));
+  if (verb == "name") {
+    say(argv[0]);
+    return 0;
+  }
   if (verb == "parent") return be_parent(argv[0]);
   if (verb == "lifeline") return watch_lifeline(number_after(arguments, "--lifeline-fd"));
   if (verb == "bootstrap") {

@@ -93,7 +93,7 @@ TEST_F(child_processes, leave_nothing_open_here_that_was_prepared_for_them) {
 
 TEST_F(child_processes, a_program_that_is_not_there_is_an_error_with_its_name) {
   child_spec spec;
-  spec.program = "/nonexistent/dlrun";
+  spec.program = {"/nonexistent/dlrun", "/nonexistent/dlrun"};
   auto child = spawn(spec);
   const auto started = child.started.get();
   ASSERT_FALSE(started);
@@ -192,8 +192,32 @@ TEST_F(child_processes, exit_statuses_survive_an_ignored_sigchld) {
   EXPECT_EQ(spawn(program({"exit", "4"})).report().code_or_signal, 4);
 }
 
-TEST(own_executable_path, is_the_running_program) {
-  EXPECT_THAT(own_executable().value(), HasSubstr("child_process_test"));
+TEST(own_executable_file, is_the_running_program_by_name) {
+  EXPECT_THAT(own_executable().value().name, ::testing::EndsWith("child_process_test"));
+}
+
+TEST_F(child_processes, start_from_the_running_program_when_its_file_is_gone) {
+  const auto folder = std::filesystem::temp_directory_path() / fmt::format("dlrun-gone-{}", ::getpid());
+  std::filesystem::create_directory(folder);
+  const auto copy = folder / "a program";
+  std::filesystem::copy_file(DLRUN_TEST_CHILD, copy);
+  output_pipe out;
+  child_spec spec;
+  spec.program = {copy, copy};
+  spec.arguments = {"again-without-its-file", copy};
+  spec.standard_output = out.write_end.get();
+  auto parent = spawn(std::move(spec));
+  EXPECT_EQ(out.line(), copy.string()) << "argv[0] of the grandchild";
+  EXPECT_TRUE(parent.report().clean());
+  std::filesystem::remove_all(folder);
+}
+
+TEST_F(child_processes, what_no_further_try_can_start_is_told_from_what_one_can) {
+  for (const auto* path : {"/nonexistent/dlrun", "/etc/passwd", "/"}) {
+    child_spec spec;
+    spec.program = {path, path};
+    EXPECT_EQ(spawn(std::move(spec)).started.get().error().code, error_code::bad_usage) << path;
+  }
 }
 
 TEST(bootstrap_data, cannot_be_changed_by_anyone) {

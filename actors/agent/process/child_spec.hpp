@@ -28,11 +28,17 @@ struct environment_edit {
   std::optional<std::string> value;
 };
 
+/// A program to start.
+struct executable {
+  std::string file; ///< its path, or one that only the kernel can follow
+  std::string name; ///< for `ps` and messages
+};
+
 /// A program and all that its process gets from us. What is not named here does not get through: standard
 /// input is /dev/null, other descriptors are closed, signal handlers and mask are the defaults.
 struct child_spec {
-  /// Path of the program; usually own_executable().
-  std::string program;
+  /// What is executed, and argv[0]; usually own_executable().
+  executable program;
   /// argv[1] and on. Visible to every user of the machine: secrets belong into `bootstrap`.
   std::vector<std::string> arguments;
   /// Applied to our own environment as it is when the child starts.

@@ -4,6 +4,8 @@
 #include "base/os_error.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <csignal>
 #include <fcntl.h>
 #include <spawn.h>
@@ -84,6 +86,14 @@ std::vector<std::string> edited_environment(const std::vector<environment_edit>&
   return variables;
 }
 
+/// Whether the next try would fail as well (execve(2)): it is about the program, not about what the host has
+/// left of memory and processes.
+bool is_lasting(int number) {
+  constexpr std::array of_the_program{E2BIG,        EACCES, EINVAL,  EISDIR,  ELIBBAD, ELOOP,
+                                      ENAMETOOLONG, ENOENT, ENOEXEC, ENOTDIR, EPERM};
+  return std::ranges::find(of_the_program, number) != of_the_program.end();
+}
+
 /// The null-terminated array that C wants; the strings must outlive it.
 std::vector<char*> pointers_to(std::vector<std::string>& strings) {
   std::vector<char*> pointers;
@@ -127,18 +137,19 @@ result<prepared_child> prepare(child_spec spec) {
 }
 
 result<pid_t> launch(const prepared_child& child) {
+  const auto& program = child.spec.program;
   spawn_setup setup;
   setup.place_descriptors(child);
   setup.reset_signals(child.spec.own_process_group);
   auto words = child.spec.arguments;
-  words.insert(words.begin(), child.spec.program);
+  words.insert(words.begin(), program.name);
   auto variables = edited_environment(child.spec.environment);
   pid_t pid = -1;
-  const int failed =
-      setup.run(pid, child.spec.program, pointers_to(words).data(), pointers_to(variables).data());
-  if (failed != 0)
-    return base::fail_errno(fmt::format("cannot start the program '{}'", child.spec.program), failed);
-  return pid;
+  const int failed = setup.run(pid, program.file, pointers_to(words).data(), pointers_to(variables).data());
+  if (failed == 0) return pid;
+  auto why = base::fail_errno(fmt::format("cannot start the program '{}'", program.name), failed);
+  if (is_lasting(failed)) why.value().code = error_code::bad_usage;
+  return why;
 }
 
 } // namespace dlrun::agent

@@ -20,7 +20,8 @@ struct prepared_child {
 result<prepared_child> prepare(child_spec spec);
 
 /// Starts it. The calling thread becomes the one that the child's parent-death signal is tied to.
-/// @returns the pid of a child that nobody has waited for, or why the program could not be started.
+/// @returns the pid of a child that nobody has waited for, or why the program could not be started: bad_usage
+/// when it never can be (there is none, it is not executable).
 result<pid_t> launch(const prepared_child& child);
 
 } // namespace dlrun::agent

@@ -181,13 +181,19 @@ result<void> process_spawner::signal(child_id child, int signal_number) {
   return loop_->enqueue({child, std::nullopt, {}, {}, signal_number}).map([](child_id) {});
 }
 
-result<std::string> own_executable() {
+result<executable> own_executable() {
+  constexpr auto link = "/proc/self/exe";
+  constexpr std::string_view removed = " (deleted)"; // proc(5)
   std::error_code failed;
-  const auto path = std::filesystem::read_symlink("/proc/self/exe", failed);
-  if (failed) return base::fail_errno("cannot read /proc/self/exe", failed.value());
-  if (!std::filesystem::exists(path, failed))
-    return fail(error_code::system, fmt::format("the running program's file is gone: {}", path.string()));
-  return path.string();
+  auto name = std::filesystem::read_symlink(link, failed).string();
+  if (failed)
+    return base::fail_errno(fmt::format("cannot find the running program by {}, which its other processes are "
+                                  "started from (mount /proc, or set cluster.placement: threads)",
+                                  link),
+                      failed.value());
+  if (name.ends_with(removed)) name.resize(name.size() - removed.size());
+  // A child follows the link before it becomes another program, so to what this process runs.
+  return executable{link, name};
 }
 
 } // namespace dlrun::agent

@@ -49,8 +49,8 @@ private:
   std::unique_ptr<loop> loop_;
 };
 
-/// Path of the program that is running, for child_spec.program. Resolve it once, early.
-/// @returns system when the file has been removed or replaced since.
-result<std::string> own_executable();
+/// The program that is running, for child_spec.program: this very build, also when its file was replaced or
+/// removed since. @returns system where /proc is not mounted.
+result<executable> own_executable();
 
 } // namespace dlrun::agent
