@@ -1,53 +1,38 @@
 #include "cli/line_output.hpp"
 
-#include "base/atomic_file.hpp"
+#include "cli/standard_streams.hpp"
 
-#include <cerrno>
-#include <cstdlib>
-#include <cstring>
-#include <fmt/format.h>
-#include <unistd.h>
+#include <cstdio>
+#include <utility>
 
 namespace dlrun::cli {
+namespace {
 
-void line_output::closer::operator()(std::FILE* file) const {
-  if (file != stdout) std::fclose(file);
-}
+constexpr std::size_t written_together = std::size_t{1} << 16;
 
-line_output::line_output(stream to, std::string file, std::string temporary)
-    : to_(std::move(to))
-    , file_(std::move(file))
-    , temporary_(std::move(temporary)) {}
-
-line_output::~line_output() {
-  if (to_ && !temporary_.empty()) ::unlink(temporary_.c_str());
-}
-
-tl::unexpected<error> line_output::failure() const {
-  return fail(error_code::system,
-              fmt::format("cannot write {}: {}", file_.empty() ? "the output" : file_, std::strerror(errno)));
-}
+} // namespace
 
 result<line_output> line_output::open(const std::string& file) {
-  if (file.empty()) return line_output{stream{stdout}, "", ""};
-  std::string temporary;
-  const auto fd = base::create_beside(file, temporary);
-  if (!fd) return tl::unexpected(fd.error());
-  return line_output{stream{::fdopen(*fd, "w")}, file, temporary};
+  if (file.empty()) return line_output{std::nullopt};
+  auto opened = base::output_file::open(file);
+  if (!opened) return tl::unexpected(opened.error());
+  return line_output{std::move(*opened)};
 }
 
 result<void> line_output::write(std::string_view text) {
-  if (std::fwrite(text.data(), 1, text.size(), to_.get()) == text.size()) return {};
-  return failure();
+  if (!file_) {
+    if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size()) return {};
+    return flush_output();
+  }
+  waiting_ += text;
+  if (waiting_.size() < written_together) return {};
+  return file_->write(std::exchange(waiting_, {}));
 }
 
 result<void> line_output::finish() {
-  if (std::fflush(to_.get()) != 0) return failure();
-  if (temporary_.empty()) return {};
-  if (::fsync(::fileno(to_.get())) != 0 || std::rename(temporary_.c_str(), file_.c_str()) != 0)
-    return failure();
-  to_.reset();
-  return {};
+  if (!file_) return flush_output();
+  if (auto written = file_->write(std::exchange(waiting_, {})); !written) return written;
+  return file_->finish();
 }
 
 } // namespace dlrun::cli

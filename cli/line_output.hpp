@@ -1,9 +1,10 @@
-/// Where a verb writes what may be long: a file that appears whole or not at all, or stdout.
+/// Where a verb writes what may be long: a file (base/output_file.hpp), or stdout.
 #pragma once
 
-#include <cstdio>
+#include "base/output_file.hpp"
+
 #include <dlrun/error.hpp>
-#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -11,28 +12,20 @@ namespace dlrun::cli {
 
 class line_output {
 public:
-  /// `file`: its path; "" is stdout. @returns system when it cannot be made.
+  /// `file`: its path; "" is stdout. @returns as base::output_file::open().
   static result<line_output> open(const std::string& file);
-  line_output(line_output&& other) noexcept = default;
-  line_output& operator=(line_output&& other) noexcept = delete;
-  /// Without finish() there is no file.
-  ~line_output();
 
   result<void> write(std::string_view text);
-  /// Everything is written: the file takes its name, in place of one that was there.
+  /// Everything is written: a regular file takes its name, in place of one that was there. Without it there
+  /// is no file.
   result<void> finish();
 
 private:
-  struct closer {
-    void operator()(std::FILE* file) const;
-  };
-  using stream = std::unique_ptr<std::FILE, closer>;
+  explicit line_output(std::optional<base::output_file> file)
+      : file_(std::move(file)) {}
 
-  line_output(stream to, std::string file, std::string temporary);
-  tl::unexpected<error> failure() const;
-
-  stream to_; ///< null when it is moved from or finished
-  std::string file_, temporary_;
+  std::optional<base::output_file> file_; ///< nothing: stdout
+  std::string waiting_;                  ///< for more, that a system call writes together
 };
 
 } // namespace dlrun::cli

@@ -3,9 +3,11 @@
 #include "actors/common/patience.hpp"
 #include "actors/coordinator/coordinator_journal.hpp"
 #include "actors/protocol/timeline.hpp"
+#include "base/output_file.hpp"
 #include "job/spec_reader.hpp"
 #include "job/spec_writer.hpp"
 #include "runtime/changed_spec.hpp"
+#include "runtime/descriptor_limit.hpp"
 
 #include <algorithm>
 
@@ -68,6 +70,7 @@ result<prepared_job> prepare_resumed(const run_folder& folder, const resume_opti
   if (!before) return tl::unexpected(before.error());
   auto job = prepare_job(files.back(), options.overrides);
   if (!job) return job;
+  if (auto enough = check_descriptor_limit(job->spec); !enough) return tl::unexpected(enough.error());
   if (auto kept = check_kept(*before, folder); !kept) return tl::unexpected(kept.error());
   for (const auto& done : {refuse_overridden(before->train(), job->spec.train()),
                            add_skipped(options.skip, *job), set_from(options.from, *job)})
@@ -107,6 +110,16 @@ result<void> check_completed(const run_folder& folder, const resume_options& opt
                                                   : "--set"));
 }
 
+/// Where the report goes; a link to it stays one. @returns bad_usage when nothing can be replaced there.
+result<std::filesystem::path> place_of_report(const std::filesystem::path& folder) {
+  auto report = base::end_of_links(folder / "report.json");
+  std::error_code ignored;
+  const auto about = std::filesystem::status(report, ignored);
+  if (!std::filesystem::exists(about) || std::filesystem::is_regular_file(about)) return report;
+  return fail(error_code::bad_usage,
+              fmt::format("'{}' is no file, so no report can be written there: remove it", report.string()));
+}
+
 } // namespace
 
 result<resumption> prepare_resumption(const std::filesystem::path& directory, const resume_options& options) {
@@ -121,11 +134,13 @@ result<resumption> prepare_resumption(const std::filesystem::path& directory, co
     if (auto fine = check_completed(made.folder, options); !fine) return tl::unexpected(fine.error());
     return made;
   }
+  const auto report = place_of_report(made.folder.path());
+  if (!report) return tl::unexpected(report.error());
   auto job = prepare_resumed(made.folder, options);
   if (!job) return tl::unexpected(job.error());
   made.job = std::move(*job);
   std::error_code ignored; // of the start before: were it left, it could be taken for that of this one
-  std::filesystem::remove(made.folder.path() / "report.json", ignored);
+  std::filesystem::remove(*report, ignored);
   return made;
 }
 

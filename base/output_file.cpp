@@ -1,0 +1,138 @@
+#include "base/output_file.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <optional>
+#include <random>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <utility>
+
+namespace dlrun::base {
+namespace {
+
+constexpr int links_max = 40; // as the kernel follows (path_resolution(7))
+constexpr int names_max = 100;
+constexpr mode_t for_all = 0666; // less the umask
+constexpr mode_t permissions = 0777;
+
+/// What another place to write to, named by the user, would mend.
+bool is_of_the_place(int number) {
+  return number == EACCES || number == ENOENT || number == ENOTDIR || number == EROFS || number == EISDIR ||
+         number == ENXIO || number == EBADF || number == ELOOP || number == ENAMETOOLONG || number == EPERM;
+}
+
+std::filesystem::path folder_of(const std::filesystem::path& file) {
+  return file.parent_path().empty() ? std::filesystem::path{"."} : file.parent_path();
+}
+
+/// The number that `file` has among the open descriptors of this process (/proc/self/fd, to which /dev/fd
+/// leads).
+std::optional<int> descriptor_of(const std::filesystem::path& file) {
+  std::error_code ignored;
+  const auto folder = std::filesystem::canonical(folder_of(file), ignored);
+  if (folder != fmt::format("/proc/{}/fd", ::getpid())) return std::nullopt;
+  const auto name = file.filename().string();
+  int number = -1;
+  const auto [end, failed] = std::from_chars(name.data(), name.data() + name.size(), number);
+  if (failed != std::errc{} || end != name.data() + name.size() || number < 0) return std::nullopt;
+  return number;
+}
+
+/// Six letters and digits that nobody else chooses at the same time.
+std::string random_ending() {
+  constexpr std::string_view letters = "abcdefghijklmnopqrstuvwxyz0123456789";
+  std::random_device random;
+  std::uniform_int_distribution<std::size_t> place{0, letters.size() - 1};
+  std::string ending = ".";
+  for (int i = 0; i < 6; ++i) ending += letters[place(random)];
+  return ending;
+}
+
+} // namespace
+
+std::filesystem::path end_of_links(const std::filesystem::path& file) {
+  auto at = file;
+  for (int followed = 0; followed < links_max; ++followed) {
+    std::error_code failed;
+    if (descriptor_of(at)) return at;
+    const auto target = std::filesystem::read_symlink(at, failed);
+    if (failed) return at; // it is none
+    at = target.is_absolute() ? target : folder_of(at) / target;
+  }
+  return file;
+}
+
+tl::unexpected<error> output_file::failure(int number) const {
+  return fail(error_code::system, fmt::format("cannot write {}: {}", file_.string(), std::strerror(number)));
+}
+
+result<output_file> output_file::open(const std::filesystem::path& file) {
+  auto target = end_of_links(file);
+  if (const auto number = descriptor_of(target))
+    return into(file, ::fcntl(*number, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
+  struct stat about {};
+  if (::stat(target.c_str(), &about) != 0 || S_ISREG(about.st_mode)) return beside(std::move(target));
+  if (S_ISDIR(about.st_mode)) return into(file, (errno = EISDIR, -1));
+  return into(file, ::open(target.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY));
+}
+
+result<output_file> output_file::into(const std::filesystem::path& file, int fd) {
+  if (fd >= 0) return output_file{fd, file};
+  return fail(is_of_the_place(errno) ? error_code::bad_usage : error_code::system,
+              fmt::format("cannot write to {}: {}", file.string(), std::strerror(errno)));
+}
+
+result<output_file> output_file::beside(std::filesystem::path file) {
+  output_file made{-1, std::move(file)};
+  for (int i = 0; i < names_max && made.fd_ < 0; ++i) {
+    // A name of its own for each writer, so that two at once do not mix their bytes.
+    made.temporary_ = made.file_.string() + random_ending();
+    made.fd_ = ::open(made.temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, for_all);
+    if (made.fd_ < 0 && errno != EEXIST) break;
+  }
+  if (made.fd_ < 0) {
+    made.temporary_.clear();
+    return fail(is_of_the_place(errno) ? error_code::bad_usage : error_code::system,
+                fmt::format("cannot create a file beside {}: {}", made.file_.string(), std::strerror(errno)));
+  }
+  struct stat replaced {};
+  if (::stat(made.file_.c_str(), &replaced) == 0) ::fchmod(made.fd_, replaced.st_mode & permissions);
+  return made;
+}
+
+output_file::output_file(output_file&& other) noexcept
+    : fd_(std::exchange(other.fd_, -1))
+    , file_(std::move(other.file_))
+    , temporary_(std::exchange(other.temporary_, {})) {}
+
+output_file::~output_file() {
+  if (fd_ >= 0) ::close(fd_);
+  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+}
+
+result<void> output_file::write(std::string_view content) {
+  while (!content.empty()) {
+    const ssize_t written = ::write(fd_, content.data(), content.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return failure(errno);
+    content.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return {};
+}
+
+result<void> output_file::finish() {
+  const bool is_regular = !temporary_.empty();
+  if (is_regular && ::fsync(fd_) != 0) return failure(errno);
+  // What a file system tells late (a quota, NFS) it tells here.
+  if (::close(std::exchange(fd_, -1)) != 0 && errno != EINTR) return failure(errno);
+  if (is_regular && ::rename(temporary_.c_str(), file_.c_str()) != 0) return failure(errno);
+  temporary_.clear();
+  return {};
+}
+
+} // namespace dlrun::base
