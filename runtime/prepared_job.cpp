@@ -7,6 +7,7 @@
 #include "job/spec_reader.hpp"
 #include "job/spec_writer.hpp"
 #include "observability/run_publisher.hpp"
+#include "runtime/descriptor_limit.hpp"
 #include "weights/initial_weights.hpp"
 #include "weights/model_weights.hpp"
 
@@ -182,6 +183,7 @@ result<prepared_job> prepare_new_job(spec::JobSpec spec) {
     return fail(error_code::bad_spec,
                 "train.skip and train.from are for a run that is resumed: 'dlrun resume DIR --skip "
                 "STEP:SLOT' and '--from STEP' write them");
+  if (auto enough = check_descriptor_limit(spec); !enough) return tl::unexpected(enough.error());
   auto job = prepare_job(std::move(spec));
   if (!job) return job;
   if (auto opened = open_metrics_port(*job); !opened) return tl::unexpected(opened.error());
