@@ -30,6 +30,33 @@ TEST_F(event_file_test, goes_on_behind_what_is_there) {
   EXPECT_EQ(content(), "one\ntwo\n");
 }
 
+TEST_F(event_file_test, a_torn_last_line_is_cut_off_before_others_follow) {
+  for (const std::string& torn :
+       {std::string{R"({"event":"rew)"}, std::string(4096, '\0'), std::string{"\xff{}"}}) {
+    std::ofstream{path} << "{\"event\":\"one\"}\n" << torn;
+    event_file::mend_last_line(path);
+    event_file{path}.append("{}\n");
+    EXPECT_EQ(content(), "{\"event\":\"one\"}\n{}\n");
+  }
+}
+
+TEST_F(event_file_test, a_last_line_that_is_whole_stays) {
+  std::ofstream{path} << R"({"event":"one"})";
+  event_file::mend_last_line(path);
+  event_file{path}.append("{}\n");
+  EXPECT_EQ(content(), "{\"event\":\"one\"}\n{}\n");
+  event_file::mend_last_line(path);
+  EXPECT_EQ(content(), "{\"event\":\"one\"}\n{}\n");
+}
+
+TEST_F(event_file_test, nothing_is_mended_where_nothing_is) {
+  event_file::mend_last_line(path);
+  EXPECT_FALSE(std::filesystem::exists(path));
+  std::ofstream{path} << "no newline, and no JSON";
+  event_file::mend_last_line(path);
+  EXPECT_EQ(content(), "");
+}
+
 TEST_F(event_file_test, a_full_disk_tears_no_line_and_loses_none) {
   event_file events{path};
   events.append("one\n");
