@@ -1,9 +1,9 @@
-#include "cli/say.hpp"
+#include "cli/complain.hpp"
+#include "cli/standard_streams.hpp"
 #include "cli/verbs.hpp"
 
 #include "base/nearest.hpp"
 #include "base/utf8.hpp"
-#include "job/exit_code.hpp"
 
 #include <algorithm>
 #include <dlrun/training.hpp>
@@ -24,11 +24,37 @@ std::optional<std::string> unknown_verb(CLI::App& app, int argc, char** argv) {
   return fmt::format("there is no verb '{}'; {}", base::printable(wanted), base::hint(wanted, verbs));
 }
 
+/// The verb of the command line. @returns its exit code.
+int run_verb(CLI::App& app, int argc, char** argv) {
+  verb chosen;
+  for (const auto& add : {add_init, add_train, add_resume, add_validate, add_status, add_stop, add_export,
+                          add_evaluate, add_predict, add_logs, add_events, add_completion, add_version})
+    add(app, chosen);
+  try {
+    if (const auto wrong = unknown_verb(app, argc, argv)) return complain({error_code::bad_usage, *wrong});
+    app.parse(argc, argv);
+    return chosen();
+  } catch (const CLI::ParseError& error) {
+    const int code = app.exit(error);
+    return code == 0 ? 0 : static_cast<int>(job::exit_code::bad_input);
+  } catch (const std::exception& error) {
+    complain(error.what());
+    return static_cast<int>(job::exit_code::job_failed);
+  }
+}
+
+/// Nothing succeeds whose output nobody can have.
+int with_output_written(int code) {
+  const auto written = flush_output();
+  return written || code != 0 ? code : complain(written.error());
+}
+
 } // namespace
 } // namespace dlrun::cli
 
 int dlrun::run_command_line(int argc, char** argv) {
   if (const auto role = run_role(argc, argv)) return *role;
+  cli::occupy_closed_streams();
   CLI::App app{"dlrun trains deep-learning models on machines that fail: each sample counts exactly once, "
                "and the result is "
                "bit-identical to that of an undisturbed run.",
@@ -40,32 +66,5 @@ int dlrun::run_command_line(int argc, char** argv) {
              "  dlrun train job.yaml --set train.epochs=3 --set cluster.workers=4\n"
              "  dlrun status runs/fashion-mnist-cnn --json\n"
              "'dlrun VERB --help' says more.");
-  dlrun::cli::verb chosen;
-  dlrun::cli::add_init(app, chosen);
-  dlrun::cli::add_train(app, chosen);
-  dlrun::cli::add_resume(app, chosen);
-  dlrun::cli::add_validate(app, chosen);
-  dlrun::cli::add_status(app, chosen);
-  dlrun::cli::add_stop(app, chosen);
-  dlrun::cli::add_export(app, chosen);
-  dlrun::cli::add_evaluate(app, chosen);
-  dlrun::cli::add_predict(app, chosen);
-  dlrun::cli::add_logs(app, chosen);
-  dlrun::cli::add_events(app, chosen);
-  dlrun::cli::add_completion(app, chosen);
-  dlrun::cli::add_version(app, chosen);
-  if (const auto wrong = dlrun::cli::unknown_verb(app, argc, argv)) {
-    dlrun::cli::say(stderr, "dlrun: {}\n", *wrong);
-    return static_cast<int>(dlrun::job::exit_code::bad_input);
-  }
-  try {
-    app.parse(argc, argv);
-    return chosen();
-  } catch (const CLI::ParseError& error) {
-    const int code = app.exit(error);
-    return code == 0 ? 0 : static_cast<int>(dlrun::job::exit_code::bad_input);
-  } catch (const std::exception& error) {
-    dlrun::cli::say(stderr, "dlrun: {}\n", error.what());
-    return static_cast<int>(dlrun::job::exit_code::job_failed);
-  }
+  return cli::with_output_written(cli::run_verb(app, argc, argv));
 }

@@ -5,12 +5,19 @@
 #include "job/exit_code.hpp"
 
 #include <dlrun/error.hpp>
+#include <string_view>
 
 namespace dlrun::cli {
 
-/// Prints the error and returns its exit code.
+/// Prints the message, behind all that went to stdout: where both streams are one file, it is the last line.
+inline void complain(std::string_view message) {
+  flush(stdout);
+  say(stderr, "dlrun: {}\n", message);
+}
+
+/// The same. @returns the exit code of the error.
 inline int complain(const error& what) {
-  say(stderr, "dlrun: {}\n", what.message);
+  complain(what.message);
   return static_cast<int>(job::exit_code_for(what.code));
 }
 

@@ -1,3 +1,4 @@
+#include "base/utf8.hpp"
 #include "cli/complain.hpp"
 #include "cli/line_tail.hpp"
 #include "cli/run_watch.hpp"
@@ -9,6 +10,8 @@
 namespace dlrun::cli {
 namespace {
 
+constexpr std::size_t damaged_bytes_max = 1000;
+
 struct events_options {
   std::string run_dir;
   std::string name;
@@ -16,15 +19,22 @@ struct events_options {
   bool json = false;
 };
 
-/// A line that is torn, since the disk was full or the machine lost power, is shown as it stands, but to no
-/// program.
+/// The text under `key`; "?" where a damaged line has none there.
+std::string text_of(const nlohmann::json& event, const char* key) {
+  const auto found = event.find(key);
+  return found != event.end() && found->is_string() ? found->get<std::string>() : "?";
+}
+
+/// A line that is torn, since the disk was full or the machine lost power, is shown as far as it is text, but
+/// to no program.
 void show(const std::string& line, const events_options& options) {
   const auto event = nlohmann::json::parse(line, nullptr, false);
   const bool whole = event.is_object();
-  if (!options.name.empty() && (!whole || event.value("event", "") != options.name)) return;
-  if (options.json ? whole : !whole) return say(stdout, "{}\n", line);
-  if (!whole) return;
-  say(stdout, "{}  {}: {}\n", event.value("time", "-"), event.value("event", "?"), event.value("text", ""));
+  if (!options.name.empty() && (!whole || text_of(event, "event") != options.name)) return;
+  if (options.json && whole) return say(stdout, "{}\n", line);
+  if (options.json) return;
+  if (!whole) return say(stdout, "{}\n", base::printable(line, damaged_bytes_max));
+  say(stdout, "{}  {}: {}\n", text_of(event, "time"), text_of(event, "event"), text_of(event, "text"));
 }
 
 int events(const events_options& options) {
@@ -32,7 +42,7 @@ int events(const events_options& options) {
   line_tail lines{std::filesystem::path{options.run_dir} / "events.jsonl"};
   const auto show_new = [&] {
     while (const auto line = lines.next()) show(*line, options);
-    std::fflush(stdout);
+    flush(stdout);
   };
   show_new();
   if (options.follow)

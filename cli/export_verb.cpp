@@ -1,10 +1,13 @@
 #include "cli/complain.hpp"
+#include "cli/decimal.hpp"
 #include "cli/model_options.hpp"
 #include "cli/verbs.hpp"
 #include "runtime/model_weights_file.hpp"
 #include "runtime/run_folder.hpp"
 
 #include <nlohmann/json.hpp>
+#include <sys/stat.h>
+#include <unistd.h>
 
 namespace dlrun::cli {
 namespace {
@@ -15,7 +18,15 @@ struct export_options {
   bool json = false;
 };
 
-void tell(const inference::loaded_model& model, const std::string& file, bool json) {
+/// Whether the file to write is stdout by another name (/dev/stdout, /proc/self/fd/1).
+bool is_stdout(const std::string& file) {
+  struct stat named {};
+  struct stat out {};
+  return ::stat(file.c_str(), &named) == 0 && ::fstat(STDOUT_FILENO, &out) == 0 &&
+         named.st_dev == out.st_dev && named.st_ino == out.st_ino;
+}
+
+void tell(std::FILE* to, const inference::loaded_model& model, const std::string& file, bool json) {
   std::uint64_t tensors = 0;
   std::uint64_t floats = 0;
   for (const auto& tensor : model.model->layout().tensors()) {
@@ -27,11 +38,11 @@ void tell(const inference::loaded_model& model, const std::string& file, bool js
     const nlohmann::ordered_json line{
         {"file", file},       {"job", model.spec.name()}, {"step", model.version->value},
         {"tensors", tensors}, {"floats", floats},         {"parameters_sha256", model.parameters_sha256}};
-    say(stdout, "{}\n", line.dump());
+    say(to, "{}\n", line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
     return;
   }
-  say(stdout, "{}: step {}, {} tensors, {} floats\nparameters_sha256 {}\n", file, *model.version, tensors,
-      floats, model.parameters_sha256);
+  say(to, "{}: step {}, {} tensors, {} floats\nparameters_sha256 {}\n", file, *model.version, tensors, floats,
+      model.parameters_sha256);
 }
 
 int run_export(const export_options& options) {
@@ -39,9 +50,10 @@ int run_export(const export_options& options) {
   const auto model = load_and_tell(options.model);
   if (!model) return complain(model.error());
   const auto file = options.output.empty() ? model->spec.name() + ".safetensors" : options.output;
+  std::FILE* const told = is_stdout(file) ? stderr : stdout; // nothing goes into the file but the model
   const auto written = runtime::write_model(*model, file);
   if (!written) return complain(written.error());
-  tell(*model, file, options.json);
+  tell(told, *model, file, options.json);
   return 0;
 }
 
@@ -59,6 +71,7 @@ void add_export(CLI::App& app, verb& chosen) {
   auto* step = command->add_option(
       "--step", options->model.step,
       "The version after that many steps (default: the newest on disk; of a finished run the last)");
+  step->check(decimal());
   command->add_flag("--best", options->model.best, "The best version, of a run with train.keep_best")
       ->excludes(step);
   command->add_flag("--json", options->json, "One line of JSON about what was written");

@@ -15,7 +15,7 @@ constexpr auto progress_period = std::chrono::seconds(1);
 /// What is no number becomes null, and what is no UTF-8 is replaced.
 void print(std::FILE* out, const ordered_json& line) {
   say(out, "{}\n", line.dump(-1, ' ', false, ordered_json::error_handler_t::replace));
-  std::fflush(out);
+  flush(out);
 }
 
 } // namespace

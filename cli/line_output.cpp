@@ -2,7 +2,6 @@
 
 #include "cli/standard_streams.hpp"
 
-#include <cstdio>
 #include <utility>
 
 namespace dlrun::cli {
@@ -20,19 +19,21 @@ result<line_output> line_output::open(const std::string& file) {
 }
 
 result<void> line_output::write(std::string_view text) {
-  if (!file_) {
-    if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size()) return {};
-    return flush_output();
-  }
   waiting_ += text;
   if (waiting_.size() < written_together) return {};
-  return file_->write(std::exchange(waiting_, {}));
+  return write_waiting();
+}
+
+result<void> line_output::write_waiting() {
+  const auto text = std::exchange(waiting_, {});
+  if (file_) return file_->write(text);
+  put(stdout, text);
+  return flush_output();
 }
 
 result<void> line_output::finish() {
-  if (!file_) return flush_output();
-  if (auto written = file_->write(std::exchange(waiting_, {})); !written) return written;
-  return file_->finish();
+  if (auto written = write_waiting(); !written) return written;
+  return file_ ? file_->finish() : result<void>{};
 }
 
 } // namespace dlrun::cli

@@ -24,8 +24,10 @@ private:
   explicit line_output(std::optional<base::output_file> file)
       : file_(std::move(file)) {}
 
+  result<void> write_waiting();
+
   std::optional<base::output_file> file_; ///< nothing: stdout
-  std::string waiting_;                  ///< for more, that a system call writes together
+  std::string waiting_;                   ///< for more, that a system call writes together
 };
 
 } // namespace dlrun::cli

@@ -1,4 +1,5 @@
 #include "cli/complain.hpp"
+#include "cli/decimal.hpp"
 #include "cli/log_lines.hpp"
 #include "cli/run_watch.hpp"
 #include "cli/verbs.hpp"
@@ -36,7 +37,7 @@ int logs(const logs_options& options) {
   if (options.lines) show_last(merged, *options.lines, options.json);
   const auto show_new = [&] {
     while (const auto line = merged.next()) show(*line, options.json);
-    std::fflush(stdout);
+    flush(stdout);
   };
   show_new();
   if (!options.follow) return 0;
@@ -53,7 +54,8 @@ void add_logs(CLI::App& app, verb& chosen) {
   command->add_option("--role", options->filter.role,
                       "Of this role alone: worker, ps_shard, ..., or worker-1");
   command->add_option("--level", options->filter.level, "This level and worse, e.g. warning");
-  command->add_option("--lines", options->lines, "Only the newest so many of those that are there");
+  command->add_option("--lines", options->lines, "Only the newest so many of those that are there")
+      ->check(decimal());
   command->add_flag("--follow", options->follow, "Go on with new lines until the run is over");
   command->add_flag("--json", options->json, "One JSON object a line");
   command->footer("Examples:\n"

@@ -1,6 +1,7 @@
 /// The options by which verbs are told of a trained model.
 #pragma once
 
+#include "cli/decimal.hpp"
 #include "cli/say.hpp"
 #include "runtime/model_source.hpp"
 
@@ -16,6 +17,7 @@ inline void add_model_options(CLI::App& command, model_choice& into) {
   command.add_option("--spec", into.spec_file, "Job specification that a weights file belongs to");
   auto* step = command.add_option(
       "--step", into.step, "Of a run: the version after that many steps (default: the newest on disk)");
+  step->check(decimal());
   command.add_flag("--best", into.best, "Of a run with train.keep_best: its best version")->excludes(step);
   command
       .add_option("--set", into.overrides,

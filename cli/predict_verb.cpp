@@ -1,4 +1,5 @@
 #include "cli/complain.hpp"
+#include "cli/decimal.hpp"
 #include "cli/model_options.hpp"
 #include "cli/prediction.hpp"
 #include "cli/verbs.hpp"
@@ -49,8 +50,10 @@ void add_predict(CLI::App& app, verb& chosen) {
   command->add_option("--output", options->output, "File to write (default: standard output)");
   command->add_option("--format", options->format, "csv, or json: one object a line")
       ->check(CLI::IsMember({"csv", "json"}));
-  command->add_option("--threads", options->threads,
-                      "Microbatches computed at once (default: as the processor has cores); changes no byte");
+  command
+      ->add_option("--threads", options->threads,
+                   "Microbatches computed at once (default: as the processor has cores); changes no byte")
+      ->check(decimal());
   command->footer(
       "Examples:\n"
       "  dlrun predict runs/fashion-mnist-cnn --input new-images.gz > classes.csv\n"

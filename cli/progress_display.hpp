@@ -6,15 +6,20 @@
 #include "runtime/run_observer.hpp"
 
 #include <cstdio>
+#include <functional>
 #include <optional>
 #include <string>
 
 namespace dlrun::cli {
 
+/// How many columns a terminal has now.
+using terminal_columns = std::function<std::size_t()>;
+
 class progress_display final : public runtime::run_observer {
 public:
-  /// `records_per_step` turns steps into samples. `out` is stdout in the product.
-  progress_display(std::FILE* out, bool terminal, std::uint64_t records_per_step,
+  /// `columns`: of a terminal on which a line can be drawn again; empty for anything else. `records_per_step`
+  /// turns steps into samples. `out` is stdout in the product.
+  progress_display(std::FILE* out, terminal_columns columns, std::uint64_t records_per_step,
                    protocol::time_point started);
 
   /// Shows progress: a terminal's line is redrawn at each call; elsewhere a line is printed at most every two
@@ -25,16 +30,16 @@ public:
   void summary(const dlrun::report& report, const std::string& report_path) override;
 
 private:
-  std::string line(const agent::run_snapshot& now, protocol::time_point at);
-  std::string room_for(const named_values& metrics, std::size_t taken) const;
+  std::string speed(const agent::run_snapshot& now, protocol::time_point at);
+  void draw(std::string line);
   void clear_bar();
 
   std::FILE* out_;
-  bool terminal_;
+  terminal_columns columns_;
   std::uint64_t records_per_step_;
   observability::sample_rate rate_;
   protocol::time_point started_;
-  bool bar_shown_ = false;
+  std::size_t drawn_ = 0; ///< characters that stand on the line that is drawn again
   std::optional<protocol::time_point> printed_;
   std::uint64_t printed_step_ = 0;
 };

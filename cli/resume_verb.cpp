@@ -1,4 +1,5 @@
 #include "cli/complain.hpp"
+#include "cli/decimal.hpp"
 #include "cli/displayed_run.hpp"
 #include "cli/json_display.hpp"
 #include "cli/verbs.hpp"
@@ -47,9 +48,10 @@ void add_resume(CLI::App& app, verb& chosen) {
   command
       ->add_option("--skip", options->how.skip, "Leave the records of a slot out: STEP:SLOT; may be repeated")
       ->allow_extra_args(false);
-  command->add_option(
-      "--from", options->how.from,
-      "Go on from this step, or the newest before it that can be restored, not from the newest");
+  command
+      ->add_option("--from", options->how.from,
+                   "Go on from this step, or the newest before it that can be restored, not from the newest")
+      ->check(decimal());
   command->add_flag("--json", options->json, "Progress, events and the report as JSON, one object a line");
   command->footer(
       "Examples:\n"

@@ -105,7 +105,9 @@ private:
     const std::vector<std::string> allowed(rule.one_of().begin(), rule.one_of().end());
     const std::string way_out =
         allowed.empty() ? "" : fmt::format("; did you mean \"{}\"?", base::nearest(text, allowed));
-    add(path, fmt::format("expected {}, found \"{}\"{}", expectation(field), base::printable(text), way_out));
+    const auto* broken = base::first_invalid_utf8(text) ? ", which is not UTF-8" : "";
+    add(path, fmt::format("expected {}, found \"{}\"{}{}", expectation(field), base::printable(text), broken,
+                          way_out));
   }
 
   const source_map& sources_;

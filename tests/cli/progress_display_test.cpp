@@ -25,7 +25,9 @@ protected:
     std::fclose(out);
     std::free(text);
   }
-  progress_display make(bool terminal) { return {out, terminal, 100, begin}; }
+  progress_display make(bool terminal) {
+    return {out, terminal ? [this] { return columns; } : terminal_columns{}, 100, begin};
+  }
   /// What was written since the last call.
   std::string shown() {
     std::fflush(out);
@@ -44,6 +46,7 @@ protected:
     return shown();
   }
 
+  std::size_t columns = 80;
   char* text = nullptr;
   std::size_t size = 0;
   std::size_t read = 0;
@@ -74,10 +77,10 @@ TEST_F(progress_display_test, going_back_is_movement) {
 
 TEST_F(progress_display_test, a_terminal_has_one_line_that_is_drawn_again) {
   auto display = make(true);
-  EXPECT_EQ(update(display, 0, 0), "\r\033[K[....................] step 0/1000");
-  EXPECT_EQ(update(display, 1, 0), "\r\033[K[....................] step 0/1000");
-  EXPECT_THAT(update(display, 2, 500), StartsWith("\r\033[K[##########..........] step 500/1000"));
-  EXPECT_THAT(update(display, 3, 1000), StartsWith("\r\033[K[####################] step 1000/1000"));
+  EXPECT_EQ(update(display, 0, 0), "\r[....................] step 0/1000");
+  EXPECT_EQ(update(display, 1, 0), "\r[....................] step 0/1000");
+  EXPECT_THAT(update(display, 2, 500), StartsWith("\r[##########..........] step 500/1000"));
+  EXPECT_THAT(update(display, 3, 1000), StartsWith("\r[####################] step 1000/1000"));
 }
 
 TEST_F(progress_display_test, nothing_is_shown_before_the_length_of_the_job_is_known) {
@@ -103,6 +106,35 @@ TEST_F(progress_display_test, metrics_are_shown_as_far_as_a_terminals_line_has_r
   auto plain = make(false);
   plain.update(now, begin);
   EXPECT_THAT(shown(), EndsWith("loss 0.5000  accuracy 0.2500  precision 0.1250  recall 1.0000\n"));
+}
+
+TEST_F(progress_display_test, a_narrow_terminal_has_lines_that_fit_its_width_at_that_moment) {
+  auto now = at_step(30);
+  now.train = {.step_loss = 0.5, .metrics = {{"accuracy", 0.25}}};
+  auto display = make(true);
+  display.update(at_step(20), begin);
+  shown();
+  for (columns = 120; columns > 0; --columns) {
+    display.update(now, begin + seconds(1));
+    const auto line = shown();
+    EXPECT_THAT(line, StartsWith("\r"));
+    EXPECT_LT(line.size() - 1, std::max<std::size_t>(columns, 1)) << line;
+  }
+  columns = 60;
+  display.update(now, begin + seconds(1));
+  EXPECT_EQ(shown(), "\rstep 30/1000  loss 0.5000  1000 samples/s  ETA 97 s");
+  columns = 30;
+  display.update(now, begin + seconds(1));
+  EXPECT_EQ(shown(), "\rstep 30/1000  loss 0.5000    ") << "over what stood there";
+}
+
+TEST_F(progress_display_test, nothing_but_carriage_returns_and_text_goes_to_a_terminal) {
+  auto display = make(true);
+  auto said = update(display, 0, 10);
+  display.event({});
+  display.summary({}, "/run/report.json");
+  said += shown();
+  EXPECT_THAT(said, Not(HasSubstr("\033")));
 }
 
 TEST_F(progress_display_test, speed_and_time_left_follow_from_the_steps) {
@@ -154,7 +186,7 @@ TEST_F(progress_display_test, an_event_has_a_line_of_its_own) {
     event.at_us = 1'001'500'000;
     event.text = "worker 1: killed by signal 9 (SIGKILL)";
     display.event(event);
-    EXPECT_EQ(shown(), std::string{terminal ? "\r\033[K" : ""} +
+    EXPECT_EQ(shown(), std::string{terminal ? "\r                                 \r" : ""} +
                            "    1.5 s  role-exited: worker 1: killed by signal 9 (SIGKILL)\n");
   }
 }
@@ -182,7 +214,8 @@ TEST_F(progress_display_test, the_summary_tells_what_came_of_it) {
   report.steps_redone = 3;
   display.summary(report, "/run/report.json");
   EXPECT_EQ(shown(),
-            "\r\033[Kcompleted: 1000 steps, 100000 samples (0 missing, 0 duplicated), 2 recoveries, 3 steps "
+            "\r                                     \rcompleted: 1000 steps, 100000 samples (0 missing, 0 "
+            "duplicated), 2 recoveries, 3 steps "
             "redone, 12.3 s, 8103 samples/s\n"
             "train loss 0.2500  accuracy 0.5000  top5 0.8750  |  validation loss 0.1250  accuracy 0.7500\n"
             "best accuracy 0.8125 at step 500\n"

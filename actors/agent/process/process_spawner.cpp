@@ -187,10 +187,11 @@ result<executable> own_executable() {
   std::error_code failed;
   auto name = std::filesystem::read_symlink(link, failed).string();
   if (failed)
-    return base::fail_errno(fmt::format("cannot find the running program by {}, which its other processes are "
-                                  "started from (mount /proc, or set cluster.placement: threads)",
-                                  link),
-                      failed.value());
+    return base::fail_errno(
+        fmt::format("cannot find the running program by {}, which its other processes are "
+                    "started from (mount /proc, or set cluster.placement: threads)",
+                    link),
+        failed.value());
   if (name.ends_with(removed)) name.resize(name.size() - removed.size());
   // A child follows the link before it becomes another program, so to what this process runs.
   return executable{link, name};
