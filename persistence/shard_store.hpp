@@ -188,7 +188,7 @@ public:
 
 private:
   friend class snapshot_writer;
-  class implementation;
+  struct implementation;
   explicit shard_store(std::unique_ptr<implementation> parts);
 
   std::unique_ptr<implementation> parts_;

@@ -1,8 +1,9 @@
-// Opening a shard_store: what is there, what of it counts.
+#include "persistence/store_opening.hpp"
+
 #include "base/crc32c.hpp"
 #include "persistence/format_file.hpp"
-#include "persistence/shard_store_parts.hpp"
 #include "persistence/snapshot_file.hpp"
+#include "persistence/store_codec.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -40,156 +41,149 @@ tl::unexpected<error> fail_absent(const std::string& directory) {
 
 } // namespace
 
-void shard_store::implementation::note_damage(std::string line) {
+void store_opening::note_damage(std::string line) {
   if (found_.damaged.size() < damage_lines_max)
     found_.damaged.push_back(std::move(line));
   else
     ++damage_left_out_;
 }
 
-result<std::string> shard_store::implementation::get_fact(const std::string& key) const {
-  auto value = database_->get(table::facts, key);
-  if (!value) return tl::unexpected(value.error());
-  return std::move(*value).value_or("");
-}
-
-result<void> shard_store::implementation::delete_fact(const std::string& key) {
+result<void> store_opening::delete_fact(const std::string& key) {
   rocksdb::WriteBatch batch;
-  batch.Delete(database_->handle(table::facts), key);
-  return database_->write(batch, false);
+  batch.Delete(on_.database->handle(table::facts), key);
+  return on_.database->write(batch, false);
 }
 
-result<void> shard_store::implementation::open() {
-  DLRUN_CHECK(options_.segment_bytes > 0, "segments of 0 bytes");
-  if (auto ready = options_.read_only ? check_there() : create_folders(); !ready) return ready;
-  for (const auto step :
-       {&implementation::open_database, &implementation::load_facts, &implementation::load_snapshots,
-        &implementation::load_log, &implementation::settle})
-    if (auto done = (this->*step)(); !done) return done;
-  return {};
+result<store_contents> store_opening::open() {
+  DLRUN_CHECK(on_.options.segment_bytes > 0, "segments of 0 bytes");
+  if (auto ready = on_.options.read_only ? check_there() : create_folders(); !ready)
+    return tl::unexpected(ready.error());
+  for (const auto step : {&store_opening::open_database, &store_opening::load_facts,
+                          &store_opening::load_snapshots, &store_opening::load_log, &store_opening::settle})
+    if (auto done = (this->*step)(); !done) return tl::unexpected(done.error());
+  return found_;
 }
 
-result<void> shard_store::implementation::create_folders() {
+result<void> store_opening::create_folders() {
   for (const auto* folder : {"/segments", "/snapshots"})
-    if (auto made = create_directories(*files_, options_.directory + folder); !made) return made;
+    if (auto made = create_directories(*on_.files, on_.options.directory + folder); !made) return made;
   return {};
 }
 
 /// Before a look. A reader takes no lock of RocksDB's, so whether somebody writes is asked first.
-result<void> shard_store::implementation::check_there() const {
-  const auto known = check_format(*files_, options_.directory, store_format);
+result<void> store_opening::check_there() const {
+  const auto known = check_format(*on_.files, on_.options.directory, store_format);
   if (!known) return tl::unexpected(known.error());
-  if (*known) return database::check_unheld(*files_, log_directory_);
-  return fail_absent(options_.directory);
+  if (*known) return database::check_unheld(*on_.files, on_.log_directory);
+  return fail_absent(on_.options.directory);
 }
 
-result<void> shard_store::implementation::open_database() {
-  const auto known = check_format(*files_, options_.directory, store_format);
+result<void> store_opening::open_database() {
+  const auto known = check_format(*on_.files, on_.options.directory, store_format);
   if (!known) return tl::unexpected(known.error());
-  auto opened =
-      database::open({log_directory_, files_, !*known, false, options_.read_only, buffer_bytes, way_out});
+  auto opened = database::open(
+      {on_.log_directory, on_.files, !*known, false, on_.options.read_only, buffer_bytes, way_out});
   if (!opened) return tl::unexpected(opened.error());
-  database_ = std::move(*opened);
+  on_.database = std::move(*opened);
   return claim(!*known);
 }
 
-result<void> shard_store::implementation::claim(bool is_new) {
-  const auto last = get_fact(keys::opener);
+result<void> store_opening::claim(bool is_new) {
+  const auto last = on_.get_fact(keys::opener);
   if (!last) return tl::unexpected(last.error());
   const auto opener = decode_opener(*last);
   if (!opener || (last->empty() && !is_new))
     return fail(error_code::storage_damaged,
-                fmt::format("{}: who opened it last is unreadable; {}", log_directory_, way_out));
+                fmt::format("{}: who opened it last is unreadable; {}", on_.log_directory, way_out));
   found_.last_opener = *opener;
-  if (options_.read_only) return {};
-  if (*opener > options_.opener)
+  if (on_.options.read_only) return {};
+  if (*opener > on_.options.opener)
     return fail(error_code::fenced,
                 fmt::format("{} was opened by incarnation {}: incarnation {} comes too late",
-                            options_.directory, *opener, options_.opener));
+                            on_.options.directory, *opener, on_.options.opener));
   rocksdb::WriteBatch batch;
-  batch.Put(database_->handle(table::facts), keys::opener, encode_opener(options_.opener));
-  if (auto written = database_->write(batch, true); !written) return written;
+  batch.Put(on_.database->handle(table::facts), keys::opener, encode_opener(on_.options.opener));
+  if (auto written = on_.database->write(batch, true); !written) return written;
   if (!is_new) return {};
   // A folder without FORMAT is one whose creation was cut short, so there can be nothing in it.
-  const auto records = database_->iterate(table::log);
+  const auto records = on_.database->iterate(table::log);
   records->SeekToFirst();
-  const auto history = get_fact(keys::history);
+  const auto history = on_.get_fact(keys::history);
   if (records->Valid() || !history || !history->empty())
     return fail(error_code::storage_damaged,
                 fmt::format("{} holds data, but its file FORMAT is gone: restore it; or {}",
-                            options_.directory, way_out));
-  return write_format(*files_, options_.directory, store_format);
+                            on_.options.directory, way_out));
+  return write_format(*on_.files, on_.options.directory, store_format);
 }
 
-result<void> shard_store::implementation::load_facts() {
-  for (const auto& line : database_->dropped()) note_damage(line);
-  const auto history = get_fact(keys::history);
-  const auto floor = get_fact(keys::floor);
+result<void> store_opening::load_facts() {
+  for (const auto& line : on_.database->dropped()) note_damage(line);
+  const auto history = on_.get_fact(keys::history);
+  const auto floor = on_.get_fact(keys::floor);
   if (!history) return tl::unexpected(history.error());
   if (!floor) return tl::unexpected(floor.error());
   const auto entries = decode_history(*history);
   const auto lowest = decode_floor(*floor);
   if (!entries || !lowest)
     return fail(error_code::storage_damaged,
-                fmt::format("{}: its history is unreadable; {}", log_directory_, way_out));
-  state_.history = *entries;
-  state_.floor = *lowest;
+                fmt::format("{}: its history is unreadable; {}", on_.log_directory, way_out));
+  on_.state.history = *entries;
+  on_.state.floor = *lowest;
   return {};
 }
 
-result<void> shard_store::implementation::load_snapshots() {
-  const auto there = list_files(*files_, snapshot_directory_);
+result<void> store_opening::load_snapshots() {
+  const auto there = list_files(*on_.files, on_.snapshot_directory);
   if (!there) return tl::unexpected(there.error());
   std::vector<std::string> kept;
   std::vector<std::string> gone;
-  const auto facts = database_->iterate(table::facts);
+  const auto facts = on_.database->iterate(table::facts);
   for (facts->Seek(std::string(keys::snapshot_prefix));
        facts->Valid() && facts->key().starts_with(std::string(keys::snapshot_prefix)); facts->Next()) {
     const auto snapshot = decode_snapshot(facts->value().ToStringView());
     const auto name = snapshot ? snapshot_file_name(snapshot->version, snapshot->timeline) : "?";
     const auto file = std::ranges::find(*there, name, &file_entry::name);
     if (snapshot && file != there->end() && file->bytes == snapshot->file_bytes) {
-      state_.snapshots.push_back(*snapshot);
+      on_.state.snapshots.push_back(*snapshot);
       kept.push_back(name);
       continue;
     }
     gone.push_back(facts->key().ToString());
-    note_damage(
-        file == there->end()
-            ? fmt::format("{}/{}: there is no such file; the snapshot is dropped", snapshot_directory_, name)
-            : fmt::format("{}/{}: it has {} bytes instead of {}; the snapshot is dropped",
-                          snapshot_directory_, name, file->bytes, snapshot->file_bytes));
+    note_damage(file == there->end()
+                    ? fmt::format("{}/{}: there is no such file; the snapshot is dropped",
+                                  on_.snapshot_directory, name)
+                    : fmt::format("{}/{}: it has {} bytes instead of {}; the snapshot is dropped",
+                                  on_.snapshot_directory, name, file->bytes, snapshot->file_bytes));
   }
-  if (auto whole = database_->verify(*facts); !whole) return whole;
-  if (options_.read_only) return {};
+  if (auto whole = on_.database->verify(*facts); !whole) return whole;
+  if (on_.options.read_only) return {};
   for (const auto& key : gone)
     if (auto deleted = delete_fact(key); !deleted) return deleted;
   // Cut short before they counted, or dropped and not yet removed.
   for (const auto& file : *there)
     if (is_snapshot_name(file.name) && std::ranges::find(kept, file.name) == kept.end())
-      remove_file(*files_, snapshot_directory_ + "/" + file.name);
+      remove_file(*on_.files, on_.snapshot_directory + "/" + file.name);
   return {};
 }
 
 /// A record as RocksDB has it; its payload, if it is in a segment, is not looked at.
-shard_store::implementation::found_record shard_store::implementation::examine(step_id step,
-                                                                               std::string_view value) const {
+store_opening::found_record store_opening::examine(step_id step, std::string_view value) const {
   const auto record = decode_record(step, value);
   found_record found;
   found.step = step;
   if (!record) {
-    found.damage = fmt::format("{}: the record of step {} is unreadable", log_directory_, step);
+    found.damage = fmt::format("{}: the record of step {} is unreadable", on_.log_directory, step);
   } else if (record->place) {
     found.place = record->place;
     found.payload = {step, record->head.timeline, record->head.payload_bytes, record->payload_crc32c};
   } else if (base::crc32c(record->inlined) != record->payload_crc32c) {
-    found.damage = fmt::format("{}: the checksum of step {} is wrong", log_directory_, step);
+    found.damage = fmt::format("{}: the checksum of step {} is wrong", on_.log_directory, step);
   }
   return found;
 }
 
 /// Reads all payloads in segments, with a few threads: a PS shard that comes back waits for this.
-void shard_store::implementation::verify_payloads(std::vector<found_record>& records) const {
+void store_opening::verify_payloads(std::vector<found_record>& records) const {
   std::uint64_t bytes = 0;
   for (const auto& record : records) bytes += record.place ? record.payload.bytes : 0;
   const auto threads = std::min<std::uint64_t>(
@@ -198,7 +192,7 @@ void shard_store::implementation::verify_payloads(std::vector<found_record>& rec
     return [&](std::size_t i) {
       auto& record = records[i];
       if (!record.place) return;
-      const auto got = segments_.verify(*record.place, record.payload);
+      const auto got = on_.segments.verify(*record.place, record.payload);
       if (got) return;
       if (got.error().code == error_code::storage_damaged)
         record.damage = got.error().message;
@@ -208,23 +202,23 @@ void shard_store::implementation::verify_payloads(std::vector<found_record>& rec
   });
 }
 
-result<void> shard_store::implementation::load_log() {
-  if (auto listed = segments_.find_files(); !listed) return listed;
+result<void> store_opening::load_log() {
+  if (auto listed = on_.segments.find_files(); !listed) return listed;
   std::vector<found_record> records;
-  const auto stored = database_->iterate(table::log);
-  for (stored->Seek(keys::of_step(step_from(state_.floor))); stored->Valid(); stored->Next()) {
+  const auto stored = on_.database->iterate(table::log);
+  for (stored->Seek(keys::of_step(step_from(on_.state.floor))); stored->Valid(); stored->Next()) {
     const auto step = keys::to_step(stored->key().ToStringView());
     if (!step)
       return fail(error_code::storage_damaged,
-                  fmt::format("{} holds a key that is no step; {}", log_directory_, way_out));
+                  fmt::format("{} holds a key that is no step; {}", on_.log_directory, way_out));
     records.push_back(examine(*step, stored->value().ToStringView()));
   }
-  if (auto whole = database_->verify(*stored); !whole) return whole;
+  if (auto whole = on_.database->verify(*stored); !whole) return whole;
   verify_payloads(records);
   for (const auto& record : records) {
     if (record.failure) return tl::unexpected(*record.failure);
     if (record.damage.empty())
-      state_.steps.add(record.step);
+      on_.state.steps.add(record.step);
     else
       note_damage(fmt::format("{}; step {} is dropped", record.damage, record.step));
   }
@@ -233,45 +227,47 @@ result<void> shard_store::implementation::load_log() {
 
 /// Replay stops at the first record that is bad or missing (R11a): what is behind it and above every snapshot
 /// goes, so that the log goes on where replay ends.
-result<void> shard_store::implementation::drop_unreachable(const std::vector<found_record>& records) {
-  const auto end = next_step_of(state_);
-  const auto& ranges = state_.steps.ranges();
+result<void> store_opening::drop_unreachable(const std::vector<found_record>& records) {
+  const auto end = next_step_of(on_.state);
+  const auto& ranges = on_.state.steps.ranges();
   if (!ranges.empty() && ranges.back().end > end) {
     note_damage(fmt::format("{}: the steps {} to {} are dropped, since steps before them are missing",
-                            log_directory_, std::max(ranges.back().first, end), ranges.back().end.value - 1));
-    state_.steps.cut_from(end);
+                            on_.log_directory, std::max(ranges.back().first, end),
+                            ranges.back().end.value - 1));
+    on_.state.steps.cut_from(end);
   }
   for (const auto& record : records)
     if (record.place && record.damage.empty() && record.step < end)
-      segments_.use(record.place->segment, record.step);
-  if (options_.read_only) return {};
+      on_.segments.use(record.place->segment, record.step);
+  if (on_.options.read_only) return {};
   rocksdb::WriteBatch batch;
-  batch.DeleteRange(database_->handle(table::log), keys::of_step(end), keys::after_all_steps());
-  return database_->write(batch, false);
+  batch.DeleteRange(on_.database->handle(table::log), keys::of_step(end), keys::after_all_steps());
+  return on_.database->write(batch, false);
 }
 
 /// In mode `power` what was found is on disk before anyone hears of it (R11b). In mode `process` it counts
 /// like what is appended: the operating system has it, and the next sync takes it along. A sync here would
 /// keep everybody waiting for all that the last process wrote in its last seconds.
-result<void> shard_store::implementation::settle() {
-  const auto end = next_step_of(state_);
-  state_.synced_end = state_.snapshots.empty() ? step_id{0} : step_from(state_.snapshots.back().version);
-  if (!options_.read_only) segments_.remove_unused();
-  if (!options_.read_only && options_.sync == sync_mode::power) {
-    if (auto synced = segments_.sync(); !synced) return synced;
-    if (auto synced = sync_directory(*files_, snapshot_directory_); !synced) return synced;
-    if (auto synced = database_->sync(); !synced) return synced;
-    state_.synced_end = end;
+result<void> store_opening::settle() {
+  const auto end = next_step_of(on_.state);
+  on_.state.synced_end =
+      on_.state.snapshots.empty() ? step_id{0} : step_from(on_.state.snapshots.back().version);
+  if (!on_.options.read_only) on_.segments.remove_unused();
+  if (!on_.options.read_only && on_.options.sync == sync_mode::power) {
+    if (auto synced = on_.segments.sync(); !synced) return synced;
+    if (auto synced = sync_directory(*on_.files, on_.snapshot_directory); !synced) return synced;
+    if (auto synced = on_.database->sync(); !synced) return synced;
+    on_.state.synced_end = end;
   }
-  found_.history = state_.history;
-  found_.snapshots = state_.snapshots;
+  found_.history = on_.state.history;
+  found_.snapshots = on_.state.snapshots;
   found_.log_first = found_.log_end = end;
-  if (const auto& ranges = state_.steps.ranges(); !ranges.empty() && ranges.back().end == end)
+  if (const auto& ranges = on_.state.steps.ranges(); !ranges.empty() && ranges.back().end == end)
     found_.log_first = ranges.back().first;
   if (damage_left_out_ > 0) found_.damaged.push_back(fmt::format("and {} more", damage_left_out_));
-  count_database_bytes(0);
-  if (const auto measured = database_->bytes_on_disk()) database_bytes_ = *measured;
-  database_bytes_measured_ = database_bytes_.load();
+  on_.count_database_bytes(0);
+  if (const auto measured = on_.database->bytes_on_disk()) on_.database_bytes = *measured;
+  on_.database_bytes_measured = on_.database_bytes.load();
   return {};
 }
 
