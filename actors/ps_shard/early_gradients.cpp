@@ -47,7 +47,7 @@ std::span<const float> early_gradients::work::part(std::uint64_t begin, std::uin
 }
 
 bool early_gradients::work::intact() const {
-  return std::ranges::all_of(gradients, [](const auto& entry) { return entry.second.intact(); });
+  return std::ranges::all_of(gradients, [](const auto& entry) { return entry.second.is_intact(); });
 }
 
 void early_gradients::add(const step_name& name, std::uint32_t slots_of_step, slot_range slots,
@@ -58,7 +58,7 @@ void early_gradients::add(const step_name& name, std::uint32_t slots_of_step, sl
     name_ = name;
     slots_ = slots_of_step;
   }
-  for (const auto& [held, gradient] : gradients_)
+  for (const auto& [held, other] : gradients_)
     if (held != slots && held.begin < slots.end && slots.begin < held.end) return;
   const auto found = gradients_.find(slots);
   if (found == gradients_.end())
@@ -71,10 +71,10 @@ void early_gradients::add(const step_name& name, std::uint32_t slots_of_step, sl
 std::uint64_t early_gradients::ready_from() const {
   std::uint64_t from = 0;
   slot_id covered{0};
-  for (const auto& [slots, gradient] : gradients_) {
+  for (const auto& [slots, one] : gradients_) {
     if (slots.begin != covered) return floats_;
     covered = slots.end;
-    from = std::max(from, gradient.from);
+    from = std::max(from, one.from);
   }
   return covered.value == slots_ ? from : floats_;
 }

@@ -2,12 +2,11 @@
 #pragma once
 
 #include "actors/protocol/reduction_tree.hpp"
+#include "actors/ps_shard/gradient.hpp"
 
 #include <cstdint>
 #include <dlrun/ids.hpp>
-#include <functional>
 #include <map>
-#include <memory>
 #include <optional>
 #include <span>
 #include <utility>
@@ -20,12 +19,6 @@ namespace dlrun::ps_shard {
 /// and applied. Not thread-safe; what work() gives may be used on another thread.
 class early_gradients {
 public:
-  struct gradient {
-    std::span<const float> floats;      ///< the shard's range
-    std::shared_ptr<const void> memory; ///< keeps them
-    std::function<bool()> intact;       ///< whether they are still what was told: to be asked after reading
-    std::uint64_t from = 0;             ///< floats [from, end) are final
-  };
   using step_name = std::pair<timeline_id, step_id>;
 
   /// Floats that can be applied, and how to make their sum.

@@ -1,6 +1,7 @@
 #include "actors/ps_shard/open_steps.hpp"
 
 #include <dlrun/check.hpp>
+#include <utility>
 
 namespace dlrun::ps_shard {
 
@@ -56,18 +57,18 @@ void open_steps::merge_upwards(step_id step, nodes::iterator node, ps_shard_acti
     const auto first = open.find(left);
     const auto second = open.find(right);
     if (first == open.end() || second == open.end()) return;
-    auto sum = merge(std::move(first->second), std::move(second->second), out);
+    auto sum = merge(std::move(first->second), std::move(second->second));
+    if (*parent != tree.root()) out.emplace_back(*std::exchange(sum.last_sum, std::nullopt));
     open.erase(first);
     open.erase(second);
     node = open.emplace(*parent, std::move(sum)).first;
   }
 }
 
-open_steps::held_value open_steps::merge(held_value left, held_value right, ps_shard_actions& out) {
+open_steps::held_value open_steps::merge(held_value left, held_value right) {
   const value_id sum{next_value_++};
-  out.emplace_back(combine{sum, left.value, right.value});
   left.slots.add(right.slots);
-  return {sum, std::move(left.slots)};
+  return {sum, std::move(left.slots), combine{sum, left.value, right.value}};
 }
 
 /// The mistake that the canonical tree is there to avoid.
@@ -75,7 +76,10 @@ void open_steps::insert_in_arrival_order(step_id step, slot_range slots, value_i
                                          ps_shard_actions& out) {
   auto& open = open_[step];
   held_value sum{value, coverage(slots)};
-  if (!open.empty()) sum = merge(std::move(open.begin()->second), std::move(sum), out);
+  if (!open.empty()) {
+    sum = merge(std::move(open.begin()->second), std::move(sum));
+    out.emplace_back(*std::exchange(sum.last_sum, std::nullopt));
+  }
   open.clear();
   const auto all = reduction_tree(slots_of_(step)).root();
   bool complete = true;
@@ -88,6 +92,18 @@ const open_steps::held_value* open_steps::root(step_id step) const {
   if (open == open_.end()) return nullptr;
   const auto whole = open->second.find(reduction_tree(slots_of_(step)).root());
   return whole == open->second.end() ? nullptr : &whole->second;
+}
+
+std::optional<combine> open_steps::take_last_sum(step_id step) {
+  const auto open = open_.find(step);
+  if (open == open_.end()) return std::nullopt;
+  const auto whole = open->second.find(reduction_tree(slots_of_(step)).root());
+  return whole == open->second.end() ? std::nullopt : std::exchange(whole->second.last_sum, std::nullopt);
+}
+
+void open_steps::order_last_sums(ps_shard_actions& out) {
+  for (const auto& [step, open] : open_)
+    if (const auto sum = take_last_sum(step)) out.emplace_back(*sum);
 }
 
 void open_steps::close(step_id step) {

@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <vector>
 
 namespace dlrun::ps_shard {
@@ -17,6 +18,8 @@ public:
   struct held_value {
     value_id value;
     coverage slots; ///< which slots are really in it, from the pushes that made it
+    /// Of a root: how it is made, while nobody has ordered that.
+    std::optional<combine> last_sum{};
   };
 
   /// `first_value`: values that it makes are numbered from here.
@@ -31,6 +34,11 @@ public:
   void fill(step_id step, const std::vector<slot_id>& parked, ps_shard_actions& out);
   /// The sum over all slots; null while it is not complete.
   const held_value* root(step_id step) const;
+  /// The last sum of a complete step, for who makes it together with what it is for; nothing where it is
+  /// ordered already, or the root was pushed whole.
+  std::optional<combine> take_last_sum(step_id step);
+  /// Orders the last sums that nobody took.
+  void order_last_sums(ps_shard_actions& out);
   /// The step is applied; its value is no longer named here.
   void close(step_id step);
   /// Everything goes.
@@ -42,7 +50,7 @@ private:
   using nodes = std::map<protocol::slot_range, held_value>; ///< disjoint nodes of the step's tree
 
   void merge_upwards(step_id step, nodes::iterator node, ps_shard_actions& out);
-  held_value merge(held_value left, held_value right, ps_shard_actions& out);
+  held_value merge(held_value left, held_value right);
   void insert_in_arrival_order(step_id step, protocol::slot_range slots, value_id value,
                                ps_shard_actions& out);
 

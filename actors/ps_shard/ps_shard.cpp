@@ -2,17 +2,20 @@
 
 #include "actors/common/clock.hpp"
 #include "actors/common/membership.hpp"
-#include "kernels/cpu/reduce.hpp"
+
+#include <mutex>
 
 namespace dlrun::ps_shard {
 namespace {
 
 constexpr auto tick_period = std::chrono::milliseconds(100);
-constexpr auto fetch_deadline = std::chrono::seconds(2);
-/// Pushes that wait for one segment to be mapped; what is beyond is dropped, its sender repeats it.
-constexpr std::size_t waiting_max = 64;
-/// Sums and updates are bound by the memory's bandwidth, which a few cores use up.
-constexpr unsigned threads_max = 4;
+
+template <class... Handlers>
+struct action_handlers : Handlers... {
+  using Handlers::operator()...;
+};
+template <class... Handlers>
+action_handlers(Handlers...) -> action_handlers<Handlers...>;
 
 ps_shard_core_config core_config(const common::role_context& context) {
   const auto order = context.job->sampler;
@@ -34,7 +37,7 @@ ps_shard_core_config core_config(const common::role_context& context) {
 ps_shard_state::behavior ps_shard_state::start(pointer self, common::role_context context) {
   self->state.role.reset(new ps_shard_state(self, std::move(context)));
   auto& role = *self->state.role;
-  self->set_down_handler([&role](const caf::down_msg& down) { role.on_link_down(down.source); });
+  self->set_down_handler([&role](const caf::down_msg& down) { role.others_.on_down(down.source); });
   if (const auto ready = role.acquire(); !ready) role.quit(ready.error().message);
   return role.make_behavior();
 }
@@ -42,111 +45,38 @@ ps_shard_state::behavior ps_shard_state::start(pointer self, common::role_contex
 ps_shard_state::ps_shard_state(pointer self, common::role_context context)
     : self_{self}
     , context_{std::move(context)}
-    , range_{context_.job->shards.at(context_.role.index)}
-    , team_{std::make_shared<base::thread_team>(base::fair_threads(context_.job->ps_shards(), threads_max))}
-    , sums_{range_.size}
-    , early_{range_.size} {}
+    , post_{self}
+    , workers_{[this](const auto& worker, const auto& state) { self_->send(worker, state); }}
+    , others_{self,
+              context_,
+              {[this] {
+                 return protocol::norm_request{
+                     core_->timeline(), {context_.role.index}, step_from(core_->state().applied)};
+               },
+               [this] { carry_out(core_->on_tick()); }}}
+    , reports_{self,
+               context_,
+               {[this](std::uint64_t probe) { return core_->status(probe); },
+                [this] { return core_->state().applied; },
+                [this](const protocol::coordinator_location& location) {
+                  common::follow_coordinator<protocol::ps_shard_actor>(
+                      self_, context_, location, endpoint_,
+                      [this](const auto& reply, const auto& dispatcher) { on_joined(reply, dispatcher); });
+                }}}
+    , disk_{maker_, post_}
+    , maker_{context_.job,
+             {context_.role.index},
+             {post_,
+              [this](const auto& task) {
+                const std::scoped_lock inside{self_->entry()};
+                task();
+              }},
+             make_version_events()} {}
 
 /// The value thread finishes what it has in hand, for which it may have to enter.
 ps_shard_state::~ps_shard_state() {
-  is_gone_ = true;
-  self_->entry().outside([this] { values_thread_.stop(); });
-}
-
-result<void> ps_shard_state::acquire() {
-  const auto& job = *context_.job;
-  auto server = transport::open_offers(job.channel(), job.run_token);
-  if (!server) return tl::unexpected(server.error());
-  server_ = std::move(*server);
-  const auto post = common::poster<protocol::ps_shard_actor>{self_};
-  server_->on_doorbell([this, post](std::unique_ptr<transport::doorbell> bell) {
-    post([this, bell = std::shared_ptr<const transport::doorbell>{std::move(bell)}] { on_doorbell(bell); });
-  });
-  auto client = transport::open_fetches(job.channel(), job.run_token);
-  if (!client) return tl::unexpected(client.error());
-  client_ = std::move(*client);
-  const bool is_kept = job.durability() != protocol::durability::off;
-  const auto opened = is_kept ? open_storage() : nullptr; // then the store says what it begins with
-  auto parameters = is_kept ? shard_parameters::create_empty(context_.job, {context_.role.index})
-                            : shard_parameters::create(context_.job, {context_.role.index});
-  if (!parameters) return tl::unexpected(parameters.error());
-  parameters_ = std::make_shared<shard_parameters>(std::move(*parameters));
-  parameters_->use(team_);
-  if (!is_kept) return enter({});
-  restore_from(opened);
-  return {};
-}
-
-/// Opening and replaying take their time: on the value thread, which is idle. While the store is verified
-/// there, memory for the parameters is got here.
-ps_shard_state::opened_storage ps_shard_state::open_storage() {
-  const auto post = common::poster<protocol::ps_shard_actor>{self_};
-  shard_storage_options options{context_.job, {context_.role.index}, context_.self.incarnation, context_.log};
-  options.watcher = {[this, post](const error& why) {
-                       post([this, why] { on_opening_stalled(why); });
-                       return !is_gone_;
-                     },
-                     [this, post] { post([this] { on_log_stalled(std::nullopt); }); }};
-  auto opened = std::make_shared<opened_storage::element_type>(nullptr);
-  values_thread_.run([opened, options = std::move(options)] { *opened = shard_storage::open(options); });
-  return opened;
-}
-
-void ps_shard_state::restore_from(const opened_storage& opened) {
-  const auto post = common::poster<protocol::ps_shard_actor>{self_};
-  values_thread_.run([this, parameters = parameters_, post, opened] {
-    auto restored = *opened ? (**opened)->restore_newest(*parameters)
-                            : result<restored_state>{tl::unexpected(opened->error())};
-    const auto shared = std::make_shared<result<restored_state>>(std::move(restored));
-    post([this, opened, shared] {
-      if (*opened) storage_ = **opened;
-      on_restored(shared);
-    });
-  });
-}
-
-void ps_shard_state::on_restored(const std::shared_ptr<result<restored_state>>& restored) {
-  if (!*restored) return quit(restored->error().message);
-  metrics_ = epoch_metrics{storage_->restored_metrics()};
-  storage_->run(make_storage_events());
-  if (const auto entered = enter(std::move(**restored)); !entered) quit(entered.error().message);
-}
-
-result<void> ps_shard_state::enter(restored_state restored) {
-  const auto offered = server_->offer(parameters_->shared());
-  if (!offered) return tl::unexpected(offered.error());
-  parameters_at_ = {server_->address(), offered->value, parameters_->shared().size()};
-  core_.emplace(core_config(context_), std::move(restored));
-  common::publish<protocol::ps_shard_actor>(self_, context_, server_->address(),
-                                            [this](const protocol::endpoint& at) { on_published(at); });
-  return {};
-}
-
-shard_storage_events ps_shard_state::make_storage_events() {
-  const auto post = common::poster<protocol::ps_shard_actor>{self_};
-  return {.log = {.committed =
-                      [this, post](timeline_id timeline, version_id version) {
-                        post([this, timeline, version] {
-                          if (timeline == core_->timeline()) carry_out(core_->on_committed(version));
-                        });
-                      },
-                  .stalled = [this, post](const auto& why) { post([this, why] { on_log_stalled(why); }); },
-                  .broken = [this, post](const error& why) { post([this, why] { quit(why.message); }); }},
-          .snapshot_durable =
-              [this, post](version_id version) {
-                post([this, version] {
-                  on_snapshot_stalled(std::nullopt);
-                  carry_out(core_->on_snapshot_durable(version));
-                });
-              },
-          .snapshot_failed =
-              [this, post](version_id version, const error& why) {
-                post([this, version, why] {
-                  context_.log->warn("snapshot-failed: version {}: {}", version, why.message);
-                  if (is_full(why)) on_snapshot_stalled(why);
-                  carry_out(core_->on_snapshot_failed(version));
-                });
-              }};
+  disk_.leave();
+  self_->entry().outside([this] { maker_.stop(); });
 }
 
 ps_shard_state::behavior ps_shard_state::make_behavior() {
@@ -166,15 +96,102 @@ ps_shard_state::behavior ps_shard_state::make_behavior() {
       [this](const protocol::floor& order) { carry_out(core_->on_floor(order)); },
       [this](const protocol::pin& order) { carry_out(core_->on_pin(order)); },
       [this](const protocol::probe& question) { carry_out(core_->on_probe(question)); },
-      [this](const protocol::norm& message) { on_norm(message); },
-      [this](const protocol::norm_request& message) { on_norm_request(message); },
+      [this](const protocol::norm& message) {
+        if (others_.take_word(message)) carry_out(core_->on_norm(message));
+      },
+      [this](const protocol::norm_request& message) {
+        if (others_.take_word(message)) carry_out(core_->on_norm_request(message));
+      },
       [this](const protocol::tick&) { on_tick(); },
       [](const protocol::continuation& task) { common::run(task); },
   };
 }
 
-// ---- entering the job
-// --------------------------------------------------------------------------------------------------
+// ---- its start
+
+result<void> ps_shard_state::acquire() {
+  if (auto opened = open_channel(); !opened) return opened;
+  const bool is_kept = context_.job->durability() != protocol::durability::off;
+  if (is_kept)
+    disk_.open({context_.job, {context_.role.index}, context_.self.incarnation, context_.log},
+               [this](const std::optional<error>& why) { reports_.on_opening_stalled(why); });
+  if (auto got = maker_.acquire(is_kept); !got) return got; // the store says what it begins with
+  if (!is_kept) return enter({});
+  disk_.load_newest([this](const result<restored_state>& restored) {
+    if (!restored) return quit(restored.error().message);
+    reports_.restart(disk_.storage());
+    disk_.run(make_storage_events());
+    if (const auto entered = enter(*restored); !entered) quit(entered.error().message);
+  });
+  return {};
+}
+
+result<void> ps_shard_state::open_channel() {
+  const auto& job = *context_.job;
+  auto server = transport::open_offers(job.channel(), job.run_token);
+  if (!server) return tl::unexpected(server.error());
+  auto channel = transport::open_fetches(job.channel(), job.run_token);
+  if (!channel) return tl::unexpected(channel.error());
+  server_ = std::move(*server);
+  server_->on_doorbell([this, post = post_](std::unique_ptr<transport::doorbell> rung) {
+    post([this, one = bell{std::move(rung)}] {
+      const auto heard = maker_.listen(one, [this, one, from = bell_owner{}](auto packet) mutable {
+        return on_packet(from, one, packet);
+      });
+      if (!heard) context_.log->warn("doorbell-unheard: {}", heard.error().message);
+    });
+  });
+  inbox_ = std::make_unique<gradient_inbox>(
+      maker_.range(), job.model->layout().flat_size(), std::move(*channel), post_, context_.log,
+      gradient_inbox::events{
+          [this](const protocol::push& push) { return core_->wants(push); },
+          [this](const protocol::push& push, const gradient& one) {
+            const value_id id{next_value_++};
+            maker_.hold(id, one);
+            note_early(push, one);
+            carry_out(core_->on_push(push, id));
+          },
+          [this](const protocol::push& push) { carry_out(core_->on_unusable_push(push)); }});
+  return {};
+}
+
+result<void> ps_shard_state::enter(restored_state restored) {
+  const auto& segment = maker_.parameters()->shared();
+  const auto offered = server_->offer(segment);
+  if (!offered) return tl::unexpected(offered.error());
+  workers_.serve({server_->address(), offered->value, segment.size()});
+  lender_ = std::make_unique<snapshot_lender>(
+      ps_shard_id{context_.role.index}, maker_.range().size, server_, context_.log,
+      snapshot_lender::links{[this](timeline_id timeline, version_id version, const auto& done) {
+                               disk_.freeze(timeline, version, done);
+                             },
+                             [this](const auto& worker, const auto& offer) { self_->send(worker, offer); },
+                             [this](const std::string& why) { quit(why); }});
+  core_.emplace(core_config(context_), std::move(restored));
+  common::publish<protocol::ps_shard_actor>(self_, context_, server_->address(),
+                                            [this](const protocol::endpoint& at) { on_published(at); });
+  return {};
+}
+
+shard_storage_events ps_shard_state::make_storage_events() {
+  return {.log = {.committed =
+                      [this](timeline_id timeline, version_id version) {
+                        if (timeline == core_->timeline()) carry_out(core_->on_committed(version));
+                      },
+                  .stalled = [this](const auto& why) { reports_.on_log_stalled(why); },
+                  .broken = [this](const error& why) { quit(why.message); }},
+          .snapshot_durable =
+              [this](version_id version) {
+                reports_.on_snapshot_stalled(std::nullopt);
+                carry_out(core_->on_snapshot_durable(version));
+              },
+          .snapshot_failed =
+              [this](version_id version, const error& why) {
+                context_.log->warn("snapshot-failed: version {}: {}", version, why.message);
+                if (is_full(why)) reports_.on_snapshot_stalled(why);
+                carry_out(core_->on_snapshot_failed(version));
+              }};
+}
 
 void ps_shard_state::on_published(const protocol::endpoint& at) {
   endpoint_ = at;
@@ -188,227 +205,90 @@ void ps_shard_state::on_published(const protocol::endpoint& at) {
 void ps_shard_state::on_joined(const protocol::join_reply& reply,
                                const protocol::data_dispatcher_actor& dispatcher) {
   if (!reply.accepted) return quit(reply.reason);
-  status_sender_.change_receiver();
-  dispatcher_ = dispatcher;
-  context_.log->info("joined: blocks [{}, {}), {} floats", range_.first_block, range_.last_block,
-                     range_.size);
-  report_status();
-  report_alive();
+  const auto& range = maker_.range();
+  context_.log->info("joined: blocks [{}, {}), {} floats", range.first_block, range.last_block, range.size);
+  reports_.follow(dispatcher);
+  reports_.report();
+}
+
+// ---- gradients
+
+void ps_shard_state::on_push(const protocol::push& push) {
+  if (!core_->speaks_for_itself(push.worker, push.self))
+    context_.log->warn("push-refused: worker {} does not know the token of incarnation {}", push.worker,
+                       push.self.incarnation);
+  else if (core_->wants(push))
+    inbox_->take(push);
+  else
+    carry_out(core_->on_unusable_push(push));
+}
+
+void ps_shard_state::on_part(const protocol::push& push, std::uint64_t from) {
+  if (!core_ || !core_->speaks_for_itself(push.worker, push.self) || !core_->wants(push)) return;
+  if (const auto part = inbox_->find_part(push, from)) note_early(push, *part);
+}
+
+/// A step is begun with before all of it is there.
+void ps_shard_state::note_early(const protocol::push& push, const gradient& part) {
+  if (!core_->is_next(push) || !maker_.note_early(push, part)) return;
+  if (const auto revision = core_->begin_early(push.step))
+    maker_.apply_early(push.step, *revision, core_->timeline(), core_->state().parked);
+}
+
+/// On the value thread. First comes who it is, then what it pushes.
+bool ps_shard_state::on_packet(bell_owner& from, const bell& one,
+                               std::optional<std::span<const std::byte>> packet) {
+  const std::scoped_lock inside{self_->entry()};
+  if (packet && !from) {
+    from = protocol::read_packet<protocol::hello_packet>(*packet);
+    return from && core_ && core_->speaks_for_itself(from->worker, from->self) &&
+           workers_.attach(from->worker, from->self.incarnation, one);
+  }
+  if (const auto push = packet ? protocol::read_packet<protocol::push_packet>(*packet) : std::nullopt) {
+    on_push(protocol::unpacked(*push, *from));
+    return true;
+  }
+  if (const auto part = packet ? protocol::read_packet<protocol::part_packet>(*packet) : std::nullopt) {
+    on_part(protocol::unpacked(part->of, *from), part->from);
+    return true;
+  }
+  if (from) workers_.detach(from->worker, one);
+  return false;
+}
+
+// ---- what others say and ask
+
+void ps_shard_state::on_pull(const protocol::pull& pull, const protocol::worker_actor& from) {
+  if (!core_->speaks_for_itself(pull.worker, pull.self)) return;
+  using answer = attached_workers::answer;
+  const auto found = workers_.on_pull(pull.worker, pull.self.incarnation, from);
+  if (found == answer::unanswerable) return;
+  if (found == answer::new_start)
+    context_.log->info("answers: worker {} pulls, this shard stands at version {}", pull.worker,
+                       core_->state().applied);
+  carry_out(core_->on_pull(pull));
 }
 
 void ps_shard_state::on_directory(const protocol::directory& directory,
                                   const protocol::data_dispatcher_actor& dispatcher) {
-  if (std::pair(directory.coordinator, directory.sequence) <
-      std::pair(directory_.coordinator, directory_.sequence))
-    return;
-  directory_ = directory;
-  if (std::exchange(dispatcher_, dispatcher) != dispatcher) status_sender_.change_receiver();
-  for (const auto& entry : directory.entries)
-    if (entry.role.kind == protocol::role_kind::worker) forget_sources({entry.role.index}, entry.incarnation);
-  connect_shards();
+  const auto name = std::pair(directory.coordinator, directory.sequence);
+  if (name < directory_) return;
+  directory_ = name;
+  reports_.follow(dispatcher);
+  for (const auto& entry : directory.entries) {
+    if (entry.role.kind != protocol::role_kind::worker) continue;
+    inbox_->forget({entry.role.index}, entry.incarnation);
+    workers_.forget({entry.role.index}, entry.incarnation);
+  }
+  others_.follow(directory);
   carry_out(core_->on_directory(directory));
 }
 
-void ps_shard_state::on_tick() {
-  self_->delayed_send(self_, tick_period, protocol::tick{});
-  carry_out(core_->on_tick());
-  give_up_on_quota();
-  withdraw_unused_snapshot();
-  report_divergence();
-  report_status();
-  report_alive();
-}
-
-void ps_shard_state::quit(const std::string& why) {
-  context_.log->error("quit: {}", why);
-  self_->quit(caf::make_error(caf::sec::runtime_error, why));
-}
-
-// ---- pushes
-// ------------------------------------------------------------------------------------------------------------
-
-bool ps_shard_state::speaks_for_itself(worker_id worker, const protocol::fence& claimed) const {
-  for (const auto& entry : directory_.entries)
-    if (entry.role == protocol::worker_role(worker) && entry.incarnation == claimed.incarnation)
-      return entry.token == claimed.token;
-  return true; // not the newest start we know of: the core compares incarnations
-}
-
-void ps_shard_state::on_pull(const protocol::pull& pull, const protocol::worker_actor& from) {
-  if (!speaks_for_itself(pull.worker, pull.self)) return;
-  auto& attached = workers_[pull.worker];
-  if (pull.self.incarnation < attached.incarnation) return;
-  if (pull.self.incarnation != attached.incarnation)
-    context_.log->info("answers: worker {} pulls, this shard stands at version {}", pull.worker,
-                       core_->state().applied);
-  if (pull.self.incarnation != attached.incarnation) attached.bell = nullptr;
-  attached.incarnation = pull.self.incarnation;
-  attached.handle = from;
-  attached.told = std::nullopt; // who asks gets a message
-  carry_out(core_->on_pull(pull));
-}
-
-void ps_shard_state::on_push(const protocol::push& push) {
-  if (!speaks_for_itself(push.worker, push.self)) {
-    context_.log->warn("push-refused: worker {} does not know the token of incarnation {}", push.worker,
-                       push.self.incarnation);
-    return;
-  }
-  if (!core_->wants(push)) return carry_out(core_->on_unusable_push(push));
-  const segment_key key{push.where.address, push.where.segment};
-  const auto found = sources_.find(key);
-  if (found == sources_.end()) return fetch_gradient(key, push);
-  if (found->second.reader) return accept(push, found->second.reader);
-  if (found->second.waiting.size() < waiting_max) found->second.waiting.push_back(push);
-}
-
-void ps_shard_state::fetch_gradient(const segment_key& key, const protocol::push& push) {
-  const auto floats = context_.job->model->layout().flat_size();
-  if (push.where.bytes != transport::gradient_segment_bytes(floats)) {
-    context_.log->warn("push-refused: worker {} offers {} bytes for {} floats", push.worker, push.where.bytes,
-                       floats);
-    return;
-  }
-  sources_[key] = {push.worker, push.self.incarnation, nullptr, {push}};
-  const auto post = common::poster<protocol::ps_shard_actor>{self_};
-  const auto asked = client_->fetch(
-      key.first, {key.second}, push.where.bytes, transport::gradient_part(range_.offset, range_.size),
-      std::chrono::steady_clock::now() + fetch_deadline,
-      [this, post, key](result<transport::segment> fetched) {
-        auto shared = std::make_shared<result<transport::segment>>(std::move(fetched));
-        post([this, key, shared] { on_fetched(key, std::move(*shared)); });
-      });
-  if (!asked) sources_.erase(key);
-}
-
-void ps_shard_state::on_fetched(const segment_key& key, result<transport::segment> fetched) {
-  const auto found = sources_.find(key);
-  if (found == sources_.end()) return;
-  auto& source = found->second;
-  if (!fetched) {
-    context_.log->warn("gradient-unreachable: worker {}: {}", source.worker, fetched.error().message);
-    sources_.erase(found);
-    return;
-  }
-  auto reader =
-      transport::gradient_reader::open(std::move(*fetched), context_.job->model->layout().flat_size());
-  if (!reader) {
-    context_.log->warn("gradient-refused: worker {}: {}", source.worker, reader.error().message);
-    sources_.erase(found);
-    return;
-  }
-  const auto opened = std::make_shared<const transport::gradient_reader>(std::move(*reader));
-  const auto waiting = std::exchange(source.waiting, {});
-  if (client_->is_shared())
-    source.reader = opened;
-  else
-    sources_.erase(found); // a copy is of one gradient, not of the next
-  for (const auto& push : waiting) {
-    if (core_->wants(push))
-      accept(push, opened);
-    else
-      carry_out(core_->on_unusable_push(push));
-  }
-}
-
-void ps_shard_state::accept(const protocol::push& push,
-                            const std::shared_ptr<const transport::gradient_reader>& reader) {
-  const auto expected = header_of(push);
-  const auto whole = reader->view(expected);
-  if (!whole) { // the buffer was reused: the message is an old one
-    context_.log->info("push-outdated: worker {} step {}: {}", push.worker, push.step, whole.error().message);
-    return carry_out(core_->on_unusable_push(push));
-  }
-  const value_id id{next_value_++};
-  const auto floats = whole->subspan(range_.offset, range_.size);
-  const auto intact = [reader, expected] { return reader->unchanged(expected); };
-  values_thread_.run_later([values = values_, id, floats, reader, intact] {
-    values->emplace(id, value{floats, reader, intact});
-  });
-  note_early(push, {floats, reader, intact, 0});
-  carry_out(core_->on_push(push, id));
-}
-
-transport::gradient_header ps_shard_state::header_of(const protocol::push& push) const {
-  return {.timeline = push.timeline,
-          .worker = push.worker,
-          .worker_incarnation = push.self.incarnation,
-          .step = push.step,
-          .slots_begin = push.slots.begin,
-          .slots_end = push.slots.end,
-          .records = push.records,
-          .flat_size = context_.job->model->layout().flat_size(),
-          .sequence = push.tensor_sequence};
-}
-
-void ps_shard_state::forget_sources(worker_id worker, dlrun::incarnation older_than) {
-  std::erase_if(sources_, [&](const auto& entry) {
-    return entry.second.worker == worker && entry.second.incarnation < older_than;
-  });
-  if (const auto found = workers_.find(worker);
-      found != workers_.end() && found->second.incarnation < older_than)
-    workers_.erase(found);
-}
-
-// ---- what others ask
-// ---------------------------------------------------------------------------------------------------
-
-protocol::shard_state ps_shard_state::current_state() const {
-  auto state = core_->state();
-  state.parameters = parameters_at_;
-  return state;
-}
-
-protocol::shard_status ps_shard_state::current_status(std::uint64_t probe) {
-  auto status = core_->status(probe);
-  status.sequence = ++status_sequence_;
-  status.has_metrics = metrics_.sums().has_value();
-  status.metrics = metrics_.sums().value_or(protocol::training_metrics{});
-  status.step_times = step_times_.quantiles();
-  status.durable.replay_us = replay_us(status);
-  if (!storage_) return status;
-  const auto counters = storage_->counters();
-  status.bytes_logged = counters.bytes_logged;
-  status.bytes_snapshotted = counters.bytes_snapshotted;
-  return status;
-}
-
-/// A shard that comes back reads and verifies all of its log and makes what is above its newest snapshot
-/// again. Measured: a step takes about half as long to verify as to apply, and up to half as long again to
-/// replay.
-std::uint64_t ps_shard_state::replay_us(const protocol::shard_status& status) const {
-  const auto& snapshots = status.durable.snapshots;
-  const auto steps_above = [&](version_id base) {
-    return static_cast<double>(status.applied.value - std::min(base.value, status.applied.value));
-  };
-  const auto replayed = steps_above(snapshots.empty() ? version_id{0} : snapshots.back());
-  const auto kept =
-      steps_above(snapshots.size() < 2 ? version_id{0} : snapshots[snapshots.size() - 2]); // R13
-  return static_cast<std::uint64_t>(apply_us_ * (1.5 * replayed + 0.5 * kept));
-}
-
-void ps_shard_state::report_status() {
-  if (!dispatcher_) return;
-  status_sender_.send(self_, dispatcher_, current_status(0), [this] { report_status(); });
-}
-
-void ps_shard_state::report_alive() {
-  const protocol::heartbeat beat{.role = context_.role,
-                                 .self = context_.self,
-                                 .state = !dispatcher_       ? "starting"
-                                          : is_stalled()     ? "disk-full"
-                                          : core_->trained() ? "done"
-                                                             : "training",
-                                 .step = core_->state().applied.value,
-                                 .durable_step = storage_ ? storage_->newest().value : 0,
-                                 .has_metrics = metrics_.sums().has_value(),
-                                 .metrics = metrics_.sums().value_or(protocol::training_metrics{})};
-  heartbeat_sender_.send_for_answer<protocol::coordinator_location>(
-      self_, context_.agent, beat, [this](const auto& location) {
-        common::follow_coordinator<protocol::ps_shard_actor>(
-            self_, context_, location, endpoint_,
-            [this](const auto& reply, const auto& dispatcher) { on_joined(reply, dispatcher); });
-      });
+void ps_shard_state::on_snapshot_request(const protocol::snapshot_request& request,
+                                         const protocol::worker_actor& from) {
+  if (core_->has_snapshot(request.timeline, request.version) &&
+      core_->speaks_for_itself(request.worker, request.self))
+    lender_->on_request(request, from, common::now());
 }
 
 caf::result<protocol::digest_reply>
@@ -419,18 +299,109 @@ ps_shard_state::on_digest_request(const protocol::digest_request& request) {
   if (request.count > protocol::digest_blocks_max)
     return caf::make_error(caf::sec::invalid_argument, "too many blocks in one request");
   auto promise = self_->make_response_promise<protocol::digest_reply>();
-  const auto post = common::poster<protocol::ps_shard_actor>{self_};
-  values_thread_.run([parameters = parameters_, request, promise, post]() {
-    auto digests =
-        std::make_shared<result<std::string>>(parameters->digests(request.first_block, request.count));
-    post([request, promise, digests]() mutable {
-      if (*digests)
-        promise.deliver(protocol::digest_reply{request.first_block, std::move(**digests)});
-      else
-        promise.deliver(caf::make_error(caf::sec::invalid_argument, digests->error().message));
-    });
-  });
+  maker_.digest(request.first_block, request.count,
+                [promise, first = request.first_block](const result<std::string>& digests) mutable {
+                  if (digests)
+                    promise.deliver(protocol::digest_reply{first, *digests});
+                  else
+                    promise.deliver(caf::make_error(caf::sec::invalid_argument, digests.error().message));
+                });
   return promise;
+}
+
+void ps_shard_state::on_tick() {
+  self_->delayed_send(self_, tick_period, protocol::tick{});
+  carry_out(core_->on_tick());
+  lender_->withdraw_unused(common::now());
+  reports_.on_tick();
+}
+
+void ps_shard_state::quit(const std::string& why) {
+  context_.log->error("quit: {}", why);
+  self_->quit(caf::make_error(caf::sec::runtime_error, why));
+}
+
+// ---- what the core decided
+
+void ps_shard_state::carry_out(const ps_shard_actions& actions) {
+  for (const auto& action : actions) carry_out(action);
+}
+
+void ps_shard_state::carry_out(const ps_shard_action& action) {
+  std::visit(
+      action_handlers{
+          [this](const combine& sum) { maker_.carry_out(sum); },
+          [this](const make_zero& zero) { maker_.carry_out(zero); },
+          [this](const release& value) { maker_.carry_out(value); },
+          [this](const measure& order) { maker_.carry_out(order, core_->state().parked); },
+          [this](const apply& order) { maker_.carry_out(order, core_->timeline(), core_->state().parked); },
+          [this](const append& order) { maker_.carry_out(order, disk_.storage()); },
+          [this](const take_snapshot& order) {
+            const bool is_current = order.version == core_->state().applied;
+            context_.log->info("snapshot: version {}{}", order.version, is_current ? "" : " from the log");
+            maker_.carry_out(
+                snapshot_order{order.version, core_->timeline(), nullptr, reports_.metrics(), order.ledger},
+                is_current, disk_.storage());
+          },
+          [this](const drop_below& order) { disk_.storage()->drop_below(order.version, order.kept); },
+          [this](const perform_rewind& order) { go_back(order); },
+          [this](const send_norm& one) { others_.send(one.to, one.message); },
+          [this](const send_norm_request& one) { others_.send(one.to, one.message); },
+          [this](const publish&) {
+            const auto state = core_->state();
+            reports_.on_served(state.applied);
+            workers_.tell_all(state);
+          },
+          [this](const send_state& one) { workers_.tell(one.to, core_->state()); },
+          [this](const send_status& one) { reports_.send_status(one.probe); },
+          [this](const send_fenced& one) {
+            context_.log->info("fenced-worker: worker {} speaks under an old incarnation, the newest is {}",
+                               one.to, one.newest);
+            if (const auto worker = workers_.find(one.to))
+              self_->send(worker, protocol::fenced{protocol::worker_role(one.to), one.newest});
+          },
+          [this](const exit_fenced& one) {
+            quit(
+                fmt::format("fenced: incarnation {} of ps_shard {} exists", one.newest, context_.role.index));
+          }},
+      action);
+}
+
+void ps_shard_state::go_back(const perform_rewind& order) {
+  context_.log->info("rewind: to version {} on timeline {}", order.version, order.timeline);
+  disk_.go_back(order, [this](const result<restored_state>& loaded) {
+    if (!loaded) return quit(loaded.error().message);
+    reports_.restart(disk_.storage());
+    carry_out(core_->on_rewound(*loaded));
+    reports_.report();
+  });
+}
+
+/// A worker reuses a buffer only when this shard has applied its step. So where one changed while it was read
+/// this start is wrong: it was taken for dead and replaced while it was stopped, and nothing it has may be
+/// published.
+version_maker::events ps_shard_state::make_version_events() {
+  return {.measured =
+              [this](step_id step, norm_partials partials) {
+                carry_out(core_->on_measured(step, std::move(partials)));
+              },
+          .applied = [this](step_id step, const auto& metrics,
+                            protocol::duration took) { on_applied(step, metrics, took); },
+          .not_applied =
+              [this](step_id step, timeline_id timeline, const error& why) {
+                if (why.code != error_code::diverged) return quit("overtaken: " + why.message);
+                if (timeline == core_->timeline()) reports_.on_diverged(step, timeline, why);
+              },
+          .overtaken = [this](const std::string& why) { quit("overtaken: " + why); }};
+}
+
+void ps_shard_state::on_applied(step_id step, const std::optional<step_metrics>& metrics,
+                                protocol::duration took) {
+  if (metrics) reports_.add(step, *metrics);
+  carry_out(core_->on_applied(step, took));
+  if (!std::exchange(has_applied_, true))
+    context_.log->info("first-step: version {} is made", version_after(step));
+  if (core_->trained()) context_.log->info("trained: version {} is made", version_after(step));
 }
 
 } // namespace dlrun::ps_shard

@@ -12,6 +12,8 @@ namespace dlrun::ps_shard {
 
 /// Names a gradient value (a whole part of this shard's size) that the shell holds.
 using value_id = strong_id<struct value_tag, std::uint64_t>;
+/// The core numbers the values that it makes from here on; those below are the shell's.
+inline constexpr std::uint64_t first_own_value = std::uint64_t{1} << 62;
 /// One partial sum a parameter block of one shard, in block order; std::bit_cast of doubles (R12).
 using norm_partials = std::vector<std::uint64_t>;
 
@@ -49,6 +51,9 @@ struct apply {
   value_id root;
   std::uint64_t coupled = 0;
   std::uint64_t revision = 0; ///< of the specification, for this step: decides learning rate and the like
+  /// Makes `root` first, where nothing did: in one go, block by block, each sum is used while it is in a
+  /// cache.
+  std::optional<combine> sum{};
   bool operator==(const apply&) const = default;
 };
 /// Append the step's record to the log, after those given before; then call on_committed(). Only in

@@ -15,7 +15,7 @@ constexpr early_gradients::step_name first{{0}, {0}}, second{{0}, {1}};
 class early_gradients_test : public testing::Test {
 protected:
   /// Some made-up numbers whose sum depends on the order of adding.
-  early_gradients::gradient made(std::uint64_t from) {
+  gradient made(std::uint64_t from) {
     auto numbers = std::make_shared<std::vector<float>>(floats);
     for (auto& number : *numbers)
       number = std::ldexp(static_cast<float>(random_() % 1000) / 7.0F, static_cast<int>(random_() % 20));
@@ -80,7 +80,7 @@ TEST_F(early_gradients_test, slots_that_moved_to_another_worker_meanwhile_are_le
 }
 
 TEST_F(early_gradients_test, sums_have_the_bits_of_the_tree) {
-  std::vector<early_gradients::gradient> slots;
+  std::vector<gradient> slots;
   for (std::uint32_t slot = 0; slot < 6; ++slot) slots.push_back(made(40));
   // The tree over 6 slots is ((0 + 1) + (2 + 3)) + (4 + 5).
   early_.add(first, 6, make_slot_range(0, 1), slots[0]);

@@ -11,7 +11,7 @@ namespace {
 using protocol::make_slot_range;
 using testing::IsEmpty;
 
-constexpr std::uint64_t own = ps_shard_core::first_own_value;
+constexpr std::uint64_t own = first_own_value;
 
 /// A PS shard of a job with four slots of two records, ten steps, B = 1.
 class ps_shard_core_test : public testing::Test {
@@ -60,7 +60,8 @@ protected:
 TEST_F(ps_shard_core_test, a_whole_step_is_applied_published_and_released) {
   EXPECT_EQ(push(0, 0, 4, 1), (ps_shard_actions{apply{{0}, {1}}}));
   EXPECT_EQ(core.state().applied, version_id{0});
-  EXPECT_EQ(core.on_applied({0}), (ps_shard_actions{release{{1}}, publish{}}));
+  EXPECT_EQ(core.on_applied({0}), (ps_shard_actions{release{{1}}, publish{}, send_status{}}))
+      << "the worker's first contribution is told at once";
   EXPECT_EQ(core.state().applied, version_id{1});
   EXPECT_EQ(core.state().committed, version_id{1});
   EXPECT_TRUE(core.state().serves_previous);
@@ -69,8 +70,9 @@ TEST_F(ps_shard_core_test, a_whole_step_is_applied_published_and_released) {
 TEST_F(ps_shard_core_test, siblings_are_summed_in_tree_order_whatever_the_order_of_arrival) {
   EXPECT_THAT(push(0, 3, 4, 1), IsEmpty());
   EXPECT_THAT(push(0, 0, 2, 2), IsEmpty());
-  EXPECT_EQ(push(0, 2, 3, 3), (ps_shard_actions{combine{{own}, {3}, {1}}, combine{{own + 1}, {2}, {own}},
-                                                apply{{0}, {own + 1}}}));
+  EXPECT_EQ(push(0, 2, 3, 3),
+            (ps_shard_actions{combine{{own}, {3}, {1}},
+                              apply{{0}, {own + 1}, 0, 0, combine{{own + 1}, {2}, {own}}}}));
 }
 
 TEST_F(ps_shard_core_test, a_subtree_inside_one_that_is_held_is_dropped) {
@@ -82,7 +84,7 @@ TEST_F(ps_shard_core_test, a_subtree_inside_one_that_is_held_is_dropped) {
 TEST_F(ps_shard_core_test, a_subtree_that_contains_others_replaces_them) {
   push(0, 1, 2, 1);
   EXPECT_EQ(push(0, 0, 4, 2), (ps_shard_actions{release{{1}}, apply{{0}, {2}}}));
-  EXPECT_EQ(core.applied().totals().samples_duplicated, 0U);
+  EXPECT_EQ(core.status().ledger.samples_duplicated, 0U);
 }
 
 TEST_F(ps_shard_core_test, the_same_subtree_twice_releases_the_newcomer) {
@@ -108,7 +110,8 @@ TEST_F(ps_shard_core_test, steps_beyond_the_bound_and_before_the_version_are_ref
 TEST_F(ps_shard_core_test, the_next_step_is_applied_at_once_when_it_is_complete) {
   push(1, 0, 4, 1);
   push(0, 0, 4, 2);
-  EXPECT_EQ(core.on_applied({0}), (ps_shard_actions{release{{2}}, publish{}, apply{{1}, {1}}}));
+  EXPECT_EQ(core.on_applied({0}),
+            (ps_shard_actions{release{{2}}, publish{}, apply{{1}, {1}}, send_status{}}));
 }
 
 TEST_F(ps_shard_core_test, hostile_pushes_are_unusable) {
@@ -153,7 +156,7 @@ TEST_F(ps_shard_core_test, ends_when_a_newer_start_of_it_exists) {
 TEST_F(ps_shard_core_test,
        with_a_log_a_version_is_published_before_it_is_committed_but_not_beyond_the_bound) {
   EXPECT_EQ(logging.on_push(gradient(0, 0, 4), {1}), (ps_shard_actions{apply{{0}, {1}}, logged(0, 1)}));
-  EXPECT_EQ(logging.on_applied({0}), (ps_shard_actions{publish{}}));
+  EXPECT_EQ(logging.on_applied({0}), (ps_shard_actions{publish{}, send_status{}}));
   EXPECT_EQ(logging.state().committed, version_id{0});
   EXPECT_THAT(logging.on_push(gradient(1, 0, 4), {2}), IsEmpty());
   EXPECT_EQ(logging.on_committed({1}),
@@ -180,7 +183,7 @@ TEST_F(ps_shard_core_test, a_restored_shard_goes_on_where_it_was) {
   EXPECT_TRUE(restored.state().serves_previous);
   EXPECT_FALSE(restored.wants(gradient(3, 0, 4)));
   restored.on_push(gradient(4, 0, 4), {1});
-  EXPECT_EQ(restored.applied().totals().steps_redone, 0U);
+  EXPECT_EQ(restored.status().ledger.steps_redone, 0U);
 }
 
 TEST_F(ps_shard_core_test, the_first_contribution_of_the_newest_start_of_each_worker_is_noted) {
@@ -188,7 +191,7 @@ TEST_F(ps_shard_core_test, the_first_contribution_of_the_newest_start_of_each_wo
   core.on_push(gradient(0, 2, 4, 4, 1), {2});
   core.on_push(gradient(1, 0, 2, 3, 2), {3});
   core.on_push(gradient(2, 0, 2, 3, 2), {4});
-  EXPECT_EQ(core.contributions(),
+  EXPECT_EQ(core.status().contributions,
             (std::vector<protocol::first_contribution>{{{3}, {2}, {1}}, {{4}, {1}, {0}}}));
 }
 
@@ -202,7 +205,9 @@ TEST_F(ps_shard_core_test, every_step_is_complete_in_the_ledger_and_nothing_leak
   const std::function<void(const ps_shard_actions&)> perform = [&](const ps_shard_actions& actions) {
     for (const auto& action : actions) {
       if (std::holds_alternative<combine>(action) || std::holds_alternative<release>(action)) --held;
-      if (const auto* one = std::get_if<apply>(&action)) perform(busy.on_applied(one->step));
+      const auto* one = std::get_if<apply>(&action);
+      if (one && one->sum) --held;
+      if (one) perform(busy.on_applied(one->step));
     }
   };
   while (!busy.trained()) {
@@ -211,7 +216,7 @@ TEST_F(ps_shard_core_test, every_step_is_complete_in_the_ledger_and_nothing_leak
     perform(busy.on_push(gradient(busy.state().applied.value + random() % 4, begin, end, random() % 3),
                          {next++}));
   }
-  EXPECT_EQ(busy.applied().totals(), (protocol::applied_ledger{10, 0, 80, 0, 0}));
+  EXPECT_EQ(busy.status().ledger, (protocol::applied_ledger{10, 0, 80, 0, 0}));
   EXPECT_EQ(held, 0);
 }
 
@@ -221,11 +226,27 @@ TEST_F(ps_shard_core_test, a_step_that_is_begun_early_is_applied_once_when_it_is
   EXPECT_THAT(push(0, 0, 2, 1), IsEmpty());
   EXPECT_EQ(core.begin_early({0}), 0U);
   EXPECT_FALSE(core.state().serves_previous) << "its buffer is written to";
-  EXPECT_FALSE(core.begin_early({0})) << "it is begun";
-  EXPECT_EQ(push(0, 2, 4, 2), (ps_shard_actions{combine{{own}, {1}, {2}}, apply{{0}, {own}}}));
+  EXPECT_EQ(core.begin_early({0}), 0U) << "more of it can be applied";
+  EXPECT_EQ(push(0, 2, 4, 2), (ps_shard_actions{apply{{0}, {own}, 0, 0, combine{{own}, {1}, {2}}}}));
   EXPECT_THAT(core.on_tick(), IsEmpty());
-  EXPECT_EQ(core.on_applied({0}), (ps_shard_actions{release{{own}}, publish{}}));
+  EXPECT_FALSE(core.begin_early({0})) << "the rest is ordered";
+  EXPECT_EQ(core.on_applied({0}), (ps_shard_actions{release{{own}}, publish{}, send_status{}}));
   EXPECT_TRUE(core.state().serves_previous);
+}
+
+TEST_F(ps_shard_core_test, a_complete_step_that_has_to_wait_is_summed_meanwhile) {
+  push(0, 0, 4, 1);
+  push(1, 0, 2, 2);
+  EXPECT_EQ(push(1, 2, 4, 3), (ps_shard_actions{combine{{own}, {2}, {3}}}));
+  EXPECT_EQ(only<apply>(core.on_applied({0})), (std::vector{apply{{1}, {own}}}));
+}
+
+TEST_F(ps_shard_core_test, the_end_is_told_at_once) {
+  restored_state last;
+  last.version = {9};
+  ps_shard_core resumed(config(protocol::durability::off), last);
+  resumed.on_push(gradient(9, 0, 4), {1});
+  EXPECT_EQ(only<send_status>(resumed.on_applied({9})).size(), 1U);
 }
 
 TEST_F(ps_shard_core_test, only_the_next_step_is_begun_early_and_not_while_another_is_applied) {

@@ -13,7 +13,7 @@ using testing::Contains;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-constexpr std::uint64_t first_own = ps_shard_core::first_own_value;
+constexpr std::uint64_t first_own = first_own_value;
 
 /// A PS shard of a job with two of them, two slots of three records, ten steps, B = 1.
 class ps_shard_durability_test : public testing::Test {
@@ -286,7 +286,7 @@ TEST_F(ps_shard_durability_test, a_step_that_is_done_again_counts_as_redone_and_
   core.on_push(again, {9});
   core.on_committed({2});
   core.on_applied({1});
-  EXPECT_EQ(core.applied().totals(), (protocol::applied_ledger{3, 1, 12, 0, 0}));
+  EXPECT_EQ(core.status().ledger, (protocol::applied_ledger{3, 1, 12, 0, 0}));
 }
 
 TEST_F(ps_shard_durability_test, what_cannot_be_obeyed_is_answered_with_where_it_stands) {
@@ -330,7 +330,7 @@ TEST_F(ps_shard_durability_test, a_parked_slot_is_zero_has_no_records_and_is_fil
   EXPECT_EQ(shard.on_push(half, {1}).front(), (ps_shard_action{make_zero{{first_own}, {{0}, {1}}}}));
   shard.on_committed({1});
   shard.on_applied({0});
-  EXPECT_EQ(shard.applied().totals(), (protocol::applied_ledger{1, 0, 3, 0, 0}));
+  EXPECT_EQ(shard.status().ledger, (protocol::applied_ledger{1, 0, 3, 0, 0}));
 }
 
 TEST_F(ps_shard_durability_test, a_step_of_nothing_but_parked_slots_is_applied_without_a_push) {

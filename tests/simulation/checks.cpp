@@ -36,7 +36,7 @@ void check_ledger(world& where, const course& trained, const ps_shard_process& s
   const auto last = last_version(where);
   if (where.happened().disk_lost && shard.core().state().applied != last)
     return; // between its last report and the end
-  const auto& totals = shard.core().applied().totals();
+  const auto totals = shard.core().status().ledger;
   auto records = where.truth().records(trained, last);
   if (totals.samples_applied != records || totals.samples_missing != 0 || totals.samples_duplicated != 0)
     where.broken("I1", "{} counts {} of {} samples, {} missing, {} twice", shard.name(),

@@ -10,8 +10,6 @@ using protocol::planted_bug;
 
 /// That a push finds parts of all others there.
 constexpr double early_chance = 0.3;
-/// Replay of one step, as the shard estimates it.
-constexpr std::uint64_t replay_step_us = 1000;
 
 ps_shard::ps_shard_core_config config_for(const world& where, ps_shard_id id, protocol::fence self) {
   ps_shard::ps_shard_core_config config;
@@ -215,6 +213,8 @@ void ps_shard_process::perform_one(const ps_shard::measure& order) {
 
 /// I1: each slot once.
 void ps_shard_process::perform_one(const ps_shard::apply& order) {
+  if (order.sum) perform_one(*order.sum);
+  if (!alive) return;
   const auto* root = used(order.root);
   if (root == nullptr) return;
   const auto slots = world_.job().slots_of(order.step);
@@ -225,10 +225,11 @@ void ps_shard_process::perform_one(const ps_shard::apply& order) {
   auto& into = parameters_->of(version_after(order.step));
   into.version.reset();
   ++into.writes;
-  after_on_this_timeline(world_.plan().apply_ms, [this, order] { applied(order); });
+  after_on_this_timeline(world_.plan().apply_ms,
+                         [this, order, began = world_.now()] { applied(order, began); });
 }
 
-void ps_shard_process::applied(const ps_shard::apply& order) {
+void ps_shard_process::applied(const ps_shard::apply& order, protocol::time_point began) {
   const auto* held = used(order.root);
   if (held == nullptr) return;
   const auto& from = parameters_->of(version_before(order.step));
@@ -241,7 +242,7 @@ void ps_shard_process::applied(const ps_shard::apply& order) {
   into.timeline = core_->timeline();
   into.content = content;
   world_.say(this, "publishes version {}", version_after(order.step));
-  perform(core_->on_applied(order.step));
+  perform(core_->on_applied(order.step, world_.now() - began));
   if (!alive) return;
   const auto now = core_->state();
   if (world_.plan().durability == durability::every_step &&
@@ -290,9 +291,6 @@ announced_state ps_shard_process::state() const { return {core_->state(), parame
 void ps_shard_process::report(std::uint64_t probe) {
   auto status = core_->status(probe);
   status.sequence = ++status_sequence_;
-  const auto newest = disk().newest_snapshot().value_or(version_id{0}).value;
-  const auto end = status.committed.value;
-  status.durable.replay_us = end > newest ? (end - newest) * replay_step_us : 0;
   send(dispatcher_role, status);
 }
 

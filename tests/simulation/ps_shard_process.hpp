@@ -64,7 +64,7 @@ private:
 
   // steps
   const gradient* used(ps_shard::value_id which);
-  void applied(const ps_shard::apply& order);
+  void applied(const ps_shard::apply& order, protocol::time_point began);
   void check_parameters(version_id version, value content) const;
   void check_distance() const;
   announced_state state() const;

@@ -1,0 +1,121 @@
+#include "actors/ps_shard/gradient_inbox.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+namespace dlrun::ps_shard {
+namespace {
+
+constexpr auto fetch_deadline = std::chrono::seconds(2);
+/// Pushes that wait for one segment to be mapped; what is beyond is dropped, its sender repeats it.
+constexpr std::size_t waiting_max = 64;
+
+} // namespace
+
+gradient_inbox::gradient_inbox(const engine::shard_range& range, std::uint64_t flat_size,
+                               std::unique_ptr<transport::segment_fetches> channel,
+                               std::function<void(std::function<void()>)> post,
+                               std::shared_ptr<spdlog::logger> log, events told)
+    : range_(range)
+    , flat_size_(flat_size)
+    , post_(std::move(post))
+    , log_(std::move(log))
+    , told_(std::move(told))
+    , channel_(std::move(channel)) {}
+
+void gradient_inbox::take(const protocol::push& push) {
+  const segment_key key{push.where.address, push.where.segment};
+  const auto found = sources_.find(key);
+  if (found == sources_.end()) return fetch(key, push);
+  if (found->second.reader) return hand_over(push, found->second.reader);
+  if (found->second.waiting.size() < waiting_max) found->second.waiting.push_back(push);
+}
+
+void gradient_inbox::fetch(const segment_key& key, const protocol::push& push) {
+  if (push.where.bytes != transport::gradient_segment_bytes(flat_size_)) {
+    log_->warn("push-refused: worker {} offers {} bytes for {} floats", push.worker, push.where.bytes,
+               flat_size_);
+    return;
+  }
+  sources_[key] = {push.worker, push.self.incarnation, nullptr, {push}};
+  const auto asked = channel_->fetch(
+      key.first, {key.second}, push.where.bytes, transport::gradient_part(range_.offset, range_.size),
+      std::chrono::steady_clock::now() + fetch_deadline,
+      [this, post = post_, key](result<transport::segment> fetched) {
+        auto shared = std::make_shared<result<transport::segment>>(std::move(fetched));
+        post([this, key, shared] { on_fetched(key, std::move(*shared)); });
+      });
+  if (!asked) sources_.erase(key);
+}
+
+void gradient_inbox::on_fetched(const segment_key& key, result<transport::segment> fetched) {
+  const auto found = sources_.find(key);
+  if (found == sources_.end()) return;
+  const auto worker = found->second.worker;
+  if (!fetched) {
+    log_->warn("gradient-unreachable: worker {}: {}", worker, fetched.error().message);
+    sources_.erase(found);
+    return;
+  }
+  auto reader = transport::gradient_reader::open(std::move(*fetched), flat_size_);
+  if (!reader) {
+    log_->warn("gradient-refused: worker {}: {}", worker, reader.error().message);
+    sources_.erase(found);
+    return;
+  }
+  const auto opened = std::make_shared<const transport::gradient_reader>(std::move(*reader));
+  const auto waiting = std::exchange(found->second.waiting, {});
+  if (channel_->is_shared())
+    found->second.reader = opened;
+  else
+    sources_.erase(found); // a copy is of one gradient, not of the next
+  for (const auto& push : waiting) {
+    if (told_.wants(push))
+      hand_over(push, opened);
+    else
+      told_.unusable(push);
+  }
+}
+
+result<gradient> gradient_inbox::view(const protocol::push& push,
+                                      const std::shared_ptr<const transport::gradient_reader>& reader) const {
+  const transport::gradient_header expected{.timeline = push.timeline,
+                                            .worker = push.worker,
+                                            .worker_incarnation = push.self.incarnation,
+                                            .step = push.step,
+                                            .slots_begin = push.slots.begin,
+                                            .slots_end = push.slots.end,
+                                            .records = push.records,
+                                            .flat_size = flat_size_,
+                                            .sequence = push.tensor_sequence};
+  const auto whole = reader->view(expected);
+  if (!whole) return tl::unexpected(whole.error());
+  return gradient{whole->subspan(range_.offset, range_.size), reader,
+                  [reader, expected] { return reader->unchanged(expected); }};
+}
+
+void gradient_inbox::hand_over(const protocol::push& push,
+                               const std::shared_ptr<const transport::gradient_reader>& reader) {
+  auto found = view(push, reader);
+  if (found) return told_.arrived(push, std::move(*found));
+  // The buffer was reused: the message is an old one.
+  log_->info("push-outdated: worker {} step {}: {}", push.worker, push.step, found.error().message);
+  told_.unusable(push);
+}
+
+std::optional<gradient> gradient_inbox::find_part(const protocol::push& push, std::uint64_t from) const {
+  const auto found = sources_.find({push.where.address, push.where.segment});
+  if (found == sources_.end() || !found->second.reader) return std::nullopt;
+  auto part = view(push, found->second.reader);
+  if (!part) return std::nullopt;
+  part->from = std::max(from, range_.offset) - range_.offset;
+  return std::move(*part);
+}
+
+void gradient_inbox::forget(worker_id worker, incarnation older_than) {
+  std::erase_if(sources_, [&](const auto& entry) {
+    return entry.second.worker == worker && entry.second.incarnation < older_than;
+  });
+}
+
+} // namespace dlrun::ps_shard
