@@ -33,8 +33,10 @@ class tables(bench_case):
                               cwd=self.bench.folder, stdin=subprocess.DEVNULL)
 
     def answer(self, *arguments):
+        """What it prints; it must not complain, but that it evaluates what was trained on, which is meant here."""
         done = self.dlrun(*arguments)
-        self.assertEqual((done.returncode, done.stderr), (0, ""), done)
+        complaints = [line for line in done.stderr.splitlines() if not line.startswith("warning: the model was trained on ")]
+        self.assertEqual((done.returncode, complaints), (0, []), done)
         return done.stdout
 
     def trained(self, spec):
