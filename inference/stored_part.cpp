@@ -28,7 +28,8 @@ result<void> stored_part::load(version_id version, std::vector<std::string>& dam
     const auto made = load_from(base, version);
     if (made) return made;
     why = made.error();
-    if (why.code == error_code::storage_damaged) damaged.push_back(why.message);
+    const bool is_new = std::ranges::find(damaged, why.message) == damaged.end();
+    if (why.code == error_code::storage_damaged && is_new) damaged.push_back(why.message);
   }
   return tl::unexpected(why);
 }

@@ -150,7 +150,7 @@ TEST_F(stored_run_test, a_damaged_snapshot_is_an_error_and_stays) {
   const auto made = load(run, {2});
   ASSERT_TRUE(made) << "the log leads there too: " << made.error().message;
   EXPECT_EQ(made->block_digests, bits_at(2));
-  EXPECT_THAT(damaged, testing::Contains(HasSubstr(file.string())));
+  EXPECT_THAT(damaged, testing::ElementsAre(HasSubstr(file.string()))) << "told once";
 }
 
 TEST_F(stored_run_test, a_store_that_is_missing_or_in_use_is_an_error_that_names_it) {
