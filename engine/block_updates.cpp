@@ -38,26 +38,25 @@ void block_updates::start_state(std::span<float> state) const {
     rules_.front().optimizer().start_state(state.subspan(owned.state_offset, owned.state_floats));
 }
 
-void block_updates::update(const owned_block& owned, step_id step, const step_shape& shape,
+bool block_updates::update(const owned_block& owned, step_id step, const step_shape& shape,
                            std::span<const float> sums, std::span<const float> in, std::span<float> out,
                            std::span<float> state) const {
   const auto before = in.subspan(owned.offset, owned.block.size);
   const auto after = out.subspan(owned.offset, owned.block.size);
   if (shape.records == 0) { // all of it was left out: there is no mean, and nothing changes
-    std::ranges::copy(before, after.begin());
-    return;
+    if (before.data() != after.data()) std::ranges::copy(before, after.begin());
+    return true;
   }
   switch (owned.block.kind) {
   case tensor_kind::parameter:
-    rules_.at(shape.revision)
+    return rules_.at(shape.revision)
         .update({step, shape.records, shape.norm, streams_}, sums, before, after,
                 state.subspan(owned.state_offset, owned.state_floats));
-    break;
   case tensor_kind::buffer:
-    update_buffer(1.0F / static_cast<float>(shape.slots), owned.momentum, sums, before, after);
-    break;
+    return update_buffer(1.0F / static_cast<float>(shape.slots), owned.momentum, sums, before, after);
   case tensor_kind::metric: std::ranges::fill(after, 0.0F); break;
   }
+  return true;
 }
 
 } // namespace dlrun::engine

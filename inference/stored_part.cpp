@@ -83,7 +83,7 @@ result<void> stored_part::make_again(step_id step) {
   std::memcpy(root.data(), record->payload.data(), record->payload.size());
   const auto shape = common::shape_of(*recipe_.sampler, step, extra->revision,
                                       common::parked_on(history_, record->head.timeline), extra->coupled);
-  for (const auto& owned : updates_.blocks())
+  for (const auto& owned : updates_.blocks()) // numbers that are none were told when it was trained
     updates_.update(owned, step, shape, std::span{root}.subspan(owned.offset, owned.block.size), floats_,
                     floats_, state_);
   return {};

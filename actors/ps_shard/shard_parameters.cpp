@@ -11,13 +11,6 @@
 #include <dlrun/check.hpp>
 
 namespace dlrun::ps_shard {
-namespace {
-
-/// A shard of more floats (a version of 16 MiB, and three to six such vectors are gone through in a step)
-/// finds none of them in the caches at the next step, and no worker finds all of a version there.
-constexpr std::uint64_t streamed_above = std::uint64_t{4} << 20;
-
-} // namespace
 
 result<shard_parameters> shard_parameters::create(std::shared_ptr<const common::job_context> job,
                                                   ps_shard_id shard) {
@@ -34,8 +27,6 @@ result<shard_parameters> shard_parameters::create_empty(std::shared_ptr<const co
     auto rule = job->make_update_rule(revision);
     if (!rule) return tl::unexpected(rule.error());
     rules.push_back(std::move(*rule));
-    DLRUN_CHECK(rules.back().optimizer().state_planes() == rules.front().optimizer().state_planes(),
-                "revision {} of the specification has an optimizer with another state", revision);
   }
   const auto& range = job->shards.at(shard.value);
   auto writer = transport::parameter_writer::create(range.size, range.offset);
@@ -48,24 +39,15 @@ shard_parameters::shard_parameters(std::shared_ptr<const common::job_context> jo
     : job_{std::move(job)}
     , range_{job_->shards.at(shard.value)}
     , writer_{std::move(writer)}
-    , rules_{std::move(rules)} {
-  const auto& layout = job_->model->layout();
-  std::uint64_t state = 0;
-  for (auto index = range_.first_block; index < range_.last_block; ++index) {
-    const auto& block = layout.blocks()[index];
-    blocks_.push_back({block, block.offset - range_.offset, state, layout.tensors()[block.tensor].momentum});
-    if (block.kind == tensor_kind::parameter)
-      state += block.size * rules_.front().optimizer().state_floats_per_parameter();
-  }
-  state_.resize(state);
-}
+    , updates_{job_->model->layout(), range_, std::move(rules)}
+    , state_(updates_.state_floats()) {}
 
 // ---- whole states
 // ----------------------------------------------------------------------------------------------
 
 result<void> shard_parameters::reset(timeline_id timeline) {
   give_up();
-  for (const auto& owned : blocks_) rules_.front().optimizer().start_state(state_of(owned));
+  updates_.start_state(state_);
   if (auto filled = initial_values(*job_, range_, writer_.begin_write(timeline, version_id{0})); !filled) {
     writer_.withdraw_all();
     return filled;
@@ -82,7 +64,7 @@ void shard_parameters::withdraw() {
 result<void> shard_parameters::load(timeline_id timeline, version_id version, const state_source& source) {
   give_up();
   const auto into = writer_.begin_write(timeline, version);
-  for (const auto& owned : blocks_) {
+  for (const auto& owned : updates_.blocks()) {
     auto read = source(into.subspan(owned.offset, owned.block.size));
     if (read) read = source(state_of(owned));
     if (read) continue;
@@ -97,8 +79,8 @@ result<void> shard_parameters::extract(const state_source& source, std::span<flo
   DLRUN_CHECK(out.size() == range_.size, "{} floats of room for {} parameters", out.size(), range_.size);
   std::ranges::fill(out, 0.0F); // the padding between tensors
   std::vector<float> state;
-  for (const auto& owned : blocks_) {
-    state.resize(state_floats(owned));
+  for (const auto& owned : updates_.blocks()) {
+    state.resize(owned.state_floats);
     if (auto read = source(out.subspan(owned.offset, owned.block.size)); !read) return read;
     if (auto read = source(state); !read) return read;
   }
@@ -107,18 +89,12 @@ result<void> shard_parameters::extract(const state_source& source, std::span<flo
 
 std::shared_ptr<state_image> shard_parameters::begin_image(std::size_t pool_blocks) {
   std::vector<block_memory> memory;
-  memory.reserve(blocks_.size());
-  for (const auto& owned : blocks_)
+  memory.reserve(updates_.blocks().size());
+  for (const auto& owned : updates_.blocks())
     memory.push_back({writer_.current().subspan(owned.offset, owned.block.size), state_of(owned)});
   auto image = std::make_shared<state_image>(std::move(memory), pool_blocks);
   images_.push_back(image);
   return image;
-}
-
-std::size_t shard_parameters::image_floats() const {
-  std::size_t all = state_.size();
-  for (const auto& owned : blocks_) all += owned.block.size;
-  return all;
 }
 
 void shard_parameters::preserve(std::size_t block) {
@@ -129,43 +105,18 @@ void shard_parameters::preserve(std::size_t block) {
 // ---- one step
 // --------------------------------------------------------------------------------------------------
 
-std::span<float> shard_parameters::state_of(const owned_block& owned) {
-  return std::span{state_}.subspan(owned.state_offset, state_floats(owned));
-}
-
-std::uint64_t shard_parameters::state_floats(const owned_block& owned) const {
-  return owned.block.kind == tensor_kind::parameter
-             ? owned.block.size * rules_.front().optimizer().state_floats_per_parameter()
-             : 0;
-}
-
-bool shard_parameters::update(const owned_block& owned, step_id step, const step_shape& shape,
-                              std::span<const float> sums, std::span<float> out) {
-  const auto part = [&](auto span) { return span.subspan(owned.offset, owned.block.size); };
-  if (shape.records == 0) { // all of it was left out: there is no mean, and nothing changes
-    std::ranges::copy(part(writer_.current()), part(out).begin());
-    return true;
-  }
-  switch (owned.block.kind) {
-  case tensor_kind::parameter:
-    return rules_.at(shape.revision)
-        .update({step, shape.records, shape.norm, range_.size > streamed_above}, sums,
-                part(writer_.current()), part(out), state_of(owned));
-  case tensor_kind::buffer:
-    return engine::update_buffer(1.0F / static_cast<float>(shape.slots), owned.momentum, sums,
-                                 part(writer_.current()), part(out));
-  case tensor_kind::metric: std::ranges::fill(part(out), 0.0F); break;
-  }
-  return true;
+std::span<float> shard_parameters::state_of(const engine::owned_block& owned) {
+  return std::span{state_}.subspan(owned.state_offset, owned.state_floats);
 }
 
 norm_partials shard_parameters::measure(const step_shape& shape, std::span<const float> root) const {
   DLRUN_CHECK(root.size() == range_.size, "a root has {} floats, the shard {}", root.size(), range_.size);
   norm_partials partials;
-  for (const auto& owned : blocks_) {
+  for (const auto& owned : updates_.blocks()) {
     if (owned.block.kind != tensor_kind::parameter) continue;
     const auto part = root.subspan(owned.offset, owned.block.size);
-    const double sum = shape.records == 0 ? 0 : rules_.at(shape.revision).sum_of_squares(shape.records, part);
+    const double sum =
+        shape.records == 0 ? 0 : updates_.rule(shape.revision).sum_of_squares(shape.records, part);
     partials.push_back(std::bit_cast<std::uint64_t>(sum));
   }
   return partials;
@@ -184,7 +135,7 @@ void shard_parameters::begin(timeline_id timeline, step_id step) {
   begun_.emplace(begun_step{.timeline = timeline,
                             .step = step,
                             .out = writer_.begin_write(timeline, version_after(step)),
-                            .left = blocks_.size(),
+                            .left = updates_.blocks().size(),
                             .metrics = {}});
   std::erase_if(images_, [](const auto& image) { return image.expired(); });
 }
@@ -197,7 +148,7 @@ void shard_parameters::give_up() {
 /// Padding belongs to the block before it, so that all of a root is asked for.
 std::uint64_t shard_parameters::begin_of(std::size_t block) const {
   if (block == 0) return 0;
-  return block == blocks_.size() ? range_.size : blocks_[block].offset;
+  return block == updates_.blocks().size() ? range_.size : updates_.blocks()[block].offset;
 }
 
 /// Blocks [first, begun_->left).
@@ -213,14 +164,15 @@ void shard_parameters::apply_blocks(std::size_t first, const step_shape& shape, 
   };
   const auto body = [&](std::size_t index) {
     const auto number = first + index;
-    const auto& owned = blocks_[number];
+    const auto& owned = updates_.blocks()[number];
     const auto begin = begin_of(number), end = begin_of(number + 1);
     const auto part = root(begin, end);
     DLRUN_CHECK(part.size() == end - begin, "floats [{}, {}) of a root are {}", begin, end, part.size());
     if (!kernels::cpu::all_finite(part)) is_finite = false;
     const auto sums = part.subspan(owned.offset - begin, owned.block.size);
     preserve(number);
-    if (!update(owned, now.step, shape, sums, now.out)) note_spoiled(number);
+    if (!updates_.update(owned, now.step, shape, sums, writer_.current(), now.out, state_))
+      note_spoiled(number);
     if (owned.block.kind == tensor_kind::metric) now.metrics = metrics_in(sums); // there is one such block
   };
   const auto count = now.left - first;
@@ -250,7 +202,7 @@ result<std::optional<step_metrics>> shard_parameters::apply(timeline_id timeline
   apply_blocks(0, shape, root, team_.get());
   const auto done = *begun_;
   const bool is_intact = done.is_intact && (!intact || intact());
-  const bool is_spoiled = done.first_spoiled < blocks_.size();
+  const bool is_spoiled = done.first_spoiled < updates_.blocks().size();
   if (is_intact && done.is_finite && !is_spoiled) {
     begun_.reset();
     writer_.publish();
@@ -267,7 +219,7 @@ result<std::optional<step_metrics>> shard_parameters::apply(timeline_id timeline
 
 /// Names the first number of a block that the update made none.
 error shard_parameters::spoiled(std::size_t block) const {
-  const auto& owned = blocks_[block];
+  const auto& owned = updates_.blocks()[block];
   const auto& tensor = job_->model->layout().tensors()[owned.block.tensor];
   const auto wrong = base::find_not_finite(begun_->out.subspan(owned.offset, owned.block.size));
   DLRUN_CHECK(wrong, "all of block {} is finite", block);
@@ -284,9 +236,9 @@ result<std::string> shard_parameters::digests(std::uint32_t first, std::uint32_t
                                                    first + count, range_.first_block, range_.last_block));
   std::string all;
   for (auto index = first; index < first + count; ++index) {
-    const auto& owned = blocks_[index - range_.first_block];
+    const auto& owned = updates_.blocks()[index - range_.first_block];
     all += common::block_digest(index, writer_.current().subspan(owned.offset, owned.block.size),
-                                std::span{state_}.subspan(owned.state_offset, state_floats(owned)));
+                                std::span{state_}.subspan(owned.state_offset, owned.state_floats));
   }
   return all;
 }

@@ -84,7 +84,7 @@ public:
   /// The shard's floats of the version published last.
   std::span<const float> current() const { return writer_.current(); }
   /// Floats that an image of this shard has.
-  std::size_t image_floats() const;
+  std::size_t image_floats() const { return updates_.image_floats(); }
   /// Sums of metrics in each step of this model.
   std::size_t metric_sums() const { return job_->model->metrics().floats(); }
 
@@ -96,13 +96,6 @@ public:
   const transport::segment& shared() const { return writer_.shared(); }
 
 private:
-  struct owned_block {
-    engine::block block;
-    std::uint64_t offset = 0; ///< within the shard's range
-    std::uint64_t state_offset = 0;
-    float momentum = 0; ///< of a buffer
-  };
-
   shard_parameters(std::shared_ptr<const common::job_context> job, ps_shard_id shard,
                    transport::parameter_writer writer, std::vector<engine::update_rule> rules);
   /// A step that is being applied.
@@ -123,18 +116,13 @@ private:
                     base::thread_team* team);
   void preserve(std::size_t block);
   step_metrics metrics_in(std::span<const float> block) const;
-  /// `sums` are those of the block. @returns whether what it makes of them is finite.
-  bool update(const owned_block& owned, step_id step, const step_shape& shape, std::span<const float> sums,
-              std::span<float> out);
   error spoiled(std::size_t block) const;
-  std::span<float> state_of(const owned_block& owned);
-  std::uint64_t state_floats(const owned_block& owned) const;
+  std::span<float> state_of(const engine::owned_block& owned);
 
   std::shared_ptr<const common::job_context> job_;
   engine::shard_range range_;
   transport::parameter_writer writer_;
-  std::vector<engine::update_rule> rules_; ///< by revision of the specification; all with the same state
-  std::vector<owned_block> blocks_;
+  engine::block_updates updates_;
   std::vector<float> state_;
   std::vector<std::weak_ptr<state_image>> images_;
   std::optional<begun_step> begun_;
