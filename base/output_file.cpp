@@ -76,6 +76,8 @@ result<output_file> output_file::open(const std::filesystem::path& file) {
   if (const auto number = descriptor_of(target))
     return into(file, ::fcntl(*number, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
   struct stat about {};
+  if (std::error_code ignored; std::filesystem::is_symlink(target, ignored))
+    return into(file, (errno = ELOOP, -1));
   if (::stat(target.c_str(), &about) != 0 || S_ISREG(about.st_mode)) return beside(std::move(target));
   if (S_ISDIR(about.st_mode)) return into(file, (errno = EISDIR, -1));
   return into(file, ::open(target.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY));
