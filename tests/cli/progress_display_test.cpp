@@ -186,7 +186,7 @@ TEST_F(progress_display_test, an_event_has_a_line_of_its_own) {
     event.at_us = 1'001'500'000;
     event.text = "worker 1: killed by signal 9 (SIGKILL)";
     display.event(event);
-    EXPECT_EQ(shown(), std::string{terminal ? "\r                                 \r" : ""} +
+    EXPECT_EQ(shown(), std::string{terminal ? "\r" + std::string(35, ' ') + "\r" : ""} +
                            "    1.5 s  role-exited: worker 1: killed by signal 9 (SIGKILL)\n");
   }
 }
