@@ -198,18 +198,22 @@ class where_output_goes(shell_case):
         self.assertTrue(stat.S_ISFIFO(os.lstat(self.folder / "fifo").st_mode))
 
     def test_a_link_in_place_of_the_report_stays_when_the_run_is_resumed(self):
-        with self.bench.start(self.spec(epochs=2)) as job:
-            job.kill_everything_at_step(10)
+        with self.bench.start(self.spec(epochs=ENDLESS)) as job:
+            job.wait_for_step(10)
+            job.kill_everything()
             (self.folder / "elsewhere.json").write_text("of the start before")
             os.symlink(self.folder / "elsewhere.json", job.run_dir / "report.json")
             job.resume()
-            self.assertEqual(job.wait_end(), 0, job.output())
+            job.wait_until_all_run()
+            job.root.send_signal(signal.SIGTERM)
+            self.assertEqual(job.wait_end(), INTERRUPTED, job.output())
             self.assertTrue((job.run_dir / "report.json").is_symlink())
-            self.assertEqual(json.loads((self.folder / "elsewhere.json").read_text())["status"], "completed")
+            self.assertEqual(json.loads((self.folder / "elsewhere.json").read_text())["status"], "interrupted")
 
     def test_a_fifo_in_place_of_the_report_is_refused(self):
-        with self.bench.start(self.spec(epochs=2)) as job:
-            job.kill_everything_at_step(10)
+        with self.bench.start(self.spec(epochs=ENDLESS)) as job:
+            job.wait_for_step(10)
+            job.kill_everything()
             os.mkfifo(job.run_dir / "report.json")
             code, _, complaint = job.ask("resume")
             self.assertEqual(code, 2)
@@ -310,7 +314,7 @@ class damaged_events(shell_case):
             job.resume()
             job.wait_until_all_run()
             job.kill("worker", 0)
-            job.wait_for_exits(1)
+            dlrun_job.wait_until(lambda: "role-exited" in events.read_text(), "its end is written down")
             written = events.read_bytes().decode().split("\n")[3:-1]
             self.assertIn("role-exited", [json.loads(line)["event"] for line in written])
 
@@ -329,6 +333,17 @@ class signals(bench_case):
             self.assertIn("SIGHUP", job.report()["reason"])
             self.assertEqual(job.report()["status"], "interrupted")
             job.expect_nothing_left()
+
+    def test_a_run_that_is_resumed_ends_in_order_too(self):
+        """RocksDB has threads of its own by then, which block no signal."""
+        for which in (signal.SIGHUP, signal.SIGTERM, signal.SIGINT):
+            with self.subTest(which), self.start() as job:
+                job.kill_everything()
+                job.resume()
+                job.wait_until_all_run()
+                job.root.send_signal(which)
+                self.assertEqual(job.wait_end(), INTERRUPTED, job.output())
+                self.assertEqual(job.report()["status"], "interrupted")
 
     def test_signals_that_were_ignored_stay_ignored(self):
         ignored = (signal.SIGHUP, signal.SIGINT)
