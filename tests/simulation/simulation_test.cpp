@@ -48,18 +48,18 @@ TEST(simulation, every_kind_of_fault_is_planned_within_five_hundred_seeds) {
 
 TEST(simulation, what_is_to_be_survived_does_happen) {
   std::vector<std::string> traces;
-  for (std::uint64_t seed = 0; seed < 100; ++seed) traces.push_back(trace_of(seed));
+  for (std::uint64_t seed = 0; seed < 200; ++seed) traces.push_back(trace_of(seed));
   const auto seeds_with = [&](const std::string& text) {
     return std::ranges::count_if(traces,
                                  [&](const auto& trace) { return trace.find(text) != std::string::npos; });
   };
   EXPECT_GT(seeds_with("restores version 2"), 3);
-  EXPECT_GT(seeds_with("REWIND"), 15);
-  EXPECT_GT(seeds_with("has a durable snapshot"), 50);
-  EXPECT_GT(seeds_with("drops what is below"), 15);
-  EXPECT_GT(seeds_with("has an evaluation of version"), 40);
-  EXPECT_GT(seeds_with("was stopped early"), 4);
-  EXPECT_GT(seeds_with("coordinator 0/3"), 10);
+  EXPECT_GT(seeds_with("REWIND"), 30);
+  EXPECT_GT(seeds_with("has a durable snapshot"), 100);
+  EXPECT_GT(seeds_with("drops what is below"), 30);
+  EXPECT_GT(seeds_with("has an evaluation of version"), 80);
+  EXPECT_GT(seeds_with("was stopped early"), 8);
+  EXPECT_GT(seeds_with("coordinator 0/3"), 20);
 }
 
 } // namespace
