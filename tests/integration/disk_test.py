@@ -146,7 +146,7 @@ class output_that_nobody_takes(runs_on_disks):
     def test_a_full_disk_there_does_not_end_the_training(self):
         with open("/dev/full", "wb") as full:
             code, report = self.run_into(full)
-        self.assertEqual((code, report["status"]), (0, "completed"))
+        self.assertEqual((code, report["status"]), (1, "completed"), "the model is there, what was told of it is not")
 
     def test_a_reader_that_went_away_does_not_end_the_training(self):
         reads, writes = os.pipe()
