@@ -137,6 +137,10 @@ void block_message(const Message& message, int depth, std::string& out) {
 
 } // namespace
 
+std::string write_value(const Message& message, const FieldDescriptor& field, int index) {
+  return index < 0 ? flow_field(message, field) : flow_value(message, field, index);
+}
+
 std::string write_spec(const spec::JobSpec& spec) {
   std::string out;
   block_message(spec, 0, out);

@@ -3,6 +3,7 @@
 
 A table with the columns `key` and `type and range` lists the keys of one message, told by the names in the bold line or the
 heading before it. Defaults and bounds are those of the rules. A kind without arguments (`relu`) is named in bold or in a table.
+The table under "When a run is resumed" lists each key whose rule says `on_resume`, and no other.
 """
 
 import re
@@ -12,6 +13,7 @@ from lint_common import finding, finish, parser, read
 
 SCHEMA, REFERENCE = "proto/job_spec.proto", "docs/spec.md"
 ROOT_MESSAGE = "JobSpec"
+RESUMED = "## When a run is resumed"
 # Tables that are not told by the name of a key: what is in the line or heading before them.
 TOLD_BY_TEXT = {"Top level": ROOT_MESSAGE, "Layers": "LayerSpec", "Each of them": "DatasetSpec", "A column": "CsvColumn",
                 "Learning rates": "LrScheduleSpec"}
@@ -29,7 +31,7 @@ class field:
 
 
 def value_of(tokens):
-    """A rule's value: text, number, truth or list."""
+    """A rule's value: text, number, truth, list, or a name (FREE)."""
     token = tokens.pop(0)
     if token == "[":
         items = []
@@ -41,7 +43,9 @@ def value_of(tokens):
         return items
     if token[0] == '"':
         return token[1:-1]
-    return token == "true" if token in ("true", "false") else float(token)
+    if token in ("true", "false"):
+        return token == "true"
+    return token if token[0].isalpha() else float(token)
 
 
 def rule_in(tokens):
@@ -190,7 +194,38 @@ def reachable(messages):
     return seen
 
 
+def rules_on_resume(messages, message=ROOT_MESSAGE, section=""):
+    """(path, rule in lower case) of each key that has one of its own, from the outermost."""
+    for each in messages.get(message, []):
+        path = f"{section}{each.name}"
+        if "on_resume" in each.rule:
+            yield path, each.rule["on_resume"].lower()
+        yield from rules_on_resume(messages, each.kind, path + ".")
+
+
+def resume_findings(messages, text):
+    """What the table of what a resumed run may have otherwise says, and what it should."""
+    lines = text.splitlines()
+    begin = lines.index(RESUMED) if RESUMED in lines else None
+    wanted, found = dict(rules_on_resume(messages)), {}
+    if begin is None:
+        if wanted:
+            yield finding(REFERENCE, 0, f"no section '{RESUMED}'")
+        return
+    for number, line in enumerate(lines[begin + 1:], begin + 2):
+        if line.startswith("## "):
+            break
+        if row := re.match(r"\| ((?:`[\w.]+`(?:, )?)+) \| (\w+) \|", line):
+            for path in re.findall(r"`([\w.]+)`", row[1]):
+                found[path] = row[2]
+                if wanted.get(path) != row[2]:
+                    yield finding(REFERENCE, number, f"`{path}` is {wanted.get(path, 'without a rule')} on resume, not {row[2]}")
+    for path in wanted.keys() - found.keys():
+        yield finding(REFERENCE, begin + 1, f"no row for `{path}`, which is {wanted[path]} on resume")
+
+
 def findings_of(messages, text):
+    yield from resume_findings(messages, text)
     told = set()
     for one in tables_of(text):
         names = messages_told(one, messages)

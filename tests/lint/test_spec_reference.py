@@ -8,7 +8,7 @@ message JobSpec {
   TrainSpec train = 2 [(rule) = {required: true}];
 }
 message TrainSpec {
-  optional int64 epochs = 1 [(rule) = {default: "1", min: 1, max: 1000}];
+  optional int64 epochs = 1 [(rule) = {default: "1", min: 1, max: 1000, on_resume: FREE}];
   repeated double betas = 2 [(rule) = {default: "[0.9, 0.999]", min: 0, max: 1, max_exclusive: true}];
   optional string mode = 3 [(rule) = {default: "fast", one_of: ["fast", "slow"]}];
   map<string, string> options = 4;
@@ -32,6 +32,12 @@ REFERENCE = f"""# Jobs
 | `mode` | one of fast, slow | `fast` | speed |
 | `options`, `kind` | keys | | more |
 
+## When a run is resumed
+| key | on resume | |
+|---|---|---|
+| `train.epochs` | free | |
+
+## More
 Without arguments: **`plain`**.
 
 **`sized`** - has a `size`,
@@ -56,6 +62,12 @@ class spec_reference(planted_tree):
 
     def test_a_key_without_a_row_is_found(self):
         self.assert_reference("| `mode` | one of fast, slow | `fast` | speed |\n", "", "docs/spec.md:9", "no row for `mode` of TrainSpec")
+
+    def test_what_may_change_on_resume_is_listed_as_the_rules_say(self):
+        row = "| `train.epochs` | free | |\n"
+        self.assert_reference(row, "", "no row for `train.epochs`, which is free on resume")
+        self.assert_reference(row, row.replace("free", "revision"), "`train.epochs` is free on resume, not revision")
+        self.assert_reference(row, row + "| `train.mode` | free | |\n", "`train.mode` is without a rule on resume, not free")
 
     def test_a_key_in_another_section_is_no_row_of_its_own(self):
         self.assert_reference("| `name` | a name", "| `size` | an integer from -1 | required | x |\n| `name` | a name",
@@ -87,7 +99,7 @@ class spec_reference(planted_tree):
         self.plant("docs/spec.md", REFERENCE.replace("**`sized`** - has", "**`seized`** - has"))
         status, complaints = self.lint("spec_reference.py")
         self.assertEqual(status, 1)
-        self.assertIn("docs/spec.md:21: which keys is this table of?", complaints[-1])
+        self.assertIn("docs/spec.md:27: which keys is this table of?", complaints[-1])
 
 
 if __name__ == "__main__":

@@ -41,10 +41,11 @@ TEST(changed_spec, the_same_is_no_change) {
 
 TEST(changed_spec, what_changes_no_bit_is_free) {
   for (const auto* one :
-       {"cluster.workers=7", "cluster.placement=threads", "cluster.tensor_channel=tcp",
-        "cluster.restart.intensity=3", "cluster.restart.period_s=1", "durability.sync=power",
-        "durability.max_recovery=2s", "durability.disk_quota=1GB", "observability.prometheus_port=9464",
-        "observability.tensorboard=true", "observability.log_format=json"})
+       {"cluster.workers=7", "data.train.records=elsewhere", "data.memory_limit=1GiB",
+        "cluster.placement=threads", "cluster.tensor_channel=tcp", "cluster.restart.intensity=3",
+        "cluster.restart.period_s=1", "durability.sync=power", "durability.max_recovery=2s",
+        "durability.disk_quota=1GB", "observability.prometheus_port=9464", "observability.tensorboard=true",
+        "observability.log_format=json"})
     EXPECT_EQ(change({one}), spec_change::free) << one << refusal({one});
   EXPECT_EQ(change({"cluster.workers=7", "durability.sync=power"}), spec_change::free);
 }
@@ -54,7 +55,7 @@ TEST(changed_spec, the_same_weights_may_lie_elsewhere_but_not_be_others) {
   const overrides before{"train.init_from=a", digest('1')};
   EXPECT_EQ(change({"train.init_from=b"}, before), spec_change::free);
   EXPECT_NE(refusal({"train.init_from=b", digest('2')}, before), "");
-  EXPECT_NE(refusal({"train.init_from=b"}), "");
+  EXPECT_NE(refusal({"train.init_from=b"}), ""); // there was none
   EXPECT_NE(refusal({"train.init_strict=false"}, before), "");
 }
 
@@ -70,9 +71,9 @@ TEST(changed_spec, other_numbers_of_the_optimizer_are_a_revision) {
 
 /// Adam's moments are not momentum, and neither can be made of nothing.
 TEST(changed_spec, an_optimizer_with_another_state_is_refused) {
-  EXPECT_THAT(refusal({"train.optimizer=adam"}), HasSubstr("train.optimizer.adam"));
+  EXPECT_THAT(refusal({"train.optimizer=adam"}), HasSubstr("train.optimizer: sgd -> adam"));
   EXPECT_THAT(refusal({"train.optimizer={sgd: {lr: 0.1}}"}, {"train.optimizer=adam"}),
-              HasSubstr("train.optimizer.sgd"));
+              HasSubstr("train.optimizer: adam -> sgd"));
   EXPECT_THAT(refusal({"train.optimizer.sgd.momentum=0.9"}), HasSubstr("train.optimizer.sgd.momentum"));
   EXPECT_THAT(refusal({"train.optimizer.sgd.momentum=0"}, {with_momentum}),
               HasSubstr("train.optimizer.sgd.momentum"));
@@ -125,10 +126,10 @@ TEST(changed_spec, a_step_to_go_on_from_is_a_revision) {
 
 TEST(changed_spec, everything_else_is_refused_naming_the_key) {
   const std::pair<const char*, const char*> refused[] = {
-      {"name=other", "name: \"job\" -> \"other\""},
+      {"name=other", "name: job -> other"},
       {"model.input=[1, 28, 29]", "model.input[2]: 28 -> 29"},
       {"model.layers[1].linear.out_features=11", "model.layers[1].linear.out_features: 10 -> 11"},
-      {"data.train.records=others", "data.train.records"},
+      {"data.validation={split: 0.1}", "data.validation: nothing -> {"},
       {"data.train.normalize.mean=0.5", "data.train.normalize.mean[0]: 0 -> 0.5"},
       {"data.validation={records: images, labels: labels}", "data.validation"},
       {"train.epochs=2", "train.epochs: 1 -> 2"},
@@ -138,17 +139,15 @@ TEST(changed_spec, everything_else_is_refused_naming_the_key) {
       {"train.shuffle=false", "train.shuffle: true -> false"},
       {"cluster.ps_shards=3", "cluster.ps_shards: 2 -> 3"},
       {"cluster.threads_per_worker=2", "cluster.threads_per_worker: 1 -> 2"},
-      {"durability.log=off", "durability.log: \"auto\" -> \"off\""}};
+      {"durability.log=off", "durability.log: auto -> \"off\""}};
   for (const auto& [changed, named] : refused) EXPECT_THAT(refusal({changed}), HasSubstr(named)) << changed;
 }
 
 TEST(changed_spec, a_refusal_says_what_can_be_changed_and_blames_nothing_that_can) {
   const auto said = refusal({"cluster.workers=7", "train.seed=2", "train.optimizer.sgd.lr=0.01"});
-  EXPECT_THAT(
-      said,
-      HasSubstr("the numbers of train.optimizer, train.lr_schedule, .clip_value, .clip_norm, "
-                "cluster.workers, .placement, .tensor_channel, .restart, durability.sync, .max_recovery, "
-                ".disk_quota and observability can be changed"));
+  for (const auto* one : {"train.optimizer, train.lr_schedule, train.clip_value, train.clip_norm",
+                          "cluster.workers", "durability.disk_quota", "observability"})
+    EXPECT_THAT(said, HasSubstr(one));
   EXPECT_THAT(said, HasSubstr("train.seed: 1 -> 2"));
   EXPECT_THAT(said, Not(HasSubstr("2 -> 7")));
   EXPECT_THAT(said, Not(HasSubstr("0.01")));
