@@ -1,7 +1,6 @@
 #include "base/sha256.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstring>
 #include <dlrun/check.hpp>
@@ -16,6 +15,12 @@ namespace {
 constexpr std::size_t digest_bytes = 32;
 constexpr std::size_t chunk_bytes = std::size_t{1} << 20;
 
+std::string to_hex(std::string_view digest) {
+  std::string hex;
+  for (const auto byte : digest) hex += fmt::format("{:02x}", static_cast<unsigned char>(byte));
+  return hex;
+}
+
 class sha256 {
 public:
   sha256() {
@@ -27,13 +32,13 @@ public:
                 "SHA-256 of OpenSSL cannot fail");
   }
   std::string finish() {
-    std::array<unsigned char, digest_bytes> digest{};
+    std::string digest(digest_bytes, '\0');
     unsigned int size = 0;
-    DLRUN_CHECK(EVP_DigestFinal_ex(context_.get(), digest.data(), &size) == 1 && size == digest.size(),
+    DLRUN_CHECK(EVP_DigestFinal_ex(context_.get(), reinterpret_cast<unsigned char*>(digest.data()), &size) ==
+                        1 &&
+                    size == digest.size(),
                 "SHA-256 of OpenSSL cannot fail");
-    std::string hex;
-    for (const auto byte : digest) hex += fmt::format("{:02x}", byte);
-    return hex;
+    return digest;
   }
 
 private:
@@ -42,11 +47,13 @@ private:
 
 } // namespace
 
-std::string sha256_hex(std::string_view bytes) {
+std::string sha256_of(std::string_view bytes) {
   sha256 sum;
   sum.add(bytes);
   return sum.finish();
 }
+
+std::string sha256_hex(std::string_view bytes) { return to_hex(sha256_of(bytes)); }
 
 result<std::string> sha256_of_file(int fd, const std::string& name) {
   sha256 sum;
@@ -56,7 +63,7 @@ result<std::string> sha256_of_file(int fd, const std::string& name) {
     if (got < 0 && errno == EINTR) continue;
     if (got < 0)
       return fail(error_code::system, fmt::format("cannot read {}: {}", name, std::strerror(errno)));
-    if (got == 0) return sum.finish();
+    if (got == 0) return to_hex(sum.finish());
     sum.add({chunk.data(), static_cast<std::size_t>(got)});
     offset += got;
   }

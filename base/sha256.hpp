@@ -1,4 +1,4 @@
-/// SHA-256, in hexadecimal digits.
+/// SHA-256, mostly in hexadecimal digits.
 #pragma once
 
 #include <dlrun/error.hpp>
@@ -6,6 +6,9 @@
 #include <string_view>
 
 namespace dlrun::base {
+
+/// Of bytes in memory, as its 32 bytes.
+std::string sha256_of(std::string_view bytes);
 
 /// Of bytes in memory: 64 digits, lower case.
 std::string sha256_hex(std::string_view bytes);

@@ -25,11 +25,12 @@ inline void add_model_options(CLI::App& command, model_choice& into) {
       ->allow_extra_args(false);
 }
 
-/// Loads the model, and says on stderr what was damaged and done without.
+/// Loads the model, and says on stderr what was damaged and done without, and what else is to be told.
 inline result<inference::loaded_model> load_and_tell(const model_choice& choice) {
   auto model = runtime::load_model(choice);
   if (!model) return model;
   for (const auto& line : model->damaged) say(stderr, "dlrun: storage-damaged: {}\n", line);
+  for (const auto& line : model->notes) say(stderr, "dlrun: warning: {}\n", line);
   return model;
 }
 

@@ -52,6 +52,10 @@ void add_resume(CLI::App& app, verb& chosen) {
       ->add_option("--from", options->how.from,
                    "Go on from this step, or the newest before it that can be restored, not from the newest")
       ->check(decimal());
+  command->add_flag("--as-trained", options->how.as_trained,
+                    "Go on as trained, though spec.yaml was edited: it is written again");
+  command->add_flag("--unrecorded", options->how.unrecorded,
+                    "Go on with a run that has no run.record (of dlrun 0.1), with its data as it is");
   command->add_flag("--json", options->json, "Progress, events and the report as JSON, one object a line");
   command->footer(
       "Examples:\n"

@@ -1,7 +1,7 @@
 #include "cli/complain.hpp"
 #include "cli/displayed_run.hpp"
 #include "cli/verbs.hpp"
-#include "runtime/durability_choice.hpp"
+#include "runtime/new_run.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -28,12 +28,10 @@ void tell(const runtime::durability_choice& choice, bool json) {
 int train(const train_options& options) {
   auto job = runtime::prepare_new_job(options.file, options.overrides);
   if (!job) return complain(job.error());
-  const auto folder = runtime::run_folder::create(options.run_dir, job->spec);
-  if (!folder) return complain(folder.error());
-  const auto choice = runtime::settle_durability(*job, *folder);
-  if (!choice) return complain(choice.error());
-  if (*choice) tell(**choice, options.json);
-  return run_displayed(*job, {folder->path()}, options.json);
+  const auto run = runtime::begin_run(*job, options.run_dir);
+  if (!run) return complain(run.error());
+  if (run->durability) tell(*run->durability, options.json);
+  return run_displayed(*job, {run->folder.path()}, options.json);
 }
 
 } // namespace

@@ -41,7 +41,7 @@ int complain_json(const error& what) {
 }
 
 int validate(const validate_options& options) {
-  const auto job = runtime::prepare_job(options.file, options.overrides);
+  const auto job = runtime::prepare_new_job(options.file, options.overrides);
   if (!job) return options.json ? complain_json(job.error()) : complain(job.error());
   if (options.json) {
     print_json(*job);

@@ -18,16 +18,12 @@ struct past_run {
   std::filesystem::path folder;
   spec::JobSpec spec; ///< the newest revision
   training_recipe recipe;
+  std::optional<std::uint64_t> train_records{};
 };
 
 result<past_run> read_run(const run_source& run) {
-  past_run past{run.folder, {}, {}};
-  for (const auto& file : run.spec_files) {
-    auto spec = job::read_spec(file);
-    if (!spec) return tl::unexpected(spec.error());
-    past.recipe.revisions.push_back(spec->train());
-    past.spec = std::move(*spec);
-  }
+  past_run past{run.folder, run.as_written, {}, run.train_records};
+  for (const auto& spec : run.revisions) past.recipe.revisions.push_back(spec.train());
   auto model = engine::model::build(past.spec.model());
   if (!model) return tl::unexpected(model.error());
   past.recipe.model = std::move(*model);
@@ -80,9 +76,11 @@ result<version_id> choose_version(const stored_run& stores, std::optional<std::u
                                                  run.folder.string(), *step, protocol::to_string(versions)));
 }
 
-/// Which records were in which step: for that the training data is opened.
+/// Which records were in which step. Where the run did not write down how many there are, the training data
+/// is opened for that.
 result<data::sampler> training_order(const past_run& run, version_id version) {
-  const auto records = training_records(run.spec, *run.recipe.model);
+  const auto records = run.train_records ? result<std::uint64_t>{*run.train_records}
+                                         : training_records(run.spec, *run.recipe.model);
   if (records) return data::sampler{data::sampler_options_from(run.spec.train(), *records)};
   return fail(records.error().code,
               fmt::format("step {} is on disk as a log of steps, and to make it of that the training data is "
@@ -131,7 +129,8 @@ result<loaded_model> load_run(const run_source& source, const model_choice& choi
   auto run = read_run(source);
   if (!run) return tl::unexpected(run.error());
   loaded_model made;
-  auto spec = job::read_spec(source.spec_files.back(), choice.overrides);
+  auto spec =
+      job::complete_spec(source.as_written, source.spec_file.string(), source.folder, choice.overrides);
   if (!spec) return tl::unexpected(spec.error());
   auto model = engine::model::build(spec->model());
   if (!model) return tl::unexpected(model.error());

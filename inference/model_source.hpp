@@ -25,12 +25,16 @@ struct loaded_model {
   std::optional<version_id> version{};
   std::string parameters_sha256{};    ///< with the optimizer's state, as in report.json
   std::vector<std::string> damaged{}; ///< what was found damaged on the way, and done without
+  std::vector<std::string> notes{};   ///< what else people are to be told
 };
 
 /// The folder of a run, which the caller keeps others from writing to.
 struct run_source {
   std::filesystem::path folder;
-  std::vector<std::filesystem::path> spec_files; ///< of all revisions, oldest first; at least one
+  std::vector<spec::JobSpec> revisions; ///< as trained, oldest first; at least one
+  spec::JobSpec as_written;             ///< the newest, with keys that change no bit as its file has them
+  std::filesystem::path spec_file;      ///< that file, for errors
+  std::optional<std::uint64_t> train_records{}; ///< where the run wrote it down
 };
 
 /// Loads a version of a run. Nothing is written. The data is opened only where steps have to be made again.

@@ -1,6 +1,6 @@
 #include "runtime/model_source.hpp"
 
-#include "runtime/run_folder.hpp"
+#include "runtime/trained_with.hpp"
 
 #include <filesystem>
 
@@ -19,7 +19,21 @@ result<inference::loaded_model> load_model(const model_choice& choice) {
                 fmt::format("--spec is for a weights file: the run in '{}' has its own", choice.path));
   const auto folder = run_folder::open_to_read(choice.path);
   if (!folder) return tl::unexpected(folder.error());
-  return inference::load_run({folder->path(), folder->spec_files()}, choice);
+  auto trained = read_trained_with(*folder);
+  if (!trained) return tl::unexpected(trained.error());
+  const auto file = folder->spec_file(trained->revisions.size() - 1);
+  auto loaded = inference::load_run(
+      {.folder = folder->path(),
+       .revisions = std::move(trained->revisions),
+       .as_written = std::move(trained->as_written),
+       .spec_file = file,
+       .train_records = trained->record ? std::optional{trained->record->train_records()} : std::nullopt},
+      choice);
+  if (!loaded) return loaded;
+  for (const auto& what : trained->edited)
+    loaded->notes.push_back(
+        fmt::format("{} is not what the run was trained with, which is used: {}", file.string(), what));
+  return loaded;
 }
 
 } // namespace dlrun::runtime

@@ -2,8 +2,10 @@
 
 #include "actors/common/evaluation_metrics.hpp"
 #include "data/augmentation.hpp"
+#include "engine/optimizer.hpp"
 #include "engine/update_rule.hpp"
 #include "inference/model_data.hpp"
+#include "job/quantity.hpp"
 #include "job/spec_reader.hpp"
 #include "job/spec_writer.hpp"
 #include "observability/run_publisher.hpp"
@@ -103,6 +105,33 @@ result<void> check_smallest_microbatch(const data::sampler& sampler, const engin
                           sampler.options().record_count));
 }
 
+/// Each PS shard owns whole blocks, at least one.
+result<void> check_ps_shards(const spec::JobSpec& spec, const engine::model& model) {
+  const auto blocks = model.layout().blocks().size();
+  if (static_cast<std::size_t>(spec.cluster().ps_shards()) <= blocks) return {};
+  return fail(
+      error_code::bad_spec,
+      fmt::format("cluster.ps_shards: {} PS shards are more than the {} that the model's parameters can be "
+                  "shared out to, in blocks of at most {} of one tensor; choose fewer",
+                  spec.cluster().ps_shards(), blocks, engine::parameter_layout::block_size));
+}
+
+/// The snapshot of the last version is never dropped, so a quota that has no room for it is used up for sure.
+result<void> check_disk_quota(const spec::JobSpec& spec, const engine::model& model) {
+  const auto quota = job::parse_bytes(spec.durability().disk_quota()).value_or(0);
+  if (quota == 0 || spec.durability().log() == "off") return {};
+  const auto optimizer = engine::optimizer::build(spec.train().optimizer());
+  if (!optimizer) return tl::unexpected(optimizer.error());
+  const auto snapshot =
+      model.layout().flat_size() * sizeof(float) * (1 + optimizer->state_floats_per_parameter());
+  if (snapshot <= quota) return {};
+  return fail(
+      error_code::bad_spec,
+      fmt::format("durability.disk_quota: {} has no room for a single snapshot of the model and its "
+                  "optimizer's state, which takes {} bytes; choose several times that, or 0 for no limit",
+                  spec.durability().disk_quota(), snapshot));
+}
+
 /// PS shards exchange the squares of each block: a message has room for so many.
 result<void> check_norm_exchange(const spec::JobSpec& spec, const engine::model& model) {
   if (!spec.train().has_clip_norm()) return {};
@@ -144,8 +173,10 @@ result<prepared_job> prepare_job(spec::JobSpec spec) {
   if (auto fits = check_memory(**model); !fits) return tl::unexpected(fits.error());
   if (auto rule = engine::update_rule::build(job.spec.train(), {}); !rule)
     return tl::unexpected(rule.error()); // how long the training is does not matter for that
-  if (auto fits = check_norm_exchange(job.spec, **model); !fits) return tl::unexpected(fits.error());
-  if (auto fits = weights::check_writable((*model)->layout()); !fits) return tl::unexpected(fits.error());
+  for (const auto& fits :
+       {check_ps_shards(job.spec, **model), check_disk_quota(job.spec, **model),
+        check_norm_exchange(job.spec, **model), weights::check_writable((*model)->layout())})
+    if (!fits) return tl::unexpected(fits.error());
   if (auto settled = settle_weights(**model, job); !settled) return tl::unexpected(settled.error());
   auto decoded = data::decode_job_data(*job.spec.mutable_data(), job.spec.train().seed(),
                                        inference::targets_of(**model).kind);
@@ -171,23 +202,13 @@ result<prepared_job> prepare_job(spec::JobSpec spec) {
   return job;
 }
 
-result<prepared_job> prepare_job(const std::filesystem::path& file,
-                                 const std::vector<std::string>& overrides) {
-  auto spec = job::read_spec(file, overrides);
-  if (!spec) return tl::unexpected(spec.error());
-  return prepare_job(std::move(*spec));
-}
-
 result<prepared_job> prepare_new_job(spec::JobSpec spec) {
   if (spec.train().skip_size() > 0 || spec.train().has_from())
     return fail(error_code::bad_spec,
                 "train.skip and train.from are for a run that is resumed: 'dlrun resume DIR --skip "
                 "STEP:SLOT' and '--from STEP' write them");
   if (auto enough = check_descriptor_limit(spec); !enough) return tl::unexpected(enough.error());
-  auto job = prepare_job(std::move(spec));
-  if (!job) return job;
-  if (auto opened = open_metrics_port(*job); !opened) return tl::unexpected(opened.error());
-  return job;
+  return prepare_job(std::move(spec));
 }
 
 result<void> open_metrics_port(prepared_job& job) {

@@ -13,7 +13,7 @@ namespace dlrun::runtime {
 
 struct prepared_job {
   spec::JobSpec spec;
-  /// Of each revision of a resumed run, as common::update_part() makes them; else empty.
+  /// `train` of each revision of a resumed run; else empty.
   std::vector<spec::TrainSpec> revisions;
   std::uint64_t train_records = 0;
   std::uint64_t validation_records = 0;
@@ -32,16 +32,14 @@ struct prepared_job {
 /// so is the digest of those weights.
 /// @returns bad_spec or bad_data with a message that names the place and the way out.
 result<prepared_job> prepare_job(spec::JobSpec spec);
-/// The same for the specification in `file`.
-result<prepared_job> prepare_job(const std::filesystem::path& file,
-                                 const std::vector<std::string>& overrides);
-
 /// Opens observability.prometheus_port for the run, where it is asked for. @returns bad_usage when it is in
 /// use.
 result<void> open_metrics_port(prepared_job& job);
 
-/// Of a new run, as above, with its port. @returns bad_spec also for what only a run that is resumed has.
+/// Of a run that is to begin, as above; `dlrun validate` and `train` refuse the same. @returns bad_spec also
+/// for what only a run that is resumed has.
 result<prepared_job> prepare_new_job(spec::JobSpec spec);
+/// The same for the specification in `file`.
 result<prepared_job> prepare_new_job(const std::filesystem::path& file,
                                      const std::vector<std::string>& overrides);
 

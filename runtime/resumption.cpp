@@ -8,8 +8,11 @@
 #include "job/spec_writer.hpp"
 #include "runtime/changed_spec.hpp"
 #include "runtime/descriptor_limit.hpp"
+#include "runtime/run_record.hpp"
+#include "runtime/trained_with.hpp"
 
 #include <algorithm>
+#include <fmt/ranges.h>
 
 namespace dlrun::runtime {
 namespace {
@@ -62,44 +65,114 @@ result<void> check_kept(const spec::JobSpec& spec, const run_folder& folder) {
                           folder.path().string()));
 }
 
-/// The specification to go on with: the newest of the run, changed as asked. What changes the training is
-/// a new revision of it, kept beside the ones before.
-result<prepared_job> prepare_resumed(const run_folder& folder, const resume_options& options) {
-  const auto files = folder.spec_files();
-  const auto before = job::read_spec(files.back(), {});
-  if (!before) return tl::unexpected(before.error());
-  auto job = prepare_job(files.back(), options.overrides);
-  if (!job) return job;
-  if (auto enough = check_descriptor_limit(job->spec); !enough) return tl::unexpected(enough.error());
-  if (auto kept = check_kept(*before, folder); !kept) return tl::unexpected(kept.error());
-  for (const auto& done : {refuse_overridden(before->train(), job->spec.train()),
-                           add_skipped(options.skip, *job), set_from(options.from, *job)})
+/// A run without a record goes on only when told to.
+result<void> check_recorded(const trained_with& past, const run_folder& folder,
+                            const resume_options& options) {
+  const auto path = folder.path().string();
+  if (!past.record && !options.unrecorded)
+    return fail(
+        error_code::bad_usage,
+        fmt::format("the run in '{0}' has no run.record, as those of dlrun 0.1: nobody can tell whether "
+                    "its specification and data are what it was trained with; 'dlrun resume {0} "
+                    "--unrecorded' goes on with them as they are, and keeps a record from then on",
+                    path));
+  if (past.record && options.unrecorded)
+    return fail(error_code::bad_usage,
+                fmt::format("the run in '{}' has a run.record: leave --unrecorded out", path));
+  return {};
+}
+
+result<void> check_unedited(const trained_with& past, const run_folder& folder,
+                            const resume_options& options) {
+  if (past.edited.empty() || options.as_trained) return {};
+  return fail(
+      error_code::bad_usage,
+      fmt::format("the specification in the run folder '{0}' is not what the run was trained with: {1}; "
+                  "'dlrun resume {0} --as-trained' goes on as trained and writes the file again (the "
+                  "edited one is kept beside it); what may change is changed with --set, and another "
+                  "job is trained in another folder",
+                  folder.path().string(), fmt::join(past.edited, "; ")));
+}
+
+/// What is asked for, over what the run was trained with. Not yet compared with it.
+result<spec::JobSpec> wanted_spec(const trained_with& past, const run_folder& folder,
+                                  const resume_options& options) {
+  const auto& base = options.as_trained ? past.revisions.back() : past.as_written;
+  return job::complete_spec(base, folder.spec_file(past.revisions.size() - 1).string(), folder.path(),
+                            options.overrides);
+}
+
+/// Changes the specification of the job as asked. @returns how.
+result<spec_change> change_spec(const trained_with& past, const resume_options& options, prepared_job& job) {
+  const auto& before = past.revisions.back();
+  for (const auto& done : {refuse_overridden(before.train(), job.spec.train()),
+                           add_skipped(options.skip, job), set_from(options.from, job)})
     if (!done) return tl::unexpected(done.error());
-  const auto change = compare_specs(*before, job->spec);
+  const auto change = compare_specs(before, job.spec);
+  if (!change) return change;
+  const auto same = past.record ? check_same_inputs(*past.record, job) : result<void>{};
+  if (!same) return tl::unexpected(same.error());
+  return options.from ? spec_change::revision : *change;
+}
+
+/// An edited file is kept under another name. The specification that is written is that of the record.
+result<void> write_spec_again(const run_folder& folder, std::size_t revision, const spec::JobSpec& spec,
+                              bool keep) {
+  const auto file = folder.spec_file(revision);
+  std::error_code why;
+  if (keep) std::filesystem::rename(file, file.string() + ".edited", why);
+  return job::write_spec_file(file, spec);
+}
+
+/// Writes down what the run is trained with from here on: the record first, since it is what counts; then
+/// each file that says something else or is gone.
+result<void> keep(const run_folder& folder, const trained_with& past, const resume_options& options,
+                  const prepared_job& job, const std::vector<spec::JobSpec>& revisions) {
+  auto record = past.record ? *past.record : make_record(job);
+  record.mutable_revisions()->Assign(revisions.begin(), revisions.end());
+  if (auto written = write_record(folder.path(), record); !written) return written;
+  for (std::size_t i = 0; i < revisions.size(); ++i) {
+    const auto there = job::read_spec(folder.spec_file(i));
+    if (there && job::differences(*there, revisions[i]).empty()) continue;
+    if (auto done = write_spec_again(folder, i, revisions[i], options.as_trained); !done) return done;
+  }
+  const auto beyond = folder.spec_file(revisions.size());
+  std::error_code why; // most often there is none
+  if (options.as_trained) std::filesystem::rename(beyond, beyond.string() + ".edited", why);
+  return {};
+}
+
+/// The job to go on with: that of the run, changed as asked. What changes the training is a new revision of
+/// its specification, kept beside the ones before.
+result<prepared_job> prepare_resumed(const run_folder& folder, const trained_with& past,
+                                     const resume_options& options) {
+  if (auto kept = check_kept(past.revisions.back(), folder); !kept) return tl::unexpected(kept.error());
+  auto wanted = wanted_spec(past, folder, options);
+  if (!wanted) return tl::unexpected(wanted.error());
+  if (auto enough = check_descriptor_limit(*wanted); !enough) return tl::unexpected(enough.error());
+  auto job = prepare_job(std::move(*wanted));
+  if (!job) return job;
+  const auto change = change_spec(past, options, *job);
   if (!change) return tl::unexpected(change.error());
   if (auto opened = open_metrics_port(*job); !opened) return tl::unexpected(opened.error());
-  const bool revised = *change == spec_change::revision || options.from;
-  for (const auto& file : files) {
-    const auto spec = job::read_spec(file, {});
-    if (!spec) return tl::unexpected(spec.error());
-    job->revisions.push_back(common::update_part(spec->train()));
+  auto revisions = past.revisions;
+  if (*change == spec_change::revision) {
+    if (!options.from) job->spec.mutable_train()->clear_from(); // that was for the revision before
+    revisions.push_back(job->spec);
+  } else {
+    revisions.back() = job->spec;
   }
-  if (*change == spec_change::none && !revised) return job;
-  if (revised) job->revisions.push_back(common::update_part(job->spec.train()));
-  if (revised && !options.from) job->spec.mutable_train()->clear_from(); // that was for the revision before
-  const auto file = revised ? folder.spec_file(files.size()) : files.back();
-  if (auto written = job::write_spec_file(file, job->spec); !written) return tl::unexpected(written.error());
+  for (const auto& revision : revisions) job->revisions.push_back(revision.train());
+  if (auto kept = keep(folder, past, options, *job, revisions); !kept) return tl::unexpected(kept.error());
   return job;
 }
 
 /// A run that is completed trains no more: what would change its training is refused, not ignored.
-result<void> check_completed(const run_folder& folder, const resume_options& options) {
-  const auto file = folder.spec_files().back();
-  const auto before = job::read_spec(file, {});
-  if (!before) return tl::unexpected(before.error());
-  const auto after = job::read_spec(file, options.overrides);
+result<void> check_completed(const run_folder& folder, const trained_with& past,
+                             const resume_options& options) {
+  const auto after = wanted_spec(past, folder, options);
   if (!after) return tl::unexpected(after.error());
-  const auto change = compare_specs(*before, *after);
+  const auto change = compare_specs(past.revisions.back(), *after);
   if (change && *change != spec_change::revision && options.skip.empty() && !options.from) return {};
   return fail(error_code::bad_usage,
               fmt::format("the run in '{}' is completed: nothing is left of it that {} could change; train "
@@ -130,13 +203,20 @@ result<resumption> prepare_resumption(const std::filesystem::path& directory, co
                                           [&] { return coordinator::read_past_run(folder->path()); });
   if (!past) return tl::unexpected(past.error());
   resumption made{std::move(*folder), std::nullopt, {past->last_coordinator.value + 1}};
+  const auto trained = read_trained_with(made.folder);
+  if (!trained) return tl::unexpected(trained.error());
+  if (auto known = check_recorded(*trained, made.folder, options); !known && !past->completed)
+    return tl::unexpected(known.error());
+  if (auto unedited = check_unedited(*trained, made.folder, options); !unedited)
+    return tl::unexpected(unedited.error());
   if (past->completed) {
-    if (auto fine = check_completed(made.folder, options); !fine) return tl::unexpected(fine.error());
+    if (auto fine = check_completed(made.folder, *trained, options); !fine)
+      return tl::unexpected(fine.error());
     return made;
   }
   const auto report = place_of_report(made.folder.path());
   if (!report) return tl::unexpected(report.error());
-  auto job = prepare_resumed(made.folder, options);
+  auto job = prepare_resumed(made.folder, *trained, options);
   if (!job) return tl::unexpected(job.error());
   made.job = std::move(*job);
   std::error_code ignored; // of the start before: were it left, it could be taken for that of this one

@@ -65,9 +65,15 @@ result<base::unique_fd> lock_to_read(const std::filesystem::path& folder) {
   return fd;
 }
 
+/// Either will do: spec.yaml may have been removed, and runs of dlrun 0.1 have no record.
+bool holds_run(const std::filesystem::path& folder, std::error_code& why) {
+  return std::filesystem::exists(folder / "spec.yaml", why) ||
+         std::filesystem::exists(folder / record_name, why);
+}
+
 result<void> check_holds_no_run(const std::filesystem::path& folder) {
   std::error_code why;
-  if (!std::filesystem::exists(folder / "spec.yaml", why)) return {};
+  if (!holds_run(folder, why)) return {};
   return fail(error_code::bad_usage,
               fmt::format("there is a run in '{}' already: 'dlrun resume {}' goes on with it; for a new one "
                           "choose another folder with --run-dir, or remove it",
@@ -79,7 +85,7 @@ result<void> check_holds_no_run(const std::filesystem::path& folder) {
 result<std::filesystem::path> find_run(const std::string& folder) {
   std::error_code why;
   const auto path = std::filesystem::absolute(folder, why);
-  const bool is_run = std::filesystem::exists(path / "spec.yaml", why);
+  const bool is_run = holds_run(path, why);
   if (why)
     return fail(error_code::bad_usage,
                 fmt::format("cannot look into the run folder '{}': {}", path.string(), why.message()));

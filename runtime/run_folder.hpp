@@ -1,4 +1,4 @@
-/// The folder of a run: who may use it, and the specification it is trained by.
+/// The folder of a run: who may use it, and where in it things are.
 #pragma once
 
 #include "base/unique_fd.hpp"
@@ -10,6 +10,9 @@
 #include <vector>
 
 namespace dlrun::runtime {
+
+/// What the run is trained with (run_record.hpp).
+inline constexpr auto record_name = "run.record";
 
 /// The full path of the folder of a run, in use or not. @returns bad_usage when it is none.
 result<std::filesystem::path> find_run(const std::string& folder);
@@ -27,7 +30,7 @@ public:
   static result<run_folder> open_to_read(const std::string& folder);
 
   const std::filesystem::path& path() const { return path_; }
-  /// The specification as used; revision 0 is what the run began with.
+  /// The specification as used, for people; revision 0 is what the run began with. The truth is run.record.
   std::filesystem::path spec_file(std::size_t revision = 0) const;
   /// Of all revisions there are, oldest first.
   std::vector<std::filesystem::path> spec_files() const;

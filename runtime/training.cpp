@@ -4,8 +4,8 @@
 #include "actors/common/clock.hpp"
 #include "data/sampler.hpp"
 #include "observability/told_evaluation.hpp"
-#include "runtime/durability_choice.hpp"
 #include "runtime/local_run.hpp"
+#include "runtime/new_run.hpp"
 #include "runtime/resumption.hpp"
 #include "runtime/role_entry.hpp"
 
@@ -193,15 +193,13 @@ result<training> training::start(const job_spec& job, training_options options) 
   try {
     auto prepared = runtime::prepare_new_job(job.message());
     if (!prepared) return tl::unexpected(prepared.error());
-    auto folder = runtime::run_folder::create(options.run_dir.string(), prepared->spec);
-    if (!folder) return tl::unexpected(folder.error());
-    const auto durability = runtime::settle_durability(*prepared, *folder);
-    if (!durability) return tl::unexpected(durability.error());
-    auto made = std::make_unique<impl>(std::move(*prepared), std::move(*folder), dlrun::incarnation{1},
+    auto run = runtime::begin_run(*prepared, options.run_dir.string());
+    if (!run) return tl::unexpected(run.error());
+    auto made = std::make_unique<impl>(std::move(*prepared), std::move(run->folder), dlrun::incarnation{1},
                                        std::move(options));
-    if (*durability)
-      made->first_event("durability", fmt::format("durability.log: auto is {}: {}", (*durability)->log,
-                                                  (*durability)->reason));
+    if (run->durability)
+      made->first_event("durability", fmt::format("durability.log: auto is {}: {}", run->durability->log,
+                                                  run->durability->reason));
     made->begin();
     return training{std::move(made)};
   } catch (const std::exception& thrown) { // of a reader or layer of the program

@@ -17,7 +17,7 @@ result<std::shared_ptr<const job_context>> make_job_context(job_context_argument
   auto shards = engine::place_blocks((*model)->layout(),
                                      static_cast<std::uint32_t>(arguments.spec.cluster().ps_shards()));
   const auto threads = static_cast<int>(arguments.spec.cluster().threads_per_worker());
-  if (arguments.revisions.empty()) arguments.revisions.push_back(update_part(arguments.spec.train()));
+  if (arguments.revisions.empty()) arguments.revisions.push_back(arguments.spec.train());
   std::random_device random;
   const auto process = (std::uint64_t{random()} << 32) | random();
   return std::make_shared<const job_context>(
@@ -35,15 +35,6 @@ result<std::shared_ptr<const job_context>> make_job_context(job_context_argument
                   .fingerprint = host_fingerprint(threads),
                   .data = std::move(arguments.data),
                   .initial_weights = std::move(arguments.initial_weights)});
-}
-
-spec::TrainSpec update_part(const spec::TrainSpec& train) {
-  spec::TrainSpec part;
-  if (train.has_optimizer()) *part.mutable_optimizer() = train.optimizer();
-  if (train.has_lr_schedule()) *part.mutable_lr_schedule() = train.lr_schedule();
-  if (train.has_clip_value()) part.set_clip_value(train.clip_value());
-  if (train.has_clip_norm()) part.set_clip_norm(train.clip_norm());
-  return part;
 }
 
 result<engine::update_rule> job_context::make_update_rule(std::uint64_t revision) const {

@@ -31,8 +31,7 @@ inline constexpr std::uint32_t early_publish_bound = 2;
 /// Facts of the job, the same in every process; immutable after make_job_context().
 struct job_context {
   spec::JobSpec spec; ///< as used: defaults filled in
-  /// What each revision of the specification says of updates (update_part); `spec` is the newest
-  /// (docs/cli.md, resume --set).
+  /// `train` of each revision of the specification; `spec` is the newest (docs/cli.md, resume --set).
   std::vector<spec::TrainSpec> revisions{};
   std::shared_ptr<const engine::model> model;
   data::sampler sampler;
@@ -85,8 +84,6 @@ struct job_context {
   std::uint32_t ps_shards() const { return static_cast<std::uint32_t>(spec.cluster().ps_shards()); }
 };
 
-/// What `train` says of updates, and nothing else: optimizer, schedule, clipping.
-spec::TrainSpec update_part(const spec::TrainSpec& train);
 /// Evaluations that a job may have: all results are kept to its end, in the journal and in its report.
 inline constexpr std::uint64_t evaluations_max = 10'000;
 /// Steps from one evaluation to the next; nothing when only the last version is evaluated.
@@ -98,7 +95,7 @@ std::optional<protocol::parked_slot> parse_slot(const std::string& text);
 
 struct job_context_arguments {
   spec::JobSpec spec;
-  std::vector<spec::TrainSpec> revisions{}; ///< as update_part() makes them; empty: `spec` is the only one
+  std::vector<spec::TrainSpec> revisions{}; ///< `train` of each; empty: `spec` is the only one
   std::uint64_t train_records = 0;
   std::uint64_t validation_records = 0;
   std::filesystem::path run_dir{};

@@ -84,6 +84,11 @@ struct resume_options {
   std::vector<std::string> skip{};
   /// Go on from this step, or the newest before it that can be restored; the newest otherwise.
   std::optional<std::uint64_t> from{};
+  /// Go on as trained, though the spec.yaml of the run was edited or damaged: it is written again.
+  bool as_trained = false;
+  /// Go on with a run that has no record of its specification and data (of dlrun 0.1): with those as they
+  /// are.
+  bool unrecorded = false;
 };
 
 /// A training that goes on. This process is the root of the run: it starts coordinator, PS shards and workers

@@ -195,7 +195,7 @@ protected:
 /// Were it told of the revision later, what else the PS shards need could be decided first: a rewind on the
 /// way to another.
 TEST_F(journaling_dispatcher, a_revision_is_wanted_before_anything_is_decided) {
-  start({}, {2, common::update_part(test::small_job(folder.path())->spec.train())});
+  start({}, {2, test::small_job(folder.path())->spec.train()});
   tell(protocol::ps_shard_available{{0}, {1}}, as<protocol::ps_shard_actor>(shard));
   tell(logged(5));
   EXPECT_THAT(take<protocol::pin>(shard), ElementsAre(protocol::pin{{0}, {6}, {5}}));

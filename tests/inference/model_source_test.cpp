@@ -1,6 +1,7 @@
 #include "inference/model_source.hpp"
 
 #include "actors/common/stored_history.hpp"
+#include "job/spec_reader.hpp"
 #include "job/spec_writer.hpp"
 #include "tests/actors/shard_fixture.hpp"
 #include "tests/data/files.hpp"
@@ -33,7 +34,9 @@ protected:
     trained.assign(floats.begin(), floats.end());
   }
   result<loaded_model> load(std::vector<std::string> overrides = {}) const {
-    return load_run({folder.path(), {folder.path() / "spec.yaml"}},
+    const auto file = folder.path() / "spec.yaml";
+    const auto spec = job::read_spec(file).value();
+    return load_run({.folder = folder.path(), .revisions = {spec}, .as_written = spec, .spec_file = file},
                     {.path = folder.path().string(), .overrides = std::move(overrides)});
   }
   /// Its tensors, without the metrics, are those of the training.

@@ -34,7 +34,7 @@ protected:
   }
   result<prepared_job> prepare(const std::vector<std::string>& overrides = {}) const {
     std::ofstream(folder.path() / "job.yaml") << text;
-    return prepare_job(folder.path() / "job.yaml", overrides);
+    return prepare_new_job(folder.path() / "job.yaml", overrides);
   }
   /// The job is refused with this code. @returns what is said.
   std::string refusal(error_code code, const std::vector<std::string>& overrides = {}) const {
@@ -61,6 +61,25 @@ TEST_F(prepared_job_test, evaluates_at_most_so_often_that_all_results_can_be_kep
   EXPECT_THAT(refusal(error_code::bad_spec, often),
               HasSubstr("makes 15000 evaluations in 15000 steps; at most 10000: choose at least 2 steps"));
   EXPECT_TRUE(prepare({"train.evaluate_every=2 epochs", "train.epochs=5000"}));
+}
+
+TEST_F(prepared_job_test, refuses_more_ps_shards_than_there_are_blocks) {
+  EXPECT_TRUE(prepare({"cluster.ps_shards=3"})) << "weight, bias, metrics";
+  EXPECT_THAT(refusal(error_code::bad_spec, {"cluster.ps_shards=4"}),
+              HasSubstr("cluster.ps_shards: 4 PS shards are more than the 3"));
+}
+
+TEST_F(prepared_job_test, refuses_a_quota_that_no_snapshot_fits_into) {
+  EXPECT_THAT(refusal(error_code::bad_spec, {"durability.disk_quota=1B", "durability.log=snapshots"}),
+              HasSubstr("durability.disk_quota: 1B has no room for a single snapshot"));
+  EXPECT_TRUE(prepare({"durability.disk_quota=1B", "durability.log=off"})) << "nothing is kept";
+  EXPECT_TRUE(prepare({"durability.disk_quota=1GB"}));
+}
+
+/// `dlrun validate` and `train` ask the same function.
+TEST_F(prepared_job_test, refuses_what_only_a_resumed_run_has) {
+  EXPECT_THAT(refusal(error_code::bad_spec, {"train.from=1"}), HasSubstr("a run that is resumed"));
+  EXPECT_THAT(refusal(error_code::bad_spec, {"train.skip=['0:1']"}), HasSubstr("a run that is resumed"));
 }
 
 TEST_F(prepared_job_test, goes_by_metrics_that_there_are) {

@@ -1,0 +1,18 @@
+#include "runtime/new_run.hpp"
+
+#include "runtime/run_record.hpp"
+
+namespace dlrun::runtime {
+
+result<new_run> begin_run(prepared_job& job, const std::string& wanted_folder) {
+  if (auto opened = open_metrics_port(job); !opened) return tl::unexpected(opened.error());
+  auto folder = run_folder::create(wanted_folder, job.spec);
+  if (!folder) return tl::unexpected(folder.error());
+  auto durability = settle_durability(job, *folder);
+  if (!durability) return tl::unexpected(durability.error());
+  if (auto written = write_record(folder->path(), make_record(job)); !written)
+    return tl::unexpected(written.error());
+  return new_run{std::move(*folder), std::move(*durability)};
+}
+
+} // namespace dlrun::runtime

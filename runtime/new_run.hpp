@@ -1,0 +1,18 @@
+/// The folder of a run that is about to begin.
+#pragma once
+
+#include "runtime/durability_choice.hpp"
+
+namespace dlrun::runtime {
+
+struct new_run {
+  run_folder folder;
+  std::optional<durability_choice> durability; ///< of `durability.log: auto`: what it became
+};
+
+/// Opens observability.prometheus_port, makes the folder (default: runs/<name of the job>), settles
+/// durability.log, and writes down what the run is trained with: spec.yaml for people, run.record for
+/// `dlrun resume`. @returns as open_metrics_port() and run_folder::create().
+result<new_run> begin_run(prepared_job& job, const std::string& wanted_folder);
+
+} // namespace dlrun::runtime

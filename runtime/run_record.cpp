@@ -1,0 +1,156 @@
+#include "runtime/run_record.hpp"
+
+#include "base/atomic_file.hpp"
+#include "base/sha256.hpp"
+#include "data/content_digest.hpp"
+#include "job/defaults.hpp"
+#include "runtime/run_folder.hpp"
+
+#include <array>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <fstream>
+
+namespace dlrun::runtime {
+namespace {
+
+/// Followed by the SHA-256 of what is behind this line, and the line's end.
+constexpr std::string_view head = "dlrun-run-record 1 ";
+
+std::string first_line_of(std::string_view content) {
+  return fmt::format("{}{}\n", head, base::sha256_hex(content));
+}
+
+/// An array of the job's data, and what users call it.
+struct named_array {
+  std::string what;
+  const data::stored_array* array;
+};
+
+std::vector<named_array> arrays_of(const data::job_data& data) {
+  std::vector<named_array> all;
+  const auto add = [&](const data::decoded_data& part, const std::string& key) {
+    all.push_back({"the records of " + key, &part.records});
+    if (part.targets) all.push_back({"the targets of " + key, &*part.targets});
+  };
+  add(data.training, "data.train");
+  if (data.validation) add(*data.validation, "data.validation");
+  return all;
+}
+
+records::ArrayDigest digest_of(const named_array& one) {
+  records::ArrayDigest made;
+  made.set_what(one.what);
+  made.mutable_dims()->Assign(one.array->dims.begin(), one.array->dims.end());
+  made.set_type(static_cast<std::uint32_t>(one.array->type));
+  for (auto& piece : data::digest(*one.array)) made.add_pieces(std::move(piece));
+  return made;
+}
+
+std::vector<std::string> tensors_of(const spec::ModelSpec& spec) {
+  std::vector<std::string> all;
+  const auto model = engine::model::build(spec);
+  if (!model) return all; // of a prepared job it is there
+  for (const auto& tensor : (*model)->layout().tensors())
+    all.push_back(fmt::format("{} {}", tensor.name, dlrun::to_string(tensor.extents)));
+  return all;
+}
+
+/// Where two arrays of one shape differ first.
+data::record_run first_difference(const records::ArrayDigest& before, const records::ArrayDigest& now) {
+  int piece = 0;
+  while (piece < before.pieces_size() && piece < now.pieces_size() &&
+         before.pieces(piece) == now.pieces(piece))
+    ++piece;
+  return data::records_of_piece(before.dims(0), static_cast<std::uint64_t>(piece));
+}
+
+/// What is otherwise, "" when nothing is.
+std::string difference(const records::ArrayDigest& before, const records::ArrayDigest& now) {
+  if (before.dims(0) != now.dims(0)) return fmt::format("{} of them, {} before", now.dims(0), before.dims(0));
+  if (!std::ranges::equal(before.dims(), now.dims()))
+    return fmt::format("[{}] values each, [{}] before",
+                       fmt::join(now.dims().begin() + 1, now.dims().end(), ", "),
+                       fmt::join(before.dims().begin() + 1, before.dims().end(), ", "));
+  if (before.type() != now.type()) return "numbers of another type";
+  if (std::ranges::equal(before.pieces(), now.pieces())) return "";
+  const auto at = first_difference(before, now);
+  if (at.end - at.first == 1) return fmt::format("number {} is the first that differs", at.first);
+  return fmt::format("the first that differ are among {} to {}", at.first, at.end - 1);
+}
+
+result<void> check_same_model(const records::RunRecord& record, const prepared_job& job) {
+  const auto now = tensors_of(job.spec.model());
+  if (std::ranges::equal(record.tensors(), now)) return {};
+  int at = 0;
+  while (at < record.tensors_size() && static_cast<std::size_t>(at) < now.size() &&
+         record.tensors(at) == now[static_cast<std::size_t>(at)])
+    ++at;
+  const auto before = at < record.tensors_size() ? record.tensors(at) : std::string{"nothing"};
+  const auto is = static_cast<std::size_t>(at) < now.size() ? now[static_cast<std::size_t>(at)] : "nothing";
+  return fail(
+      error_code::bad_spec,
+      fmt::format("the model's layers now have the parameters {} where the run was trained with {}: go on "
+                  "with the program that began it, whose layers are these",
+                  is, before));
+}
+
+} // namespace
+
+records::RunRecord make_record(const prepared_job& job) {
+  records::RunRecord record;
+  *record.add_revisions() = job.spec;
+  record.set_train_records(job.train_records);
+  for (const auto& one : arrays_of(*job.data)) *record.add_data() = digest_of(one);
+  for (auto& tensor : tensors_of(job.spec.model())) record.add_tensors(std::move(tensor));
+  return record;
+}
+
+result<std::optional<records::RunRecord>> read_record(const std::filesystem::path& run_dir) {
+  const auto file = run_dir / record_name;
+  std::error_code why;
+  if (!std::filesystem::exists(file, why)) return std::nullopt;
+  std::ifstream stream(file, std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>{stream}, {}};
+  if (!stream) return fail(error_code::bad_usage, fmt::format("cannot read '{}'", file.string()));
+  const auto end = bytes.find('\n');
+  const auto content = std::string_view{bytes}.substr(end == std::string::npos ? bytes.size() : end + 1);
+  records::RunRecord record;
+  if (!bytes.starts_with(first_line_of(content)) ||
+      !record.ParseFromArray(content.data(), static_cast<int>(content.size())) || record.revisions().empty())
+    return fail(
+        error_code::storage_damaged,
+        fmt::format("'{}' is not what dlrun wrote (an edited or damaged file, or one of a later version): "
+                    "restore it from a copy; without one, remove it: 'dlrun resume {} --unrecorded' then "
+                    "goes on with spec.yaml and the data as they are",
+                    file.string(), run_dir.string()));
+  for (auto& spec : *record.mutable_revisions()) job::fill_defaults(spec, spec.name());
+  return record;
+}
+
+result<void> write_record(const std::filesystem::path& run_dir, const records::RunRecord& record) {
+  const auto content = record.SerializeAsString();
+  const auto first_line = first_line_of(content);
+  const std::array<std::string_view, 2> parts{first_line, content};
+  return base::write_file_atomically(run_dir / record_name, parts);
+}
+
+result<void> check_same_inputs(const records::RunRecord& record, const prepared_job& job) {
+  if (auto same = check_same_model(record, job); !same) return same;
+  const auto arrays = arrays_of(*job.data);
+  std::vector<std::string> changed;
+  for (int i = 0; i < record.data_size() && static_cast<std::size_t>(i) < arrays.size(); ++i) {
+    const auto& one = arrays[static_cast<std::size_t>(i)];
+    if (const auto how = difference(record.data(i), digest_of(one)); !how.empty())
+      changed.push_back(fmt::format("{} ('{}'): {}", one.what, one.array->name, how));
+  }
+  if (changed.empty()) return {};
+  return fail(
+      error_code::bad_data,
+      fmt::format("the data is not what the run was trained on: {}; put it back, or say where it is now, as "
+                  "in --set data.train.records=FILE; with other data train in another folder, from the "
+                  "export of this run if you like (train.init_from)",
+                  fmt::join(changed, "; ")));
+}
+
+} // namespace dlrun::runtime

@@ -1,0 +1,66 @@
+#include "runtime/trained_with.hpp"
+
+#include "job/spec_reader.hpp"
+#include "runtime/changed_spec.hpp"
+#include "runtime/run_record.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace dlrun::runtime {
+namespace {
+
+/// Only of the newest revision may the file say something else, and only in keys that change no bit.
+void look_at_file(const std::filesystem::path& file, std::size_t revision, trained_with& found) {
+  std::error_code why;
+  if (!std::filesystem::exists(std::filesystem::symlink_status(file, why))) return;
+  const auto written = job::read_spec(file);
+  if (!written) {
+    found.edited.push_back(fmt::format("it cannot be read any more: {}", written.error().message));
+    return;
+  }
+  const bool newest = revision + 1 == found.revisions.size();
+  auto changes = job::differences(found.revisions[revision], *written);
+  const bool is_free =
+      std::ranges::all_of(changes, [](const auto& one) { return one.rule == spec::FieldRule::FREE; });
+  if (changes.empty()) return;
+  if (!newest || !is_free)
+    found.edited.push_back(
+        tell_changes(changes, "{}: {} was trained with, " + file.filename().string() + " now says {}"));
+  else
+    found.as_written = *written;
+}
+
+result<trained_with> from_record(const run_folder& folder, records::RunRecord record) {
+  trained_with found;
+  found.revisions.assign(record.revisions().begin(), record.revisions().end());
+  found.as_written = found.revisions.back();
+  for (std::size_t i = 0; i < found.revisions.size(); ++i) look_at_file(folder.spec_file(i), i, found);
+  const auto beyond = folder.spec_file(found.revisions.size());
+  std::error_code why;
+  if (std::filesystem::exists(beyond, why))
+    found.edited.push_back(fmt::format("{} is not of this run", beyond.filename().string()));
+  found.record = std::move(record);
+  return found;
+}
+
+result<trained_with> from_files(const run_folder& folder) {
+  trained_with found;
+  for (const auto& file : folder.spec_files()) {
+    auto spec = job::read_spec(file);
+    if (!spec) return tl::unexpected(spec.error());
+    found.revisions.push_back(std::move(*spec));
+  }
+  found.as_written = found.revisions.back();
+  return found;
+}
+
+} // namespace
+
+result<trained_with> read_trained_with(const run_folder& folder) {
+  auto record = read_record(folder.path());
+  if (!record) return tl::unexpected(record.error());
+  return *record ? from_record(folder, std::move(**record)) : from_files(folder);
+}
+
+} // namespace dlrun::runtime
