@@ -10,7 +10,8 @@
 
 namespace dlrun::base {
 
-/// A bounded queue that counts what is not answered yet, whether it waits or is being worked on. Thread-safe.
+/// A bounded queue that counts what is not answered yet, whether it waits or is being worked on.
+/// Thread-safe.
 template <class Call>
 class call_queue {
 public:
@@ -20,7 +21,8 @@ public:
       , calls_(std::move(calls))
       , unanswered_max_(unanswered_max) {}
 
-  /// @returns interrupted after close(), limit_exceeded while `unanswered_max` calls are unanswered.
+  /// @returns interrupted after close(), limit_exceeded while `unanswered_max` calls are
+  ///   unanswered.
   result<void> add(Call call) {
     const std::lock_guard lock(mutex_);
     if (closed_) return fail(error_code::interrupted, owner_ + " is stopping");

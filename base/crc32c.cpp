@@ -13,8 +13,9 @@ namespace {
 
 constexpr std::uint32_t polynomial = 0x82f63b78; // Castagnoli, bits reversed
 
-/// tables[k][b]: what byte b does to the CRC when k more bytes follow it (Kounavis and Berry, "A Systematic
-/// Approach to Building High Performance Software-based CRC Generators", 2005: "slicing by 8").
+/// tables[k][b]: what byte b does to the CRC when k more bytes follow it (Kounavis and Berry, "A
+/// Systematic Approach to Building High Performance Software-based CRC Generators", 2005: "slicing
+/// by 8").
 using byte_tables = std::array<std::array<std::uint32_t, 256>, 8>;
 
 constexpr byte_tables make_byte_tables() {
@@ -38,8 +39,8 @@ std::uint64_t load_word(const std::byte* at) {
   return word;
 }
 
-/// What `stride` zero bytes do to a CRC: linear, so the effect of each of its four bytes is looked up and
-/// combined.
+/// What `stride` zero bytes do to a CRC: linear, so the effect of each of its four bytes is looked
+/// up and combined.
 struct zeroes_operator {
   std::array<std::array<std::uint32_t, 256>, 4> of_byte;
 
@@ -64,7 +65,8 @@ zeroes_operator make_zeroes_operator(std::size_t stride) {
   return made;
 }
 
-/// Polynomials over GF(2) modulo the CRC's, bits reversed: the highest bit is the coefficient of x^0.
+/// Polynomials over GF(2) modulo the CRC's, bits reversed: the highest bit is the coefficient of
+/// x^0.
 constexpr std::uint32_t one = 0x80000000;
 
 std::uint32_t multiply(std::uint32_t a, std::uint32_t b) {
@@ -101,9 +103,9 @@ bool has_crc_instruction() {
   return has;
 }
 
-/// Three independent chains hide the latency of the instruction (3 cycles, one a cycle): V. Gopal et al.,
-/// "Fast CRC Computation for iSCSI Polynomial Using CRC32 Instruction", Intel 2011. The chains are joined by
-/// what the zeroes of their length do to the earlier one.
+/// Three independent chains hide the latency of the instruction (3 cycles, one a cycle): V. Gopal
+/// et al., "Fast CRC Computation for iSCSI Polynomial Using CRC32 Instruction", Intel 2011. The
+/// chains are joined by what the zeroes of their length do to the earlier one.
 __attribute__((target("sse4.2"))) std::uint32_t crc32c_by_instruction(std::uint32_t crc,
                                                                       std::span<const std::byte> bytes) {
   constexpr std::size_t stride = 2048;

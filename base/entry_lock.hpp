@@ -1,4 +1,5 @@
-/// Who may be inside an actor: its handlers, or a thread of its own that a message would reach too late.
+/// Who may be inside an actor: its handlers, or a thread of its own that a message would reach too
+/// late.
 #pragma once
 
 #include <atomic>
@@ -21,8 +22,8 @@ public:
   }
   bool is_mine() const { return holder_ == std::this_thread::get_id(); }
 
-  /// Runs `body` without the lock, should the caller hold it: for what waits for a thread that wants to
-  /// enter.
+  /// Runs `body` without the lock, should the caller hold it: for what waits for a thread that
+  /// wants to enter.
   template <class Body>
   void outside(Body body) {
     const bool was_inside = is_mine();

@@ -9,7 +9,8 @@
 
 namespace dlrun::base {
 
-/// Pause of accept() when descriptors or memory have run out: the waiting connection would make poll() spin.
+/// Pause of accept() when descriptors or memory have run out: the waiting connection would make
+/// poll() spin.
 inline constexpr std::chrono::milliseconds accept_pause{50};
 
 /// Accepts connections, as long as its service has room for them. Used by one thread.
@@ -28,8 +29,8 @@ public:
   /// When the pause under way is over; time_point::max() when there is none.
   time_point pause_end(time_point now) const { return again_ > now ? again_ : time_point::max(); }
 
-  /// Hands every connection that waits (non-blocking, close-on-exec) to `take`, which returns whether there
-  /// is room for another.
+  /// Hands every connection that waits (non-blocking, close-on-exec) to `take`, which returns
+  /// whether there is room for another.
   void accept_waiting(time_point now, const std::function<bool(unique_fd)>& take);
 
 private:

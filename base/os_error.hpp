@@ -9,7 +9,8 @@
 
 namespace dlrun::base {
 
-/// error_code::system with "`what`: <text of `code`>". Call it before anything else can change errno.
+/// error_code::system with "`what`: <text of `code`>". Call it before anything else can change
+/// errno.
 inline tl::unexpected<error> fail_errno(std::string_view what, int code = errno) {
   return fail(error_code::system, fmt::format("{}: {}", what, std::generic_category().message(code)));
 }

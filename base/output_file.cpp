@@ -30,8 +30,8 @@ std::filesystem::path folder_of(const std::filesystem::path& file) {
   return file.parent_path().empty() ? std::filesystem::path{"."} : file.parent_path();
 }
 
-/// The number that `file` has among the open descriptors of this process (/proc/self/fd, to which /dev/fd
-/// leads).
+/// The number that `file` has among the open descriptors of this process (/proc/self/fd, to which
+/// /dev/fd leads).
 std::optional<int> descriptor_of(const std::filesystem::path& file) {
   std::error_code ignored;
   const auto folder = std::filesystem::canonical(folder_of(file), ignored);

@@ -1,4 +1,5 @@
-/// Where a file that the user named is written: whole or not at all, or straight into what is no file.
+/// Where a file that the user named is written: whole or not at all, or straight into what is no
+/// file.
 #pragma once
 
 #include <dlrun/error.hpp>
@@ -8,14 +9,14 @@
 
 namespace dlrun::base {
 
-/// A regular file, or one that is not there yet, is written under another name beside it, and takes its name
-/// when it is whole; one that it replaces lends it its permissions, else the umask decides. A link stays: the
-/// file is the one that it leads to. Devices, FIFOs and open descriptors (/dev/stdout, /dev/fd/N) are written
-/// to as they are. Not thread-safe.
+/// A regular file, or one that is not there yet, is written under another name beside it, and takes
+/// its name when it is whole; one that it replaces lends it its permissions, else the umask
+/// decides. A link stays: the file is the one that it leads to. Devices, FIFOs and open descriptors
+/// (/dev/stdout, /dev/fd/N) are written to as they are. Not thread-safe.
 class output_file {
 public:
-  /// Opening a FIFO waits for a reader. @returns bad_usage when the user may not write there, there is no
-  /// such folder, or `file` is one; system otherwise.
+  /// Opening a FIFO waits for a reader. @returns bad_usage when the user may not write there, there
+  /// is no such folder, or `file` is one; system otherwise.
   static result<output_file> open(const std::filesystem::path& file);
   output_file(output_file&& other) noexcept;
   output_file& operator=(output_file&& other) = delete;
@@ -39,8 +40,8 @@ private:
   std::string temporary_; ///< "" when there is none (any more)
 };
 
-/// What a chain of symbolic links leads to, which need not be there. @returns `file` when it is no link, and
-/// the link itself where the chain has no end.
+/// What a chain of symbolic links leads to, which need not be there. @returns `file` when it is no
+/// link, and the link itself where the chain has no end.
 std::filesystem::path end_of_links(const std::filesystem::path& file);
 
 } // namespace dlrun::base

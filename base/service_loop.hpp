@@ -19,8 +19,8 @@ public:
   polled_service(const polled_service&) = delete;
   polled_service& operator=(const polled_service&) = delete;
 
-  /// Does what was asked for by wake(), then appends to `fds` what to wait for: a negative descriptor takes a
-  /// place and is not waited for.
+  /// Does what was asked for by wake(), then appends to `fds` what to wait for: a negative
+  /// descriptor takes a place and is not waited for.
   /// @returns until when to wait; time_point::max() for ever.
   virtual std::chrono::steady_clock::time_point watch(std::vector<pollfd>& fds) = 0;
   /// After the wait, however it ended: `fds` are those of watch(), with `revents` set.
@@ -29,8 +29,8 @@ public:
   virtual void end() {}
 };
 
-/// Runs one polled_service on one thread. A member of the service, declared last: it stops before anything
-/// that it serves is destroyed.
+/// Runs one polled_service on one thread. A member of the service, declared last: it stops before
+/// anything that it serves is destroyed.
 class service_loop {
 public:
   service_loop() = default;
@@ -38,16 +38,16 @@ public:
   service_loop(const service_loop&) = delete;
   service_loop& operator=(const service_loop&) = delete;
 
-  /// Starts the thread, named `thread_name` (first 15 characters). `owner` is what errors call the service
-  /// ("the segment server"); `served` must outlive the loop. To be called once.
+  /// Starts the thread, named `thread_name` (first 15 characters). `owner` is what errors call the
+  /// service ("the segment server"); `served` must outlive the loop. To be called once.
   /// @returns system when descriptors or threads have run out.
   result<void> start(const std::string& thread_name, std::string_view owner, polled_service& served);
 
   /// Ends the wait, so that watch() is called again. Any thread; never blocks. Only after start().
   void wake() const { wake_->notify(); }
 
-  /// Tells the loop to stop and waits until end() has returned. Nothing is served afterwards. Not to be
-  /// called on the loop's thread.
+  /// Tells the loop to stop and waits until end() has returned. Nothing is served afterwards. Not
+  /// to be called on the loop's thread.
   void stop();
 
 private:

@@ -13,7 +13,8 @@ std::string sha256_of(std::string_view bytes);
 /// Of bytes in memory: 64 digits, lower case.
 std::string sha256_hex(std::string_view bytes);
 
-/// Of a whole file behind a descriptor, whose position does not change. `name` is what errors call it.
+/// Of a whole file behind a descriptor, whose position does not change. `name` is what errors call
+/// it.
 /// @returns system.
 result<std::string> sha256_of_file(int fd, const std::string& name);
 

@@ -8,8 +8,8 @@
 namespace dlrun::base {
 namespace {
 
-/// How often the caller looks for the end of the others' last calls before it sleeps: a few microseconds,
-/// which is less than to sleep and be woken takes.
+/// How often the caller looks for the end of the others' last calls before it sleeps: a few
+/// microseconds, which is less than to sleep and be woken takes.
 constexpr int looks_before_sleep = 500;
 constexpr std::int32_t stop_mark = -1; ///< in the place of what is left
 

@@ -1,5 +1,5 @@
-// The floor of whatever computes: most single-precision operations a second of one core, by independent
-// multiply-adds in registers, for each width of vectors that the core has.
+// The floor of whatever computes: most single-precision operations a second of one core, by
+// independent multiply-adds in registers, for each width of vectors that the core has.
 //   build/release/bin/compute_peak
 #include <array>
 #include <benchmark/benchmark.h>

@@ -1,6 +1,6 @@
-// How long a control message and its answer take between two processes, alone and while the tensor channel is
-// busy in both: a request over loopback TCP through CAF, as roles send them, beside a thread a process that
-// copies parameters out of shared memory without a pause.
+// How long a control message and its answer take between two processes, alone and while the tensor
+// channel is busy in both: a request over loopback TCP through CAF, as roles send them, beside a
+// thread a process that copies parameters out of shared memory without a pause.
 //   build/release/bin/control_ping
 #include "actors/common/actor_config.hpp"
 #include "transport/parameter_segment.hpp"
@@ -56,7 +56,8 @@ echo_actor::behavior_type echo() {
   return {[](std::uint64_t number) { return number; }};
 }
 
-/// The other process: says its port, learns whether to be busy, and answers until the pipe is closed.
+/// The other process: says its port, learns whether to be busy, and answers until the pipe is
+/// closed.
 [[noreturn]] void answer(int from, int to) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   common::actor_config config{2};

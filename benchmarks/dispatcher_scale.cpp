@@ -1,5 +1,6 @@
-// What 1,000 workers cost the data dispatcher's core: processor time and memory. Time is simulated, in the
-// periods of the roles: each worker and PS shard reports every 100 ms, the dispatcher ticks every 50 ms.
+// What 1,000 workers cost the data dispatcher's core: processor time and memory. Time is simulated,
+// in the periods of the roles: each worker and PS shard reports every 100 ms, the dispatcher ticks
+// every 50 ms.
 //   build/release/bin/dispatcher_scale
 #include "actors/data_dispatcher/data_dispatcher_core.hpp"
 
@@ -122,8 +123,8 @@ void steady(benchmark::State& state) {
   state.counters["bytes_a_worker"] = static_cast<double>(held) / workers;
 }
 
-/// From the loss of one worker of many until its slots are with others and it is back: the processor time of
-/// it.
+/// From the loss of one worker of many until its slots are with others and it is back: the
+/// processor time of it.
 void one_lost(benchmark::State& state) {
   const auto workers = static_cast<std::uint32_t>(state.range(0));
   cluster job(workers);

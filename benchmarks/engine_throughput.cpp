@@ -1,5 +1,5 @@
-// Samples a second of the engine alone on one thread: forward, backward and the optimizer's update, on random
-// records.
+// Samples a second of the engine alone on one thread: forward, backward and the optimizer's update,
+// on random records.
 //   build/release/bin/engine_throughput --benchmark_min_time=3
 #include "engine/network.hpp"
 #include "engine/optimizer.hpp"

@@ -1,5 +1,6 @@
-// Bytes a second of a PS shard's log, in both sync modes, beside plain appends to a file on the same disk in
-// the same run; and of its replay. Half a GB each, in the folder for temporary files (TMPDIR).
+// Bytes a second of a PS shard's log, in both sync modes, beside plain appends to a file on the
+// same disk in the same run; and of its replay. Half a GB each, in the folder for temporary files
+// (TMPDIR).
 //   build/release/bin/log_throughput
 #include "base/crc32c.hpp"
 #include "persistence/shard_store.hpp"
@@ -80,7 +81,8 @@ void log(benchmark::State& state, persistence::sync_mode sync) {
   state.SetBytesProcessed(state.iterations() * state.range(0));
 }
 
-/// Reads a log that is in the page cache, record after record in parts of 256 KiB, verified, as replay does.
+/// Reads a log that is in the page cache, record after record in parts of 256 KiB, verified, as
+/// replay does.
 void replay(benchmark::State& state) {
   const auto payload = make_payload(state);
   const folder where;

@@ -1,5 +1,5 @@
-// The tensor channel between two processes of a host: what a worker does to get a PS shard's parameters,
-// beside memcpy of as many bytes from and to memory of its own.
+// The tensor channel between two processes of a host: what a worker does to get a PS shard's
+// parameters, beside memcpy of as many bytes from and to memory of its own.
 //   build/release/bin/segment_throughput
 #include "benchmarks/buffer_sizes.hpp"
 #include "transport/parameter_segment.hpp"

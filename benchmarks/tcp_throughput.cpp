@@ -1,5 +1,6 @@
-// The tensor channel over TCP: what a worker does to get a PS shard's parameters where they share no memory,
-// beside a bare socket that moves as many bytes from the same kind of buffer to the same kind of buffer.
+// The tensor channel over TCP: what a worker does to get a PS shard's parameters where they share
+// no memory, beside a bare socket that moves as many bytes from the same kind of buffer to the same
+// kind of buffer.
 //   build/release/bin/tcp_throughput
 #include "benchmarks/buffer_sizes.hpp"
 #include "transport/copy_buffers.hpp"

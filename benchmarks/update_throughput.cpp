@@ -1,5 +1,6 @@
-// The optimizers on one core against the best memory bandwidth that the core shows, in the same run: vectors
-// of 64 MiB, far larger than the caches. Bytes are those that the update's definition reads and writes.
+// The optimizers on one core against the best memory bandwidth that the core shows, in the same
+// run: vectors of 64 MiB, far larger than the caches. Bytes are those that the update's definition
+// reads and writes.
 //   build/release/bin/update_throughput
 #include "engine/optimizer.hpp"
 #include "kernels/cpu/reduce.hpp"

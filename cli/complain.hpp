@@ -9,7 +9,8 @@
 
 namespace dlrun::cli {
 
-/// Prints the message, behind all that went to stdout: where both streams are one file, it is the last line.
+/// Prints the message, behind all that went to stdout: where both streams are one file, it is the
+/// last line.
 inline void complain(std::string_view message) {
   flush(stdout);
   say(stderr, "dlrun: {}\n", message);

@@ -7,8 +7,8 @@
 
 namespace dlrun::cli {
 
-/// The script that `shell` reads: verbs, their options, and files for what is not an option. Hidden verbs are
-/// left out.
+/// The script that `shell` reads: verbs, their options, and files for what is not an option. Hidden
+/// verbs are left out.
 /// @returns bad_usage for a shell other than bash, zsh and fish.
 result<std::string> completion_script(const CLI::App& app, const std::string& shell);
 

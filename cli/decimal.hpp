@@ -9,8 +9,8 @@
 
 namespace dlrun::cli {
 
-/// A check for an option: decimal digits alone. CLI11 would take "010" for eight, and "0x10", "+5" and " 5".
-/// What is above 2^64 - 1 it would take for that.
+/// A check for an option: decimal digits alone. CLI11 would take "010" for eight, and "0x10", "+5"
+/// and " 5". What is above 2^64 - 1 it would take for that.
 inline CLI::Validator decimal() {
   return {[](const std::string& text) -> std::string {
             std::uint64_t value = 0;

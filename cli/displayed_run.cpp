@@ -34,9 +34,9 @@ void leave_number(int signal_number) {
   errno = before;
 }
 
-/// The signals that end a run. A handler, and no signalfd: libraries have threads already (RocksDB's, of a
-/// run that is resumed), which do not block what the main thread blocks, and would end the process by it.
-/// What was ignored stays ignored: nohup, a shell's background job.
+/// The signals that end a run. A handler, and no signalfd: libraries have threads already
+/// (RocksDB's, of a run that is resumed), which do not block what the main thread blocks, and would
+/// end the process by it. What was ignored stays ignored: nohup, a shell's background job.
 class stop_signals {
 public:
   stop_signals() {
@@ -65,7 +65,8 @@ public:
     signals_to = -1;
   }
 
-  /// The number of one that came; to be called on the thread that made it, when all others are there.
+  /// The number of one that came; to be called on the thread that made it, when all others are
+  /// there.
   std::optional<int> next() {
     pthread_sigmask(SIG_UNBLOCK, &handled_, nullptr);
     char number = 0;
@@ -94,7 +95,8 @@ public:
   std::optional<std::string> asked_to_stop() override {
     const auto signal = signals_.next();
     if (!signal) return std::nullopt;
-    // A terminal that closes may tell it more than once; a person who presses Ctrl-C again means it.
+    // A terminal that closes may tell it more than once; a person who presses Ctrl-C again means
+    // it.
     if (*signal != SIGHUP && ++asked_ > 1)
       std::_Exit(static_cast<int>(job::exit_code::interrupted)); // the children's lifeline ends them
     return *signal == SIGHUP ? "interrupted: the terminal was closed (SIGHUP)" : "interrupted by a signal";
@@ -106,7 +108,8 @@ private:
   int asked_ = 0;
 };
 
-/// How wide the terminal on stdout is; empty when that is none, or one on which nothing can be drawn again.
+/// How wide the terminal on stdout is; empty when that is none, or one on which nothing can be
+/// drawn again.
 terminal_columns columns_of_stdout() {
   const char* kind = std::getenv("TERM");
   if (::isatty(STDOUT_FILENO) != 1 || kind == nullptr || *kind == '\0' || std::string_view{kind} == "dumb")

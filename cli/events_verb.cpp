@@ -25,8 +25,8 @@ std::string text_of(const nlohmann::json& event, const char* key) {
   return found != event.end() && found->is_string() ? found->get<std::string>() : "?";
 }
 
-/// A line that is torn, since the disk was full or the machine lost power, is shown as far as it is text, but
-/// to no program.
+/// A line that is torn, since the disk was full or the machine lost power, is shown as far as it is
+/// text, but to no program.
 void show(const std::string& line, const events_options& options) {
   const auto event = nlohmann::json::parse(line, nullptr, false);
   const bool whole = event.is_object();

@@ -31,7 +31,8 @@ result<const job_template*> find_template(const std::string& name) {
                           list_of_templates()));
 }
 
-/// What a template consists of, and where each file goes: the data beside the job. Refers to `job_name`.
+/// What a template consists of, and where each file goes: the data beside the job. Refers to
+/// `job_name`.
 std::vector<template_file> files_of(const job_template& chosen, std::string_view job_name) {
   std::vector<template_file> files{{job_name, chosen.job}};
   files.insert(files.end(), chosen.data.begin(), chosen.data.end());

@@ -16,8 +16,8 @@ public:
   static result<line_output> open(const std::string& file);
 
   result<void> write(std::string_view text);
-  /// Everything is written: a regular file takes its name, in place of one that was there. Without it there
-  /// is no file.
+  /// Everything is written: a regular file takes its name, in place of one that was there. Without
+  /// it there is no file.
   result<void> finish();
 
 private:

@@ -8,7 +8,8 @@
 
 namespace dlrun::cli {
 
-/// Reads a file line by line, as far as it is written, and goes on later where it stopped. Not thread-safe.
+/// Reads a file line by line, as far as it is written, and goes on later where it stopped. Not
+/// thread-safe.
 class line_tail {
 public:
   /// A file that is not there yet has no lines; it is looked for again at each call.

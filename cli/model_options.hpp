@@ -25,7 +25,8 @@ inline void add_model_options(CLI::App& command, model_choice& into) {
       ->allow_extra_args(false);
 }
 
-/// Loads the model, and says on stderr what was damaged and done without, and what else is to be told.
+/// Loads the model, and says on stderr what was damaged and done without, and what else is to be
+/// told.
 inline result<inference::loaded_model> load_and_tell(const model_choice& choice) {
   auto model = runtime::load_model(choice);
   if (!model) return model;
@@ -34,7 +35,8 @@ inline result<inference::loaded_model> load_and_tell(const model_choice& choice)
   return model;
 }
 
-/// How many threads to compute microbatches on: `wanted`, or, for 0, as many as keep the processor busy.
+/// How many threads to compute microbatches on: `wanted`, or, for 0, as many as keep the processor
+/// busy.
 inline std::size_t compute_threads(const spec::JobSpec& spec, std::size_t wanted) {
   if (wanted > 0) return wanted;
   const auto each = static_cast<std::size_t>(spec.cluster().threads_per_worker());

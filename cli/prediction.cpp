@@ -28,7 +28,8 @@ std::string csv_cell(const std::string& text) {
   return quoted + '"';
 }
 
-/// The class of the greatest output, with what separates it. Where an output is no number there is none.
+/// The class of the greatest output, with what separates it. Where an output is no number there is
+/// none.
 std::string class_part(const prediction_style& style, std::span<const float> outputs) {
   if (base::find_not_finite(outputs)) {
     if (style.format == prediction_format::csv) return style.names.empty() ? "," : ",,";

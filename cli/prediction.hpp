@@ -23,11 +23,10 @@ struct prediction_style {
   std::vector<std::string> names{}; ///< of the classes, where the training data has names; else empty
 };
 
-/// Writes a line a record to `out`, in the order of the input: its place from 0; where the loss compares
-/// classes the class of the greatest output (the first of equals), and its name, if it has one; and all
-/// outputs in the shortest digits that give the same float again.
-/// Computed in microbatches of the job's size on `threads` (at least 1) threads, whose number changes no
-/// byte.
+/// Writes a line a record to `out`, in the order of the input: its place from 0; where the loss
+/// compares classes the class of the greatest output (the first of equals), and its name, if it has
+/// one; and all outputs in the shortest digits that give the same float again. Computed in
+/// microbatches of the job's size on `threads` (at least 1) threads, whose number changes no byte.
 /// `input` fits the model. @returns how many records have an output that is NaN or infinite; as
 /// forward_pass::predict(); system when `out` cannot be written.
 result<std::uint64_t> predict(const inference::loaded_model& model, const inference::prediction_input& input,

@@ -40,8 +40,8 @@ std::string metrics_text(const agent::run_snapshot& now, std::size_t room) {
   return text;
 }
 
-/// What a line of `columns` has room for, its last column left free: one that breaks could not be drawn
-/// again. Metrics give way first, then the bar, then the speed.
+/// What a line of `columns` has room for, its last column left free: one that breaks could not be
+/// drawn again. Metrics give way first, then the bar, then the speed.
 std::string bar_line(const agent::run_snapshot& now, const std::string& speed, std::size_t columns) {
   const auto room = columns > 0 ? columns - 1 : 0;
   const auto step = step_text(now);

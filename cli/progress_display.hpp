@@ -1,5 +1,5 @@
-/// What a person sees while a job runs: a progress bar on a terminal, plain lines elsewhere, a line for each
-/// failure.
+/// What a person sees while a job runs: a progress bar on a terminal, plain lines elsewhere, a line
+/// for each failure.
 #pragma once
 
 #include "observability/sample_rate.hpp"
@@ -17,13 +17,13 @@ using terminal_columns = std::function<std::size_t()>;
 
 class progress_display final : public runtime::run_observer {
 public:
-  /// `columns`: of a terminal on which a line can be drawn again; empty for anything else. `records_per_step`
-  /// turns steps into samples. `out` is stdout in the product.
+  /// `columns`: of a terminal on which a line can be drawn again; empty for anything else.
+  /// `records_per_step` turns steps into samples. `out` is stdout in the product.
   progress_display(std::FILE* out, terminal_columns columns, std::uint64_t records_per_step,
                    protocol::time_point started);
 
-  /// Shows progress: a terminal's line is redrawn at each call; elsewhere a line is printed at most every two
-  /// seconds and only when the step has moved.
+  /// Shows progress: a terminal's line is redrawn at each call; elsewhere a line is printed at most
+  /// every two seconds and only when the step has moved.
   void update(const agent::run_snapshot& now, protocol::time_point at) override;
   /// A failure or recovery; always a line of its own.
   void event(const protocol::job_event& event) override;

@@ -20,7 +20,8 @@ result<void> follow_run(const std::filesystem::path& run_dir, const std::functio
     const auto answer = running ? agent::ask_root(run_dir, "status") : result<std::string>{};
     show_new();
     if (!running) return {};
-    // A root that is busy for a moment is not dead; one that ends in order takes its file away first.
+    // A root that is busy for a moment is not dead; one that ends in order takes its file away
+    // first.
     if (!answer && answer.error().code == error_code::role_lost &&
         std::filesystem::exists(run_dir / agent::agent_file, ignored))
       return tl::unexpected(answer.error());

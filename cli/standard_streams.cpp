@@ -24,7 +24,8 @@ void note_failure(std::FILE* to) {
 void occupy_closed_streams() {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(stream, F_GETFD) >= 0 || errno != EBADF) continue;
-    // The lowest number that is free, which is this one. Children get it too: they are given others.
+    // The lowest number that is free, which is this one. Children get it too: they are given
+    // others.
     [[maybe_unused]] const int taken = ::open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
   }
 }

@@ -7,8 +7,9 @@
 
 namespace dlrun::cli {
 
-/// To be called before anything is opened: a standard stream that the caller closed must not be the number of
-/// a file or socket, into which messages would go. What is written to one fails, as if it was closed still.
+/// To be called before anything is opened: a standard stream that the caller closed must not be the
+/// number of a file or socket, into which messages would go. What is written to one fails, as if it
+/// was closed still.
 void occupy_closed_streams();
 
 /// Prints. What cannot be written is lost; flush_output() tells that it was.
@@ -16,8 +17,8 @@ void put(std::FILE* to, const std::string& text);
 /// Writes what waits in `to`, as put() does.
 void flush(std::FILE* to);
 
-/// Writes what waits in stdout. @returns errno of why that, or something before, could not be written; 0 when
-/// all was.
+/// Writes what waits in stdout. @returns errno of why that, or something before, could not be
+/// written; 0 when all was.
 int unwritten_output();
 /// As an error: system.
 result<void> flush_output();

@@ -1,5 +1,5 @@
-/// The verbs of `dlrun`, one file each. A verb adds its options to the command line and says what it does;
-/// its return value is the exit code (docs/cli.md).
+/// The verbs of `dlrun`, one file each. A verb adds its options to the command line and says what
+/// it does; its return value is the exit code (docs/cli.md).
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -1,5 +1,5 @@
-# Finds the C++ Actor Framework 0.17 as Debian packages it: headers and shared libraries, no CMake package.
-# Defines CAF_FOUND, CAF_VERSION and the imported targets CAF::core, CAF::io, CAF::openssl.
+# Finds the C++ Actor Framework 0.17 as Debian packages it: headers and shared libraries, no CMake
+# package. Defines CAF_FOUND, CAF_VERSION and the imported targets CAF::core, CAF::io, CAF::openssl.
 find_path(CAF_INCLUDE_DIR caf/all.hpp)
 set(_caf_required CAF_INCLUDE_DIR)
 foreach(component IN ITEMS core io openssl)

@@ -1,5 +1,5 @@
-# Finds oneDNN as Debian packages it. Its own CMake package insists on OpenCL, which a CPU build does not use.
-# Defines DNNL_FOUND and the imported target DNNL::dnnl.
+# Finds oneDNN as Debian packages it. Its own CMake package insists on OpenCL, which a CPU build
+# does not use. Defines DNNL_FOUND and the imported target DNNL::dnnl.
 find_path(DNNL_INCLUDE_DIR dnnl.hpp)
 find_library(DNNL_LIBRARY dnnl)
 include(FindPackageHandleStandardArgs)

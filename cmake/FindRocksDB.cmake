@@ -1,7 +1,9 @@
-# Finds RocksDB as Debian packages it. Its own CMake package wants the headers of everything it is linked with.
-# Defines RocksDB_FOUND, RocksDB_VERSION and the imported target RocksDB::rocksdb: the shared library, but for targets with the
-# property RocksDB_LINK_STATIC the archive, where the package has it. A program that is started often is better off with that: the
-# loader resolves a symbol for each of the thousands of functions in the library's tables, used or not, before main begins.
+# Finds RocksDB as Debian packages it. Its own CMake package wants the headers of everything it is
+# linked with. Defines RocksDB_FOUND, RocksDB_VERSION and the imported target RocksDB::rocksdb: the
+# shared library, but for targets with the property RocksDB_LINK_STATIC the archive, where the
+# package has it. A program that is started often is better off with that: the loader resolves a
+# symbol for each of the thousands of functions in the library's tables, used or not, before main
+# begins.
 find_path(RocksDB_INCLUDE_DIR rocksdb/db.h)
 find_library(RocksDB_LIBRARY rocksdb)
 find_library(RocksDB_ARCHIVE librocksdb.a)

@@ -1,7 +1,8 @@
-# What others get: `cmake --install` (program, shared library, headers, find_package(dlrun)) and Debian packages (cpack).
+# What others get: `cmake --install` (program, shared library, headers, find_package(dlrun)) and
+# Debian packages (cpack).
 
-# The library of programs that embed dlrun. One file, so that they need to know none of its parts; what is in include/dlrun
-# must be in it whether or not something here uses it.
+# The library of programs that embed dlrun. One file, so that they need to know none of its parts;
+# what is in include/dlrun must be in it whether or not something here uses it.
 file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/shared_library.cpp CONTENT "")
 add_library(dlrun_shared SHARED ${CMAKE_BINARY_DIR}/shared_library.cpp)
 set_target_properties(dlrun_shared PROPERTIES

@@ -1,6 +1,8 @@
-# One folder = one library = its README = its tests. These functions keep every folder's CMakeLists.txt to a list of names.
+# One folder = one library = its README = its tests. These functions keep every folder's
+# CMakeLists.txt to a list of names.
 
-# dlrun_precompiled_headers(NAME HEADERS ... LINK ...): static library NAME, for others to take its precompiled headers (REUSE_FROM).
+# dlrun_precompiled_headers(NAME HEADERS ... LINK ...): static library NAME, for others to take its
+# precompiled headers (REUSE_FROM).
 function(dlrun_precompiled_headers name)
   cmake_parse_arguments(arg "" "" "HEADERS;LINK" ${ARGN})
   file(CONFIGURE OUTPUT ${name}.cpp CONTENT "// A library needs a source.\n")
@@ -9,10 +11,12 @@ function(dlrun_precompiled_headers name)
   target_precompile_headers(${name} PRIVATE ${arg_HEADERS})
 endfunction()
 
-# dlrun_library(NAME [RAW_MEMORY] [NUMERIC | WITH_CAF | OWN_HEADERS] SOURCES ... [LINK ...]): static library dlrun_NAME, alias
-# dlrun::NAME. RAW_MEMORY: it handles bytes by address, so that the sanitizers look at every use of a pointer. NUMERIC: the same,
-# and its floating-point results are part of the product's promise. Headers are precompiled: those of dlrun_common_headers, or, WITH_CAF,
-# those of dlrun_actor_protocol; none where there are flags of its own (NUMERIC, OWN_HEADERS).
+# dlrun_library(NAME [RAW_MEMORY] [NUMERIC | WITH_CAF | OWN_HEADERS] SOURCES ... [LINK ...]): static
+# library dlrun_NAME, alias dlrun::NAME. RAW_MEMORY: it handles bytes by address, so that the
+# sanitizers look at every use of a pointer. NUMERIC: the same, and its floating-point results are
+# part of the product's promise. Headers are precompiled: those of dlrun_common_headers, or,
+# WITH_CAF, those of dlrun_actor_protocol; none where there are flags of its own (NUMERIC,
+# OWN_HEADERS).
 function(dlrun_library name)
   cmake_parse_arguments(arg "RAW_MEMORY;NUMERIC;WITH_CAF;OWN_HEADERS" "" "SOURCES;LINK" ${ARGN})
   add_library(dlrun_${name} STATIC ${arg_SOURCES})
@@ -30,7 +34,8 @@ function(dlrun_library name)
   endif()
 endfunction()
 
-# dlrun_not_hot(TARGET): what it does is not done often enough for its speed to matter; the build saves a third of its time.
+# dlrun_not_hot(TARGET): what it does is not done often enough for its speed to matter; the build
+# saves a third of its time.
 function(dlrun_not_hot name)
   target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
 endfunction()
@@ -38,9 +43,10 @@ endfunction()
 # All test programs, without the program that tests of processes run.
 add_custom_target(dlrun_tests)
 
-# dlrun_test(NAME LABEL unit|actor|sim|integration SOURCES ... LINK ... [TIMEOUT seconds] [WITH_CAF]): one GoogleTest
-# program. What is tested is in libraries, optimised; the tests themselves are not, which halves the time of their build.
-# Headers are precompiled: those of test_headers (tests), or, WITH_CAF, those of actor_test_support (tests/actors).
+# dlrun_test(NAME LABEL unit|actor|sim|integration SOURCES ... LINK ... [TIMEOUT seconds]
+# [WITH_CAF]): one GoogleTest program. What is tested is in libraries, optimised; the tests
+# themselves are not, which halves the time of their build. Headers are precompiled: those of
+# test_headers (tests), or, WITH_CAF, those of actor_test_support (tests/actors).
 function(dlrun_test name)
   cmake_parse_arguments(arg "WITH_CAF" "LABEL;TIMEOUT" "SOURCES;LINK;ARGS" ${ARGN})
   if(NOT arg_TIMEOUT)

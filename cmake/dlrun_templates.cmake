@@ -1,5 +1,5 @@
-# The job files that `dlrun init` writes are the examples, read at configure time into a source of the program: an installed
-# program needs no files beside it.
+# The job files that `dlrun init` writes are the examples, read at configure time into a source of
+# the program: an installed program needs no files beside it.
 
 # name | description | job file under examples/ | data files beside it
 set(_dlrun_templates

@@ -75,8 +75,8 @@ void array_dataset::read_record(std::uint64_t index, std::span<float> out) const
   }
 }
 
-/// Records of a shuffled data set lie anywhere: each one begins with misses that the processor does not see
-/// coming.
+/// Records of a shuffled data set lie anywhere: each one begins with misses that the processor does
+/// not see coming.
 void array_dataset::expect_record(std::uint64_t index) const {
   constexpr std::size_t bytes_of_line = 64;
   constexpr std::size_t bytes_max = 4096; // behind that it has seen enough

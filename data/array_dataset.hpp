@@ -7,12 +7,13 @@
 
 namespace dlrun::data {
 
-/// Reads records from decoded arrays and normalises them. A stored byte becomes (byte / 255 - mean) / std, a
-/// value of another type (value - mean) / std; see data/normalisation.hpp for the roundings.
+/// Reads records from decoded arrays and normalises them. A stored byte becomes (byte / 255 - mean)
+/// / std, a value of another type (value - mean) / std; see data/normalisation.hpp for the
+/// roundings.
 class array_dataset final : public dataset {
 public:
-  /// `data` must have passed check_decoded(). @returns bad_data when `normalize` has another number of values
-  /// than records have channels: their first dimension.
+  /// `data` must have passed check_decoded(). @returns bad_data when `normalize` has another number
+  /// of values than records have channels: their first dimension.
   static result<std::shared_ptr<const dataset>> create(decoded_data data,
                                                        const spec::NormalizeSpec& normalize);
 

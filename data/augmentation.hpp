@@ -10,17 +10,17 @@
 namespace dlrun::data {
 
 /// Random crop and horizontal flip of images, as torchvision's RandomCrop(size, padding) and
-/// RandomHorizontalFlip(p), in this order. What is drawn is a function of (seed, step, slot, place of the
-/// record in its microbatch) through engine/philox.hpp: whoever computes a slot, and how often, changes it in
-/// the same way. Immutable and thread-safe.
+/// RandomHorizontalFlip(p), in this order. What is drawn is a function of (seed, step, slot, place
+/// of the record in its microbatch) through engine/philox.hpp: whoever computes a slot, and how
+/// often, changes it in the same way. Immutable and thread-safe.
 class augmentation {
 public:
-  /// @returns nothing when `spec` asks for nothing; bad_spec when the records of `data` are no images: of
-  /// shape (height, width) or (channels, height, width).
+  /// @returns nothing when `spec` asks for nothing; bad_spec when the records of `data` are no
+  /// images: of shape (height, width) or (channels, height, width).
   static result<std::optional<augmentation>> build(const spec::AugmentSpec& spec, const dataset& data);
 
-  /// Changes `count` records in place, (count, channels, height, width). What a crop takes from beyond the
-  /// edge is black: a stored 0 after normalisation.
+  /// Changes `count` records in place, (count, channels, height, width). What a crop takes from
+  /// beyond the edge is black: a stored 0 after normalisation.
   void apply(std::uint64_t seed, step_id step, slot_id slot, std::uint64_t count,
              std::span<float> records) const;
 

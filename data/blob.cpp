@@ -34,7 +34,8 @@ void blob::release() noexcept {
 }
 
 result<blob> blob::map_file(const std::filesystem::path& file) {
-  // O_NONBLOCK: opening a pipe by mistake must not wait for its writer; it means nothing for regular files.
+  // O_NONBLOCK: opening a pipe by mistake must not wait for its writer; it means nothing for
+  // regular files.
   const int fd = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return system_failure("cannot open", file.string());
   return from_fd(fd, file.string());
@@ -50,7 +51,8 @@ result<blob> blob::from_fd(int fd, std::string name) {
     return system_failure("cannot use the descriptor of", made.name_);
   }
   if (!S_ISREG(about.st_mode)) return fail(error_code::bad_data, made.name_ + ": not a regular file");
-  // Memory files have no name in any folder; files of tmpfs answer F_GET_SEALS as well, others refuse it.
+  // Memory files have no name in any folder; files of tmpfs answer F_GET_SEALS as well, others
+  // refuse it.
   const bool memory = about.st_nlink == 0 && ::fcntl(fd, F_GET_SEALS) >= 0;
   if (memory && (::fcntl(fd, F_GET_SEALS) & F_SEAL_SHRINK) == 0)
     return fail(error_code::bad_data,

@@ -10,8 +10,9 @@
 
 namespace dlrun::data {
 
-/// Read-only bytes that are mapped from a file, shared through an inherited descriptor, or held in memory.
-/// Owns the mapping and the descriptor; move only. Reading is thread-safe, the bytes never change.
+/// Read-only bytes that are mapped from a file, shared through an inherited descriptor, or held in
+/// memory. Owns the mapping and the descriptor; move only. Reading is thread-safe, the bytes never
+/// change.
 class blob {
 public:
   blob() = default;
@@ -25,18 +26,19 @@ public:
   /// @returns system if it cannot be opened or mapped, bad_data if it is not a regular file.
   static result<blob> map_file(const std::filesystem::path& file);
 
-  /// Takes ownership of `fd`, also on failure, and maps what it refers to: a file, or a sealed memfd that a
-  /// parent process left open (see decode_idx_to_memfd). `name` is what errors call it. A memfd that its
-  /// sender could still shrink is refused: touching the lost part would kill the reader.
+  /// Takes ownership of `fd`, also on failure, and maps what it refers to: a file, or a sealed
+  /// memfd that a parent process left open (see decode_idx_to_memfd). `name` is what errors call
+  /// it. A memfd that its sender could still shrink is refused: touching the lost part would kill
+  /// the reader.
   static result<blob> from_fd(int fd, std::string name);
 
   /// Holds `bytes` in memory; fd() is -1.
   static blob from_bytes(std::vector<std::uint8_t> bytes, std::string name);
 
   std::span<const std::uint8_t> bytes() const { return {data_, size_}; }
-  /// Descriptor behind the bytes, or -1. It is close-on-exec: a parent that hands it to a child duplicates it
-  /// into the child's table (posix_spawn_file_actions_adddup2 to another number clears the flag). Owned by
-  /// the blob.
+  /// Descriptor behind the bytes, or -1. It is close-on-exec: a parent that hands it to a child
+  /// duplicates it into the child's table (posix_spawn_file_actions_adddup2 to another number
+  /// clears the flag). Owned by the blob.
   int fd() const { return fd_; }
   /// The file the bytes came from, for errors.
   const std::string& name() const { return name_; }

@@ -15,7 +15,8 @@ public:
   /// @returns bad_data or system as blob::map_file does.
   static result<byte_source> open(const std::filesystem::path& file);
 
-  /// Fills `out` completely, or less when the content ends; the end of gzip content includes its checksum.
+  /// Fills `out` completely, or less when the content ends; the end of gzip content includes its
+  /// checksum.
   result<std::size_t> read(std::span<std::uint8_t> out);
 
   const std::string& name() const { return raw_->name(); }

@@ -11,9 +11,9 @@ namespace dlrun::data {
 /// Pieces that an array is cut into: enough to say roughly where two differ, few enough to keep.
 inline constexpr std::uint64_t digest_pieces = 64;
 
-/// SHA-256, 32 bytes each, of up to digest_pieces runs of ceil(records / digest_pieces) records, in order;
-/// the last one may be shorter. Hashes with several threads. Reads all of the array: what is mapped comes
-/// from the disk.
+/// SHA-256, 32 bytes each, of up to digest_pieces runs of ceil(records / digest_pieces) records, in
+/// order; the last one may be shorter. Hashes with several threads. Reads all of the array: what is
+/// mapped comes from the disk.
 std::vector<std::string> digest(const stored_array& array);
 
 /// The records of a piece of an array of so many: [first, end).

@@ -11,8 +11,8 @@
 
 namespace dlrun::data {
 
-/// Cells that are whole numbers are class numbers, unless there are names: then all are names. Errors
-/// (bad_data) come without the place.
+/// Cells that are whole numbers are class numbers, unless there are names: then all are names.
+/// Errors (bad_data) come without the place.
 class csv_classes {
 public:
   /// The names that are known are those of `spec`; none: numbers, or what is learnt.
@@ -20,8 +20,9 @@ public:
 
   bool has_names() const { return names_.size() > 0; }
 
-  /// The next cell of the training data. @returns bad_data for a missing one, a name behind numbers, what a
-  /// program writes where it has no number, broken text and more names than there may be.
+  /// The next cell of the training data. @returns bad_data for a missing one, a name behind
+  /// numbers, what a program writes where it has no number, broken text and more names than there
+  /// may be.
   result<void> learn(std::string_view text);
   /// All are learnt. Writes the names, sorted, into `spec`. @returns their bytes; 0 for numbers.
   std::size_t finish(spec::CsvSpec& spec);

@@ -13,8 +13,8 @@ namespace dlrun::data {
 /// Texts and their numbers, in an order that is fixed when all are known.
 class vocabulary {
 public:
-  /// Learnt entries of one column, and bytes of them of all columns: they are kept in the job file of the
-  /// run.
+  /// Learnt entries of one column, and bytes of them of all columns: they are kept in the job file
+  /// of the run.
   static constexpr std::size_t entries_max = 10'000;
   static constexpr std::size_t bytes_max = std::size_t{256} << 10;
 
@@ -32,7 +32,8 @@ private:
   std::size_t bytes_ = 0;
 };
 
-/// One column of a record. Its place in the file is known; what it has to learn, it may not have yet.
+/// One column of a record. Its place in the file is known; what it has to learn, it may not have
+/// yet.
 class csv_column {
 public:
   /// `place` is where it is in a line, from 0.
@@ -49,8 +50,8 @@ public:
   std::size_t width() const;
   std::size_t vocabulary_bytes() const { return words_.bytes(); }
 
-  /// The cell, or what stands for a missing one. @returns bad_data (without the place) when it is missing and
-  /// nothing stands for it.
+  /// The cell, or what stands for a missing one. @returns bad_data (without the place) when it is
+  /// missing and nothing stands for it.
   result<std::string_view> text_of(std::string_view cell, bool quoted) const;
 
   /// One cell of a record that is learnt from. @returns bad_data (without the place).
@@ -58,7 +59,8 @@ public:
   result<void> learn_number(std::string_view text);
   /// All are learnt. Writes them into `spec`.
   void finish_words(spec::CsvColumn& spec);
-  /// @returns bad_data (without the place) when mean or deviation are beyond what the specification can hold.
+  /// @returns bad_data (without the place) when mean or deviation are beyond what the specification
+  ///   can hold.
   result<void> finish_numbers(spec::CsvColumn& spec);
 
   /// The cell as floats, which fill `out` of width(). @returns bad_data (without the place).
@@ -77,7 +79,8 @@ private:
   running_statistics statistics_;
 };
 
-/// A finite decimal number with nothing around it but spaces; one that is nearer to 0 than any double is 0.
+/// A finite decimal number with nothing around it but spaces; one that is nearer to 0 than any
+/// double is 0.
 /// @returns bad_data (without the place).
 result<double> parse_cell(std::string_view text);
 

@@ -9,7 +9,8 @@
 
 namespace dlrun::data {
 
-/// Columns go by the names of the first line or, where the file has none, by their numbers from 0. Immutable.
+/// Columns go by the names of the first line or, where the file has none, by their numbers from 0.
+/// Immutable.
 class csv_header {
 public:
   csv_header() = default;

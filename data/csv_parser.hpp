@@ -7,12 +7,12 @@
 
 namespace dlrun::data {
 
-/// Cells of a file in the form of RFC 4180: fields may be in quotes, within which separators, line breaks and
-/// doubled quotes are text; lines end with LF or CRLF, the last one with or without. Beyond it, the separator
-/// may be another character, and the byte order mark of UTF-8 is skipped; spaces around a cell without quotes
-/// are not part of it. UTF-16 and UTF-32, a NUL byte, a carriage return within a line, text after a closing
-/// quote, a quote within an unquoted field or one that is never closed are errors. Not thread-safe; memory is
-/// that of one line.
+/// Cells of a file in the form of RFC 4180: fields may be in quotes, within which separators, line
+/// breaks and doubled quotes are text; lines end with LF or CRLF, the last one with or without.
+/// Beyond it, the separator may be another character, and the byte order mark of UTF-8 is skipped;
+/// spaces around a cell without quotes are not part of it. UTF-16 and UTF-32, a NUL byte, a
+/// carriage return within a line, text after a closing quote, a quote within an unquoted field or
+/// one that is never closed are errors. Not thread-safe; memory is that of one line.
 class csv_parser {
 public:
   /// Longest line, as stored.
@@ -20,7 +20,8 @@ public:
 
   static result<csv_parser> open(const std::filesystem::path& file, char delimiter);
 
-  /// The next line's cells, which are valid until the next call. A line with nothing in it is one empty cell.
+  /// The next line's cells, which are valid until the next call. A line with nothing in it is one
+  /// empty cell.
   /// @returns false at the end of the file; bad_data naming file and line.
   result<bool> next();
   /// Has the line nothing in it? What that means depends on how many columns there are.

@@ -74,8 +74,8 @@ result<void> csv_reader::read_header() {
   return {};
 }
 
-/// The next record, if it has as many cells as all others. In a table of one column a blank line is a record
-/// whose cell is empty; in others it is none.
+/// The next record, if it has as many cells as all others. In a table of one column a blank line is
+/// a record whose cell is empty; in others it is none.
 result<bool> csv_reader::next_line() {
   const auto there = header_.size() == 1 ? parser_->next() : next_filled_line();
   if (!there || !*there) return there;
@@ -92,7 +92,8 @@ result<std::size_t> csv_reader::place_of(const std::string& column) const {
   return fail(place.error().code, fmt::format("{}: {}", parser_->name(), place.error().message));
 }
 
-/// Without a list of columns, all but the targets are numbers. Noted, so that other files are read likewise.
+/// Without a list of columns, all but the targets are numbers. Noted, so that other files are read
+/// likewise.
 result<void> csv_reader::use_all_columns(const std::set<std::size_t>& targets) {
   auto& csv = *spec_.mutable_csv();
   for (std::size_t i = 0; i < header_.size(); ++i) {
@@ -167,7 +168,8 @@ result<void> csv_reader::find_columns() {
   return {};
 }
 
-/// Vocabularies come from the training data: those of other data would number the same words otherwise.
+/// Vocabularies come from the training data: those of other data would number the same words
+/// otherwise.
 result<void> csv_reader::check_may_learn() const {
   if (context_.learn) return {};
   for (const auto& column : columns_)

@@ -13,9 +13,9 @@
 
 namespace dlrun::data {
 
-/// Reads the columns that `data.*.csv` names. The file is read twice, or three times where means are learnt:
-/// for the number of lines and the vocabularies; for means; for the records. What is learnt is written into
-/// the specification it was made with.
+/// Reads the columns that `data.*.csv` names. The file is read twice, or three times where means
+/// are learnt: for the number of lines and the vocabularies; for means; for the records. What is
+/// learnt is written into the specification it was made with.
 class csv_reader final : public reader {
 public:
   /// Both must outlive the reader. Something may be learnt if context.learn.

@@ -15,18 +15,20 @@ struct decode_context {
   std::string key = "data.train"; ///< where the keys are, for errors
   target_kind targets = target_kind::classes;
   bool with_targets = true;
-  /// Vocabularies, names of classes, means may be learnt from these records: they are what is trained on.
+  /// Vocabularies, names of classes, means may be learnt from these records: they are what is
+  /// trained on.
   bool learn = true;
-  /// Of training data with a split: the part that nothing may be learnt from. Also tells (records, part).
+  /// Of training data with a split: the part that nothing may be learnt from. Also tells (records,
+  /// part).
   double held_out_part = 0;
   std::uint64_t seed = 0;
   memory_budget* memory = nullptr; ///< never null when used
 };
 
-/// Decodes and checks a whole data set. What is learnt is written into `spec`, as if the user had written it,
-/// so that other records are later read in the same way. Everything that can be wrong with the files is found
-/// here. Arrays of npy and plain IDX files stay where they are, mapped; all others go into memory that is
-/// sealed against every change.
+/// Decodes and checks a whole data set. What is learnt is written into `spec`, as if the user had
+/// written it, so that other records are later read in the same way. Everything that can be wrong
+/// with the files is found here. Arrays of npy and plain IDX files stay where they are, mapped; all
+/// others go into memory that is sealed against every change.
 /// @returns bad_data or bad_spec, naming the file and the place in it, or the key.
 result<decoded_data> decode(spec::DatasetSpec& spec, const decode_context& context);
 

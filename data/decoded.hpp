@@ -40,13 +40,13 @@ struct decoded_data {
   result<std::int32_t> class_of(std::uint64_t index) const;
 };
 
-/// Number of values in `dims`. @returns bad_data naming `name` when that is more than 2^46 or a dimension is
-/// 0: nothing that is believed before memory is taken.
+/// Number of values in `dims`. @returns bad_data naming `name` when that is more than 2^46 or a
+/// dimension is 0: nothing that is believed before memory is taken.
 result<std::uint64_t> count_values(std::span<const std::uint64_t> dims, const std::string& name);
 
-/// Checks what readers cannot promise one by one: arrays lie within their memory, there is at least one
-/// record, there are as many targets as records, a class is one whole number from 0, a value is finite. Sets
-/// class_count.
+/// Checks what readers cannot promise one by one: arrays lie within their memory, there is at least
+/// one record, there are as many targets as records, a class is one whole number from 0, a value is
+/// finite. Sets class_count.
 /// @returns bad_data naming the file and the record.
 result<decoded_data> check_decoded(decoded_data data);
 

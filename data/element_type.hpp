@@ -8,8 +8,8 @@
 
 namespace dlrun::data {
 
-/// Little-endian, as NumPy names them: unsigned byte, signed integers of 4 and 8 bytes, IEEE floats of 4
-/// and 8.
+/// Little-endian, as NumPy names them: unsigned byte, signed integers of 4 and 8 bytes, IEEE floats
+/// of 4 and 8.
 enum class element_type : std::uint8_t { u1 = 1, i4, i8, f4, f8 };
 
 constexpr std::size_t size_of(element_type type) {

@@ -7,8 +7,8 @@
 
 namespace dlrun::data {
 
-/// "<what> <file>: <errno's text>" as error_code::system, or bad_data where the file the user named does not
-/// exist or may not be read.
+/// "<what> <file>: <errno's text>" as error_code::system, or bad_data where the file the user named
+/// does not exist or may not be read.
 inline tl::unexpected<error> system_failure(const std::string& what, const std::string& file) {
   const int number = errno;
   const bool users_mistake =

@@ -39,8 +39,8 @@ result<void> gzip_stream::refill() {
   return {};
 }
 
-// A gzip file may be several compressed members one after the other; what follows the last one must be
-// nothing.
+// A gzip file may be several compressed members one after the other; what follows the last one must
+// be nothing.
 result<void> gzip_stream::start_next_member() {
   if (auto filled = refill(); !filled) return filled;
   if (stream_.avail_in == 0) {

@@ -13,8 +13,8 @@ namespace dlrun::data {
 /// Deflate cannot expand more than this (zlib's technical notes, "Maximum Compression Factor").
 inline constexpr std::uint64_t deflate_ratio_max = 1032;
 
-/// Reads a gzip file (RFC 1952) from a descriptor, member after member, in pieces of at most 64 KiB.
-/// Not thread-safe. Does not own the descriptor.
+/// Reads a gzip file (RFC 1952) from a descriptor, member after member, in pieces of at most 64
+/// KiB. Not thread-safe. Does not own the descriptor.
 class gzip_stream {
 public:
   gzip_stream(int fd, std::string name);

@@ -1,6 +1,7 @@
-/// IDX, the format of MNIST and its relatives, plain or gzip-compressed.
-/// Layout: 0 0 TYPE N, then N big-endian 32-bit sizes, then the values, last dimension fastest
-/// (http://yann.lecun.com/exdb/mnist, "The IDX file format"). Only unsigned bytes (TYPE 0x08) are read.
+/// IDX, the format of MNIST and its relatives, plain or gzip-compressed. Layout: 0 0 TYPE N, then N
+/// big-endian 32-bit sizes, then the values, last dimension fastest
+/// (http://yann.lecun.com/exdb/mnist, "The IDX file format"). Only unsigned bytes (TYPE 0x08) are
+/// read.
 #pragma once
 
 #include "data/blob.hpp"
@@ -39,14 +40,15 @@ result<idx_header> parse_idx_header(std::span<const std::uint8_t> bytes, const s
 result<idx_view> view_idx(const blob& bytes);
 
 /// Decodes an IDX file, gzip or plain, into an anonymous memory file sealed against every change
-/// (F_SEAL_SHRINK | GROW | WRITE | SEAL), so that one process decodes and its children map the same pages.
-/// Memory is taken only after the sizes were found plausible; inflation stops at exactly the size that the
-/// IDX head says, which `memory` must allow.
-/// @returns bad_data naming file and byte offset: truncation, trailing bytes, checksum mismatch, wrong type.
+/// (F_SEAL_SHRINK | GROW | WRITE | SEAL), so that one process decodes and its children map the same
+/// pages. Memory is taken only after the sizes were found plausible; inflation stops at exactly the
+/// size that the IDX head says, which `memory` must allow.
+/// @returns bad_data naming file and byte offset: truncation, trailing bytes, checksum mismatch,
+///   wrong type.
 result<blob> decode_idx_to_memfd(const std::filesystem::path& file, memory_budget& memory);
 
-/// The cheapest blob with the decoded content of `file`: plain files are mapped, gzip files decoded to a
-/// memfd.
+/// The cheapest blob with the decoded content of `file`: plain files are mapped, gzip files decoded
+/// to a memfd.
 result<blob> open_idx(const std::filesystem::path& file, memory_budget& memory);
 
 /// The arrays of records and labels. Labels of more than one dimension are values or an error.

@@ -20,11 +20,11 @@ struct rgb_image {
 inline constexpr std::uint32_t image_side_max = 16384;
 inline constexpr std::uint64_t image_pixels_max = std::uint64_t{1} << 26;
 
-/// Decodes a whole PNG or JPEG, told by its first bytes, not by the file's name. Palettes and gray become
-/// red, green, blue; transparency is dropped; colour profiles and gamma are not applied, as Pillow does it.
-/// Both decoders compute in integers: the same bytes everywhere.
-/// @returns bad_data naming `name`: truncated, damaged (checksums, and JPEG's warnings, are errors), too
-/// large, 16 bits a channel, CMYK.
+/// Decodes a whole PNG or JPEG, told by its first bytes, not by the file's name. Palettes and gray
+/// become red, green, blue; transparency is dropped; colour profiles and gamma are not applied, as
+/// Pillow does it. Both decoders compute in integers: the same bytes everywhere.
+/// @returns bad_data naming `name`: truncated, damaged (checksums, and JPEG's warnings, are
+/// errors), too large, 16 bits a channel, CMYK.
 result<rgb_image> decode_image(std::span<const std::uint8_t> bytes, const std::string& name);
 
 result<rgb_image> decode_png(std::span<const std::uint8_t> bytes, const std::string& name);
@@ -33,8 +33,8 @@ result<rgb_image> decode_jpeg(std::span<const std::uint8_t> bytes, const std::st
 /// @returns bad_data unless a picture of that size is one that is read.
 result<void> check_image_size(std::uint64_t height, std::uint64_t width, const std::string& name);
 
-/// Copies to planes, (channels, height, width). One channel is the luminance of ITU-R 601 in 16-bit fixed
-/// point, as Pillow's convert("L"): (19595 r + 38470 g + 7471 b + 32768) / 65536.
+/// Copies to planes, (channels, height, width). One channel is the luminance of ITU-R 601 in 16-bit
+/// fixed point, as Pillow's convert("L"): (19595 r + 38470 g + 7471 b + 32768) / 65536.
 void to_planes(const rgb_image& image, std::uint32_t channels, std::span<std::uint8_t> out);
 
 } // namespace dlrun::data

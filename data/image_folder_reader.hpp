@@ -6,9 +6,10 @@
 
 namespace dlrun::data {
 
-/// The layout of torchvision's ImageFolder: <records>/<class>/.../<picture>.png|.jpg|.jpeg. Classes are the
-/// folders' names sorted by their bytes (of the training data, for other data), pictures are read in the
-/// order of their paths. Names that begin with a dot are skipped; any other file is an error.
+/// The layout of torchvision's ImageFolder: <records>/<class>/.../<picture>.png|.jpg|.jpeg. Classes
+/// are the folders' names sorted by their bytes (of the training data, for other data), pictures
+/// are read in the order of their paths. Names that begin with a dot are skipped; any other file is
+/// an error.
 class image_folder_reader final : public reader {
 public:
   /// Both must outlive the reader. The names of the classes may be learnt if context.learn.

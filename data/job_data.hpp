@@ -14,9 +14,10 @@ struct job_data {
   std::optional<decoded_data> validation;
 };
 
-/// Decodes all data of a job and checks it, within data.memory_limit. `wanted` is what the model's loss
-/// takes, `seed` train.seed. What is learnt from the training data (vocabularies, names of classes, means)
-/// and what was left open (targets) is written into `spec`: the same job, read again, decodes the same.
+/// Decodes all data of a job and checks it, within data.memory_limit. `wanted` is what the model's
+/// loss takes, `seed` train.seed. What is learnt from the training data (vocabularies, names of
+/// classes, means) and what was left open (targets) is written into `spec`: the same job, read
+/// again, decodes the same.
 /// @returns bad_data or bad_spec, naming the file and the place in it, or the key.
 result<job_data> decode_job_data(spec::DataSpec& spec, std::uint64_t seed, target_kind wanted);
 
@@ -35,9 +36,9 @@ bootstrap::DecodedData to_message(const decoded_data& data,
 result<decoded_data> from_message(const bootstrap::DecodedData& message,
                                   std::span<const std::shared_ptr<const blob>> memory);
 
-/// Records of a file that was not trained on, decoded as `trained` (a filled data.train) says; `file` stands
-/// for `records`, and targets are not asked for. Takes memory up to `memory_limit` bytes, 0 being half of the
-/// machine's.
+/// Records of a file that was not trained on, decoded as `trained` (a filled data.train) says;
+/// `file` stands for `records`, and targets are not asked for. Takes memory up to `memory_limit`
+/// bytes, 0 being half of the machine's.
 result<std::shared_ptr<const dataset>>
 open_records(const spec::DatasetSpec& trained, const std::filesystem::path& file, std::uint64_t memory_limit);
 

@@ -7,7 +7,8 @@
 
 namespace dlrun::data {
 
-/// Counts what is taken and refuses, before it is, what would be more than the limit. Not thread-safe.
+/// Counts what is taken and refuses, before it is, what would be more than the limit. Not
+/// thread-safe.
 class memory_budget {
 public:
   /// `limit` in bytes; 0 is half of the machine's memory.

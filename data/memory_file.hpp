@@ -8,8 +8,8 @@ namespace dlrun::data {
 /// An anonymous memory file of fixed size, writable until seal(). Move only; not thread-safe.
 class memory_file {
 public:
-  /// Reserves `bytes` (at least 1), zeroes. @returns system when the memory is not there. `name` is the file
-  /// whose content goes in, for errors.
+  /// Reserves `bytes` (at least 1), zeroes. @returns system when the memory is not there. `name` is
+  /// the file whose content goes in, for errors.
   static result<memory_file> create(std::uint64_t bytes, std::string name);
 
   memory_file(memory_file&& other) noexcept;

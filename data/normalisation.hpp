@@ -9,13 +9,14 @@
 
 namespace dlrun::data {
 
-/// Converts `out.size()` values of `type` at `bytes` (little-endian, any alignment). 64-bit types are
-/// rounded.
+/// Converts `out.size()` values of `type` at `bytes` (little-endian, any alignment). 64-bit types
+/// are rounded.
 void to_floats(std::span<const std::uint8_t> bytes, element_type type, std::span<float> out);
 
-/// (value - mean) / std of the `out.size()` values at `bytes`; of u1, (value / 255 - mean) / std. u1 and f4
-/// with mean and std and every operation rounded to float32: the bits that numpy and PyTorch give for float32
-/// arrays and Python constants. i4, i8 and f8 in double, rounded once at the end.
+/// (value - mean) / std of the `out.size()` values at `bytes`; of u1, (value / 255 - mean) / std.
+/// u1 and f4 with mean and std and every operation rounded to float32: the bits that numpy and
+/// PyTorch give for float32 arrays and Python constants. i4, i8 and f8 in double, rounded once at
+/// the end.
 void normalise(std::span<const std::uint8_t> bytes, element_type type, double mean, double std,
                std::span<float> out);
 
@@ -25,8 +26,8 @@ public:
   /// B. P. Welford, "Note on a Method for Calculating Corrected Sums of Squares and Products", 1962.
   void add(double value);
   double mean() const { return mean_; }
-  /// Root of the mean squared deviation; 1 where all numbers are equal, so that dividing by it changes
-  /// nothing.
+  /// Root of the mean squared deviation; 1 where all numbers are equal, so that dividing by it
+  /// changes nothing.
   double std() const;
 
 private:

@@ -13,8 +13,9 @@ struct npy_header {
   std::uint64_t header_bytes = 0; ///< before the first value
 };
 
-/// Reads the head at the start of `bytes`. The head is a Python dictionary; only what numpy.save writes is
-/// understood, and nothing is evaluated. Types: u1, i4, i8, f4, f8, little-endian, C order.
+/// Reads the head at the start of `bytes`. The head is a Python dictionary; only what numpy.save
+/// writes is understood, and nothing is evaluated. Types: u1, i4, i8, f4, f8, little-endian, C
+/// order.
 /// @returns bad_data naming `name`, the byte and what would be read.
 result<npy_header> parse_npy_header(std::span<const std::uint8_t> bytes, const std::string& name);
 

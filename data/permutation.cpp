@@ -13,8 +13,9 @@ std::uint64_t mix(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
-/// A number in [0, bound) from 64 random bits, by their position in the range (D. Lemire, "Fast Random
-/// Integer Generation in an Interval", 2019, without the rejection: the bias is below bound / 2^64).
+/// A number in [0, bound) from 64 random bits, by their position in the range (D. Lemire, "Fast
+/// Random Integer Generation in an Interval", 2019, without the rejection: the bias is below bound
+/// / 2^64).
 std::uint64_t scale(std::uint64_t bits, std::uint64_t bound) {
   __extension__ using uint128 = unsigned __int128;
   return static_cast<std::uint64_t>((uint128{bits} * bound) >> 64);
@@ -53,7 +54,8 @@ std::uint64_t permutation::encipher(std::uint64_t index) const {
 
 std::uint64_t permutation::operator()(std::uint64_t index) const {
   DLRUN_CHECK(index < size_, "index {} of a permutation of {}", index, size_);
-  // The cycle through `index` comes back to it, so the walk ends; a * b < size + a makes a second turn rare.
+  // The cycle through `index` comes back to it, so the walk ends; a * b < size + a makes a second
+  // turn rare.
   do {
     index = encipher(index);
   } while (index >= size_);

@@ -6,12 +6,13 @@
 
 namespace dlrun::data {
 
-/// A pseudo-random permutation of [0, size), evaluated at any place in O(1).
-/// Generalised Feistel network on Z_a x Z_b with a * b >= size just above it, with cycle walking for results
-/// outside (J. Black, P. Rogaway, "Ciphers with Arbitrary Finite Domains", CT-RSA 2002, sections 3 and 4).
-/// The round function is the SplitMix64 finaliser (Steele, Lea, Flood, "Fast Splittable Pseudorandom Number
-/// Generators", OOPSLA 2014) of (round key + half); round keys are that hash of (seed, epoch, round): a
-/// counter, no state. A shuffle, not a cipher: it spreads records well and protects nothing.
+/// A pseudo-random permutation of [0, size), evaluated at any place in O(1). Generalised Feistel
+/// network on Z_a x Z_b with a * b >= size just above it, with cycle walking for results outside
+/// (J. Black, P. Rogaway, "Ciphers with Arbitrary Finite Domains", CT-RSA 2002, sections 3 and 4).
+/// The round function is the SplitMix64 finaliser (Steele, Lea, Flood, "Fast Splittable
+/// Pseudorandom Number Generators", OOPSLA 2014) of (round key + half); round keys are that hash of
+/// (seed, epoch, round): a counter, no state. A shuffle, not a cipher: it spreads records well and
+/// protects nothing.
 class permutation {
 public:
   /// `size` must be in [1, 2^62].

@@ -8,8 +8,8 @@
 namespace dlrun::data {
 namespace {
 
-// Waiting for the background read costs nothing but time; reading it once more is always possible. So the
-// wait is short.
+// Waiting for the background read costs nothing but time; reading it once more is always possible.
+// So the wait is short.
 constexpr std::chrono::milliseconds wait_for_read{200};
 
 } // namespace
@@ -67,8 +67,8 @@ void prefetcher::request(step_id step, slot_id slot) {
     if (find(step, slot) != nullptr) return;
     auto fresh = std::make_shared<entry>();
     if (entries_.size() >= depth_) {
-      // Only the reading thread still uses an entry that is being read; all others give their buffers to the
-      // new one.
+      // Only the reading thread still uses an entry that is being read; all others give their
+      // buffers to the new one.
       if (entries_.front()->now != state::reading) std::swap(fresh->batch, entries_.front()->batch);
       entries_.pop_front();
     } else if (!spare_.empty()) {

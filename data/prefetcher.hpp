@@ -25,16 +25,19 @@ struct microbatch {
   std::uint64_t count = 0;
 };
 
-/// Reads the records at `indices` into `out`, whose step and slot stay. @returns as dataset::read().
+/// Reads the records at `indices` into `out`, whose step and slot stay. @returns as
+/// dataset::read().
 result<void> read_microbatch(const dataset& data, std::span<const std::uint64_t> indices, microbatch& out);
 
-/// Reads microbatches ahead on a thread of its own into at most `depth` buffers. What it returns is the same
-/// as reading directly; only the time differs. Requests are hints: when there are more than `depth`, the
-/// oldest that nobody took is dropped, so a caller that changes its mind (a lease moved) wastes at most a
-/// little reading. Thread-safe. The destructor waits for the microbatch being read, nothing else.
+/// Reads microbatches ahead on a thread of its own into at most `depth` buffers. What it returns is
+/// the same as reading directly; only the time differs. Requests are hints: when there are more
+/// than `depth`, the oldest that nobody took is dropped, so a caller that changes its mind (a lease
+/// moved) wastes at most a little reading. Thread-safe. The destructor waits for the microbatch
+/// being read, nothing else.
 class prefetcher {
 public:
-  /// `depth` must be at least 1. Memory: depth + 1 microbatches. Records are changed by `change`, if any.
+  /// `depth` must be at least 1. Memory: depth + 1 microbatches. Records are changed by `change`,
+  /// if any.
   prefetcher(std::shared_ptr<const dataset> data, sampler order, std::size_t depth,
              std::optional<augmentation> change = std::nullopt);
   ~prefetcher();
@@ -43,12 +46,13 @@ public:
 
   const dataset& data() const { return *data_; }
 
-  /// Asks for (step, slot) to be read in the background. Repeated requests are one. Never blocks on reading.
+  /// Asks for (step, slot) to be read in the background. Repeated requests are one. Never blocks on
+  /// reading.
   void request(step_id step, slot_id slot);
 
-  /// Puts the records of (step, slot) into `out`, whose buffers are reused. Reads them itself when they were
-  /// not requested, or were and are not being read yet. @returns as dataset::read(); `out` then holds nothing
-  /// of use.
+  /// Puts the records of (step, slot) into `out`, whose buffers are reused. Reads them itself when
+  /// they were not requested, or were and are not being read yet. @returns as dataset::read();
+  /// `out` then holds nothing of use.
   result<void> take(step_id step, slot_id slot, microbatch& out);
 
 private:

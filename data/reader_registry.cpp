@@ -8,7 +8,8 @@ namespace {
 
 constexpr std::array<std::string_view, 5> built_in = {"idx", "csv", "image_folder", "npy", "tfrecord"};
 
-/// With layers and metrics the only state that outlives a call: a program says once which formats it reads.
+/// With layers and metrics the only state that outlives a call: a program says once which formats
+/// it reads.
 detail::named_factories<reader_factory>& readers() {
   static detail::named_factories<reader_factory> all{"reader", built_in};
   return all;

@@ -22,10 +22,11 @@ struct sampler_options {
 /// The options that a filled specification asks for, on a data set of `record_count` records.
 sampler_options sampler_options_from(const spec::TrainSpec& train, std::uint64_t record_count);
 
-/// Pure function (seed, epoch, step, slot) -> records: never of who asks, or when. Immutable, thread-safe,
-/// cheap to copy. Each epoch goes through a permutation of all records, cut into steps of K microbatches. The
-/// last step of an epoch is kept when the records do not fill it: it then has fewer slots, and its last slot
-/// may have fewer records. So every record is used exactly once an epoch, and no step mixes two epochs.
+/// Pure function (seed, epoch, step, slot) -> records: never of who asks, or when. Immutable,
+/// thread-safe, cheap to copy. Each epoch goes through a permutation of all records, cut into steps
+/// of K microbatches. The last step of an epoch is kept when the records do not fill it: it then
+/// has fewer slots, and its last slot may have fewer records. So every record is used exactly once
+/// an epoch, and no step mixes two epochs.
 class sampler {
 public:
   /// All numbers must be at least 1; the total number of steps must fit 63 bits.
@@ -44,7 +45,8 @@ public:
   std::uint64_t records_in_step(step_id step) const;
   /// Records of one slot; 0 for slots from slots(step) to K - 1.
   std::uint64_t records_in_slot(step_id step, slot_id slot) const;
-  /// Records of all steps before that version: those of whole epochs, each time anew, and of the steps since.
+  /// Records of all steps before that version: those of whole epochs, each time anew, and of the
+  /// steps since.
   std::uint64_t records_up_to(version_id version) const;
   /// Replaces `out` by the slot's record indices, in order.
   void records(step_id step, slot_id slot, std::vector<std::uint64_t>& out) const;
@@ -63,8 +65,8 @@ private:
   std::uint64_t steps_per_epoch_;
 };
 
-/// Evaluation goes through all records in file order, in microbatches of `microbatch_size`; the last may be
-/// smaller.
+/// Evaluation goes through all records in file order, in microbatches of `microbatch_size`; the
+/// last may be smaller.
 class validation_sampler {
 public:
   validation_sampler(std::uint64_t record_count, std::uint64_t microbatch_size);

@@ -87,7 +87,8 @@ std::uint64_t split::validation(std::uint64_t i) const {
 
 std::uint64_t split::training(std::uint64_t i) const {
   DLRUN_CHECK(i < training_records(), "record {} of {} to train on", i, training_records());
-  // Before each piece lie as many held-out records as pieces. The first guess is a few pieces off at most.
+  // Before each piece lie as many held-out records as pieces. The first guess is a few pieces off
+  // at most.
   const auto before = [this](std::uint64_t piece) { return begin_of(piece) - piece; };
   auto piece = static_cast<std::uint64_t>(uint128{i} * held_out_ / training_records());
   while (piece > 0 && before(piece) > i) --piece;

@@ -8,10 +8,11 @@
 
 namespace dlrun::data {
 
-/// A division of [0, records) into `held_out` records for validation and the others, both in their order. A
-/// stratified sample by position: the range is cut into `held_out` pieces of nearly equal length, and of each
-/// piece one record, drawn from the seed, is held out. So both parts are spread evenly over a file that is
-/// sorted by anything. A pure function of its arguments, evaluated at any place in O(1) and without memory.
+/// A division of [0, records) into `held_out` records for validation and the others, both in their
+/// order. A stratified sample by position: the range is cut into `held_out` pieces of nearly equal
+/// length, and of each piece one record, drawn from the seed, is held out. So both parts are spread
+/// evenly over a file that is sorted by anything. A pure function of its arguments, evaluated at
+/// any place in O(1) and without memory.
 class split {
 public:
   /// `held_out` must be in [1, records - 1].
@@ -23,7 +24,8 @@ public:
 
   std::uint64_t training_records() const { return records_ - held_out_; }
   std::uint64_t validation_records() const { return held_out_; }
-  /// Index in the whole of record `i` of the part that is trained on; `i` must be < training_records().
+  /// Index in the whole of record `i` of the part that is trained on; `i` must be <
+  /// training_records().
   std::uint64_t training(std::uint64_t i) const;
   /// The same of the part that is held out.
   std::uint64_t validation(std::uint64_t i) const;

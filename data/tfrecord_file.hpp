@@ -8,17 +8,18 @@
 
 namespace dlrun::data {
 
-/// The records of a TFRecord file, plain or gzip, one after the other. Each is an 8-byte little-endian
-/// length, its masked CRC32C, the bytes, and theirs; the mask is rotation by 15 bits and adding 0xa282ead8
-/// (tensorflow/core/lib/io/record_writer.h). Not thread-safe; memory is that of the largest record.
+/// The records of a TFRecord file, plain or gzip, one after the other. Each is an 8-byte
+/// little-endian length, its masked CRC32C, the bytes, and theirs; the mask is rotation by 15 bits
+/// and adding 0xa282ead8 (tensorflow/core/lib/io/record_writer.h). Not thread-safe; memory is that
+/// of the largest record.
 class tfrecord_file {
 public:
   static constexpr std::uint64_t record_bytes_max = std::uint64_t{256} << 20;
 
   static result<tfrecord_file> open(const std::filesystem::path& file);
 
-  /// The next record; valid until the next call. @returns false at the end; bad_data naming file, byte (of
-  /// the content) and record.
+  /// The next record; valid until the next call. @returns false at the end; bad_data naming file,
+  /// byte (of the content) and record.
   result<bool> next();
 
   std::span<const std::uint8_t> record() const { return bytes_; }

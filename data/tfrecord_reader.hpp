@@ -9,10 +9,10 @@
 
 namespace dlrun::data {
 
-/// Reads the features that `data.*.tfrecord` names; a record is their numbers, one feature after the other. A
-/// feature of floats or int64 is what it is; one of bytes holds one string, raw numbers of the type that
-/// `bytes` says. Every record must have the same features with as many numbers. The file is read twice: for
-/// the number of records, and for them.
+/// Reads the features that `data.*.tfrecord` names; a record is their numbers, one feature after
+/// the other. A feature of floats or int64 is what it is; one of bytes holds one string, raw
+/// numbers of the type that `bytes` says. Every record must have the same features with as many
+/// numbers. The file is read twice: for the number of records, and for them.
 class tfrecord_reader final : public reader {
 public:
   explicit tfrecord_reader(const spec::TfRecordSpec& spec);

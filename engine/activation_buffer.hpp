@@ -8,8 +8,8 @@
 
 namespace dlrun::engine {
 
-/// Owns floats at a 64-byte boundary. Memory is kept when the size shrinks, since the next microbatch is
-/// large again.
+/// Owns floats at a 64-byte boundary. Memory is kept when the size shrinks, since the next
+/// microbatch is large again.
 class activation_buffer {
 public:
   /// `size` floats of undefined content.

@@ -6,8 +6,9 @@
 namespace dlrun::engine {
 namespace {
 
-/// A range of more floats (a version of 16 MiB, and three to six such vectors are gone through in a step)
-/// finds none of them in the caches at the next step, and no worker finds all of a version there.
+/// A range of more floats (a version of 16 MiB, and three to six such vectors are gone through in a
+/// step) finds none of them in the caches at the next step, and no worker finds all of a version
+/// there.
 constexpr std::uint64_t streamed_above = std::uint64_t{4} << 20;
 
 } // namespace

@@ -1,5 +1,5 @@
-/// The updates of a range of a model's blocks: what a step makes of parameters, running statistics and the
-/// optimizer's state.
+/// The updates of a range of a model's blocks: what a step makes of parameters, running statistics
+/// and the optimizer's state.
 #pragma once
 
 #include "engine/parameter_layout.hpp"
@@ -30,7 +30,8 @@ struct owned_block {
 /// Immutable and thread-safe: memory belongs to the caller.
 class block_updates {
 public:
-  /// `rules`: one a revision of the specification, at least one, all with the same state a parameter.
+  /// `rules`: one a revision of the specification, at least one, all with the same state a
+  /// parameter.
   block_updates(const parameter_layout& layout, const shard_range& range, std::vector<update_rule> rules);
 
   const std::vector<owned_block>& blocks() const { return blocks_; }
@@ -42,9 +43,9 @@ public:
 
   /// Fills the state (state_floats()) of before the first step.
   void start_state(std::span<float> state) const;
-  /// Step `step` on one block: `sums` are the block's own sum of gradients, `in` and `out` the floats of the
-  /// whole range before and after (they may be the same memory), `state` that of the whole range, which
-  /// changes. @returns whether what it makes is finite.
+  /// Step `step` on one block: `sums` are the block's own sum of gradients, `in` and `out` the
+  /// floats of the whole range before and after (they may be the same memory), `state` that of the
+  /// whole range, which changes. @returns whether what it makes is finite.
   bool update(const owned_block& owned, step_id step, const step_shape& shape, std::span<const float> sums,
               std::span<const float> in, std::span<float> out, std::span<float> state) const;
 

@@ -1,4 +1,5 @@
-/// The seam behind which a model computes: on a processor, and later on a GPU or in another language.
+/// The seam behind which a model computes: on a processor, and later on a GPU or in another
+/// language.
 #pragma once
 
 #include "engine/model.hpp"
@@ -14,8 +15,8 @@
 
 namespace dlrun::engine {
 
-/// Floats that a computer works on, wherever they lie. Belongs to the computer that made it, which outlives
-/// it.
+/// Floats that a computer works on, wherever they lie. Belongs to the computer that made it, which
+/// outlives it.
 class computer_vector {
 public:
   virtual ~computer_vector() = default;
@@ -28,12 +29,12 @@ public:
   virtual std::span<float> host() = 0;
 };
 
-/// One model on one thread. Owns activations and all that is made once for a model; used by one thread at a
-/// time. What it computes is a function of the arguments and of fingerprint(), bit for bit: not of addresses,
-/// of what was computed before, of the instance or of the process.
+/// One model on one thread. Owns activations and all that is made once for a model; used by one
+/// thread at a time. What it computes is a function of the arguments and of fingerprint(), bit for
+/// bit: not of addresses, of what was computed before, of the instance or of the process.
 ///
-/// Calls take effect in their order. Those that return nothing may only be begun when they return; what goes
-/// wrong with them is the error of the next call that returns one.
+/// Calls take effect in their order. Those that return nothing may only be begun when they return;
+/// what goes wrong with them is the error of the next call that returns one.
 class computer {
 public:
   virtual ~computer() = default;
@@ -45,25 +46,26 @@ public:
 
   /// `floats` floats of any value. @returns limit_exceeded when there is no memory for them.
   virtual result<std::unique_ptr<computer_vector>> make_vector(std::size_t floats) = 0;
-  /// A vector for `memory` of the host, which outlives it. A computer that can work there does; any other
-  /// works elsewhere, and copy() brings the floats. @returns as make_vector().
+  /// A vector for `memory` of the host, which outlives it. A computer that can work there does; any
+  /// other works elsewhere, and copy() brings the floats. @returns as make_vector().
   virtual result<std::unique_ptr<computer_vector>> lend(std::span<float> memory) = 0;
   /// Floats [begin, end) become 0.
   virtual void clear(computer_vector& into, std::size_t begin, std::size_t end) = 0;
   /// Floats [begin, end): into += other. Each sum is rounded once.
   virtual void add(computer_vector& into, computer_vector& other, std::size_t begin, std::size_t end) = 0;
-  /// Brings the floats from `begin` on, as many as `to` has, to the host. Nothing to do where `to` is the
-  /// memory that they lie in.
+  /// Brings the floats from `begin` on, as many as `to` has, to the host. Nothing to do where `to`
+  /// is the memory that they lie in.
   virtual result<void> copy(computer_vector& from, std::size_t begin, std::span<float> to) = 0;
 
   // ---- the model
 
-  /// What follows computes from `parameters` (flat layout), those of `version`, which stay as they are until
-  /// the next read() or the end. Of the same version they may be others: nothing is remembered by its number.
+  /// What follows computes from `parameters` (flat layout), those of `version`, which stay as they
+  /// are until the next read() or the end. Of the same version they may be others: nothing is
+  /// remembered by its number.
   virtual result<void> read(version_id version, std::span<const float> parameters) = 0;
 
-  /// Told on the way back: every float of the gradient from this one on is what it will be at the end.
-  /// Numbers fall, and are above 0. May be null.
+  /// Told on the way back: every float of the gradient from this one on is what it will be at the
+  /// end. Numbers fall, and are above 0. May be null.
   using progress = std::function<void(std::uint64_t first_final)>;
   /// OVERWRITES `gradient` (flat layout), as network::forward_backward() says, with its errors.
   virtual result<void> forward_backward(const batch& batch, const slot_key& key, computer_vector& gradient,
@@ -78,8 +80,8 @@ public:
   virtual std::string fingerprint() const = 0;
 };
 
-/// A computer for `model` on this machine, with `threads` (at least 1) OpenMP threads a microbatch, which are
-/// part of what fixes the bits.
+/// A computer for `model` on this machine, with `threads` (at least 1) OpenMP threads a microbatch,
+/// which are part of what fixes the bits.
 std::unique_ptr<computer> make_computer(std::shared_ptr<const model> model, int threads);
 
 } // namespace dlrun::engine

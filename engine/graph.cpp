@@ -65,7 +65,8 @@ result<model_node> build_node(const spec::LayerSpec& spec, int position, const l
   return model_node{std::move(*made), std::move(*inputs), 0};
 }
 
-/// Every layer but the last must be read: what nothing reads would be computed and trained for nothing.
+/// Every layer but the last must be read: what nothing reads would be computed and trained for
+/// nothing.
 result<void> check_all_read(const std::vector<model_node>& nodes) {
   std::set<std::int32_t> read;
   for (const auto& node : nodes) read.insert(node.inputs.begin(), node.inputs.end());

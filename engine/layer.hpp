@@ -42,27 +42,28 @@ public:
   /// Fewest records a training microbatch may have.
   virtual std::int64_t min_batch() const { return 1; }
 
-  /// The computation on a CPU thread. `context` must outlive it; the layer must too. `input_gradient`:
-  /// whether backward() will be asked for that of any input; a layer that reads the model's input alone is
-  /// not.
+  /// The computation on a CPU thread. `context` must outlive it; the layer must too.
+  /// `input_gradient`: whether backward() will be asked for that of any input; a layer that reads
+  /// the model's input alone is not.
   virtual std::unique_ptr<operation> make_operation(kernels::cpu::onednn& context,
                                                     bool input_gradient) const = 0;
 
   /// Of an embedding: how many rows it has, whose numbers it reads. 0 for any other layer.
   virtual std::int64_t rows() const { return 0; }
-  /// Of a layer that reads a vector and hands on some of its values as they are: the first of their places,
-  /// which follow each other. nullopt for any other layer.
+  /// Of a layer that reads a vector and hands on some of its values as they are: the first of their
+  /// places, which follow each other. nullopt for any other layer.
   virtual std::optional<std::int64_t> hands_on_from() const { return std::nullopt; }
 
-  /// Whether its output is its only input, float for float as activations lie: nothing needs to be computed.
+  /// Whether its output is its only input, float for float as activations lie: nothing needs to be
+  /// computed.
   virtual bool is_identity() const { return false; }
   /// Whether it is max(x, 0).
   virtual bool is_relu() const { return false; }
   /// Of a convolution; null of any other layer.
   virtual const kernels::cpu::convolution_geometry* convolution() const { return nullptr; }
-  /// One operation for the layers `before`, each of which reads the one before it alone, and then this one,
-  /// which reads the last of them alone; it reads what the first reads, and its tensors are those of all.
-  /// Null where there is none that is cheaper than one after the other.
+  /// One operation for the layers `before`, each of which reads the one before it alone, and then
+  /// this one, which reads the last of them alone; it reads what the first reads, and its tensors
+  /// are those of all. Null where there is none that is cheaper than one after the other.
   virtual std::unique_ptr<operation> make_joined_operation(std::span<const layer* const> before,
                                                            kernels::cpu::onednn& context,
                                                            bool input_gradient) const;
@@ -81,14 +82,15 @@ private:
 /// Kind of the layer as the specification names it, e.g. "conv2d"; "" when none is set.
 std::string kind_of(const spec::LayerSpec& spec);
 
-/// How many inputs a layer of that kind reads, as the schema says (FieldRule.inputs_min and inputs_max).
+/// How many inputs a layer of that kind reads, as the schema says (FieldRule.inputs_min and
+/// inputs_max).
 struct input_count {
   std::uint32_t min = 1, max = 1;
 };
 input_count inputs_of(const spec::LayerSpec& spec);
 
-/// The layer that `spec` describes, on records of the shapes `inputs`. Errors name `name`, the kind, the
-/// shapes and the way out.
+/// The layer that `spec` describes, on records of the shapes `inputs`. Errors name `name`, the
+/// kind, the shapes and the way out.
 result<std::unique_ptr<layer>> make_layer(const spec::LayerSpec& spec, const std::string& name,
                                           const std::vector<shape>& inputs);
 

@@ -42,14 +42,15 @@ public:
   /// @returns bad_data naming that record's place in the batch and what is wrong with its target.
   result<void> check(const batch& batch) const;
 
-  /// `outputs` is (batch.size, outputs of a record); check() has passed. @returns the SUM over the records of
-  /// each one's loss, in double, added in the order of the records. Writes the gradient of that sum by the
-  /// outputs (=), same shape, unless `gradient` is empty.
+  /// `outputs` is (batch.size, outputs of a record); check() has passed. @returns the SUM over the
+  /// records of each one's loss, in double, added in the order of the records. Writes the gradient
+  /// of that sum by the outputs (=), same shape, unless `gradient` is empty.
   virtual double forward(std::span<const float> outputs, const batch& batch,
                          std::span<float> gradient) const = 0;
 };
 
-/// The loss of a model whose last layer gives `output` for a record; cross_entropy where none is written.
+/// The loss of a model whose last layer gives `output` for a record; cross_entropy where none is
+/// written.
 /// @returns bad_spec naming the loss, the last layer, the shape and the way out.
 result<std::unique_ptr<const loss>> make_loss(const spec::ModelSpec& spec, const shape& output);
 

@@ -9,8 +9,8 @@ namespace {
 
 constexpr std::size_t boundary_floats = 16; // 64 bytes
 
-/// The moments of a pass over `stages` stages: the records come at 0, then each stage's turn, then the loss,
-/// then each stage's turn on the way back.
+/// The moments of a pass over `stages` stages: the records come at 0, then each stage's turn, then
+/// the loss, then each stage's turn on the way back.
 struct moments {
   std::size_t stages;
 

@@ -1,4 +1,5 @@
-/// Where the activations of a network and their gradients lie: in one piece of memory that they share.
+/// Where the activations of a network and their gradients lie: in one piece of memory that they
+/// share.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +12,8 @@ namespace dlrun::engine {
 
 /// A stage of a network as its plan sees it.
 struct planned_stage {
-  /// Positions of the stages whose outputs it reads, all before its own; `reads_records` for the network's
-  /// input. One may occur twice.
+  /// Positions of the stages whose outputs it reads, all before its own; `reads_records` for the
+  /// network's input. One may occur twice.
   std::vector<std::int32_t> reads;
   std::size_t output_floats = 0; ///< of a record
   bool computes = true;          ///< false: nothing reads it, and it has no output
@@ -22,23 +23,23 @@ struct planned_stage {
   static constexpr std::int32_t reads_records = -1;
 };
 
-/// Offsets of everything that stages hand to each other in one pass over a network: outputs on the way
-/// forward, gradients of outputs on the way back. Two of them share memory where the last use of one comes
-/// before the first of the other, or where a stage works in place. Immutable.
+/// Offsets of everything that stages hand to each other in one pass over a network: outputs on the
+/// way forward, gradients of outputs on the way back. Two of them share memory where the last use
+/// of one comes before the first of the other, or where a stage works in place. Immutable.
 ///
-/// All is in floats of one record: of a batch, each offset and size is so many times as large. They are
-/// multiples of 16, so that all lies at 64-byte boundaries if the memory begins at one.
+/// All is in floats of one record: of a batch, each offset and size is so many times as large. They
+/// are multiples of 16, so that all lies at 64-byte boundaries if the memory begins at one.
 ///
-/// Offsets are chosen greedily, the largest first, each at the lowest place that is free for as long as it is
-/// used: "Greedy by Size for Offset Calculation" of Pisarchyk and Lee, Efficient Memory Management for Deep
-/// Neural Net Inference, 2020.
+/// Offsets are chosen greedily, the largest first, each at the lowest place that is free for as
+/// long as it is used: "Greedy by Size for Offset Calculation" of Pisarchyk and Lee, Efficient
+/// Memory Management for Deep Neural Net Inference, 2020.
 class memory_plan {
 public:
   /// What a pass is made of.
   enum class pass_kind : std::uint8_t { forward, forward_backward };
 
-  /// `record_floats`: of the network's input where that is to be in this memory too, else 0. The last stage
-  /// gives the outputs, which are kept until the loss is computed.
+  /// `record_floats`: of the network's input where that is to be in this memory too, else 0. The
+  /// last stage gives the outputs, which are kept until the loss is computed.
   memory_plan(std::span<const planned_stage> stages, pass_kind kind, std::size_t record_floats);
 
   /// Floats of all the memory, for one record.
@@ -47,8 +48,9 @@ public:
   std::size_t output(std::size_t stage) const { return offset(outputs_[stage]); }
   /// Of the gradient of a stage's output. The stage must learn.
   std::size_t output_gradient(std::size_t stage) const { return offset(gradients_[stage]); }
-  /// Where stage `reader` writes the gradient of its input number `input`, of a stage that learns: in place
-  /// of the gradient of that stage's output if `is_first_part`, else beside it, to be added.
+  /// Where stage `reader` writes the gradient of its input number `input`, of a stage that learns:
+  /// in place of the gradient of that stage's output if `is_first_part`, else beside it, to be
+  /// added.
   std::size_t part(std::size_t reader, std::size_t input) const {
     return offset(parts_[reader][input].piece);
   }

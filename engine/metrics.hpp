@@ -13,7 +13,8 @@
 
 namespace dlrun::engine {
 
-/// The metrics of a model. Sums are additive, so that those of slots and steps can be added in tree order.
+/// The metrics of a model. Sums are additive, so that those of slots and steps can be added in tree
+/// order.
 class metric_set {
 public:
   explicit metric_set(std::vector<std::unique_ptr<const metric>> metrics);
@@ -22,7 +23,8 @@ public:
   std::size_t floats() const { return floats_; }
   /// Adds a microbatch to `sums` (+=, floats()); `outputs` and `batch` as for loss::forward().
   void add(std::span<const float> outputs, const batch& batch, std::span<float> sums) const;
-  /// The finished metrics of `sums`; all NaN where `sums` has not floats() values, as before the first step.
+  /// The finished metrics of `sums`; all NaN where `sums` has not floats() values, as before the
+  /// first step.
   named_values values(std::span<const double> sums) const;
   std::vector<std::string> names() const;
 
@@ -31,8 +33,8 @@ private:
   std::size_t floats_ = 0;
 };
 
-/// The metrics of `spec`; accuracy or mae where none is written (docs/spec.md). @returns bad_spec naming the
-/// metric, the loss or shape it does not fit, and the way out.
+/// The metrics of `spec`; accuracy or mae where none is written (docs/spec.md). @returns bad_spec
+/// naming the metric, the loss or shape it does not fit, and the way out.
 result<metric_set> make_metrics(const spec::ModelSpec& spec, const shape& output, const loss& loss);
 
 } // namespace dlrun::engine

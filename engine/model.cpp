@@ -30,7 +30,8 @@ result<void> check_size(const std::vector<model_node>& nodes) {
   return {};
 }
 
-/// Numbers the nodes' tensors and lists them under the names that PyTorch's state_dict would give them.
+/// Numbers the nodes' tensors and lists them under the names that PyTorch's state_dict would give
+/// them.
 std::vector<tensor_info> collect_tensors(std::vector<model_node>& nodes) {
   std::vector<tensor_info> tensors;
   for (auto& node : nodes) {
@@ -47,8 +48,8 @@ std::vector<tensor_info> collect_tensors(std::vector<model_node>& nodes) {
   return tensors;
 }
 
-/// values[i] is value_of(words, place) of element `first` + i of a tensor, where the element is the one at
-/// `place` of four in its Philox block.
+/// values[i] is value_of(words, place) of element `first` + i of a tensor, where the element is the
+/// one at `place` of four in its Philox block.
 template <class ValueOf>
 void fill_from(const random_stream& stream, std::uint64_t first, std::span<float> values, ValueOf value_of) {
   const auto end = first + values.size();

@@ -1,5 +1,5 @@
-/// The model of a job: a graph of layers with known shapes, its loss and metrics, and the layout of its
-/// tensors.
+/// The model of a job: a graph of layers with known shapes, its loss and metrics, and the layout of
+/// its tensors.
 #pragma once
 
 #include "engine/layer.hpp"
@@ -20,8 +20,8 @@ class ModelSpec;
 
 namespace dlrun::engine {
 
-/// A layer in its graph. `inputs` are the positions of the layers it reads, or `model_input`; at least one,
-/// and one may occur twice.
+/// A layer in its graph. `inputs` are the positions of the layers it reads, or `model_input`; at
+/// least one, and one may occur twice.
 struct model_node {
   static constexpr std::int32_t model_input = -1;
 
@@ -39,13 +39,13 @@ struct row_numbers {
   friend bool operator==(const row_numbers&, const row_numbers&) = default;
 };
 
-/// Immutable; share it by shared_ptr<const model>. Two models of one specification are equal in every
-/// respect: layout, blocks and initial values follow from the specification alone.
+/// Immutable; share it by shared_ptr<const model>. Two models of one specification are equal in
+/// every respect: layout, blocks and initial values follow from the specification alone.
 class model {
 public:
-  /// Errors (bad_spec) name the layer, the shapes and the way out: an unknown input, a shape that does not
-  /// fit, an argument out of range, a layer that nothing reads, a last layer whose output the loss or a
-  /// metric does not take.
+  /// Errors (bad_spec) name the layer, the shapes and the way out: an unknown input, a shape that
+  /// does not fit, an argument out of range, a layer that nothing reads, a last layer whose output
+  /// the loss or a metric does not take.
   static result<std::shared_ptr<const model>> build(const spec::ModelSpec& spec);
 
   const parameter_layout& layout() const { return layout_; }
@@ -58,7 +58,8 @@ public:
   /// In order of computation: a node reads only nodes before it. The last one gives the outputs.
   const std::vector<model_node>& nodes() const { return nodes_; }
 
-  /// Fewest records a training microbatch may have, and the layer that asks for it ("" when that is 1).
+  /// Fewest records a training microbatch may have, and the layer that asks for it ("" when that is
+  /// 1).
   std::int64_t min_batch() const { return min_batch_; }
   const std::string& min_batch_layer() const { return min_batch_layer_; }
 

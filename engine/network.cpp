@@ -34,13 +34,14 @@ private:
   /// A node's operation, and views of all that it reads and writes in the current pass.
   struct stage {
     const model_node* node = nullptr;
-    /// By the operation, in order: nodes taken over, and this one. None where a reader took this one over.
+    /// By the operation, in order: nodes taken over, and this one. None where a reader took this
+    /// one over.
     std::vector<const model_node*> computed;
     /// Positions of stages that compute, or model_input; the inputs of the first that is computed.
     std::vector<std::int32_t> reads;
     bool learns = false; ///< has parameters, or reads a stage that learns: the way back leads through it
-    /// Null where there is nothing to compute, so that its input stands for it, and where its reader takes it
-    /// over.
+    /// Null where there is nothing to compute, so that its input stands for it, and where its
+    /// reader takes it over.
     std::unique_ptr<operation> compute;
     std::span<float> output;
     std::vector<std::span<const float>> inputs, tensors;
@@ -121,8 +122,8 @@ std::int64_t network::impl::readers_of(std::int32_t position) const {
   return readers;
 }
 
-/// The stages before this one of which each is read by the next alone; at most as many as an operation takes
-/// over.
+/// The stages before this one of which each is read by the next alone; at most as many as an
+/// operation takes over.
 std::vector<network::impl::stage*> network::impl::only_read_by(const stage& s) {
   constexpr std::size_t taken_over_max = 2; // a convolution and its relu
   std::vector<stage*> before;
@@ -295,16 +296,16 @@ void network::impl::backward(std::span<float> gradient, const progress& tell) {
   }
 }
 
-/// Tensors lie in the order of the nodes: those of this stage and of all behind it have their gradients, the
-/// metrics too.
+/// Tensors lie in the order of the nodes: those of this stage and of all behind it have their
+/// gradients, the metrics too.
 void network::impl::tell_final(const stage& s, const progress& tell) const {
   if (s.tensors.empty()) return;
   const auto first = model_->layout().tensors()[s.computed.front()->first_tensor].offset;
   if (first > 0) tell(first);
 }
 
-/// Computes the stage's gradients and gives each stage that it reads its part. Where an output has several
-/// readers, their parts are added from the last reader to the first.
+/// Computes the stage's gradients and gives each stage that it reads its part. Where an output has
+/// several readers, their parts are added from the last reader to the first.
 void network::impl::pass_back(std::size_t position) {
   auto& s = stages_[position];
   std::vector<std::span<float>> parts(s.inputs.size());

@@ -12,9 +12,10 @@
 
 namespace dlrun::engine {
 
-/// Computes gradients and evaluates. Owns activations and cached primitives; one per compute thread, used by
-/// one thread at a time. The results are a function of the arguments (and of the number of threads) bit for
-/// bit: not of addresses, of what was computed before, of the instance or of the process.
+/// Computes gradients and evaluates. Owns activations and cached primitives; one per compute
+/// thread, used by one thread at a time. The results are a function of the arguments (and of the
+/// number of threads) bit for bit: not of addresses, of what was computed before, of the instance
+/// or of the process.
 class network {
 public:
   /// `threads`: OpenMP threads for one microbatch, at least 1. It is part of what fixes the bits.
@@ -23,32 +24,34 @@ public:
   network(const network&) = delete;
   network& operator=(const network&) = delete;
 
-  /// OVERWRITES `gradient` (flat layout) with, for parameters, the SUM over the records of d loss / d
-  /// parameter; for buffers, this microbatch's own statistic (mean; unbiased variance); for metrics, loss
-  /// sum, records, sums of the model's metric_set; padding zero. Errors, before anything is written: bad_data
-  /// for a target that the loss does not take (loss::check); bad_usage for a batch whose size is below
-  /// model::min_batch() or does not fit its spans. Later, so that `gradient` is undefined: bad_data for a
-  /// value that a layer cannot take, such as an index that an embedding does not have; system: oneDNN failed.
+  /// OVERWRITES `gradient` (flat layout) with, for parameters, the SUM over the records of d loss /
+  /// d parameter; for buffers, this microbatch's own statistic (mean; unbiased variance); for
+  /// metrics, loss sum, records, sums of the model's metric_set; padding zero. Errors, before
+  /// anything is written: bad_data for a target that the loss does not take (loss::check);
+  /// bad_usage for a batch whose size is below model::min_batch() or does not fit its spans. Later,
+  /// so that `gradient` is undefined: bad_data for a value that a layer cannot take, such as an
+  /// index that an embedding does not have; system: oneDNN failed.
   [[nodiscard]] result<void> forward_backward(std::span<const float> parameters, const batch& batch,
                                               const slot_key& key, std::span<float> gradient) {
     return forward_backward(parameters, batch, key, gradient, nullptr);
   }
-  /// Told on the way back, from the last layer to the first: every float of `gradient` from this one on is
-  /// what it will be at the end. Numbers fall, and are above 0. May be null.
+  /// Told on the way back, from the last layer to the first: every float of `gradient` from this
+  /// one on is what it will be at the end. Numbers fall, and are above 0. May be null.
   using progress = std::function<void(std::uint64_t first_final)>;
   [[nodiscard]] result<void> forward_backward(std::span<const float> parameters, const batch& batch,
                                               const slot_key& key, std::span<float> gradient,
                                               const progress& tell);
 
-  /// Overwrites `metrics` (layout().metrics().size floats, same places as the metrics tensor) with those of
-  /// `batch` under running statistics and without dropout. Errors as above; a batch may have any size from 1.
+  /// Overwrites `metrics` (layout().metrics().size floats, same places as the metrics tensor) with
+  /// those of `batch` under running statistics and without dropout. Errors as above; a batch may
+  /// have any size from 1.
   [[nodiscard]] result<void> evaluate(std::span<const float> parameters, const batch& batch,
                                       std::span<float> metrics);
 
-  /// Overwrites `outputs` (size, output_shape...) with what the last layer gives for `size` (from 1) records
-  /// (size, input_shape...), images channels first, under running statistics and without dropout: scores
-  /// before the softmax or sigmoid that a loss applies. The same bits as in evaluate() of the same records.
-  /// Errors as above, but for targets, which it does not have.
+  /// Overwrites `outputs` (size, output_shape...) with what the last layer gives for `size` (from 1)
+  /// records (size, input_shape...), images channels first, under running statistics and without
+  /// dropout: scores before the softmax or sigmoid that a loss applies. The same bits as in
+  /// evaluate() of the same records. Errors as above, but for targets, which it does not have.
   [[nodiscard]] result<void> predict(std::span<const float> parameters, std::span<const float> records,
                                      std::int64_t size, std::span<float> outputs);
 

@@ -15,7 +15,8 @@ using kernels::cpu::gradient_terms;
 // ---- from the specification
 // ---------------------------------------------------------------------------------------------
 
-/// Reads the arguments of one kind, with PyTorch's defaults, and remembers the first that is out of range.
+/// Reads the arguments of one kind, with PyTorch's defaults, and remembers the first that is out of
+/// range.
 class optimizer::builder {
 public:
   explicit builder(const char* kind)

@@ -11,8 +11,8 @@ std::uint64_t round_up(std::uint64_t size) {
   return (size + step - 1) / step * step;
 }
 
-/// The block at which the prefix of the flat vector comes closest to `target` floats; the lower one of
-/// equals.
+/// The block at which the prefix of the flat vector comes closest to `target` floats; the lower one
+/// of equals.
 std::uint32_t nearest_cut(const std::vector<block>& blocks, std::uint64_t flat_size, std::uint64_t target) {
   const auto start = [&](std::size_t b) { return b < blocks.size() ? blocks[b].offset : flat_size; };
   const auto above = std::ranges::lower_bound(blocks, target, {}, &block::offset);

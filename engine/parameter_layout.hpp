@@ -1,4 +1,5 @@
-/// Where each tensor of a model lies in the one flat vector of floats that workers and PS shards exchange.
+/// Where each tensor of a model lies in the one flat vector of floats that workers and PS shards
+/// exchange.
 #pragma once
 
 #include <cstdint>
@@ -28,23 +29,23 @@ struct block {
   tensor_kind kind = tensor_kind::parameter;
 };
 
-/// The tensors of a model, in layer order, and their blocks. The last tensor is `metrics`. Immutable once
-/// built.
+/// The tensors of a model, in layer order, and their blocks. The last tensor is `metrics`.
+/// Immutable once built.
 class parameter_layout {
 public:
   static constexpr std::uint64_t tensor_alignment = 16; ///< floats: one cache line
   static constexpr std::uint64_t block_size = 65536;    ///< floats
   static constexpr std::uint64_t metrics_size_min = 16; ///< floats of the metrics tensor
-  /// Sums of a metric_set: they travel in control messages, which are small, and the metrics tensor is one
-  /// block, on one PS shard.
+  /// Sums of a metric_set: they travel in control messages, which are small, and the metrics tensor
+  /// is one block, on one PS shard.
   static constexpr std::uint64_t metric_floats_max = 4096;
 
-  /// Indices into the metrics tensor. From `first_metric` on are the sums of the model's metric_set; what is
-  /// left of the tensor is zero.
+  /// Indices into the metrics tensor. From `first_metric` on are the sums of the model's
+  /// metric_set; what is left of the tensor is zero.
   enum metric_index : std::uint8_t { loss_sum = 0, records = 1, first_metric = 2 };
 
-  /// Lays out `tensors` in their order (their offset and size are filled in here) and adds `metrics` behind
-  /// them, with room for `metric_floats` (at most `metric_floats_max`) sums.
+  /// Lays out `tensors` in their order (their offset and size are filled in here) and adds
+  /// `metrics` behind them, with room for `metric_floats` (at most `metric_floats_max`) sums.
   explicit parameter_layout(std::vector<tensor_info> tensors, std::uint64_t metric_floats = 0);
 
   const std::vector<tensor_info>& tensors() const { return tensors_; }
@@ -63,8 +64,8 @@ private:
   std::uint64_t flat_size_ = 0;
 };
 
-/// What one PS shard owns: blocks [first_block, last_block) and floats [offset, offset + size) of the flat
-/// vector.
+/// What one PS shard owns: blocks [first_block, last_block) and floats [offset, offset + size) of
+/// the flat vector.
 struct shard_range {
   std::uint32_t first_block = 0;
   std::uint32_t last_block = 0;
@@ -74,9 +75,9 @@ struct shard_range {
   bool operator==(const shard_range&) const = default;
 };
 
-/// Cuts the blocks into `ps_shards` (at least 1) contiguous runs, balanced by bytes. The ranges tile the flat
-/// vector in shard order. No range is empty while there are as many blocks as shards; beyond that the last
-/// ones are empty.
+/// Cuts the blocks into `ps_shards` (at least 1) contiguous runs, balanced by bytes. The ranges
+/// tile the flat vector in shard order. No range is empty while there are as many blocks as shards;
+/// beyond that the last ones are empty.
 std::vector<shard_range> place_blocks(const parameter_layout& layout, std::uint32_t ps_shards);
 
 /// Blocks of trained parameters in `range`.

@@ -19,8 +19,8 @@ double cosine_between(double start, double end, double part) {
 double line_between(double start, double end, double part) { return (end - start) * part + start; }
 
 /// OneCycleLR: up from max_lr / div_factor until pct_start of the training, then down to that /
-/// final_div_factor (L. Smith and N. Topin, "Super-Convergence", 2019). The learning rate of the optimizer is
-/// not used, as in PyTorch.
+/// final_div_factor (L. Smith and N. Topin, "Super-Convergence", 2019). The learning rate of the
+/// optimizer is not used, as in PyTorch.
 class one_cycle {
 public:
   one_cycle(const spec::OneCycleLr& spec, std::uint64_t units)

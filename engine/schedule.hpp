@@ -18,17 +18,17 @@ struct training_length {
   std::uint64_t epochs = 1;
 };
 
-/// The closed forms of PyTorch's schedules (torch/optim/lr_scheduler.py of 1.13): StepLR, MultiStepLR,
-/// ExponentialLR, CosineAnnealingLR, OneCycleLR (without its cycle of the momentum), and LinearLR as a
-/// warm-up in front of any of them. In double precision. It has no state, so a training that goes on
-/// elsewhere, or goes back, needs nothing of it. Thread-safe.
+/// The closed forms of PyTorch's schedules (torch/optim/lr_scheduler.py of 1.13): StepLR,
+/// MultiStepLR, ExponentialLR, CosineAnnealingLR, OneCycleLR (without its cycle of the momentum),
+/// and LinearLR as a warm-up in front of any of them. In double precision. It has no state, so a
+/// training that goes on elsewhere, or goes back, needs nothing of it. Thread-safe.
 class schedule {
 public:
   /// A specification of no kind is `constant`. Errors (bad_spec): milestones that do not ascend.
   static result<schedule> build(const spec::LrScheduleSpec& spec, const training_length& length);
 
-  /// The learning rate of `step`, where `base` is the optimizer's. With `unit: epoch` it is one for all steps
-  /// of an epoch, as if PyTorch's step() was called after each.
+  /// The learning rate of `step`, where `base` is the optimizer's. With `unit: epoch` it is one for
+  /// all steps of an epoch, as if PyTorch's step() was called after each.
   double lr(step_id step, double base) const;
 
 private:

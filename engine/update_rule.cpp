@@ -45,7 +45,8 @@ double update_rule::sum_of_squares(std::uint64_t records, std::span<const float>
   return kernels::cpu::sum_of_squares({mean_scale(records), limit_of(clip_value_)}, gradient_sum);
 }
 
-/// clip_grad_norm_: max_norm / (norm + 1e-6), at most 1. A norm that is no number makes the gradient none.
+/// clip_grad_norm_: max_norm / (norm + 1e-6), at most 1. A norm that is no number makes the
+/// gradient none.
 float update_rule::coefficient(double norm) const {
   if (!clip_norm_) return 1;
   const double wanted = *clip_norm_ / (norm + 1e-6);

@@ -16,16 +16,16 @@ namespace dlrun::engine {
 struct summed_step {
   step_id step;
   std::uint64_t records = 1; ///< that are summed in the gradient, at least 1
-  /// Of the mean gradient of all parameters of the model, clipped by value; the root of all sum_of_squares().
-  /// Of no meaning where clips_norm() is false.
+  /// Of the mean gradient of all parameters of the model, clipped by value; the root of all
+  /// sum_of_squares(). Of no meaning where clips_norm() is false.
   double norm = 0;
   bool streams = false; ///< as update_terms::streams
 };
 
-/// What one revision of a specification says of updates. In this order: the mean of the gradient, clipping by
-/// value (torch.nn.utils.clip_grad_value_), clipping by the norm over all parameters
-/// (torch.nn.utils.clip_grad_norm_), and the optimizer with the learning rate of the step. Holds only
-/// constants. Thread-safe: all members are const.
+/// What one revision of a specification says of updates. In this order: the mean of the gradient,
+/// clipping by value (torch.nn.utils.clip_grad_value_), clipping by the norm over all parameters
+/// (torch.nn.utils.clip_grad_norm_), and the optimizer with the learning rate of the step. Holds
+/// only constants. Thread-safe: all members are const.
 class update_rule {
 public:
   /// Errors (bad_spec) of optimizer and schedule, and limits that are not above 0.

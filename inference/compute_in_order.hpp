@@ -25,9 +25,10 @@ result<void> compute_here(std::uint64_t count,
   return {};
 }
 
-/// Calls `compute(thread, n)` for each n below `count` on `threads` (at least 1) threads, and `take(n,
-/// value)` with what it returned on the calling thread, n by n. With 1 thread the calling one does both;
-/// otherwise at most 4 results a thread wait to be taken. After an error nothing more is begun.
+/// Calls `compute(thread, n)` for each n below `count` on `threads` (at least 1) threads, and
+/// `take(n, value)` with what it returned on the calling thread, n by n. With 1 thread the calling
+/// one does both; otherwise at most 4 results a thread wait to be taken. After an error nothing
+/// more is begun.
 /// @returns the first error in the order of n.
 template <class Value>
 result<void> compute_in_order(std::uint64_t count, std::size_t threads,

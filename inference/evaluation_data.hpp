@@ -18,16 +18,16 @@ struct evaluation_data {
   std::string why_unknown{}; ///< of `trained_on`
 };
 
-/// The validation data that `model.spec` names. All data is decoded as for a training: what the training data
-/// teaches (vocabularies, means, the split) says how validation data is read.
+/// The validation data that `model.spec` names. All data is decoded as for a training: what the
+/// training data teaches (vocabularies, means, the split) says how validation data is read.
 ///
-/// A record was trained on when it is in data.train of `model.trained`, is not split off there, and was in a
-/// step before `model.version`. Records split off from those same files are known by their place; records of
-/// other files by what they hold, inputs (before data.*.normalize) and target: a record that equals one that
-/// was trained on counts. A weights file counts as trained for whole epochs, and slots that were left out
-/// count as trained on.
-/// @returns bad_usage for a job without validation data, as data::decode_job_data(), and bad_data when the
-/// records do not fit the model.
+/// A record was trained on when it is in data.train of `model.trained`, is not split off there, and
+/// was in a step before `model.version`. Records split off from those same files are known by their
+/// place; records of other files by what they hold, inputs (before data.*.normalize) and target: a
+/// record that equals one that was trained on counts. A weights file counts as trained for whole
+/// epochs, and slots that were left out count as trained on.
+/// @returns bad_usage for a job without validation data, as data::decode_job_data(), and bad_data
+/// when the records do not fit the model.
 result<evaluation_data> open_evaluation(const loaded_model& model);
 
 } // namespace dlrun::inference

@@ -1,4 +1,5 @@
-/// Records through a model, microbatch by microbatch: the one loop behind every evaluation and prediction.
+/// Records through a model, microbatch by microbatch: the one loop behind every evaluation and
+/// prediction.
 #pragma once
 
 #include "data/dataset.hpp"
@@ -42,20 +43,23 @@ struct pass_options {
 /// As the job of `spec` computes.
 pass_options options_from(const spec::JobSpec& spec, std::size_t microbatches_at_once = 1);
 
-/// A model that goes through records in their order, in microbatches of one size, and adds up in that order:
-/// whoever does it gets the same bits. Keeps what it allocated from one pass to the next. One pass at a time.
+/// A model that goes through records in their order, in microbatches of one size, and adds up in
+/// that order: whoever does it gets the same bits. Keeps what it allocated from one pass to the
+/// next. One pass at a time.
 class forward_pass {
 public:
   forward_pass(std::shared_ptr<const engine::model> model, const pass_options& options);
 
   /// Loss and metrics of `parameters` (flat layout) on all of `data`, which check_fits(). @returns
-  /// interrupted soon after `*cancelled` (may be null) is set; as computer::evaluate() and dataset::read().
+  /// interrupted soon after `*cancelled` (may be null) is set; as computer::evaluate() and
+  /// dataset::read().
   result<evaluation> evaluate(std::span<const float> parameters, const data::dataset& data,
                               const std::atomic<bool>* cancelled = nullptr);
 
-  /// Calls `make(places, outputs)` for each microbatch, on any thread: the places of its records, and what
-  /// the last layer gives for each, row by row. `take` gets what it made, in the order of the records, on the
-  /// calling thread. @returns as computer::predict(), `records.read` and `take`.
+  /// Calls `make(places, outputs)` for each microbatch, on any thread: the places of its records,
+  /// and what the last layer gives for each, row by row. `take` gets what it made, in the order of
+  /// the records, on the calling thread. @returns as computer::predict(), `records.read` and
+  /// `take`.
   template <class Made>
   result<void>
   predict(std::span<const float> parameters, const record_source& records,

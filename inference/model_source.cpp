@@ -76,8 +76,8 @@ result<version_id> choose_version(const stored_run& stores, std::optional<std::u
                                                  run.folder.string(), *step, protocol::to_string(versions)));
 }
 
-/// Which records were in which step. Where the run did not write down how many there are, the training data
-/// is opened for that.
+/// Which records were in which step. Where the run did not write down how many there are, the
+/// training data is opened for that.
 result<data::sampler> training_order(const past_run& run, version_id version) {
   const auto records = run.train_records ? result<std::uint64_t>{*run.train_records}
                                          : training_records(run.spec, *run.recipe.model);

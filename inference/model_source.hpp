@@ -37,14 +37,15 @@ struct run_source {
   std::optional<std::uint64_t> train_records{}; ///< where the run wrote it down
 };
 
-/// Loads a version of a run. Nothing is written. The data is opened only where steps have to be made again.
-/// What `choice.overrides` changes may be anything that leaves the parameters what they are: data, metrics,
-/// loss. @returns bad_usage for a folder that has nothing (or not that step) on disk, or is held by a PS
-/// shard, and for overrides that make another model; bad_spec; bad_data; storage_damaged; system.
+/// Loads a version of a run. Nothing is written. The data is opened only where steps have to be
+/// made again. What `choice.overrides` changes may be anything that leaves the parameters what they
+/// are: data, metrics, loss. @returns bad_usage for a folder that has nothing (or not that step) on
+/// disk, or is held by a PS shard, and for overrides that make another model; bad_spec; bad_data;
+/// storage_damaged; system.
 result<loaded_model> load_run(const run_source& run, const model_choice& choice);
 
-/// Loads the weights file `choice.path`. @returns bad_usage for options that do not go together; bad_spec;
-/// bad_data for a file that does not fit.
+/// Loads the weights file `choice.path`. @returns bad_usage for options that do not go together;
+/// bad_spec; bad_data for a file that does not fit.
 result<loaded_model> load_weights_file(const model_choice& choice);
 
 } // namespace dlrun::inference

@@ -11,7 +11,8 @@ namespace {
 
 using store_list = std::vector<std::unique_ptr<persistence::shard_store>>;
 
-/// The history with the newest timeline: a shard that died before it could go back lacks the end of it.
+/// The history with the newest timeline: a shard that died before it could go back lacks the end of
+/// it.
 protocol::history newest_history(const store_list& stores) {
   auto newest = protocol::first_history();
   for (const auto& store : stores)

@@ -85,8 +85,9 @@ void take_missing_keys(const Section& other, Section& own) {
   own = std::move(merged);
 }
 
-/// What validation does not say is as in train: its records are meant for the same model. Paths, and what
-/// only one of the two has, are left alone; so is everything that belongs to a format that only train has.
+/// What validation does not say is as in train: its records are meant for the same model. Paths,
+/// and what only one of the two has, are left alone; so is everything that belongs to a format that
+/// only train has.
 void inherit_from_train(const spec::DatasetSpec& train, spec::DatasetSpec& validation) {
   if (!validation.has_targets() && train.has_targets()) validation.set_targets(train.targets());
   if (validation.has_format() && validation.format() != train.format()) return;

@@ -20,7 +20,8 @@ enum class exit_code : int {
 
 /// For an error that ended the program.
 exit_code exit_code_for(error_code code);
-/// For a run that ended with this report. A job never succeeds with data untrained or trained twice.
+/// For a run that ended with this report. A job never succeeds with data untrained or trained
+/// twice.
 exit_code exit_code_for(const report& value);
 
 } // namespace dlrun::job

@@ -26,7 +26,8 @@ bool is_identifier(const std::string& text) {
                      [&](unsigned char c) { return letter_or_digit(c) || c == '.' || c == '_' || c == '-'; });
 }
 
-/// Bounds are doubles; those of integers are whole and below 2^53, so they print without a fraction.
+/// Bounds are doubles; those of integers are whole and below 2^53, so they print without a
+/// fraction.
 std::string bound(double value) { return fmt::format("{}", value); }
 
 std::string range_of(const spec::FieldRule& rule) {

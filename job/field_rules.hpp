@@ -13,8 +13,8 @@ namespace dlrun::job {
 /// The field's rule; an empty one if it has none.
 const spec::FieldRule& rule_of(const google::protobuf::FieldDescriptor& field);
 
-/// "an integer from 1 to 1024", "one of processes, threads", "true or false": for errors and the reference.
-/// For a list, what each of its values must be.
+/// "an integer from 1 to 1024", "one of processes, threads", "true or false": for errors and the
+/// reference. For a list, what each of its values must be.
 std::string expectation(const google::protobuf::FieldDescriptor& field);
 
 /// Does the number satisfy the field's bounds? NaN and infinities never do.
@@ -24,8 +24,8 @@ bool text_allowed(const spec::FieldRule& rule, const std::string& text);
 
 /// Names of the message's fields, in order of declaration.
 std::vector<std::string> field_names(const google::protobuf::Descriptor& message);
-/// The oneof that a message of this type is a choice between (`kind` of LayerSpec, OptimizerSpec); null if it
-/// is not one.
+/// The oneof that a message of this type is a choice between (`kind` of LayerSpec, OptimizerSpec);
+/// null if it is not one.
 const google::protobuf::OneofDescriptor* choice_of(const google::protobuf::Descriptor& message);
 /// Names of a oneof's members, in order of declaration.
 std::vector<std::string> member_names(const google::protobuf::OneofDescriptor& choice);

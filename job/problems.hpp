@@ -39,8 +39,8 @@ class problem_list {
 public:
   /// `path` is the key the problem is about, "" for the whole text.
   void add(const location& where, const std::string& path, std::string text);
-  /// For a text that takes time to find: `text` is called if the problem is one of those shown, which a file
-  /// full of problems has few of. It must own what it needs.
+  /// For a text that takes time to find: `text` is called if the problem is one of those shown,
+  /// which a file full of problems has few of. It must own what it needs.
   void add(const location& where, const std::string& path, std::function<std::string()> text);
   /// Has a problem been reported for this key already? Later checks then leave it alone.
   bool reported(const std::string& path) const { return paths_.contains(path); }

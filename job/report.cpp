@@ -49,7 +49,8 @@ struct writer {
   void field(const char* name, const T& value);
 };
 
-/// Reads the same fields back. Throws json exceptions for wrong types; absent fields keep their value.
+/// Reads the same fields back. Throws json exceptions for wrong types; absent fields keep their
+/// value.
 struct reader {
   explicit reader(const ordered_json& object)
       : in(object) {
@@ -76,7 +77,8 @@ struct reader {
       }
     throw std::invalid_argument("unknown status \"" + text + "\"");
   }
-  /// The numbers whose keys begin with `prefix`, but for `loss` and `samples`, which are no metrics.
+  /// The numbers whose keys begin with `prefix`, but for `loss` and `samples`, which are no
+  /// metrics.
   void metrics(const std::string& prefix, std::string_view loss, std::string_view samples,
                named_values& values) {
     for (const auto& [key, value] : in.items()) {
@@ -261,8 +263,8 @@ requires(std::is_class_v<T> && !std::is_same_v<T, std::string>) void reader::fie
 std::string to_string(run_status status) { return status_names[static_cast<std::size_t>(status)]; }
 
 std::string to_json(const report& value) {
-  // Text that is not UTF-8 (a reason with a broken file name) is shown with replacement characters, not
-  // refused.
+  // Text that is not UTF-8 (a reason with a broken file name) is shown with replacement characters,
+  // not refused.
   return object_of(value).dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 

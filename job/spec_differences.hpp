@@ -1,4 +1,5 @@
-/// In which keys two specifications differ, and whether a run that is resumed may have each of them changed.
+/// In which keys two specifications differ, and whether a run that is resumed may have each of them
+/// changed.
 #pragma once
 
 #include "proto/field_rule.pb.h"
@@ -11,8 +12,8 @@ namespace dlrun::job {
 
 using on_resume = spec::FieldRule::OnResume;
 
-/// One key, by the outermost place at which there is something to tell: `model.layers[1]` for another kind of
-/// layer, `train.seed` for another number.
+/// One key, by the outermost place at which there is something to tell: `model.layers[1]` for
+/// another kind of layer, `train.seed` for another number.
 struct spec_difference {
   std::string path;   ///< "model.layers[1].linear.out_features"
   std::string before; ///< as YAML in one line, long ones cut; "nothing" where the key is not set
@@ -20,11 +21,13 @@ struct spec_difference {
   on_resume rule = spec::FieldRule::FIXED; ///< of the key, or of the nearest section around it that has one
 };
 
-/// All of them, in the order of the keys in proto/job_spec.proto; empty for equal messages. A path of a file
-/// that comes or goes is FIXED, whatever its rule: only another path may stand in its place.
+/// All of them, in the order of the keys in proto/job_spec.proto; empty for equal messages. A path
+/// of a file that comes or goes is FIXED, whatever its rule: only another path may stand in its
+/// place.
 std::vector<spec_difference> differences(const spec::JobSpec& before, const spec::JobSpec& after);
 
-/// The keys (and sections) that have this rule, as the proto file writes it at them: "cluster.workers", ...
+/// The keys (and sections) that have this rule, as the proto file writes it at them:
+/// "cluster.workers", ...
 std::vector<std::string> keys_with(on_resume rule);
 
 } // namespace dlrun::job

@@ -16,15 +16,16 @@ struct mapping {
   std::string origin;
   /// False for overrides, which have no lines.
   bool has_lines = true;
-  /// Type of the whole specification: tells where a key belongs that was written in the wrong section.
+  /// Type of the whole specification: tells where a key belongs that was written in the wrong
+  /// section.
   const google::protobuf::Descriptor* root = nullptr;
 
   location at(const yaml_node& node) const { return {origin, has_lines ? node.line : 0}; }
 };
 
-/// Maps keys on the fields of `message`, which lives at `path`. Unknown and repeated keys and values of the
-/// wrong type become problems; the rest is mapped all the same. A message that is a choice (a layer, an
-/// optimizer) may also be written as the name of its member alone: `relu`.
+/// Maps keys on the fields of `message`, which lives at `path`. Unknown and repeated keys and
+/// values of the wrong type become problems; the rest is mapped all the same. A message that is a
+/// choice (a layer, an optimizer) may also be written as the name of its member alone: `relu`.
 void map_message(const yaml_node& node, google::protobuf::Message& message, const std::string& path,
                  mapping& into);
 

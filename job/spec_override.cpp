@@ -115,8 +115,8 @@ void set_item(const yaml_node& node, const cursor& at, std::size_t index, mappin
   into.sources.set(path, {into.origin, 0});
 }
 
-/// The value as YAML; for text keys, text that is not a YAML scalar is taken as it stands (a path with ": "
-/// in it).
+/// The value as YAML; for text keys, text that is not a YAML scalar is taken as it stands (a path
+/// with ": " in it).
 bool parse_value(const std::string& text, const FieldDescriptor& field, const std::string& path,
                  yaml_node& node, mapping& into) {
   auto parsed = parse_yaml(text, spec_depth_max);

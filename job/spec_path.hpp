@@ -31,7 +31,8 @@ std::vector<std::string> all_paths(const google::protobuf::Descriptor& root);
 /// Is there a key of this name in any section?
 bool key_exists(std::string_view key, const google::protobuf::Descriptor& root);
 
-/// The existing path nearest to `path`: by its last key where that exists somewhere, else by edit distance.
+/// The existing path nearest to `path`: by its last key where that exists somewhere, else by edit
+/// distance.
 std::string nearest_path(const std::string& path, const google::protobuf::Descriptor& root);
 
 } // namespace dlrun::job

@@ -120,7 +120,8 @@ result<spec::JobSpec> complete_spec(spec::JobSpec built, const std::string& orig
   sources.set_root({origin, 0});
   auto spec = finish(std::move(built), origin, base_dir, overrides, sources, problems);
   if (!spec) return spec;
-  // What a run keeps is text, which must be readable again: its size, its nesting, texts that are UTF-8.
+  // What a run keeps is text, which must be readable again: its size, its nesting, texts that are
+  // UTF-8.
   return parse_spec(written_spec(*spec), origin, base_dir);
 }
 

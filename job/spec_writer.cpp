@@ -14,8 +14,8 @@ namespace {
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 
-// Sections down to this depth get a line for each key; what is deeper (a layer, an optimizer) is written on
-// one line.
+// Sections down to this depth get a line for each key; what is deeper (a layer, an optimizer) is
+// written on one line.
 constexpr int block_depth = 3;
 
 /// In double quotes, escaped as both YAML and JSON read it.

@@ -13,8 +13,8 @@ namespace dlrun::job {
 /// YAML that read_spec accepts and turns into the identical message.
 std::string write_spec(const spec::JobSpec& spec);
 
-/// The value of one key, which must be set, as YAML on one line; of a list its place `index`, or the whole
-/// for -1.
+/// The value of one key, which must be set, as YAML on one line; of a list its place `index`, or
+/// the whole for -1.
 std::string write_value(const google::protobuf::Message& message,
                         const google::protobuf::FieldDescriptor& field, int index = -1);
 

@@ -6,9 +6,10 @@
 
 namespace dlrun::job {
 
-/// Checks a filled specification: what must be there is, values are within their bounds, names are unique,
-/// layers refer to earlier ones. Whether shapes fit is the engine's question, whether files exist the data
-/// set's. Adds to `problems` at the places that `sources` knows; keys with a problem already are left alone.
+/// Checks a filled specification: what must be there is, values are within their bounds, names are
+/// unique, layers refer to earlier ones. Whether shapes fit is the engine's question, whether files
+/// exist the data set's. Adds to `problems` at the places that `sources` knows; keys with a problem
+/// already are left alone.
 void validate(const spec::JobSpec& spec, const source_map& sources, problem_list& problems);
 
 /// The same for a specification that was not read from text; problems name keys only.

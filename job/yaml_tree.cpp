@@ -22,8 +22,8 @@ struct refusal : std::runtime_error {
   int line;
 };
 
-/// Builds the tree from the parser's events. Containers under construction are kept on a stack of values, not
-/// of pointers, since growing a list moves its items.
+/// Builds the tree from the parser's events. Containers under construction are kept on a stack of
+/// values, not of pointers, since growing a list moves its items.
 class tree_builder final : public YAML::EventHandler {
 public:
   tree_builder(int depth_max, std::size_t values_max)

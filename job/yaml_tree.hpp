@@ -10,8 +10,8 @@ namespace dlrun::job {
 
 struct yaml_entry;
 
-/// A value. Unlike YAML::Node it keeps duplicate keys (so that they can be reported) and whether text was
-/// quoted.
+/// A value. Unlike YAML::Node it keeps duplicate keys (so that they can be reported) and whether
+/// text was quoted.
 struct yaml_node {
   enum class kind { nothing, text, list, map };
 
@@ -35,9 +35,9 @@ struct yaml_failure {
   std::string text;
 };
 
-/// Parses one document. What a specification has no use for is refused: anchors and aliases (they can expand
-/// without bound), tags, several documents, more than `depth_max` levels, more than `values_max` values.
-/// Never throws.
+/// Parses one document. What a specification has no use for is refused: anchors and aliases (they
+/// can expand without bound), tags, several documents, more than `depth_max` levels, more than
+/// `values_max` values. Never throws.
 inline constexpr std::size_t yaml_values_max = 100'000;
 tl::expected<yaml_node, yaml_failure> parse_yaml(std::string_view text, int depth_max,
                                                  std::size_t values_max = yaml_values_max);

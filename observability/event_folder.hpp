@@ -20,12 +20,13 @@ struct scalar_point {
 /// By tag, in the order in which they were written.
 using scalar_series = std::map<std::string, std::vector<scalar_point>>;
 
-/// The event files of a folder in the order in which they are read: by name, which begins with the time. None
-/// when the folder cannot be read.
+/// The event files of a folder in the order in which they are read: by name, which begins with the
+/// time. None when the folder cannot be read.
 std::vector<std::filesystem::path> event_files(const std::filesystem::path& folder);
 
-/// All scalars of these files that count: a SessionLog START voids what was written before of its step and
-/// beyond. A file ends at what is damaged or cut off, as the last record of a killed writer may be.
+/// All scalars of these files that count: a SessionLog START voids what was written before of its
+/// step and beyond. A file ends at what is damaged or cut off, as the last record of a killed
+/// writer may be.
 scalar_series read_event_folder(const std::filesystem::path& folder);
 
 } // namespace dlrun::observability

@@ -9,11 +9,12 @@
 
 namespace dlrun::observability {
 
-/// Serves `http://127.0.0.1:PORT/metrics` until it is closed. It listens on loopback and nowhere else, and
-/// asks nobody who he is: every user of the host may read. One thread owns it.
+/// Serves `http://127.0.0.1:PORT/metrics` until it is closed. It listens on loopback and nowhere
+/// else, and asks nobody who he is: every user of the host may read. One thread owns it.
 class metrics_server {
 public:
-  /// `port` 0: any that is free. The threads that it starts take no signals, and no handler is changed.
+  /// `port` 0: any that is free. The threads that it starts take no signals, and no handler is
+  /// changed.
   /// @returns bad_usage, naming port and reason, when it cannot listen there.
   static result<std::unique_ptr<metrics_server>> start(std::uint16_t port);
   ~metrics_server();

@@ -14,15 +14,16 @@
 
 namespace dlrun::observability {
 
-/// The port that the specification asks for, before anything else of the run is made; null where it asks for
-/// none. @returns bad_usage as metrics_server::start() does.
+/// The port that the specification asks for, before anything else of the run is made; null where it
+/// asks for none. @returns bad_usage as metrics_server::start() does.
 result<std::shared_ptr<metrics_server>> open_port(const spec::ObservabilitySpec& wanted);
 
-/// Is given what the root's display is given. Nothing that goes wrong here ends the run. Not thread-safe.
+/// Is given what the root's display is given. Nothing that goes wrong here ends the run. Not
+/// thread-safe.
 class run_publisher {
 public:
-  /// `port`: from open_port(); it is closed with this. `tell` is given an event for the user, when something
-  /// goes wrong.
+  /// `port`: from open_port(); it is closed with this. `tell` is given an event for the user, when
+  /// something goes wrong.
   run_publisher(run_facts facts, const spec::ObservabilitySpec& wanted, std::shared_ptr<metrics_server> port,
                 std::function<void(protocol::job_event)> tell);
   ~run_publisher();

@@ -18,7 +18,8 @@ double sample_rate::at_step(std::uint64_t step, protocol::time_point at) {
   if (step < step_) at_ = at, step_ = step; // after a rewind
   const auto elapsed = at - *at_;
   if (elapsed < rate_period) return rate_;
-  // A step that takes long is measured when it is there; until then it is as slow as if it came now.
+  // A step that takes long is measured when it is there; until then it is as slow as if it came
+  // now.
   if (step == step_)
     return std::min(rate_, static_cast<double>(records_per_step_) / protocol::to_seconds(elapsed));
   const auto recent = static_cast<double>((step - step_) * records_per_step_) / protocol::to_seconds(elapsed);

@@ -15,8 +15,8 @@ public:
   explicit sample_rate(std::uint64_t records_per_step)
       : records_per_step_{records_per_step} {}
 
-  /// `step` steps are done at `at`, which is not before that of the last call; fewer than then after a
-  /// rewind.
+  /// `step` steps are done at `at`, which is not before that of the last call; fewer than then
+  /// after a rewind.
   /// @returns samples a second; 0 while that is not known.
   double at_step(std::uint64_t step, protocol::time_point at);
 

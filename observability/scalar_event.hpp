@@ -13,12 +13,14 @@ struct scalar {
   double value = 0;
 };
 
-// Each is a TFRecord, framed: event files are these and nothing else. `wall_time` is in seconds since 1970.
+// Each is a TFRecord, framed: event files are these and nothing else. `wall_time` is in seconds
+// since 1970.
 
 /// The first of a file: which form the others have.
 std::string file_head(double wall_time);
 
-/// What was written so far of `step` and beyond, in this file and those before, is void (SessionLog START).
+/// What was written so far of `step` and beyond, in this file and those before, is void (SessionLog
+/// START).
 std::string restart_event(std::uint64_t step, double wall_time);
 
 /// Stored as 32-bit floats.

@@ -38,7 +38,8 @@ std::uint64_t time_of(const std::filesystem::path& file) {
   return seconds;
 }
 
-/// TensorBoard reads files in the order of their names: this one comes last, whatever the clock says.
+/// TensorBoard reads files in the order of their names: this one comes last, whatever the clock
+/// says.
 std::string new_file_name(const std::filesystem::path& folder) {
   auto seconds = static_cast<std::uint64_t>(wall_time());
   for (const auto& file : event_files(folder)) seconds = std::max(seconds, time_of(file) + 1);
@@ -63,7 +64,8 @@ tensorboard_log::tensorboard_log(run_facts facts, std::function<void(std::string
     go_on_behind(path_);
 }
 
-/// What is there already is not written again: steps that are done again without a rewind give the same bits.
+/// What is there already is not written again: steps that are done again without a rewind give the
+/// same bits.
 void tensorboard_log::go_on_behind(const std::filesystem::path& folder) {
   std::uint64_t highest = 0;
   for (const auto& [tag, points] : read_event_folder(folder))
@@ -115,7 +117,8 @@ void tensorboard_log::go_back(std::uint64_t version) {
   append(restart_event(version + 1, wall_time()));
 }
 
-/// In ascending order only: of what comes behind a later one TensorBoard would take the later ones for void.
+/// In ascending order only: of what comes behind a later one TensorBoard would take the later ones
+/// for void.
 void tensorboard_log::write_evaluation(const dlrun::evaluation& evaluation) {
   if (!evaluated_.empty() && evaluation.step <= *evaluated_.rbegin()) return;
   evaluated_.insert(evaluation.step);

@@ -14,10 +14,10 @@
 
 namespace dlrun::observability {
 
-/// Writes a file of its own into `<run>/tensorboard/`, behind those of earlier starts of the run. Of training
-/// a point at most twice a second, of each evaluation one. When training goes back, what was written of the
-/// steps that are done again is declared void, so that none is shown twice. Each call writes what it has to,
-/// which may block as long as the disk does. Not thread-safe.
+/// Writes a file of its own into `<run>/tensorboard/`, behind those of earlier starts of the run.
+/// Of training a point at most twice a second, of each evaluation one. When training goes back,
+/// what was written of the steps that are done again is declared void, so that none is shown twice.
+/// Each call writes what it has to, which may block as long as the disk does. Not thread-safe.
 class tensorboard_log {
 public:
   /// `complain` is called once, when files cannot be written: with which, and why.

@@ -9,8 +9,8 @@
 
 namespace dlrun::observability {
 
-/// As it will be in the report, but for `epoch`, which the event does not say. @returns nothing for an event
-/// of another kind.
+/// As it will be in the report, but for `epoch`, which the event does not say. @returns nothing for
+/// an event of another kind.
 inline std::optional<dlrun::evaluation> told_evaluation(const protocol::job_event& event) {
   if (event.event != "evaluated" || event.numbers.values.empty()) return std::nullopt;
   dlrun::evaluation told{.step = event.numbers.step, .metrics = {}};

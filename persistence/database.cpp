@@ -29,8 +29,9 @@ public:
   void Logv(const char*, va_list) override {}
 };
 
-/// After an error RocksDB would go on by itself when it sees enough free space, in a thread that sleeps for
-/// seconds and that others wait for. Not told how much is free it leaves that to us: recover().
+/// After an error RocksDB would go on by itself when it sees enough free space, in a thread that
+/// sleeps for seconds and that others wait for. Not told how much is free it leaves that to us:
+/// recover().
 class untold_free_space : public rocksdb::FileSystemWrapper {
 public:
   using FileSystemWrapper::FileSystemWrapper;
@@ -47,8 +48,8 @@ rocksdb::Options make_settings(const database_options& options, rocksdb::Env* en
   settings.create_if_missing = options.create;
   settings.create_missing_column_families = !options.read_only;
   settings.info_log = std::make_shared<silent_logger>();
-  // A flush is how the log's space comes back; keys of the log only grow, so levels are filled by moving
-  // files.
+  // A flush is how the log's space comes back; keys of the log only grow, so levels are filled by
+  // moving files.
   settings.write_buffer_size = options.buffer_bytes;
   settings.max_total_wal_size = 4 * options.buffer_bytes;
   settings.level0_file_num_compaction_trigger = 4;
@@ -88,8 +89,9 @@ result<std::unique_ptr<database>> database::open(database_options options) {
 
 namespace {
 
-/// Does another process hold a file that may not be opened for writing? Asking takes no lock. (Closing the
-/// descriptor gives up what this process itself has locked of the file; nobody locks what he cannot write.)
+/// Does another process hold a file that may not be opened for writing? Asking takes no lock.
+/// (Closing the descriptor gives up what this process itself has locked of the file; nobody locks
+/// what he cannot write.)
 result<void> check_unlocked(const std::string& path) {
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0)
@@ -160,8 +162,8 @@ result<void> database::examine_logs(rocksdb::Options& settings) {
       settings.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
       continue;
     }
-    // Cut here, so that the file is whole should it come back: its removal, later, may be lost with the
-    // power.
+    // Cut here, so that the file is whole should it come back: its removal, later, may be lost with
+    // the power.
     if (auto cut = cut_file(*options_.files, log->name, scan->valid_bytes); !cut) return cut;
   }
   return {};
@@ -225,7 +227,8 @@ result<void> database::check_can_reopen() const {
                      options_.directory, needed);
 }
 
-/// Not by RocksDB's Resume(): after a flush that found no room it waits for that flush for ever (7.8).
+/// Not by RocksDB's Resume(): after a flush that found no room it waits for that flush for ever
+/// (7.8).
 result<void> database::recover() {
   if (auto possible = check_can_reopen(); !possible) return possible;
   const std::unique_lock lock(mutex_);

@@ -21,13 +21,13 @@ struct database_options {
   std::shared_ptr<file_system> files;
   /// Make it if there is none. Otherwise a missing one is storage_damaged.
   bool create = false;
-  /// Refuse a damaged log (a torn one is still accepted). Otherwise recover what is before the damage and say
-  /// so.
+  /// Refuse a damaged log (a torn one is still accepted). Otherwise recover what is before the
+  /// damage and say so.
   bool strict = false;
   /// For a look: nothing is written, also not by the recovery.
   bool read_only = false;
-  /// Writes are gathered in memory up to this, then written to a table and the log is dropped. That much is
-  /// also preallocated for the log on opening.
+  /// Writes are gathered in memory up to this, then written to a table and the log is dropped. That
+  /// much is also preallocated for the log on opening.
   std::size_t buffer_bytes = std::size_t{4} << 20;
   /// What the user can do about damage: the end of the message.
   std::string way_out;
@@ -41,9 +41,10 @@ enum class table : std::uint8_t {
   log = 1,
 };
 
-/// An open RocksDB. Thread-safe. After a write failed RocksDB refuses all others until it is opened anew;
-/// whether the failed one is there is then open. After a sync failed it stays closed for writes: what the
-/// operating system wrote of it is unknown, and a second sync would succeed without telling.
+/// An open RocksDB. Thread-safe. After a write failed RocksDB refuses all others until it is opened
+/// anew; whether the failed one is there is then open. After a sync failed it stays closed for
+/// writes: what the operating system wrote of it is unknown, and a second sync would succeed
+/// without telling.
 class database {
 public:
   /// @returns in_use, storage_damaged (naming file and offset), disk_full, system.
@@ -52,8 +53,8 @@ public:
   database& operator=(const database&) = delete;
   ~database();
 
-  /// @returns in_use while somebody has it open; system when that cannot be found out. Only a look: a moment
-  /// later it may be otherwise. Needs no right to write.
+  /// @returns in_use while somebody has it open; system when that cannot be found out. Only a look:
+  /// a moment later it may be otherwise. Needs no right to write.
   static result<void> check_unheld(file_system& files, const std::string& directory);
 
   /// One line for each log file of which something was dropped.
@@ -77,12 +78,13 @@ public:
   bool broken() const { return broken_; }
   /// A sync failed.
   bool lost() const { return lost_; }
-  /// Makes writes possible again by opening it anew. What the failed one left may be there or not. The
-  /// handles of tables change. After an error nothing can be read either, unless that is disk_full.
+  /// Makes writes possible again by opening it anew. What the failed one left may be there or not.
+  /// The handles of tables change. After an error nothing can be read either, unless that is
+  /// disk_full.
   result<void> recover();
 
-  /// Gives back the space of whole files with keys of the log below `end`. Keys that share a file with others
-  /// stay.
+  /// Gives back the space of whole files with keys of the log below `end`. Keys that share a file
+  /// with others stay.
   void drop_log_files_below(const std::string& end);
   result<std::uint64_t> bytes_on_disk() const;
   const std::string& directory() const { return options_.directory; }
@@ -95,7 +97,8 @@ private:
   /// Notes how long the MANIFEST is.
   result<void> mark();
   void close();
-  /// A disk that is full or refuses writes is found before it is closed, so that it can still be read.
+  /// A disk that is full or refuses writes is found before it is closed, so that it can still be
+  /// read.
   result<void> check_can_reopen() const;
   result<void> check_usable() const;
   tl::unexpected<error> failure(const rocksdb::Status& status, std::string_view what,

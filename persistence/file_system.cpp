@@ -75,8 +75,8 @@ result<std::vector<file_entry>> list_files(file_system& files, const std::string
   std::vector<file_entry> found;
   for (auto& name : names) {
     file_entry entry{std::move(name), 0};
-    // Not to be opened, not even to see what it is: closing any descriptor of a file gives up the locks that
-    // this process has on it (fcntl(2)), and one of these files is RocksDB's LOCK.
+    // Not to be opened, not even to see what it is: closing any descriptor of a file gives up the
+    // locks that this process has on it (fcntl(2)), and one of these files is RocksDB's LOCK.
     if (files.GetFileSize(directory + "/" + entry.name, {}, &entry.bytes, no_context).ok())
       found.push_back(std::move(entry));
   }

@@ -1,5 +1,5 @@
-/// The seam below everything durable: RocksDB's FileSystem, which our own files go through as well, so that
-/// one wrapper can inject faults into all of it.
+/// The seam below everything durable: RocksDB's FileSystem, which our own files go through as well,
+/// so that one wrapper can inject faults into all of it.
 #pragma once
 
 #include <cstdint>
@@ -25,9 +25,9 @@ inline constexpr rocksdb::IODebugContext* no_context = nullptr;
 /// The operating system's files.
 std::shared_ptr<file_system> default_file_system();
 
-/// `status` as an error that names what was done, the path, and how many bytes it was about (0: not a matter
-/// of size). No space is disk_full, damage is storage_damaged, everything else of the operating system is
-/// system.
+/// `status` as an error that names what was done, the path, and how many bytes it was about (0: not
+/// a matter of size). No space is disk_full, damage is storage_damaged, everything else of the
+/// operating system is system.
 tl::unexpected<error> fail_status(const rocksdb::Status& status, std::string_view what,
                                   const std::string& path, std::uint64_t bytes = 0);
 
@@ -46,8 +46,8 @@ result<std::vector<file_entry>> list_files(file_system& files, const std::string
 
 result<std::string> read_file(file_system& files, const std::string& path);
 
-/// Replaces or creates `path` as a whole, durably: a temporary file, fsync, rename, fsync of the directory.
-/// After a crash there is the old content or the new one.
+/// Replaces or creates `path` as a whole, durably: a temporary file, fsync, rename, fsync of the
+/// directory. After a crash there is the old content or the new one.
 result<void> write_file_durably(file_system& files, const std::string& path, std::string_view content);
 
 result<bool> file_exists(file_system& files, const std::string& path);

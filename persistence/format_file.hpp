@@ -15,8 +15,8 @@ struct folder_format {
   unsigned number = 1;
 };
 
-/// Is it there, and is it `expected`? @returns false when there is no such file; storage_damaged when it says
-/// something else, naming both.
+/// Is it there, and is it `expected`? @returns false when there is no such file; storage_damaged
+/// when it says something else, naming both.
 result<bool> check_format(file_system& files, const std::string& directory, const folder_format& expected);
 
 /// Durable when it returns.

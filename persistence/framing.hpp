@@ -1,4 +1,5 @@
-/// How numbers and heads are laid out in our own files: little-endian, each head with a checksum of its own.
+/// How numbers and heads are laid out in our own files: little-endian, each head with a checksum of
+/// its own.
 #pragma once
 
 #include <array>
@@ -33,8 +34,8 @@ inline std::string_view as_text(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-/// The first 64 bytes of a segment or a snapshot: magic (8), format (4), zero (4), five numbers (40), zero
-/// (4), CRC32C of the 60 bytes before it (4).
+/// The first 64 bytes of a segment or a snapshot: magic (8), format (4), zero (4), five numbers
+/// (40), zero (4), CRC32C of the 60 bytes before it (4).
 struct file_head {
   static constexpr std::size_t bytes = 64;
   std::string_view magic;
@@ -45,8 +46,8 @@ struct file_head {
 std::array<std::byte, file_head::bytes> encode(const file_head& head);
 
 /// The numbers of a head whose magic and format must be those of `expected`.
-/// @returns storage_damaged naming `path`; bad_usage naming both formats for a whole head of another one, so
-/// that nobody drops for damage what another version can read.
+/// @returns storage_damaged naming `path`; bad_usage naming both formats for a whole head of
+/// another one, so that nobody drops for damage what another version can read.
 result<std::array<std::uint64_t, 5>> decode_file_head(std::span<const std::byte> bytes,
                                                       const file_head& expected, const std::string& path);
 

@@ -55,7 +55,8 @@ public:
     auto opened = open_database(options.directory, files, !*known, false);
     if (!opened) return tl::unexpected(opened.error());
     database_ = std::move(*opened);
-    // One that died before it had written FORMAT never owned it: nobody was told that the journal was open.
+    // One that died before it had written FORMAT never owned it: nobody was told that the journal
+    // was open.
     if (auto owned = own(options, !*known); !owned) return owned;
     if (*known) return {};
     if (!contents_.empty())

@@ -35,17 +35,18 @@ struct journal_contents {
   std::map<std::string, std::string> entries;
 };
 
-/// A small map from text to bytes, on disk. Every write is atomic and synced when it returns, whatever the
-/// job's durability says (PROTOCOL R15). One thread at a time. Calls block for some milliseconds.
+/// A small map from text to bytes, on disk. Every write is atomic and synced when it returns,
+/// whatever the job's durability says (PROTOCOL R15). One thread at a time. Calls block for some
+/// milliseconds.
 ///
-/// Damage is never passed over: what RocksDB would drop from the end of its log in silence is looked at
-/// first. Only a write that was torn in the middle, hence never acknowledged, is dropped; everything else is
-/// storage_damaged, naming the file, the offset and the way out.
+/// Damage is never passed over: what RocksDB would drop from the end of its log in silence is
+/// looked at first. Only a write that was torn in the middle, hence never acknowledged, is dropped;
+/// everything else is storage_damaged, naming the file, the offset and the way out.
 class journal {
 public:
   /// Opens or creates, and writes the owner, synced.
-  /// @returns in_use while another live process holds it; fenced when `owner` is not above the last one;
-  /// storage_damaged.
+  /// @returns in_use while another live process holds it; fenced when `owner` is not above the last
+  /// one; storage_damaged.
   static result<std::unique_ptr<journal>> open(const journal_options& options);
 
   /// A look without owning: writes nothing and fences nobody. For the time when no owner runs.
@@ -60,9 +61,10 @@ public:
   /// Keys and values as of the last write that succeeded.
   const std::map<std::string, std::string>& contents() const;
 
-  /// All changes or none; durable when it returns. After an error it is unknown whether they are. After
-  /// disk_full (a later write tries anew, first thing) the caller must try these changes again before others.
-  /// After any other error every later write fails until the journal is opened again by a new owner.
+  /// All changes or none; durable when it returns. After an error it is unknown whether they are.
+  /// After disk_full (a later write tries anew, first thing) the caller must try these changes
+  /// again before others. After any other error every later write fails until the journal is opened
+  /// again by a new owner.
   result<void> write(std::span<const journal_write> changes);
 
 private:

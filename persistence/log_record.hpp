@@ -12,18 +12,19 @@
 
 namespace dlrun::persistence {
 
-/// Most of what the owner may keep with a step beside its gradient: it rests in RocksDB, which large values
-/// make slow.
+/// Most of what the owner may keep with a step beside its gradient: it rests in RocksDB, which
+/// large values make slow.
 inline constexpr std::size_t extra_bytes_max = std::size_t{48} << 10;
 
-/// One step as it is logged: everything that replay needs, so that replay asks nobody (PROTOCOL R12).
+/// One step as it is logged: everything that replay needs, so that replay asks nobody (PROTOCOL
+/// R12).
 struct log_record {
   step_id step;
   /// The timeline that the step was computed in; its spec replays it (R11e).
   timeline_id timeline;
-  /// What the owner keeps with the step beside its gradient (coupled quantities, ledger), in its own
-  /// encoding; opaque here, at most extra_bytes_max. Rests in RocksDB, so read_head() gives it without the
-  /// payload. Borrowed for the duration of the call.
+  /// What the owner keeps with the step beside its gradient (coupled quantities, ledger), in its
+  /// own encoding; opaque here, at most extra_bytes_max. Rests in RocksDB, so read_head() gives it
+  /// without the payload. Borrowed for the duration of the call.
   std::string_view extra;
   /// The root gradient of the step. Borrowed for the duration of the call.
   std::span<const std::byte> payload;
@@ -45,8 +46,8 @@ struct stored_record {
   std::vector<std::byte> payload;
 };
 
-/// One timeline of the training: it left its predecessor at version `branch` (R16). `parked` are the slots
-/// that its spec leaves out (R18).
+/// One timeline of the training: it left its predecessor at version `branch` (R16). `parked` are
+/// the slots that its spec leaves out (R18).
 struct history_entry {
   timeline_id timeline;
   version_id branch;

@@ -18,7 +18,8 @@ constexpr std::size_t search_bytes = std::size_t{1} << 20;
 
 enum fragment_type : std::uint8_t { zero = 0, full = 1, first = 2, middle = 3, last = 4 };
 
-/// RocksDB stores checksums rotated and shifted, since a checksum of data with checksums in it is weak.
+/// RocksDB stores checksums rotated and shifted, since a checksum of data with checksums in it is
+/// weak.
 std::uint32_t masked(std::uint32_t crc) { return std::rotr(crc, 15) + 0xa282ead8U; }
 
 struct fragment {
@@ -67,8 +68,8 @@ private:
     if (type == zero && length == 0) return {{}, flaw::zeroes};
     if (type > last || at % block_bytes + head_bytes + length > block_bytes) return {{}, flaw::wrong};
     const auto checksum = get<std::uint32_t>(rest, 0);
-    // The type byte is part of what the checksum is of. A checksum that is right up to the end of the file
-    // means that the length was damaged, not that the rest is missing.
+    // The type byte is part of what the checksum is of. A checksum that is right up to the end of
+    // the file means that the length was damaged, not that the rest is missing.
     const bool whole = rest.size() >= head_bytes + length;
     const auto covered = rest.subspan(6, whole ? length + 1U : rest.size() - 6);
     const bool right = checksum == masked(base::crc32c(covered));
@@ -87,9 +88,9 @@ private:
     return page < bytes_.size() && zero_from(page);
   }
 
-  /// Is there any whole fragment behind the bad one? Then it was not the end that was being written. The
-  /// length of the bad one cannot be believed, so it is looked for at every byte nearby; farther away, where
-  /// blocks begin.
+  /// Is there any whole fragment behind the bad one? Then it was not the end that was being
+  /// written. The length of the bad one cannot be believed, so it is looked for at every byte
+  /// nearby; farther away, where blocks begin.
   bool something_follows(std::uint64_t bad) const {
     const auto near_end = std::min<std::uint64_t>(bytes_.size(), bad + search_bytes);
     for (auto at = bad + 1; at < near_end; ++at)

@@ -12,10 +12,9 @@ namespace dlrun::persistence {
 enum class log_tail : std::uint8_t {
   /// Ends with a whole record.
   intact,
-  /// Ends within a record, as when power or the process went away in the middle of a write: the file ends
-  /// before the
-  /// record does, or holds zeroes from the begin of a page to its end. That write was never acknowledged as
-  /// synced.
+  /// Ends within a record, as when power or the process went away in the middle of a write: the
+  /// file ends before the record does, or holds zeroes from the begin of a page to its end. That
+  /// write was never acknowledged as synced.
   torn,
   /// Something else than what was written is in the middle, or where the last record was complete.
   damaged,
@@ -30,9 +29,10 @@ struct record_log_scan {
   std::string why;
 };
 
-/// Reads all of `path`, a file in the format of RocksDB's log_format.h (blocks of 32 KiB; a header of masked
-/// CRC32C, length and type before each fragment). Writes nothing. RocksDB itself either drops a tail in
-/// silence or refuses torn and damaged alike: this tells them apart, and names the offset.
+/// Reads all of `path`, a file in the format of RocksDB's log_format.h (blocks of 32 KiB; a header
+/// of masked CRC32C, length and type before each fragment). Writes nothing. RocksDB itself either
+/// drops a tail in silence or refuses torn and damaged alike: this tells them apart, and names the
+/// offset.
 result<record_log_scan> scan_record_log(file_system& files, const std::string& path);
 
 } // namespace dlrun::persistence

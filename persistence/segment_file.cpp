@@ -132,8 +132,8 @@ result<std::uint64_t> segment_writer::append(const segment_record& head, std::sp
   return offset;
 }
 
-/// Much is written in pieces, of which the disk has two at a time. So what others sync meanwhile does not
-/// wait for all of it, and neither does the end of this process, should it be killed.
+/// Much is written in pieces, of which the disk has two at a time. So what others sync meanwhile
+/// does not wait for all of it, and neither does the end of this process, should it be killed.
 result<void> segment_writer::write_back(std::uint64_t goal) {
   for (auto begin = synced_bytes_.load(); begin + sync_piece_bytes < goal; begin += sync_piece_bytes)
     if (const auto status = file_->RangeSync(begin, sync_piece_bytes, {}, no_context); !status.ok())

@@ -43,13 +43,15 @@ struct spare_segment {
 /// Appends payloads to a file. append() from one thread; sync() also from others at the same time.
 class segment_writer {
 public:
-  /// Space is taken from the file system in pieces of `preallocation_bytes`, so that a file is few extents.
+  /// Space is taken from the file system in pieces of `preallocation_bytes`, so that a file is few
+  /// extents.
   static result<std::unique_ptr<segment_writer>> create(const std::shared_ptr<file_system>& files,
                                                         const std::string& directory, std::uint64_t number,
                                                         std::uint64_t preallocation_bytes);
-  /// Renames `over` and writes over what it holds. Its blocks on the disk and its pages in memory are there
-  /// already: on a virtual machine whose host takes unused memory back, new pages cost ten times what is
-  /// copied into them. A writer of `over` may still exist, but nothing may be appended by it.
+  /// Renames `over` and writes over what it holds. Its blocks on the disk and its pages in memory
+  /// are there already: on a virtual machine whose host takes unused memory back, new pages cost
+  /// ten times what is copied into them. A writer of `over` may still exist, but nothing may be
+  /// appended by it.
   static result<std::unique_ptr<segment_writer>> reuse(const std::shared_ptr<file_system>& files,
                                                        const std::string& directory, std::uint64_t number,
                                                        std::uint64_t preallocation_bytes,
@@ -58,15 +60,16 @@ public:
   segment_writer(const segment_writer&) = delete;
   segment_writer& operator=(const segment_writer&) = delete;
 
-  /// Hands head and payload to the operating system. @returns the payload's offset. After an error the file
-  /// ends in something undefined: cut_to() what was there before and use another file.
+  /// Hands head and payload to the operating system. @returns the payload's offset. After an error
+  /// the file ends in something undefined: cut_to() what was there before and use another file.
   result<std::uint64_t> append(const segment_record& head, std::span<const std::byte> payload);
-  /// Everything appended before survives a power cut, if the directory is synced too. Once it failed it fails
-  /// for ever: a second fdatasync could succeed although pages were lost.
+  /// Everything appended before survives a power cut, if the directory is synced too. Once it
+  /// failed it fails for ever: a second fdatasync could succeed although pages were lost.
   result<void> sync();
   /// Drops what is behind; for after a failure, best effort.
   void cut_to(std::uint64_t bytes);
-  /// Nothing will be appended any more: gives back what was preallocated and is not used, best effort.
+  /// Nothing will be appended any more: gives back what was preallocated and is not used, best
+  /// effort.
   void close();
 
   std::uint64_t number() const { return number_; }
@@ -101,8 +104,8 @@ private:
 /// Reads payloads back. Thread-safe.
 class segment_reader {
 public:
-  /// Verifies the file's head. @returns storage_damaged naming file and offset, also when there is no such
-  /// file; system.
+  /// Verifies the file's head. @returns storage_damaged naming file and offset, also when there is
+  /// no such file; system.
   static result<std::unique_ptr<segment_reader>> open(const std::shared_ptr<file_system>& files,
                                                       const std::string& directory, std::uint64_t number);
   ~segment_reader();
@@ -110,17 +113,19 @@ public:
   segment_reader& operator=(const segment_reader&) = delete;
 
   /// Reads the payload at `offset` and keeps nothing.
-  /// @returns storage_damaged naming file and offset unless head and checksum are those of `expected`;
-  /// system.
+  /// @returns storage_damaged naming file and offset unless head and checksum are those of
+  /// `expected`; system.
   result<void> verify(std::uint64_t offset, const segment_record& expected) const;
 
-  /// For payloads that are read in parts. Whether the head of the record at `offset` is that of `expected`.
+  /// For payloads that are read in parts. Whether the head of the record at `offset` is that of
+  /// `expected`.
   result<void> check_head(std::uint64_t offset, const segment_record& expected) const;
-  /// Fills `bytes` with those of the file from `offset` on. @returns their CRC32C, or, where `before` is that
-  /// of bytes before them, the one of both.
+  /// Fills `bytes` with those of the file from `offset` on. @returns their CRC32C, or, where
+  /// `before` is that of bytes before them, the one of both.
   result<std::uint32_t> read_part(std::uint64_t offset, std::span<std::byte> bytes,
                                   std::uint32_t before = 0) const;
-  /// @returns storage_damaged unless `crc32c`, of all of the payload at `offset`, is that of `expected`.
+  /// @returns storage_damaged unless `crc32c`, of all of the payload at `offset`, is that of
+  ///   `expected`.
   result<void> check_sum(std::uint64_t offset, const segment_record& expected, std::uint32_t crc32c) const;
 
 private:
@@ -130,7 +135,8 @@ private:
   std::string path_;
 };
 
-/// Reads `bytes.size()` bytes at `offset`. @returns storage_damaged if the file ends before that, system.
+/// Reads `bytes.size()` bytes at `offset`. @returns storage_damaged if the file ends before that,
+/// system.
 result<void> read_exactly(const rocksdb::FSRandomAccessFile& file, const std::string& path,
                           std::uint64_t offset, std::span<std::byte> bytes);
 

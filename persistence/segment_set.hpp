@@ -28,9 +28,9 @@ struct segment_payload {
   std::span<const std::byte> bytes;
 };
 
-/// Appends payloads to one file after the other, and knows which steps each holds. Of files that hold none
-/// any more it keeps some and writes over them, the others it removes. append() and the cuts belong to one
-/// thread at a time, everything else may be called beside them.
+/// Appends payloads to one file after the other, and knows which steps each holds. Of files that
+/// hold none any more it keeps some and writes over them, the others it removes. append() and the
+/// cuts belong to one thread at a time, everything else may be called beside them.
 class segment_set {
 public:
   /// `directory` must exist. A file is closed when it reaches `segment_bytes`.

@@ -33,15 +33,16 @@ struct shard_store_options {
   /// Null: the operating system's.
   std::shared_ptr<file_system> files;
   sync_mode sync = sync_mode::process;
-  /// For a look while nobody has it open: nothing is written, created, dropped or removed, and no `opener` is
-  /// needed. Only what does not change the store may be called.
+  /// For a look while nobody has it open: nothing is written, created, dropped or removed, and no
+  /// `opener` is needed. Only what does not change the store may be called.
   bool read_only = false;
   /// Most bytes that the directory may take; 0: no limit.
   std::uint64_t disk_quota_bytes = 0;
-  /// A segment file is closed and the next begun when it reaches this. Larger: fewer files, but space comes
-  /// back later after drop_below. A record that is larger gets a file of its own.
+  /// A segment file is closed and the next begun when it reaches this. Larger: fewer files, but
+  /// space comes back later after drop_below. A record that is larger gets a file of its own.
   std::uint64_t segment_bytes = std::uint64_t{64} << 20;
-  /// Payloads up to this rest in RocksDB, larger ones in segments. Above 64 KiB RocksDB writes slower.
+  /// Payloads up to this rest in RocksDB, larger ones in segments. Above 64 KiB RocksDB writes
+  /// slower.
   std::size_t inline_bytes_max = std::size_t{64} << 10;
 };
 
@@ -56,8 +57,8 @@ struct store_contents {
   step_id log_end;
   /// In the order of versions. Their contents are verified when they are read.
   std::vector<snapshot_info> snapshots;
-  /// One line for each thing that was dropped since it was torn or damaged: file, offset, why. A torn tail is
-  /// normal after a crash; what was synced is never in it unless the disk lost it.
+  /// One line for each thing that was dropped since it was torn or damaged: file, offset, why. A
+  /// torn tail is normal after a crash; what was synced is never in it unless the disk lost it.
   std::vector<std::string> damaged;
 };
 
@@ -75,9 +76,9 @@ struct store_counters {
 class snapshot_writer;
 class segment_reader;
 
-/// A record, whose payload is read in parts: whoever needs it block by block has no need of memory for all of
-/// it, and finds each block in the cache. Thread-safe. Of a record that is cut off meanwhile it may read
-/// something else, which check() tells. Must not outlive its store.
+/// A record, whose payload is read in parts: whoever needs it block by block has no need of memory
+/// for all of it, and finds each block in the cache. Thread-safe. Of a record that is cut off
+/// meanwhile it may read something else, which check() tells. Must not outlive its store.
 class payload_reader {
 public:
   /// Of what `log_directory` holds inlined.
@@ -86,8 +87,8 @@ public:
                  std::uint64_t offset);
 
   const record_head& head() const { return head_; }
-  /// Fills `into` with the payload's bytes from `offset` on, all of which must be there. @returns their
-  /// CRC32C.
+  /// Fills `into` with the payload's bytes from `offset` on, all of which must be there. @returns
+  /// their CRC32C.
   result<std::uint32_t> read(std::uint64_t offset, std::span<std::byte> into) const;
   /// Whether `crc32c`, of the whole payload, is right. @returns storage_damaged, naming the place.
   result<void> check(std::uint32_t crc32c) const;
@@ -104,23 +105,24 @@ private:
 /// The log of record, the snapshots and the history of one PS shard.
 /// Formats: docs/formats.md.
 ///
-/// Errors: disk_full (no space), limit_exceeded (the quota), system (the operating system refused something),
-/// storage_damaged (bytes that are not what was written), fenced. Each names path and size. After a failed
-/// append nothing of it is there, and it can be tried again. After a failed *sync* every later write fails:
-/// what the disk holds is unknown until the store is opened again. Broken order is a broken invariant
-/// (DLRUN_CHECK).
+/// Errors: disk_full (no space), limit_exceeded (the quota), system (the operating system refused
+/// something), storage_damaged (bytes that are not what was written), fenced. Each names path and
+/// size. After a failed append nothing of it is there, and it can be tried again. After a failed
+/// *sync* every later write fails: what the disk holds is unknown until the store is opened again.
+/// Broken order is a broken invariant (DLRUN_CHECK).
 ///
-/// Threads: append(), rewind(), drop_below() and discard_snapshot() belong to one thread at a time. All other
-/// functions, and all of snapshot_writer and snapshot_reader, may be called from any thread at the same time.
-/// All of them block, up to tens of milliseconds and more when the disk is busy.
+/// Threads: append(), rewind(), drop_below() and discard_snapshot() belong to one thread at a time.
+/// All other functions, and all of snapshot_writer and snapshot_reader, may be called from any
+/// thread at the same time. All of them block, up to tens of milliseconds and more when the disk is
+/// busy.
 class shard_store {
 public:
-  /// Opens or creates. Writes the opener's incarnation, synced, before anything else; then looks at all that
-  /// is there and drops what is torn or damaged. In mode `power` the rest is synced then (R11b); in mode
-  /// `process` by the next sync.
+  /// Opens or creates. Writes the opener's incarnation, synced, before anything else; then looks at
+  /// all that is there and drops what is torn or damaged. In mode `power` the rest is synced then
+  /// (R11b); in mode `process` by the next sync.
   /// @returns in_use while another live process (or another store of this one) holds it: try again;
-  /// fenced when a higher incarnation opened it before; storage_damaged when it cannot be read at all or has
-  /// another format; for a look, bad_usage when there is none.
+  /// fenced when a higher incarnation opened it before; storage_damaged when it cannot be read at
+  /// all or has another format; for a look, bad_usage when there is none.
   static result<std::unique_ptr<shard_store>> open(const shard_store_options& options);
 
   shard_store(const shard_store&) = delete;
@@ -130,13 +132,13 @@ public:
 
   const store_contents& found() const;
 
-  /// Appends records in step order, all or none of them, as one write: the first must be of next_step().
-  /// Durable as options.sync says when it returns. Records of a timeline below the newest one are a broken
-  /// invariant.
+  /// Appends records in step order, all or none of them, as one write: the first must be of
+  /// next_step(). Durable as options.sync says when it returns. Records of a timeline below the
+  /// newest one are a broken invariant.
   result<void> append(std::span<const log_record> records);
 
-  /// The step that append() takes next: the log's end, or the newest snapshot's version if that is above it.
-  /// Also the newest version that can be restored.
+  /// The step that append() takes next: the log's end, or the newest snapshot's version if that is
+  /// above it. Also the newest version that can be restored.
   step_id next_step() const;
 
   /// Makes all that was found or appended survive a power cut: segments first, then RocksDB's log.
@@ -147,41 +149,43 @@ public:
 
   /// @returns storage_damaged when the checksum is wrong, bad_usage when there is no such record.
   result<stored_record> read(step_id step) const;
-  /// For reading its payload in parts. @returns storage_damaged when its head is not the record's, bad_usage
-  /// when there is no such record.
+  /// For reading its payload in parts. @returns storage_damaged when its head is not the record's,
+  /// bad_usage when there is no such record.
   result<payload_reader> open_payload(step_id step) const;
   /// Without payload, from RocksDB alone: what a lagging shard asks for (R12).
   result<record_head> read_head(step_id step) const;
 
-  /// Begins a snapshot of `version`, which must not exist. It counts when commit() has returned. While
-  /// another one is being written that began on this timeline, the lower version is committed or abandoned
-  /// first (R11c). A snapshot above the log's end lets the log go on at its version (mode `snapshots`).
+  /// Begins a snapshot of `version`, which must not exist. It counts when commit() has returned.
+  /// While another one is being written that began on this timeline, the lower version is committed
+  /// or abandoned first (R11c). A snapshot above the log's end lets the log go on at its version
+  /// (mode `snapshots`).
   result<snapshot_writer> begin_snapshot(version_id version, timeline_id timeline);
   /// In the order of versions.
   std::vector<snapshot_info> snapshots() const;
-  /// @returns storage_damaged, naming file and offset, when what frames the file is damaged; bad_usage when
-  /// there is no such snapshot. Damage in the middle is found when it is read.
+  /// @returns storage_damaged, naming file and offset, when what frames the file is damaged;
+  /// bad_usage when there is no such snapshot. Damage in the middle is found when it is read.
   result<snapshot_reader> open_snapshot(version_id version) const;
   /// Drops a damaged snapshot, synced, so that an older one is used.
   result<void> discard_snapshot(version_id version);
 
   /// The history, in the order of timelines.
   std::vector<history_entry> history() const;
-  /// Goes back to `to`, which must be restorable: in one synced write it records `history`, whose last entry
-  /// is the new timeline, and drops log and snapshots above `to` (R16). `to` is the lowest branch that this
-  /// shard has not taken yet, not always that of the last entry. Snapshots in the making are void: their
-  /// commit() says fenced. A repetition, known by its history, changes nothing.
-  /// @returns bad_usage when `to` cannot be restored here, fenced when the store is on that timeline or a
-  /// later one.
+  /// Goes back to `to`, which must be restorable: in one synced write it records `history`, whose
+  /// last entry is the new timeline, and drops log and snapshots above `to` (R16). `to` is the
+  /// lowest branch that this shard has not taken yet, not always that of the last entry. Snapshots
+  /// in the making are void: their commit() says fenced. A repetition, known by its history,
+  /// changes nothing.
+  /// @returns bad_usage when `to` cannot be restored here, fenced when the store is on that
+  /// timeline or a later one.
   result<void> rewind(std::span<const history_entry> history, version_id to);
 
-  /// Drops, synced, the snapshots below `floor`, but for that of version `kept`, and the log below step
-  /// `floor` (R13). If there is no snapshot of version `floor`, the newest one below it takes its place, so
-  /// that what can be restored above `floor` remains so.
+  /// Drops, synced, the snapshots below `floor`, but for that of version `kept`, and the log below
+  /// step `floor` (R13). If there is no snapshot of version `floor`, the newest one below it takes
+  /// its place, so that what can be restored above `floor` remains so.
   result<void> drop_below(version_id floor, std::optional<version_id> kept = std::nullopt);
 
-  /// What can be rebuilt from here, sorted and disjoint: version 0 without storage, every snapshot, and from
-  /// each of them as far as the log has no gap.
+  /// What can be rebuilt from here, sorted and disjoint: version 0 without storage, every snapshot,
+  /// and from each of them as far as the log has no gap.
   std::vector<version_range> restorable() const;
 
   store_counters counters() const;
@@ -194,8 +198,8 @@ private:
   std::unique_ptr<implementation> parts_;
 };
 
-/// Writes one snapshot. From any one thread, beside appends. Destroyed without commit() it leaves nothing
-/// behind. Must not outlive its store.
+/// Writes one snapshot. From any one thread, beside appends. Destroyed without commit() it leaves
+/// nothing behind. Must not outlive its store.
 class snapshot_writer {
 public:
   snapshot_writer(snapshot_writer&& other) noexcept;
@@ -205,9 +209,9 @@ public:
   /// Appends to the snapshot. After an error the snapshot is abandoned.
   result<void> write(std::span<const std::byte> bytes);
 
-  /// Makes it durable: fsync, rename, fsync of the directory, sync of the log up to it, and then its entry in
-  /// RocksDB, synced. `metadata` (at most 16 MiB) is given back by snapshot_reader::metadata(). The writer is
-  /// of no more use.
+  /// Makes it durable: fsync, rename, fsync of the directory, sync of the log up to it, and then
+  /// its entry in RocksDB, synced. `metadata` (at most 16 MiB) is given back by
+  /// snapshot_reader::metadata(). The writer is of no more use.
   /// @returns fenced if the store was rewound meanwhile.
   result<snapshot_info> commit(std::span<const std::byte> metadata);
 

@@ -12,7 +12,8 @@ namespace dlrun::persistence {
 
 namespace {
 
-/// Begun to be written back in pieces of this, so that the fsync at the end finds little left to do.
+/// Begun to be written back in pieces of this, so that the fsync at the end finds little left to
+/// do.
 constexpr std::uint64_t write_back_bytes = std::uint64_t{8} << 20;
 
 std::string temporary_name(const std::string& path) { return path + ".tmp"; }

@@ -18,8 +18,8 @@ class FSWritableFile;
 
 namespace dlrun::persistence {
 
-/// Writes to a temporary file beside its goal; finish() gives it its name. Without that nothing stays. One
-/// thread at a time.
+/// Writes to a temporary file beside its goal; finish() gives it its name. Without that nothing
+/// stays. One thread at a time.
 class snapshot_file_writer {
 public:
   static result<std::unique_ptr<snapshot_file_writer>> create(const std::shared_ptr<file_system>& files,

@@ -14,11 +14,13 @@
 
 namespace dlrun::persistence {
 
-/// Reads the payload in order and verifies every chunk before a byte of it is given out, and the total at the
-/// end. The file stays readable when the store drops it meanwhile. One thread at a time.
+/// Reads the payload in order and verifies every chunk before a byte of it is given out, and the
+/// total at the end. The file stays readable when the store drops it meanwhile. One thread at a
+/// time.
 class snapshot_reader {
 public:
-  /// Verifies header, trailer and metadata. @returns storage_damaged naming file and offset, system.
+  /// Verifies header, trailer and metadata. @returns storage_damaged naming file and offset,
+  /// system.
   static result<snapshot_reader> open(const std::shared_ptr<file_system>& files, const std::string& path);
 
   snapshot_reader(snapshot_reader&& other) noexcept;
@@ -29,8 +31,8 @@ public:
   /// What commit() was given.
   std::span<const std::byte> metadata() const;
 
-  /// Fills `bytes` with what comes next. @returns how many, less than asked only at the end of the payload,
-  /// when the total was right too; storage_damaged naming file and offset.
+  /// Fills `bytes` with what comes next. @returns how many, less than asked only at the end of the
+  /// payload, when the total was right too; storage_damaged naming file and offset.
   result<std::size_t> read(std::span<std::byte> bytes);
 
 private:

@@ -8,8 +8,8 @@
 
 namespace dlrun::persistence {
 
-/// Removes the files of snapshots that count no more. What stays, since the OS refuses, goes on the next
-/// opening.
+/// Removes the files of snapshots that count no more. What stays, since the OS refuses, goes on the
+/// next opening.
 void remove_snapshot_files(const store_ground& ground, std::span<const snapshot_info> snapshots);
 
 /// A snapshot begins, is written by its snapshot_writer, and counts once it is added.

@@ -1,4 +1,5 @@
-/// What a shard_store drops at either end: what is above a version, to go back, and what is below its floor.
+/// What a shard_store drops at either end: what is above a version, to go back, and what is below
+/// its floor.
 #pragma once
 
 #include "persistence/store_ground.hpp"

@@ -78,7 +78,8 @@ result<void> store_ground::check_quota(std::uint64_t bytes) {
 
 result<void> store_ground::write(rocksdb::WriteBatch& batch, bool synced) {
   auto written = database->write(batch, synced);
-  // RocksDB may remember an error that is over, e.g. of a flush while the disk was full: one more try tells.
+  // RocksDB may remember an error that is over, e.g. of a flush while the disk was full: one more
+  // try tells.
   if (!written && database->broken() && recover()) written = database->write(batch, synced);
   if (written) count_database_bytes(batch.GetDataSize());
   return written;

@@ -34,8 +34,8 @@ timeline_id timeline_of(const store_state& state);
 step_id next_step_of(const store_state& state);
 std::vector<version_range> restorable_of(const store_state& state);
 
-/// Data that the parts share, and what each of them needs before it writes. Its parts change it under its
-/// locks; store_opening alone does so without them.
+/// Data that the parts share, and what each of them needs before it writes. Its parts change it
+/// under its locks; store_opening alone does so without them.
 struct store_ground {
   explicit store_ground(const shard_store_options& with);
 
@@ -49,7 +49,8 @@ struct store_ground {
   result<void> check_usable() const;
   /// Is there room for `bytes` more? @returns limit_exceeded, naming path and size.
   result<void> check_quota(std::uint64_t bytes);
-  /// For after a write that failed, perhaps since the disk is full: gives back what can be done without.
+  /// For after a write that failed, perhaps since the disk is full: gives back what can be done
+  /// without.
   void make_room() { segments.remove_spares(); }
   store_counters counters() const;
   void count_database_bytes(std::uint64_t added);

@@ -225,8 +225,8 @@ result<void> store_opening::load_log() {
   return drop_unreachable(records);
 }
 
-/// Replay stops at the first record that is bad or missing (R11a): what is behind it and above every snapshot
-/// goes, so that the log goes on where replay ends.
+/// Replay stops at the first record that is bad or missing (R11a): what is behind it and above
+/// every snapshot goes, so that the log goes on where replay ends.
 result<void> store_opening::drop_unreachable(const std::vector<found_record>& records) {
   const auto end = next_step_of(on_.state);
   const auto& ranges = on_.state.steps.ranges();
@@ -245,9 +245,9 @@ result<void> store_opening::drop_unreachable(const std::vector<found_record>& re
   return on_.database->write(batch, false);
 }
 
-/// In mode `power` what was found is on disk before anyone hears of it (R11b). In mode `process` it counts
-/// like what is appended: the operating system has it, and the next sync takes it along. A sync here would
-/// keep everybody waiting for all that the last process wrote in its last seconds.
+/// In mode `power` what was found is on disk before anyone hears of it (R11b). In mode `process` it
+/// counts like what is appended: the operating system has it, and the next sync takes it along. A
+/// sync here would keep everybody waiting for all that the last process wrote in its last seconds.
 result<void> store_opening::settle() {
   const auto end = next_step_of(on_.state);
   on_.state.synced_end =

@@ -34,8 +34,8 @@ private:
   std::vector<step_range> ranges_;
 };
 
-/// From each of `bases` (versions that are there as a whole, sorted) as far as `steps` has no gap; version 0
-/// is always a base. Sorted and disjoint.
+/// From each of `bases` (versions that are there as a whole, sorted) as far as `steps` has no gap;
+/// version 0 is always a base. Sorted and disjoint.
 std::vector<version_range> restorable_versions(std::span<const version_id> bases, const step_set& steps);
 
 bool contains(std::span<const version_range> ranges, version_id version);

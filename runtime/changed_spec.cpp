@@ -12,8 +12,8 @@ namespace {
 constexpr std::size_t told_changes_max = 8;
 constexpr auto optimizer_key = "train.optimizer";
 
-/// The numbers may change, not the kind: what is on disk holds the state of this one. Nor may anything come
-/// or go that is state, as momentum.
+/// The numbers may change, not the kind: what is on disk holds the state of this one. Nor may
+/// anything come or go that is state, as momentum.
 bool same_state(const spec::OptimizerSpec& before, const spec::OptimizerSpec& after) {
   if (before.kind_case() != after.kind_case()) return false;
   const auto old = engine::optimizer::build(before);

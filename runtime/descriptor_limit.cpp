@@ -6,10 +6,11 @@
 namespace dlrun::runtime {
 namespace {
 
-/// Of the process of a role that has no peers: streams, data, bonds, sockets, and a PS shard's open files.
+/// Of the process of a role that has no peers: streams, data, bonds, sockets, and a PS shard's open
+/// files.
 constexpr std::uint64_t alone = 40;
-/// For each peer: a connection of the control plane, a doorbell, segments on their way; or in the root a
-/// pidfd, a log and memory for last words while it is started.
+/// For each peer: a connection of the control plane, a doorbell, segments on their way; or in the
+/// root a pidfd, a log and memory for last words while it is started.
 constexpr std::uint64_t each_peer = 8;
 
 } // namespace

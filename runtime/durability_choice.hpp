@@ -16,19 +16,20 @@ struct durability_choice {
   std::string reason; ///< the figures, for people
 };
 
-/// Logging every step is worth it up to this part of a step's time: what it costs in throughput, at most.
+/// Logging every step is worth it up to this part of a step's time: what it costs in throughput, at
+/// most.
 inline constexpr double log_share_max = 0.1;
 
 /// Pure. `log_time`: to write down one step; `step_time`: to compute it.
 durability_choice choose_durability(std::uint64_t bytes_per_step, std::chrono::duration<double> log_time,
                                     std::chrono::duration<double> step_time);
 
-/// Measures both, for a fraction of a second: one microbatch of the model (on made-up records), and writing
-/// to the disk of `folder`, as fast as it takes it for long.
+/// Measures both, for a fraction of a second: one microbatch of the model (on made-up records), and
+/// writing to the disk of `folder`, as fast as it takes it for long.
 result<durability_choice> measure_durability(const prepared_job& job, const std::filesystem::path& folder);
 
-/// Decides what `durability.log: auto` is for this run, and keeps the decision in the folder. @returns it;
-/// nothing for a job that says itself what it wants.
+/// Decides what `durability.log: auto` is for this run, and keeps the decision in the folder.
+/// @returns it; nothing for a job that says itself what it wants.
 result<std::optional<durability_choice>> settle_durability(prepared_job& job, const run_folder& folder);
 
 } // namespace dlrun::runtime

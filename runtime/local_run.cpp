@@ -24,7 +24,8 @@ constexpr auto observer_period = std::chrono::milliseconds(100);
 constexpr std::size_t agent_threads = 2;
 constexpr std::size_t all_roles_threads = 4;
 
-/// A peer that is gone is an error of the call, not a signal. Threads that are made from here on inherit it.
+/// A peer that is gone is an error of the call, not a signal. Threads that are made from here on
+/// inherit it.
 void block_broken_pipes() {
   sigset_t blocked;
   sigemptyset(&blocked);

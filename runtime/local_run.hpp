@@ -10,14 +10,15 @@ namespace dlrun::runtime {
 
 struct local_run_options {
   std::filesystem::path run_dir;
-  /// What the first start of the coordinator is called; larger than any in the journal of the run folder.
+  /// What the first start of the coordinator is called; larger than any in the journal of the run
+  /// folder.
   incarnation coordinator{1};
   /// Executed by the processes of the roles; "" is the program of this process.
   std::string role_program{};
 };
 
-/// Starts the roles, answers `dlrun status` and `dlrun stop`, and waits for the end. Blocks. Touches no
-/// signal handler; blocks SIGPIPE in the calling thread, and so in those it makes.
+/// Starts the roles, answers `dlrun status` and `dlrun stop`, and waits for the end. Blocks.
+/// Touches no signal handler; blocks SIGPIPE in the calling thread, and so in those it makes.
 /// @returns the report, which is in the folder too; an error when nothing could be started.
 result<report> run_locally(const prepared_job& prepared, const local_run_options& options,
                            run_observer& observer);

@@ -5,8 +5,8 @@
 
 namespace dlrun::runtime {
 
-/// Loads the model. Nothing is written. @returns bad_usage for a path that is neither, a folder in use, and
-/// as inference::load_run() and load_weights_file().
+/// Loads the model. Nothing is written. @returns bad_usage for a path that is neither, a folder in
+/// use, and as inference::load_run() and load_weights_file().
 result<inference::loaded_model> load_model(const model_choice& choice);
 
 } // namespace dlrun::runtime

@@ -7,8 +7,8 @@
 
 namespace dlrun::runtime {
 
-/// Writes the parameters and buffers with PyTorch's names; the file says of which job, step and program they
-/// are. It appears whole or not at all. @returns system.
+/// Writes the parameters and buffers with PyTorch's names; the file says of which job, step and
+/// program they are. It appears whole or not at all. @returns system.
 result<void> write_model(const inference::loaded_model& model, const std::filesystem::path& file);
 
 } // namespace dlrun::runtime

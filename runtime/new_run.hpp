@@ -11,8 +11,8 @@ struct new_run {
 };
 
 /// Opens observability.prometheus_port, makes the folder (default: runs/<name of the job>), settles
-/// durability.log, and writes down what the run is trained with: spec.yaml for people, run.record for
-/// `dlrun resume`. @returns as open_metrics_port() and run_folder::create().
+/// durability.log, and writes down what the run is trained with: spec.yaml for people, run.record
+/// for `dlrun resume`. @returns as open_metrics_port() and run_folder::create().
 result<new_run> begin_run(prepared_job& job, const std::string& wanted_folder);
 
 } // namespace dlrun::runtime

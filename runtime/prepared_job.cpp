@@ -39,8 +39,8 @@ result<void> check_memory(const engine::model& model) {
                           gibibytes(bytes), largest.name, parameter_copies_min, gibibytes(there)));
 }
 
-/// The weights that training starts from. What is checked here is what roles read, whatever happens to the
-/// file; its digest goes into the specification as used.
+/// The weights that training starts from. What is checked here is what roles read, whatever happens
+/// to the file; its digest goes into the specification as used.
 result<void> settle_weights(const engine::model& model, prepared_job& job) {
   auto& train = *job.spec.mutable_train();
   if (!train.has_init_from()) return {};
@@ -91,8 +91,8 @@ result<void> check_microbatches(const data::sampler_options& options) {
                   options.microbatches_per_step, options.record_count));
 }
 
-/// batch_norm cannot normalise over a single value: refuse it here, not after hours in the last step of an
-/// epoch.
+/// batch_norm cannot normalise over a single value: refuse it here, not after hours in the last
+/// step of an epoch.
 result<void> check_smallest_microbatch(const data::sampler& sampler, const engine::model& model) {
   const step_id last{sampler.steps_per_epoch() - 1};
   const auto smallest = sampler.records_in_slot(last, {sampler.slots(last) - 1});
@@ -116,7 +116,8 @@ result<void> check_ps_shards(const spec::JobSpec& spec, const engine::model& mod
                   spec.cluster().ps_shards(), blocks, engine::parameter_layout::block_size));
 }
 
-/// The snapshot of the last version is never dropped, so a quota that has no room for it is used up for sure.
+/// The snapshot of the last version is never dropped, so a quota that has no room for it is used up
+/// for sure.
 result<void> check_disk_quota(const spec::JobSpec& spec, const engine::model& model) {
   const auto quota = job::parse_bytes(spec.durability().disk_quota()).value_or(0);
   if (quota == 0 || spec.durability().log() == "off") return {};

@@ -1,5 +1,5 @@
-/// A job whose specification, model and data were checked against each other, before anything is created for
-/// it.
+/// A job whose specification, model and data were checked against each other, before anything is
+/// created for it.
 #pragma once
 
 #include "actors/common/job_context.hpp"
@@ -22,22 +22,22 @@ struct prepared_job {
   /// The data, decoded once; roles on this host share its memory.
   std::shared_ptr<const data::job_data> data;
   std::shared_ptr<const base::unique_fd> initial_weights; ///< train.init_from, open; null without
-  /// observability.prometheus_port, open from before anything is made for the run; null without, and where
-  /// nothing is to be run.
+  /// observability.prometheus_port, open from before anything is made for the run; null without,
+  /// and where nothing is to be run.
   std::shared_ptr<observability::metrics_server> metrics{};
 };
 
-/// Builds the model, decodes the data, opens the weights to start from, and checks that they fit each other.
-/// `spec` is complete. What the data teaches (vocabularies, names of classes, means) is filled into it, and
-/// so is the digest of those weights.
+/// Builds the model, decodes the data, opens the weights to start from, and checks that they fit
+/// each other. `spec` is complete. What the data teaches (vocabularies, names of classes, means) is
+/// filled into it, and so is the digest of those weights.
 /// @returns bad_spec or bad_data with a message that names the place and the way out.
 result<prepared_job> prepare_job(spec::JobSpec spec);
-/// Opens observability.prometheus_port for the run, where it is asked for. @returns bad_usage when it is in
-/// use.
+/// Opens observability.prometheus_port for the run, where it is asked for. @returns bad_usage when
+/// it is in use.
 result<void> open_metrics_port(prepared_job& job);
 
-/// Of a run that is to begin, as above; `dlrun validate` and `train` refuse the same. @returns bad_spec also
-/// for what only a run that is resumed has.
+/// Of a run that is to begin, as above; `dlrun validate` and `train` refuse the same. @returns
+/// bad_spec also for what only a run that is resumed has.
 result<prepared_job> prepare_new_job(spec::JobSpec spec);
 /// The same for the specification in `file`.
 result<prepared_job> prepare_new_job(const std::filesystem::path& file,

@@ -115,7 +115,8 @@ result<spec_change> change_spec(const trained_with& past, const resume_options& 
   return options.from ? spec_change::revision : *change;
 }
 
-/// An edited file is kept under another name. The specification that is written is that of the record.
+/// An edited file is kept under another name. The specification that is written is that of the
+/// record.
 result<void> write_spec_again(const run_folder& folder, std::size_t revision, const spec::JobSpec& spec,
                               bool keep) {
   const auto file = folder.spec_file(revision);
@@ -124,8 +125,8 @@ result<void> write_spec_again(const run_folder& folder, std::size_t revision, co
   return job::write_spec_file(file, spec);
 }
 
-/// Writes down what the run is trained with from here on: the record first, since it is what counts; then
-/// each file that says something else or is gone.
+/// Writes down what the run is trained with from here on: the record first, since it is what
+/// counts; then each file that says something else or is gone.
 result<void> keep(const run_folder& folder, const trained_with& past, const resume_options& options,
                   const prepared_job& job, const std::vector<spec::JobSpec>& revisions) {
   auto record = past.record ? *past.record : make_record(job);
@@ -142,8 +143,8 @@ result<void> keep(const run_folder& folder, const trained_with& past, const resu
   return {};
 }
 
-/// The job to go on with: that of the run, changed as asked. What changes the training is a new revision of
-/// its specification, kept beside the ones before.
+/// The job to go on with: that of the run, changed as asked. What changes the training is a new
+/// revision of its specification, kept beside the ones before.
 result<prepared_job> prepare_resumed(const run_folder& folder, const trained_with& past,
                                      const resume_options& options) {
   if (auto kept = check_kept(past.revisions.back(), folder); !kept) return tl::unexpected(kept.error());
@@ -183,7 +184,8 @@ result<void> check_completed(const run_folder& folder, const trained_with& past,
                                                   : "--set"));
 }
 
-/// Where the report goes; a link to it stays one. @returns bad_usage when nothing can be replaced there.
+/// Where the report goes; a link to it stays one. @returns bad_usage when nothing can be replaced
+/// there.
 result<std::filesystem::path> place_of_report(const std::filesystem::path& folder) {
   auto report = base::end_of_links(folder / "report.json");
   std::error_code ignored;

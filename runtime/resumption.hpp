@@ -15,9 +15,10 @@ struct resumption {
   incarnation coordinator;         ///< what its next start is called
 };
 
-/// Opens the folder, changes the specification as asked (what changes the training is a new revision of it,
-/// kept beside the ones before), and prepares the job. @returns bad_usage for a folder that is no run's or in
-/// use, that kept nothing on disk, and for changes that a run does not take; else as prepare_job().
+/// Opens the folder, changes the specification as asked (what changes the training is a new
+/// revision of it, kept beside the ones before), and prepares the job. @returns bad_usage for a
+/// folder that is no run's or in use, that kept nothing on disk, and for changes that a run does
+/// not take; else as prepare_job().
 result<resumption> prepare_resumption(const std::filesystem::path& directory, const resume_options& options);
 
 } // namespace dlrun::runtime

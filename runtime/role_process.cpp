@@ -123,8 +123,8 @@ common::role_context make_role_context(const bootstrap::Bootstrap& message, prot
   return context;
 }
 
-/// SIGTERM asks the role to end in order; SIGINT is the root's business (Ctrl-C on a terminal reaches
-/// everybody).
+/// SIGTERM asks the role to end in order; SIGINT is the root's business (Ctrl-C on a terminal
+/// reaches everybody).
 base::unique_fd take_stop_signals() {
   sigset_t handled;
   sigemptyset(&handled);
@@ -143,7 +143,8 @@ std::string text_of(const caf::error& why) {
   return said.match_elements<std::string>() ? said.get_as<std::string>(0) : to_string(why);
 }
 
-/// Waits until the role has ended, passing a SIGTERM on to it. @returns why it ended, if that was an error.
+/// Waits until the role has ended, passing a SIGTERM on to it. @returns why it ended, if that was
+/// an error.
 result<void> run_to_end(const caf::actor& role, const base::unique_fd& signals) {
   const auto ended = base::wake_event::create();
   if (!ended) return tl::unexpected(ended.error());
@@ -191,8 +192,8 @@ result<void> run_role(const role_options& options) {
   return run_to_end(role, signals);
 }
 
-/// What the launcher wrote (process_launcher::make_child): descriptors by name. @returns nothing for anything
-/// else.
+/// What the launcher wrote (process_launcher::make_child): descriptors by name. @returns nothing
+/// for anything else.
 std::optional<role_options> read_arguments(std::span<char*> arguments) {
   role_options options;
   if (arguments.size() % 2 != 0) return std::nullopt;
@@ -235,7 +236,8 @@ int run_and_tell(const role_options& options) {
   }
 }
 
-/// For `ps` and `top`: the kernel knows a program that was started through a link by the name of the link.
+/// For `ps` and `top`: the kernel knows a program that was started through a link by the name of
+/// the link.
 void take_name(std::string_view program) {
   const std::string name{program.substr(program.rfind('/') + 1)};
   ::prctl(PR_SET_NAME, name.c_str());

@@ -16,7 +16,8 @@ namespace {
 constexpr auto lock_name = "run.lock";
 constexpr int lock_mode = 0666; // less the umask
 
-/// The pid that a root wrote into the lock; 0 when it cannot be read, or is that of a root which is gone.
+/// The pid that a root wrote into the lock; 0 when it cannot be read, or is that of a root which is
+/// gone.
 int holder_of(int lock) {
   char text[32] = {};
   const auto size = ::pread(lock, text, sizeof text - 1, 0);

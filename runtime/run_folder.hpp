@@ -20,17 +20,18 @@ result<std::filesystem::path> find_run(const std::string& folder);
 /// A run's folder, locked for this process as long as the object lives: two roots never share one.
 class run_folder {
 public:
-  /// Makes the folder (default: runs/<name of the job>) with the specification as used. @returns bad_usage
-  /// when there is something in it already, or it cannot be made.
+  /// Makes the folder (default: runs/<name of the job>) with the specification as used. @returns
+  /// bad_usage when there is something in it already, or it cannot be made.
   static result<run_folder> create(const std::string& wanted, const spec::JobSpec& spec);
-  /// Opens the folder of an earlier run. @returns bad_usage when it is no run folder, or a process is using
-  /// it.
+  /// Opens the folder of an earlier run. @returns bad_usage when it is no run folder, or a process
+  /// is using it.
   static result<run_folder> open(const std::string& folder);
   /// For a look: any number of readers, while no root uses it. Writes nothing. Errors as above.
   static result<run_folder> open_to_read(const std::string& folder);
 
   const std::filesystem::path& path() const { return path_; }
-  /// The specification as used, for people; revision 0 is what the run began with. The truth is run.record.
+  /// The specification as used, for people; revision 0 is what the run began with. The truth is
+  /// run.record.
   std::filesystem::path spec_file(std::size_t revision = 0) const;
   /// Of all revisions there are, oldest first.
   std::vector<std::filesystem::path> spec_files() const;

@@ -1,5 +1,5 @@
-/// What a run is trained with, in a file that nobody edits: the truth about a run, where spec.yaml is a copy
-/// for people (docs/formats.md).
+/// What a run is trained with, in a file that nobody edits: the truth about a run, where spec.yaml
+/// is a copy for people (docs/formats.md).
 #pragma once
 
 #include "proto/run_record.pb.h"
@@ -13,14 +13,15 @@ namespace dlrun::runtime {
 /// Of a job that is about to begin. Hashes all of its data.
 records::RunRecord make_record(const prepared_job& job);
 
-/// The record in a run's folder; nothing where there is none, as in those of dlrun 0.1. Keys that are newer
-/// than it have their defaults. @returns storage_damaged when it is not what was written.
+/// The record in a run's folder; nothing where there is none, as in those of dlrun 0.1. Keys that
+/// are newer than it have their defaults. @returns storage_damaged when it is not what was written.
 result<std::optional<records::RunRecord>> read_record(const std::filesystem::path& run_dir);
 
 /// Appears whole or not at all, in place of the one before.
 result<void> write_record(const std::filesystem::path& run_dir, const records::RunRecord& record);
 
-/// Does the job train the same model on the same data as that of the record? Hashes all of its data.
+/// Does the job train the same model on the same data as that of the record? Hashes all of its
+/// data.
 /// @returns bad_data naming what differs, the file, where in it, and the way out.
 result<void> check_same_inputs(const records::RunRecord& record, const prepared_job& job);
 

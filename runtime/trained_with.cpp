@@ -10,7 +10,8 @@
 namespace dlrun::runtime {
 namespace {
 
-/// Only of the newest revision may the file say something else, and only in keys that change no bit.
+/// Only of the newest revision may the file say something else, and only in keys that change no
+/// bit.
 void look_at_file(const std::filesystem::path& file, std::size_t revision, trained_with& found) {
   std::error_code why;
   if (!std::filesystem::exists(std::filesystem::symlink_status(file, why))) return;

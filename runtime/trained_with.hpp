@@ -10,16 +10,17 @@ namespace dlrun::runtime {
 
 struct trained_with {
   std::vector<spec::JobSpec> revisions; ///< as trained, oldest first; at least one
-  /// The newest one, with the keys that change no bit (FREE, proto/field_rule.proto) as its file has them.
+  /// The newest one, with the keys that change no bit (FREE, proto/field_rule.proto) as its file
+  /// has them.
   spec::JobSpec as_written;
-  /// Files that say something else, cannot be read or are too many, each with what is wrong, for people. A
-  /// file that is gone says nothing.
+  /// Files that say something else, cannot be read or are too many, each with what is wrong, for
+  /// people. A file that is gone says nothing.
   std::vector<std::string> edited{};
   std::optional<records::RunRecord> record{}; ///< nothing for a run of dlrun 0.1: its files are believed
 };
 
-/// @returns storage_damaged for a record that is not what was written, bad_spec where there is no record and
-/// a spec.yaml cannot be read.
+/// @returns storage_damaged for a record that is not what was written, bad_spec where there is no
+/// record and a spec.yaml cannot be read.
 result<trained_with> read_trained_with(const run_folder& folder);
 
 } // namespace dlrun::runtime

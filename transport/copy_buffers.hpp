@@ -15,13 +15,15 @@ struct copy_buffer {
   std::shared_ptr<void> owner;
 };
 
-/// Lends memory and lends it again, so that a copy does not begin with page faults. Pages that nobody writes
-/// take no memory: a copy of a part of a segment costs that part. Thread-safe. Loans may outlive this object.
+/// Lends memory and lends it again, so that a copy does not begin with page faults. Pages that
+/// nobody writes take no memory: a copy of a part of a segment costs that part. Thread-safe. Loans
+/// may outlive this object.
 class copy_buffers {
 public:
   copy_buffers();
 
-  /// `bytes` (at least 1) of page-aligned memory: zeroes in the first page, unspecified content in the rest.
+  /// `bytes` (at least 1) of page-aligned memory: zeroes in the first page, unspecified content in
+  /// the rest.
   /// @returns system when the OS refuses.
   result<copy_buffer> lend(std::size_t bytes);
 

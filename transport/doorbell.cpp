@@ -24,7 +24,8 @@ bool doorbell::ring(std::span<const std::byte> packet) const {
 
 doorbell::taken doorbell::take(std::span<std::byte> into) const {
   ssize_t got = 0;
-  // MSG_TRUNC: the true size of a packet that is larger than the buffer. Descriptors beside it are not taken.
+  // MSG_TRUNC: the true size of a packet that is larger than the buffer. Descriptors beside it are
+  // not taken.
   do got = ::recv(socket_.get(), into.data(), into.size(), MSG_DONTWAIT | MSG_TRUNC);
   while (got < 0 && errno == EINTR);
   if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return {outcome::nothing, {}};

@@ -14,12 +14,12 @@ namespace dlrun::transport {
 /// Packets are small: they say what lies where, they do not carry it.
 inline constexpr std::size_t doorbell_packet_bytes_max = 256;
 
-/// One end of a connection that keeps the boundaries of packets and their order (AF_UNIX, SOCK_SEQPACKET).
-/// Made by segment_fetches::connect_doorbell() and handed out by segment_offers::on_doorbell(): both ends run
-/// as one user and know the run's token. It is the shortest way from a thread of one process to a thread of
-/// another: the waiter sleeps in the kernel, and what rings needs no other thread. Packets may be lost: what
-/// cannot be sent at once is not sent. Whoever uses it repeats what matters some other way.
-/// Thread-safe.
+/// One end of a connection that keeps the boundaries of packets and their order (AF_UNIX,
+/// SOCK_SEQPACKET). Made by segment_fetches::connect_doorbell() and handed out by
+/// segment_offers::on_doorbell(): both ends run as one user and know the run's token. It is the
+/// shortest way from a thread of one process to a thread of another: the waiter sleeps in the
+/// kernel, and what rings needs no other thread. Packets may be lost: what cannot be sent at once
+/// is not sent. Whoever uses it repeats what matters some other way. Thread-safe.
 class doorbell {
 public:
   explicit doorbell(base::unique_fd socket)
@@ -37,8 +37,8 @@ public:
     outcome what = outcome::nothing;
     std::span<const std::byte> packet; ///< of `into`
   };
-  /// Takes the next packet, if there is one, into `into`. Never blocks. A packet that is longer than `into`
-  /// closes the connection, as no correct peer sends one.
+  /// Takes the next packet, if there is one, into `into`. Never blocks. A packet that is longer
+  /// than `into` closes the connection, as no correct peer sends one.
   taken take(std::span<std::byte> into) const;
 
   /// To wait for packets with poll() or epoll.

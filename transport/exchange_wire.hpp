@@ -12,15 +12,15 @@
 
 namespace dlrun::transport::wire {
 
-// One connection = one request packet, one reply packet (SOCK_SEQPACKET keeps the boundaries), both of fixed
-// size and in host byte order: the two ends are processes of one build on one host.
+// One connection = one request packet, one reply packet (SOCK_SEQPACKET keeps the boundaries), both
+// of fixed size and in host byte order: the two ends are processes of one build on one host.
 
 inline constexpr std::uint32_t request_magic = 0x71'72'6c'64; // "dlrq"
 inline constexpr std::uint32_t reply_magic = 0x73'72'6c'64;   // "dlrs"
 inline constexpr std::uint32_t format_version = 2;
 
-/// Asked for instead of a segment (ids count from 1): the connection itself. After a reply `here`, without a
-/// descriptor, it stays, as a doorbell.
+/// Asked for instead of a segment (ids count from 1): the connection itself. After a reply `here`,
+/// without a descriptor, it stays, as a doorbell.
 inline constexpr std::uint64_t doorbell_request = 0;
 
 struct request {
@@ -61,7 +61,8 @@ result<base::unique_fd> make_socket();
 /// Checks that the process at the other end runs as our effective user. @returns fenced if not.
 result<void> check_peer_user(int socket);
 
-/// Sends one packet, with `descriptor` beside it unless that is -1. Never blocks. @returns 0 or errno.
+/// Sends one packet, with `descriptor` beside it unless that is -1. Never blocks. @returns 0 or
+/// errno.
 int send_packet(int socket, const void* data, std::size_t size, int descriptor = -1);
 
 /// What came in one packet.
@@ -76,7 +77,8 @@ struct packet {
   bool too_many_descriptors = false;
 };
 
-/// Receives one packet and at most one descriptor. Never blocks. @returns system with errno in the text.
+/// Receives one packet and at most one descriptor. Never blocks. @returns system with errno in the
+/// text.
 result<packet> receive_packet(int socket, void* data, std::size_t capacity);
 
 } // namespace dlrun::transport::wire

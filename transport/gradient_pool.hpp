@@ -8,8 +8,9 @@
 
 namespace dlrun::transport {
 
-/// A gradient buffer on loan: goes back to its pool when the last owner lets go. Move only; share it by
-/// shared_ptr where several must hold it. Let go only when no PS shard can be reading it any more.
+/// A gradient buffer on loan: goes back to its pool when the last owner lets go. Move only; share
+/// it by shared_ptr where several must hold it. Let go only when no PS shard can be reading it any
+/// more.
 class pooled_gradient {
 public:
   pooled_gradient() = default;
@@ -37,19 +38,20 @@ private:
   std::unique_ptr<entry> entry_;
 };
 
-/// Grows on demand up to a bound and offers each new buffer at `server`. Hands out the buffer returned last,
-/// whose pages are likeliest in the caches. Thread-safe. Loans may outlive the pool; pool and
-/// loans keep the server alive, so the order in which an actor and its mailbox go does not matter.
+/// Grows on demand up to a bound and offers each new buffer at `server`. Hands out the buffer
+/// returned last, whose pages are likeliest in the caches. Thread-safe. Loans may outlive the pool;
+/// pool and loans keep the server alive, so the order in which an actor and its mailbox go does not
+/// matter.
 class gradient_pool {
 public:
-  /// @param floats length of the flat gradient vector; @param buffers_max bound of buffers, lent and free
-  /// together.
+  /// @param floats length of the flat gradient vector; @param buffers_max bound of buffers, lent
+  /// and free together.
   gradient_pool(std::size_t floats, std::size_t buffers_max, std::shared_ptr<segment_offers> server);
   /// Withdraws the free buffers; those on loan are withdrawn when they come back.
   ~gradient_pool();
 
-  /// @returns a buffer with unspecified values; limit_exceeded when all buffers_max are on loan; system when
-  /// the OS refuses a new one.
+  /// @returns a buffer with unspecified values; limit_exceeded when all buffers_max are on loan;
+  /// system when the OS refuses a new one.
   result<pooled_gradient> acquire();
 
   /// Buffers on loan.

@@ -13,7 +13,8 @@ constexpr std::uint64_t gradient_magic = 0x64'61'72'67'6c'64'00'01; // "dlgrad",
 constexpr std::size_t gradient_floats_max =
     (segment_bytes_max_default - segment_header_bytes) / sizeof(float);
 
-/// First page of the segment. `seal` is 0 while the values are being written, else the header's sequence.
+/// First page of the segment. `seal` is 0 while the values are being written, else the header's
+/// sequence.
 struct first_page {
   std::uint64_t magic;
   std::uint64_t floats;

@@ -8,7 +8,8 @@
 
 namespace dlrun::transport {
 
-/// Says whose gradient of what a buffer holds. The push message carries the same; the PS shard compares.
+/// Says whose gradient of what a buffer holds. The push message carries the same; the PS shard
+/// compares.
 struct gradient_header {
   timeline_id timeline;
   worker_id worker;
@@ -33,7 +34,8 @@ std::size_t gradient_segment_bytes(std::size_t floats);
 /// What to fetch of it to have values [first, first + count).
 segment_part gradient_part(std::size_t first, std::size_t count);
 
-/// The worker's side: a buffer for the gradient of the whole flat vector. Used by one thread at a time.
+/// The worker's side: a buffer for the gradient of the whole flat vector. Used by one thread at a
+/// time.
 class gradient_writer {
 public:
   /// @returns limit_exceeded for 0 or too many floats, system when the OS refuses.
@@ -41,10 +43,10 @@ public:
 
   /// Takes the seal off and lends the values for writing. What they hold is what they held before.
   std::span<float> begin_write();
-  /// Says what the values are, before the push message is sent. `header.flat_size` must be the number of
-  /// floats; `header.sequence` is ignored. @returns the header with its sequence, for the message. A buffer
-  /// that is sealed already must be taken by begin_write() first. Values that nobody was told of yet may
-  /// still be written under the seal: each once.
+  /// Says what the values are, before the push message is sent. `header.flat_size` must be the
+  /// number of floats; `header.sequence` is ignored. @returns the header with its sequence, for the
+  /// message. A buffer that is sealed already must be taken by begin_write() first. Values that
+  /// nobody was told of yet may still be written under the seal: each once.
   gradient_header seal_as(gradient_header header);
 
   std::span<const float> values() const;
@@ -72,9 +74,9 @@ public:
   /// @returns protocol otherwise, naming what differs.
   result<std::span<const float>> view(const gradient_header& expected) const;
 
-  /// True if the buffer is still sealed as when view(expected) was called: to be asked after the values were
-  /// used and before the result counts. A correct worker does not write while a PS shard may read; a thawed
-  /// zombie may.
+  /// True if the buffer is still sealed as when view(expected) was called: to be asked after the
+  /// values were used and before the result counts. A correct worker does not write while a PS
+  /// shard may read; a thawed zombie may.
   bool unchanged(const gradient_header& expected) const;
 
   std::size_t floats() const { return floats_; }

@@ -12,8 +12,8 @@
 namespace dlrun::transport {
 namespace {
 
-/// Where a part lies in the area, in bytes, and which of it are whole pages: [whole_begin, whole_end), which
-/// may be empty.
+/// Where a part lies in the area, in bytes, and which of it are whole pages: [whole_begin,
+/// whole_end), which may be empty.
 struct placed_part {
   std::size_t begin, end, whole_begin, whole_end;
 };

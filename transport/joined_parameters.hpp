@@ -24,10 +24,11 @@ struct joined_view {
   bool unchanged() const;
 };
 
-/// Lends what parameter_readers have, side by side: the whole pages of each part are mapped a second time,
-/// behind those of the part before; what does not fill a page is copied, less than two pages a part. There is
-/// room for two versions, which follow each other; where a part lies in its own segment is asked anew each
-/// time, and it is mapped again only when that has changed. With one part nothing is mapped. Not thread-safe.
+/// Lends what parameter_readers have, side by side: the whole pages of each part are mapped a
+/// second time, behind those of the part before; what does not fill a page is copied, less than two
+/// pages a part. There is room for two versions, which follow each other; where a part lies in its
+/// own segment is asked anew each time, and it is mapped again only when that has changed. With one
+/// part nothing is mapped. Not thread-safe.
 class joined_parameters {
 public:
   using readers = std::vector<std::shared_ptr<const parameter_reader>>;
@@ -41,8 +42,9 @@ public:
   /// Whether the pages of this machine are small enough for segments to be mapped in parts.
   static bool is_possible();
 
-  /// `version` of all parts, from `readers` in their order, null where there is none. Valid until the call
-  /// after the next. @returns role_lost when a part does not serve it; system when the OS refuses.
+  /// `version` of all parts, from `readers` in their order, null where there is none. Valid until
+  /// the call after the next. @returns role_lost when a part does not serve it; system when the OS
+  /// refuses.
   result<joined_view> view(timeline_id timeline, version_id version, const readers& readers);
 
 private:

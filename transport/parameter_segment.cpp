@@ -163,8 +163,8 @@ bool parameter_reader::copy(timeline_id timeline, version_id version, std::span<
   DLRUN_CHECK(out.size() == floats_, "{} floats of room for {} parameters", out.size(), floats_);
   const auto found = view(timeline, version);
   if (!found) return false;
-  // Not std::copy, which may become a loop: of much, memcpy writes past the caches, where a store would read
-  // first.
+  // Not std::copy, which may become a loop: of much, memcpy writes past the caches, where a store
+  // would read first.
   std::memcpy(out.data(), found->values.data(), out.size_bytes());
   return unchanged(*found);
 }

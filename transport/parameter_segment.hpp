@@ -10,18 +10,19 @@
 
 namespace dlrun::transport {
 
-/// The seqlock of one buffer. `sequence` is odd while the buffer is being written or holds nothing, and moves
-/// on with every change, so a reader notices any write that overlapped its reading, also one that ends with
-/// the same version. (H.-J. Boehm, "Can seqlocks get along with programming language memory models?", 2012.)
+/// The seqlock of one buffer. `sequence` is odd while the buffer is being written or holds nothing,
+/// and moves on with every change, so a reader notices any write that overlapped its reading, also
+/// one that ends with the same version. (H.-J. Boehm, "Can seqlocks get along with programming
+/// language memory models?", 2012.)
 struct alignas(64) parameter_buffer_word {
   std::atomic<std::uint64_t> sequence;
   std::atomic<std::uint64_t> timeline;
   std::atomic<std::uint64_t> version;
 };
 
-/// First page of the segment; the two buffers follow. Where a segment has a part of a vector of floats, the
-/// buffers begin as far behind the beginning of a page as that part would if the vector began with one: then
-/// whole pages of several parts can be mapped side by side.
+/// First page of the segment; the two buffers follow. Where a segment has a part of a vector of
+/// floats, the buffers begin as far behind the beginning of a page as that part would if the vector
+/// began with one: then whole pages of several parts can be mapped side by side.
 struct parameter_header {
   std::uint64_t magic;
   std::uint64_t format;
@@ -34,27 +35,30 @@ static_assert(sizeof(parameter_header) <= 4096 && std::atomic<std::uint64_t>::is
 /// Size of a parameter segment for `floats` parameters, which is what a reader must expect.
 std::size_t parameter_segment_bytes(std::size_t floats);
 
-/// What to fetch of it to have the version in buffer 0 or 1. `first` as of parameter_writer::create().
+/// What to fetch of it to have the version in buffer 0 or 1. `first` as of
+/// parameter_writer::create().
 segment_part parameter_part(std::size_t floats, int buffer, std::size_t first = 0);
 
-/// The owner's side. Holds the versions A and A-1 (or fewer, at the beginning); the next version is written
-/// into the buffer of the older one. Used by one thread.
+/// The owner's side. Holds the versions A and A-1 (or fewer, at the beginning); the next version is
+/// written into the buffer of the older one. Used by one thread.
 class parameter_writer {
 public:
   /// For floats [first, first + floats) of a vector; `first` is a multiple of 16.
   /// @returns limit_exceeded for 0 or too many floats, system when the OS refuses.
   static result<parameter_writer> create(std::size_t floats, std::size_t first = 0);
 
-  /// Begins `version` of `timeline` in the buffer of the older version, which is no longer served from now
-  /// on. The span is valid until the writer dies; what it holds is unspecified. Requires that no write is
-  /// under way.
+  /// Begins `version` of `timeline` in the buffer of the older version, which is no longer served
+  /// from now on. The span is valid until the writer dies; what it holds is unspecified. Requires
+  /// that no write is under way.
   std::span<float> begin_write(timeline_id timeline, version_id version);
   /// Serves what was begun. Requires begin_write() before.
   void publish();
-  /// Or gives it up: that buffer serves nothing, until it is written again. Requires begin_write() before.
+  /// Or gives it up: that buffer serves nothing, until it is written again. Requires begin_write()
+  /// before.
   void abandon();
 
-  /// Serves nothing any more: before a restore writes A-1 and then A, each by begin_write() and publish().
+  /// Serves nothing any more: before a restore writes A-1 and then A, each by begin_write() and
+  /// publish().
   void withdraw_all();
 
   /// Parameters of the version published last. Requires one.
@@ -83,20 +87,21 @@ struct parameter_view {
   std::uint64_t sequence = 0; ///< of that buffer when the view was taken
 };
 
-/// A worker's side: reads what parameter_writer publishes, from another process. Thread-safe (reads only).
+/// A worker's side: reads what parameter_writer publishes, from another process. Thread-safe (reads
+/// only).
 class parameter_reader {
 public:
   /// @returns protocol when the segment is not one of `floats` parameters from `first` on.
   static result<parameter_reader> open(segment segment, std::size_t floats, std::size_t first = 0);
 
   /// Copies `version` of `timeline` into `out`, which must have room for all floats.
-  /// @returns false when that version is not served (any more) or went away during the copy: `out` is garbage
-  /// then.
+  /// @returns false when that version is not served (any more) or went away during the copy: `out`
+  /// is garbage then.
   bool copy(timeline_id timeline, version_id version, std::span<float> out) const;
 
-  /// Lends the parameters in place, if that version is served. They may change under the reader, so it must
-  /// not act on what it made of them before unchanged() has said that they were `version` throughout. Valid
-  /// while this reader lives.
+  /// Lends the parameters in place, if that version is served. They may change under the reader, so
+  /// it must not act on what it made of them before unchanged() has said that they were `version`
+  /// throughout. Valid while this reader lives.
   std::optional<parameter_view> view(timeline_id timeline, version_id version) const;
   bool unchanged(const parameter_view& view) const;
   /// Maps bytes [offset, offset + bytes) of buffer 0 or 1 a second time, as segment::map_again().

@@ -9,7 +9,8 @@ namespace dlrun::transport {
 
 result<run_token> run_token::random() {
   run_token token;
-  // Up to 256 bytes come whole once the generator is seeded; a signal can only interrupt the wait for that.
+  // Up to 256 bytes come whole once the generator is seeded; a signal can only interrupt the wait
+  // for that.
   while (::getrandom(token.bytes.data(), token.bytes.size(), 0) != static_cast<ssize_t>(token.bytes.size()))
     if (errno != EINTR) return base::fail_errno("cannot get random bytes from the kernel");
   return token;

@@ -9,8 +9,8 @@
 
 namespace dlrun::transport {
 
-/// 128 random bits. Processes of one run know it; it keeps two runs of one user apart. Travels in the
-/// bootstrap data, never in argv or logs.
+/// 128 random bits. Processes of one run know it; it keeps two runs of one user apart. Travels in
+/// the bootstrap data, never in argv or logs.
 struct run_token {
   std::array<std::uint8_t, 16> bytes{};
 

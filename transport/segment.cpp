@@ -27,8 +27,9 @@ result<void> check_bytes(std::size_t bytes, std::size_t bytes_max) {
                           bytes_max));
 }
 
-/// Pages are got in pieces, since for the whole of one the kernel lets no other thread of the process map
-/// anything, not even for a malloc; and by several threads, as most of it is to fill them with zeroes.
+/// Pages are got in pieces, since for the whole of one the kernel lets no other thread of the
+/// process map anything, not even for a malloc; and by several threads, as most of it is to fill
+/// them with zeroes.
 constexpr std::size_t populated_piece = std::size_t{16} << 20;
 constexpr std::size_t populating_threads_max = 4;
 /// Linux 5.14; the C library's headers may be older.
@@ -72,7 +73,8 @@ result<std::byte*> map(int fd, std::size_t bytes, int protection) {
   return address;
 }
 
-/// A peer's descriptor must be unable to change its size; a hugetlb file can fault for lack of huge pages.
+/// A peer's descriptor must be unable to change its size; a hugetlb file can fault for lack of huge
+/// pages.
 result<void> check_descriptor(int fd, std::size_t expected_bytes) {
   const int seals = ::fcntl(fd, F_GET_SEALS);
   if (seals < 0) return fail(error_code::protocol, "a peer offered a descriptor that is not a memfd");
@@ -160,8 +162,8 @@ segment segment::of_copy(std::span<std::byte> memory, std::shared_ptr<void> owne
   return made;
 }
 
-/// An old size of 0 makes a second mapping of the same pages (mremap(2)): no descriptor has to be kept for
-/// it.
+/// An old size of 0 makes a second mapping of the same pages (mremap(2)): no descriptor has to be
+/// kept for it.
 result<void> segment::map_again(std::size_t offset, std::size_t bytes, std::byte* address) const {
   DLRUN_CHECK(!owner_ && offset + bytes <= size_, "bytes [{}, {}) of a segment of {} are not mapped", offset,
               offset + bytes, size_);

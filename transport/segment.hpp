@@ -12,8 +12,8 @@
 
 namespace dlrun::transport {
 
-/// Names a segment at the server that offers it. A server never gives one number twice, and an address never
-/// names two servers, so (address, segment_id) means one segment for ever.
+/// Names a segment at the server that offers it. A server never gives one number twice, and an
+/// address never names two servers, so (address, segment_id) means one segment for ever.
 using segment_id = strong_id<struct segment_tag, std::uint64_t>;
 
 /// The largest segment anyone may create or adopt unless a caller says otherwise: 64 GiB.
@@ -23,14 +23,15 @@ inline constexpr std::size_t segment_page_bytes = 4096;
 /// A segment of floats begins with a page that says what it is.
 inline constexpr std::size_t segment_header_bytes = segment_page_bytes;
 
-/// @returns limit_exceeded unless a `kind` segment ("gradient", "parameter") is asked for 1 to `floats_max`.
+/// @returns limit_exceeded unless a `kind` segment ("gradient", "parameter") is asked for 1 to
+///   `floats_max`.
 result<void> check_segment_floats(std::string_view kind, std::size_t floats, std::size_t floats_max);
 
-/// A sealed memfd and its mapping (or a copy of one, of_copy): writable in the process that created it,
-/// read-only everywhere else (the kernel enforces it: F_SEAL_FUTURE_WRITE). Its size is fixed at birth, so no
-/// peer can make a reader fault (SIGBUS). Move only; mapping and descriptor go with the object, the memory
-/// with its last user, also after kill -9. The payload starts page-aligned, hence 64-byte aligned.
-/// Thread-safe as plain memory is: not at all.
+/// A sealed memfd and its mapping (or a copy of one, of_copy): writable in the process that created
+/// it, read-only everywhere else (the kernel enforces it: F_SEAL_FUTURE_WRITE). Its size is fixed
+/// at birth, so no peer can make a reader fault (SIGBUS). Move only; mapping and descriptor go with
+/// the object, the memory with its last user, also after kill -9. The payload starts page-aligned,
+/// hence 64-byte aligned. Thread-safe as plain memory is: not at all.
 class segment {
 public:
   /// An empty segment, as after a move.
@@ -39,19 +40,20 @@ public:
   segment& operator=(segment&& other) noexcept;
   ~segment();
 
-  /// Creates `bytes` of zeroes, all pages present, so that the first use does not pay for page faults.
-  /// `name` appears in /proc/<pid>/maps as "dlrun:<name>".
+  /// Creates `bytes` of zeroes, all pages present, so that the first use does not pay for page
+  /// faults. `name` appears in /proc/<pid>/maps as "dlrun:<name>".
   /// @returns limit_exceeded for 0 or more than `bytes_max`, system when the OS refuses.
   static result<segment> create(std::string_view name, std::size_t bytes,
                                 std::size_t bytes_max = segment_bytes_max_default);
 
-  /// Maps what a peer handed over, read-only, after checking that it is a memfd sealed against shrinking and
-  /// growing and of exactly `expected_bytes`. Nothing of it is believed before that.
+  /// Maps what a peer handed over, read-only, after checking that it is a memfd sealed against
+  /// shrinking and growing and of exactly `expected_bytes`. Nothing of it is believed before that.
   /// @returns protocol when it is anything else, limit_exceeded for 0 or more than `bytes_max`.
   static result<segment> adopt(base::unique_fd fd, std::size_t expected_bytes,
                                std::size_t bytes_max = segment_bytes_max_default);
 
-  /// A copy of what a peer has, in memory that `owner` keeps; not writable, and no peer can have it.
+  /// A copy of what a peer has, in memory that `owner` keeps; not writable, and no peer can have
+  /// it.
   static segment of_copy(std::span<std::byte> memory, std::shared_ptr<void> owner);
 
   explicit operator bool() const { return address_ != nullptr; }
@@ -61,11 +63,13 @@ public:
   std::span<const std::byte> bytes() const { return {address_, size_}; }
   /// Requires writable().
   std::span<std::byte> mutable_bytes();
-  /// Maps bytes [offset, offset + bytes) a second time, read-only, at `address`, in place of what is mapped
-  /// there; offset and address at pages of the machine. The mapping outlives this object and is the caller's
-  /// to undo. Requires memory that is mapped here (not of_copy). @returns system when the OS refuses.
+  /// Maps bytes [offset, offset + bytes) a second time, read-only, at `address`, in place of what
+  /// is mapped there; offset and address at pages of the machine. The mapping outlives this object
+  /// and is the caller's to undo. Requires memory that is mapped here (not of_copy). @returns
+  /// system when the OS refuses.
   result<void> map_again(std::size_t offset, std::size_t bytes, std::byte* address) const;
-  /// Another descriptor of the memfd, which outlives this object. @returns system when none is left.
+  /// Another descriptor of the memfd, which outlives this object. @returns system when none is
+  /// left.
   result<base::unique_fd> duplicate() const;
   /// The memfd, to be handed to peers; -1 in those, which have no use for it, and for a copy.
   int fd() const { return fd_.get(); }

@@ -20,8 +20,8 @@ struct segment_client_options {
   std::size_t bytes_max = segment_bytes_max_default;
 };
 
-/// Fetches segments on its own thread, several at a time: a peer that hangs delays nobody else. Thread-safe;
-/// callers never block.
+/// Fetches segments on its own thread, several at a time: a peer that hangs delays nobody else.
+/// Thread-safe; callers never block.
 class segment_client final : public segment_fetches {
 public:
   static result<std::unique_ptr<segment_client>> start(segment_client_options options);

@@ -97,8 +97,8 @@ private:
     connections_ = std::move(kept);
   }
 
-  /// One request, one reply; what is not a request gets none. Descriptors a client sends are closed on the
-  /// way.
+  /// One request, one reply; what is not a request gets none. Descriptors a client sends are closed
+  /// on the way.
   void answer(base::unique_fd socket) {
     wire::request asked;
     const auto got = wire::receive_packet(socket.get(), &asked, sizeof asked);
@@ -117,8 +117,8 @@ private:
     } else {
       said.status = wire::reply_status::unknown_segment;
     }
-    // A reply that cannot be sent at once is dropped with its connection: the client sees that and reports
-    // it.
+    // A reply that cannot be sent at once is dropped with its connection: the client sees that and
+    // reports it.
     wire::send_packet(socket.get(), &said, sizeof said, found ? found->descriptor.get() : -1);
   }
 

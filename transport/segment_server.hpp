@@ -21,9 +21,9 @@ struct segment_server_options {
   std::size_t offers_max = 4096;
 };
 
-/// Serves descriptors of segments over an abstract Unix socket with a random name, from its own thread. Only
-/// processes of our user that know the run's token get any. Nothing is left in the file system, also after
-/// kill -9. Thread-safe. No call blocks on a peer.
+/// Serves descriptors of segments over an abstract Unix socket with a random name, from its own
+/// thread. Only processes of our user that know the run's token get any. Nothing is left in the
+/// file system, also after kill -9. Thread-safe. No call blocks on a peer.
 class segment_server final : public segment_offers {
 public:
   /// @returns system when a socket, an eventfd or a thread cannot be had.

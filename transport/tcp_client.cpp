@@ -89,7 +89,8 @@ private:
     return next;
   }
 
-  /// Answers come in order, so a late one takes its link with it; others on it ask again over a new one.
+  /// Answers come in order, so a late one takes its link with it; others on it ask again over a new
+  /// one.
   void give_up_late(clock::time_point now) {
     for (auto at = links_.begin(); at != links_.end();) {
       if (now < at->deadline()) {

@@ -17,9 +17,9 @@ struct tcp_client_options {
   std::size_t bytes_max = segment_bytes_max_default;
 };
 
-/// Fetches on its own thread over one connection to each server, which stays for the next fetch; a server
-/// that hangs delays nobody else. What comes is read from the socket straight into the memory that the
-/// callback gets, which is used again when its last user lets go.
+/// Fetches on its own thread over one connection to each server, which stays for the next fetch; a
+/// server that hangs delays nobody else. What comes is read from the socket straight into the
+/// memory that the callback gets, which is used again when its last user lets go.
 class tcp_client final : public segment_fetches {
 public:
   /// @returns system when an eventfd or a thread cannot be had.

@@ -132,7 +132,8 @@ void connection::say(const void* data, std::size_t size) {
   small_.insert(small_.end(), bytes, bytes + size);
 }
 
-/// While there is something to send nothing is read: who does not take its answers gets no more of them.
+/// While there is something to send nothing is read: who does not take its answers gets no more of
+/// them.
 bool connection::send(time_point now) {
   if (deadline_ == time_point::max()) deadline_ = now + idle_;
   for (std::size_t turn = values_sent_; is_sending() && values_sent_ - turn < send_turn_bytes;) {

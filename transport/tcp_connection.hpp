@@ -13,15 +13,16 @@
 
 namespace dlrun::transport::tcp {
 
-/// The server's side of one connection: reads what comes, answers it. Used by one thread; never blocks.
+/// The server's side of one connection: reads what comes, answers it. Used by one thread; never
+/// blocks.
 class connection {
 public:
   using time_point = std::chrono::steady_clock::time_point;
   /// The segment that is offered under an id, or null.
   using finder = std::function<std::shared_ptr<const segment>(segment_id)>;
 
-  /// `self` is the server's own address, `mine` a fresh nonce. The other end has `idle` to show that it knows
-  /// the token.
+  /// `self` is the server's own address, `mine` a fresh nonce. The other end has `idle` to show
+  /// that it knows the token.
   connection(base::unique_fd socket, const run_token& token, const nonce& self, const nonce& mine,
              std::chrono::milliseconds idle, time_point now);
 
@@ -31,7 +32,8 @@ public:
   /// When it is to be given up unless it gets on; max() while it is the other end's turn to ask.
   time_point deadline() const { return deadline_; }
 
-  /// Breaks it off: what was sent and not taken is forgotten, and not kept for who may never take it.
+  /// Breaks it off: what was sent and not taken is forgotten, and not kept for who may never take
+  /// it.
   void reset();
 
   /// Goes on as far as the socket lets it, but no longer than others can wait.

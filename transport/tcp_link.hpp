@@ -30,8 +30,8 @@ struct finished {
   result<segment> outcome;
 };
 
-/// The client's side of one connection: asks for what is wanted, in order, and takes the answers. Used by one
-/// thread; never blocks. Errors name the address.
+/// The client's side of one connection: asks for what is wanted, in order, and takes the answers.
+/// Used by one thread; never blocks. Errors name the address.
 class link {
 public:
   using time_point = std::chrono::steady_clock::time_point;
@@ -48,7 +48,8 @@ public:
 
   void want(wanted what);
 
-  /// Goes on as far as the socket lets it, but no longer than others can wait. `over` gets what is finished.
+  /// Goes on as far as the socket lets it, but no longer than others can wait. `over` gets what is
+  /// finished.
   /// @returns why the link is broken: everything that was wanted is to be taken with take_all().
   result<void> go_on(copy_buffers& memory, std::vector<finished>& over);
 

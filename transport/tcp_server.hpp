@@ -13,7 +13,8 @@ namespace dlrun::transport {
 struct tcp_server_options {
   /// The secret of the run; who does not show to know it gets nothing.
   run_token token;
-  /// A connection that has not shown it for so long, or takes nothing of what it asked for, is dropped.
+  /// A connection that has not shown it for so long, or takes nothing of what it asked for, is
+  /// dropped.
   std::chrono::milliseconds idle{10'000};
   /// Connections served at a time; more wait in the backlog of the listening socket.
   std::size_t connections_max = 2048;
@@ -21,8 +22,9 @@ struct tcp_server_options {
   std::size_t offers_max = 4096;
 };
 
-/// Serves parts of segments on a port of the loopback interface, from its own thread. Both ends show that
-/// they know the run's token, which does not travel. What was written to while it was sent is told as such.
+/// Serves parts of segments on a port of the loopback interface, from its own thread. Both ends
+/// show that they know the run's token, which does not travel. What was written to while it was
+/// sent is told as such.
 class tcp_server final : public segment_offers {
 public:
   /// @returns system when a socket, an eventfd or a thread cannot be had.

@@ -13,13 +13,15 @@
 
 namespace dlrun::transport::tcp {
 
-// A connection begins with a proof on both sides that they know the run's token, which itself never travels:
+// A connection begins with a proof on both sides that they know the run's token, which itself never
+// travels:
 //   client: hello       {who is wanted, a nonce}
 //   server: challenge   {a nonce, HMAC(token, "server", hello, nonce)}
 //   client: answer      {HMAC(token, "client", hello, nonce)}
 // and goes on with requests, answered in their order:
 //   client: request     {segment, the part that is wanted}
-//   server: reply, then, with status `here`, the bytes of both marks and of the values, then a trailer that
+//   server: reply, then, with status `here`, the bytes of both marks and of the values, then a
+//   trailer that
 //           says whether the marks were the same afterwards.
 // All are of fixed size, in the byte order of x86-64: hosts of one job have the same fingerprint.
 
@@ -83,8 +85,8 @@ struct address {
   nonce server{};
 };
 std::string to_string(const address& where);
-/// @returns protocol for any other text; fenced for a host that is not this one: between hosts the channel
-/// needs TLS, which it does not have yet.
+/// @returns protocol for any other text; fenced for a host that is not this one: between hosts the
+/// channel needs TLS, which it does not have yet.
 result<address> parse_address(std::string_view text);
 
 /// A close-on-exec, non-blocking TCP socket without Nagle's delay.

@@ -14,8 +14,8 @@
 
 namespace dlrun::transport {
 
-/// The end that has something: offers segments of this process to other processes. Thread-safe; no call
-/// blocks on a peer.
+/// The end that has something: offers segments of this process to other processes. Thread-safe; no
+/// call blocks on a peer.
 class segment_offers {
 public:
   segment_offers() = default;
@@ -24,19 +24,21 @@ public:
   /// Stops serving. What peers have got stays theirs.
   virtual ~segment_offers() = default;
 
-  /// What the other end passes to segment_fetches::fetch(). Printable; never that of another server.
+  /// What the other end passes to segment_fetches::fetch(). Printable; never that of another
+  /// server.
   virtual const std::string& address() const = 0;
 
   /// Offers `what` until withdrawn; `what` may go before.
-  /// @returns the segment's id, given to no other segment of this server; limit_exceeded when too many are
-  /// offered; system when the OS refuses.
+  /// @returns the segment's id, given to no other segment of this server; limit_exceeded when too
+  /// many are offered; system when the OS refuses.
   virtual result<segment_id> offer(const segment& what) = 0;
 
   /// Offers it no longer. Unknown ids are ignored.
   virtual void withdraw(segment_id id) = 0;
 
-  /// From now on others may connect doorbells; `connected` gets our end of each, on a thread of the channel,
-  /// and must not block. Before that, and where the channel is not one of shared memory, they are refused.
+  /// From now on others may connect doorbells; `connected` gets our end of each, on a thread of the
+  /// channel, and must not block. Before that, and where the channel is not one of shared memory,
+  /// they are refused.
   virtual void on_doorbell(std::function<void(std::unique_ptr<doorbell>)> connected) { (void)connected; }
 };
 
@@ -47,9 +49,10 @@ struct segment_piece {
   bool operator==(const segment_piece&) const = default;
 };
 
-/// The part of a segment that someone wants to read, as parameter_part(), gradient_part() and frozen_part()
-/// make it. `marks` are the words that move when the part is written: a part whose marks are the same before
-/// and after it was sent was not torn. A piece of no bytes stands for none.
+/// The part of a segment that someone wants to read, as parameter_part(), gradient_part() and
+/// frozen_part() make it. `marks` are the words that move when the part is written: a part whose
+/// marks are the same before and after it was sent was not torn. A piece of no bytes stands for
+/// none.
 struct segment_part {
   std::array<segment_piece, 2> marks{};
   segment_piece values{};
@@ -60,7 +63,8 @@ inline constexpr std::size_t segment_marks_bytes_max = segment_header_bytes;
 /// The end that wants something. Thread-safe; callers never block.
 class segment_fetches {
 public:
-  /// Called once for each accepted fetch, on a thread of the channel; must not block. It may call fetch().
+  /// Called once for each accepted fetch, on a thread of the channel; must not block. It may call
+  /// fetch().
   using callback = std::function<void(result<segment>)>;
 
   segment_fetches() = default;
@@ -69,15 +73,17 @@ public:
   /// Ends all fetches with error_code::interrupted. Not to be called from a callback.
   virtual ~segment_fetches() = default;
 
-  /// Whether what was fetched is the owner's memory, and shows what the owner writes from then on. Otherwise
-  /// it is a copy of `part` as it was; the rest of it, first page included, is zero or of no meaning.
+  /// Whether what was fetched is the owner's memory, and shows what the owner writes from then on.
+  /// Otherwise it is a copy of `part` as it was; the rest of it, first page included, is zero or of
+  /// no meaning.
   virtual bool is_shared() const = 0;
 
-  /// Asks the server at `address` for `part` of `id`, which must be `expected_bytes` long.
-  /// Errors the callback gets: timed_out at `deadline`; system when nobody listens there (its process is
-  /// gone) or the OS refuses; fenced when the server belongs to another user or run; role_lost when it does
-  /// not offer `id` (any more), or, of a copy, when the owner wrote there meanwhile; protocol when the answer
-  /// is anything a correct server does not send; interrupted at the end of this object.
+  /// Asks the server at `address` for `part` of `id`, which must be `expected_bytes` long. Errors
+  /// the callback gets: timed_out at `deadline`; system when nobody listens there (its process is
+  /// gone) or the OS refuses; fenced when the server belongs to another user or run; role_lost when
+  /// it does not offer `id` (any more), or, of a copy, when the owner wrote there meanwhile;
+  /// protocol when the answer is anything a correct server does not send; interrupted at the end of
+  /// this object.
   /// @returns limit_exceeded when too many fetches are waiting: the callback is not called then.
   virtual result<void> fetch(std::string address, segment_id id, std::size_t expected_bytes,
                              const segment_part& part, std::chrono::steady_clock::time_point deadline,
@@ -86,8 +92,8 @@ public:
   /// Called once for each accepted connect, as a callback of a fetch is.
   using connected_callback = std::function<void(result<std::unique_ptr<doorbell>>)>;
 
-  /// Connects a doorbell to the process whose server is at `address`. Errors as of fetch(); role_lost when
-  /// that process takes no doorbells. @returns bad_usage where nothing is shared.
+  /// Connects a doorbell to the process whose server is at `address`. Errors as of fetch();
+  /// role_lost when that process takes no doorbells. @returns bad_usage where nothing is shared.
   virtual result<void> connect_doorbell(std::string address, std::chrono::steady_clock::time_point deadline,
                                         connected_callback done) {
     (void)deadline, (void)done;

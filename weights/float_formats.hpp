@@ -11,8 +11,8 @@ constexpr float from_bfloat16(std::uint16_t bits) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
 }
 
-/// IEEE 754 binary16: 1 bit of sign, 5 of exponent with bias 15, 10 of fraction. Exact for each of its
-/// values.
+/// IEEE 754 binary16: 1 bit of sign, 5 of exponent with bias 15, 10 of fraction. Exact for each of
+/// its values.
 constexpr float from_float16(std::uint16_t bits) {
   constexpr std::uint32_t exponent_max = 0x1f;
   constexpr std::uint32_t rebias = 127 - 15;

@@ -14,8 +14,9 @@ struct initial_weights {
   std::string sha256; ///< of the whole file, in hexadecimal digits
 };
 
-/// Opens the file that `train` names (it must), reads it once as a whole, and checks it: does it fit the
-/// model, are its numbers finite, and is it the file of train.init_sha256, where that is written?
+/// Opens the file that `train` names (it must), reads it once as a whole, and checks it: does it
+/// fit the model, are its numbers finite, and is it the file of train.init_sha256, where that is
+/// written?
 /// @returns bad_data naming the file and what is wrong with it, system.
 result<initial_weights> open_initial_weights(const spec::TrainSpec& train,
                                              const engine::parameter_layout& layout);

@@ -10,13 +10,16 @@
 
 namespace dlrun::weights {
 
-/// An open file whose head was read and checked. Its tensors are read when they are asked for. Move only;
-/// reading is thread-safe. The file must not be written to while it is open: replace it by another instead.
+/// An open file whose head was read and checked. Its tensors are read when they are asked for. Move
+/// only; reading is thread-safe. The file must not be written to while it is open: replace it by
+/// another instead.
 class safetensors_file {
 public:
-  /// @returns bad_data when there is no such file or it is not whole, system when it cannot be read.
+  /// @returns bad_data when there is no such file or it is not whole, system when it cannot be
+  ///   read.
   static result<safetensors_file> open(const std::filesystem::path& file);
-  /// The same from a descriptor, which is taken over, also on failure. `name` is what errors call it.
+  /// The same from a descriptor, which is taken over, also on failure. `name` is what errors call
+  /// it.
   static result<safetensors_file> from_fd(base::unique_fd fd, std::string name);
 
   const std::string& name() const { return name_; }
@@ -27,10 +30,10 @@ public:
   /// The tensor of that name, or null.
   const stored_tensor* find(const std::string& name) const;
 
-  /// Fills `out` with the elements of `tensor` (one of tensors()) from `first` on, which must be there.
-  /// F64, F16 and BF16 are converted; F64 is rounded to the nearest float.
-  /// @returns bad_data for a dtype that holds no such numbers, or when the file became shorter; system when
-  /// it cannot be read.
+  /// Fills `out` with the elements of `tensor` (one of tensors()) from `first` on, which must be
+  /// there. F64, F16 and BF16 are converted; F64 is rounded to the nearest float.
+  /// @returns bad_data for a dtype that holds no such numbers, or when the file became shorter;
+  /// system when it cannot be read.
   result<void> read(const stored_tensor& tensor, std::uint64_t first, std::span<float> out) const;
 
 private:

@@ -39,8 +39,8 @@ bool is_dtype_name(std::string_view text) {
          std::ranges::all_of(text, plain);
 }
 
-/// Takes the JSON apart as it is read: what a hostile head can make us keep is bounded by its own length, and
-/// nothing nests deeper than the format does.
+/// Takes the JSON apart as it is read: what a hostile head can make us keep is bounded by its own
+/// length, and nothing nests deeper than the format does.
 class header_parser final : public nlohmann::json_sax<json> {
 public:
   safetensors_header header;
@@ -172,7 +172,8 @@ private:
                             tensor_.name.empty() ? "" : fmt::format(", at {}", what())));
   }
 
-  /// Lists and objects within a value that is passed over are counted, and go no deeper than `depth_max`.
+  /// Lists and objects within a value that is passed over are counted, and go no deeper than
+  /// `depth_max`.
   bool begin_unknown(std::string_view found) {
     if (at_ != place::unknown) return unexpected(found);
     return ++depth_ <= depth_max || stop(fmt::format("{} nests deeper than {}", what(), depth_max));

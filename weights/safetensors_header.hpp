@@ -1,5 +1,5 @@
-/// The head of a safetensors file: which tensors lie where.
-/// Format: https://github.com/huggingface/safetensors, "Format" in its README: the length of the head
+/// The head of a safetensors file: which tensors lie where. Format:
+/// https://github.com/huggingface/safetensors, "Format" in its README: the length of the head
 /// (uint64, little-endian), the head (JSON), the bytes of the tensors.
 #pragma once
 
@@ -34,15 +34,16 @@ struct safetensors_header {
 
 /// Bits of one element; 0 for a type that is not known here.
 std::uint32_t bits_of(std::string_view dtype);
-/// Bytes of `elements` elements. @returns nothing where they do not fill whole bytes, are more than 2^64, or
-/// the type is not known.
+/// Bytes of `elements` elements. @returns nothing where they do not fill whole bytes, are more than
+/// 2^64, or the type is not known.
 std::optional<std::uint64_t> bytes_of(std::string_view dtype, std::uint64_t elements);
 
 /// Reads and checks a head, for a file with `data_bytes` behind it. `file` is what errors call it.
-/// A dtype that is not known here is taken for one of a later version of the format: of such a tensor the
-/// place is checked, but not the size. So is a further key of a tensor, which is passed over.
-/// @returns bad_data when it is no JSON of this form, a name comes twice, or sizes and places do not agree
-/// with each other and with the file.
+/// A dtype that is not known here is taken for one of a later version of the format: of such a
+/// tensor the place is checked, but not the size. So is a further key of a tensor, which is passed
+/// over.
+/// @returns bad_data when it is no JSON of this form, a name comes twice, or sizes and places do
+/// not agree with each other and with the file.
 result<safetensors_header> parse_header(std::string_view json, std::uint64_t data_bytes,
                                         const std::string& file);
 

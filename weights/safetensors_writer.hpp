@@ -20,14 +20,15 @@ struct written_tensor {
   std::span<const std::byte> bytes; ///< row by row, little-endian; as many as extents and dtype say
 };
 
-/// Can a file of these tensors be read again, here and by the format's own library? Their bytes may be
-/// missing. @returns limit_exceeded where the names, shapes and places take more than header_bytes_max.
+/// Can a file of these tensors be read again, here and by the format's own library? Their bytes may
+/// be missing. @returns limit_exceeded where the names, shapes and places take more than
+/// header_bytes_max.
 result<void> check_header(std::span<const written_tensor> tensors,
                           const std::map<std::string, std::string>& metadata);
 
-/// Writes `tensors` in this order, and `metadata`, so that `file` appears whole or not at all. Put tensors of
-/// larger elements first: each then begins at a multiple of its elements' size. @returns system;
-/// limit_exceeded as check_header().
+/// Writes `tensors` in this order, and `metadata`, so that `file` appears whole or not at all. Put
+/// tensors of larger elements first: each then begins at a multiple of its elements' size. @returns
+/// system; limit_exceeded as check_header().
 result<void> write_safetensors(const std::filesystem::path& file, std::span<const written_tensor> tensors,
                                const std::map<std::string, std::string>& metadata);
 

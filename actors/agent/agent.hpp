@@ -29,8 +29,8 @@ public:
   using pointer = protocol::agent_actor::stateful_pointer<holder>;
   using behavior = protocol::agent_actor::behavior_type;
 
-  /// For `system.spawn(agent_state::start, arguments)`. The job starts at the first tick, which who spawned
-  /// the agent sends once the launcher knows where the agent listens.
+  /// For `system.spawn(agent_state::start, arguments)`. The job starts at the first tick, which who
+  /// spawned the agent sends once the launcher knows where the agent listens.
   static behavior start(pointer self, agent_arguments arguments);
 
 private:

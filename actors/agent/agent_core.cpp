@@ -10,12 +10,13 @@ using protocol::role_kind;
 using protocol::role_name;
 using protocol::time_point;
 
-/// Ticks further apart than this mean that this process was stopped: silence meanwhile proves nothing.
+/// Ticks further apart than this mean that this process was stopped: silence meanwhile proves
+/// nothing.
 constexpr auto pause_min = std::chrono::seconds(2);
 /// More than the restarts that a job has before one coordinator comes back from the next.
 constexpr std::size_t told_exits_max = 1000;
-/// Before the restart of a role that ended without a sign of life. What frees memory or descriptors meanwhile
-/// takes about as long.
+/// Before the restart of a role that ended without a sign of life. What frees memory or descriptors
+/// meanwhile takes about as long.
 constexpr auto first_delay = std::chrono::milliseconds(100);
 constexpr auto delay_max = std::chrono::milliseconds(1000);
 
@@ -39,7 +40,8 @@ supervision::supervisor make_supervisor(const agent_core_config& config) {
   options.restarts = supervision::strategy::one_for_one;
   options.intensity = config.restart_intensity;
   options.period = config.restart_period;
-  // Half the period is for delays, so that a failure that repeats exceeds the intensity all the same.
+  // Half the period is for delays, so that a failure that repeats exceeds the intensity all the
+  // same.
   const auto longest =
       config.restart_period / (2 * (static_cast<std::int64_t>(config.restart_intensity) + 1));
   options.delay.max = std::min<std::chrono::milliseconds>(delay_max, longest);
@@ -247,7 +249,8 @@ agent_actions agent_core::on_exited(const role_name& name, const protocol::fence
   return out;
 }
 
-/// Nobody takes the place of a role that would end in the same way again, or whose state is gone with it.
+/// Nobody takes the place of a role that would end in the same way again, or whose state is gone
+/// with it.
 void agent_core::end_if_lost(const managed_role& role, time_point now, agent_actions& out) {
   const auto name = protocol::to_string(role.name);
   if (role.is_hopeless)
@@ -350,8 +353,8 @@ agent_actions agent_core::on_tick(time_point now) {
   return out;
 }
 
-/// It issues the fences of all, its own too. One that has used them up before it was there comes back no
-/// more.
+/// It issues the fences of all, its own too. One that has used them up before it was there comes
+/// back no more.
 void agent_core::check_coordinator(time_point now, agent_actions& out) {
   const auto& coordinator = roles_.at(order_.front());
   const bool waits = coordinator.wanted && !coordinator.current && coordinator.fences.empty();

@@ -1,5 +1,5 @@
-/// Decides what runs on this host: starts, restarts and stops the roles' processes (or actors), and ends the
-/// job in order.
+/// Decides what runs on this host: starts, restarts and stops the roles' processes (or actors), and
+/// ends the job in order.
 #pragma once
 
 #include "actors/agent/role_end.hpp"
@@ -20,14 +20,14 @@ struct agent_core_config {
   std::uint32_t workers = 1;
   std::uint32_t ps_shards = 1;
   protocol::fence coordinator; ///< of the first start of the coordinator
-  /// The coordinator and the PS shards find their state on disk when they are started again. False: it was in
-  /// their memory only, so their end is the job's.
+  /// The coordinator and the PS shards find their state on disk when they are started again. False:
+  /// it was in their memory only, so their end is the job's.
   bool state_is_durable = false;
   std::size_t restart_intensity = 10; ///< more restarts than this within the period end the job
   std::chrono::milliseconds restart_period{60000};
   std::chrono::milliseconds shutdown_patience{2000}; ///< between a request to end and a kill
-  /// A role that gives no sign of life for so long is killed (and then restarted like any that dies). Larger:
-  /// a stopped process is tolerated longer, a hung one costs longer.
+  /// A role that gives no sign of life for so long is killed (and then restarted like any that
+  /// dies). Larger: a stopped process is tolerated longer, a hung one costs longer.
   protocol::duration hang_after = std::chrono::seconds(10);
   /// The same before its first sign of life: loading data takes a while.
   protocol::duration start_patience = std::chrono::seconds(60);
@@ -71,8 +71,9 @@ struct role_view {
   std::string state; ///< starting, training, waiting, evaluating, done, restarting, stopped, ...
 };
 
-/// Pure: a supervision tree of one level (coordinator, PS shards, workers, in this order) over fences granted
-/// by the coordinator. While the coordinator is away it goes on with the fences it holds.
+/// Pure: a supervision tree of one level (coordinator, PS shards, workers, in this order) over
+/// fences granted by the coordinator. While the coordinator is away it goes on with the fences it
+/// holds.
 class agent_core {
 public:
   explicit agent_core(agent_core_config config);
@@ -80,8 +81,8 @@ public:
   agent_actions start(protocol::time_point now);
   /// Whether this is the start of the coordinator that the agent started last.
   bool accepts(const protocol::join& join) const;
-  /// The coordinator is up: the next roles may start. One that was started again is told what runs, and what
-  /// ended while there was none.
+  /// The coordinator is up: the next roles may start. One that was started again is told what runs,
+  /// and what ended while there was none.
   agent_actions on_coordinator_joined(protocol::time_point now);
   agent_actions on_grant(const protocol::grant& grant, protocol::time_point now);
   agent_actions on_started(const protocol::role_name& role, const protocol::fence& self, std::int32_t pid,
@@ -99,8 +100,8 @@ public:
   std::vector<role_view> roles() const;
   /// Lowest version that the PS shards have reported; 0 before.
   std::uint64_t step() const { return lowest_of_ps_shards(&managed_role::step); }
-  /// What is on the disk of all of them: where `dlrun resume` would go on were everybody dead. 0: from the
-  /// begin.
+  /// What is on the disk of all of them: where `dlrun resume` would go on were everybody dead. 0:
+  /// from the begin.
   std::uint64_t durable_step() const { return lowest_of_ps_shards(&managed_role::durable_step); }
   const std::optional<protocol::training_metrics>& metrics() const { return metrics_; }
   /// Steps that are in them: those of the PS shard that told them, which may be ahead of others.

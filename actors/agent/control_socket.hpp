@@ -1,5 +1,5 @@
-/// How `dlrun status` and `dlrun stop` reach a running job: a Unix socket of the root process, named in the
-/// run folder.
+/// How `dlrun status` and `dlrun stop` reach a running job: a Unix socket of the root process,
+/// named in the run folder.
 #pragma once
 
 #include "base/listener.hpp"
@@ -39,8 +39,9 @@ private:
   base::service_loop thread_;
 };
 
-/// Asks the root of the run in `run_dir`. @returns bad_usage when it is no run folder, role_lost when the
-/// root is gone (without having ended the run in order), timed_out when it does not answer.
+/// Asks the root of the run in `run_dir`. @returns bad_usage when it is no run folder, role_lost
+/// when the root is gone (without having ended the run in order), timed_out when it does not
+/// answer.
 result<std::string> ask_root(const std::filesystem::path& run_dir, const std::string& request,
                              std::chrono::milliseconds deadline = std::chrono::milliseconds(2000));
 

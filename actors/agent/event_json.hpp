@@ -7,8 +7,8 @@
 
 namespace dlrun::agent {
 
-/// Adds `step`, `after_ms` and `values` (`{"loss": ..., <metric>: ...}`) to `line`, as far as the event says
-/// them. What is not a number becomes null when the line is written.
+/// Adds `step`, `after_ms` and `values` (`{"loss": ..., <metric>: ...}`) to `line`, as far as the
+/// event says them. What is not a number becomes null when the line is written.
 void add_numbers(const protocol::event_numbers& numbers, nlohmann::ordered_json& line);
 
 } // namespace dlrun::agent

@@ -12,8 +12,8 @@
 
 namespace dlrun::agent {
 
-/// The first argument of a role's process, which no program has for itself. The others are options and their
-/// descriptors, those of actors/agent/process and these.
+/// The first argument of a role's process, which no program has for itself. The others are options
+/// and their descriptors, those of actors/agent/process and these.
 inline constexpr std::string_view role_argument = "dlrun-role";
 inline constexpr std::string_view data_option = "--data-fd"; ///< one for each file of decoded data
 inline constexpr std::string_view weights_option = "--weights-fd";

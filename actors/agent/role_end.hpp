@@ -8,8 +8,8 @@ namespace dlrun::agent {
 struct role_end {
   bool clean = false; ///< by itself, without an error
   std::string cause;  ///< for people
-  /// Another start of it would end in the same way: a library of its program is missing, an argument is
-  /// wrong.
+  /// Another start of it would end in the same way: a library of its program is missing, an
+  /// argument is wrong.
   bool is_lasting = false;
 };
 

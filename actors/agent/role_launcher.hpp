@@ -32,7 +32,8 @@ struct launch_order {
 class role_launcher {
 public:
   virtual ~role_launcher() = default;
-  /// Never blocks. Answered by `started` or `start_failed`, and `exited` when a started one is over.
+  /// Never blocks. Answered by `started` or `start_failed`, and `exited` when a started one is
+  /// over.
   virtual void start(const launch_order& order, const launch_events& events) = 0;
   /// Asks that start to end, or kills it. Unknown starts are ignored.
   virtual void stop(const protocol::role_name& role, const protocol::fence& self, bool kill) = 0;

@@ -1,4 +1,5 @@
-/// What the root of a run shows: written by the agent, read by the progress display and by `dlrun status`.
+/// What the root of a run shows: written by the agent, read by the progress display and by
+/// `dlrun status`.
 #pragma once
 
 #include "actors/agent/agent_core.hpp"

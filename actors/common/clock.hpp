@@ -7,7 +7,8 @@
 
 namespace dlrun::common {
 
-/// CLOCK_MONOTONIC: the same for all processes of a host, so events of different roles can be compared.
+/// CLOCK_MONOTONIC: the same for all processes of a host, so events of different roles can be
+/// compared.
 inline protocol::time_point now() {
   return std::chrono::time_point_cast<protocol::duration>(std::chrono::steady_clock::now());
 }

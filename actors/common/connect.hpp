@@ -9,13 +9,15 @@
 
 namespace dlrun::common {
 
-/// Connecting and publishing are answered by the I/O thread of this process, unless the peer is frozen.
+/// Connecting and publishing are answered by the I/O thread of this process, unless the peer is
+/// frozen.
 inline constexpr auto connect_deadline = std::chrono::seconds(5);
 /// Only processes of this host connect in this version; there is no listener on other addresses.
 inline constexpr auto loopback = "127.0.0.1";
 
-/// Makes the role of `self` reachable: on a free loopback port, or, when all roles share the process, by the
-/// local table. Then calls `done(endpoint)` on the actor; on failure the actor quits with the error.
+/// Makes the role of `self` reachable: on a free loopback port, or, when all roles share the
+/// process, by the local table. Then calls `done(endpoint)` on the actor; on failure the actor
+/// quits with the error.
 template <class Handle, class Self, class Done>
 void publish(Self* self, const role_context& context, std::string tensor_address, Done done) {
   const auto& job = *context.job;
@@ -40,9 +42,9 @@ void publish(Self* self, const role_context& context, std::string tensor_address
           });
 }
 
-/// Finds the start `incarnation` of `role` at `at`. Exactly one of the handlers runs, on the actor. The
-/// handle may belong to an older start on a reused port: the answer to the first message tells, since it
-/// carries the incarnation.
+/// Finds the start `incarnation` of `role` at `at`. Exactly one of the handlers runs, on the actor.
+/// The handle may belong to an older start on a reused port: the answer to the first message tells,
+/// since it carries the incarnation.
 template <class Handle, class Self, class Done, class Failed>
 void connect(Self* self, const job_context& job, const protocol::role_name& role,
              dlrun::incarnation incarnation, const protocol::endpoint& at, Done done, Failed failed) {

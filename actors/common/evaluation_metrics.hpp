@@ -16,14 +16,14 @@ struct evaluation_values {
 };
 evaluation_values values_of(const engine::model& model, const protocol::evaluated& result);
 
-/// "loss" or one of the model's metrics. `mode` is min, max, or auto: min for loss and mae, max for the
-/// others.
+/// "loss" or one of the model's metrics. `mode` is min, max, or auto: min for loss and mae, max for
+/// the others.
 /// @returns bad_spec, naming those there are, for another name; `key` is where it stands.
 result<protocol::watched_metric> watched_metric_from(const engine::model& model, const std::string& name,
                                                      const std::string& mode, const std::string& key);
 
-/// That of train.keep_best, of a job whose specification was checked (check_watched_metrics()); nothing when
-/// it is not written.
+/// That of train.keep_best, of a job whose specification was checked (check_watched_metrics());
+/// nothing when it is not written.
 std::optional<protocol::watched_metric> best_metric(const job_context& job);
 
 /// Whether the metrics that the specification goes by are the model's. @returns bad_spec.

@@ -9,16 +9,16 @@
 
 namespace dlrun::common {
 
-/// An actor that CAF runs on the thread that reads and writes the sockets, as it does brokers, and not on
-/// those of the scheduler. A message from another process reaches it, and what it sends in turn leaves,
-/// without another thread being woken: on the way of a step that is a tenth of a millisecond each time, and
-/// on a busy machine more. Its handlers keep all other messages of the process waiting, so they must be
-/// short, and what takes time belongs on a thread of its own. In a system without sockets the scheduler runs
-/// it.
+/// An actor that CAF runs on the thread that reads and writes the sockets, as it does brokers, and
+/// not on those of the scheduler. A message from another process reaches it, and what it sends in
+/// turn leaves, without another thread being woken: on the way of a step that is a tenth of a
+/// millisecond each time, and on a busy machine more. Its handlers keep all other messages of the
+/// process waiting, so they must be short, and what takes time belongs on a thread of its own. In a
+/// system without sockets the scheduler runs it.
 ///
-/// While a handler runs it holds entry(). A thread that the actor owns may enter as well, and then calls
-/// what a handler would call, but for what belongs to the actor's own life: quit(), requests and delayed
-/// messages are for handlers (common::post). What it may send, it may send from there.
+/// While a handler runs it holds entry(). A thread that the actor owns may enter as well, and then
+/// calls what a handler would call, but for what belongs to the actor's own life: quit(), requests
+/// and delayed messages are for handlers (common::post). What it may send, it may send from there.
 template <class State, class Handle>
 class io_thread_actor : public caf::stateful_actor<State, typename Handle::base> {
   using super = caf::stateful_actor<State, typename Handle::base>;

@@ -24,14 +24,16 @@
 
 namespace dlrun::common {
 
-/// B of rule R7: steps that a PS shard may publish ahead of its log, and so (B + 2) steps of gradients that a
-/// worker may have to keep. Larger: a slow disk is felt later; each costs the memory of a gradient.
+/// B of rule R7: steps that a PS shard may publish ahead of its log, and so (B + 2) steps of
+/// gradients that a worker may have to keep. Larger: a slow disk is felt later; each costs the
+/// memory of a gradient.
 inline constexpr std::uint32_t early_publish_bound = 2;
 
 /// Facts of the job, the same in every process; immutable after make_job_context().
 struct job_context {
   spec::JobSpec spec; ///< as used: defaults filled in
-  /// `train` of each revision of the specification; `spec` is the newest (docs/cli.md, resume --set).
+  /// `train` of each revision of the specification; `spec` is the newest (docs/cli.md, resume
+  /// --set).
   std::vector<spec::TrainSpec> revisions{};
   std::shared_ptr<const engine::model> model;
   data::sampler sampler;
@@ -45,7 +47,8 @@ struct job_context {
   std::string fingerprint{};
   /// The data, decoded once by the host agent; null in what computes nothing.
   std::shared_ptr<const data::job_data> data{};
-  /// What train.init_from names, as the host agent opened and checked it; null: to be opened by its path.
+  /// What train.init_from names, as the host agent opened and checked it; null: to be opened by its
+  /// path.
   std::shared_ptr<const base::unique_fd> initial_weights{};
   std::shared_ptr<local_roles> local = std::make_shared<local_roles>();
 
@@ -56,10 +59,11 @@ struct job_context {
   std::uint64_t revision() const { return revisions.size() - 1; }
   /// The update rule of a revision. @returns as engine::update_rule::build() does.
   result<engine::update_rule> make_update_rule(std::uint64_t revision) const;
-  /// Whether PS shards exchange norms (R12): if one revision needs them they always do, since training may go
-  /// back to its steps.
+  /// Whether PS shards exchange norms (R12): if one revision needs them they always do, since
+  /// training may go back to its steps.
   bool couples() const;
-  /// The version from which on the newest revision holds; the newest that is there when it is beyond.
+  /// The version from which on the newest revision holds; the newest that is there when it is
+  /// beyond.
   version_id goes_on_from() const { return {spec.train().has_from() ? spec.train().from() : steps()}; }
   std::uint64_t steps() const { return sampler.total_steps(); }
   /// How many times each record was trained on at that version.
@@ -84,7 +88,8 @@ struct job_context {
   std::uint32_t ps_shards() const { return static_cast<std::uint32_t>(spec.cluster().ps_shards()); }
 };
 
-/// Evaluations that a job may have: all results are kept to its end, in the journal and in its report.
+/// Evaluations that a job may have: all results are kept to its end, in the journal and in its
+/// report.
 inline constexpr std::uint64_t evaluations_max = 10'000;
 /// Steps from one evaluation to the next; nothing when only the last version is evaluated.
 std::optional<std::uint64_t> steps_between_evaluations(const spec::TrainSpec& train,

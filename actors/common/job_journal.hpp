@@ -28,8 +28,9 @@ class job_journal {
 public:
   using writes = std::vector<persistence::journal_write>;
 
-  /// `owner` must be above every owner before it. While an older process still holds the journal, tries again
-  /// for `patience`; while the disk is full, now and at later writes, as long as `watcher` wants. Blocks.
+  /// `owner` must be above every owner before it. While an older process still holds the journal,
+  /// tries again for `patience`; while the disk is full, now and at later writes, as long as
+  /// `watcher` wants. Blocks.
   /// @returns as persistence::journal::open() does.
   static result<std::shared_ptr<job_journal>>
   open(const std::filesystem::path& run_dir, incarnation owner, full_disk_watcher watcher = {},
@@ -40,7 +41,8 @@ public:
   /// A write has failed: all later ones will. A new owner must open it.
   bool is_broken() const;
 
-  /// All of `changes` or none; `done` is called on the journal's thread when they are durable, or why not.
+  /// All of `changes` or none; `done` is called on the journal's thread when they are durable, or
+  /// why not.
   void write(writes changes, std::function<void(result<void>)> done);
 
 private:

@@ -1,4 +1,5 @@
-/// How a worker or PS shard enters the job: connect to the coordinator, join, and try again until answered.
+/// How a worker or PS shard enters the job: connect to the coordinator, join, and try again until
+/// answered.
 #pragma once
 
 #include "actors/common/ask.hpp"
@@ -8,12 +9,14 @@
 
 namespace dlrun::common {
 
-/// How long a join may stay unanswered before it is repeated. A frozen coordinator answers when it goes on.
+/// How long a join may stay unanswered before it is repeated. A frozen coordinator answers when it
+/// goes on.
 inline constexpr auto join_deadline = std::chrono::seconds(2);
 inline constexpr auto join_retry = std::chrono::milliseconds(50);
 
-/// `Handle` = typed handle of the joining role. `done(reply, dispatcher)` runs once on the actor, with the
-/// coordinator's answer; not at all when `context` has learnt of a newer coordinator meanwhile.
+/// `Handle` = typed handle of the joining role. `done(reply, dispatcher)` runs once on the actor,
+/// with the coordinator's answer; not at all when `context` has learnt of a newer coordinator
+/// meanwhile.
 template <class Handle, class Self, class Done>
 void join_coordinator(Self* self, const role_context& context, const protocol::endpoint& at, Done done) {
   const auto joining = context.coordinator_incarnation;

@@ -1,6 +1,6 @@
-/// Tells ThreadSanitizer the order that an actor's mailbox keeps. libcaf_core is not instrumented, so that
-/// what was written before a message was sent would look unordered to whoever handles it, and to the threads
-/// that work for that actor.
+/// Tells ThreadSanitizer the order that an actor's mailbox keeps. libcaf_core is not instrumented,
+/// so that what was written before a message was sent would look unordered to whoever handles it,
+/// and to the threads that work for that actor.
 #pragma once
 
 #if defined(__has_feature)

@@ -10,15 +10,17 @@ namespace dlrun::common {
 
 /// Is told of a full disk, on the thread that waits for it. With neither function nobody waits.
 struct full_disk_watcher {
-  /// Called now and then while the disk is full, with what it says. @returns whether to go on waiting.
+  /// Called now and then while the disk is full, with what it says. @returns whether to go on
+  /// waiting.
   std::function<bool(const error&)> while_full;
   /// Called once when it takes writes again.
   std::function<void()> when_over;
 };
 
-/// Calls `attempt`, which returns a result, until it succeeds. While it says in_use, for `patience`: the
-/// process that had it before is being ended, and its lock goes with it. While it says disk_full, as long as
-/// `watcher` wants, each `after_full`. Blocks. @returns what `attempt` returned last.
+/// Calls `attempt`, which returns a result, until it succeeds. While it says in_use, for
+/// `patience`: the process that had it before is being ended, and its lock goes with it. While it
+/// says disk_full, as long as `watcher` wants, each `after_full`. Blocks. @returns what `attempt`
+/// returned last.
 template <class Attempt>
 auto try_patiently(std::chrono::milliseconds patience, const full_disk_watcher& watcher,
                    const Attempt& attempt,

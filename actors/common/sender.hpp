@@ -5,12 +5,12 @@
 
 namespace dlrun::common {
 
-/// How long a report may stay unanswered before the next one is sent all the same. A frozen receiver
-/// (SIGSTOP) costs one message each such period and not one each tick.
+/// How long a report may stay unanswered before the next one is sent all the same. A frozen
+/// receiver (SIGSTOP) costs one message each such period and not one each tick.
 inline constexpr auto report_deadline = std::chrono::seconds(2);
 
-/// Sends the newest report of a kind to one receiver. `send` while one is on the way marks the sender dirty;
-/// `again()` then says that a fresh one is due. Must live as long as the actor.
+/// Sends the newest report of a kind to one receiver. `send` while one is on the way marks the
+/// sender dirty; `again()` then says that a fresh one is due. Must live as long as the actor.
 template <class Message>
 class latest_sender {
 public:
@@ -34,8 +34,8 @@ public:
         [done](const caf::error&) { done(false); });
   }
 
-  /// The same for a message with an answer, which `on_answer` gets, on the actor. What comes while one is on
-  /// the way is left out: the next period sends a newer one.
+  /// The same for a message with an answer, which `on_answer` gets, on the actor. What comes while
+  /// one is on the way is left out: the next period sends a newer one.
   template <class Answer, class Self, class Handle, class OnAnswer>
   void send_for_answer(Self* self, const Handle& to, Message message, OnAnswer on_answer) {
     if (busy_) return;

@@ -1,5 +1,5 @@
-/// What the store of a PS shard keeps beside numbers, and which of its versions lead to which. For whoever
-/// writes a store and whoever reads one.
+/// What the store of a PS shard keeps beside numbers, and which of its versions lead to which. For
+/// whoever writes a store and whoever reads one.
 #pragma once
 
 #include "actors/protocol/status_messages.hpp"
@@ -24,8 +24,8 @@ struct snapshot_extra {
   protocol::applied_ledger ledger;
 };
 std::string encode(const snapshot_extra& extra);
-/// @returns what came with a snapshot of this range of this model; bad_usage for a whole one of another
-/// version or job, which is not ours to drop; storage_damaged.
+/// @returns what came with a snapshot of this range of this model; bad_usage for a whole one of
+/// another version or job, which is not ours to drop; storage_damaged.
 result<snapshot_extra> decode_snapshot_extra(std::span<const std::byte> bytes,
                                              const engine::shard_range& range, std::size_t image_floats,
                                              std::size_t metric_sums);
@@ -44,8 +44,8 @@ result<step_extra> decode_step_extra(std::string_view bytes);
 /// Of `step` on a timeline with these parked slots (sorted). `coupled` as in step_extra.
 engine::step_shape shape_of(const data::sampler& sampler, step_id step, std::uint64_t revision,
                             const std::vector<protocol::parked_slot>& parked, std::uint64_t coupled = 0);
-/// What was parked when a step of `timeline` was made: it is made again as it was made, whatever was parked
-/// later (R11e).
+/// What was parked when a step of `timeline` was made: it is made again as it was made, whatever
+/// was parked later (R11e).
 std::vector<protocol::parked_slot> parked_on(const protocol::history& history, timeline_id timeline);
 
 /// A version to start from, and whether it is a snapshot (else the initial parameters).
@@ -53,18 +53,20 @@ struct base_version {
   version_id version;
   bool is_snapshot = false;
 };
-/// Those from which the store's log leads to `version`, the best first: the newest below it, so that the
-/// version before is made too, and the version itself last.
+/// Those from which the store's log leads to `version`, the best first: the newest below it, so
+/// that the version before is made too, and the version itself last.
 std::vector<base_version> bases_for(const persistence::shard_store& store, version_id version);
 
 /// Fills the floats of one part of a state, in the order in which a snapshot has them.
 using state_source = std::function<result<void>(std::span<float>)>;
-/// The numbers of a snapshot. Must not outlive `reader`. @returns storage_damaged when it is too short.
+/// The numbers of a snapshot. Must not outlive `reader`. @returns storage_damaged when it is too
+/// short.
 state_source floats_of(persistence::snapshot_reader& reader);
 /// Reading to the end verifies the total. @returns storage_damaged.
 result<void> check_read_to_end(persistence::snapshot_reader& reader);
 
-/// SHA-256 of a block, 32 bytes: its number in the model, its parameters, its state (decision 0007).
+/// SHA-256 of a block, 32 bytes: its number in the model, its parameters, its state (decision
+/// 0007).
 std::string block_digest(std::uint32_t number, std::span<const float> parameters,
                          std::span<const float> state);
 

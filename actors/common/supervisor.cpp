@@ -203,8 +203,8 @@ void supervisor::restart(child& which, const std::string& why, bool settled) {
   }
 }
 
-/// @returns false when this restart is one too many. As in OTP, a restart exactly one period ago still
-/// counts.
+/// @returns false when this restart is one too many. As in OTP, a restart exactly one period ago
+/// still counts.
 bool supervisor::count_restart() {
   while (!restarts_.empty() && restarts_.front() + options_.period < now_) restarts_.pop_front();
   restarts_.push_back(now_);
@@ -221,8 +221,9 @@ void supervisor::delay_restart(child& which, bool settled) {
   ++which.delays;
 }
 
-/// Stops what lives of the children from `first` on, and has them all started in order after that. Temporary
-/// children are stopped for good; transient ones that had ended are started again: both as OTP does.
+/// Stops what lives of the children from `first` on, and has them all started in order after that.
+/// Temporary children are stopped for good; transient ones that had ended are started again: both
+/// as OTP does.
 void supervisor::restart_group(std::size_t first, time_point start_at, const std::string& why) {
   for (std::size_t i = first; i < children_.size(); ++i) {
     auto& c = children_[i];
@@ -260,7 +261,8 @@ void supervisor::check_auto_shutdown(bool significant, const std::string& id) {
   stop_everything(false, fmt::format("automatic shutdown: the significant child '{}' has ended", id));
 }
 
-/// To be called when a child has become absent: clears what concerned its stop. Invalidates `which`.
+/// To be called when a child has become absent: clears what concerned its stop. Invalidates
+/// `which`.
 void supervisor::forget_absent(child& which) {
   which.stop_pending = false;
   which.group_stop = false;

@@ -12,16 +12,17 @@ namespace dlrun::supervision {
 
 /// Decides which children are started, stopped and restarted, and when to give up.
 ///
-/// Pure: no clock, no process, no actor; same calls, same answers. Each event returns the actions that follow
-/// from it, to be carried out in order by the owner, who reports back by further events. Semantics are those
-/// of OTP 25's supervisor; actors/common/README.md names the few differences. Not thread-safe.
+/// Pure: no clock, no process, no actor; same calls, same answers. Each event returns the actions
+/// that follow from it, to be carried out in order by the owner, who reports back by further
+/// events. Semantics are those of OTP 25's supervisor; actors/common/README.md names the few
+/// differences. Not thread-safe.
 ///
-/// - Children start in order, each when the one before is up; they stop in reverse order, each when the one
-/// after is gone.
-/// - A start that fails at the beginning ends the supervisor; one that fails in a restart counts as one more
-/// restart.
-/// - Under one_for_one several children may be restarting at a time; under the other strategies all who must
-/// go are gone
+/// - Children start in order, each when the one before is up; they stop in reverse order, each when
+/// the one after is gone.
+/// - A start that fails at the beginning ends the supervisor; one that fails in a restart counts as
+/// one more restart.
+/// - Under one_for_one several children may be restarting at a time; under the other strategies all
+/// who must go are gone
 ///   before the first is started again.
 /// - `now` must not run backwards.
 class supervisor {
@@ -33,18 +34,22 @@ public:
   actions start(time_point now);
   /// Stops the children, then the supervisor. Repeating it changes nothing.
   actions shutdown(time_point now);
-  /// To be called at next_tick() or later: turns late terminations into kills and ends restart delays.
+  /// To be called at next_tick() or later: turns late terminations into kills and ends restart
+  /// delays.
   actions tick(time_point now);
   /// When tick() has something to do; nothing if only events can change anything.
   std::optional<time_point> next_tick() const;
 
-  /// Events of unknown children and of older generations are ignored, as is everything after the last action.
+  /// Events of unknown children and of older generations are ignored, as is everything after the
+  /// last action.
   actions child_started(std::string_view id, generation number, time_point now);
   actions child_start_failed(std::string_view id, generation number, std::string detail, time_point now);
   actions child_exited(std::string_view id, generation number, child_exit how, time_point now);
 
-  /// Adds a child behind all others and starts it; if this first start fails, the child is forgotten again.
-  /// @returns bad_usage for an id in use or a wrong spec, interrupted when the supervisor is stopping.
+  /// Adds a child behind all others and starts it; if this first start fails, the child is
+  /// forgotten again.
+  /// @returns bad_usage for an id in use or a wrong spec, interrupted when the supervisor is
+  ///   stopping.
   result<actions> add_child(child_spec spec, time_point now);
   /// Stops the child, if it runs, and forgets it. @returns bad_usage for an unknown id.
   result<actions> remove_child(std::string_view id, time_point now);

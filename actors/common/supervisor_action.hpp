@@ -9,8 +9,8 @@
 
 namespace dlrun::supervision {
 
-/// Number of a start of a child: 1, 2, ... Events carry it, so that late ones of an older start are known as
-/// such.
+/// Number of a start of a child: 1, 2, ... Events carry it, so that late ones of an older start are
+/// known as such.
 using generation = std::uint64_t;
 
 /// Why a child ended. `shutdown` is an end that was asked for; like `normal` it is not a failure.
@@ -23,8 +23,8 @@ struct child_exit {
   bool settled = false; ///< it had got somewhere before: its restart waits for no delay
 };
 
-/// Start the child. Answer with child_started(), child_start_failed() or child_exited() of this generation,
-/// within a deadline of your own: the supervisor waits for it.
+/// Start the child. Answer with child_started(), child_start_failed() or child_exited() of this
+/// generation, within a deadline of your own: the supervisor waits for it.
 struct start_child {
   std::string id;
   generation number = 0;
@@ -46,14 +46,14 @@ struct stop_child {
 /// All children of the beginning have been up: for a parent, this supervisor has started.
 struct supervisor_started {};
 
-/// Last action of a supervisor that gave up; all its children are gone. To its parent this is an abnormal
-/// exit.
+/// Last action of a supervisor that gave up; all its children are gone. To its parent this is an
+/// abnormal exit.
 struct escalate {
   std::string reason;
 };
 
-/// Last action of a supervisor that was shut down, from outside or by automatic shutdown; all its children
-/// are gone. To its parent this is an exit with reason shutdown.
+/// Last action of a supervisor that was shut down, from outside or by automatic shutdown; all its
+/// children are gone. To its parent this is an exit with reason shutdown.
 struct supervisor_stopped {
   std::string reason;
 };

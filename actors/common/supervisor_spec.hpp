@@ -41,7 +41,8 @@ struct child_spec {
   std::string id;
   restart_type restart = restart_type::permanent;
   shutdown_policy shutdown{};
-  /// Its end for good counts for supervisor_options::automatic_shutdown. Not for permanent children.
+  /// Its end for good counts for supervisor_options::automatic_shutdown. Not for permanent
+  /// children.
   bool significant = false;
 };
 
@@ -55,9 +56,10 @@ enum class strategy : std::uint8_t {
 /// Whether the supervisor stops when significant children have ended for good.
 enum class auto_shutdown : std::uint8_t { never, any_significant, all_significant };
 
-/// Pause before the restart of a child that ended before it had settled (child_exit::settled), doubled with
-/// each such end in a row. One that had settled is started again at once. Not in OTP. Off when `first` is 0.
-/// A failure that repeats still reaches the intensity when `max` is at most period / (intensity + 1).
+/// Pause before the restart of a child that ended before it had settled (child_exit::settled),
+/// doubled with each such end in a row. One that had settled is started again at once. Not in OTP.
+/// Off when `first` is 0. A failure that repeats still reaches the intensity when `max` is at most
+/// period / (intensity + 1).
 struct restart_delay {
   milliseconds first{0};
   milliseconds max{30'000};
@@ -65,15 +67,16 @@ struct restart_delay {
 
 struct supervisor_options {
   strategy restarts = strategy::one_for_one;
-  /// More than `intensity` restarts within `period` (both ends included) and the supervisor gives up.
+  /// More than `intensity` restarts within `period` (both ends included) and the supervisor gives
+  /// up.
   std::size_t intensity = 1;
   milliseconds period{5000};
   auto_shutdown automatic_shutdown = auto_shutdown::never;
   restart_delay delay{};
 };
 
-/// @returns bad_usage naming everything that is wrong: empty or repeated ids, negative times, a period of 0,
-/// significant children that are permanent or have no automatic shutdown to count for.
+/// @returns bad_usage naming everything that is wrong: empty or repeated ids, negative times, a
+/// period of 0, significant children that are permanent or have no automatic shutdown to count for.
 result<void> validate(const supervisor_options& options, const std::vector<child_spec>& children);
 
 /// "permanent", "one_for_all", ...

@@ -17,9 +17,9 @@
 
 namespace dlrun::common {
 
-/// Runs tasks one after the other on its own thread, so that the actor's handlers never block. What is queued
-/// is bounded by the core (open steps and their subtrees). It can be woken by other processes as well,
-/// through doorbells, which then need no other thread of this one.
+/// Runs tasks one after the other on its own thread, so that the actor's handlers never block. What
+/// is queued is bounded by the core (open steps and their subtrees). It can be woken by other
+/// processes as well, through doorbells, which then need no other thread of this one.
 class task_thread {
 public:
   /// `name` is what tools show of the thread: at most 15 characters.
@@ -36,15 +36,17 @@ public:
   /// For what nobody waits for: does not wake the thread, which gets to it with the next task.
   void run_later(std::function<void()> task);
 
-  /// For what takes hardly more time than to wake a thread: runs it before it returns, on the caller's
-  /// thread, after what was queued by run_later(); as run() while the thread has work. Tasks never overlap.
+  /// For what takes hardly more time than to wake a thread: runs it before it returns, on the
+  /// caller's thread, after what was queued by run_later(); as run() while the thread has work.
+  /// Tasks never overlap.
   void run_here(std::function<void()> task);
 
-  /// Gets each packet; nothing when the other end has gone, and that is the last call. It runs on this thread
-  /// between tasks, where run() queues without waking anybody. Returns whether to go on listening.
+  /// Gets each packet; nothing when the other end has gone, and that is the last call. It runs on
+  /// this thread between tasks, where run() queues without waking anybody. Returns whether to go on
+  /// listening.
   using listener = std::function<bool(std::optional<std::span<const std::byte>> packet)>;
-  /// Listens to `bell` until it is gone or `heard` returns false, and keeps it as long. Packets that wait are
-  /// taken before the next task begins. @returns system when the OS refuses.
+  /// Listens to `bell` until it is gone or `heard` returns false, and keeps it as long. Packets
+  /// that wait are taken before the next task begins. @returns system when the OS refuses.
   result<void> listen(std::shared_ptr<const transport::doorbell> bell, listener heard);
 
   /// Whether the caller is this thread.

@@ -157,7 +157,8 @@ void coordinator_state::carry_out(const journal_end& action) {
   journal_then(to_writes(action), [this] { return core_->on_end_journaled(common::now()); });
 }
 
-/// What the report needs and no actor depends on: it is written now and then, and nobody waits for it.
+/// What the report needs and no actor depends on: it is written now and then, and nobody waits for
+/// it.
 void coordinator_state::keep_record() {
   if (!journal_ || disk_is_full_) return;
   auto changes = record_.changes(core_->recoveries(), common::now());

@@ -1,5 +1,5 @@
-/// The coordinator actor: routes messages into coordinator_core and carries its decisions out. It also keeps
-/// the data dispatcher, which shares its process, running.
+/// The coordinator actor: routes messages into coordinator_core and carries its decisions out. It
+/// also keeps the data dispatcher, which shares its process, running.
 #pragma once
 
 #include "actors/common/io_thread_actor.hpp"
@@ -17,8 +17,8 @@
 
 namespace dlrun::coordinator {
 
-/// Starts a data dispatcher in this process. Roles do not include one another: the host of the roles passes
-/// this in.
+/// Starts a data dispatcher in this process. Roles do not include one another: the host of the
+/// roles passes this in.
 using dispatcher_starter = std::function<protocol::local_data_dispatcher_actor(
     dlrun::incarnation, const protocol::coordinator_actor&, const std::shared_ptr<common::job_journal>&)>;
 
@@ -31,8 +31,9 @@ public:
   using pointer = common::io_thread_actor<holder, protocol::coordinator_actor>*;
   using behavior = protocol::coordinator_actor::behavior_type;
 
-  /// For `system.spawn(coordinator_state::start, context, starter)`. The actor quits with an error when its
-  /// agent does not answer, the dispatcher cannot be kept running, or the journal cannot be used.
+  /// For `system.spawn(coordinator_state::start, context, starter)`. The actor quits with an error
+  /// when its agent does not answer, the dispatcher cannot be kept running, or the journal cannot
+  /// be used.
   static behavior start(pointer self, common::role_context context, dispatcher_starter starter);
   ~coordinator_state() { *waits_for_disk_ = false; }
 

@@ -14,7 +14,8 @@ using protocol::time_point;
 
 constexpr role_name coordinator_role{role_kind::coordinator, 0};
 constexpr role_name dispatcher_role{role_kind::data_dispatcher, 0};
-/// Starts of the dispatcher that one coordinator can tell apart; its restart budget ends it long before.
+/// Starts of the dispatcher that one coordinator can tell apart; its restart budget ends it long
+/// before.
 constexpr std::uint64_t dispatchers_max = 1024;
 /// The roles that the agent starts; the dispatcher lives in the coordinator's process.
 std::vector<role_name> started_roles(const coordinator_core_config& config) {
@@ -126,8 +127,8 @@ void coordinator_core::begin_start(const role_name& role, role_record& record, c
   record.pid = pid;
 }
 
-/// The current start, if any, takes no part any more. One that never joined has taken nothing with it, and
-/// from a job that is over there is nothing to take.
+/// The current start, if any, takes no part any more. One that never joined has taken nothing with
+/// it, and from a job that is over there is nothing to take.
 void coordinator_core::end_start(const role_name& role, role_record& record, std::string_view cause,
                                  coordinator_actions& out) {
   const bool joined = record.at.has_value();
@@ -259,8 +260,8 @@ coordinator_actions coordinator_core::on_join(const protocol::join& join, time_p
   return out;
 }
 
-/// Where the coordinator can be replaced, its successor's dispatchers must be newer than all of its own: each
-/// coordinator has a range of its own, so these need no journal.
+/// Where the coordinator can be replaced, its successor's dispatchers must be newer than all of its
+/// own: each coordinator has a range of its own, so these need no journal.
 coordinator_actions coordinator_core::on_dispatcher_started(const protocol::endpoint& at, time_point) {
   auto& record = roles_[dispatcher_role];
   DLRUN_CHECK(dispatchers_started_ < dispatchers_max, "the dispatcher was started {} times",

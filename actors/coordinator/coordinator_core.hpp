@@ -1,5 +1,5 @@
-/// Decides incarnations, membership and the life of the job (rules R4, R15, R19, the coordinator's half of
-/// "C").
+/// Decides incarnations, membership and the life of the job (rules R4, R15, R19, the coordinator's
+/// half of "C").
 #pragma once
 
 #include "actors/coordinator/fence_book.hpp"
@@ -27,14 +27,15 @@ struct coordinator_core_config {
   std::uint64_t steps = 0; ///< N
   /// Fences an agent holds in advance for each role, beside the one in use.
   std::uint32_t spare_fences = 2;
-  /// The same for the coordinator itself: one that dies before it has come up uses one and brings none.
+  /// The same for the coordinator itself: one that dies before it has come up uses one and brings
+  /// none.
   std::uint32_t spare_fences_of_coordinator = 10;
   protocol::duration repeat_after = std::chrono::milliseconds(500);
   std::function<std::uint64_t()> random{}; ///< for tokens
   std::uint64_t token = 0;                 ///< of this start
-  /// Fences and the end are journaled before they count (R15), the agent gets fences for the coordinator too,
-  /// and a PS shard that is started again finds its state. False, as with `durability.log: off`: the loss of
-  /// either ends the job.
+  /// Fences and the end are journaled before they count (R15), the agent gets fences for the
+  /// coordinator too, and a PS shard that is started again finds its state. False, as with
+  /// `durability.log: off`: the loss of either ends the job.
   bool is_durable = false;
   /// Random number of the agent's process (fence_book_config).
   std::uint64_t agent = 0;
@@ -46,9 +47,9 @@ struct journaled_job {
   std::vector<journaled_role> roles{};
   std::optional<protocol::job_ended> ended{}; ///< the job is over (R19)
   std::vector<protocol::evaluated> evaluations{};
-  /// R20: the journal knows nothing of fences although the job has run. True until journal_fences is written
-  /// for the first time: fences begin beyond anything ever issued, and of those before each newer one is
-  /// believed.
+  /// R20: the journal knows nothing of fences although the job has run. True until journal_fences
+  /// is written for the first time: fences begin beyond anything ever issued, and of those before
+  /// each newer one is believed.
   bool lost = false;
   dlrun::incarnation
       highest_found{}; ///< when lost: highest incarnation in the stores and of this coordinator
@@ -88,7 +89,8 @@ struct ps_shard_gone {
 struct poisoned_slot {
   protocol::parked_slot what;
 };
-/// Write to the journal, synced, then call on_fences_journaled(id). Nothing starts with a fence before (R4).
+/// Write to the journal, synced, then call on_fences_journaled(id). Nothing starts with a fence
+/// before (R4).
 struct journal_fences {
   std::uint64_t id = 0;
   std::vector<journaled_role> roles;
@@ -102,8 +104,8 @@ struct request_digests {
   ps_shard_id shard;
   protocol::digest_request request;
 };
-/// Ask the dispatcher to close the training; repeated until answered by on_training_closed(). Only where
-/// state is durable.
+/// Ask the dispatcher to close the training; repeated until answered by on_training_closed(). Only
+/// where state is durable.
 struct close_training {
   timeline_id timeline;
 };
@@ -136,26 +138,27 @@ struct recovery_record {
 /// Pure.
 class coordinator_core {
 public:
-  /// `journaled`: what the journal holds; `config.self` is larger than any coordinator in it. The first
-  /// fences are issued when the agent is there.
+  /// `journaled`: what the journal holds; `config.self` is larger than any coordinator in it. The
+  /// first fences are issued when the agent is there.
   explicit coordinator_core(coordinator_core_config config, journaled_job journaled = {});
 
   /// The agent is there: grants for every role. It then tells of everything that runs, with
   /// on_role_started(), and of what ended while there was no coordinator.
   coordinator_actions on_agent(protocol::time_point now);
   coordinator_actions on_role_started(const protocol::role_started& started, protocol::time_point now);
-  /// A lost PS shard that keeps nothing on disk cannot be recovered: the job fails with the reason. A lost
-  /// worker is replaced by the agent; when its restart budget is exceeded the agent says so through
-  /// on_agent_gave_up().
+  /// A lost PS shard that keeps nothing on disk cannot be recovered: the job fails with the reason.
+  /// A lost worker is replaced by the agent; when its restart budget is exceeded the agent says so
+  /// through on_agent_gave_up().
   coordinator_actions on_role_exited(const protocol::role_exited& exited, protocol::time_point now);
   coordinator_actions on_join(const protocol::join& join, protocol::time_point now);
-  /// The agent cannot keep the job running, e.g. a restart budget is exceeded: the job fails with `reason`.
+  /// The agent cannot keep the job running, e.g. a restart budget is exceeded: the job fails with
+  /// `reason`.
   coordinator_actions on_agent_gave_up(const std::string& reason, protocol::time_point now);
   /// Somebody asked the job to stop: it ends as interrupted.
   coordinator_actions on_stop_requested(const std::string& reason, protocol::time_point now);
-  /// The process of this coordinator can be reached at `at`, and runs a new start of the dispatcher: gives it
-  /// a larger incarnation than any before (dispatcher_incarnation()) and announces both. Nobody joins as
-  /// coordinator or dispatcher.
+  /// The process of this coordinator can be reached at `at`, and runs a new start of the
+  /// dispatcher: gives it a larger incarnation than any before (dispatcher_incarnation()) and
+  /// announces both. Nobody joins as coordinator or dispatcher.
   coordinator_actions on_dispatcher_started(const protocol::endpoint& at, protocol::time_point now);
   dlrun::incarnation dispatcher_incarnation() const;
   /// The starts that have joined, for a dispatcher that was started again.

@@ -1,11 +1,13 @@
-/// How a job ends: digests of the last version, the report, the journal, and then everybody is told.
+/// How a job ends: digests of the last version, the report, the journal, and then everybody is
+/// told.
 #include "actors/coordinator/coordinator_core.hpp"
 
 #include <algorithm>
 
 namespace dlrun::coordinator {
 
-/// Where state is durable the evaluation came before, and a rewind at the very end makes it begin again.
+/// Where state is durable the evaluation came before, and a rewind at the very end makes it begin
+/// again.
 coordinator_actions coordinator_core::on_training_finished(timeline_id timeline, version_id version,
                                                            time_point) {
   coordinator_actions out;
@@ -85,8 +87,8 @@ void coordinator_core::finish(protocol::job_outcome outcome, std::string reason,
   out.emplace_back(finish_job{{outcome, std::move(reason)}});
 }
 
-/// R19: the report first, since it can be written again; then the journal; then the agent, which ends
-/// everybody.
+/// R19: the report first, since it can be written again; then the journal; then the agent, which
+/// ends everybody.
 coordinator_actions coordinator_core::on_report_written(const protocol::job_ended& as_written, time_point) {
   coordinator_actions out;
   if (phase_ != phase::over || ended_) return out;

@@ -48,7 +48,8 @@ void coordinator_state::on_training_finished(const protocol::training_finished& 
   carry_out(core_->on_training_finished(what.timeline, what.version, common::now()));
 }
 
-/// For the report: those that count. Without a journal nobody goes back, so it is all that were heard.
+/// For the report: those that count. Without a journal nobody goes back, so it is all that were
+/// heard.
 std::vector<protocol::evaluated> coordinator_state::evaluations() const {
   if (journal_) return read_evaluations(journal_->entries());
   std::vector<protocol::evaluated> all;

@@ -13,8 +13,8 @@ namespace dlrun::coordinator {
 
 using journal_entries = std::map<std::string, std::string>;
 
-/// What a new start of the coordinator begins with. @returns storage_damaged for an entry that cannot be
-/// read.
+/// What a new start of the coordinator begins with. @returns storage_damaged for an entry that
+/// cannot be read.
 result<journaled_job> read_job(const journal_entries& entries);
 
 /// The results that count, ascending by version, by the dispatcher's course.
@@ -31,8 +31,8 @@ struct past_run {
   bool completed = false;
   incarnation last_coordinator; ///< highest incarnation issued for the coordinator; 0: it never started
 };
-/// @returns in_use while a coordinator has the journal, storage_damaged. A folder without a journal is that
-/// of a run that never started.
+/// @returns in_use while a coordinator has the journal, storage_damaged. A folder without a journal
+/// is that of a run that never started.
 result<past_run> read_past_run(const std::filesystem::path& run_dir);
 
 } // namespace dlrun::coordinator

@@ -1,4 +1,5 @@
-/// The fences that starts of roles are called by: issued, journaled, granted, used up (rules R4, R15, R20).
+/// The fences that starts of roles are called by: issued, journaled, granted, used up (rules R4,
+/// R15, R20).
 #pragma once
 
 #include "actors/protocol/roles.hpp"
@@ -16,7 +17,8 @@ struct journaled_role {
   dlrun::incarnation last_issued;
   std::vector<protocol::fence> usable{}; ///< issued and not known to be over, ascending
   std::uint64_t agent = 0;               ///< to whom
-  /// R20: a journal that is lost may have issued any up to this one, under tokens that nobody knows any more.
+  /// R20: a journal that is lost may have issued any up to this one, under tokens that nobody knows
+  /// any more.
   dlrun::incarnation believed_up_to{};
 
   bool operator==(const journaled_role&) const = default;
@@ -25,8 +27,8 @@ struct journaled_role {
 struct fence_book_config {
   /// Nothing is granted before it is journaled. False: there is no journal.
   bool journals = false;
-  /// Random number of the agent's process: it alone knows which of its fences are used up, so what was issued
-  /// to another (before a `dlrun resume`) starts nothing any more.
+  /// Random number of the agent's process: it alone knows which of its fences are used up, so what
+  /// was issued to another (before a `dlrun resume`) starts nothing any more.
   std::uint64_t agent = 0;
   std::function<std::uint64_t()> random{}; ///< for tokens
 };

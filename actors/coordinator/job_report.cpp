@@ -24,7 +24,8 @@ dlrun::run_status status_of(protocol::job_outcome outcome) {
   return dlrun::run_status::failed;
 }
 
-/// A sample counts when every shard has applied it; it is missing or doubled when any shard says so.
+/// A sample counts when every shard has applied it; it is missing or doubled when any shard says
+/// so.
 void add_ledgers(dlrun::report& report, const common::job_context& job,
                  const std::vector<protocol::shard_status>& shards, version_id last) {
   if (shards.size() < job.ps_shards()) return;

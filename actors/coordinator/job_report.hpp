@@ -21,11 +21,12 @@ struct report_sources {
   std::vector<protocol::parked_slot> parked{}; ///< left out, by the course
 };
 
-/// How the job ended, by its numbers too: a training whose last version has no finite loss on the validation
-/// data was no success. Pure.
+/// How the job ended, by its numbers too: a training whose last version has no finite loss on the
+/// validation data was no success. Pure.
 protocol::job_ended judged(const common::job_context& job, const report_sources& sources);
 
-/// Missing and duplicated samples come from the ledgers of the PS shards, never from what workers counted.
+/// Missing and duplicated samples come from the ledgers of the PS shards, never from what workers
+/// counted.
 dlrun::report make_report(const common::job_context& job, const report_sources& sources,
                           protocol::time_point now);
 

@@ -30,12 +30,13 @@ struct run_totals {
   std::uint64_t bytes_logged = 0, bytes_snapshotted = 0;
 };
 
-/// Kept in the journal beside what the cores need; nothing but the report depends on it, so it is written
-/// lazily.
+/// Kept in the journal beside what the cores need; nothing but the report depends on it, so it is
+/// written lazily.
 class run_record {
 public:
   run_record() = default;
-  /// `entries`: of the journal. `started`: of the root process, whose roles may see several coordinators.
+  /// `entries`: of the journal. `started`: of the root process, whose roles may see several
+  /// coordinators.
   run_record(const std::map<std::string, std::string>& entries, protocol::time_point started,
              incarnation self);
 

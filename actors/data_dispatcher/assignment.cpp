@@ -12,8 +12,8 @@ namespace {
 using protocol::make_slot_range;
 using cuts_type = std::vector<std::uint32_t>; // candidate i has [cuts[i], cuts[i + 1])
 
-/// A cut may move by this part of a range to fall on the border of a larger subtree; the step gets at most as
-/// much longer.
+/// A cut may move by this part of a range to fall on the border of a larger subtree; the step gets
+/// at most as much longer.
 constexpr double alignment_slack = 1.0 / 32;
 
 bool is_speed(double value) { return std::isfinite(value) && value > 0; }
@@ -34,8 +34,8 @@ std::vector<double> speeds_of(const std::vector<candidate>& candidates) {
   return speeds;
 }
 
-/// Sizes with the shortest possible step: each gets the whole part of its share, the rest goes one by one to
-/// whom it delays least.
+/// Sizes with the shortest possible step: each gets the whole part of its share, the rest goes one
+/// by one to whom it delays least.
 std::vector<std::uint32_t> sizes_for(std::uint32_t slots, const std::vector<double>& speeds) {
   double sum = 0;
   for (const auto speed : speeds) sum += speed;
@@ -65,8 +65,8 @@ double step_seconds(const cuts_type& cuts, const std::vector<double>& speeds) {
   return longest;
 }
 
-/// Moves each inner cut to the most divisible place that costs nearly nothing: larger subtrees, fewer
-/// gradients.
+/// Moves each inner cut to the most divisible place that costs nearly nothing: larger subtrees,
+/// fewer gradients.
 void align(cuts_type& cuts, const std::vector<double>& speeds) {
   const double limit = step_seconds(cuts, speeds) * (1 + alignment_slack);
   for (std::size_t i = 1; i + 1 < cuts.size(); ++i) {

@@ -10,8 +10,8 @@
 
 namespace dlrun::data_dispatcher {
 
-/// A worker that can take slots. `slots_per_second` = measured speed, 0 when not known yet (counts as the
-/// mean of the others).
+/// A worker that can take slots. `slots_per_second` = measured speed, 0 when not known yet (counts
+/// as the mean of the others).
 struct candidate {
   worker_id worker;
   dlrun::incarnation incarnation;
@@ -24,10 +24,11 @@ struct assignment_decision {
   std::string reason;
 };
 
-/// Divides [0, K) among the candidates in proportion to their speed, with hysteresis: a division is changed
-/// only when the set of workers (or an incarnation) changed, or when the predicted step time shrinks by more
-/// than `improvement_min`. Prefers cuts at borders of large subtrees, so that fewer gradients are pushed.
-/// With more workers than slots some idle. Pure: same calls, same answers.
+/// Divides [0, K) among the candidates in proportion to their speed, with hysteresis: a division is
+/// changed only when the set of workers (or an incarnation) changed, or when the predicted step
+/// time shrinks by more than `improvement_min`. Prefers cuts at borders of large subtrees, so that
+/// fewer gradients are pushed. With more workers than slots some idle. Pure: same calls, same
+/// answers.
 class assignment {
 public:
   explicit assignment(std::uint32_t slots, double improvement_min = 0.1);

@@ -10,8 +10,8 @@
 
 namespace dlrun::data_dispatcher {
 
-/// What a new start begins with; that of a new job when there is nothing. @returns storage_damaged for an
-/// entry that cannot be read.
+/// What a new start begins with; that of a new job when there is nothing. @returns storage_damaged
+/// for an entry that cannot be read.
 result<journaled_course> read_course(const std::map<std::string, std::string>& entries);
 
 std::vector<persistence::journal_write> to_writes(const journaled_course& course);

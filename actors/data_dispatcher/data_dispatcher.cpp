@@ -139,8 +139,8 @@ void data_dispatcher_state::on_evaluated(const protocol::evaluated& result) {
     carry_out(core_.on_evaluated(result, common::now()));
 }
 
-/// One of a timeline that was left since means nothing. The coordinator tells with it what is kept, so it
-/// waits until every PS shard has said so on that timeline; whoever saw it repeats it.
+/// One of a timeline that was left since means nothing. The coordinator tells with it what is kept,
+/// so it waits until every PS shard has said so on that timeline; whoever saw it repeats it.
 void data_dispatcher_state::on_divergence(const protocol::divergence& what) {
   const auto& shards = core_.shards();
   if (shards.size() < context_.job->ps_shards() ||
@@ -150,8 +150,8 @@ void data_dispatcher_state::on_divergence(const protocol::divergence& what) {
   self_->send(with_.coordinator, what);
 }
 
-/// What `dlrun resume` was asked to change is a revision of the specification. It is there when all PS shards
-/// are on a timeline that has it.
+/// What `dlrun resume` was asked to change is a revision of the specification. It is there when all
+/// PS shards are on a timeline that has it.
 bool data_dispatcher_state::awaits_revision() const {
   const auto& job = *context_.job;
   if (job.revision() == 0) return false;
@@ -161,7 +161,8 @@ bool data_dispatcher_state::awaits_revision() const {
          });
 }
 
-/// Wanted from the start on: before anything else is decided of shards that died at different versions.
+/// Wanted from the start on: before anything else is decided of shards that died at different
+/// versions.
 void data_dispatcher_state::apply_revision() {
   const auto& job = *context_.job;
   if (awaits_revision())
@@ -192,7 +193,8 @@ void data_dispatcher_state::carry_out(const data_dispatcher_actions& actions) {
   for (const auto& action : actions) std::visit([this](const auto& what) { carry_out(what); }, action);
 }
 
-/// No step is made as the specification was before it was changed. A lease that is not sent is due again.
+/// No step is made as the specification was before it was changed. A lease that is not sent is due
+/// again.
 void data_dispatcher_state::carry_out(const send_lease& action) {
   if (awaits_revision()) return;
   if (!action.reason.empty())

@@ -1,4 +1,5 @@
-/// The data dispatcher actor: routes messages into data_dispatcher_core and carries its decisions out.
+/// The data dispatcher actor: routes messages into data_dispatcher_core and carries its decisions
+/// out.
 #pragma once
 
 #include "actors/common/io_thread_actor.hpp"
@@ -26,8 +27,8 @@ public:
     std::shared_ptr<common::job_journal> journal; ///< null where nothing is kept on disk
   };
 
-  /// For `system.spawn(data_dispatcher_state::start, context, arguments)`; lives in the coordinator's
-  /// process. Quits with an error when the journal cannot be read or written.
+  /// For `system.spawn(data_dispatcher_state::start, context, arguments)`; lives in the
+  /// coordinator's process. Quits with an error when the journal cannot be read or written.
   static behavior start(pointer self, common::role_context context, arguments with);
 
 private:

@@ -20,24 +20,25 @@ struct order_evaluation {
   worker_id to;
   protocol::evaluate order;
 };
-/// Every shard stands at the last version; where state is durable: all have its snapshot, and the evaluations
-/// are journaled (R19). Given once a timeline.
+/// Every shard stands at the last version; where state is durable: all have its snapshot, and the
+/// evaluations are journaled (R19). Given once a timeline.
 struct training_finished {
   timeline_id timeline;
   version_id version; ///< N, or where an evaluation stopped the training
 };
-/// The job may end on this timeline: nothing more is decided that could change what it has trained. The
-/// answer to on_close().
+/// The job may end on this timeline: nothing more is decided that could change what it has trained.
+/// The answer to on_close().
 struct training_closed {
   timeline_id timeline;
 };
-/// A validation result is there (and journaled where state is durable). Given once a version and timeline.
+/// A validation result is there (and journaled where state is durable). Given once a version and
+/// timeline.
 struct evaluation_finished {
   protocol::evaluated result;
 };
-/// A worker that was lost has its slots with others now: every one of them is in a lease that its worker has
-/// acknowledged. `after` = time since the notice of the loss. A worker should report its status as soon as it
-/// takes a lease.
+/// A worker that was lost has its slots with others now: every one of them is in a lease that its
+/// worker has acknowledged. `after` = time since the notice of the loss. A worker should report its
+/// status as soon as it takes a lease.
 struct slots_redispatched {
   worker_id lost;
   dlrun::incarnation lost_incarnation;
@@ -47,8 +48,8 @@ struct slots_redispatched {
 struct worker_contributed {
   protocol::first_contribution what;
 };
-/// A start of a PS shard has committed a version beyond the one it restored. Not for the first start of a
-/// job.
+/// A start of a PS shard has committed a version beyond the one it restored. Not for the first
+/// start of a job.
 struct ps_shard_resumed {
   ps_shard_id shard;
   dlrun::incarnation incarnation;
@@ -64,15 +65,17 @@ struct journaled_course {
   /// Those of the history, and those that wait for a rewind (R18). Sorted.
   std::vector<protocol::parked_slot> parked{};
   std::vector<protocol::evaluated> evaluations{}; ///< that are not void, ascending by version
-  /// True when there was no journal although the job has run: history and parked slots are unknown (R20).
+  /// True when there was no journal although the job has run: history and parked slots are unknown
+  /// (R20).
   bool lost = false;
   /// The end of the job is journaled. Not written with the course.
   bool ended = false;
 
   bool operator==(const journaled_course&) const = default;
 };
-/// Write `course` to the journal, synced, then call on_journaled(id). Nothing that depends on it is ordered
-/// before (R15). A refused write means that a newer coordinator has the journal: this process ends.
+/// Write `course` to the journal, synced, then call on_journaled(id). Nothing that depends on it is
+/// ordered before (R15). A refused write means that a newer coordinator has the journal: this
+/// process ends.
 struct journal_course {
   std::uint64_t id = 0;
   journaled_course course;

@@ -106,7 +106,8 @@ void data_dispatcher_core::measure_speed(live_worker& worker, const protocol::wo
 // ---- leases
 // ------------------------------------------------------------------------------------------------------
 
-/// Divides the slots among those who are heard; new leases go to those whose slots or start changed.
+/// Divides the slots among those who are heard; new leases go to those whose slots or start
+/// changed.
 void data_dispatcher_core::divide(time_point now, data_dispatcher_actions& out) {
   std::vector<candidate> candidates;
   for (const auto& [id, worker] : workers_)
@@ -135,8 +136,8 @@ void data_dispatcher_core::lease_to(worker_id id, live_worker& worker, slot_rang
   out.emplace_back(send_lease{id, *worker.lease, reason});
 }
 
-/// Who has no slots is not measured. Its old measure counts no more after a while, so that one bad moment
-/// does not keep a worker idle for ever.
+/// Who has no slots is not measured. Its old measure counts no more after a while, so that one bad
+/// moment does not keep a worker idle for ever.
 void data_dispatcher_core::forget_idle_speeds(time_point now) {
   for (auto& [id, worker] : workers_)
     if (worker.lease && worker.lease->slots.empty() && now - worker.leased_at >= config_.retry_idle_after)
@@ -292,8 +293,8 @@ data_dispatcher_actions data_dispatcher_core::on_tick(time_point now) {
   return out;
 }
 
-/// Who is running but has not joined this dispatcher yet may keep gradients: until it had the time to,
-/// nothing is called lost.
+/// Who is running but has not joined this dispatcher yet may keep gradients: until it had the time
+/// to, nothing is called lost.
 void data_dispatcher_core::tell_keeper_of_workers(time_point now) {
   std::map<worker_id, incarnation> heard;
   for (const auto& [id, worker] : workers_)
@@ -302,7 +303,8 @@ void data_dispatcher_core::tell_keeper_of_workers(time_point now) {
   keeper_->set_workers(std::move(heard), workers_.size() >= config_.workers || had_time);
 }
 
-/// What was sent to this process while it was paused lies in its mailbox still: nobody is late because of it.
+/// What was sent to this process while it was paused lies in its mailbox still: nobody is late
+/// because of it.
 void data_dispatcher_core::notice_pause(time_point now) {
   const auto gap = last_tick_ ? now - *last_tick_ : duration::zero();
   last_tick_ = now;

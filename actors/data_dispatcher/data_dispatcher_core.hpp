@@ -1,5 +1,5 @@
-/// Decides leases, sees progress and stragglers, and orders the evaluation (rules R5, R17, the dispatcher's
-/// half of "C").
+/// Decides leases, sees progress and stragglers, and orders the evaluation (rules R5, R17, the
+/// dispatcher's half of "C").
 #pragma once
 
 #include "actors/data_dispatcher/assignment.hpp"
@@ -23,17 +23,18 @@ struct data_dispatcher_core_config {
   std::uint64_t steps = 0;                 ///< N
   std::uint32_t microbatches_per_step = 1; ///< K
   bool evaluates = false;                  ///< the job has a validation set; version N is evaluated
-  /// A worker silent for longer gets no slots (it keeps its lease; what it still sends is welcome). Must be
-  /// several times the period of worker_status.
+  /// A worker silent for longer gets no slots (it keeps its lease; what it still sends is welcome).
+  /// Must be several times the period of worker_status.
   protocol::duration silent_after = std::chrono::milliseconds(1000);
   /// Leases are repeated at this period until acknowledged.
   protocol::duration repeat_after = std::chrono::milliseconds(200);
-  /// A step open for this many times the recent step time (and at least straggler_min) makes every live
-  /// worker compute every slot of it: an idle worker helps a straggler.
+  /// A step open for this many times the recent step time (and at least straggler_min) makes every
+  /// live worker compute every slot of it: an idle worker helps a straggler.
   double straggler_factor = 4;
   protocol::duration straggler_min = std::chrono::milliseconds(500);
-  /// A worker whose measured speed was worth no slots is measured anew after this long. Larger: a worker that
-  /// was slow for a moment idles longer; smaller: a slow one costs a slow step more often.
+  /// A worker whose measured speed was worth no slots is measured anew after this long. Larger: a
+  /// worker that was slow for a moment idles longer; smaller: a slow one costs a slow step more
+  /// often.
   protocol::duration retry_idle_after = std::chrono::seconds(2);
 
   // where state is durable; the rest has no meaning with `off`
@@ -47,8 +48,8 @@ struct data_dispatcher_core_config {
   protocol::planted_bug bug = protocol::planted_bug::none;
 };
 
-/// Pure. In synchronous mode all it knows but the course (history, parked slots, evaluations: journaled)
-/// follows from what workers and shards report, so it can be restarted at any time.
+/// Pure. In synchronous mode all it knows but the course (history, parked slots, evaluations:
+/// journaled) follows from what workers and shards report, so it can be restarted at any time.
 class data_dispatcher_core {
 public:
   explicit data_dispatcher_core(data_dispatcher_core_config config);
@@ -71,13 +72,13 @@ public:
   /// The course given with this id is in the journal, synced.
   data_dispatcher_actions on_journaled(std::uint64_t id, protocol::time_point now);
   data_dispatcher_actions on_poisoned_slot(const protocol::parked_slot& slot, protocol::time_point now);
-  /// The coordinator wants to end the job on this timeline. Answered by training_closed if that is where it
-  /// is finished; not at all otherwise.
+  /// The coordinator wants to end the job on this timeline. Answered by training_closed if that is
+  /// where it is finished; not at all otherwise.
   data_dispatcher_actions on_close(timeline_id timeline, protocol::time_point now);
   data_dispatcher_actions on_go_back(const protocol::go_back& wanted, protocol::time_point now);
-  /// Periodic, every `repeat_after` or sooner and at least four times in `silent_after`. A gap between ticks
-  /// much longer than the period means that this process was paused: then nobody is held silent before they
-  /// had the time to be heard again.
+  /// Periodic, every `repeat_after` or sooner and at least four times in `silent_after`. A gap
+  /// between ticks much longer than the period means that this process was paused: then nobody is
+  /// held silent before they had the time to be heard again.
   data_dispatcher_actions on_tick(protocol::time_point now);
 
   /// Newest status of each shard heard; of a lost one until its next start is heard.

@@ -1,5 +1,5 @@
-/// What is evaluated and what follows from the results: how far training may go on before more of them are
-/// there, where it ends, and which version is the best (rules R13, R17, R19).
+/// What is evaluated and what follows from the results: how far training may go on before more of
+/// them are there, where it ends, and which version is the best (rules R13, R17, R19).
 #pragma once
 
 #include "actors/protocol/watched_metric.hpp"
@@ -11,8 +11,8 @@
 
 namespace dlrun::data_dispatcher {
 
-/// Training ends at the evaluation with which `patience` of them in a row have brought nothing that is better
-/// than the best before by more than `min_delta`.
+/// Training ends at the evaluation with which `patience` of them in a row have brought nothing that
+/// is better than the best before by more than `min_delta`.
 struct stopping_rule {
   protocol::watched_metric metric;
   std::uint64_t patience = 1;
@@ -23,9 +23,9 @@ struct evaluation_rules {
   std::uint64_t steps = 0; ///< N
   /// Versions to evaluate, N among them if it is.
   std::set<version_id> versions{};
-  /// So many that are not evaluated yet training may leave behind; none when it may be stopped early, since
-  /// it must end at the same version in every run. Larger: training waits less often for a slow evaluation;
-  /// each costs the disk of a snapshot.
+  /// So many that are not evaluated yet training may leave behind; none when it may be stopped
+  /// early, since it must end at the same version in every run. Larger: training waits less often
+  /// for a slow evaluation; each costs the disk of a snapshot.
   std::uint64_t ahead_max = 2;
   std::optional<stopping_rule> stopping{};
   std::optional<protocol::watched_metric> best{}; ///< the version that is kept, by this

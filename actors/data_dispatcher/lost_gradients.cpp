@@ -6,8 +6,8 @@
 namespace dlrun::data_dispatcher {
 namespace {
 
-/// Workers keep B + 2 steps at most: of a shard further behind than this the first steps are lost for
-/// certain.
+/// Workers keep B + 2 steps at most: of a shard further behind than this the first steps are lost
+/// for certain.
 constexpr std::uint64_t steps_looked_at_max = 64;
 
 bool serves(const protocol::shard_status& shard, step_id step) {

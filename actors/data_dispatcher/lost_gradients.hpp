@@ -22,13 +22,13 @@ struct stuck_steps {
   bool empty() const { return gradients.empty() && norms.empty(); }
 };
 
-/// All statuses are of one timeline. Looks at the first steps that a shard lacks; what workers keep is far
-/// less.
+/// All statuses are of one timeline. Looks at the first steps that a shard lacks; what workers keep
+/// is far less.
 stuck_steps find_stuck(const shard_statuses& shards, bool couples);
 
-/// One round of asking: first all workers what they keep, then all shards where they stand. Only what was
-/// stuck before and still is after it counts: when the round began all of those gradients existed, and a
-/// worker forgets only what their shard has committed. Pure.
+/// One round of asking: first all workers what they keep, then all shards where they stand. Only
+/// what was stuck before and still is after it counts: when the round began all of those gradients
+/// existed, and a worker forgets only what their shard has committed. Pure.
 class gradient_search {
 public:
   /// `workers`: newest start of each that is heard.

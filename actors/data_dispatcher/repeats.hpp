@@ -17,8 +17,8 @@ public:
   explicit repeats(protocol::duration after)
       : after_(after) {}
 
-  /// Whether to say `content` (a number that tells it from others of this subject) now; then it counts as
-  /// said.
+  /// Whether to say `content` (a number that tells it from others of this subject) now; then it
+  /// counts as said.
   bool is_due(subject what, protocol::role_name to, std::uint64_t content, protocol::time_point now) {
     auto& last = said_[{what, to}];
     if (last.at != protocol::time_point{} && last.content == content && now - last.at < after_) return false;

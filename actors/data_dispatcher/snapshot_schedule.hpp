@@ -14,8 +14,8 @@ namespace dlrun::data_dispatcher {
 struct snapshot_schedule_config {
   protocol::durability durability = protocol::durability::every_step;
   std::uint64_t steps = 0; ///< N: snapshotted by every shard on its own
-  /// What a crash may cost: half of it is what log or recomputation may come to, the rest is for noticing and
-  /// starting.
+  /// What a crash may cost: half of it is what log or recomputation may come to, the rest is for
+  /// noticing and starting.
   protocol::duration max_recovery = std::chrono::milliseconds(500);
   /// A log that is cheap to replay is cut after this long, so that it does not fill the disk.
   protocol::duration age_max = std::chrono::seconds(60);
@@ -28,9 +28,10 @@ struct snapshot_naming {
   std::string reason;
 };
 
-/// Names one version at a time, above all that are applied, and the next when every shard has a snapshot of
-/// it. When a shard passed it before it heard, another is named, further ahead. Snapshots are spaced by four
-/// times what the last one took, so that a slow disk is not kept busy with nothing else. Pure.
+/// Names one version at a time, above all that are applied, and the next when every shard has a
+/// snapshot of it. When a shard passed it before it heard, another is named, further ahead.
+/// Snapshots are spaced by four times what the last one took, so that a slow disk is not kept busy
+/// with nothing else. Pure.
 class snapshot_schedule {
 public:
   explicit snapshot_schedule(snapshot_schedule_config config)
@@ -38,8 +39,8 @@ public:
 
   /// A new timeline: what was named is void.
   void restart() { named_.reset(); }
-  /// All shards have reported, on one timeline. `newest_common`: the newest version of which all have a
-  /// snapshot, or 0.
+  /// All shards have reported, on one timeline. `newest_common`: the newest version of which all
+  /// have a snapshot, or 0.
   snapshot_naming decide(const shard_statuses& shards, version_id newest_common, protocol::time_point now);
 
 private:

@@ -106,8 +106,8 @@ std::vector<version_id> timeline_keeper::snapshots_everywhere() const {
 // ---- decisions
 // ---------------------------------------------------------------------------------------------------
 
-/// From state, again and again. Nothing is decided while a decision is on its way to the journal (R15), nor
-/// before all shards have said where they stand.
+/// From state, again and again. Nothing is decided while a decision is on its way to the journal
+/// (R15), nor before all shards have said where they stand.
 void timeline_keeper::decide(time_point now, data_dispatcher_actions& out) {
   if (closed_ || writing_ || !everybody_reported()) return;
   const bool behind = std::any_of(shards_.begin(), shards_.end(),

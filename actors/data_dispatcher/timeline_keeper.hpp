@@ -1,6 +1,6 @@
-/// Decides on which version everybody stands: names snapshots, sets the floor, sees when gradients are lost,
-/// probes, goes back, parks slots, and says when training is finished (rules R11 to R20, the dispatcher's
-/// half).
+/// Decides on which version everybody stands: names snapshots, sets the floor, sees when gradients
+/// are lost, probes, goes back, parks slots, and says when training is finished (rules R11 to R20,
+/// the dispatcher's half).
 #pragma once
 
 #include "actors/data_dispatcher/data_dispatcher_actions.hpp"
@@ -39,7 +39,8 @@ struct timeline_keeper_config {
   protocol::planted_bug bug = protocol::planted_bug::none;
 };
 
-/// Pure: same calls, same answers. Everything but the course follows from what shards and workers report.
+/// Pure: same calls, same answers. Everything but the course follows from what shards and workers
+/// report.
 class timeline_keeper {
 public:
   timeline_keeper(timeline_keeper_config config, journaled_course course);
@@ -47,10 +48,11 @@ public:
   /// A newer status than those before: the caller sees to it.
   void on_shard_status(const protocol::shard_status& status, protocol::time_point now,
                        data_dispatcher_actions& out);
-  /// What that shard said counts no more. All shards must have reported before anything is decided (R14a).
+  /// What that shard said counts no more. All shards must have reported before anything is decided
+  /// (R14a).
   void on_shard_lost(ps_shard_id shard);
-  /// `heard`: the workers that a probe waits for. `all_known` false: others may be there that have not joined
-  /// yet (this dispatcher was just started), and nothing is called lost.
+  /// `heard`: the workers that a probe waits for. `all_known` false: others may be there that have
+  /// not joined yet (this dispatcher was just started), and nothing is called lost.
   void set_workers(std::map<worker_id, dlrun::incarnation> heard, bool all_known);
   void on_kept(const protocol::kept& answer, protocol::time_point now, data_dispatcher_actions& out);
   void on_evaluated(const protocol::evaluated& result, data_dispatcher_actions& out);
@@ -60,7 +62,8 @@ public:
 
   /// R18: train without this slot. Goes back to before its step.
   void park(const protocol::parked_slot& slot, protocol::time_point now, data_dispatcher_actions& out);
-  /// R16a: the operator goes back on purpose, each time with a new revision: by that a repetition is told.
+  /// R16a: the operator goes back on purpose, each time with a new revision: by that a repetition
+  /// is told.
   void go_back(const protocol::go_back& wanted, protocol::time_point now, data_dispatcher_actions& out);
 
   timeline_id timeline() const { return newest_timeline(course_.history); }
@@ -70,10 +73,12 @@ public:
   version_id last_version() const { return book_.last(); }
   /// Training stands still at `version` because it is over or an evaluation is awaited.
   bool holds_at(version_id version) const { return version >= book_.limit(); }
-  /// R19: every shard has the snapshot of the last version on this timeline, all evaluations are journaled.
+  /// R19: every shard has the snapshot of the last version on this timeline, all evaluations are
+  /// journaled.
   bool finished() const;
-  /// The job ends on `timeline`, if it is finished there still. From then on nothing is decided any more, so
-  /// that nobody goes back behind the end that is being journaled. False when it is not finished.
+  /// The job ends on `timeline`, if it is finished there still. From then on nothing is decided any
+  /// more, so that nobody goes back behind the end that is being journaled. False when it is not
+  /// finished.
   bool close(timeline_id timeline);
 
 private:

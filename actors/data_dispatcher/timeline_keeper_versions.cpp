@@ -1,5 +1,5 @@
-/// Which versions are kept on disk, evaluated, and the last: the half of timeline_keeper that follows
-/// training.
+/// Which versions are kept on disk, evaluated, and the last: the half of timeline_keeper that
+/// follows training.
 #include "actors/data_dispatcher/timeline_keeper.hpp"
 
 #include <algorithm>
@@ -24,8 +24,8 @@ void timeline_keeper::name_snapshot(time_point now, data_dispatcher_actions& out
       out.emplace_back(send_name_snapshot{shard, {timeline(), naming.version}});
 }
 
-/// R13: the second newest version that all have a snapshot of, so that one of them may be damaged; and not
-/// above what is to be evaluated.
+/// R13: the second newest version that all have a snapshot of, so that one of them may be damaged;
+/// and not above what is to be evaluated.
 std::optional<version_id> timeline_keeper::floor_now() const {
   const auto all = snapshots_everywhere();
   if (all.size() < 2) return std::nullopt;
@@ -35,8 +35,8 @@ std::optional<version_id> timeline_keeper::floor_now() const {
   return floor;
 }
 
-/// The best of what is below stays. All of it is evaluated, and what is above stays anyway: whatever version
-/// training goes back to, the best up to there has its snapshot.
+/// The best of what is below stays. All of it is evaluated, and what is above stays anyway:
+/// whatever version training goes back to, the best up to there has its snapshot.
 void timeline_keeper::set_floor(time_point now, data_dispatcher_actions& out) {
   const auto floor = floor_now();
   if (!floor || floor->value == 0) return;
@@ -85,7 +85,8 @@ void timeline_keeper::on_evaluated(const protocol::evaluated& result, data_dispa
   write(std::move(course), std::nullopt, out);
 }
 
-/// What a shard can neither show nor make again, e.g. when journal or disk were lost, holds up nothing.
+/// What a shard can neither show nor make again, e.g. when journal or disk were lost, holds up
+/// nothing.
 void timeline_keeper::give_up_evaluations(data_dispatcher_actions& out) {
   const auto pending = book_.pending(); // giving up changes it
   for (const auto version : pending) {

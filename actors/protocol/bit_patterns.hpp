@@ -1,4 +1,5 @@
-/// Doubles as messages and journals carry them: CAF corrupts floats on the wire, bit patterns it does not.
+/// Doubles as messages and journals carry them: CAF corrupts floats on the wire, bit patterns it
+/// does not.
 #pragma once
 
 #include <algorithm>

@@ -39,8 +39,9 @@ struct event_numbers {
   }
 };
 
-/// Coordinator -> agent: a decision worth a line to the user and to events.jsonl. `event` is a stable name
-/// that can be searched for ever; `at_us` is CLOCK_MONOTONIC of the host in microseconds.
+/// Coordinator -> agent: a decision worth a line to the user and to events.jsonl. `event` is a
+/// stable name that can be searched for ever; `at_us` is CLOCK_MONOTONIC of the host in
+/// microseconds.
 struct job_event {
   std::string event;
   role_name role;

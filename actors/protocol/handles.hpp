@@ -1,5 +1,5 @@
-/// The wiring diagram: every role's typed handle, one line a message. Who may send what to whom is said here
-/// and nowhere else.
+/// The wiring diagram: every role's typed handle, one line a message. Who may send what to whom is
+/// said here and nowhere else.
 #pragma once
 
 #include "actors/protocol/local_messages.hpp"

@@ -16,8 +16,9 @@ struct tick {
   }
 };
 
-/// "Run this on the actor": how a thread that works for an actor (compute, tensor channel) hands its result
-/// back. Has no serialised form: one that arrives from another process is empty, and does nothing.
+/// "Run this on the actor": how a thread that works for an actor (compute, tensor channel) hands
+/// its result back. Has no serialised form: one that arrives from another process is empty, and
+/// does nothing.
 struct continuation {
   std::shared_ptr<const std::function<void()>> run;
 
@@ -71,8 +72,8 @@ struct training_progress {
     return f(x.shards, x.tallies);
   }
 };
-/// Dispatcher -> coordinator: every shard stands at the last version, durably where state is durable, and all
-/// evaluations are journaled (R19). Once a timeline.
+/// Dispatcher -> coordinator: every shard stands at the last version, durably where state is
+/// durable, and all evaluations are journaled (R19). Once a timeline.
 struct training_finished {
   timeline_id timeline;
   version_id version; ///< the last one: N, or where training was stopped early
@@ -91,8 +92,8 @@ struct close_training {
     return f(x.timeline);
   }
 };
-/// Dispatcher -> coordinator, the answer: nobody goes back from here any more. None while it is not finished
-/// there.
+/// Dispatcher -> coordinator, the answer: nobody goes back from here any more. None while it is not
+/// finished there.
 struct training_closed {
   timeline_id timeline;
 
@@ -152,8 +153,9 @@ struct poisoned_slot {
     return f(x.what);
   }
 };
-/// Coordinator -> dispatcher (R16a): the operator wants to go on from `version` (or the greatest below it
-/// that can be restored) with another revision of the specification, and without some slots.
+/// Coordinator -> dispatcher (R16a): the operator wants to go on from `version` (or the greatest
+/// below it that can be restored) with another revision of the specification, and without some
+/// slots.
 struct go_back {
   version_id version;
   std::uint64_t revision = 0;

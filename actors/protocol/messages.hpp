@@ -1,8 +1,9 @@
-/// Every message between roles, as plain structs: the pure cores take and give these, the actors carry them
-/// (handles.hpp).
+/// Every message between roles, as plain structs: the pure cores take and give these, the actors
+/// carry them (handles.hpp).
 ///
-/// Rules for a message: no floating point (CAF corrupts it: send bit patterns), no tensors (they go over the
-/// tensor channel), below 64 KiB, idempotent, and with the fence or timeline by which a stale one is told.
+/// Rules for a message: no floating point (CAF corrupts it: send bit patterns), no tensors (they go
+/// over the tensor channel), below 64 KiB, idempotent, and with the fence or timeline by which a
+/// stale one is told.
 #pragma once
 
 #include "actors/protocol/event_messages.hpp"
@@ -79,8 +80,8 @@ struct join_reply {
   }
 };
 
-/// One role as the coordinator knows it. `self.incarnation` is the newest one issued to a start; `joined`
-/// says that `at` is valid.
+/// One role as the coordinator knows it. `self.incarnation` is the newest one issued to a start;
+/// `joined` says that `at` is valid.
 struct directory_entry {
   role_name role;
   dlrun::incarnation incarnation;
@@ -96,7 +97,8 @@ struct directory_entry {
   }
 };
 
-/// Coordinator -> everybody (R4): newest incarnation and address of every role. Highest `sequence` wins.
+/// Coordinator -> everybody (R4): newest incarnation and address of every role. Highest `sequence`
+/// wins.
 struct directory {
   dlrun::incarnation coordinator;
   std::uint64_t sequence = 0;
@@ -108,9 +110,9 @@ struct directory {
   }
 };
 
-/// Coordinator -> agent: the fences that `role` may be started with, oldest first. The agent keeps the ones
-/// it has not used, so it can restart a role while the coordinator is away. Idempotent: fences it knows are
-/// ignored.
+/// Coordinator -> agent: the fences that `role` may be started with, oldest first. The agent keeps
+/// the ones it has not used, so it can restart a role while the coordinator is away. Idempotent:
+/// fences it knows are ignored.
 struct grant {
   role_name role;
   std::vector<fence> fences;
@@ -157,8 +159,9 @@ struct role_exited {
 // ---- leases
 // ----------------------------------------------------------------------------------------------------------
 
-/// Dispatcher -> worker: compute these slots of every step from now on (R5). Highest (dispatcher, sequence)
-/// wins. It never ends by itself; another lease or a newer incarnation of the worker replaces it.
+/// Dispatcher -> worker: compute these slots of every step from now on (R5). Highest (dispatcher,
+/// sequence) wins. It never ends by itself; another lease or a newer incarnation of the worker
+/// replaces it.
 struct lease {
   dlrun::incarnation dispatcher;
   std::uint64_t sequence = 0;
@@ -221,8 +224,8 @@ struct pull {
   }
 };
 
-/// PS shard -> workers: where it stands; on apply, on commit, and as the answer to push and pull (the model's
-/// `params`). It serves versions `applied` and `applied - 1` (R8) at `parameters`.
+/// PS shard -> workers: where it stands; on apply, on commit, and as the answer to push and pull
+/// (the model's `params`). It serves versions `applied` and `applied - 1` (R8) at `parameters`.
 struct shard_state {
   ps_shard_id shard;
   dlrun::incarnation incarnation;
@@ -256,7 +259,8 @@ struct fenced {
 // ---- evaluation, the end
 // ---------------------------------------------------------------------------------------------
 
-/// Dispatcher -> worker: evaluate the validation set at `version` (R17). Repeated until answered; idempotent.
+/// Dispatcher -> worker: evaluate the validation set at `version` (R17). Repeated until answered;
+/// idempotent.
 struct evaluate {
   timeline_id timeline;
   version_id version;
@@ -269,7 +273,8 @@ struct evaluate {
   }
 };
 
-/// Worker -> PS shard (R17): hand me your parameters of the snapshot of `version`. Repeated until answered.
+/// Worker -> PS shard (R17): hand me your parameters of the snapshot of `version`. Repeated until
+/// answered.
 struct snapshot_request {
   timeline_id timeline;
   version_id version;
@@ -282,8 +287,8 @@ struct snapshot_request {
   }
 };
 
-/// PS shard -> worker: they lie at `where` (transport/frozen_parameters.hpp), for a while. What has gone
-/// again is asked for again.
+/// PS shard -> worker: they lie at `where` (transport/frozen_parameters.hpp), for a while. What has
+/// gone again is asked for again.
 struct snapshot_offer {
   ps_shard_id shard;
   timeline_id timeline;
@@ -314,11 +319,11 @@ struct evaluated {
   }
 };
 
-/// Worker or PS shard -> dispatcher -> coordinator: the gradient of a step, or the version that the update
-/// makes of it, is NaN or infinite. It is published nowhere where that was seen, so the version before the
-/// step stays good, and the job ends. A worker sees it in its slots; where each of them is finite, whoever
-/// adds them up sees it in the sum. The tree of sums is the same whoever holds which slots, and so is the
-/// step.
+/// Worker or PS shard -> dispatcher -> coordinator: the gradient of a step, or the version that the
+/// update makes of it, is NaN or infinite. It is published nowhere where that was seen, so the
+/// version before the step stays good, and the job ends. A worker sees it in its slots; where each
+/// of them is finite, whoever adds them up sees it in the sum. The tree of sums is the same whoever
+/// holds which slots, and so is the step.
 struct divergence {
   role_name role;
   fence self;
@@ -336,8 +341,8 @@ struct divergence {
 inline constexpr std::string_view sum_diverged =
     "the gradient of each slot is finite, but their sum is too large for a float";
 
-/// Coordinator -> PS shard: digests of your parameter blocks [first_block, first_block + count) at version
-/// `version`.
+/// Coordinator -> PS shard: digests of your parameter blocks [first_block, first_block + count) at
+/// version `version`.
 struct digest_request {
   timeline_id timeline;
   version_id version;
@@ -351,8 +356,8 @@ struct digest_request {
 };
 inline constexpr std::uint32_t digest_blocks_max = 1024;
 
-/// PS shard -> coordinator: SHA-256 of each block's parameters and optimizer state (docs/architecture.md,
-/// "Same bits").
+/// PS shard -> coordinator: SHA-256 of each block's parameters and optimizer state
+/// (docs/architecture.md, "Same bits").
 struct digest_reply {
   std::uint32_t first_block = 0;
   std::string digests; ///< 32 bytes a block
@@ -366,7 +371,8 @@ struct digest_reply {
 /// How the job ended.
 enum class job_outcome : std::uint8_t { completed, failed, interrupted };
 
-/// Coordinator -> agent: the job is over, everything can be stopped. The report is in the run folder.
+/// Coordinator -> agent: the job is over, everything can be stopped. The report is in the run
+/// folder.
 struct job_ended {
   job_outcome outcome = job_outcome::failed;
   std::string reason;
@@ -388,8 +394,8 @@ struct stop_job {
   }
 };
 
-/// Agent -> role, the answer to a heartbeat: where the coordinator is now. A role that joined an older start
-/// joins this one.
+/// Agent -> role, the answer to a heartbeat: where the coordinator is now. A role that joined an
+/// older start joins this one.
 struct coordinator_location {
   dlrun::incarnation incarnation; ///< 0: none is up
   endpoint at;

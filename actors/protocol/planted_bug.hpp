@@ -1,5 +1,6 @@
-/// Protocol rules that the simulator can break on purpose, to see itself find them. Compiled out of the
-/// product: only the simulator's mutant build defines DLRUN_PLANTED_BUGS (tests/simulation/README.md).
+/// Protocol rules that the simulator can break on purpose, to see itself find them. Compiled out of
+/// the product: only the simulator's mutant build defines DLRUN_PLANTED_BUGS
+/// (tests/simulation/README.md).
 #pragma once
 
 #include <cstdint>

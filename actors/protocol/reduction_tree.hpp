@@ -1,5 +1,5 @@
-/// The canonical reduction tree over the slots of a step: the one association in which gradients are summed,
-/// whoever sums.
+/// The canonical reduction tree over the slots of a step: the one association in which gradients
+/// are summed, whoever sums.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +30,8 @@ struct slot_range {
 
 constexpr slot_range make_slot_range(std::uint32_t begin, std::uint32_t end) { return {{begin}, {end}}; }
 
-/// The tree over [0, slots). A node of n > 1 slots splits at the largest power of two below n; nodes are
-/// therefore nested or disjoint. Pure; cheap to make.
+/// The tree over [0, slots). A node of n > 1 slots splits at the largest power of two below n;
+/// nodes are therefore nested or disjoint. Pure; cheap to make.
 class reduction_tree {
 public:
   /// `slots` >= 1.

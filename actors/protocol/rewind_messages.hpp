@@ -1,4 +1,5 @@
-/// Messages of snapshots, rewinds and coupled quantities (rules R11 to R18). The rules of messages.hpp hold.
+/// Messages of snapshots, rewinds and coupled quantities (rules R11 to R18). The rules of
+/// messages.hpp hold.
 #pragma once
 
 #include "actors/protocol/roles.hpp"
@@ -8,8 +9,9 @@
 
 namespace dlrun::protocol {
 
-/// Dispatcher -> PS shard (R16): go on from `version` on `timeline`. Sent only when the journal has it, and
-/// repeated until the shard's status shows `timeline`. A shard on that timeline or a later one ignores it.
+/// Dispatcher -> PS shard (R16): go on from `version` on `timeline`. Sent only when the journal has
+/// it, and repeated until the shard's status shows `timeline`. A shard on that timeline or a later
+/// one ignores it.
 struct rewind {
   timeline_id timeline;
   version_id version;
@@ -23,7 +25,8 @@ struct rewind {
   }
 };
 
-/// Dispatcher -> PS shard (R17): take a snapshot when you pass `version`. A shard that is past it ignores it.
+/// Dispatcher -> PS shard (R17): take a snapshot when you pass `version`. A shard that is past it
+/// ignores it.
 struct name_snapshot {
   timeline_id timeline;
   version_id version;
@@ -36,8 +39,8 @@ struct name_snapshot {
   }
 };
 
-/// Dispatcher -> PS shard (R13): log and snapshots below `version` may be dropped, but not the snapshot of
-/// version `kept`. Ignored on another timeline.
+/// Dispatcher -> PS shard (R13): log and snapshots below `version` may be dropped, but not the
+/// snapshot of version `kept`. Ignored on another timeline.
 struct floor {
   timeline_id timeline;
   version_id version;
@@ -54,7 +57,8 @@ struct floor {
 };
 
 /// Dispatcher -> PS shard (R17): training may go on up to version `limit`, and beyond when the next
-/// evaluation is journaled. The highest of a timeline counts. Repeated until the shard's status shows it.
+/// evaluation is journaled. The highest of a timeline counts. Repeated until the shard's status
+/// shows it.
 struct go_on {
   timeline_id timeline;
   version_id limit;
@@ -67,8 +71,8 @@ struct go_on {
   }
 };
 
-/// Dispatcher -> PS shard (R16a): keep `version` against any floor of this dispatcher, and show that in your
-/// status.
+/// Dispatcher -> PS shard (R16a): keep `version` against any floor of this dispatcher, and show
+/// that in your status.
 struct pin {
   timeline_id timeline;
   dlrun::incarnation dispatcher;
@@ -82,8 +86,8 @@ struct pin {
   }
 };
 
-/// Dispatcher -> worker, PS shard (R14): say now what you keep / where you stand, with this number. Repeated
-/// until answered; each is answered.
+/// Dispatcher -> worker, PS shard (R14): say now what you keep / where you stand, with this number.
+/// Repeated until answered; each is answered.
 struct probe {
   std::uint64_t id = 0; ///< not 0
 
@@ -138,8 +142,9 @@ struct durability_status {
   }
 };
 
-/// PS shard -> PS shard (R12): its partial sums of a quantity that couples all blocks (a norm), one number a
-/// block, in block order; std::bit_cast of doubles. Idempotent; repeated by timer while the step is open.
+/// PS shard -> PS shard (R12): its partial sums of a quantity that couples all blocks (a norm), one
+/// number a block, in block order; std::bit_cast of doubles. Idempotent; repeated by timer while
+/// the step is open.
 struct norm {
   timeline_id timeline;
   ps_shard_id from;

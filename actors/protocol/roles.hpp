@@ -41,9 +41,9 @@ inline std::string to_string(const role_name& role) {
 constexpr role_name worker_role(worker_id id) { return {role_kind::worker, id.value}; }
 constexpr role_name ps_shard_role(ps_shard_id id) { return {role_kind::ps_shard, id.value}; }
 
-/// Fence of one start of a role (rule R4): a larger incarnation than any before, and a random token, so that
-/// a process that guesses or repeats a number is still refused. Issued by the coordinator before anything
-/// starts with it.
+/// Fence of one start of a role (rule R4): a larger incarnation than any before, and a random
+/// token, so that a process that guesses or repeats a number is still refused. Issued by the
+/// coordinator before anything starts with it.
 struct fence {
   dlrun::incarnation incarnation;
   std::uint64_t token = 0;

@@ -1,4 +1,5 @@
-/// What a PS shard says of itself: progress, ledger, durable state, figures. The rules of messages.hpp hold.
+/// What a PS shard says of itself: progress, ledger, durable state, figures. The rules of
+/// messages.hpp hold.
 #pragma once
 
 #include "actors/protocol/rewind_messages.hpp"
@@ -9,8 +10,8 @@
 
 namespace dlrun::protocol {
 
-/// Training metrics of one step or one epoch, as the reduction tree summed them. Only the shard that owns the
-/// metric block has them. Doubles travel as bit patterns.
+/// Training metrics of one step or one epoch, as the reduction tree summed them. Only the shard
+/// that owns the metric block has them. Doubles travel as bit patterns.
 struct training_metrics {
   std::uint64_t epoch = 0;         ///< 0-based epoch the sums belong to
   std::uint64_t loss_sum_bits = 0; ///< std::bit_cast of a double: sum over records so far in the epoch
@@ -27,8 +28,8 @@ struct training_metrics {
   }
 };
 
-/// Which training samples a shard has applied, recomputed from the tensors it summed and not from what
-/// senders say.
+/// Which training samples a shard has applied, recomputed from the tensors it summed and not from
+/// what senders say.
 struct applied_ledger {
   std::uint64_t steps_applied = 0;      ///< updates made, repeated ones included
   std::uint64_t steps_redone = 0;       ///< of those, steps that had been applied before
@@ -44,8 +45,8 @@ struct applied_ledger {
   }
 };
 
-/// A worker's first contribution under an incarnation, as a shard saw it (for "the replacement contributes
-/// after ... ms").
+/// A worker's first contribution under an incarnation, as a shard saw it (for "the replacement
+/// contributes after ... ms").
 struct first_contribution {
   worker_id worker;
   dlrun::incarnation incarnation;
@@ -71,8 +72,8 @@ struct step_time_quantiles {
   }
 };
 
-/// PS shard -> dispatcher, periodic and on demand (the model's `status`). Highest (incarnation, sequence)
-/// wins.
+/// PS shard -> dispatcher, periodic and on demand (the model's `status`). Highest (incarnation,
+/// sequence) wins.
 struct shard_status {
   ps_shard_id shard;
   fence self;

@@ -1,4 +1,5 @@
-/// What a worker and a PS shard of one host say through a doorbell: the two messages of a step, shorter.
+/// What a worker and a PS shard of one host say through a doorbell: the two messages of a step,
+/// shorter.
 #pragma once
 
 #include "actors/protocol/messages.hpp"
@@ -13,8 +14,8 @@
 
 namespace dlrun::protocol {
 
-// In host byte order: both ends are processes of one build on one host. Whatever is lost is repeated by the
-// messages that these stand for, so nothing here is answered.
+// In host byte order: both ends are processes of one build on one host. Whatever is lost is
+// repeated by the messages that these stand for, so nothing here is answered.
 
 /// The first packet of a worker: whose doorbell it is. The pushes that follow are of this start.
 struct hello_packet {

@@ -41,7 +41,8 @@ std::uint64_t revision_at(const history& all, step_id step) {
   return all.front().revision;
 }
 
-/// The oldest pair of neighbours that change no revision becomes one, which branches at the lower of both.
+/// The oldest pair of neighbours that change no revision becomes one, which branches at the lower
+/// of both.
 history extended(history all, timeline_entry next) {
   all.push_back(std::move(next));
   const auto changes = [&](std::size_t at) { return all[at].revision != all[at - 1].revision; };

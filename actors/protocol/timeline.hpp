@@ -1,5 +1,5 @@
-/// Timelines: the history of a training that went back (rules R2, R14 to R18), and the sets of versions,
-/// steps and slots that are spoken of when it does.
+/// Timelines: the history of a training that went back (rules R2, R14 to R18), and the sets of
+/// versions, steps and slots that are spoken of when it does.
 #pragma once
 
 #include "actors/protocol/reduction_tree.hpp"
@@ -41,23 +41,26 @@ struct timeline_entry {
   }
 };
 
-/// Entries ascending by timeline. The first is timeline 0, branch 0; never empty in a valid history.
+/// Entries ascending by timeline. The first is timeline 0, branch 0; never empty in a valid
+/// history.
 using history = std::vector<timeline_entry>;
 
 history first_history();
-/// What comes from another process or a disk: ascending, with the first entry, within the bounds below.
+/// What comes from another process or a disk: ascending, with the first entry, within the bounds
+/// below.
 bool is_valid(const history& all);
 inline timeline_id newest_timeline(const history& all) { return all.back().timeline; }
-/// The lowest version at which a timeline newer than `since` branched; empty when there is none. What was
-/// made on `since` is good up to there.
+/// The lowest version at which a timeline newer than `since` branched; empty when there is none.
+/// What was made on `since` is good up to there.
 std::optional<version_id> branched_since(const history& all, timeline_id since);
-/// The revision that `step` is trained with on the newest timeline: an operator's change holds from the
-/// branch of its timeline on, and a rewind to before it takes nothing of it back.
+/// The revision that `step` is trained with on the newest timeline: an operator's change holds from
+/// the branch of its timeline on, and a rewind to before it takes nothing of it back.
 std::uint64_t revision_at(const history& all, step_id step);
 /// All parked slots of the newest timeline, sorted.
 std::vector<parked_slot> parked_slots(const history& all);
-/// Bounds, so that a status stays far below 64 KiB. Older entries that change no revision are merged, which
-/// costs a shard that stands on one of them, if any, to go back a little further than it had to.
+/// Bounds, so that a status stays far below 64 KiB. Older entries that change no revision are
+/// merged, which costs a shard that stands on one of them, if any, to go back a little further than
+/// it had to.
 inline constexpr std::size_t history_entries_max = 128;
 inline constexpr std::size_t parked_slots_max = 512;
 /// `all` with one more entry, merged to the bound.
@@ -84,8 +87,8 @@ void insert(version_set& set, version_range added);
 version_set common(const version_set& left, const version_set& right);
 /// Without what lies above `last`.
 version_set up_to(version_set set, version_id last);
-/// Without what lies below `first`; version 0 stays (R11: it is restorable without storage), and so does
-/// `kept`, if it is in the set.
+/// Without what lies below `first`; version 0 stays (R11: it is restorable without storage), and so
+/// does `kept`, if it is in the set.
 version_set from(version_set set, version_id first, std::optional<version_id> kept = std::nullopt);
 /// The greatest of the set that is not above `bound`.
 std::optional<version_id> greatest_up_to(const version_set& set, version_id bound);

@@ -1,4 +1,5 @@
-/// CAF type ids of every message. An unregistered message is a compile error (CAF_ENABLE_TYPE_ID_CHECKS).
+/// CAF type ids of every message. An unregistered message is a compile error
+/// (CAF_ENABLE_TYPE_ID_CHECKS).
 #pragma once
 
 #include "actors/protocol/handles.hpp"

@@ -13,8 +13,8 @@ struct watched_metric {
   std::function<double(const evaluated&)> value; ///< pure
   bool larger_is_better = false;
 
-  /// Whether `value` is better than `than` by more than `by`. NaN and infinity are never better than
-  /// anything, not even than nothing.
+  /// Whether `value` is better than `than` by more than `by`. NaN and infinity are never better
+  /// than anything, not even than nothing.
   bool is_better(double value, std::optional<double> than, double by = 0) const {
     if (!std::isfinite(value)) return false;
     if (!than) return true;

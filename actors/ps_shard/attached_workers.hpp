@@ -12,8 +12,8 @@
 
 namespace dlrun::ps_shard {
 
-/// Whom to tell, and how: through a worker's doorbell, or by message where there is none, or it would not say
-/// all. Called by its owner only.
+/// Whom to tell, and how: through a worker's doorbell, or by message where there is none, or it
+/// would not say all. Called by its owner only.
 class attached_workers {
 public:
   using bell = std::shared_ptr<const transport::doorbell>;
@@ -29,7 +29,8 @@ public:
   /// @returns unanswerable for a start that is older than one that asked before.
   enum class answer : std::uint8_t { unanswerable, known_start, new_start };
   answer on_pull(worker_id worker, incarnation speaking, const protocol::worker_actor& from);
-  /// @returns false for a worker that has not pulled yet, or has been replaced: it has no use for a doorbell.
+  /// @returns false for a worker that has not pulled yet, or has been replaced: it has no use for a
+  ///   doorbell.
   bool attach(worker_id worker, incarnation speaking, const bell& one);
   void detach(worker_id worker, const bell& one);
   /// A newer start of the worker exists.

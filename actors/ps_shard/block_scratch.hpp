@@ -7,8 +7,8 @@
 
 namespace dlrun::ps_shard {
 
-/// `size` floats of undefined content, valid until the same thread asks for the same `depth` again: sums that
-/// wait for each other take a depth each. Of a block, they stay in the core's own cache.
+/// `size` floats of undefined content, valid until the same thread asks for the same `depth` again:
+/// sums that wait for each other take a depth each. Of a block, they stay in the core's own cache.
 inline std::span<float> block_scratch(std::size_t depth, std::size_t size) {
   thread_local std::vector<std::vector<float>> blocks;
   if (blocks.size() <= depth) blocks.resize(depth + 1);

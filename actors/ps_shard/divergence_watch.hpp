@@ -8,8 +8,9 @@
 
 namespace dlrun::ps_shard {
 
-/// Pure. A divergence ends the job, or all go back. The worker whose gradient it is looks for the slot, for
-/// which it computes the step once more, and says more than a shard can: it has the first word for so long.
+/// Pure. A divergence ends the job, or all go back. The worker whose gradient it is looks for the
+/// slot, for which it computes the step once more, and says more than a shard can: it has the first
+/// word for so long.
 class divergence_watch {
 public:
   /// The step could not be applied. It waits, and so do all steps after it.
@@ -20,8 +21,8 @@ public:
   /// All went back.
   void forget() { found_.reset(); }
 
-  /// What is to be said now, again and again; nothing while somebody may say more. `usual` is the time that a
-  /// step takes.
+  /// What is to be said now, again and again; nothing while somebody may say more. `usual` is the
+  /// time that a step takes.
   std::optional<protocol::divergence> due(protocol::time_point now, protocol::duration usual) const {
     return found_ && now - since_ >= patience + patience_steps * usual ? found_ : std::nullopt;
   }

@@ -28,9 +28,9 @@ result<void> write_snapshot(persistence::shard_store& store, version_id version,
                             state_image& image, const common::snapshot_extra& extra,
                             const std::function<bool()>& may_commit);
 
-/// The parameters of the snapshot of `version`, without the optimizer's state, for whoever evaluates them on
-/// `timeline`. `shape` is used for what never changes. Blocks; from any thread. @returns as
-/// shard_store::open_snapshot() and snapshot_reader do; bad_usage as restore().
+/// The parameters of the snapshot of `version`, without the optimizer's state, for whoever
+/// evaluates them on `timeline`. `shape` is used for what never changes. Blocks; from any thread.
+/// @returns as shard_store::open_snapshot() and snapshot_reader do; bad_usage as restore().
 result<transport::frozen_parameters_writer> freeze_snapshot(const persistence::shard_store& store,
                                                             const shard_parameters& shape,
                                                             timeline_id timeline, version_id version);
@@ -38,12 +38,12 @@ result<transport::frozen_parameters_writer> freeze_snapshot(const persistence::s
 /// What restore() does with a snapshot that is damaged.
 enum class damaged_snapshot : std::uint8_t { drop, leave };
 
-/// Makes `parameters` stand at `version`: the best snapshot below it, then the log, so that the version
-/// before it is there too; failing that, a snapshot of just that version. When a snapshot is damaged, that is
-/// logged, and an older one taken. Publishes under the newest timeline of `history`. Blocks. `drop` is for
-/// the thread that appends to the store only.
-/// @returns storage_damaged when nothing of what is there leads to `version`; bad_usage when what does was
-/// written by another version or for another job: it is left as it is.
+/// Makes `parameters` stand at `version`: the best snapshot below it, then the log, so that the
+/// version before it is there too; failing that, a snapshot of just that version. When a snapshot
+/// is damaged, that is logged, and an older one taken. Publishes under the newest timeline of
+/// `history`. Blocks. `drop` is for the thread that appends to the store only.
+/// @returns storage_damaged when nothing of what is there leads to `version`; bad_usage when what
+/// does was written by another version or for another job: it is left as it is.
 result<restored_numbers> restore(persistence::shard_store& store, shard_parameters& parameters,
                                  const data::sampler& sampler, const protocol::history& history,
                                  version_id version, damaged_snapshot damaged, spdlog::logger& log);

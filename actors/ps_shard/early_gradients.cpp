@@ -20,8 +20,8 @@ public:
       , begin_(begin)
       , size_(end - begin) {}
 
-  /// Into `into`, unless the gradient of `slots` is there as it is. `depth` counts the sums that wait for
-  /// this one.
+  /// Into `into`, unless the gradient of `slots` is there as it is. `depth` counts the sums that
+  /// wait for this one.
   std::span<const float> of(slot_range slots, std::span<float> into, std::size_t depth) const {
     if (const auto found = work_.gradients.find(slots); found != work_.gradients.end())
       return found->second.floats.subspan(begin_, size_);

@@ -14,9 +14,10 @@
 
 namespace dlrun::ps_shard {
 
-/// Gradients of one step, each of a subtree of its slots and final from some float on: networks make them
-/// from the last layer to the first. Where they cover the step, what is final in all of them can be summed
-/// and applied. Not thread-safe; what work() gives may be used on another thread.
+/// Gradients of one step, each of a subtree of its slots and final from some float on: networks
+/// make them from the last layer to the first. Where they cover the step, what is final in all of
+/// them can be summed and applied. Not thread-safe; what work() gives may be used on another
+/// thread.
 class early_gradients {
 public:
   using step_name = std::pair<timeline_id, step_id>;
@@ -28,8 +29,8 @@ public:
     std::map<protocol::slot_range, gradient> gradients;
 
     bool is_one() const { return gradients.size() == 1; }
-    /// Floats [begin, end) of the sum, along the canonical tree: into `into`, or, if that is empty and there
-    /// is something to add, into memory that is valid until this thread's next call.
+    /// Floats [begin, end) of the sum, along the canonical tree: into `into`, or, if that is empty
+    /// and there is something to add, into memory that is valid until this thread's next call.
     std::span<const float> part(std::uint64_t begin, std::uint64_t end, std::span<float> into) const;
     bool intact() const;
   };
@@ -37,8 +38,8 @@ public:
   explicit early_gradients(std::uint64_t floats)
       : floats_(floats) {}
 
-  /// `slots` is a node of the tree over `slots_of_step`. What is of another step than before takes its place;
-  /// what overlaps with other slots of the same step is left out.
+  /// `slots` is a node of the tree over `slots_of_step`. What is of another step than before takes
+  /// its place; what overlaps with other slots of the same step is left out.
   void add(const step_name& name, std::uint32_t slots_of_step, protocol::slot_range slots, gradient one);
   /// Whether more of the step can be applied than was asked for by begin().
   bool has_more() const;

@@ -8,8 +8,8 @@
 
 namespace dlrun::ps_shard {
 
-/// Pure. Needs no storage: where a shard stands it was let come, so the next gate from there on holds it
-/// until a dispatcher says more. That may be less than it was told before, never more.
+/// Pure. Needs no storage: where a shard stands it was let come, so the next gate from there on
+/// holds it until a dispatcher says more. That may be less than it was told before, never more.
 class evaluation_gate {
 public:
   static constexpr version_id no_limit{std::numeric_limits<std::uint64_t>::max()};

@@ -12,8 +12,8 @@ namespace dlrun::ps_shard {
 struct gradient {
   std::span<const float> floats;
   std::shared_ptr<const void> memory;
-  /// Of a worker's buffer, which is read in place: whether it is still what was pushed. To be asked after
-  /// reading. Null: nobody writes there.
+  /// Of a worker's buffer, which is read in place: whether it is still what was pushed. To be asked
+  /// after reading. Null: nobody writes there.
   std::function<bool()> intact{};
   std::uint64_t from = 0; ///< floats [from, end) are final: 0 once it is pushed
 

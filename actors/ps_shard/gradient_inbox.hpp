@@ -18,8 +18,8 @@
 
 namespace dlrun::ps_shard {
 
-/// Maps the segments that pushes name, each once, and reads this shard's part of the gradient in place; over
-/// TCP it gets a copy for each push. Called by its owner only.
+/// Maps the segments that pushes name, each once, and reads this shard's part of the gradient in
+/// place; over TCP it gets a copy for each push. Called by its owner only.
 class gradient_inbox {
 public:
   struct events {
@@ -30,18 +30,18 @@ public:
     std::function<void(const protocol::push&)> unusable;
   };
 
-  /// `range` is the shard's of a gradient of `flat_size` floats. `post` runs a task at the owner, from any
-  /// thread, unless the owner has gone.
+  /// `range` is the shard's of a gradient of `flat_size` floats. `post` runs a task at the owner,
+  /// from any thread, unless the owner has gone.
   gradient_inbox(const engine::shard_range& range, std::uint64_t flat_size,
                  std::unique_ptr<transport::segment_fetches> channel,
                  std::function<void(std::function<void()>)> post, std::shared_ptr<spdlog::logger> log,
                  events told);
 
-  /// A push that is wanted. Either event comes, at once or when its segment is there; none where that cannot
-  /// be had, or too many wait for it: the worker repeats what it keeps.
+  /// A push that is wanted. Either event comes, at once or when its segment is there; none where
+  /// that cannot be had, or too many wait for it: the worker repeats what it keeps.
   void take(const protocol::push& push);
-  /// What is there of a push that will come, final from float `from` of the whole gradient on. Nothing for
-  /// the first one of a buffer, which is not mapped yet: it is waited for whole.
+  /// What is there of a push that will come, final from float `from` of the whole gradient on.
+  /// Nothing for the first one of a buffer, which is not mapped yet: it is waited for whole.
   std::optional<gradient> find_part(const protocol::push& push, std::uint64_t from) const;
   /// A newer start of the worker exists: what older ones lent goes, once it is not read any more.
   void forget(worker_id worker, incarnation older_than);

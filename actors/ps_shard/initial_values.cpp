@@ -15,7 +15,8 @@ constexpr unsigned initialising_threads_max = 4;
 /// Computed in about 5 ms.
 constexpr std::size_t initialised_part = std::size_t{1} << 20;
 
-/// From the descriptor that the root checked, where there is one: the file may have been replaced since.
+/// From the descriptor that the root checked, where there is one: the file may have been replaced
+/// since.
 result<weights::safetensors_file> open_weights(const common::job_context& job) {
   const auto& path = job.spec.train().init_from();
   if (job.initial_weights == nullptr) return weights::safetensors_file::open(path);

@@ -7,8 +7,8 @@
 
 namespace dlrun::ps_shard {
 
-/// Fills `out` (range.size floats) with what training starts from: initial values by the seed, and over them
-/// what train.init_from holds. Of that file only this range is read.
+/// Fills `out` (range.size floats) with what training starts from: initial values by the seed, and
+/// over them what train.init_from holds. Of that file only this range is read.
 /// @returns bad_data when the file is gone, damaged, or does not fit the model; system.
 result<void> initial_values(const common::job_context& job, const engine::shard_range& range,
                             std::span<float> out);

@@ -31,11 +31,12 @@ private:
   std::vector<run> runs_; ///< disjoint, in slot order, neighbours differ in `times`
 };
 
-/// Sums over all updates of a shard. `steps_redone` counts updates of a step that had been applied before.
+/// Sums over all updates of a shard. `steps_redone` counts updates of a step that had been applied
+/// before.
 class ledger {
 public:
-  /// The parameters are those before step `next` now, and `totals` says what is in them. What was applied and
-  /// redone so far stays counted.
+  /// The parameters are those before step `next` now, and `totals` says what is in them. What was
+  /// applied and redone so far stays counted.
   void restart(const protocol::applied_ledger& totals, step_id next);
 
   /// `records_of_slot[k]` = training records of slot k of the step.

@@ -1,4 +1,5 @@
-/// Quantities that couple all shards, a norm over all gradients say, exchanged once a step (rule R12).
+/// Quantities that couple all shards, a norm over all gradients say, exchanged once a step (rule
+/// R12).
 #pragma once
 
 #include "actors/ps_shard/ps_shard_actions.hpp"
@@ -11,9 +12,9 @@
 
 namespace dlrun::ps_shard {
 
-/// The norm of what the partials are sums of squares of: the root of their sum, added up in shard and block
-/// order, which is one order for any number of shards. Bit pattern of a double; `combiner` of a job that
-/// clips by norm.
+/// The norm of what the partials are sums of squares of: the root of their sum, added up in shard
+/// and block order, which is one order for any number of shards. Bit pattern of a double;
+/// `combiner` of a job that clips by norm.
 std::uint64_t norm_of(const std::vector<norm_partials>& all);
 
 /// Pure: partials of this shard and of the others, what to send and what to ask for.
@@ -21,15 +22,17 @@ class norm_exchange {
 public:
   using combiner = std::function<std::uint64_t(const std::vector<norm_partials>&)>;
 
-  /// `combine` null: nothing couples, and nothing below does anything. `keep` = steps below the open one
-  /// whose own partials are kept for shards that lag: bound + 2 covers all that can lag without a rewind.
+  /// `combine` null: nothing couples, and nothing below does anything. `keep` = steps below the
+  /// open one whose own partials are kept for shards that lag: bound + 2 covers all that can lag
+  /// without a rewind.
   norm_exchange(ps_shard_id self, std::uint32_t ps_shards, std::uint32_t keep, combiner combine);
 
   bool couples() const { return combine_ != nullptr; }
   /// After a start or a rewind: only these own partials are known.
   void restart(timeline_id timeline, std::map<step_id, norm_partials> own);
 
-  /// The root of `step` is complete. True when its own partials are to be measured first; then only once.
+  /// The root of `step` is complete. True when its own partials are to be measured first; then only
+  /// once.
   bool must_measure(step_id step);
   void measured(step_id step, norm_partials partials, ps_shard_actions& out);
   void heard(const protocol::norm& message, step_id open);

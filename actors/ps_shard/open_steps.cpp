@@ -25,8 +25,8 @@ bool open_steps::holds(step_id step, slot_range slots) const {
   return after != open->second.begin() && std::prev(after)->first.contains(slots);
 }
 
-/// R5: nodes are nested or disjoint, so the newcomer, which is in none, replaces those in it and touches no
-/// other.
+/// R5: nodes are nested or disjoint, so the newcomer, which is in none, replaces those in it and
+/// touches no other.
 void open_steps::insert(step_id step, slot_range slots, value_id value, ps_shard_actions& out) {
   if (is_planted(bug_, planted_bug::arrival_order)) return insert_in_arrival_order(step, slots, value, out);
   auto& open = open_[step];

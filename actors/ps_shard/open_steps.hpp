@@ -12,7 +12,8 @@
 
 namespace dlrun::ps_shard {
 
-/// Pure: which subtrees are there, never their numbers. What it says to do with values goes into `out`.
+/// Pure: which subtrees are there, never their numbers. What it says to do with values goes into
+/// `out`.
 class open_steps {
 public:
   struct held_value {
@@ -34,8 +35,8 @@ public:
   void fill(step_id step, const std::vector<slot_id>& parked, ps_shard_actions& out);
   /// The sum over all slots; null while it is not complete.
   const held_value* root(step_id step) const;
-  /// The last sum of a complete step, for who makes it together with what it is for; nothing where it is
-  /// ordered already, or the root was pushed whole.
+  /// The last sum of a complete step, for who makes it together with what it is for; nothing where
+  /// it is ordered already, or the root was pushed whole.
   std::optional<combine> take_last_sum(step_id step);
   /// Orders the last sums that nobody took.
   void order_last_sums(ps_shard_actions& out);

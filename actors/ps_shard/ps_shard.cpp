@@ -377,9 +377,9 @@ void ps_shard_state::go_back(const perform_rewind& order) {
   });
 }
 
-/// A worker reuses a buffer only when this shard has applied its step. So where one changed while it was read
-/// this start is wrong: it was taken for dead and replaced while it was stopped, and nothing it has may be
-/// published.
+/// A worker reuses a buffer only when this shard has applied its step. So where one changed while
+/// it was read this start is wrong: it was taken for dead and replaced while it was stopped, and
+/// nothing it has may be published.
 version_maker::events ps_shard_state::make_version_events() {
   return {.measured =
               [this](step_id step, norm_partials partials) {

@@ -26,8 +26,8 @@
 
 namespace dlrun::ps_shard {
 
-/// Opens what the shard stands on, enters the job, and joins its parts: each message goes to the part that it
-/// is for, and each action of the core to the part that does it.
+/// Opens what the shard stands on, enters the job, and joins its parts: each message goes to the
+/// part that it is for, and each action of the core to the part that does it.
 class ps_shard_state {
 public:
   struct holder {
@@ -37,8 +37,8 @@ public:
   using pointer = common::io_thread_actor<holder, protocol::ps_shard_actor>*;
   using behavior = protocol::ps_shard_actor::behavior_type;
 
-  /// For `system.spawn(ps_shard_state::start, context)`. The actor quits with an error if it cannot get
-  /// memory or threads, cannot use its store, is refused by the coordinator, or is fenced.
+  /// For `system.spawn(ps_shard_state::start, context)`. The actor quits with an error if it cannot
+  /// get memory or threads, cannot use its store, is refused by the coordinator, or is fenced.
   static behavior start(pointer self, common::role_context context);
   ~ps_shard_state();
 

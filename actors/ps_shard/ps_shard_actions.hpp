@@ -35,30 +35,31 @@ struct release {
   value_id value;
   bool operator==(const release&) const = default;
 };
-/// Make the norm partials of the step's summed gradient `root`; then call on_measured(). Only when the
-/// configuration couples.
+/// Make the norm partials of the step's summed gradient `root`; then call on_measured(). Only when
+/// the configuration couples.
 struct measure {
   step_id step;
   value_id root;
   std::uint64_t revision = 0; ///< of the specification, for this step: decides clipping by value
   bool operator==(const measure&) const = default;
 };
-/// Make version_after(step) from version_before(step) and the step's summed gradient `root`, into the buffer
-/// of the older version; then call on_applied(). `root` stays until released. `coupled` is what
-/// ps_shard_core_config::combine_norms made of the partials of all shards, 0 when nothing couples.
+/// Make version_after(step) from version_before(step) and the step's summed gradient `root`, into
+/// the buffer of the older version; then call on_applied(). `root` stays until released. `coupled`
+/// is what ps_shard_core_config::combine_norms made of the partials of all shards, 0 when nothing
+/// couples.
 struct apply {
   step_id step;
   value_id root;
   std::uint64_t coupled = 0;
   std::uint64_t revision = 0; ///< of the specification, for this step: decides learning rate and the like
-  /// Makes `root` first, where nothing did: in one go, block by block, each sum is used while it is in a
-  /// cache.
+  /// Makes `root` first, where nothing did: in one go, block by block, each sum is used while it is
+  /// in a cache.
   std::optional<combine> sum{};
   bool operator==(const apply&) const = default;
 };
 /// Append the step's record to the log, after those given before; then call on_committed(). Only in
-/// `every_step`. The record holds what is here, the bytes of `root` (which stays until released), and the
-/// training metrics as of version_after(step), so that a replay needs nobody (R11, R12).
+/// `every_step`. The record holds what is here, the bytes of `root` (which stays until released),
+/// and the training metrics as of version_after(step), so that a replay needs nobody (R11, R12).
 struct append {
   step_id step;
   value_id root;
@@ -69,24 +70,25 @@ struct append {
   protocol::applied_ledger ledger{}; ///< as of version_after(step)
   bool operator==(const append&) const = default;
 };
-/// Copy the state of `version` before the next apply changes it (or, for a version already passed, make it
-/// from the log), write it durably while training goes on, then call on_snapshot_durable(). In version order;
-/// not before the log up to `version` is synced too (R11).
+/// Copy the state of `version` before the next apply changes it (or, for a version already passed,
+/// make it from the log), write it durably while training goes on, then call on_snapshot_durable().
+/// In version order; not before the log up to `version` is synced too (R11).
 struct take_snapshot {
   version_id version;
   protocol::applied_ledger ledger{}; ///< as of `version`; of no meaning for one made from the log
   bool operator==(const take_snapshot&) const = default;
 };
-/// Log and snapshots below `version` may be dropped, but not the snapshot of `kept`. `version` itself is a
-/// snapshot of this shard.
+/// Log and snapshots below `version` may be dropped, but not the snapshot of `kept`. `version`
+/// itself is a snapshot of this shard.
 struct drop_below {
   version_id version;
   std::optional<version_id> kept{};
   bool operator==(const drop_below&) const = default;
 };
-/// R16: drop what is being appended or snapshotted; in ONE synced write keep `history` and logically truncate
-/// log and snapshots above `version`; load `version`; then call on_rewound(). Until then the shell may still
-/// call on_measured(), on_applied() and on_committed() of before, afterwards no more.
+/// R16: drop what is being appended or snapshotted; in ONE synced write keep `history` and
+/// logically truncate log and snapshots above `version`; load `version`; then call on_rewound().
+/// Until then the shell may still call on_measured(), on_applied() and on_committed() of before,
+/// afterwards no more.
 struct perform_rewind {
   timeline_id timeline;
   version_id version;
@@ -142,8 +144,8 @@ struct restored_state {
   bool serves_previous = false; ///< version - 1 was made too, on the way (R8)
   protocol::version_set restorable{{{0}, {0}}};
   std::vector<version_id> snapshots{}; ///< durable and intact, ascending, without version 0
-  /// Own partials of the newest steps of the log, as many as there are up to bound + 2; empty when nothing
-  /// couples.
+  /// Own partials of the newest steps of the log, as many as there are up to bound + 2; empty when
+  /// nothing couples.
   std::map<step_id, norm_partials> partials{};
   protocol::applied_ledger ledger{}; ///< as of `version`
 

@@ -1,5 +1,5 @@
-/// Decides what a PS shard accepts, sums, applies, publishes, writes down and drops (rules R2, R4, R5, R7,
-/// R8, R11 to R13, R16 to R18).
+/// Decides what a PS shard accepts, sums, applies, publishes, writes down and drops (rules R2, R4,
+/// R5, R7, R8, R11 to R13, R16 to R18).
 #pragma once
 
 #include "actors/ps_shard/ps_shard_core_config.hpp"
@@ -17,27 +17,29 @@ public:
   /// Starts where the store stands; a new job (or one without a store) with `restored_state{}`.
   ps_shard_core(ps_shard_core_config config, restored_state restored);
 
-  /// To be called once, when the shell can carry out actions: announces where it stands, which is the whole
-  /// handshake of a restart (R9), makes named snapshots that a crash cut short, applies what needs no push.
+  /// To be called once, when the shell can carry out actions: announces where it stands, which is
+  /// the whole handshake of a restart (R9), makes named snapshots that a crash cut short, applies
+  /// what needs no push.
   ps_shard_actions start();
 
   /// False for who claims a worker's start without knowing its token (R4): it gets no answer.
   bool speaks_for_itself(worker_id worker, const protocol::fence& claimed) const;
-  /// Whether the tensor of this push is worth mapping; cheap, changes nothing. The shell asks before it
-  /// fetches a segment.
+  /// Whether the tensor of this push is worth mapping; cheap, changes nothing. The shell asks
+  /// before it fetches a segment.
   bool wants(const protocol::push& push) const;
 
-  /// A gradient whose tensor the shell holds as `value` (ids below `first_own_value` are the shell's). The
-  /// core either keeps it or releases it. A gradient that is new is answered by the publication of its step,
-  /// any other at once.
+  /// A gradient whose tensor the shell holds as `value` (ids below `first_own_value` are the
+  /// shell's). The core either keeps it or releases it. A gradient that is new is answered by the
+  /// publication of its step, any other at once.
   ps_shard_actions on_push(const protocol::push& push, value_id value);
   /// The same for a push that the shell did not map, or could not: the sender is told the state.
   ps_shard_actions on_unusable_push(const protocol::push& push);
   /// Whether a push is of the step that is applied next.
   bool is_next(const protocol::push& push) const;
-  /// Parts of all gradients of `step` are there, or more of them. Whether its application may begin with
-  /// them, and then the revision of the specification to do it with: from then on it is being applied, though
-  /// the rest and the order to apply() it come later. What it is begun with has the bits of what comes (R1).
+  /// Parts of all gradients of `step` are there, or more of them. Whether its application may begin
+  /// with them, and then the revision of the specification to do it with: from then on it is being
+  /// applied, though the rest and the order to apply() it come later. What it is begun with has the
+  /// bits of what comes (R1).
   std::optional<std::uint64_t> begin_early(step_id step);
   ps_shard_actions on_pull(const protocol::pull& pull);
   ps_shard_actions on_directory(const protocol::directory& directory);
@@ -58,16 +60,19 @@ public:
   ps_shard_actions on_measured(step_id step, norm_partials partials);
   /// `took`: how long the update took.
   ps_shard_actions on_applied(step_id step, protocol::duration took = {});
-  /// The log holds (with `durability.sync: power`: synced) every step below `version`. Once for several steps
-  /// when they were written as a group.
+  /// The log holds (with `durability.sync: power`: synced) every step below `version`. Once for
+  /// several steps when they were written as a group.
   ps_shard_actions on_committed(version_id version);
-  /// The snapshot of `version`, and in `every_step` the log up to it, is synced; on_committed() came before.
+  /// The snapshot of `version`, and in `every_step` the log up to it, is synced; on_committed()
+  /// came before.
   ps_shard_actions on_snapshot_durable(version_id version);
-  /// It could not be written; training goes on without it. One that must be is ordered again by on_tick().
+  /// It could not be written; training goes on without it. One that must be is ordered again by
+  /// on_tick().
   ps_shard_actions on_snapshot_failed(version_id version);
   /// perform_rewind is done. `loaded` as after an opening of the store.
   ps_shard_actions on_rewound(restored_state loaded);
-  /// Periodic, e.g. every 100 ms: repeats what may have been lost between shards (R12), and failed snapshots.
+  /// Periodic, e.g. every 100 ms: repeats what may have been lost between shards (R12), and failed
+  /// snapshots.
   ps_shard_actions on_tick();
 
   /// Where it stands; `parameters` is filled in by the shell.

@@ -26,8 +26,8 @@ struct ps_shard_core_config {
   /// R17: versions that it goes beyond only when it is told to (on_go_on()). Empty: none.
   std::set<version_id> gates{};
   std::size_t snapshots_in_work_max = 2; ///< the shell's pool; a step that would need one more waits
-  /// R12: makes the coupled quantity from the partials of all shards, in shard order. Pure; null when nothing
-  /// couples.
+  /// R12: makes the coupled quantity from the partials of all shards, in shard order. Pure; null
+  /// when nothing couples.
   std::function<std::uint64_t(const std::vector<norm_partials>&)> combine_norms{};
   protocol::planted_bug bug = protocol::planted_bug::none;
 };

@@ -9,9 +9,9 @@
 
 namespace dlrun::ps_shard {
 
-/// Pure. A shard that comes back reads and verifies all of its log, and makes what is above its newest
-/// snapshot again. Measured: a step takes about half as long to verify as to apply, and up to half as long
-/// again to replay.
+/// Pure. A shard that comes back reads and verifies all of its log, and makes what is above its
+/// newest snapshot again. Measured: a step takes about half as long to verify as to apply, and up
+/// to half as long again to replay.
 class replay_cost {
 public:
   /// A step took this long to apply.
@@ -19,7 +19,8 @@ public:
     apply_us_ += newest_weight * (static_cast<double>(took.count()) - apply_us_);
   }
 
-  /// Microseconds until it stands at `applied` again, from these snapshots, in the order of versions.
+  /// Microseconds until it stands at `applied` again, from these snapshots, in the order of
+  /// versions.
   std::uint64_t estimate_us(version_id applied, const std::vector<version_id>& snapshots) const {
     const auto count = snapshots.size();
     const auto steps_above = [&](std::size_t from_newest) {

@@ -11,8 +11,8 @@
 
 namespace dlrun::ps_shard {
 
-/// Opening and replaying happen on the thread of `maker`, writing on those of the storage. Called by its
-/// owner only, where events and `done` are called too.
+/// Opening and replaying happen on the thread of `maker`, writing on those of the storage. Called
+/// by its owner only, where events and `done` are called too.
 class shard_disk {
 public:
   using loaded = std::function<void(const result<restored_state>&)>;
@@ -22,9 +22,9 @@ public:
       : maker_(maker)
       , post_(std::move(post)) {}
 
-  /// Begins to open the store. The caller can get memory for the parameters meanwhile. `stalled` hears now
-  /// and then why a full disk keeps it from that, and nothing when that is over; the watcher of `options` is
-  /// made of it.
+  /// Begins to open the store. The caller can get memory for the parameters meanwhile. `stalled`
+  /// hears now and then why a full disk keeps it from that, and nothing when that is over; the
+  /// watcher of `options` is made of it.
   void open(shard_storage_options options, std::function<void(const std::optional<error>&)> stalled);
   /// The owner ends: it is not waited for a full disk any more.
   void leave() { is_gone_ = true; }

@@ -49,8 +49,8 @@ void shard_links::connect(const protocol::directory_entry& entry) {
       });
 }
 
-/// The other one may need a norm of a step that is over here, when this shard has nothing to say or to ask:
-/// it must know whom to ask, so it is greeted.
+/// The other one may need a norm of a step that is over here, when this shard has nothing to say or
+/// to ask: it must know whom to ask, so it is greeted.
 void shard_links::on_connected(ps_shard_id shard, incarnation start, const protocol::ps_shard_actor& handle) {
   auto& found = links_[shard];
   if (found.incarnation != start) return;

@@ -10,10 +10,10 @@
 
 namespace dlrun::ps_shard {
 
-/// Connections to the other PS shards. Of two the one with the higher index connects, and the other answers
-/// whoever speaks: if both connect at once, CAF may take each of the two connections for superfluous and
-/// close both. Called by the actor `self` only. What is sent to a shard that is not connected is lost: it is
-/// repeated by timer.
+/// Connections to the other PS shards. Of two the one with the higher index connects, and the other
+/// answers whoever speaks: if both connect at once, CAF may take each of the two connections for
+/// superfluous and close both. Called by the actor `self` only. What is sent to a shard that is not
+/// connected is lost: it is repeated by timer.
 class shard_links {
 public:
   using pointer = protocol::ps_shard_actor::base*;
@@ -27,12 +27,12 @@ public:
 
   /// Connects to all whom `directory` names; again and again, until it is replaced.
   void follow(const protocol::directory& directory);
-  // A message that is being handled: who speaks can be spoken to. @returns false for one that no correct
-  // shard sends.
+  // A message that is being handled: who speaks can be spoken to. @returns false for one that no
+  // correct shard sends.
   bool take_word(const protocol::norm& message);
   bool take_word(const protocol::norm_request& message) { return note_sender(message.from); }
-  /// An actor that is monitored has ended, or the connection to it: it is connected to again while the
-  /// directory names it.
+  /// An actor that is monitored has ended, or the connection to it: it is connected to again while
+  /// the directory names it.
   void on_down(const caf::actor_addr& gone);
 
   template <class Message>

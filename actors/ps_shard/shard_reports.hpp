@@ -16,8 +16,9 @@
 
 namespace dlrun::ps_shard {
 
-/// Status and heartbeats, and what is wrong: a disk that takes nothing, a gradient that is no number. Keeps
-/// the figures that go into them. Called by the actor `self` only, inside its entry lock.
+/// Status and heartbeats, and what is wrong: a disk that takes nothing, a gradient that is no
+/// number. Keeps the figures that go into them. Called by the actor `self` only, inside its entry
+/// lock.
 class shard_reports {
 public:
   using pointer = protocol::ps_shard_actor::base*;

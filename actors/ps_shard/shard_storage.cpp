@@ -72,7 +72,8 @@ result<restored_state> shard_storage::restore_version(shard_parameters& paramete
   return state;
 }
 
-/// What a shard that lags behind may still ask for (R12). A step from before the job coupled has none.
+/// What a shard that lags behind may still ask for (R12). A step from before the job coupled has
+/// none.
 std::map<step_id, norm_partials> shard_storage::newest_partials(version_id version) const {
   const auto blocks =
       engine::parameter_blocks(options_.job->model->layout(), options_.job->shards.at(options_.shard.value));

@@ -43,15 +43,16 @@ struct shard_storage_options {
   std::shared_ptr<persistence::file_system> files{};
 };
 
-/// Thread-safe where not said otherwise. On destruction the write in hand is finished, the rest dropped.
+/// Thread-safe where not said otherwise. On destruction the write in hand is finished, the rest
+/// dropped.
 class shard_storage {
 public:
   /// Opens the store in the run folder. Blocks. @returns as shard_store::open() does.
   static result<std::unique_ptr<shard_storage>> open(shard_storage_options options);
   ~shard_storage();
 
-  /// What is there, loaded into `parameters` (which the caller must not use meanwhile): the newest version
-  /// that can be had. Blocks. To be called once, before run().
+  /// What is there, loaded into `parameters` (which the caller must not use meanwhile): the newest
+  /// version that can be had. Blocks. To be called once, before run().
   result<restored_state> restore_newest(shard_parameters& parameters);
   /// Metrics of the epoch as of what was restored last.
   const std::optional<protocol::training_metrics>& restored_metrics() const { return metrics_; }
@@ -64,13 +65,14 @@ public:
   void take_snapshot(snapshot_order order);
   /// The snapshot of `kept` stays.
   void drop_below(version_id version, std::optional<version_id> kept = std::nullopt);
-  /// Reads a snapshot's parameters (freeze_snapshot()); `done` is called on the thread that writes snapshots.
-  /// One that is damaged is dropped first, so that the next start of the shard makes it again or shows that
-  /// it is gone.
+  /// Reads a snapshot's parameters (freeze_snapshot()); `done` is called on the thread that writes
+  /// snapshots. One that is damaged is dropped first, so that the next start of the shard makes it
+  /// again or shows that it is gone.
   void freeze(std::shared_ptr<const shard_parameters> shape, timeline_id timeline, version_id version,
               std::function<void(result<transport::frozen_parameters_writer>)> done);
-  /// R16. Drops what waits. `load` is called on the log's thread when history and truncation are durable, and
-  /// must see to it that load_after_rewind() is called on the thread that owns the parameters.
+  /// R16. Drops what waits. `load` is called on the log's thread when history and truncation are
+  /// durable, and must see to it that load_after_rewind() is called on the thread that owns the
+  /// parameters.
   void rewind(const perform_rewind& order, std::function<void(result<void>)> load);
   result<restored_state> load_after_rewind(shard_parameters& parameters, const perform_rewind& order);
 

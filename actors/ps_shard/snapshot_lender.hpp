@@ -13,8 +13,8 @@
 
 namespace dlrun::ps_shard {
 
-/// Lends the parameters of one snapshot at a time, the same segment to everybody who asks, and withdraws it
-/// when nobody has asked for a while. Called by its owner only.
+/// Lends the parameters of one snapshot at a time, the same segment to everybody who asks, and
+/// withdraws it when nobody has asked for a while. Called by its owner only.
 class snapshot_lender {
 public:
   using frozen = result<transport::frozen_parameters_writer>;
@@ -30,8 +30,8 @@ public:
   snapshot_lender(ps_shard_id shard, std::uint64_t floats, std::shared_ptr<transport::segment_offers> server,
                   std::shared_ptr<spdlog::logger> log, links out);
 
-  /// `request` is for a snapshot that is there. While one is being read nobody gets an answer, but for the
-  /// one who asked for it first when it is read: all ask again.
+  /// `request` is for a snapshot that is there. While one is being read nobody gets an answer, but
+  /// for the one who asked for it first when it is read: all ask again.
   void on_request(const protocol::snapshot_request& request, const protocol::worker_actor& from,
                   protocol::time_point now);
   void withdraw_unused(protocol::time_point now);

@@ -10,7 +10,8 @@
 
 namespace dlrun::ps_shard {
 
-/// Pure: why the log or the snapshots stand still, what of that the user is told, and when there is no hope.
+/// Pure: why the log or the snapshots stand still, what of that the user is told, and when there is
+/// no hope.
 class stall_watch {
 public:
   /// For the user: it stands still, or keeps going.
@@ -31,8 +32,8 @@ public:
   std::optional<word> on_snapshot(const std::optional<error>& why, protocol::time_point now);
 
   bool is_stalled() const { return log_ || snapshot_; }
-  /// The quota is used up and stays so: what is dropped soon may make room, but this has lasted for longer.
-  /// Says so again after as long, should it be lost.
+  /// The quota is used up and stays so: what is dropped soon may make room, but this has lasted for
+  /// longer. Says so again after as long, should it be lost.
   std::optional<error> find_hopeless(protocol::time_point now);
 
 private:

@@ -1,5 +1,5 @@
-/// The state of a PS shard at one version, kept readable while later versions are made: copy on write, block
-/// by block, through a bounded pool.
+/// The state of a PS shard at one version, kept readable while later versions are made: copy on
+/// write, block by block, through a bounded pool.
 #pragma once
 
 #include <condition_variable>
@@ -16,20 +16,21 @@ struct block_memory {
   std::span<const float> state;      ///< of the optimizer
 };
 
-/// For threads that change the state, no block by two of them at a time, and one that reads the image. The
-/// memory must outlive the image.
+/// For threads that change the state, no block by two of them at a time, and one that reads the
+/// image. The memory must outlive the image.
 class state_image {
 public:
-  /// `pool_blocks` (at least 1): copies of blocks that may exist at a time. Larger: the one that changes the
-  /// state waits less for the one that reads; each costs the memory of the largest block.
+  /// `pool_blocks` (at least 1): copies of blocks that may exist at a time. Larger: the one that
+  /// changes the state waits less for the one that reads; each costs the memory of the largest
+  /// block.
   state_image(std::vector<block_memory> blocks, std::size_t pool_blocks);
 
-  /// To be called before block `index` is changed. Copies it if it was not read yet; waits while the pool is
-  /// used up.
+  /// To be called before block `index` is changed. Copies it if it was not read yet; waits while
+  /// the pool is used up.
   void preserve(std::size_t index);
 
-  /// The next block of the image, parameters and then state, in order; empty behind the last. Valid until the
-  /// next call.
+  /// The next block of the image, parameters and then state, in order; empty behind the last. Valid
+  /// until the next call.
   std::span<const float> next();
 
   /// Nobody reads on: changes wait for nothing any more.

@@ -120,9 +120,9 @@ void step_log::write(std::unique_lock<std::mutex>& lock) {
   changed_.notify_all();
 }
 
-/// A worker takes its buffer back only when the step is committed, or void because of a rewind. So one that
-/// changed meanwhile belongs to a start of this shard that was overtaken, or to a record that the rewind
-/// drops: it is never reported as committed.
+/// A worker takes its buffer back only when the step is committed, or void because of a rewind. So
+/// one that changed meanwhile belongs to a start of this shard that was overtaken, or to a record
+/// that the rewind drops: it is never reported as committed.
 result<void> step_log::append_all(const std::vector<step_to_log>& steps) {
   std::vector<persistence::log_record> records;
   records.reserve(steps.size());

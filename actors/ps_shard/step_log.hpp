@@ -56,12 +56,13 @@ public:
 
   /// Steps in order.
   void append(step_to_log step);
-  /// Runs `what` on the log's thread, between two writes: what else belongs to the thread that appends.
+  /// Runs `what` on the log's thread, between two writes: what else belongs to the thread that
+  /// appends.
   void between_writes(std::function<void()> what);
   /// Drops the steps that wait, and then the same: for a rewind to `timeline`.
   void interrupt(timeline_id timeline, std::function<void()> what);
-  /// Waits until the log of `timeline` holds every step below `version`. @returns false when it never will
-  /// (stopped, broken, rewound).
+  /// Waits until the log of `timeline` holds every step below `version`. @returns false when it
+  /// never will (stopped, broken, rewound).
   bool wait_for(timeline_id timeline, version_id version);
 
 private:

@@ -79,8 +79,8 @@ void step_pipeline::apply_next(ps_shard_actions& out) {
   open_.order_last_sums(out);
 }
 
-/// R7, R12: applies the next step when its root and everybody's norm are there and the log is not too far
-/// behind.
+/// R7, R12: applies the next step when its root and everybody's norm are there and the log is not
+/// too far behind.
 void step_pipeline::try_apply_next(ps_shard_actions& out) {
   const auto step = step_from(applied_);
   if ((applying_ && !is_early_) || step.value >= config_->steps) return;
@@ -95,7 +95,8 @@ void step_pipeline::try_apply_next(ps_shard_actions& out) {
   if (coupled && (is_early_ || may_apply(step))) apply_root(step, *coupled, out);
 }
 
-/// R7, R8: as when all of it is there. Where norms couple, or slots have no gradient, it waits for the whole.
+/// R7, R8: as when all of it is there. Where norms couple, or slots have no gradient, it waits for
+/// the whole.
 std::optional<std::uint64_t> step_pipeline::begin_early(step_id step) {
   if (halted_ || step != step_from(applied_) || step.value >= config_->steps) return std::nullopt;
   if (is_early_) return plan_.revision(step);

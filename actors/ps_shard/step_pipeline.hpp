@@ -1,4 +1,5 @@
-/// The steps of a PS shard, from their gradients to the version in the log (rules R5, R7, R8, R12, R17).
+/// The steps of a PS shard, from their gradients to the version in the log (rules R5, R7, R8, R12,
+/// R17).
 #pragma once
 
 #include "actors/ps_shard/evaluation_gate.hpp"
@@ -15,9 +16,9 @@
 
 namespace dlrun::ps_shard {
 
-/// Pure: decides when a step is applied, and keeps the books of what is applied, committed and snapshotted.
-/// Halted, since the shard is fenced or goes back, it still books what was begun before, and begins nothing.
-/// What is to be done goes into `out`.
+/// Pure: decides when a step is applied, and keeps the books of what is applied, committed and
+/// snapshotted. Halted, since the shard is fenced or goes back, it still books what was begun
+/// before, and begins nothing. What is to be done goes into `out`.
 class step_pipeline {
 public:
   explicit step_pipeline(std::shared_ptr<const ps_shard_core_config> config);
@@ -27,7 +28,8 @@ public:
   void halt() { halted_ = true; }
   bool is_halted() const { return halted_; }
 
-  /// Whether a push of this timeline can be used: it is in the window, fits its step, and is not held.
+  /// Whether a push of this timeline can be used: it is in the window, fits its step, and is not
+  /// held.
   bool can_use(const protocol::push& push) const;
   /// Such a push. @returns false when it is held all the same, since its slots are parked.
   bool take(const protocol::push& push, value_id value, ps_shard_actions& out);

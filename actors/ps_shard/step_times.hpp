@@ -14,8 +14,8 @@ namespace dlrun::ps_shard {
 /// The time from each version to the next. Quantiles are too large by at most 1/32.
 class step_times {
 public:
-  /// `version` is served at `now`. One that was served already, and is told again since it is in the log,
-  /// counts for nothing; nor does the time that it takes to go back to an earlier one.
+  /// `version` is served at `now`. One that was served already, and is told again since it is in
+  /// the log, counts for nothing; nor does the time that it takes to go back to an earlier one.
   void add(version_id version, protocol::time_point now) {
     if (last_ && version == last_->version) return;
     if (last_ && version.value == last_->version.value + 1)

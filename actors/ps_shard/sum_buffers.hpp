@@ -13,8 +13,8 @@ class sum_buffers {
 public:
   explicit sum_buffers(std::size_t floats);
 
-  /// Floats of unspecified content. The buffer comes back with its last user, on any thread, also after this
-  /// object has gone.
+  /// Floats of unspecified content. The buffer comes back with its last user, on any thread, also
+  /// after this object has gone.
   std::shared_ptr<std::vector<float>> lend();
 
 private:

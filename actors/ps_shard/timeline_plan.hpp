@@ -1,4 +1,5 @@
-/// What the newest timeline says of each step: its slots, its records, its revision of the specification.
+/// What the newest timeline says of each step: its slots, its records, its revision of the
+/// specification.
 #pragma once
 
 #include "actors/ps_shard/ps_shard_core_config.hpp"

@@ -12,11 +12,11 @@ namespace {
 
 /// Sums and updates are bound by the memory's bandwidth, which a few cores use up.
 constexpr unsigned threads_max = 4;
-/// Copies of blocks that may wait for the writer of a snapshot. A block has 64 Ki floats and their optimizer
-/// state: with momentum 32 MiB in all.
+/// Copies of blocks that may wait for the writer of a snapshot. A block has 64 Ki floats and their
+/// optimizer state: with momentum 32 MiB in all.
 constexpr std::size_t snapshot_pool_blocks = 64;
-/// A shard of so many floats (4 MiB) applies a step in less than a millisecond: to wake a thread for that,
-/// and to be woken by it, takes as long on a machine that has no core to spare.
+/// A shard of so many floats (4 MiB) applies a step in less than a millisecond: to wake a thread
+/// for that, and to be woken by it, takes as long on a machine that has no core to spare.
 constexpr std::uint64_t applied_here_max = std::uint64_t{1} << 20;
 
 } // namespace
@@ -66,8 +66,8 @@ std::span<const float> version_maker::summands::part(std::uint64_t begin, std::u
   return into;
 }
 
-/// Takes two values out of the table and puts their sum in, which is still to be made: into `sum`, or
-/// nowhere, where it is not wanted as a whole.
+/// Takes two values out of the table and puts their sum in, which is still to be made: into `sum`,
+/// or nowhere, where it is not wanted as a whole.
 version_maker::summands version_maker::begin_sum(const combine& action,
                                                  const std::shared_ptr<std::vector<float>>& sum) {
   auto left = values_.extract(action.left);
@@ -141,7 +141,8 @@ void version_maker::carry_out(const apply& action, timeline_id timeline,
    run)([this, action, timeline, shape, early_sum] { apply_now(action, timeline, shape, early_sum); });
 }
 
-/// The last sum of a step is made block by block as it is applied. As a whole only the log wants it.
+/// The last sum of a step is made block by block as it is applied. As a whole only the log wants
+/// it.
 void version_maker::apply_now(const apply& action, timeline_id timeline, const step_shape& shape,
                               const std::shared_ptr<std::vector<float>>& early_sum) {
   const auto began = common::now();

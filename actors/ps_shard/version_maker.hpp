@@ -20,18 +20,21 @@ namespace dlrun::ps_shard {
 /// How the threads of a part get back to the actor that owns it.
 struct way_back {
   std::function<void(std::function<void()>)> post; ///< runs it there later; from any thread
-  /// Runs it at once on the caller's thread, which must be one of the actor's own, as a handler would run.
+  /// Runs it at once on the caller's thread, which must be one of the actor's own, as a handler
+  /// would run.
   std::function<void(const std::function<void()>&)> enter;
 };
 
-/// Makes versions of a shard's parameters, on a thread of its own, strictly in the order in which it is told
-/// what to do. Called by its owner only, inside the owner's entry lock; what comes of it is told there too.
+/// Makes versions of a shard's parameters, on a thread of its own, strictly in the order in which
+/// it is told what to do. Called by its owner only, inside the owner's entry lock; what comes of it
+/// is told there too.
 class version_maker {
 public:
   struct events {
     std::function<void(step_id, norm_partials)> measured;
     std::function<void(step_id, const std::optional<step_metrics>&, protocol::duration took)> applied;
-    /// Nothing was published: the root is no number (error_code::diverged), or it changed meanwhile.
+    /// Nothing was published: the root is no number (error_code::diverged), or it changed
+    /// meanwhile.
     std::function<void(step_id, timeline_id, const error&)> not_applied;
     /// A worker's buffer changed while it was read: nothing that is here may be published any more.
     std::function<void(const std::string& why)> overtaken;
@@ -40,8 +43,8 @@ public:
   version_maker(std::shared_ptr<const common::job_context> job, ps_shard_id shard, way_back back,
                 events told);
 
-  /// Memory for the parameters, with version 0 in it or, `is_empty`, nothing yet. To be called once, before
-  /// all below but run() and listen(). @returns as shard_parameters::create() does.
+  /// Memory for the parameters, with version 0 in it or, `is_empty`, nothing yet. To be called
+  /// once, before all below but run() and listen(). @returns as shard_parameters::create() does.
   result<void> acquire(bool is_empty);
   const std::shared_ptr<shard_parameters>& parameters() const { return parameters_; }
   const engine::shard_range& range() const { return range_; }
@@ -55,11 +58,12 @@ public:
   void carry_out(const measure& action, const std::vector<protocol::parked_slot>& parked);
   void carry_out(const apply& action, timeline_id timeline, const std::vector<protocol::parked_slot>& parked);
   void carry_out(const append& action, const std::shared_ptr<shard_storage>& storage);
-  /// Takes the image of the version that stands when all before this is done, where the order is one for it.
+  /// Takes the image of the version that stands when all before this is done, where the order is
+  /// one for it.
   void carry_out(snapshot_order order, bool is_current, const std::shared_ptr<shard_storage>& storage);
 
-  /// A part of a gradient of the step that is applied next is there. @returns whether more of the step can be
-  /// applied now.
+  /// A part of a gradient of the step that is applied next is there. @returns whether more of the
+  /// step can be applied now.
   bool note_early(const protocol::push& push, const gradient& part);
   /// Applies what there is more of `step`, as note_early() said; apply will do the rest.
   void apply_early(step_id step, std::uint64_t revision, timeline_id timeline,
@@ -87,8 +91,8 @@ private:
   struct summands {
     gradient left, right;
     std::span<float> sum; ///< empty where nobody wants it as a whole
-    /// Floats [begin, end) of it, into `sum`, or else into memory that is valid until this thread's next
-    /// call.
+    /// Floats [begin, end) of it, into `sum`, or else into memory that is valid until this thread's
+    /// next call.
     std::span<const float> part(std::uint64_t begin, std::uint64_t end) const;
     bool is_intact() const { return left.is_intact() && right.is_intact(); }
   };

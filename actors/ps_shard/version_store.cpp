@@ -6,7 +6,8 @@
 namespace dlrun::ps_shard {
 namespace {
 
-/// Of versions asked for and not passed; a dispatcher has one on its mind, an older one may have had another.
+/// Of versions asked for and not passed; a dispatcher has one on its mind, an older one may have
+/// had another.
 constexpr std::size_t asked_max = 4;
 
 } // namespace

@@ -1,5 +1,5 @@
-/// Which versions of a PS shard are on disk, which are to be snapshotted, and what may be dropped (rules R11,
-/// R13, R16a, R17).
+/// Which versions of a PS shard are on disk, which are to be snapshotted, and what may be dropped
+/// (rules R11, R13, R16a, R17).
 #pragma once
 
 #include "actors/protocol/timeline.hpp"
@@ -27,13 +27,14 @@ public:
   std::vector<version_id> planned(version_id applied) const;
   std::size_t in_work() const { return in_work_.size(); }
 
-  /// A dispatcher asks for a snapshot of a version that is not passed yet. Of many the lowest count.
+  /// A dispatcher asks for a snapshot of a version that is not passed yet. Of many the lowest
+  /// count.
   void ask_for(version_id version);
   bool is_wanted(version_id version) const;
   void begin(version_id version);
   void failed(version_id version);
-  /// Named versions up to `applied` that have no snapshot, but can have one: from the log, or, of version
-  /// `at_hand`, from memory.
+  /// Named versions up to `applied` that have no snapshot, but can have one: from the log, or, of
+  /// version `at_hand`, from memory.
   std::vector<version_id> missing(version_id applied, std::optional<version_id> at_hand) const;
 
   void committed(version_id before, version_id version);
@@ -45,9 +46,9 @@ public:
   };
   const std::optional<pin>& pinned() const { return pin_; }
   void set_pin(dlrun::incarnation dispatcher, version_id version);
-  /// What may go when a dispatcher says that nobody goes back below `floor`: what is below the newest own
-  /// snapshot that is not above floor or pin, which is returned, but for the snapshot of `kept`. Empty when
-  /// there is nothing to drop.
+  /// What may go when a dispatcher says that nobody goes back below `floor`: what is below the
+  /// newest own snapshot that is not above floor or pin, which is returned, but for the snapshot of
+  /// `kept`. Empty when there is nothing to drop.
   std::optional<version_id> droppable(version_id floor, dlrun::incarnation dispatcher,
                                       std::optional<version_id> kept = std::nullopt);
   void dropped_below(version_id version, std::optional<version_id> kept = std::nullopt);

@@ -13,16 +13,18 @@ namespace dlrun::ps_shard {
 class worker_starts {
 public:
   void learn(const protocol::directory& directory);
-  /// False for who claims the newest start that the directory names, but does not know its token. Of other
-  /// starts incarnations tell.
+  /// False for who claims the newest start that the directory names, but does not know its token.
+  /// Of other starts incarnations tell.
   bool speaks_for_itself(worker_id worker, const protocol::fence& claimed) const;
   bool knows_newer(worker_id worker, incarnation speaking) const;
   /// A worker speaks. It is the newest start now, unless there is a newer one, which is returned.
   std::optional<incarnation> refuse(worker_id worker, incarnation speaking);
 
-  /// A gradient is accepted. @returns whether it is the first of a start that is newer than those before.
+  /// A gradient is accepted. @returns whether it is the first of a start that is newer than those
+  /// before.
   bool note_contribution(const protocol::push& push);
-  /// The first gradient of each worker's newest start that was accepted and not held already, by worker.
+  /// The first gradient of each worker's newest start that was accepted and not held already, by
+  /// worker.
   std::vector<protocol::first_contribution> contributions() const;
 
 private:

@@ -1,5 +1,5 @@
-/// Decides how a worker evaluates a version: which parts to ask for, when to compute, what to answer (rule
-/// R17).
+/// Decides how a worker evaluates a version: which parts to ask for, when to compute, what to
+/// answer (rule R17).
 #pragma once
 
 #include "actors/protocol/messages.hpp"
@@ -14,15 +14,15 @@ namespace dlrun::worker {
 // ---- what the shell must do; in the order given
 // ------------------------------------------------------------------------
 
-/// Get the shard's parameters of that version into memory, then call on_part(). May be asked for again while
-/// it is under way; what cannot be had now is asked for with the next order.
+/// Get the shard's parameters of that version into memory, then call on_part(). May be asked for
+/// again while it is under way; what cannot be had now is asked for with the next order.
 struct get_snapshot_part {
   ps_shard_id shard;
   protocol::evaluate of;
   bool operator==(const get_snapshot_part&) const = default;
 };
-/// All parts are in memory: evaluate, beside whatever else is computed, then call on_result(), always. No
-/// part is asked for before that.
+/// All parts are in memory: evaluate, beside whatever else is computed, then call on_result(),
+/// always. No part is asked for before that.
 struct run_evaluation {
   protocol::evaluate of;
   bool operator==(const run_evaluation&) const = default;
@@ -40,8 +40,8 @@ struct send_evaluated {
 using evaluation_action = std::variant<get_snapshot_part, run_evaluation, cancel_evaluation, send_evaluated>;
 using evaluation_actions = std::vector<evaluation_action>;
 
-/// Pure. It remembers one order, the newest: a dispatcher repeats what it wants until it has the result, so
-/// nothing here is repeated by timer, and everything may be lost.
+/// Pure. It remembers one order, the newest: a dispatcher repeats what it wants until it has the
+/// result, so nothing here is repeated by timer, and everything may be lost.
 class evaluation_core {
 public:
   explicit evaluation_core(std::uint32_t ps_shards)

@@ -12,8 +12,8 @@
 
 namespace dlrun::worker {
 
-/// Has a model at work and parameters of its own, from its first evaluation on. Not thread-safe: after
-/// create() only the evaluation thread calls it.
+/// Has a model at work and parameters of its own, from its first evaluation on. Not thread-safe:
+/// after create() only the evaluation thread calls it.
 class evaluator {
 public:
   /// Opens the validation set of a job that has one. @returns bad_data, bad_spec or system.

@@ -10,8 +10,8 @@
 
 namespace dlrun::worker {
 
-/// Adds up on the computer: the host sees no float of it. Keeps the memory of right siblings from one sum to
-/// the next. Used by the computer's thread.
+/// Adds up on the computer: the host sees no float of it. Keeps the memory of right siblings from
+/// one sum to the next. Used by the computer's thread.
 class subtree_sum {
 public:
   using progress = engine::computer::progress;
@@ -21,8 +21,9 @@ public:
   /// Of gradients of `floats`. `computer` must outlive it.
   subtree_sum(engine::computer& computer, std::size_t floats);
 
-  /// Overwrites `out` with the sum over `slots`, a node of the tree. `tell` (may be null) hears which floats
-  /// of the sum are final, as that of one slot does. @returns the first error of `compute`; limit_exceeded.
+  /// Overwrites `out` with the sum over `slots`, a node of the tree. `tell` (may be null) hears
+  /// which floats of the sum are final, as that of one slot does. @returns the first error of
+  /// `compute`; limit_exceeded.
   result<void> run(protocol::slot_range slots, const slot_gradient& compute, engine::computer_vector& out,
                    const progress& tell) {
     return run(slots, compute, out, 0, tell);

@@ -9,8 +9,8 @@
 namespace dlrun::worker {
 namespace {
 
-/// Steps whose gradients are kept at a time: early publish bound + 2 (R10), of at most K single slots each. A
-/// ceiling, not an allocation: buffers are made when they are needed.
+/// Steps whose gradients are kept at a time: early publish bound + 2 (R10), of at most K single
+/// slots each. A ceiling, not an allocation: buffers are made when they are needed.
 std::size_t buffers_max(const common::job_context& job) {
   return std::size_t{common::early_publish_bound + 2} * job.microbatches_per_step() + 1;
 }
@@ -158,8 +158,9 @@ result<void> trainer::sum_subtree(step_id step, protocol::slot_range slots,
 
 bool trainer::is_in_place_still() const { return !view_ || view_->unchanged(); }
 
-/// The sum of something that is not finite is not finite. Where it came from is looked for only then: the PS
-/// shards serve the version that it was made from until the step can be applied, or all go back.
+/// The sum of something that is not finite is not finite. Where it came from is looked for only
+/// then: the PS shards serve the version that it was made from until the step can be applied, or
+/// all go back.
 result<void> trainer::check_finite(step_id step, protocol::slot_range slots,
                                    const std::vector<slot_id>& parked, std::span<const float> sum) {
   if (kernels::cpu::all_finite(sum)) return {};
@@ -210,7 +211,8 @@ result<void> trainer::compute_slot(step_id step, slot_id slot, engine::computer_
   const slot_key key{job_->spec.train().seed(), step.value, slot.value};
   auto done = computer_->forward_backward(batch, key, out, tell);
   if (done || done.error().code != error_code::bad_data) return done;
-  // Whoever computes this slot meets the same records: like a divergence, it is no reason to start anew.
+  // Whoever computes this slot meets the same records: like a divergence, it is no reason to start
+  // anew.
   return diverged_at(step, slot, done.error().message);
 }
 

@@ -1,5 +1,5 @@
-/// The numbers of a worker: parameters in two versions, gradients, and the computer that makes one from the
-/// other.
+/// The numbers of a worker: parameters in two versions, gradients, and the computer that makes one
+/// from the other.
 #pragma once
 
 #include "actors/common/job_context.hpp"
@@ -30,8 +30,8 @@ using parameter_source = std::shared_ptr<const transport::parameter_reader>;
 /// Not thread-safe: after create() only the compute thread calls it.
 class trainer {
 public:
-  /// Told while a gradient is computed: it will be `header`'s, in this buffer, where every float from `from`
-  /// on is final.
+  /// Told while a gradient is computed: it will be `header`'s, in this buffer, where every float
+  /// from `from` on is final.
   using part_listener = std::function<void(const transport::pooled_gradient& buffer,
                                            const transport::gradient_header& header, std::uint64_t from)>;
 
@@ -40,23 +40,24 @@ public:
                                                  worker_id worker, dlrun::incarnation incarnation,
                                                  std::shared_ptr<transport::segment_offers> server);
 
-  /// Copies version `version` of the shard's part into memory; false if `source` does not serve it any more.
+  /// Copies version `version` of the shard's part into memory; false if `source` does not serve it
+  /// any more.
   bool copy_part(const parameter_source& source, ps_shard_id shard, timeline_id timeline, version_id version);
 
-  /// Sum of the gradients of `slots` (a node of the step's reduction tree) in tree order, from exactly
-  /// version_before(step): read in place from `shards`, the parameters of all PS shards in their order, or,
-  /// where that is empty, from parts that have all been copied. That of a slot in `parked` is zero, and it
-  /// has no records.
-  /// @returns limit_exceeded when all buffers are kept; diverged when a layer refuses what it is given (see
-  /// diverged_slot(), whose records the message names); role_lost when a PS shard does not serve that version
-  /// any more, or wrote over it meanwhile.
-  /// `tell` may be null; else it hears of each further quarter of the gradient, but for the end.
+  /// Sum of the gradients of `slots` (a node of the step's reduction tree) in tree order, from
+  /// exactly version_before(step): read in place from `shards`, the parameters of all PS shards in
+  /// their order, or, where that is empty, from parts that have all been copied. That of a slot in
+  /// `parked` is zero, and it has no records.
+  /// @returns limit_exceeded when all buffers are kept; diverged when a layer refuses what it is
+  /// given (see diverged_slot(), whose records the message names); role_lost when a PS shard does
+  /// not serve that version any more, or wrote over it meanwhile. `tell` may be null; else it hears
+  /// of each further quarter of the gradient, but for the end.
   result<computed_gradient> compute(timeline_id timeline, step_id step, protocol::slot_range slots,
                                     const std::vector<slot_id>& parked,
                                     const std::vector<parameter_source>& shards, const part_listener& tell);
   /// Looks at `sum`, what a compute() made of the version that the last one computed from.
-  /// @returns diverged when a loss or gradient is NaN or infinite (see diverged_slot(), whose records the
-  /// message names), or only the sum is.
+  /// @returns diverged when a loss or gradient is NaN or infinite (see diverged_slot(), whose
+  /// records the message names), or only the sum is.
   result<void> check_finite(step_id step, protocol::slot_range slots, const std::vector<slot_id>& parked,
                             std::span<const float> sum);
   /// Of the last compute() or check_finite(): the slot that it found to diverge.
@@ -85,7 +86,8 @@ private:
   std::unique_ptr<engine::computer> computer_;
   subtree_sum sums_;
   transport::gradient_pool gradients_;
-  /// Version v in [v % 2]; the core holds at most two adjacent versions. Empty where they are read in place.
+  /// Version v in [v % 2]; the core holds at most two adjacent versions. Empty where they are read
+  /// in place.
   std::array<std::vector<float>, 2> parameters_;
   transport::joined_parameters joined_;
   std::optional<transport::joined_view> view_; ///< of these, if they are in place

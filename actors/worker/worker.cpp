@@ -311,8 +311,8 @@ void worker_state::on_computed(const compute_gradient& what, computed_gradient m
   if (!core_.keeps(what.step, what.slots)) kept_.erase(key);
 }
 
-/// PS shards apply nothing that is not finite, but cannot say where it is from. So a gradient of which a tick
-/// later the step is not applied yet is looked at here; all others need not be.
+/// PS shards apply nothing that is not finite, but cannot say where it is from. So a gradient of
+/// which a tick later the step is not applied yet is looked at here; all others need not be.
 void worker_state::check_waiting() {
   const auto open = core_.open_step();
   const auto waits_still = [&](const auto& key) { return kept_.contains(key) && open && key.first >= *open; };

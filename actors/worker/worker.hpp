@@ -32,8 +32,8 @@ public:
   using pointer = common::io_thread_actor<holder, protocol::worker_actor>*;
   using behavior = protocol::worker_actor::behavior_type;
 
-  /// For `system.spawn(worker_state::start, context)`. The actor quits with an error if it cannot open its
-  /// data or get memory, is refused by the coordinator, or is fenced.
+  /// For `system.spawn(worker_state::start, context)`. The actor quits with an error if it cannot
+  /// open its data or get memory, is refused by the coordinator, or is fenced.
   static behavior start(pointer self, common::role_context context);
   ~worker_state();
 
@@ -83,8 +83,8 @@ private:
   void on_computed(const compute_gradient& what, computed_gradient made, protocol::duration took);
   void on_not_computed(const compute_gradient& what, const error& why, std::optional<slot_id> diverged);
 
-  /// What the core orders while this runs, since an action ended at once, comes after what it has ordered
-  /// before.
+  /// What the core orders while this runs, since an action ended at once, comes after what it has
+  /// ordered before.
   void carry_out(worker_actions actions);
   void carry_out(const fetch_part& action);
   void take_part_of(const fetch_part& action, const parameter_source& source);

@@ -284,8 +284,9 @@ bool worker_core::has_parts(version_id version) const {
          });
 }
 
-/// R10: nobody will ask for the gradient of `step` again, as far as its shard knows. With `snapshots` what is
-/// between two of them is computed again, so that a gradient is of no use when it is applied.
+/// R10: nobody will ask for the gradient of `step` again, as far as its shard knows. With
+/// `snapshots` what is between two of them is computed again, so that a gradient is of no use when
+/// it is applied.
 bool worker_core::is_safe_everywhere(step_id step) const {
   if (!everything_known()) return false;
   const bool when_applied = config_.durability == protocol::durability::snapshots ||
@@ -311,8 +312,9 @@ bool worker_core::part_is_needed(version_id version) const {
   return next_missing(step_from(version)).has_value();
 }
 
-/// Whether the buffer that `version` goes to is being computed from; also for the same version, which is
-/// fetched again when its PS shard was restarted: a copy that fails half-way leaves anything in it.
+/// Whether the buffer that `version` goes to is being computed from; also for the same version,
+/// which is fetched again when its PS shard was restarted: a copy that fails half-way leaves
+/// anything in it.
 bool worker_core::is_read_by_computation(version_id version) const {
   return computing_ && computing_->step.value % 2 == version.value % 2;
 }
@@ -323,8 +325,8 @@ bool worker_core::keeps_something_in(step_id step, slot_range slots) const {
   return next != kept_.begin() && std::prev(next)->first == step && std::prev(next)->second.end > slots.begin;
 }
 
-/// The next leased node of `step` of which nothing is kept. What is parked in whole the shards fill in
-/// themselves (R18).
+/// The next leased node of `step` of which nothing is kept. What is parked in whole the shards fill
+/// in themselves (R18).
 std::optional<slot_range> worker_core::next_missing(step_id step) const {
   if (!lease_) return std::nullopt;
   for (const auto& node : reduction_tree(config_.slots_of(step)).cover(lease_->slots))

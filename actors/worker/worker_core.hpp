@@ -25,8 +25,8 @@ struct worker_core_config {
       slots_of;                          ///< slots of a step (the last one of an epoch may have fewer)
   std::uint32_t early_publish_bound = 1; ///< B of rule R7; bounds what is kept (R10)
   protocol::durability durability = protocol::durability::off; ///< decides when a gradient may be forgotten
-  /// A push or pull without effect is repeated after this long. Larger: less traffic, slower recovery from a
-  /// lost message.
+  /// A push or pull without effect is repeated after this long. Larger: less traffic, slower
+  /// recovery from a lost message.
   protocol::duration repeat_after = std::chrono::milliseconds(100);
   protocol::planted_bug bug = protocol::planted_bug::none;
 };
@@ -34,12 +34,12 @@ struct worker_core_config {
 // ---- what the shell must do; in the order given
 // ------------------------------------------------------------------------
 
-/// Copy version `version` of the shard's parameters into the worker's memory, or see that they can be read
-/// where they are, then call on_part(), always, also when the shard is gone. At most one fetch a shard is
-/// asked for before its on_part().
+/// Copy version `version` of the shard's parameters into the worker's memory, or see that they can
+/// be read where they are, then call on_part(), always, also when the shard is gone. At most one
+/// fetch a shard is asked for before its on_part().
 ///
-/// Two buffers a shard are enough, version v in number v mod 2: a fetch is not asked for while its buffer is
-/// being computed from, and a version that is asked for replaces what the buffer held.
+/// Two buffers a shard are enough, version v in number v mod 2: a fetch is not asked for while its
+/// buffer is being computed from, and a version that is asked for replaces what the buffer held.
 struct fetch_part {
   ps_shard_id shard;
   incarnation shard_incarnation;
@@ -47,9 +47,9 @@ struct fetch_part {
   version_id version;
   bool operator==(const fetch_part&) const = default;
 };
-/// Compute the summed gradient of `slots` of `step` from the parts of exactly version_before(step), then call
-/// on_computed() or, where a part was written over meanwhile, on_overwritten(). At most one is asked for
-/// before that.
+/// Compute the summed gradient of `slots` of `step` from the parts of exactly version_before(step),
+/// then call on_computed() or, where a part was written over meanwhile, on_overwritten(). At most
+/// one is asked for before that.
 struct compute_gradient {
   timeline_id timeline;
   step_id step;
@@ -80,8 +80,8 @@ struct send_kept {
   protocol::kept message;
   bool operator==(const send_kept&) const = default;
 };
-/// A newer timeline (R2): everything held (parts, kept gradients, work in hand) is void; its buffers may be
-/// reused.
+/// A newer timeline (R2): everything held (parts, kept gradients, work in hand) is void; its
+/// buffers may be reused.
 struct discard_all {
   timeline_id adopted;
   bool operator==(const discard_all&) const = default;
@@ -96,21 +96,23 @@ using worker_action = std::variant<fetch_part, compute_gradient, push_gradient, 
                                    send_kept, discard_all, exit_fenced>;
 using worker_actions = std::vector<worker_action>;
 
-/// Pure: same calls, same answers; no clock, no socket, no thread. Values (parameters, gradients) stay in the
-/// shell, named by (shard, version) and (step, slots).
+/// Pure: same calls, same answers; no clock, no socket, no thread. Values (parameters, gradients)
+/// stay in the shell, named by (shard, version) and (step, slots).
 class worker_core {
 public:
   explicit worker_core(worker_core_config config);
 
-  /// A shard said where it stands. Older timelines and incarnations are ignored, a newer incarnation replaces
-  /// what was known, downwards too (R3); a newer timeline voids everything (R2).
+  /// A shard said where it stands. Older timelines and incarnations are ignored, a newer
+  /// incarnation replaces what was known, downwards too (R3); a newer timeline voids everything
+  /// (R2).
   worker_actions on_shard_state(const protocol::shard_state& state, protocol::time_point now);
 
   /// A fetch ended. `ok` = false: the shard does not serve that version any more.
   worker_actions on_part(ps_shard_id shard, incarnation shard_incarnation, timeline_id timeline,
                          version_id version, bool ok, protocol::time_point now);
 
-  /// A computation ended; its gradient is kept by the shell if kept(step, slots) says so afterwards.
+  /// A computation ended; its gradient is kept by the shell if kept(step, slots) says so
+  /// afterwards.
   worker_actions on_computed(timeline_id timeline, step_id step, protocol::slot_range slots,
                              protocol::time_point now);
 
@@ -126,7 +128,8 @@ public:
   worker_actions on_tick(protocol::time_point now);
 
   timeline_id timeline() const { return timeline_; }
-  /// The step it works on: the lowest version any shard stands at (R6); empty before every shard was heard.
+  /// The step it works on: the lowest version any shard stands at (R6); empty before every shard
+  /// was heard.
   std::optional<step_id> open_step() const;
   /// Those of `slots` that have no gradient.
   std::vector<slot_id> parked_in(step_id step, protocol::slot_range slots) const;
@@ -137,8 +140,8 @@ public:
   incarnation lease_of() const { return lease_ ? lease_->dispatcher : incarnation{}; }
   /// True when every shard stands at version N.
   bool trained() const;
-  /// True when the parts of `version` of every shard are in memory. Version N is fetched too, for the
-  /// evaluation.
+  /// True when the parts of `version` of every shard are in memory. Version N is fetched too, for
+  /// the evaluation.
   bool has_parts(version_id version) const;
   /// What it waits for, for people: "lease", "parameters of ps_shard 1", "other workers", ...
   std::string waiting_for() const;

@@ -76,8 +76,8 @@ protocol::push worker_state::push_of(const transport::pooled_gradient& buffer,
           .where = {server_->address(), buffer.id().value, buffer.buffer().shared().size()}};
 }
 
-/// On the compute thread, from within a computation: PS shards that have it in shared memory may begin with
-/// what is there. What is lost is not repeated: the push says it all.
+/// On the compute thread, from within a computation: PS shards that have it in shared memory may
+/// begin with what is there. What is lost is not repeated: the push says it all.
 void worker_state::tell_part(const transport::pooled_gradient& buffer,
                              const transport::gradient_header& header, std::uint64_t from) {
   const std::scoped_lock inside{self_->entry()};

@@ -27,7 +27,8 @@ void worker_state::carry_out(const evaluation_actions& actions) {
   for (const auto& action : actions) std::visit([this](const auto& what) { carry_out(what); }, action);
 }
 
-/// Where nothing is kept on disk only the last version is evaluated, which its shards serve to the end.
+/// Where nothing is kept on disk only the last version is evaluated, which its shards serve to the
+/// end.
 void worker_state::carry_out(const get_snapshot_part& action) {
   auto& link = shards_[action.shard];
   if (context_.job->durability() != protocol::durability::off) {
@@ -85,7 +86,8 @@ void worker_state::on_snapshot_mapped(const get_snapshot_part& part,
   });
 }
 
-/// Tasks of the evaluation thread run in the order given: what is copied is there before it is evaluated.
+/// Tasks of the evaluation thread run in the order given: what is copied is there before it is
+/// evaluated.
 void worker_state::take_part(const get_snapshot_part& part,
                              std::function<result<void>(std::span<float>)> copy) {
   const auto post = common::poster<protocol::worker_actor>{self_};

@@ -1,5 +1,5 @@
-/// Between the order of activations (channels innermost) and PyTorch's (channels first), for layers whose
-/// meaning depends on it.
+/// Between the order of activations (channels innermost) and PyTorch's (channels first), for layers
+/// whose meaning depends on it.
 #pragma once
 
 #include "kernels/cpu/permute.hpp"
@@ -11,7 +11,8 @@
 
 namespace dlrun::engine {
 
-/// The two orders of records of one shape. They are the same where there is one channel or one pixel.
+/// The two orders of records of one shape. They are the same where there is one channel or one
+/// pixel.
 class channel_order {
 public:
   explicit channel_order(const shape& record)

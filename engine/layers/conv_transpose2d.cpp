@@ -9,8 +9,8 @@ namespace {
 
 using kernels::cpu::convolution_geometry;
 
-/// A convolution read backwards: what goes in here comes out there, so that each pass here is another of its
-/// passes, on the same weights.
+/// A convolution read backwards: what goes in here comes out there, so that each pass here is
+/// another of its passes, on the same weights.
 class conv_transpose2d_operation final : public operation {
 public:
   conv_transpose2d_operation(kernels::cpu::onednn& context, const convolution_geometry& mirrored, bool bias)

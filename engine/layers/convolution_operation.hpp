@@ -9,8 +9,8 @@
 
 namespace dlrun::engine {
 
-/// A convolution at work; its tensors are weight and, where the geometry has one, bias. `context` must
-/// outlive it.
+/// A convolution at work; its tensors are weight and, where the geometry has one, bias. `context`
+/// must outlive it.
 std::unique_ptr<operation> make_convolution_operation(kernels::cpu::onednn& context,
                                                       const kernels::cpu::convolution_geometry& geometry,
                                                       bool input_gradient);

@@ -5,8 +5,8 @@
 namespace dlrun::engine {
 namespace {
 
-/// PyTorch flattens channels first, activations here are channels last: so this layer moves data, where
-/// PyTorch's does not, unless there is one channel or one pixel.
+/// PyTorch flattens channels first, activations here are channels last: so this layer moves data,
+/// where PyTorch's does not, unless there is one channel or one pixel.
 class flatten_operation final : public operation {
 public:
   explicit flatten_operation(const shape& input)

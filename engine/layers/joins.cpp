@@ -41,8 +41,8 @@ public:
     return {};
   }
 
-  /// Each factor's gradient is the output's times the other factors, in their order; never divided, since a
-  /// factor may be 0.
+  /// Each factor's gradient is the output's times the other factors, in their order; never divided,
+  /// since a factor may be 0.
   void backward(const pass&, std::span<const std::span<const float>> inputs, std::span<const float>,
                 std::span<const float> output_gradient,
                 std::span<const std::span<float>> input_gradients) override {

@@ -8,8 +8,8 @@
 namespace dlrun::engine {
 namespace {
 
-/// With channels first, the normalised dimensions are the innermost: a record is rows of `width` values, each
-/// with its own statistics, and the weights are those of a row.
+/// With channels first, the normalised dimensions are the innermost: a record is rows of `width`
+/// values, each with its own statistics, and the weights are those of a row.
 class layer_norm_operation final : public operation {
 public:
   layer_norm_operation(const shape& input, std::int64_t width, float eps, bool affine)

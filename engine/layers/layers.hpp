@@ -1,5 +1,5 @@
-/// Makers of the layers, one file each. `name` is the layer's, `input` the shape of a record it gets; each
-/// checks its arguments and the shape, and fills in PyTorch's defaults.
+/// Makers of the layers, one file each. `name` is the layer's, `input` the shape of a record it
+/// gets; each checks its arguments and the shape, and fills in PyTorch's defaults.
 #pragma once
 
 #include "engine/layer.hpp"
@@ -11,19 +11,22 @@ using layer_result = result<std::unique_ptr<layer>>;
 
 /// torch.nn.Linear: [in] to [out_features].
 layer_result make_linear(const spec::Linear& spec, const std::string& name, const shape& input);
-/// torch.nn.Conv2d: [in_channels, height, width] to [out_channels, floor((height + 2 padding - kernel_size) /
-/// stride) + 1, ...].
+/// torch.nn.Conv2d: [in_channels, height, width] to [out_channels, floor((height + 2 padding -
+/// kernel_size) / stride) + 1, ...].
 layer_result make_conv2d(const spec::Conv2d& spec, const std::string& name, const shape& input);
-/// torch.nn.MaxPool2d: [channels, height, width], the same formula; stride is kernel_size when not written.
+/// torch.nn.MaxPool2d: [channels, height, width], the same formula; stride is kernel_size when not
+/// written.
 layer_result make_max_pool2d(const spec::MaxPool2d& spec, const std::string& name, const shape& input);
-/// torch.nn.Dropout: any shape, kept. Zeroes an element with probability p in training and scales the others
-/// by 1 / (1 - p).
+/// torch.nn.Dropout: any shape, kept. Zeroes an element with probability p in training and scales
+/// the others by 1 / (1 - p).
 layer_result make_dropout(const spec::Dropout& spec, const std::string& name, const shape& input);
-/// torch.nn.BatchNorm1d and BatchNorm2d: [channels], [channels, length] or [channels, height, width], kept.
+/// torch.nn.BatchNorm1d and BatchNorm2d: [channels], [channels, length] or [channels, height,
+/// width], kept.
 layer_result make_batch_norm(const spec::BatchNorm& spec, const std::string& name, const shape& input);
 /// torch.nn.ReLU: any shape, kept.
 layer_result make_relu(const std::string& name, const shape& input);
-/// torch.nn.Flatten: any shape, e.g. [channels, height, width] to [channels * height * width], in that order.
+/// torch.nn.Flatten: any shape, e.g. [channels, height, width] to [channels * height * width], in
+/// that order.
 layer_result make_flatten(const std::string& name, const shape& input);
 
 /// torch.nn.AvgPool2d: as MaxPool2d.
@@ -33,8 +36,8 @@ layer_result make_adaptive_avg_pool2d(const spec::AdaptiveAvgPool2d& spec, const
                                       const shape& input);
 /// torch.nn.Conv1d: [in_channels, length] to [out_channels, that formula of length].
 layer_result make_conv1d(const spec::Conv1d& spec, const std::string& name, const shape& input);
-/// torch.nn.ConvTranspose2d: [in_channels, height, width] to [out_channels, (height - 1) stride - 2 padding +
-/// kernel_size + output_padding, ...].
+/// torch.nn.ConvTranspose2d: [in_channels, height, width] to [out_channels, (height - 1) stride - 2
+/// padding + kernel_size + output_padding, ...].
 layer_result make_conv_transpose2d(const spec::ConvTranspose2d& spec, const std::string& name,
                                    const shape& input);
 /// torch.reshape of each record: any shape to `shape`, of as many values.
@@ -71,8 +74,9 @@ tl::unexpected<error> layer_error(const std::string& name, const char* kind, con
 /// The layer_error of a layer that takes images alone.
 tl::unexpected<error> image_error(const std::string& name, const char* kind, const shape& input);
 
-/// Half-width 1/sqrt(fan_in) of PyTorch's initial weights and biases of linear and convolution layers:
-/// kaiming_uniform with a = sqrt(5) (He et al. 2015, as torch.nn.Linear.reset_parameters calls it).
+/// Half-width 1/sqrt(fan_in) of PyTorch's initial weights and biases of linear and convolution
+/// layers: kaiming_uniform with a = sqrt(5) (He et al. 2015, as torch.nn.Linear.reset_parameters
+/// calls it).
 float initial_bound(std::int64_t fan_in);
 
 } // namespace dlrun::engine

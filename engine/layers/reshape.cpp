@@ -7,8 +7,8 @@
 namespace dlrun::engine {
 namespace {
 
-/// The values keep their order with channels first, which activations do not have: so this layer moves data,
-/// where PyTorch's does not.
+/// The values keep their order with channels first, which activations do not have: so this layer
+/// moves data, where PyTorch's does not.
 class reshape_operation final : public operation {
 public:
   reshape_operation(const shape& input, const shape& output)
@@ -49,8 +49,8 @@ public:
   }
 };
 
-/// `wanted` with its -1, if it has one, replaced by what is left of `size` values; empty where that is no
-/// shape of `size` values.
+/// `wanted` with its -1, if it has one, replaced by what is left of `size` values; empty where that
+/// is no shape of `size` values.
 shape resolved(shape wanted, std::int64_t size) {
   const auto open = std::ranges::find(wanted, -1);
   if (open != wanted.end()) {

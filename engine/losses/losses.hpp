@@ -1,5 +1,6 @@
-/// Makers of the losses, one file a family. `layer` names the model's last layer and `output` is the shape of
-/// what it gives for a record; each checks its arguments and the shape, and fills in PyTorch's defaults.
+/// Makers of the losses, one file a family. `layer` names the model's last layer and `output` is
+/// the shape of what it gives for a record; each checks its arguments and the shape, and fills in
+/// PyTorch's defaults.
 #pragma once
 
 #include "engine/loss.hpp"

@@ -15,8 +15,8 @@ public:
   }
 };
 
-/// Is the label among the k greatest scores, the first of equals first? Where a score is no finite number
-/// (but for that of an impossible class, -infinity), nothing is a hit.
+/// Is the label among the k greatest scores, the first of equals first? Where a score is no finite
+/// number (but for that of an impossible class, -infinity), nothing is a hit.
 bool among_greatest(std::span<const float> scores, std::size_t label, std::int64_t k) {
   constexpr float infinity = std::numeric_limits<float>::infinity();
   const float own = scores[label];

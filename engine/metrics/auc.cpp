@@ -7,14 +7,14 @@
 namespace dlrun::engine {
 namespace {
 
-/// Logits from -range to range are told apart, in steps of 2 range / bins; those beyond count as the
-/// outermost step. Sigmoid of 16 is 1 - 1e-7, the last float below 1.
+/// Logits from -range to range are told apart, in steps of 2 range / bins; those beyond count as
+/// the outermost step. Sigmoid of 16 is 1 - 1e-7, the last float below 1.
 constexpr double range = 16;
 
-/// Area under the ROC curve: the share of pairs (a yes, a no) in which the yes has the higher score, pairs of
-/// equal score counting half (Hanley and McNeil 1982). Scores are equal here when their logits lie in the
-/// same step, so it is off by at most half the share of the pairs for which that is so. Sums, for each
-/// column: how many no in each step, then how many yes.
+/// Area under the ROC curve: the share of pairs (a yes, a no) in which the yes has the higher
+/// score, pairs of equal score counting half (Hanley and McNeil 1982). Scores are equal here when
+/// their logits lie in the same step, so it is off by at most half the share of the pairs for which
+/// that is so. Sums, for each column: how many no in each step, then how many yes.
 class area_under_curve final : public metric {
 public:
   area_under_curve(std::size_t columns, std::size_t bins, bool of_two_classes)

@@ -6,8 +6,8 @@
 namespace dlrun::engine {
 namespace {
 
-/// Mean distance between outputs and targets; of logits, between probabilities and targets. Sums: distances,
-/// then how many.
+/// Mean distance between outputs and targets; of logits, between probabilities and targets. Sums:
+/// distances, then how many.
 class mean_absolute_error final : public metric {
 public:
   explicit mean_absolute_error(bool logits)

@@ -1,5 +1,5 @@
-/// Makers of the metrics, one file a family. Each checks that it can be measured on what the loss takes the
-/// outputs for, and fills in the defaults of proto/job_spec.proto.
+/// Makers of the metrics, one file a family. Each checks that it can be measured on what the loss
+/// takes the outputs for, and fills in the defaults of proto/job_spec.proto.
 #pragma once
 
 #include "engine/metrics.hpp"

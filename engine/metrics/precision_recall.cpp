@@ -10,8 +10,8 @@ namespace {
 /// Which of a class' records the hits are compared with.
 enum class compared : std::uint8_t { predicted, actual };
 
-/// Of the class 1 of two, or of one output; else the mean over the classes, or outputs, that occur in the
-/// data or in the predictions. Sums for each class: hits, predicted, actual.
+/// Of the class 1 of two, or of one output; else the mean over the classes, or outputs, that occur
+/// in the data or in the predictions. Sums for each class: hits, predicted, actual.
 class share_of_class final : public metric {
 public:
   share_of_class(compared with, const measured& on, double threshold)

@@ -3,7 +3,8 @@
 
 #include <dlrun/error.hpp>
 
-/// Layer `swish`: x * sigmoid(beta * x), with a beta that is trained. Option `beta`: its initial value.
+/// Layer `swish`: x * sigmoid(beta * x), with a beta that is trained. Option `beta`: its initial
+/// value.
 dlrun::result<void> register_swish();
 /// Metric `worst_class`: the accuracy on the class that is recognised worst.
 dlrun::result<void> register_worst_class();

@@ -2,7 +2,8 @@
 //
 //   embed DATA.csv RUN_DIR
 //
-// Workers and PS shards are processes that execute this same program; kill any of them while it runs.
+// Workers and PS shards are processes that execute this same program; kill any of them while it
+// runs.
 #include <cstdio>
 #include <dlrun/dlrun.hpp>
 

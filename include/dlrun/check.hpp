@@ -15,9 +15,9 @@ namespace dlrun::detail {
 }
 } // namespace dlrun::detail
 
-/// Ends the process when `condition` does not hold: the supervisor then replaces it, which is safer than
-/// going on with a state that cannot be. `...` is a fmt format string and its arguments, saying why it must
-/// hold.
+/// Ends the process when `condition` does not hold: the supervisor then replaces it, which is safer
+/// than going on with a state that cannot be. `...` is a fmt format string and its arguments,
+/// saying why it must hold.
 #define DLRUN_CHECK(condition, ...)                                                                          \
   do {                                                                                                       \
     if (!(condition)) [[unlikely]]                                                                           \

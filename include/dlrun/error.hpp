@@ -9,17 +9,18 @@
 
 namespace dlrun {
 
-/// Every way a call of dlrun can fail. The code is for programs; the message that goes with it is for people
-/// and names the thing, the place and the way out.
+/// Every way a call of dlrun can fail. The code is for programs; the message that goes with it is
+/// for people and names the thing, the place and the way out.
 enum class error_code : std::uint8_t {
   /// The caller's arguments or the command line make no sense. Exit code 2.
   bad_usage = 1,
-  /// The job specification is wrong: unknown key, wrong type, impossible value, shapes that do not fit. Exit
-  /// code 2.
+  /// The job specification is wrong: unknown key, wrong type, impossible value, shapes that do not
+  /// fit. Exit code 2.
   bad_spec,
   /// A file of the data set is missing, truncated, corrupt or not of the named format. Exit code 2.
   bad_data,
-  /// The operating system refused something: open, map, spawn, connect. The message carries errno's text.
+  /// The operating system refused something: open, map, spawn, connect. The message carries errno's
+  /// text.
   system,
   /// A deadline passed before an answer came.
   timed_out,
@@ -33,11 +34,13 @@ enum class error_code : std::uint8_t {
   role_lost,
   /// The job was asked to stop before all data was trained.
   interrupted,
-  /// The training left the numbers: a loss, a gradient or what an update makes of it is NaN or infinite.
+  /// The training left the numbers: a loss, a gradient or what an update makes of it is NaN or
+  /// infinite.
   diverged,
   /// A limit (memory, buffers, file size, the job's quota of the disk) would have been exceeded.
   limit_exceeded,
-  /// What is stored is not what was written, or was written by another version. Nothing of it was used.
+  /// What is stored is not what was written, or was written by another version. Nothing of it was
+  /// used.
   storage_damaged,
   /// The disk is full. It can be tried again when there is space.
   disk_full,

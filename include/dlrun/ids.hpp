@@ -9,8 +9,8 @@
 
 namespace dlrun {
 
-/// An integer that means one thing. Compares and hashes like its representation; arithmetic only where it has
-/// a meaning.
+/// An integer that means one thing. Compares and hashes like its representation; arithmetic only
+/// where it has a meaning.
 template <class Tag, class Representation>
 struct strong_id {
   using representation = Representation;
@@ -36,7 +36,8 @@ using worker_id = strong_id<struct worker_tag, std::uint32_t>;
 using ps_shard_id = strong_id<struct ps_shard_tag, std::uint32_t>;
 /// Fencing number of one start of a role; grows with every start.
 using incarnation = strong_id<struct incarnation_tag, std::uint64_t>;
-/// Number of a history of the training; a rewind starts a new one (PostgreSQL's meaning of the word).
+/// Number of a history of the training; a rewind starts a new one (PostgreSQL's meaning of the
+/// word).
 using timeline_id = strong_id<struct timeline_tag, std::uint64_t>;
 
 /// The version that `step` starts from.

@@ -1,5 +1,5 @@
-/// Metrics: what is told of a model beside its loss, as sums that can be added; also those of a program's
-/// own.
+/// Metrics: what is told of a model beside its loss, as sums that can be added; also those of a
+/// program's own.
 #pragma once
 
 #include <cstddef>
@@ -34,8 +34,9 @@ public:
   virtual std::string name() const = 0;
   /// Sums that it keeps, at least 1.
   virtual std::size_t floats() const = 0;
-  /// Adds the records of `batch` to `sums` (+=, floats()). `outputs` is (batch.size, outputs of a record). A
-  /// sum of counts stays exact below 2^24; slots and steps are added beyond that in double.
+  /// Adds the records of `batch` to `sums` (+=, floats()). `outputs` is (batch.size, outputs of a
+  /// record). A sum of counts stays exact below 2^24; slots and steps are added beyond that in
+  /// double.
   virtual void add(std::span<const float> outputs, const batch& batch, std::span<float> sums) const = 0;
   /// The metric of all that is in `sums` (floats()); NaN where nothing is.
   virtual double value(std::span<const double> sums) const = 0;
@@ -52,9 +53,10 @@ struct metric_request {
 /// Makes a metric. @returns bad_spec naming what does not fit, and the way out.
 using metric_factory = std::function<result<std::unique_ptr<const metric>>(const metric_request&)>;
 
-/// Makes `{custom: {type: <type>, options: {...}}}` in model.metrics of a job file a metric of the program's
-/// own, computed by the workers in training and evaluation alike. Thread-safe; before run_role(), as
-/// register_layer(). @returns bad_usage when the name is taken or is none, or run_role() was called before.
+/// Makes `{custom: {type: <type>, options: {...}}}` in model.metrics of a job file a metric of the
+/// program's own, computed by the workers in training and evaluation alike. Thread-safe; before
+/// run_role(), as register_layer(). @returns bad_usage when the name is taken or is none, or
+/// run_role() was called before.
 result<void> register_metric(const std::string& type, metric_factory factory);
 
 } // namespace dlrun

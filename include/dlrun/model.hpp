@@ -32,8 +32,9 @@ struct named_tensor {
 /// Immutable, in memory. Thread-safe, but for predict(): one thread at a time.
 class trained_model {
 public:
-  /// Reads it; nothing is written. @returns bad_usage for a path that is neither, a folder in use, a version
-  /// that is not on disk; bad_spec; bad_data for a file that does not fit; storage_damaged.
+  /// Reads it; nothing is written. @returns bad_usage for a path that is neither, a folder in use,
+  /// a version that is not on disk; bad_spec; bad_data for a file that does not fit;
+  /// storage_damaged.
   static result<trained_model> load(const model_choice& choice);
 
   /// What was moved from can only be destroyed or assigned to.
@@ -51,9 +52,11 @@ public:
   /// Parameters and running statistics, in the order of the layers.
   std::vector<named_tensor> tensors() const;
 
-  /// `records` is (n, input_shape...), normalised as in training (data.train.normalize), for any n from 1.
-  /// @returns (n, output_shape...): scores before a softmax or sigmoid, as `dlrun predict` prints them.
-  /// Errors: bad_usage when `records` are not whole ones; bad_data for a value that a layer cannot take.
+  /// `records` is (n, input_shape...), normalised as in training (data.train.normalize), for any n
+  /// from 1.
+  /// @returns (n, output_shape...): scores before a softmax or sigmoid, as `dlrun predict` prints
+  /// them. Errors: bad_usage when `records` are not whole ones; bad_data for a value that a layer
+  /// cannot take.
   result<std::vector<float>> predict(std::span<const float> records);
   /// Writes a safetensors file, which appears whole or not at all. @returns system.
   result<void> save(const std::filesystem::path& file) const;

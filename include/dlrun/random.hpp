@@ -1,5 +1,5 @@
-/// Philox4x32-10: a random generator without state. Any number of any stream is computed alone, in any order,
-/// anywhere.
+/// Philox4x32-10: a random generator without state. Any number of any stream is computed alone, in
+/// any order, anywhere.
 #pragma once
 
 #include <array>
@@ -7,8 +7,8 @@
 
 namespace dlrun {
 
-/// Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3" (SC 2011), the 4x32 variant with
-/// 10 rounds.
+/// Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3" (SC 2011), the 4x32
+/// variant with 10 rounds.
 struct philox4x32 {
   /// What is counted.
   using counter = std::array<std::uint32_t, 4>;
@@ -38,8 +38,8 @@ enum class random_purpose : std::uint32_t {
   custom = 5, ///< layers of a program's own
 };
 
-/// One stream of random words, named by (seed, purpose, a, b, c). The first application of Philox makes the
-/// stream's own key from the name; the second counts through the stream.
+/// One stream of random words, named by (seed, purpose, a, b, c). The first application of Philox
+/// makes the stream's own key from the name; the second counts through the stream.
 class random_stream {
 public:
   /// `a`, `b`, `c` name the stream among those of its purpose, e.g. step, slot and layer.

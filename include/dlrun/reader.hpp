@@ -42,8 +42,9 @@ struct record_buffers {
   std::span<float> values;         ///< (count, target_values)
 };
 
-/// Reads one data set. Used once, by one thread, before a job starts: its records are kept in memory that all
-/// of the job's processes share, and what is wrong with the files is told before anything else has begun.
+/// Reads one data set. Used once, by one thread, before a job starts: its records are kept in
+/// memory that all of the job's processes share, and what is wrong with the files is told before
+/// anything else has begun.
 class reader {
 public:
   virtual ~reader() = default;
@@ -51,22 +52,24 @@ public:
   reader(const reader&) = delete;
   reader& operator=(const reader&) = delete;
 
-  /// Looks at the files. Memory for what it returns is taken (and refused, when it is too much) by the
-  /// caller.
+  /// Looks at the files. Memory for what it returns is taken (and refused, when it is too much) by
+  /// the caller.
   /// @returns bad_data naming the file, the place in it and what was expected there.
   virtual result<record_layout> open(const reader_request& request) = 0;
 
-  /// Reads the records [first, first + count). Called with consecutive ranges, from 0 to the end, each once.
+  /// Reads the records [first, first + count). Called with consecutive ranges, from 0 to the end,
+  /// each once.
   virtual result<void> read(std::uint64_t first, std::uint64_t count, const record_buffers& out) = 0;
 };
 
 /// Makes a reader; called once for each data set. @returns not null.
 using reader_factory = std::function<std::unique_ptr<reader>()>;
 
-/// Makes `format: <name>` in a job file use a reader of the program's own. Thread-safe; before run_role(), as
-/// register_layer(). A name is what a job file may contain (letters, digits, '.', '_', '-').
-/// @returns bad_usage when the name is taken, by dlrun's own formats or an earlier call, or is no name, or
-/// run_role() was called before.
+/// Makes `format: <name>` in a job file use a reader of the program's own. Thread-safe; before
+/// run_role(), as register_layer(). A name is what a job file may contain (letters, digits, '.',
+/// '_', '-').
+/// @returns bad_usage when the name is taken, by dlrun's own formats or an earlier call, or is no
+/// name, or run_role() was called before.
 result<void> register_reader(const std::string& name, reader_factory factory);
 
 } // namespace dlrun

@@ -20,8 +20,8 @@ enum class run_status : std::uint8_t {
 /// "completed", "failed" or "interrupted".
 std::string to_string(run_status status);
 
-/// One failure and what became of it. `detected_ms` is the time from the role's last sign of life to the
-/// notice of its end (an upper bound); the other times count from that notice.
+/// One failure and what became of it. `detected_ms` is the time from the role's last sign of life
+/// to the notice of its end (an upper bound); the other times count from that notice.
 struct recovery {
   std::string role;               ///< coordinator, data_dispatcher, ps_shard, worker, agent
   std::uint32_t index = 0;        ///< which of them, from 0
@@ -139,15 +139,17 @@ struct report {
   host_fingerprint host;                   ///< that it was made on
 };
 
-/// The report as JSON text, keys in documented order. Doubles keep every bit; NaN and infinities become null.
+/// The report as JSON text, keys in documented order. Doubles keep every bit; NaN and infinities
+/// become null.
 std::string to_json(const report& value);
-/// @returns bad_data for text that is not such a report. null numbers come back as NaN; unknown keys are
-/// ignored.
+/// @returns bad_data for text that is not such a report. null numbers come back as NaN; unknown
+/// keys are ignored.
 result<report> report_from_json(const std::string& text);
 
 /// Writes `path` so that it appears whole or not at all: temporary file beside it, fsync, rename.
 result<void> write_report(const std::filesystem::path& path, const report& value);
-/// Reads what write_report() wrote. @returns system when there is no such file; else as report_from_json().
+/// Reads what write_report() wrote. @returns system when there is no such file; else as
+/// report_from_json().
 result<report> read_report(const std::filesystem::path& path);
 
 } // namespace dlrun

@@ -9,7 +9,8 @@
 
 namespace dlrun {
 
-/// Extents, outermost first; without the batch unless said otherwise. Images are [channels, height, width].
+/// Extents, outermost first; without the batch unless said otherwise. Images are [channels, height,
+/// width].
 using shape = std::vector<std::int64_t>;
 
 /// "[1, 28, 28]".
@@ -30,8 +31,8 @@ inline shape element_index(const shape& extents, std::uint64_t number) {
   return index;
 }
 
-/// Product of the extents (1 for no extents); nothing when an extent is below 1 or the product is beyond
-/// 2^40.
+/// Product of the extents (1 for no extents); nothing when an extent is below 1 or the product is
+/// beyond 2^40.
 inline std::optional<std::int64_t> element_count(const shape& extents) {
   constexpr std::int64_t limit = std::int64_t{1} << 40;
   std::int64_t count = 1;

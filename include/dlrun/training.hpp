@@ -44,14 +44,14 @@ struct training_event {
 class training_control {
 public:
   virtual ~training_control() = default;
-  /// Ends the training in order, after what is under way: the run can be resumed. `reason` goes into the
-  /// report. Thread-safe; once is enough.
+  /// Ends the training in order, after what is under way: the run can be resumed. `reason` goes
+  /// into the report. Thread-safe; once is enough.
   virtual void stop(const std::string& reason) = 0;
 };
 
-/// What a program wants to be told. All calls come from one thread of the training, one after the other;
-/// training goes on meanwhile, in other processes or threads, so a slow callback delays only what is told.
-/// One that throws ends the training in order, with what it threw as the reason.
+/// What a program wants to be told. All calls come from one thread of the training, one after the
+/// other; training goes on meanwhile, in other processes or threads, so a slow callback delays only
+/// what is told. One that throws ends the training in order, with what it threw as the reason.
 class training_callback {
 public:
   virtual ~training_callback() = default;
@@ -67,12 +67,14 @@ public:
 
 /// Where a training goes, and who is told.
 struct training_options {
-  /// Everything the run writes; "" is runs/NAME, by the name of the job. Must be empty, or not exist.
+  /// Everything the run writes; "" is runs/NAME, by the name of the job. Must be empty, or not
+  /// exist.
   std::filesystem::path run_dir{};
   /// Told in this order; shared with the training until it is destroyed.
   std::vector<std::shared_ptr<training_callback>> callbacks{};
-  /// The program that the processes of the run execute, which must begin with run_role(). "" is this one.
-  /// A program without layers, readers or metrics of its own may name an installed `dlrun`.
+  /// The program that the processes of the run execute, which must begin with run_role(). "" is
+  /// this one. A program without layers, readers or metrics of its own may name an installed
+  /// `dlrun`.
   std::filesystem::path role_program{};
 };
 
@@ -86,23 +88,25 @@ struct resume_options {
   std::optional<std::uint64_t> from{};
   /// Go on as trained, though the spec.yaml of the run was edited or damaged: it is written again.
   bool as_trained = false;
-  /// Go on with a run that has no record of its specification and data (of dlrun 0.1): with those as they
-  /// are.
+  /// Go on with a run that has no record of its specification and data (of dlrun 0.1): with those
+  /// as they are.
   bool unrecorded = false;
 };
 
-/// A training that goes on. This process is the root of the run: it starts coordinator, PS shards and workers
-/// (as processes or threads, cluster.placement), replaces those that die, and takes all with it when it ends.
-/// Handlers of signals are left alone, but for SIGPIPE, which a run with observability.prometheus_port
-/// ignores. All functions are thread-safe, but for the destructor and moves.
+/// A training that goes on. This process is the root of the run: it starts coordinator, PS shards
+/// and workers (as processes or threads, cluster.placement), replaces those that die, and takes all
+/// with it when it ends. Handlers of signals are left alone, but for SIGPIPE, which a run with
+/// observability.prometheus_port ignores. All functions are thread-safe, but for the destructor and
+/// moves.
 class training {
 public:
-  /// Checks the data and the model against each other, decodes the data, makes the run folder and begins.
-  /// @returns bad_spec, bad_data, bad_usage (a folder in use; run_role() was not called), system: nothing was
-  /// started then.
+  /// Checks the data and the model against each other, decodes the data, makes the run folder and
+  /// begins.
+  /// @returns bad_spec, bad_data, bad_usage (a folder in use; run_role() was not called), system:
+  /// nothing was started then.
   static result<training> start(const job_spec& job, training_options options = {});
-  /// Goes on with the run in `run_dir`, from what its PS shards have on disk; options.run_dir is not used.
-  /// Without changes the result is that of an undisturbed run, bit for bit.
+  /// Goes on with the run in `run_dir`, from what its PS shards have on disk; options.run_dir is
+  /// not used. Without changes the result is that of an undisturbed run, bit for bit.
   /// @returns as start(), and bad_usage for a folder that is no run's, or a run that is completed.
   static result<training> resume(const std::filesystem::path& run_dir, const resume_options& how = {},
                                  training_options options = {});
@@ -120,8 +124,8 @@ public:
   dlrun::progress progress() const;
   /// As training_control::stop().
   void stop(const std::string& reason);
-  /// Blocks until the end, when nothing of the run is left but its folder, which others may use then. A
-  /// training that failed has a report too, with the reason. May be called again.
+  /// Blocks until the end, when nothing of the run is left but its folder, which others may use
+  /// then. A training that failed has a report too, with the reason. May be called again.
   /// @returns an error only when the roles could not be started at all.
   result<report> wait();
 
@@ -132,15 +136,16 @@ private:
   std::unique_ptr<impl> impl_;
 };
 
-/// What the first lines of main() call, after the program's own layers, readers and metrics were registered:
-/// the processes of a run execute this program again, and this is where they do their work.
-/// @returns the exit code when this process is such a role: main() returns it at once. Nothing in the
-/// program that the user started.
+/// What the first lines of main() call, after the program's own layers, readers and metrics were
+/// registered: the processes of a run execute this program again, and this is where they do their
+/// work.
+/// @returns the exit code when this process is such a role: main() returns it at once. Nothing in
+/// the program that the user started.
 [[nodiscard]] std::optional<int> run_role(int argc, char** argv);
 
-/// The whole command line of `dlrun`, for a program that adds layers, readers or metrics: a main() that
-/// registers them and returns this is a `dlrun` that knows them. Calls run_role(); takes over SIGINT and
-/// SIGTERM. @returns the exit code (docs/cli.md).
+/// The whole command line of `dlrun`, for a program that adds layers, readers or metrics: a main()
+/// that registers them and returns this is a `dlrun` that knows them. Calls run_role(); takes over
+/// SIGINT and SIGTERM. @returns the exit code (docs/cli.md).
 int run_command_line(int argc, char** argv);
 
 } // namespace dlrun

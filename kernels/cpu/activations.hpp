@@ -1,5 +1,5 @@
-/// Smooth activations, element by element. Their functions are those of <cmath>, called for one element at a
-/// time, so that where an element lies changes no bit.
+/// Smooth activations, element by element. Their functions are those of <cmath>, called for one
+/// element at a time, so that where an element lies changes no bit.
 #pragma once
 
 #include <cstdint>

@@ -6,8 +6,8 @@
 namespace dlrun::kernels::cpu {
 namespace {
 
-/// Calls visit(row window, column window, offset of the output pixel, offset of the image) for each output
-/// pixel, in row-major order.
+/// Calls visit(row window, column window, offset of the output pixel, offset of the image) for each
+/// output pixel, in row-major order.
 template <class Visit>
 void each_window(const average_geometry& g, std::int64_t batch, Visit visit) {
   const std::int64_t in_size = g.height * g.width * g.channels;

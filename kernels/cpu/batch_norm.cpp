@@ -7,8 +7,8 @@
 namespace dlrun::kernels::cpu {
 namespace {
 
-/// sum[c] += term(row, c) over the rows, in row order. Channels are innermost, so the inner loop is the
-/// vector loop and the association of a channel's sum is the row order.
+/// sum[c] += term(row, c) over the rows, in row order. Channels are innermost, so the inner loop is
+/// the vector loop and the association of a channel's sum is the row order.
 template <class Term>
 std::vector<double> sum_rows(std::int64_t rows, std::size_t channels, Term term) {
   std::vector<double> sums(channels, 0.0);

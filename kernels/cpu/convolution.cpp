@@ -8,9 +8,9 @@ namespace {
 using tag = dnnl::memory::format_tag;
 using data_type = dnnl::memory::data_type;
 
-/// Whether oneDNN 2.6 miscomputes with channels last. The generated code for strided kernels of one pixel
-/// gathers the pixels first, in whole vectors of channels, and where the channels do not fill them it writes
-/// beyond its memory: the results are wrong and the heap is damaged.
+/// Whether oneDNN 2.6 miscomputes with channels last. The generated code for strided kernels of one
+/// pixel gathers the pixels first, in whole vectors of channels, and where the channels do not fill
+/// them it writes beyond its memory: the results are wrong and the heap is damaged.
 bool gathers_beyond_its_memory(const convolution_geometry& g) {
   constexpr std::int64_t vector_channels = 16; // of the widest instruction set
   return g.kernel == 1 && g.stride > 1 &&
@@ -36,8 +36,8 @@ convolution::convolution(onednn& context, const convolution_geometry& geometry, 
          data_type::f32, tag::oihw)
     , b_({geometry.out_channels}, data_type::f32, tag::x) {}
 
-/// The three passes with activations in the given layouts, or nothing where oneDNN has no generated code for
-/// one of them.
+/// The three passes with activations in the given layouts, or nothing where oneDNN has no generated
+/// code for one of them.
 std::optional<convolution::primitives> convolution::try_layouts(std::int64_t batch,
                                                                 const layouts& layouts) const try {
   using forward = dnnl::convolution_forward;
@@ -83,8 +83,8 @@ std::optional<convolution::primitives> convolution::try_layouts(std::int64_t bat
   throw;
 }
 
-/// Whether code for blocks of 16 channels is the fastest: products of patches with channels last want many
-/// channels. With few they take up to half as long again, and with one twice as long.
+/// Whether code for blocks of 16 channels is the fastest: products of patches with channels last
+/// want many channels. With few they take up to half as long again, and with one twice as long.
 bool convolution::prefers_blocks() const {
   constexpr std::int64_t few = 32, block = 16;
   const auto& g = geometry_;
@@ -93,8 +93,9 @@ bool convolution::prefers_blocks() const {
 }
 
 convolution::primitives convolution::make(std::int64_t batch) const {
-  // Channels last first, since that is what the caller has. Which of them has generated code depends on the
-  // instruction set and the number of channels; the last, a matrix product on unrolled patches, has on all.
+  // Channels last first, since that is what the caller has. Which of them has generated code
+  // depends on the instruction set and the number of channels; the last, a matrix product on
+  // unrolled patches, has on all.
   constexpr std::array<layouts, 6> candidates{{{tag::nhwc, tag::nhwc},
                                                {tag::nchw, tag::nhwc},
                                                {tag::nchw, tag::nChw16c},
@@ -118,8 +119,8 @@ convolution::primitives& convolution::for_batch(std::int64_t batch) {
 
 std::int64_t convolution::block(std::int64_t batch) { return for_batch(batch).block; }
 
-/// Where a pass finds or leaves the tensor: the caller's memory if that has the layout, else memory of its
-/// own.
+/// Where a pass finds or leaves the tensor: the caller's memory if that has the layout, else memory
+/// of its own.
 dnnl::memory convolution::room(inside& tensor, const dnnl::memory& outside) const {
   if (outside.get_desc() == tensor.layout) return outside;
   if (!tensor.memory) tensor.memory = dnnl::memory(tensor.layout, context_.engine);

@@ -1,5 +1,5 @@
-/// Convolution in one and two dimensions (cross-correlation, as in deep learning) and its gradients, by
-/// oneDNN.
+/// Convolution in one and two dimensions (cross-correlation, as in deep learning) and its
+/// gradients, by oneDNN.
 #pragma once
 
 #include "kernels/cpu/onednn.hpp"
@@ -10,8 +10,8 @@
 
 namespace dlrun::kernels::cpu {
 
-/// Geometry of a convolution with square kernel, and equal stride and zero padding on both axes; or, `flat`,
-/// of one along the width of images of height 1.
+/// Geometry of a convolution with square kernel, and equal stride and zero padding on both axes;
+/// or, `flat`, of one along the width of images of height 1.
 struct convolution_geometry {
   std::int64_t in_channels = 0, height = 0, width = 0; ///< of an input record
   std::int64_t out_channels = 0, out_height = 0, out_width = 0;
@@ -29,17 +29,18 @@ enum class output_layout : std::uint8_t {
 };
 
 /// Convolution of a fixed geometry. x is (batch, height, width, in_channels), y (batch, out_height,
-/// out_width, out_channels), weights (out_channels, in_channels, kernel, kernel), or (..., kernel) where it
-/// is flat, and bias (out_channels), plain floats. oneDNN may want weights, and on some instruction sets
-/// activations, in another layout: they are then reordered here, into memory that is kept.
+/// out_width, out_channels), weights (out_channels, in_channels, kernel, kernel), or (..., kernel)
+/// where it is flat, and bias (out_channels), plain floats. oneDNN may want weights, and on some
+/// instruction sets activations, in another layout: they are then reordered here, into memory that
+/// is kept.
 class convolution {
 public:
   /// `context` must outlive this object. `input_gradient`: whether backward() will be asked for dx.
   convolution(onednn& context, const convolution_geometry& geometry, bool input_gradient,
               output_layout output = output_layout::channels_last);
 
-  /// How many channels of y lie together with output_layout::fastest: all of them, or a part that suits the
-  /// instruction set. A function of the geometry and the processor.
+  /// How many channels of y lie together with output_layout::fastest: all of them, or a part that
+  /// suits the instruction set. A function of the geometry and the processor.
   std::int64_t block(std::int64_t batch);
 
   /// The weights of all passes until the next call: `w` must not change before.
@@ -58,7 +59,8 @@ public:
 private:
   struct primitives;
   struct layouts;
-  /// A tensor in the layout that oneDNN wants, in memory that is kept; none where the caller's has it.
+  /// A tensor in the layout that oneDNN wants, in memory that is kept; none where the caller's has
+  /// it.
   struct inside {
     dnnl::memory::desc layout{};
     dnnl::memory memory{};

@@ -9,21 +9,22 @@
 
 namespace dlrun::kernels::cpu {
 
-/// max_pool(convolution(x)), a few records at a time: what lies between is several times as large as what
-/// goes in and comes out, and in this way it never leaves the processor's second-level cache, nor is it kept
-/// for the way back. How many records, depends on the geometry alone, as the sums of the gradients do on it.
+/// max_pool(convolution(x)), a few records at a time: what lies between is several times as large
+/// as what goes in and comes out, and in this way it never leaves the processor's second-level
+/// cache, nor is it kept for the way back. How many records, depends on the geometry alone, as the
+/// sums of the gradients do on it.
 class convolution_pool {
 public:
-  /// `context` must outlive this object. `pool` takes what `convolution` gives. `input_gradient`: whether
-  /// backward() will be asked for dx.
+  /// `context` must outlive this object. `pool` takes what `convolution` gives. `input_gradient`:
+  /// whether backward() will be asked for dx.
   convolution_pool(onednn& context, const convolution_geometry& convolution, const pool_geometry& pool,
                    bool input_gradient);
 
   /// x, w and b as of convolution::forward(), y as of max_pool().
   void forward(std::int64_t batch, const float* x, const float* w, const float* b, std::span<float> y);
 
-  /// Follows forward() on the same x and w. dw, db and, unless `dx` is null, dx are overwritten. db is
-  /// ignored without bias.
+  /// Follows forward() on the same x and w. dw, db and, unless `dx` is null, dx are overwritten. db
+  /// is ignored without bias.
   void backward(std::int64_t batch, const float* x, const float* w, std::span<const float> dy, float* dw,
                 float* db, float* dx);
 

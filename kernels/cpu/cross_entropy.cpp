@@ -30,8 +30,8 @@ double plain(row scores, std::size_t label, std::span<float> gradient) {
   return normaliser - static_cast<double>(scores[label]);
 }
 
-/// The same with arguments. The target of class c is t[c] = e / C weight[c], of the label's (1 - e) weight
-/// more; loss = -sum t log p, gradient = p sum(t) - t.
+/// The same with arguments. The target of class c is t[c] = e / C weight[c], of the label's (1 - e)
+/// weight more; loss = -sum t log p, gradient = p sum(t) - t.
 double with_options(row scores, std::size_t label, const cross_entropy_options& options,
                     double sum_of_weights, std::span<float> gradient) {
   const double normaliser = log_sum_exp(scores);

@@ -11,12 +11,13 @@ struct embedding_geometry {
   std::int64_t fields = 0, dim = 0;
 };
 
-/// y(record, d, field) = table(indices(record, field), d). Each index is a row of `table`(rows, dim).
+/// y(record, d, field) = table(indices(record, field), d). Each index is a row of `table`(rows,
+/// dim).
 void embedding(const embedding_geometry& geometry, std::span<const std::int64_t> indices,
                std::span<const float> table, std::span<float> y);
 
-/// dtable = the sum, in double and in the order of the records, of dy(record, d, field) over the places that
-/// name the row; zero for rows that none names. Overwritten.
+/// dtable = the sum, in double and in the order of the records, of dy(record, d, field) over the
+/// places that name the row; zero for rows that none names. Overwritten.
 void embedding_backward(const embedding_geometry& geometry, std::span<const std::int64_t> indices,
                         std::span<const float> dy, std::span<float> dtable);
 

@@ -15,8 +15,8 @@ void check_groups(const group_geometry& g, std::int64_t batch, std::size_t float
               g.channels, g.groups);
 }
 
-/// One record's sums and means. Channels are summed side by side, pixel after pixel, then the channels of a
-/// group in order.
+/// One record's sums and means. Channels are summed side by side, pixel after pixel, then the
+/// channels of a group in order.
 class record_sums {
 public:
   explicit record_sums(const group_geometry& g)

@@ -27,9 +27,9 @@ inner_product::inner_product(onednn& context, std::int64_t in, std::int64_t out,
     , w_(plain({out, in}, tag::ab))
     , b_(plain({out}, tag::a)) {}
 
-/// The forward pass as a product of matrices. Its code packs the weights as it goes, which takes no longer
-/// than what oneDNN has for plain inner products, and for some widths, as 3136, a third of the time; for few
-/// records it takes longer. Nothing where that code is not there.
+/// The forward pass as a product of matrices. Its code packs the weights as it goes, which takes no
+/// longer than what oneDNN has for plain inner products, and for some widths, as 3136, a third of
+/// the time; for few records it takes longer. Nothing where that code is not there.
 std::optional<inner_product::primitives> inner_product::try_matmul(const dnnl::memory::desc& x,
                                                                    const dnnl::memory::desc& y) const {
   constexpr std::int64_t records_min = 16;

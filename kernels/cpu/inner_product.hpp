@@ -8,9 +8,9 @@
 
 namespace dlrun::kernels::cpu {
 
-/// Inner product of fixed widths. x is (batch, in), W (out, in), b (out), y (batch, out), all plain row-major
-/// floats: the layout in which a PS shard keeps W is the one this computes with (blocked weights were slower,
-/// reorders included).
+/// Inner product of fixed widths. x is (batch, in), W (out, in), b (out), y (batch, out), all plain
+/// row-major floats: the layout in which a PS shard keeps W is the one this computes with (blocked
+/// weights were slower, reorders included).
 class inner_product {
 public:
   /// `context` must outlive this object.

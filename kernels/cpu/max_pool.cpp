@@ -27,10 +27,10 @@ window clip(const pool_geometry& g, std::int64_t out_row, std::int64_t out_colum
 /// The channels that lie together: of a block, or all.
 std::int64_t together(const pool_geometry& g) { return g.block > 0 ? g.block : g.channels; }
 
-/// Windows side by side, of `Size` x `Size` pixels each and none of them outside the image; otherwise as
-/// pool_clipped(). Every size has its own code, in which the maximum of a channel stays in a register. Like
-/// those below it is not to be inlined: there GCC forgets that x and y do not overlap, and computes one
-/// channel at a time. `Block`: together(g) as a constant, or 0.
+/// Windows side by side, of `Size` x `Size` pixels each and none of them outside the image;
+/// otherwise as pool_clipped(). Every size has its own code, in which the maximum of a channel
+/// stays in a register. Like those below it is not to be inlined: there GCC forgets that x and y do
+/// not overlap, and computes one channel at a time. `Block`: together(g) as a constant, or 0.
 template <std::int64_t Size, std::int64_t Block>
 [[gnu::noinline]] void pool_whole(const pool_geometry& g, const run& windows, const float* __restrict x,
                                   float* __restrict y, std::int32_t* __restrict winner) {
@@ -59,7 +59,8 @@ template <std::int64_t Size, std::int64_t Block>
   }
 }
 
-/// One window of one image, all channels of a block: `x` is that image, `y` and `winner` the output pixel.
+/// One window of one image, all channels of a block: `x` is that image, `y` and `winner` the output
+/// pixel.
 [[gnu::noinline]] void pool_clipped(const pool_geometry& g, const window& w, const float* __restrict x,
                                     float* __restrict y, std::int32_t* __restrict winner) {
   const auto channels = together(g);
@@ -110,9 +111,9 @@ whole_columns whole_in_row(const pool_geometry& g, std::int64_t row) {
   return {first, std::max(first, last)};
 }
 
-/// Calls `visit_whole(at, windows)` for the windows of each row of each block that lie wholly in the image,
-/// where there is code for them and `whole_apart` asks for it, and `visit_other(at, w)` for each other
-/// window.
+/// Calls `visit_whole(at, windows)` for the windows of each row of each block that lie wholly in
+/// the image, where there is code for them and `whole_apart` asks for it, and `visit_other(at, w)`
+/// for each other window.
 template <class VisitWhole, class VisitOther>
 void each_row(const pool_geometry& g, std::int64_t batch, bool whole_apart, VisitWhole&& visit_whole,
               VisitOther&& visit_other) {
@@ -139,8 +140,8 @@ void each_row(const pool_geometry& g, std::int64_t batch, bool whole_apart, Visi
       }
 }
 
-/// Windows side by side, of `Size` x `Size` pixels each, that share none with another: writes their dy to the
-/// winners and 0 elsewhere.
+/// Windows side by side, of `Size` x `Size` pixels each, that share none with another: writes their
+/// dy to the winners and 0 elsewhere.
 template <std::int64_t Size, std::int64_t Block>
 [[gnu::noinline]] void spread_whole(const pool_geometry& g, const run& windows,
                                     const std::int32_t* __restrict winner, const float* __restrict dy,
@@ -161,8 +162,8 @@ template <std::int64_t Size, std::int64_t Block>
   }
 }
 
-/// Adds the window's dy to its winners in the image `dx`; where windows do not overlap it writes instead of
-/// adding.
+/// Adds the window's dy to its winners in the image `dx`; where windows do not overlap it writes
+/// instead of adding.
 template <bool Overlap>
 [[gnu::noinline]] void spread_any(const pool_geometry& g, const window& w,
                                   const std::int32_t* __restrict winner, const float* __restrict dy,
@@ -221,7 +222,8 @@ void max_pool_backward(const pool_geometry& g, std::int64_t batch, std::span<con
   DLRUN_CHECK(static_cast<std::int64_t>(dx.size()) == batch * in_size &&
                   static_cast<std::int64_t>(dy.size()) == batch * out_size && winner.size() == dy.size(),
               "max_pool_backward of {} floats to {} with {} winners", dy.size(), dx.size(), winner.size());
-  // Windows side by side write every pixel themselves when nothing is left over between and behind them.
+  // Windows side by side write every pixel themselves when nothing is left over between and behind
+  // them.
   const bool tiled = g.stride == g.kernel && g.padding == 0 && g.out_height * g.kernel == g.height &&
                      g.out_width * g.kernel == g.width;
   if (!tiled) std::fill(dx.begin(), dx.end(), 0.0F);

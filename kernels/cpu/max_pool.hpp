@@ -1,4 +1,5 @@
-/// Maximum over square windows of an image, channels innermost; or in blocks of them, as oneDNN may want.
+/// Maximum over square windows of an image, channels innermost; or in blocks of them, as oneDNN may
+/// want.
 #pragma once
 
 #include <cstdint>
@@ -6,8 +7,8 @@
 
 namespace dlrun::kernels::cpu {
 
-/// Square window, equal stride and padding on both axes; padding counts as -infinity and is at most half the
-/// window.
+/// Square window, equal stride and padding on both axes; padding counts as -infinity and is at most
+/// half the window.
 struct pool_geometry {
   std::int64_t channels = 0, height = 0, width = 0; ///< of an input record
   std::int64_t out_height = 0, out_width = 0;
@@ -19,9 +20,9 @@ struct pool_geometry {
 /// Winner of a window in which relu left nothing: dy goes nowhere.
 constexpr std::int32_t no_winner = -1;
 
-/// x is (batch, height, width, channels), unless `block` says otherwise; y and `winner` (batch, out_height,
-/// out_width, channels). `winner` gets the input pixel (row * width + column) of each maximum: the first of
-/// equals in row-major order, a NaN before all, as in PyTorch.
+/// x is (batch, height, width, channels), unless `block` says otherwise; y and `winner` (batch,
+/// out_height, out_width, channels). `winner` gets the input pixel (row * width + column) of each
+/// maximum: the first of equals in row-major order, a NaN before all, as in PyTorch.
 void max_pool(const pool_geometry& geometry, std::int64_t batch, std::span<const float> x, std::span<float> y,
               std::span<std::int32_t> winner);
 

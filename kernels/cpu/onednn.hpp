@@ -24,8 +24,8 @@ struct onednn {
 /// True for oneDNN's portable loops, which are hundreds of times slower than its generated code.
 inline bool is_reference(std::string_view implementation) { return implementation.starts_with("ref"); }
 
-/// Primitives by batch size: creating one costs more than running it, and the last microbatch of an epoch is
-/// smaller. Holds at most `capacity` entries; the smallest batch size makes room.
+/// Primitives by batch size: creating one costs more than running it, and the last microbatch of an
+/// epoch is smaller. Holds at most `capacity` entries; the smallest batch size makes room.
 template <class Primitives>
 class batch_cache {
 public:

@@ -6,7 +6,8 @@
 
 namespace dlrun::kernels::cpu {
 
-/// `to`(batch, columns, rows) = transpose of each matrix of `from`(batch, rows, columns). Not in place.
+/// `to`(batch, columns, rows) = transpose of each matrix of `from`(batch, rows, columns). Not in
+/// place.
 void transpose(std::int64_t batch, std::int64_t rows, std::int64_t columns, std::span<const float> from,
                std::span<float> to);
 

@@ -16,8 +16,8 @@ void add(std::span<const float> a, std::span<const float> b, std::span<float> ou
   for (std::size_t i = 0; i < out.size(); ++i) z[i] = x[i] + y[i];
 }
 
-/// A float is NaN or infinite when all bits of its exponent are set; then, and only then, adding one to the
-/// exponent carries into the sign's place.
+/// A float is NaN or infinite when all bits of its exponent are set; then, and only then, adding
+/// one to the exponent carries into the sign's place.
 bool all_finite(std::span<const float> values) {
   constexpr std::uint32_t without_sign = 0x7fffffff;
   constexpr std::uint32_t one_in_exponent = 0x00800000;

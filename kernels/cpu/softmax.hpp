@@ -6,8 +6,8 @@
 
 namespace dlrun::kernels::cpu {
 
-/// y = exp(x - max) / sum of those, for each row of `width` values. Sums are taken in double. In place
-/// allowed.
+/// y = exp(x - max) / sum of those, for each row of `width` values. Sums are taken in double. In
+/// place allowed.
 void softmax(std::int64_t width, std::span<const float> x, std::span<float> y);
 
 /// dx = y * (dy - sum over the row of dy * y). dx may be dy.

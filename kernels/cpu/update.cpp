@@ -28,14 +28,15 @@ void check_optional_sizes(std::size_t size, const Spans&... spans) {
               "all spans of an update must have {} floats, or none", size);
 }
 
-/// A condition that the loop is compiled for, so that it has no branch and no work for what is not asked for.
+/// A condition that the loop is compiled for, so that it has no branch and no work for what is not
+/// asked for.
 using compiled_flag = std::variant<std::false_type, std::true_type>;
 compiled_flag compiled(bool flag) {
   return flag ? compiled_flag{std::true_type{}} : compiled_flag{std::false_type{}};
 }
 
-/// What every loop reads and writes. By value into the loops: were it a reference, the stores could alias it
-/// and stop vectorisation.
+/// What every loop reads and writes. By value into the loops: were it a reference, the stores could
+/// alias it and stop vectorisation.
 struct elements {
   gradient_terms terms;
   const float* sum;
@@ -78,8 +79,8 @@ elements part_of(const elements& e, std::size_t begin, std::size_t size) {
   return {e.terms, e.sum + begin, e.in + begin, e.out + begin, size};
 }
 
-/// `loop` takes the elements of a part and the number of its first one. @returns whether all of what it wrote
-/// is finite.
+/// `loop` takes the elements of a part and the number of its first one. @returns whether all of
+/// what it wrote is finite.
 template <class Loop>
 bool for_parts(output_store store, const elements& e, Loop loop) {
   bool is_finite = true;

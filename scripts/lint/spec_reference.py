@@ -136,7 +136,8 @@ def messages_told(one, messages):
             if caption.startswith(text):
                 return [message]
         if names := names_in(caption):
-            # of several fields of one name (`train`) the outermost is meant: messages are in that order in the schema
+            # of several fields of one name (`train`) the outermost is meant: messages are in that
+            # order in the schema
             owners = [next((each.kind for fields in messages.values() for each in fields if each.name == name), name)
                       for name in names]
             return [owner for owner in owners if owner in messages]

@@ -82,8 +82,8 @@ TEST(assignment, no_division_is_more_than_a_little_slower_than_the_best) {
     assignment divided(slots);
     const auto decision = divided.decide(all);
     expect_partition(decision, slots);
-    // At the best time T, worker i can have no more than floor(T * speed); find the smallest T that places
-    // all slots.
+    // At the best time T, worker i can have no more than floor(T * speed); find the smallest T that
+    // places all slots.
     double best = std::numeric_limits<double>::max();
     for (const auto& one : all)
       for (std::uint32_t n = 1; n <= slots; ++n) {

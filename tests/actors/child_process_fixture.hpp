@@ -25,8 +25,8 @@ public:
     write_end.reset(ends[1]);
   }
 
-  /// The next line without its end; "(end)" when nobody holds the write end any more, "(silence)" after the
-  /// patience.
+  /// The next line without its end; "(end)" when nobody holds the write end any more, "(silence)"
+  /// after the patience.
   std::string line() {
     write_end.reset();
     for (std::string text;;) {

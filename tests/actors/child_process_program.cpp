@@ -1,4 +1,5 @@
-// A child for tests of actors/agent/process. The first argument says what it does; all output is one line.
+// A child for tests of actors/agent/process. The first argument says what it does; all output is
+// one line.
 #include "actors/agent/process/bootstrap.hpp"
 #include "actors/agent/process/parent_bond.hpp"
 #include "actors/agent/process/process_spawner.hpp"
@@ -34,8 +35,8 @@ int number_after(std::span<const std::string> arguments, std::string_view option
   return found == arguments.end() ? -1 : std::atoi((found + 1)->c_str());
 }
 
-/// What the process got: arguments, open descriptors, blocked and ignored signals, process group, standard
-/// input.
+/// What the process got: arguments, open descriptors, blocked and ignored signals, process group,
+/// standard input.
 int describe_self(std::span<const std::string> arguments) {
   std::set<int> open;
   for (int fd = 0; fd < 256; ++fd)

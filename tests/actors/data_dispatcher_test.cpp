@@ -51,8 +51,8 @@ protected:
     caf::anon_send(dispatcher, std::move(messages)...);
     dispatch();
   }
-  /// Handles all messages that are there. The journal's thread is held back meanwhile, and writes afterwards:
-  /// what it answers is handled by the next call.
+  /// Handles all messages that are there. The journal's thread is held back meanwhile, and writes
+  /// afterwards: what it answers is handled by the next call.
   void dispatch() {
     const auto gate = std::make_shared<std::promise<void>>();
     if (journal)
@@ -192,8 +192,8 @@ protected:
   journaled_course journaled() const { return read_course(journal->entries()).value(); }
 };
 
-/// Were it told of the revision later, what else the PS shards need could be decided first: a rewind on the
-/// way to another.
+/// Were it told of the revision later, what else the PS shards need could be decided first: a
+/// rewind on the way to another.
 TEST_F(journaling_dispatcher, a_revision_is_wanted_before_anything_is_decided) {
   start({}, {2, test::small_job(folder.path())->spec.train()});
   tell(protocol::ps_shard_available{{0}, {1}}, as<protocol::ps_shard_actor>(shard));

@@ -1,5 +1,5 @@
-// The shell of a PS shard: messages in, messages out. Everybody else is a mailbox that the test looks into;
-// waiting ends with the message that is waited for.
+// The shell of a PS shard: messages in, messages out. Everybody else is a mailbox that the test
+// looks into; waiting ends with the message that is waited for.
 #include "actors/ps_shard/ps_shard.hpp"
 
 #include "actors/protocol/type_ids.hpp"

@@ -13,8 +13,8 @@
 
 namespace dlrun::test {
 
-/// Trains one PS shard, the job's only one where it clips by norm, with made-up gradients, which follow from
-/// the step alone.
+/// Trains one PS shard, the job's only one where it clips by norm, with made-up gradients, which
+/// follow from the step alone.
 class training_shard {
 public:
   explicit training_shard(std::shared_ptr<const common::job_context> job, ps_shard_id shard = {0})

@@ -1,5 +1,5 @@
-// What the supervisor promises, one row a promise. Children are up at the beginning of a row unless it says
-// `from_start`.
+// What the supervisor promises, one row a promise. Children are up at the beginning of a row unless
+// it says `from_start`.
 #include "tests/actors/supervisor_script.hpp"
 
 #include <gtest/gtest.h>

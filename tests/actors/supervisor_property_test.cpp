@@ -19,7 +19,8 @@ struct process {
   bool doomed = false; ///< It lives and has to go before its group can start again.
 };
 
-/// Plays children of a supervisor: carries out its actions, fails children at random, and checks each action.
+/// Plays children of a supervisor: carries out its actions, fails children at random, and checks
+/// each action.
 class world {
 public:
   world(std::uint64_t seed, strategy which)

@@ -19,18 +19,19 @@ namespace dlrun::supervision::testing {
 ///   +1500                       1500 ms pass, and tick() is called
 ///   ~1500                       1500 ms pass, nobody calls
 ///   add d:temporary | remove d
-/// Actions are joined by ", ": start a#1, terminate a#1, kill a#1, started, escalate, stopped; or "error".
+/// Actions are joined by ", ": start a#1, terminate a#1, kill a#1, started, escalate, stopped; or
+/// "error".
 struct step {
   std::string event;
   std::string actions;
 };
 
-/// Builds options from words: "one_for_all 2/5000" (intensity/period in ms), then "any_significant",
-/// "all_significant", "delay=100-400".
+/// Builds options from words: "one_for_all 2/5000" (intensity/period in ms), then
+/// "any_significant", "all_significant", "delay=100-400".
 supervisor_options options_of(const std::string& words);
 
-/// Builds a child from "id:permanent:kill:significant"; further words: transient, temporary, infinity,
-/// timeout=300.
+/// Builds a child from "id:permanent:kill:significant"; further words: transient, temporary,
+/// infinity, timeout=300.
 child_spec child_of(const std::string& words);
 /// The same for several, separated by spaces.
 std::vector<child_spec> children_of(const std::string& words);

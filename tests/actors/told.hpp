@@ -22,8 +22,8 @@ public:
     changed_.notify_all();
   }
 
-  /// Waits until a line begins with `begin`. @returns the first such line; "" and a failed test when none
-  /// comes.
+  /// Waits until a line begins with `begin`. @returns the first such line; "" and a failed test
+  /// when none comes.
   std::string wait_for(const std::string& begin) {
     std::unique_lock lock{mutex_};
     const auto find = [&] {

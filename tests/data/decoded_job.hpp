@@ -31,7 +31,8 @@ public:
     return data::open_part(*decoded, spec.data(), 7, part);
   }
 
-  /// What is said when it cannot be decoded; "" when it can. Whatever it is, it must be the user's mistake.
+  /// What is said when it cannot be decoded; "" when it can. Whatever it is, it must be the user's
+  /// mistake.
   std::string refusal(const std::string& data, target_kind wanted = target_kind::classes) {
     const auto opened = open(data, data::data_part::training, wanted);
     if (opened) return "";

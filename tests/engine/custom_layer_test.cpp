@@ -15,8 +15,8 @@ namespace {
 using ::testing::HasSubstr;
 using floats = std::vector<float>;
 
-/// y[place] = weight[place] * x[place], the places of a record counted in the order of its shape: which
-/// weight meets which value tells in which order records come.
+/// y[place] = weight[place] * x[place], the places of a record counted in the order of its shape:
+/// which weight meets which value tells in which order records come.
 class place_weights final : public custom_layer {
 public:
   struct arguments {
@@ -126,7 +126,8 @@ TEST(custom_layer, gets_images_as_they_lie_when_it_takes_any_order) {
   EXPECT_EQ(got[8], 3 * 11);
 }
 
-/// The gradient of `name` in a model with the layer between convolutions, where nothing hides an order.
+/// The gradient of `name` in a model with the layer between convolutions, where nothing hides an
+/// order.
 floats gradient_of(const std::string& layer, const std::string& name) {
   const auto m = testing::build_model(
       "input: [2, 3, 3] layers { name: 'first' conv2d { out_channels: 4 kernel_size: 2 } } " + own(layer) +

@@ -1,5 +1,5 @@
-// Every layer's gradient against central differences of a float64 reference of its forward pass. A layer's
-// gradient with respect to its input is covered by the parameters of a layer before it.
+// Every layer's gradient against central differences of a float64 reference of its forward pass. A
+// layer's gradient with respect to its input is covered by the parameters of a layer before it.
 #include "engine/network.hpp"
 #include "tests/engine/reference_network.hpp"
 #include "tests/engine/spec_builder.hpp"
@@ -24,8 +24,8 @@ void PrintTo(const gradient_case& c, std::ostream* out) { *out << c.name; }
 
 class gradient : public ::testing::TestWithParam<gradient_case> {};
 
-/// A problem in general position: no two equal values, so no kink of relu or max_pool within a difference's
-/// reach.
+/// A problem in general position: no two equal values, so no kink of relu or max_pool within a
+/// difference's reach.
 struct random_problem {
   std::vector<float> parameters, records;
   std::vector<std::int32_t> labels;

@@ -1,5 +1,5 @@
-/// Trains the first steps of an example job on one thread with the parts that the roles are made of, and
-/// gives the loss of each step.
+/// Trains the first steps of an example job on one thread with the parts that the roles are made
+/// of, and gives the loss of each step.
 #pragma once
 
 #include "data/job_data.hpp"
@@ -17,12 +17,12 @@
 
 namespace dlrun::engine::testing {
 
-/// One job in one thread: the slots of a step are computed in turn and summed along the canonical tree, and
-/// the optimizer divides by the records of the step, as workers and PS shards do it.
+/// One job in one thread: the slots of a step are computed in turn and summed along the canonical
+/// tree, and the optimizer divides by the records of the step, as workers and PS shards do it.
 class loss_curve {
 public:
-  /// Opens examples/fashion_mnist/<example>.yaml under `source_dir` and the data it names. `overrides` are
-  /// as in dlrun train --set.
+  /// Opens examples/fashion_mnist/<example>.yaml under `source_dir` and the data it names.
+  /// `overrides` are as in dlrun train --set.
   static result<std::unique_ptr<loss_curve>> open(const std::filesystem::path& source_dir,
                                                   const std::string& example,
                                                   std::span<const std::string> overrides = {});
@@ -30,9 +30,10 @@ public:
   /// Mean losses of steps 0..steps-1, from the initial parameters on.
   result<std::vector<double>> train(std::uint64_t steps);
 
-  /// What another program needs to train the same: in `folder`, `<example>.parameters.f32` (the flat vector
-  /// of initial parameters), `<example>.tensors.txt` (lines "name offset extent..."), `<example>.records.u32`
-  /// (record indices of steps 0..steps-1, in order). Raw values in this host's byte order.
+  /// What another program needs to train the same: in `folder`, `<example>.parameters.f32` (the
+  /// flat vector of initial parameters), `<example>.tensors.txt` (lines "name offset extent..."),
+  /// `<example>.records.u32` (record indices of steps 0..steps-1, in order). Raw values in this
+  /// host's byte order.
   result<void> dump_inputs(const std::filesystem::path& folder, std::uint64_t steps) const;
 
 private:

@@ -1,5 +1,5 @@
-// The loss of the first 100 steps against PyTorch's, from the same initial weights and the same sample order
-// (tests/engine/data/generate_loss_curves.py).
+// The loss of the first 100 steps against PyTorch's, from the same initial weights and the same
+// sample order (tests/engine/data/generate_loss_curves.py).
 //   loss_curve_test --dump-inputs FOLDER   writes the weights and the order instead of testing
 #include "tests/engine/loss_curve.hpp"
 
@@ -23,7 +23,8 @@ std::vector<double> stored_losses(const std::string& curve) {
   return {std::istream_iterator<double>(file), std::istream_iterator<double>()};
 }
 
-/// Relative differences of the first `count` losses from those stored as `curve`; prints what was found.
+/// Relative differences of the first `count` losses from those stored as `curve`; prints what was
+/// found.
 std::vector<double> differences(const std::string& example, const std::string& curve, std::uint64_t count,
                                 std::span<const std::string> overrides = {}) {
   const auto expected = stored_losses(curve);
@@ -57,9 +58,9 @@ TEST(loss_curve, of_the_cnn_at_a_small_rate_is_that_of_pytorch) {
   expect_equal(differences("cnn", "cnn_small_rate", steps, overrides), steps);
 }
 
-// At the example's rate of 0.05 the CNN amplifies rounding errors about tenfold every five steps: PyTorch in
-// float32 is more than 1e-4 away from PyTorch in float64 from step 19 on, and 1 % within 60 steps. What any
-// right implementation must still share is the beginning.
+// At the example's rate of 0.05 the CNN amplifies rounding errors about tenfold every five steps:
+// PyTorch in float32 is more than 1e-4 away from PyTorch in float64 from step 19 on, and 1 % within
+// 60 steps. What any right implementation must still share is the beginning.
 TEST(loss_curve, of_the_cnn_at_its_full_rate_begins_as_that_of_pytorch) {
   expect_equal(differences("cnn", "cnn", steps_before_chaos), steps_before_chaos);
 }

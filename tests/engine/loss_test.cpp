@@ -1,4 +1,5 @@
-// Losses against PyTorch (tests/engine/data/generate_loss_vectors.py) and against their own differences.
+// Losses against PyTorch (tests/engine/data/generate_loss_vectors.py) and against their own
+// differences.
 #include "engine/loss.hpp"
 
 #include "tests/engine/data/pytorch_loss_vectors.hpp"
@@ -105,8 +106,8 @@ TEST_P(loss_gradient, equals_central_differences_in_float64) {
                       numbers ? values : std::span<const float>(),
                       records};
   made->forward(outputs, targets, gradient);
-  // The kernels take differences of outputs in float32: 1e-7 of rounding over twice the distance. Where an
-  // absolute value bends there is no difference to take.
+  // The kernels take differences of outputs in float32: 1e-7 of rounding over twice the distance.
+  // Where an absolute value bends there is no difference to take.
   constexpr float distance = 4e-3F;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const float at = outputs[i], above = at + distance, below = at - distance;

@@ -65,8 +65,8 @@ TEST(memory_plan, all_lies_at_boundaries_of_64_bytes) {
   EXPECT_EQ(plan.floats() % 16, 0U);
 }
 
-/// Random graphs whose pass is played through: each float in memory remembers what was written there last, so
-/// that whoever reads what another has overwritten finds out.
+/// Random graphs whose pass is played through: each float in memory remembers what was written
+/// there last, so that whoever reads what another has overwritten finds out.
 class played_pass {
 public:
   explicit played_pass(unsigned seed)

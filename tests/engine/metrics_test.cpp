@@ -244,7 +244,8 @@ TEST(metrics, auc_ranks_what_is_not_a_number_as_wrong) {
 // ---- precision, recall
 // ------------------------------------------------------------------------------------------------------
 
-/// scikit-learn's precision_score and recall_score with average="macro", over the classes that occur.
+/// scikit-learn's precision_score and recall_score with average="macro", over the classes that
+/// occur.
 std::pair<double, double> macro(const labels& predicted, const labels& actual, std::int32_t classes) {
   double precision = 0, recall = 0, occurring = 0;
   for (std::int32_t c = 0; c < classes; ++c) {

@@ -80,7 +80,8 @@ values adaptive_pool(std::size_t batch, const shape& in, const shape& out, const
           double sum = 0, count = 0;
           for (std::size_t r = 0; r < from.height; ++r)
             for (std::size_t s = 0; s < from.width; ++s) {
-              // Pixel r belongs to window i when [r, r + 1) and [i, i + 1) * height / count overlap.
+              // Pixel r belongs to window i when [r, r + 1) and [i, i + 1) * height / count
+              // overlap.
               const bool row = r * to.height < (i + 1) * from.height && (r + 1) * to.height > i * from.height;
               const bool column = s * to.width < (j + 1) * from.width && (s + 1) * to.width > j * from.width;
               if (!row || !column) continue;
@@ -144,7 +145,8 @@ values conv_transpose(const spec::ConvTranspose2d& l, const double* w, std::size
   return y;
 }
 
-/// Normalises each run of `size` neighbours; value i of the run has the weight of `weight_of(index)`.
+/// Normalises each run of `size` neighbours; value i of the run has the weight of
+/// `weight_of(index)`.
 template <class WeightOf>
 values normalise_runs(std::size_t size, double eps, const values& x, const double* weight, const double* bias,
                       WeightOf weight_of) {

@@ -14,8 +14,8 @@ struct reference_input {
   const std::vector<double>* values;
 };
 
-/// Output of a layer that reference_network.cpp does not compute itself; `w` is the layer's first tensor in
-/// the flat layout (tensors begin at multiples of 16).
+/// Output of a layer that reference_network.cpp does not compute itself; `w` is the layer's first
+/// tensor in the flat layout (tensors begin at multiples of 16).
 std::vector<double> reference_forward(const spec::LayerSpec& layer, const double* w, std::size_t batch,
                                       const std::vector<reference_input>& inputs, const shape& out);
 

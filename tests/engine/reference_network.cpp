@@ -26,8 +26,8 @@ values linear(const double* w, bool bias, std::size_t batch, std::size_t in, std
   return y;
 }
 
-/// Calls visit(input pixel) for each pixel of the window at (row, column) that is inside the image, with the
-/// kernel's place.
+/// Calls visit(input pixel) for each pixel of the window at (row, column) that is inside the image,
+/// with the kernel's place.
 void for_window(const shape& in, std::int64_t kernel, std::int64_t top, std::int64_t left,
                 const std::function<void(std::size_t pixel, std::size_t place)>& visit) {
   for (std::int64_t i = 0; i < kernel; ++i)

@@ -1,5 +1,5 @@
-/// The layers' forward passes in float64, written for plainness: what the engine's gradients are held
-/// against.
+/// The layers' forward passes in float64, written for plainness: what the engine's gradients are
+/// held against.
 #pragma once
 
 #include "engine/model.hpp"
@@ -12,8 +12,8 @@
 
 namespace dlrun::engine::testing {
 
-/// Computes a model in training mode with straightforward loops, images channels first. Shares no code with
-/// the engine but the shapes, the graph, and the random words of dropout.
+/// Computes a model in training mode with straightforward loops, images channels first. Shares no
+/// code with the engine but the shapes, the graph, and the random words of dropout.
 class reference_network {
 public:
   explicit reference_network(const std::string& specification);

@@ -8,7 +8,8 @@
 
 namespace dlrun::test {
 
-/// Computes as the processor does, in memory that it shows to nobody: only copy() brings floats out.
+/// Computes as the processor does, in memory that it shows to nobody: only copy() brings floats
+/// out.
 class remote_computer final : public engine::computer {
 public:
   remote_computer(std::shared_ptr<const engine::model> model, int threads)

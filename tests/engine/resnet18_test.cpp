@@ -123,8 +123,8 @@ TEST(resnet18, has_the_loss_and_the_gradients_of_pytorch) {
   EXPECT_NEAR(metrics[parameter_layout::loss_sum], known.evaluation_loss, 1e-5 * known.evaluation_loss);
 }
 
-// What torchvision counts for its resnet18, less what its 7x7 stem for colours and its 1000 classes have
-// more.
+// What torchvision counts for its resnet18, less what its 7x7 stem for colours and its 1000 classes
+// have more.
 TEST(resnet18, has_the_parameters_of_the_published_one) {
   const auto spec = job::read_spec(DLRUN_SOURCE_DIR "/examples/fashion_mnist/resnet18.yaml");
   ASSERT_TRUE(spec) << spec.error().message;

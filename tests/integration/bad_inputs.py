@@ -25,7 +25,8 @@ LINES_MAX = 3
 TIMEOUT_S = 60
 NOBODY = 65534
 INTERNAL = re.compile(r"what\(\)|terminate called|Traceback|Sanitizer|check failed")
-# How soon each kind of mistake must be told. A "bomb" is as large as a job file may be: it takes reading.
+# How soon each kind of mistake must be told. A "bomb" is as large as a job file may be: it takes
+# reading.
 MS_MAX = {"spec": 200, "bomb": 1000, "data": 2000, "folder": 200}
 ATTEMPTS = 3  # at being so soon: others may use the machine
 

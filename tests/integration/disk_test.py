@@ -43,8 +43,8 @@ class full_disk(runs_on_disks):
         with small_disks.in_memory("256m") as disk, self.bench.start(spec, parent=disk.folder) as job:
             with job.held_from_step(reference["steps"] // 8):
                 disk.fill()
-            # The coordinator may say it of its journal, and be first. What a dropped snapshot leaves is room for the
-            # next one, so that the disk is filled again and again.
+            # The coordinator may say it of its journal, and be first. What a dropped snapshot
+            # leaves is room for the next one, so that the disk is filled again and again.
             job.wait_for_output("disk-full: ps_shard", meanwhile=disk.fill)
             line = next(line for line in job.output().splitlines() if "disk-full: ps_shard" in line)
             self.assertIn(str(job.run_dir / "ps_shard-"), line)
@@ -74,7 +74,8 @@ class full_disk(runs_on_disks):
                 disk.fill()
                 job.wait_for(lambda now: any(role["state"] == "disk-full" for role in now["roles"]
                                              if role["role"] == "ps_shard"), "a PS shard waits for room")
-                # What was on its way to the log is still made; then nothing more, however often one looks.
+                # What was on its way to the log is still made; then nothing more, however often one
+                # looks.
                 wait_until(lambda: len({self.step_of(job) for _ in range(LOOKS)}) == 1, "the training stands still")
                 self.assertEqual(job.ask("stop")[0], 0)
                 self.assertEqual(job.wait_end(PATIENCE_S), 130, job.output())

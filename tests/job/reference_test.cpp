@@ -13,7 +13,8 @@ namespace {
 using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
 
-/// The rows of the reference's tables, by the key in their first column, within the section of their message.
+/// The rows of the reference's tables, by the key in their first column, within the section of
+/// their message.
 std::string reference() {
   std::ifstream file(std::string(DLRUN_SOURCE_DIR) + "/docs/spec.md");
   std::ostringstream text;

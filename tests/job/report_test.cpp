@@ -106,8 +106,8 @@ TEST(report, has_every_documented_field) {
   EXPECT_EQ(parsed["status"], "interrupted");
 }
 
-/// Holds an object to a schema: each of its keys is a property, and each property one of its keys. Metrics go
-/// by any name.
+/// Holds an object to a schema: each of its keys is a property, and each property one of its keys.
+/// Metrics go by any name.
 void expect_same_keys(const nlohmann::json& value, nlohmann::json schema, const nlohmann::json& root,
                       const std::string& where) {
   if (schema.contains("anyOf")) schema = schema["anyOf"][1]; // the other one is null

@@ -38,8 +38,8 @@ struct convolution_case {
     fill(dy, n * g.out_height * g.out_width * out);
   }
 
-  /// Calls visit(x index, w index, y index) for each product of the convolution, visit_bias(b index, y index)
-  /// before them.
+  /// Calls visit(x index, w index, y index) for each product of the convolution, visit_bias(b
+  /// index, y index) before them.
   template <class Visit, class VisitBias>
   void each_product(Visit visit, VisitBias visit_bias) const {
     std::int64_t y_index = 0;
@@ -115,8 +115,8 @@ TEST(convolution, equals_plain_loops_for_odd_channels_and_strides) {
   expect_equals_plain_loops({2, 3, 8, 8, 9, 2, 3, 0, false});
 }
 
-// oneDNN 2.6 gathers the pixels of such a convolution in whole vectors of channels, and wrote beyond its own
-// memory where the channels do not fill them: valgrind saw it, and so did malloc.
+// oneDNN 2.6 gathers the pixels of such a convolution in whole vectors of channels, and wrote
+// beyond its own memory where the channels do not fill them: valgrind saw it, and so did malloc.
 TEST(convolution, equals_plain_loops_for_strided_kernels_of_one_pixel_on_few_channels) {
   for (const std::int64_t channels : {4, 5, 8, 12, 16}) {
     expect_equals_plain_loops({4, channels, 16, 16, 8, 1, 2, 0, false});

@@ -39,8 +39,8 @@ TEST(add_DeathTest, of_different_sizes_is_a_broken_invariant) {
   EXPECT_DEATH(add(a, b, a), "sizes 3, 4 and 3 differ");
 }
 
-// With contraction (an FMA) the product would not be rounded before the difference: 1 - (1 + e)(1 - e) is
-// e^2, not 0.
+// With contraction (an FMA) the product would not be rounded before the difference: 1 - (1 + e)(1 -
+// e) is e^2, not 0.
 TEST(sgd, rounds_the_product_before_the_difference) {
   const float e = 0x1p-13F;
   floats out(9);

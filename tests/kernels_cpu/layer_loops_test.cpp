@@ -20,7 +20,8 @@ using floats = std::vector<float>;
 constexpr std::array all_activations{activation::gelu,    activation::gelu_tanh, activation::silu,
                                      activation::sigmoid, activation::tanh,      activation::leaky_relu};
 
-// A vector body and a scalar rest would show here: the same value at every place of arrays of every length.
+// A vector body and a scalar rest would show here: the same value at every place of arrays of every
+// length.
 TEST(activations, of_an_element_have_the_same_bits_wherever_it_lies) {
   for (const auto kind : all_activations)
     for (const float value : {-3.7F, -0.31F, 0.123F, 1.9F}) {

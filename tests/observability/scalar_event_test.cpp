@@ -22,8 +22,8 @@ tensorboard::Event event_in(const std::string& record) {
   return event;
 }
 
-// Every event file of TensorFlow's begins with these bytes: 24 as a 64-bit number, its masked checksum, the
-// tag of wall_time.
+// Every event file of TensorFlow's begins with these bytes: 24 as a 64-bit number, its masked
+// checksum, the tag of wall_time.
 TEST(scalar_event, a_file_begins_as_those_of_tensorflow_do) {
   const std::string tensorflow{"\x18\0\0\0\0\0\0\0\xa3\x7fK\"\t", 13};
   EXPECT_EQ(file_head(1.7e9).substr(0, tensorflow.size()), tensorflow);

@@ -1,5 +1,5 @@
-// A process that appends to a store until it is killed. Arguments: folder, incarnation, process or power.
-// Prints a line once it has opened, then one with each log end that was acknowledged.
+// A process that appends to a store until it is killed. Arguments: folder, incarnation, process or
+// power. Prints a line once it has opened, then one with each log end that was acknowledged.
 #include "persistence/shard_store.hpp"
 #include "tests/persistence/payload.hpp"
 

@@ -47,7 +47,8 @@ struct damage {
   }
 };
 
-/// Truncations at each of `borders` and at `count` places, and `count` flips, all below `bytes`. Seeded.
+/// Truncations at each of `borders` and at `count` places, and `count` flips, all below `bytes`.
+/// Seeded.
 inline std::vector<damage> damages(std::uint64_t bytes, const std::vector<std::uint64_t>& borders, int count,
                                    std::uint64_t seed) {
   std::mt19937_64 random(seed);

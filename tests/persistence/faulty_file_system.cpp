@@ -10,8 +10,8 @@ using rocksdb::IOStatus;
 
 namespace {
 
-/// Files that were removed and whose removal is not durable. RocksDB's and our own listings take no notice of
-/// the name.
+/// Files that were removed and whose removal is not durable. RocksDB's and our own listings take no
+/// notice of the name.
 constexpr const char* grave = ".buried-";
 
 std::string folder_of(const std::string& path) { return fs::path(path).parent_path().string(); }

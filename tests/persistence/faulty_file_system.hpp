@@ -1,5 +1,5 @@
-/// A file system that fails on demand: loses power, fills up, turns read-only, returns errors, is slow.
-/// Beneath it are real files, so that RocksDB and our own files run on it unchanged.
+/// A file system that fails on demand: loses power, fills up, turns read-only, returns errors, is
+/// slow. Beneath it are real files, so that RocksDB and our own files run on it unchanged.
 #pragma once
 
 #include <algorithm>
@@ -18,18 +18,18 @@ namespace dlrun::test {
 
 /// Thread-safe. What it does on its own (what survives a power cut) follows from a seed.
 ///
-/// A power cut loses what was not synced: of each file some part behind the last sync, perhaps with whole
-/// pages of zeroes in what remains, or of what was there before it was written over; of each directory the
-/// latest of the files created, renamed, removed since its last sync. It is stricter than most file systems:
-/// to sync a file does not make its name durable.
+/// A power cut loses what was not synced: of each file some part behind the last sync, perhaps with
+/// whole pages of zeroes in what remains, or of what was there before it was written over; of each
+/// directory the latest of the files created, renamed, removed since its last sync. It is stricter
+/// than most file systems: to sync a file does not make its name durable.
 class faulty_file_system : public rocksdb::FileSystemWrapper {
 public:
   explicit faulty_file_system(std::uint64_t seed = 1);
   ~faulty_file_system() override;
   const char* Name() const override { return "faulty"; }
 
-  /// Power goes with the `changes`-th change from now (write, sync, creation, renaming, removal): that one is
-  /// done by half or not at all, and everything after it fails.
+  /// Power goes with the `changes`-th change from now (write, sync, creation, renaming, removal):
+  /// that one is done by half or not at all, and everything after it fails.
   void cut_power_after(std::uint64_t changes);
   bool power_is_cut() const;
   /// Changes the files to what is left, and goes on. Everything opened before must be closed.

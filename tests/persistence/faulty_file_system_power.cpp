@@ -52,8 +52,8 @@ void faulty_file_system::lose_unsynced_bytes(const std::string& path, const file
   fs::resize_file(path, size);
 }
 
-/// From some byte on it is as before. Of what was there nothing is kept; but it is neither zeroes nor what
-/// was written.
+/// From some byte on it is as before. Of what was there nothing is kept; but it is neither zeroes
+/// nor what was written.
 void faulty_file_system::lose_what_was_written_over(const std::string& path, const file_state& file) {
   const auto from = file.synced_bytes + random_up_to(file.bytes - file.synced_bytes);
   std::fstream content(path, std::ios::in | std::ios::out | std::ios::binary);

@@ -57,7 +57,8 @@ TEST_F(journal_test, refuses_an_owner_that_is_not_above_the_last_one) {
   EXPECT_TRUE(journal::open(options(4)));
 }
 
-/// Whoever goes on takes the number after what it reads, or the first one where there is no journal yet.
+/// Whoever goes on takes the number after what it reads, or the first one where there is no journal
+/// yet.
 TEST_F(journal_test, goes_on_wherever_the_first_opening_was_cut_short) {
   bool whole = false;
   for (std::uint64_t changes = 1; !whole; ++changes) {

@@ -1,5 +1,5 @@
-// Power goes at a random moment of random work, again and again on the same folder. A failing seed is
-// printed.
+// Power goes at a random moment of random work, again and again on the same folder. A failing seed
+// is printed.
 #include "persistence/journal.hpp"
 #include "persistence/shard_store.hpp"
 #include "tests/persistence/store_fixture.hpp"
@@ -48,8 +48,8 @@ protected:
     return made;
   }
 
-  /// Does something random. `after` is what holds if it happens, `state` what holds if not. False when it
-  /// failed.
+  /// Does something random. `after` is what holds if it happens, `state` what holds if not. False
+  /// when it failed.
   bool do_something(shard_store& store, sync_mode sync, std::mt19937_64& random) {
     after = state;
     const auto choice = random() % 20;

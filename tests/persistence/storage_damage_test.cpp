@@ -1,5 +1,6 @@
-// Files of a whole store and of a journal, cut off and flipped at many places: an older state that is whole,
-// or an error that says what and where; never other bytes, and never in silence where it can be known.
+// Files of a whole store and of a journal, cut off and flipped at many places: an older state that
+// is whole, or an error that says what and where; never other bytes, and never in silence where it
+// can be known.
 #include "persistence/journal.hpp"
 #include "persistence/shard_store.hpp"
 #include "tests/persistence/damage.hpp"

@@ -13,7 +13,8 @@ class storage_faults : public test::store_test {};
 TEST_F(storage_faults, appending_to_a_full_disk_fails_as_a_whole_and_works_again_when_there_is_space) {
   auto store = shard_store::open(options()).value();
   std::uint64_t end = 0;
-  // The space ends everywhere in what an append writes: segment head, record head, payload, RocksDB's log.
+  // The space ends everywhere in what an append writes: segment head, record head, payload,
+  // RocksDB's log.
   for (std::uint64_t room = 0; room < 40'000; room += 1'111) {
     files->set_free_bytes(room);
     result<void> done;

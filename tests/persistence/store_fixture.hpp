@@ -1,4 +1,5 @@
-/// What the tests of the store share: a folder, records whose bytes follow from their step, and comparisons.
+/// What the tests of the store share: a folder, records whose bytes follow from their step, and
+/// comparisons.
 #pragma once
 
 #include "persistence/shard_store.hpp"
@@ -13,7 +14,8 @@ namespace dlrun::test {
 
 class store_test : public ::testing::Test {
 protected:
-  /// RocksDB has threads: a child that is only forked may wait for ever for a lock that one of them held.
+  /// RocksDB has threads: a child that is only forked may wait for ever for a lock that one of them
+  /// held.
   store_test() { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
 
   persistence::shard_store_options options(std::uint64_t opener = 1) const {
@@ -98,8 +100,8 @@ protected:
   using ranges = std::vector<persistence::version_range>;
 
   temporary_folder folder;
-  /// Without faults until a test asks for some. It does not bother the real disk with syncs, so tests are
-  /// quick.
+  /// Without faults until a test asks for some. It does not bother the real disk with syncs, so
+  /// tests are quick.
   std::shared_ptr<faulty_file_system> files = std::make_shared<faulty_file_system>(1);
 };
 

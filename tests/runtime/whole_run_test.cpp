@@ -1,4 +1,5 @@
-/// Whole runs with faults in one process, all roles as threads: the sanitizers see every role at work.
+/// Whole runs with faults in one process, all roles as threads: the sanitizers see every role at
+/// work.
 #include "tests/runtime/small_training.hpp"
 
 #include <dlrun/report.hpp>

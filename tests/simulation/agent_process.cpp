@@ -51,8 +51,8 @@ void agent_process::perform(const supervision::actions& actions) {
   }
 }
 
-/// R4: nothing starts without a fence that the coordinator issued. Its own the agent can issue when it has
-/// none left: to open the journal is to write it down.
+/// R4: nothing starts without a fence that the coordinator issued. Its own the agent can issue when
+/// it has none left: to open the journal is to write it down.
 void agent_process::launch(child& which) {
   if (which.wanted && which.fences.empty() && which.role == coordinator_role)
     which.fences.push_back({{which.last_used.value + 1}, world_.random().next()});

@@ -1,5 +1,5 @@
-/// The simulated agent: keeps the roles running by the product's supervisor, with the fences that the
-/// coordinator grants.
+/// The simulated agent: keeps the roles running by the product's supervisor, with the fences that
+/// the coordinator grants.
 #pragma once
 
 #include "actors/common/supervisor.hpp"
@@ -14,8 +14,8 @@ namespace dlrun::simulation {
 
 class agent_process : public process {
 public:
-  /// The `number`th agent of the job: after a power cut another one takes over, and knows nothing but what
-  /// the journal says.
+  /// The `number`th agent of the job: after a power cut another one takes over, and knows nothing
+  /// but what the journal says.
   agent_process(world& where, std::uint64_t number);
 
   void start() override;

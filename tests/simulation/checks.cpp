@@ -15,7 +15,8 @@ std::string digest_of(value content) {
   return digest;
 }
 
-/// Where the evaluations in the journal, each of which is checked elsewhere, say that training ends.
+/// Where the evaluations in the journal, each of which is checked elsewhere, say that training
+/// ends.
 version_id last_version(world& where) {
   double lowest = 0;
   std::uint64_t in_vain = 0;

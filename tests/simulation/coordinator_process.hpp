@@ -1,4 +1,5 @@
-/// The simulated process of coordinator and dispatcher, around the product's two cores and a journal.
+/// The simulated process of coordinator and dispatcher, around the product's two cores and a
+/// journal.
 #pragma once
 
 #include "actors/coordinator/coordinator_core.hpp"
@@ -60,7 +61,8 @@ private:
   void perform_one(const data_dispatcher::timeline_started& order);
   void perform_one(const data_dispatcher::decision_made& order);
 
-  /// One write after the other; `then` when it is synced. A journal that a newer start has opened refuses.
+  /// One write after the other; `then` when it is synced. A journal that a newer start has opened
+  /// refuses.
   void write(std::function<void(coordinator_journal&)> change, std::function<void()> then);
   void write_next();
   /// A dispatcher reads its course behind all writes of the one before.

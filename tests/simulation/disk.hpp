@@ -1,5 +1,5 @@
-/// What outlives processes: the disk of a PS shard and the coordinator's journal. What is not synced may be
-/// lost in a power cut.
+/// What outlives processes: the disk of a PS shard and the coordinator's journal. What is not
+/// synced may be lost in a power cut.
 #pragma once
 
 #include "actors/coordinator/coordinator_core.hpp"
@@ -19,8 +19,8 @@ struct shard_image {
   protocol::applied_ledger ledger;
 };
 
-/// Log, snapshots and history of a PS shard. Snapshots and rewinds are synced before they count; of the log
-/// what is below `synced` survives a power cut.
+/// Log, snapshots and history of a PS shard. Snapshots and rewinds are synced before they count; of
+/// the log what is below `synced` survives a power cut.
 class shard_disk {
 public:
   shard_disk(ps_shard_id shard, protocol::durability mode, bool syncs_each_step)
@@ -31,8 +31,8 @@ public:
   incarnation opened_by{};
   bool full = false;
 
-  /// In mode `power` what is found is synced before it is used (R11); returns the newest version that can be
-  /// restored.
+  /// In mode `power` what is found is synced before it is used (R11); returns the newest version
+  /// that can be restored.
   version_id open();
   protocol::version_set restorable() const;
   /// `version` must be restorable.

@@ -1,4 +1,5 @@
-/// Virtual time: what happens next. Two events of one time happen in the order in which they were added.
+/// Virtual time: what happens next. Two events of one time happen in the order in which they were
+/// added.
 #pragma once
 
 #include "actors/protocol/time.hpp"

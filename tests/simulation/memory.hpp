@@ -10,8 +10,8 @@
 
 namespace dlrun::simulation {
 
-/// The two parameter buffers of one start of a PS shard (R8), number v mod 2 for version v. `writes` is the
-/// sequence lock by which a reader notices that it read while it was written.
+/// The two parameter buffers of one start of a PS shard (R8), number v mod 2 for version v.
+/// `writes` is the sequence lock by which a reader notices that it read while it was written.
 struct parameter_memory {
   struct buffer {
     std::optional<version_id> version; ///< empty while it is written to

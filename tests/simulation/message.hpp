@@ -1,4 +1,5 @@
-/// What goes over the simulated network: the product's messages, with the memory that some of them name.
+/// What goes over the simulated network: the product's messages, with the memory that some of them
+/// name.
 #pragma once
 
 #include "actors/protocol/messages.hpp"

@@ -16,8 +16,8 @@ inline constexpr protocol::role_name dispatcher_role{protocol::role_kind::data_d
 
 class world;
 
-/// Thin: it carries out what the product's core says, with symbolic values and virtual time. A dead process
-/// does nothing; a frozen one does everything later.
+/// Thin: it carries out what the product's core says, with symbolic values and virtual time. A dead
+/// process does nothing; a frozen one does everything later.
 class process {
 public:
   process(world& where, protocol::role_name role, protocol::fence self)

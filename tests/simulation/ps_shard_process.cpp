@@ -125,8 +125,8 @@ void ps_shard_process::on_push(const gradient_push& what) {
   perform(core_->on_push(what.push, id));
 }
 
-/// As when parts of all gradients are there: the buffer of the older version is written from now on, though
-/// some of the gradients may never come as a whole.
+/// As when parts of all gradients are there: the buffer of the older version is written from now
+/// on, though some of the gradients may never come as a whole.
 void ps_shard_process::begin_early(step_id step) {
   if (!world_.random().chance(early_chance) || !core_->begin_early(step)) return;
   world_.say(this, "begins step {} early", step);
@@ -149,9 +149,10 @@ bool ps_shard_process::map(const gradient_push& what, gradient& into) const {
   return true;
 }
 
-/// A value at the moment it is read. A worker uses a buffer again when every newest shard has committed its
-/// step, or when it has adopted a newer timeline: who reads it after that is not the newest start or not on
-/// the newest timeline, notices it by the sequence, and must not publish what it made of it.
+/// A value at the moment it is read. A worker uses a buffer again when every newest shard has
+/// committed its step, or when it has adopted a newer timeline: who reads it after that is not the
+/// newest start or not on the newest timeline, notices it by the sequence, and must not publish
+/// what it made of it.
 const ps_shard_process::gradient* ps_shard_process::used(ps_shard::value_id which) {
   const auto at = values_.find(which);
   if (at == values_.end()) world_.broken("values", "{} uses value {} that it does not hold", name(), which);

@@ -1,5 +1,5 @@
-/// A simulated PS shard around the product's ps_shard_core, with a disk that outlives it where the scenario
-/// has one.
+/// A simulated PS shard around the product's ps_shard_core, with a disk that outlives it where the
+/// scenario has one.
 #pragma once
 
 #include "actors/ps_shard/ps_shard_core.hpp"

@@ -1,5 +1,5 @@
-/// Everything that a seed decides before the run: what is trained, by how many, how bad the network is, which
-/// faults happen.
+/// Everything that a seed decides before the run: what is trained, by how many, how bad the network
+/// is, which faults happen.
 #pragma once
 
 #include "actors/protocol/durability.hpp"

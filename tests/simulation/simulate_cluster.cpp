@@ -1,5 +1,5 @@
-/// dlrun_simulate_cluster: whole clusters under seeded faults. tests/simulation/README.md says what it
-/// checks.
+/// dlrun_simulate_cluster: whole clusters under seeded faults. tests/simulation/README.md says what
+/// it checks.
 #include "tests/simulation/simulation.hpp"
 
 #include <CLI/CLI.hpp>
@@ -44,7 +44,8 @@ const std::map<std::string, planted_bug> bugs{{"none", planted_bug::none},
                                               {"volatile_rewind", planted_bug::volatile_rewind},
                                               {"keep_snapshots", planted_bug::keep_snapshots}};
 
-/// Where to begin to look for those that take hundreds of seeds. No promise: another seed is as good.
+/// Where to begin to look for those that take hundreds of seeds. No promise: another seed is as
+/// good.
 const std::map<planted_bug, std::uint64_t> rarely_found{{planted_bug::keep_snapshots, 400},
                                                         {planted_bug::one_buffer, 345},
                                                         {planted_bug::untagged_status, 400},

@@ -1,6 +1,6 @@
-/// The arithmetic that is trained, with numbers replaced by hashes: two values are the same bits if and only
-/// if they were made from the same things in the same way. A sum is commutative and not associative, as with
-/// floats.
+/// The arithmetic that is trained, with numbers replaced by hashes: two values are the same bits if
+/// and only if they were made from the same things in the same way. A sum is commutative and not
+/// associative, as with floats.
 #pragma once
 
 #include "actors/protocol/messages.hpp"
@@ -36,8 +36,8 @@ private:
   bool is_partial(step_id step) const { return (step.value + 1) % steps_per_epoch == 0; }
 };
 
-/// What a timeline trains beside the shape: which revision each step is made with, and which slots are left
-/// out.
+/// What a timeline trains beside the shape: which revision each step is made with, and which slots
+/// are left out.
 struct course {
   std::vector<std::uint64_t> revisions; ///< one a step
   std::set<protocol::parked_slot> parked;

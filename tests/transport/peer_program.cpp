@@ -1,6 +1,5 @@
-// A process that offers parameters and publishes the versions 0 to n-1 over and over until it is killed.
-// Arguments: token, floats, n.
-// Prints "address segment-id" once it serves.
+// A process that offers parameters and publishes the versions 0 to n-1 over and over until it is
+// killed. Arguments: token, floats, n. Prints "address segment-id" once it serves.
 #include "transport/parameter_segment.hpp"
 #include "transport/segment_server.hpp"
 

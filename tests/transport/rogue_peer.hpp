@@ -13,8 +13,8 @@ namespace dlrun::transport::testing {
 /// A server that answers one connection as it is told. Its address is its own.
 class rogue_server {
 public:
-  /// `answer` gets the connected socket after the request has been read. The connection stays open until the
-  /// rogue dies.
+  /// `answer` gets the connected socket after the request has been read. The connection stays open
+  /// until the rogue dies.
   explicit rogue_server(std::function<void(int socket, const wire::request& asked)> answer);
   ~rogue_server();
   const std::string& address() const { return address_; }
@@ -36,7 +36,8 @@ void send_with(int socket, const void* data, std::size_t size, const std::vector
 /// A blocking connection to a server.
 base::unique_fd connect_to(const std::string& address);
 
-/// Sends raw bytes and waits for what comes back, 20 s at most. @returns the size, 0 when the server hung up.
+/// Sends raw bytes and waits for what comes back, 20 s at most. @returns the size, 0 when the
+/// server hung up.
 std::size_t exchange_raw(int socket, const std::string& bytes, wire::reply& into);
 
 /// Waits until the server hangs up, 20 s at most. @returns whether it did.

@@ -1,4 +1,5 @@
-/// Ends of a TCP tensor channel that do what a test tells them, for tests of tcp_server and tcp_client.
+/// Ends of a TCP tensor channel that do what a test tells them, for tests of tcp_server and
+/// tcp_client.
 #pragma once
 
 #include "transport/tcp_wire.hpp"

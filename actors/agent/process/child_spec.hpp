@@ -14,11 +14,12 @@ namespace dlrun::agent {
 /// One start of a child process. Never reused by its spawner.
 using child_id = strong_id<struct child_tag, std::uint64_t>;
 
-/// A descriptor the child gets. It is duplicated when spawn() is called, so the caller may close his at once.
+/// A descriptor the child gets. It is duplicated when spawn() is called, so the caller may close
+/// his at once.
 struct inherited_descriptor {
   int fd = -1;
-  /// The option that tells the child its number there, e.g. "--lifeline-fd"; two arguments are appended:
-  /// option, number.
+  /// The option that tells the child its number there, e.g. "--lifeline-fd"; two arguments are
+  /// appended: option, number.
   std::string option;
 };
 
@@ -34,8 +35,9 @@ struct executable {
   std::string name; ///< for `ps` and messages
 };
 
-/// A program and all that its process gets from us. What is not named here does not get through: standard
-/// input is /dev/null, other descriptors are closed, signal handlers and mask are the defaults.
+/// A program and all that its process gets from us. What is not named here does not get through:
+/// standard input is /dev/null, other descriptors are closed, signal handlers and mask are the
+/// defaults.
 struct child_spec {
   /// What is executed, and argv[0]; usually own_executable().
   executable program;
@@ -50,8 +52,9 @@ struct child_spec {
   /// Reaches the child in a sealed memfd whose number follows the argument "--bootstrap-fd" (see
   /// read_bootstrap()). Nothing is passed when empty.
   std::string bootstrap;
-  /// True: the child leads a process group of its own, so that Ctrl-C on the terminal reaches us alone and we
-  /// stop the children in order. It also means that Ctrl-Z does not stop it. False: it stays in our group.
+  /// True: the child leads a process group of its own, so that Ctrl-C on the terminal reaches us
+  /// alone and we stop the children in order. It also means that Ctrl-Z does not stop it. False: it
+  /// stays in our group.
   bool own_process_group = true;
 };
 

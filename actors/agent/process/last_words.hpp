@@ -14,8 +14,8 @@ namespace dlrun::agent {
 inline constexpr std::string_view last_words_option = "--last-words-fd";
 inline constexpr std::size_t last_words_bytes_max = 4096;
 
-/// Memory that a child leaves them in: a file would not do where the disk is what failed, and a message may
-/// be overtaken by the end.
+/// Memory that a child leaves them in: a file would not do where the disk is what failed, and a
+/// message may be overtaken by the end.
 result<base::unique_fd> make_last_words();
 /// The child's side. Of more than last_words_bytes_max bytes the first are kept.
 void leave_last_words(int fd, std::string_view text);

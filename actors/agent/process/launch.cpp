@@ -18,7 +18,8 @@ namespace {
 
 constexpr int first_inherited = 3;
 
-/// Duplicates above all numbers that the child will use, so that placing one never overwrites another.
+/// Duplicates above all numbers that the child will use, so that placing one never overwrites
+/// another.
 result<base::unique_fd> duplicate(int fd, std::string_view what, std::size_t inherited) {
   base::unique_fd copy(::fcntl(fd, F_DUPFD_CLOEXEC, first_inherited + static_cast<int>(inherited)));
   if (!copy)
@@ -86,8 +87,8 @@ std::vector<std::string> edited_environment(const std::vector<environment_edit>&
   return variables;
 }
 
-/// Whether the next try would fail as well (execve(2)): it is about the program, not about what the host has
-/// left of memory and processes.
+/// Whether the next try would fail as well (execve(2)): it is about the program, not about what the
+/// host has left of memory and processes.
 bool is_lasting(int number) {
   constexpr std::array of_the_program{E2BIG,        EACCES, EINVAL,  EISDIR,  ELIBBAD, ELOOP,
                                       ENAMETOOLONG, ENOENT, ENOEXEC, ENOTDIR, EPERM};

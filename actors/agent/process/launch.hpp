@@ -16,12 +16,13 @@ struct prepared_child {
   std::vector<base::unique_fd> inherit; ///< The child gets them as 3, 4, ... in this order.
 };
 
-/// Duplicates the descriptors, puts the bootstrap data into a memfd, and appends the options that name them.
+/// Duplicates the descriptors, puts the bootstrap data into a memfd, and appends the options that
+/// name them.
 result<prepared_child> prepare(child_spec spec);
 
 /// Starts it. The calling thread becomes the one that the child's parent-death signal is tied to.
-/// @returns the pid of a child that nobody has waited for, or why the program could not be started: bad_usage
-/// when it never can be (there is none, it is not executable).
+/// @returns the pid of a child that nobody has waited for, or why the program could not be started:
+/// bad_usage when it never can be (there is none, it is not executable).
 result<pid_t> launch(const prepared_child& child);
 
 } // namespace dlrun::agent

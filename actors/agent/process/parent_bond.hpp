@@ -15,8 +15,9 @@ namespace dlrun::agent {
 /// The option that precedes the descriptor's number in the child's arguments.
 inline constexpr std::string_view lifeline_option = "--lifeline-fd";
 
-/// To be called first thing in a child: the kernel kills this process (SIGKILL) when the thread that spawned
-/// it ends, which for a child of process_spawner is when the parent dies or deletes its spawner.
+/// To be called first thing in a child: the kernel kills this process (SIGKILL) when the thread
+/// that spawned it ends, which for a child of process_spawner is when the parent dies or deletes
+/// its spawner.
 /// @param expected_parent the parent's pid, as it wrote it into the bootstrap data.
 /// @returns role_lost when the parent is gone already: the caller must exit.
 result<void> bind_to_parent(pid_t expected_parent);
@@ -29,12 +30,13 @@ struct lifeline_ends {
 };
 result<lifeline_ends> make_lifeline();
 
-/// Watches a lifeline's leaf end: when the root dies the kernel closes its end, and every process that
-/// watches knows at once, also those whose own parent lives on. bind_to_parent() cannot do that.
+/// Watches a lifeline's leaf end: when the root dies the kernel closes its end, and every process
+/// that watches knows at once, also those whose own parent lives on. bind_to_parent() cannot do
+/// that.
 class lifeline final : base::polled_service {
 public:
-  /// Calls `root_gone` once, on the lifeline's thread, when the root's end is closed. Usually it ends the
-  /// process.
+  /// Calls `root_gone` once, on the lifeline's thread, when the root's end is closed. Usually it
+  /// ends the process.
   /// @returns bad_usage when `leaf_end` is not the read end of a pipe.
   static result<std::unique_ptr<lifeline>> watch(base::unique_fd leaf_end, std::function<void()> root_gone);
   /// Stops watching. Not to be called from `root_gone`.

@@ -23,8 +23,8 @@ namespace {
 using clock = std::chrono::steady_clock;
 
 constexpr std::size_t commands_max = 1024;
-/// How long the destructor waits for killed children; longer means that the kernel itself hangs in one of
-/// them.
+/// How long the destructor waits for killed children; longer means that the kernel itself hangs in
+/// one of them.
 constexpr std::chrono::seconds reap_patience{5};
 
 /// A start if `child` is there, else a signal.

@@ -77,7 +77,8 @@ private:
   std::map<std::string, Factory> factories_;
 };
 
-/// What `make` returns; bad_usage when it throws or makes null. `what` is e.g. "layer type 'swish'".
+/// What `make` returns; bad_usage when it throws or makes null. `what` is e.g. "layer type
+/// 'swish'".
 template <class Make>
 auto call_factory(const std::string& what, const Make& make) -> decltype(make()) {
   try {

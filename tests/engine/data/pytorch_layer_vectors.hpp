@@ -8,7 +8,8 @@
 // clang-format off
 namespace dlrun::engine::pytorch {
 
-/// One layer's passes. All values are (batch, ...) with channels first; parameters are in the order of the layer's.
+/// One layer's passes. All values are (batch, ...) with channels first; parameters are in the order
+/// of the layer's.
 struct layer_vectors {
   const char* name;
   const char* specification;
