@@ -21,7 +21,8 @@ stored_part::stored_part(const persistence::shard_store& store, const training_r
 
 result<void> stored_part::load(version_id version, std::vector<std::string>& damaged) {
   auto bases = common::bases_for(store_, version);
-  if (!bases.empty() && bases.back().version == version) std::ranges::rotate(bases, bases.end() - 1);
+  if (!bases.empty() && bases.back().version == version)
+    std::rotate(bases.begin(), bases.end() - 1, bases.end());
   if (!recipe_.sampler) std::erase_if(bases, [&](const auto& base) { return base.version != version; });
   error why{error_code::storage_damaged, fmt::format("nothing on disk leads to version {}", version)};
   for (const auto& base : bases) {
