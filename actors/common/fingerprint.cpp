@@ -1,5 +1,7 @@
 #include "actors/common/fingerprint.hpp"
 
+#include "kernels/cpu/onednn.hpp"
+
 #include <dnnl.hpp>
 #include <fmt/core.h>
 #include <fstream>
@@ -38,8 +40,10 @@ std::string compiler_version() { return "gcc " __VERSION__; }
 std::string dlrun_version() { return DLRUN_VERSION; }
 
 std::string host_fingerprint(int threads_per_worker) {
-  return fmt::format("dlrun {} | {} | oneDNN {} | {} | {} | {} threads", dlrun_version(), compiler_version(),
-                     onednn_version(), cpu_model(), instruction_set(), threads_per_worker);
+  const char* const products = kernels::cpu::is_avx2_the_widest() ? ", own products" : "";
+  return fmt::format("dlrun {} | {} | oneDNN {} | {} | {}{} | {} threads", dlrun_version(),
+                     compiler_version(), onednn_version(), cpu_model(), instruction_set(), products,
+                     threads_per_worker);
 }
 
 } // namespace dlrun::common
