@@ -33,7 +33,13 @@ std::string onednn_version() {
   return fmt::format("{}.{}.{}", version->major, version->minor, version->patch);
 }
 
-std::string compiler_version() { return "gcc " __VERSION__; }
+std::string compiler_version() {
+#ifdef __clang__
+  return fmt::format("clang {}.{}.{}", __clang_major__, __clang_minor__, __clang_patchlevel__);
+#else
+  return "gcc " __VERSION__;
+#endif
+}
 
 std::string processor_fingerprint(int threads) {
   return fmt::format("{} | oneDNN {} | {} | {} | {} threads", compiler_version(), onednn_version(),

@@ -32,7 +32,6 @@ std::vector<role_name> roles_in_order(const agent_core_config& config) {
 
 supervision::supervisor make_supervisor(const agent_core_config& config) {
   supervision::supervisor_options options;
-  options.restarts = supervision::strategy::one_for_one;
   options.intensity = config.restart_intensity;
   options.period = config.restart_period;
   std::vector<supervision::child_spec> children;

@@ -16,18 +16,8 @@ struct naming {
   std::string operator()(const supervisor_stopped&) const { return "stopped"; }
 };
 
-struct reasoning {
-  std::string operator()(const supervisor_started&) const { return {}; }
-  template <class Action>
-  std::string operator()(const Action& a) const {
-    return a.reason;
-  }
-};
-
 } // namespace
 
 std::string to_string(const action& what) { return std::visit(naming{}, what); }
-
-std::string reason_of(const action& what) { return std::visit(reasoning{}, what); }
 
 } // namespace dlrun::supervision

@@ -64,7 +64,5 @@ using actions = std::vector<action>;
 
 /// For logs and tests: "start a#2", "terminate a#2", "kill a#2", "started", "escalate", "stopped".
 std::string to_string(const action& what);
-/// The reason that goes with it; empty for supervisor_started.
-std::string reason_of(const action& what);
 
 } // namespace dlrun::supervision

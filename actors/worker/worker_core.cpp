@@ -278,12 +278,6 @@ bool worker_core::trained() const {
   return step && step->value >= config_.steps;
 }
 
-bool worker_core::has_parts(version_id version) const {
-  return everything_known() && std::all_of(known_.begin(), known_.end(), [&](const auto& entry) {
-           return entry.second.parts.contains(version);
-         });
-}
-
 /// R10: nobody will ask for the gradient of `step` again, as far as its shard knows. With `snapshots` what is
 /// between two of them is computed again, so that a gradient is of no use when it is applied.
 bool worker_core::is_safe_everywhere(step_id step) const {
@@ -343,20 +337,6 @@ std::optional<slot_range> worker_core::first_missing(step_id step, slot_range no
   const auto [left, right] = reduction_tree::children(node);
   if (const auto missing = first_missing(step, left)) return missing;
   return first_missing(step, right);
-}
-
-std::string worker_core::waiting_for() const {
-  for (std::uint32_t index = 0; index < config_.ps_shards; ++index)
-    if (!known_.contains({index})) return fmt::format("ps_shard {}", index);
-  if (trained()) return "the end of the job";
-  if (!lease_) return "lease";
-  if (computing_) return "its own computation";
-  const auto step = *open_step();
-  if (!next_missing(step)) return lease_->slots.empty() ? "slots" : "other workers";
-  for (const auto& [id, shard] : known_)
-    if (!shard.parts.contains(version_before(step)))
-      return fmt::format("parameters of ps_shard {}", id.value);
-  return "nothing";
 }
 
 } // namespace dlrun::worker

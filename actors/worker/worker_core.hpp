@@ -131,17 +131,11 @@ public:
   /// Those of `slots` that have no gradient.
   std::vector<slot_id> parked_in(step_id step, protocol::slot_range slots) const;
   bool keeps(step_id step, protocol::slot_range slots) const { return kept_.contains({step, slots}); }
-  std::size_t kept_count() const { return kept_.size(); }
   std::uint64_t lease_sequence() const { return lease_ ? lease_->sequence : 0; }
   /// The dispatcher that gave it.
   incarnation lease_of() const { return lease_ ? lease_->dispatcher : incarnation{}; }
   /// True when every shard stands at version N.
   bool trained() const;
-  /// True when the parts of `version` of every shard are in memory. Version N is fetched too, for the
-  /// evaluation.
-  bool has_parts(version_id version) const;
-  /// What it waits for, for people: "lease", "parameters of ps_shard 1", "other workers", ...
-  std::string waiting_for() const;
 
 private:
   struct known_shard {

@@ -23,17 +23,7 @@ bool starts_with_digit(const std::string& word) { return word.front() >= '0' && 
 supervisor_options options_of(const std::string& words) {
   supervisor_options options;
   for (const auto& word : split(words, ' ')) {
-    if (word == "one_for_one")
-      options.restarts = strategy::one_for_one;
-    else if (word == "one_for_all")
-      options.restarts = strategy::one_for_all;
-    else if (word == "rest_for_one")
-      options.restarts = strategy::rest_for_one;
-    else if (word == "any_significant")
-      options.automatic_shutdown = auto_shutdown::any_significant;
-    else if (word == "all_significant")
-      options.automatic_shutdown = auto_shutdown::all_significant;
-    else if (word.starts_with("delay=")) {
+    if (word.starts_with("delay=")) {
       const auto range = split(word.substr(6), '-');
       options.delay = {milliseconds{std::stoi(range.at(0))}, milliseconds{std::stoi(range.at(1))}};
     } else if (starts_with_digit(word)) {
@@ -58,12 +48,8 @@ child_spec child_of(const std::string& words) {
       spec.restart = restart_type::transient;
     else if (word == "temporary")
       spec.restart = restart_type::temporary;
-    else if (word == "significant")
-      spec.significant = true;
     else if (word == "kill")
       spec.shutdown = shutdown_policy::brutal_kill();
-    else if (word == "infinity")
-      spec.shutdown = shutdown_policy::infinity();
     else if (word.starts_with("timeout="))
       spec.shutdown = shutdown_policy::timeout(milliseconds{std::stoi(word.substr(8))});
     else
@@ -78,13 +64,22 @@ std::vector<child_spec> children_of(const std::string& words) {
   return children;
 }
 
+std::string reason_of(const action& what) {
+  return std::visit(
+      [](const auto& order) -> std::string {
+        if constexpr (requires { order.reason; }) return order.reason;
+        return {};
+      },
+      what);
+}
+
 player::player(const std::string& options, const std::string& children)
-    : core_(supervisor::create(options_of(options), children_of(children)).value()) {}
+    : core_(supervisor::create(options_of(options), children_of(children)).value()) {
+  for (const auto& child : children_of(children)) ids_.push_back(child.id);
+}
 
 std::string player::play(const std::string& event) {
-  refused_ = false;
   last_ = dispatch(event);
-  if (refused_) return "error";
   std::vector<std::string> names;
   for (const auto& a : last_) {
     names.push_back(to_string(a));
@@ -95,7 +90,7 @@ std::string player::play(const std::string& event) {
 
 void player::bring_all_up() {
   play("start");
-  for (const auto& id : core_.children()) play(id + " up");
+  for (const auto& id : ids_) play(id + " up");
 }
 
 actions player::dispatch(const std::string& event) {
@@ -106,11 +101,7 @@ actions player::dispatch(const std::string& event) {
     return event.front() == '+' ? core_.tick(now_) : actions{};
   }
   const auto words = split(event, ' ');
-  if (words.at(0) != "add" && words.at(0) != "remove") return child_event(words.at(0), words.at(1));
-  auto outcome = words[0] == "add" ? core_.add_child(child_of(words.at(1)), now_)
-                                   : core_.remove_child(words.at(1), now_);
-  refused_ = !outcome;
-  return outcome.value_or(actions{});
+  return child_event(words.at(0), words.at(1));
 }
 
 actions player::child_event(const std::string& child, const std::string& what) {

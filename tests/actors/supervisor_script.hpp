@@ -17,22 +17,22 @@ namespace dlrun::supervision::testing {
 ///   a#1 up, a#1 fails, ...      the same of an older start
 ///   +1500                       1500 ms pass, and tick() is called
 ///   ~1500                       1500 ms pass, nobody calls
-///   add d:temporary | remove d
-/// Actions are joined by ", ": start a#1, terminate a#1, kill a#1, started, escalate, stopped; or "error".
+/// Actions are joined by ", ": start a#1, terminate a#1, kill a#1, started, escalate, stopped.
 struct step {
   std::string event;
   std::string actions;
 };
 
-/// Builds options from words: "one_for_all 2/5000" (intensity/period in ms), then "any_significant",
-/// "all_significant", "delay=100-400".
+/// Builds options from words: "2/5000" (intensity/period in ms), "delay=100-400".
 supervisor_options options_of(const std::string& words);
 
-/// Builds a child from "id:permanent:kill:significant"; further words: transient, temporary, infinity,
-/// timeout=300.
+/// Builds a child from "id:permanent:kill"; further words: transient, temporary, timeout=300.
 child_spec child_of(const std::string& words);
 /// The same for several, separated by spaces.
 std::vector<child_spec> children_of(const std::string& words);
+
+/// The reason that goes with an action; empty for supervisor_started.
+std::string reason_of(const action& what);
 
 /// Runs events against one supervisor and keeps the time.
 class player {
@@ -44,19 +44,17 @@ public:
   /// Starts, and answers every start until all children are up.
   void bring_all_up();
 
-  supervision::supervisor& core() { return core_; }
-  time_point now() const { return now_; }
   const actions& last() const { return last_; }
 
 private:
   actions child_event(const std::string& child, const std::string& what);
   actions dispatch(const std::string& event);
 
+  std::vector<std::string> ids_;
   supervision::supervisor core_;
   time_point now_{std::chrono::hours(1)};
   std::map<std::string, generation> newest_; ///< Of each child, from the start actions.
   actions last_;
-  bool refused_ = false;
 };
 
 } // namespace dlrun::supervision::testing

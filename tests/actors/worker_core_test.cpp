@@ -112,7 +112,7 @@ TEST_F(worker_core_test, keeps_nothing_of_what_was_computed_from_overwritten_par
   begin_at(0);
   const auto overwritten = core.on_overwritten({}, {0}, make_slot_range(0, 2));
   EXPECT_EQ(overwritten, (worker_actions{fetch_part{{0}, {1}, {}, {0}}, fetch_part{{1}, {1}, {}, {0}}}));
-  EXPECT_EQ(core.kept_count(), 0U);
+  EXPECT_FALSE(core.keeps({0}, make_slot_range(0, 2)));
   part(0, 0);
   EXPECT_EQ(part(1, 0), (worker_actions{compute_gradient{{}, {0}, make_slot_range(0, 2)}}));
   EXPECT_EQ(computed(0, 0, 2).size(), 2U);
@@ -166,7 +166,7 @@ TEST_F(worker_core_test, forgets_a_step_when_every_shard_has_committed_it) {
   EXPECT_THAT(only<forget_gradient>(hear(0, 1, 1)), IsEmpty());
   EXPECT_THAT(only<forget_gradient>(hear(1, 1, 0)), IsEmpty());
   EXPECT_EQ(only<forget_gradient>(hear(1, 1, 1)), (std::vector{forget_gradient{{0}, make_slot_range(0, 2)}}));
-  EXPECT_EQ(core.kept_count(), 0U);
+  EXPECT_FALSE(core.keeps({0}, make_slot_range(0, 2)));
 }
 
 TEST_F(worker_core_test, does_not_keep_what_was_committed_while_it_computed) {
@@ -220,7 +220,6 @@ TEST_F(worker_core_test, an_idle_worker_fetches_nothing) {
   lease(3, 3);
   hear(0, 0, 0);
   EXPECT_THAT(hear(1, 0, 0), IsEmpty());
-  EXPECT_EQ(core.waiting_for(), "slots");
 }
 
 TEST_F(worker_core_test, a_failed_fetch_is_asked_again_when_the_shard_moves_or_by_timer) {
@@ -268,7 +267,7 @@ TEST_F(worker_core_test, a_newer_timeline_voids_everything_and_an_older_one_noth
   computed(4, 0, 2);
   const auto actions = core.on_shard_state(state(0, 2, 2, 1, 7), now);
   EXPECT_EQ(only<discard_all>(actions), std::vector{discard_all{{7}}});
-  EXPECT_EQ(core.kept_count(), 0U);
+  EXPECT_FALSE(core.keeps({4}, make_slot_range(0, 2)));
   EXPECT_EQ(core.timeline(), timeline_id{7});
   EXPECT_THAT(hear(1, 4, 4), IsEmpty());
   EXPECT_EQ(core.open_step(), std::nullopt);
@@ -279,7 +278,7 @@ TEST_F(worker_core_test, what_was_computed_on_an_older_timeline_is_not_kept) {
   core.on_shard_state(state(0, 4, 4, 1, 7), now);
   core.on_shard_state(state(1, 4, 4, 1, 7), now);
   EXPECT_THAT(only<push_gradient>(computed(4, 0, 2)), IsEmpty());
-  EXPECT_EQ(core.kept_count(), 0U);
+  EXPECT_FALSE(core.keeps({4}, make_slot_range(0, 2)));
 }
 
 TEST_F(worker_core_test, at_most_B_plus_two_steps_are_kept_and_the_highest_go_first) {
@@ -303,10 +302,8 @@ TEST_F(worker_core_test, stops_and_stays_when_every_shard_stands_at_the_last_ver
   const auto actions = hear(1, 10, 10);
   EXPECT_TRUE(core.trained());
   EXPECT_THAT(only<compute_gradient>(actions), IsEmpty());
-  EXPECT_FALSE(core.has_parts({10}));
   part(0, 10);
   part(1, 10);
-  EXPECT_TRUE(core.has_parts({10}));
   EXPECT_THAT(tick_after(milliseconds(500)), IsEmpty());
 }
 
@@ -328,20 +325,6 @@ TEST_F(worker_core_test, hostile_states_and_answers_to_nothing_are_ignored) {
   EXPECT_THAT(computed(0, 0, 2), IsEmpty());
   EXPECT_THAT(lease(9, 3), IsEmpty());
   begin_at(0);
-}
-
-TEST_F(worker_core_test, says_what_it_waits_for) {
-  EXPECT_EQ(core.waiting_for(), "ps_shard 0");
-  hear(0, 0, 0);
-  hear(1, 0, 0);
-  EXPECT_EQ(core.waiting_for(), "lease");
-  lease(0, 2);
-  EXPECT_EQ(core.waiting_for(), "parameters of ps_shard 0");
-  part(0, 0);
-  part(1, 0);
-  EXPECT_EQ(core.waiting_for(), "its own computation");
-  computed(0, 0, 2);
-  EXPECT_EQ(core.waiting_for(), "other workers");
 }
 
 } // namespace

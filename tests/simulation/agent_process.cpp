@@ -15,8 +15,7 @@ agent_process::agent_process(world& where, std::uint64_t number)
   const auto add = [&](protocol::role_name role) {
     const auto id = protocol::to_string(role);
     children_[id].role = role;
-    specs.push_back(
-        {id, supervision::restart_type::permanent, supervision::shutdown_policy::brutal_kill(), false});
+    specs.push_back({id, supervision::restart_type::permanent, supervision::shutdown_policy::brutal_kill()});
   };
   add(coordinator_role);
   coordinator().last_used = where.journal().owner;

@@ -277,8 +277,8 @@ void worker_process::perform(const worker::evaluation_actions& actions) {
 /// R17: from the snapshots; where there are none from the last version, which stays.
 void worker_process::perform_one(const worker::get_snapshot_part& order) {
   if (world_.is_durable()) return send(protocol::ps_shard_role(order.shard), snapshot_pull{order.of});
-  if (!core_.has_parts(order.of.version)) return;
-  on_snapshot_part({order.shard, order.of, parts_of(order.of.version)[order.shard.value].content});
+  const auto held = parts_of(order.of.version)[order.shard.value];
+  if (held.version == order.of.version) on_snapshot_part({order.shard, order.of, held.content});
 }
 
 void worker_process::on_snapshot_part(const snapshot_part& part) {
