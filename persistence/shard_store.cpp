@@ -17,7 +17,7 @@ constexpr std::uint64_t measure_every_bytes = std::uint64_t{64} << 20;
 
 } // namespace
 
-std::vector<version_range> restorable_of(const store_state& state) {
+std::vector<base::version_range> restorable_of(const store_state& state) {
   std::vector<version_id> bases;
   for (const auto& snapshot : state.snapshots) bases.push_back(snapshot.version);
   return restorable_versions(bases, state.steps);
@@ -299,7 +299,7 @@ std::vector<snapshot_info> shard_store::snapshots() const {
 std::vector<history_entry> shard_store::history() const {
   return parts_->with_state([](const store_state& state) { return state.history; });
 }
-std::vector<version_range> shard_store::restorable() const { return parts_->with_state(restorable_of); }
+std::vector<base::version_range> shard_store::restorable() const { return parts_->with_state(restorable_of); }
 store_counters shard_store::counters() const { return parts_->counters(); }
 
 result<snapshot_reader> shard_store::open_snapshot(version_id version) const {

@@ -1,6 +1,7 @@
 /// The inside of shard_store, shared by the sources that make it up.
 #pragma once
 
+#include "base/version_range.hpp"
 #include "persistence/database.hpp"
 #include "persistence/segment_set.hpp"
 #include "persistence/shard_store.hpp"
@@ -132,6 +133,6 @@ private:
 timeline_id timeline_of(const store_state& state);
 /// The newest version that `state` can restore, as the step that is appended next.
 step_id next_step_of(const store_state& state);
-std::vector<version_range> restorable_of(const store_state& state);
+std::vector<base::version_range> restorable_of(const store_state& state);
 
 } // namespace dlrun::persistence

@@ -60,7 +60,6 @@ shard_parameters::shard_parameters(std::shared_ptr<const common::job_context> jo
 }
 
 // ---- whole states
-// ----------------------------------------------------------------------------------------------
 
 result<void> shard_parameters::reset(timeline_id timeline) {
   give_up();
@@ -126,7 +125,6 @@ void shard_parameters::preserve(std::size_t block) {
 }
 
 // ---- one step
-// --------------------------------------------------------------------------------------------------
 
 std::span<float> shard_parameters::state_of(const owned_block& owned) {
   return std::span{state_}.subspan(owned.state_offset, state_floats(owned));
