@@ -67,7 +67,6 @@ agent_core::managed_role* agent_core::find(const role_name& role, const protocol
 }
 
 // ---- starting
-// ----------------------------------------------------------------------------------------------------------
 
 agent_actions agent_core::start(time_point now) {
   agent_actions out;
@@ -190,7 +189,6 @@ agent_actions agent_core::on_start_failed(const role_name& name, const protocol:
 }
 
 // ---- ends
-// --------------------------------------------------------------------------------------------------------------
 
 agent_actions agent_core::on_exited(const role_name& name, const protocol::fence& self, bool clean,
                                     const std::string& cause, time_point now) {
@@ -292,7 +290,6 @@ agent_actions agent_core::on_stop(const protocol::stop_job& stop, time_point now
 }
 
 // ---- signs of life
-// -----------------------------------------------------------------------------------------------------
 
 void agent_core::on_heartbeat(const protocol::heartbeat& beat, time_point now) {
   if (beat.role.kind == role_kind::data_dispatcher) {
@@ -359,7 +356,6 @@ void agent_core::tell(const char* event, const managed_role& role, dlrun::incarn
 }
 
 // ---- views
-// -------------------------------------------------------------------------------------------------------------
 
 std::vector<role_view> agent_core::roles() const {
   std::vector<role_view> all;

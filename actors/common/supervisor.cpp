@@ -20,7 +20,7 @@ result<supervisor> supervisor::create(supervisor_options options, std::vector<ch
   return supervisor(options, std::move(children));
 }
 
-// --- events
+// ---- events
 
 actions supervisor::start(time_point now) {
   DLRUN_CHECK(phase_ == phase::created || phase_ == phase::finished, "a supervisor is started twice");
@@ -81,7 +81,7 @@ actions supervisor::child_exited(std::string_view id, generation number, child_e
   return advance();
 }
 
-// --- children
+// ---- children
 
 supervisor::child* supervisor::find(std::string_view id) {
   const auto found =
@@ -94,7 +94,7 @@ supervisor::child* supervisor::current(std::string_view id, generation number) {
   return c != nullptr && c->live() && c->number == number ? c : nullptr;
 }
 
-// --- decisions
+// ---- decisions
 
 void supervisor::ended_by_itself(child& which, const child_exit& how) {
   which.state = child_state::absent;
@@ -165,7 +165,7 @@ void supervisor::forget(const child& which) {
   children_.erase(children_.begin() + (&which - children_.data()));
 }
 
-// --- actions
+// ---- actions
 
 actions supervisor::advance() {
   actions out;

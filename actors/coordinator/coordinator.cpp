@@ -86,7 +86,6 @@ void coordinator_state::on_dispatcher_down(const caf::down_msg& down) {
 }
 
 // ---- the journal
-// -----------------------------------------------------------------------------------------------
 
 void coordinator_state::open_journal() {
   const auto post = common::poster<protocol::coordinator_actor>{self_};
@@ -199,7 +198,6 @@ coordinator_state::behavior coordinator_state::make_behavior() {
 }
 
 // ---- start
-// -------------------------------------------------------------------------------------------------------------
 
 void coordinator_state::on_published(const protocol::endpoint& at) {
   endpoint_ = at;
@@ -250,7 +248,6 @@ void coordinator_state::quit(const std::string& why) {
 }
 
 // ---- messages
-// ----------------------------------------------------------------------------------------------------------
 
 coordinator_state::join_answer coordinator_state::on_join(const protocol::join& join, member who) {
   const auto before = members_[join.role];
@@ -312,7 +309,6 @@ void coordinator_state::on_tick() {
 }
 
 // ---- what the core decided
-// ---------------------------------------------------------------------------------------------
 
 void coordinator_state::carry_out(const coordinator_actions& actions) {
   for (const auto& action : actions) std::visit([this](const auto& what) { carry_out(what); }, action);

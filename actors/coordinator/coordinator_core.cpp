@@ -54,7 +54,6 @@ void coordinator_core::restore(const journaled_job& journaled) {
 }
 
 // ---- starts
-// ------------------------------------------------------------------------------------------------------
 
 bool coordinator_core::is_startable(const role_name& role) const {
   return role.kind == role_kind::ps_shard || role.kind == role_kind::worker ||
@@ -205,7 +204,6 @@ void coordinator_core::count_crash(const protocol::role_exited& exited, coordina
 }
 
 // ---- membership
-// --------------------------------------------------------------------------------------------------
 
 std::string coordinator_core::why_refused(const protocol::join& join) const {
   const auto name = protocol::to_string(join.role);
@@ -315,7 +313,6 @@ protocol::directory coordinator_core::directory() const {
 void coordinator_core::announce(coordinator_actions& out) { out.emplace_back(send_directory{directory()}); }
 
 // ---- recoveries
-// --------------------------------------------------------------------------------------------------
 
 void coordinator_core::on_redispatched(worker_id lost, incarnation incarnation, protocol::duration after) {
   for (auto& recovery : recoveries_)

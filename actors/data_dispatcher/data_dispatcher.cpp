@@ -240,7 +240,6 @@ void data_dispatcher_state::carry_out(const ps_shard_resumed& action) {
 }
 
 // ---- snapshots and rewinds
-// ---------------------------------------------------------------------------------------------
 
 void data_dispatcher_state::carry_out(const journal_course& action) {
   const auto post = common::poster<protocol::local_data_dispatcher_actor>{self_};

@@ -56,7 +56,6 @@ struct ps_shard_resumed {
 };
 
 // ---- of snapshots and rewinds; only where state is durable
-// --------------------------------------------------------
 
 /// What the journal holds of the training's course. All of it is replaced by one synced write.
 struct journaled_course {

@@ -41,7 +41,6 @@ data_dispatcher_core::data_dispatcher_core(data_dispatcher_core_config config)
 }
 
 // ---- workers come and go
-// -----------------------------------------------------------------------------------------
 
 data_dispatcher_actions data_dispatcher_core::on_worker_joined(worker_id worker, incarnation incarnation,
                                                                time_point now) {
@@ -104,7 +103,6 @@ void data_dispatcher_core::measure_speed(live_worker& worker, const protocol::wo
 }
 
 // ---- leases
-// ------------------------------------------------------------------------------------------------------
 
 /// Divides the slots among those who are heard; new leases go to those whose slots or start changed.
 void data_dispatcher_core::divide(time_point now, data_dispatcher_actions& out) {
@@ -165,7 +163,6 @@ void data_dispatcher_core::settle_losses(time_point now, data_dispatcher_actions
 }
 
 // ---- progress
-// ----------------------------------------------------------------------------------------------------
 
 data_dispatcher_actions data_dispatcher_core::on_shard_status(const protocol::shard_status& status,
                                                               time_point now) {
@@ -267,7 +264,6 @@ void data_dispatcher_core::help_straggler(time_point now, data_dispatcher_action
 }
 
 // ---- time
-// --------------------------------------------------------------------------------------------------------
 
 data_dispatcher_actions data_dispatcher_core::on_tick(time_point now) {
   data_dispatcher_actions out;
@@ -323,7 +319,6 @@ void data_dispatcher_core::notice_silence(time_point now, data_dispatcher_action
 }
 
 // ---- the end
-// -----------------------------------------------------------------------------------------------------
 
 bool data_dispatcher_core::is_trained() const {
   if (shards_.size() < config_.ps_shards) return false;
@@ -383,7 +378,6 @@ data_dispatcher_actions data_dispatcher_core::on_evaluated(const protocol::evalu
 }
 
 // ---- snapshots and rewinds: the keeper's
-// -----------------------------------------------------------------------------
 
 data_dispatcher_actions data_dispatcher_core::on_kept(const protocol::kept& answer, time_point now) {
   data_dispatcher_actions out;

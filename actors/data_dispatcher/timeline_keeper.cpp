@@ -37,7 +37,6 @@ timeline_keeper::timeline_keeper(timeline_keeper_config config, journaled_course
 }
 
 // ---- what it hears
-// -----------------------------------------------------------------------------------------------
 
 void timeline_keeper::on_shard_status(const protocol::shard_status& status, time_point now,
                                       data_dispatcher_actions& out) {
@@ -66,7 +65,6 @@ void timeline_keeper::on_kept(const protocol::kept& answer, time_point now, data
 void timeline_keeper::on_tick(time_point now, data_dispatcher_actions& out) { decide(now, out); }
 
 // ---- what all have
-// -----------------------------------------------------------------------------------------------
 
 /// Nobody stands on another timeline than the newest.
 bool timeline_keeper::everybody_is_here() const {
@@ -104,7 +102,6 @@ std::vector<version_id> timeline_keeper::snapshots_everywhere() const {
 }
 
 // ---- decisions
-// ---------------------------------------------------------------------------------------------------
 
 /// From state, again and again. Nothing is decided while a decision is on its way to the journal (R15), nor
 /// before all shards have said where they stand.
@@ -163,7 +160,6 @@ void timeline_keeper::send_rewind_to(ps_shard_id shard, time_point now, data_dis
 }
 
 // ---- slots that are left out
-// -------------------------------------------------------------------------------------
 
 void timeline_keeper::park(const protocol::parked_slot& slot, time_point now, data_dispatcher_actions& out) {
   to_park_.insert(slot);
@@ -216,7 +212,6 @@ bool timeline_keeper::park_what_waits(data_dispatcher_actions& out) {
 }
 
 // ---- the operator
-// ------------------------------------------------------------------------------------------------
 
 void timeline_keeper::go_back(const protocol::go_back& wanted, time_point now, data_dispatcher_actions& out) {
   if (wanted.revision <= course_.history.back().revision) return; // told again
@@ -260,7 +255,6 @@ bool timeline_keeper::go_back_when_pinned(time_point now, data_dispatcher_action
 }
 
 // ---- lost gradients
-// ----------------------------------------------------------------------------------------------
 
 /// R14. The only way out, so it is repeated as long as somebody is stuck.
 void timeline_keeper::look_for_lost_gradients(time_point now, data_dispatcher_actions& out) {
@@ -285,7 +279,6 @@ void timeline_keeper::end_search(data_dispatcher_actions& out) {
 }
 
 // ---- the journal
-// -------------------------------------------------------------------------------------------------
 
 protocol::timeline_entry timeline_keeper::next_entry(version_id branch) const {
   return {{timeline().value + 1}, branch, course_.history.back().revision, {}};

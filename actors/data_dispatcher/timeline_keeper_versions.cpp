@@ -12,7 +12,6 @@ using protocol::time_point;
 using subject = repeats::subject;
 
 // ---- snapshots
-// ---------------------------------------------------------------------------------------------------
 
 void timeline_keeper::name_snapshot(time_point now, data_dispatcher_actions& out) {
   const auto naming = schedule_.decide(shards_, snapshots_everywhere().back(), now);
@@ -54,7 +53,6 @@ void timeline_keeper::set_floor(time_point now, data_dispatcher_actions& out) {
 }
 
 // ---- evaluation, the end
-// -----------------------------------------------------------------------------------------
 
 /// R17: as far as what was evaluated allows.
 void timeline_keeper::let_go_on(time_point now, data_dispatcher_actions& out) {

@@ -19,7 +19,6 @@
 namespace dlrun::protocol {
 
 // ---- where a role can be reached
-// -------------------------------------------------------------------------------------
 
 /// Control and tensor address of one started role.
 struct endpoint {
@@ -52,7 +51,6 @@ struct tensor_location {
 };
 
 // ---- starting and finding each other
-// ---------------------------------------------------------------------------------
 
 /// Role -> agent and role -> coordinator, once after its start and again until answered.
 struct join {
@@ -155,7 +153,6 @@ struct role_exited {
 };
 
 // ---- leases
-// ----------------------------------------------------------------------------------------------------------
 
 /// Dispatcher -> worker: compute these slots of every step from now on (R5). Highest (dispatcher, sequence)
 /// wins. It never ends by itself; another lease or a newer incarnation of the worker replaces it.
@@ -190,7 +187,6 @@ struct worker_status {
 };
 
 // ---- a step
-// ----------------------------------------------------------------------------------------------------------
 
 /// Worker -> PS shard (R9): the gradient of subtree `slots` of `step` lies at `where`. Idempotent.
 struct push {
@@ -254,7 +250,6 @@ struct fenced {
 };
 
 // ---- evaluation, the end
-// ---------------------------------------------------------------------------------------------
 
 /// Dispatcher -> worker: evaluate the validation set at `version` (R17). Repeated until answered; idempotent.
 struct evaluate {

@@ -174,7 +174,6 @@ ps_shard_state::behavior ps_shard_state::make_behavior() {
 }
 
 // ---- entering the job
-// --------------------------------------------------------------------------------------------------
 
 void ps_shard_state::on_published(const protocol::endpoint& at) {
   endpoint_ = at;
@@ -225,7 +224,6 @@ void ps_shard_state::quit(const std::string& why) {
 }
 
 // ---- pushes
-// ------------------------------------------------------------------------------------------------------------
 
 bool ps_shard_state::speaks_for_itself(worker_id worker, const protocol::fence& claimed) const {
   for (const auto& entry : directory_.entries)
@@ -351,7 +349,6 @@ void ps_shard_state::forget_sources(worker_id worker, dlrun::incarnation older_t
 }
 
 // ---- what others ask
-// ---------------------------------------------------------------------------------------------------
 
 protocol::shard_state ps_shard_state::current_state() const {
   auto state = core_->state();

@@ -28,7 +28,6 @@ constexpr std::uint64_t applied_here_max = std::uint64_t{1} << 20;
 } // namespace
 
 // ---- what the core decided
-// ---------------------------------------------------------------------------------------------
 
 void ps_shard_state::carry_out(const ps_shard_actions& actions) {
   for (auto at = actions.begin(); at != actions.end(); ++at) {

@@ -66,7 +66,6 @@ void ps_shard_core::announce(ps_shard_actions& out) {
 }
 
 // ---- workers
-// -----------------------------------------------------------------------------------------------------
 
 bool ps_shard_core::wants(const protocol::push& push) const {
   return !fenced_ && !rewinding_ && !knows_newer(push) && is_acceptable(push) &&
@@ -164,7 +163,6 @@ void ps_shard_core::note_contribution(const protocol::push& push) {
 }
 
 // ---- time
-// --------------------------------------------------------------------------------------------------------
 
 ps_shard_actions ps_shard_core::on_tick() {
   ps_shard_actions out;
@@ -175,7 +173,6 @@ ps_shard_actions ps_shard_core::on_tick() {
 }
 
 // ---- snapshots
-// ---------------------------------------------------------------------------------------------------
 
 void ps_shard_core::order_snapshot(version_id version, ps_shard_actions& out) {
   store_.begin(version);
@@ -254,7 +251,6 @@ bool ps_shard_core::has_snapshot(timeline_id wanted, version_id version) const {
 }
 
 // ---- going back
-// --------------------------------------------------------------------------------------------------
 
 /// R16. What cannot be obeyed is answered with where it stands.
 ps_shard_actions ps_shard_core::on_rewind(const protocol::rewind& order) {
@@ -290,7 +286,6 @@ ps_shard_actions ps_shard_core::on_probe(const protocol::probe& question) {
 }
 
 // ---- where it stands
-// ---------------------------------------------------------------------------------------------
 
 std::vector<protocol::first_contribution> ps_shard_core::contributions() const {
   std::vector<protocol::first_contribution> all;

@@ -10,7 +10,6 @@ using protocol::is_planted;
 using protocol::planted_bug;
 
 // ---- steps
-// -------------------------------------------------------------------------------------------------------
 
 /// R7, R12: applies the next step when its root and everybody's norm are there and the log is not too far
 /// behind.
@@ -109,7 +108,6 @@ ps_shard_actions ps_shard_core::on_committed(version_id version) {
 }
 
 // ---- norms
-// -------------------------------------------------------------------------------------------------------
 
 ps_shard_actions ps_shard_core::on_norm(const protocol::norm& message) {
   ps_shard_actions out;

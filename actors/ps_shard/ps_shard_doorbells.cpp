@@ -8,7 +8,6 @@
 namespace dlrun::ps_shard {
 
 // ---- doorbells
-// ------------------------------------------------------------------------------------------------------------
 
 void ps_shard_state::on_doorbell(const std::shared_ptr<const transport::doorbell>& bell) {
   const auto heard = values_thread_.listen(
@@ -37,7 +36,6 @@ bool ps_shard_state::on_packet(bell_owner& from, const std::shared_ptr<const tra
 }
 
 // ---- a step that is begun with before all of it is there
-// ------------------------------------------------------------------------------------------------------------
 
 /// Floats from `from` on of what will be pushed. A first gradient of a buffer is not mapped yet: it is waited
 /// for whole.

@@ -8,7 +8,6 @@
 namespace dlrun::ps_shard {
 
 // ---- who the others are
-// ------------------------------------------------------------------------------------------------
 
 /// Of two shards the one with the higher index connects, and the other answers whoever speaks: if both
 /// connect at once, CAF may take each of the two connections for superfluous and close both.
@@ -84,7 +83,6 @@ void ps_shard_state::note_sender(ps_shard_id shard) {
 }
 
 // ---- what is said
-// ------------------------------------------------------------------------------------------------------
 
 void ps_shard_state::on_norm(const protocol::norm& message) {
   const auto& job = *context_.job;

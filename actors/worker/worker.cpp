@@ -76,7 +76,6 @@ worker_state::behavior worker_state::make_behavior() {
 }
 
 // ---- entering the job
-// --------------------------------------------------------------------------------------------------
 
 void worker_state::on_published(const protocol::endpoint& at) {
   endpoint_ = at;
@@ -164,7 +163,6 @@ void worker_state::quit(const std::string& why) {
 }
 
 // ---- parameters
-// --------------------------------------------------------------------------------------------------------
 
 void worker_state::on_shard_state(const protocol::shard_state& state) {
   if (state.shard.value >= context_.job->ps_shards()) return;
@@ -253,7 +251,6 @@ void worker_state::on_mapped(ps_shard_id shard, dlrun::incarnation incarnation,
 }
 
 // ---- gradients
-// ---------------------------------------------------------------------------------------------------------
 
 void worker_state::carry_out(worker_actions actions) {
   std::ranges::move(actions, std::back_inserter(ordered_));
@@ -386,7 +383,6 @@ void worker_state::carry_out(const exit_fenced& action) {
 }
 
 // ---- reports
-// -----------------------------------------------------------------------------------------------------------
 
 void worker_state::report_status() {
   if (!dispatcher_) return;

@@ -18,7 +18,6 @@ worker_core::worker_core(worker_core_config config)
 }
 
 // ---- what it hears
-// -----------------------------------------------------------------------------------------------
 
 worker_actions worker_core::on_shard_state(const protocol::shard_state& state, time_point now) {
   if (fenced_ || state.shard.value >= config_.ps_shards) return {};
@@ -138,7 +137,6 @@ worker_actions worker_core::on_tick(time_point now) {
 }
 
 // ---- what it does
-// ------------------------------------------------------------------------------------------------
 
 /// False when what was heard belongs to an older timeline (R2).
 bool worker_core::adopt(const protocol::shard_state& state, worker_actions& out) {
@@ -263,7 +261,6 @@ worker_actions worker_core::exit_if_older(incarnation newest) {
 }
 
 // ---- what it knows
-// -----------------------------------------------------------------------------------------------
 
 std::optional<step_id> worker_core::open_step() const {
   if (!everything_known()) return std::nullopt;

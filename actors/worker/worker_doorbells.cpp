@@ -12,7 +12,6 @@ constexpr auto bell_pause = std::chrono::seconds(1);
 } // namespace
 
 // ---- from the compute thread to the value thread of a PS shard and back
-// ---------------------------------------------------------------------------------------------------------
 
 void worker_state::connect_bell(ps_shard_id shard) {
   auto& link = shards_[shard];

@@ -248,7 +248,6 @@ TEST_F(agent_core_test, shows_every_role_with_the_lowest_step_of_the_shards) {
 }
 
 // ---- with durable state
-// ----------------------------------------------------------------------------------------------
 
 struct durable_agent_core_test : agent_core_test {
   durable_agent_core_test()

@@ -1,10 +1,13 @@
 #include "actors/coordinator/coordinator_core.hpp"
+#include "tests/actors/only.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace dlrun::coordinator {
 namespace {
+
+using test::only;
 
 using protocol::fence;
 using protocol::job_outcome;
@@ -63,13 +66,6 @@ protected:
       shards[i] = start_and_join(ps_shard_role({i}));
       workers[i] = start_and_join(worker_role({i}));
     }
-  }
-  template <class Action>
-  static std::vector<Action> only(const coordinator_actions& actions) {
-    std::vector<Action> some;
-    for (const auto& action : actions)
-      if (const auto* one = std::get_if<Action>(&action)) some.push_back(*one);
-    return some;
   }
   protocol::directory_entry entry(role_name role) const {
     for (const auto& one : core.directory().entries)

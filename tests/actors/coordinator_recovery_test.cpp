@@ -1,11 +1,14 @@
 /// coordinator_core where it may die: fences, journal, what runs, the end.
 #include "actors/coordinator/coordinator_core.hpp"
+#include "tests/actors/only.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace dlrun::coordinator {
 namespace {
+
+using test::only;
 
 using protocol::fence;
 using protocol::job_outcome;
@@ -64,13 +67,6 @@ protected:
              core, core.on_join({role, self, 100, {"127.0.0.1", 9, self.incarnation.value, ""}, "A"}, now)))
       if (const auto* answer = std::get_if<answer_join>(&action)) return answer->reply.accepted;
     return false;
-  }
-  template <class Action>
-  static std::vector<Action> only(const coordinator_actions& actions) {
-    std::vector<Action> some;
-    for (const auto& action : actions)
-      if (const auto* one = std::get_if<Action>(&action)) some.push_back(*one);
-    return some;
   }
 
   std::uint64_t token = 1000;
@@ -178,7 +174,6 @@ TEST_F(coordinator_recovery_test, a_slot_that_crashes_its_worker_twice_is_to_be_
 }
 
 // ---- the end
-// -----------------------------------------------------------------------------------------------------
 
 TEST_F(coordinator_recovery_test, of_a_training_that_was_stopped_early_the_last_version_counts) {
   perform(core, core.on_agent(now));

@@ -1,10 +1,13 @@
 #include "actors/data_dispatcher/data_dispatcher_core.hpp"
+#include "tests/actors/only.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace dlrun::data_dispatcher {
 namespace {
+
+using test::only;
 
 using protocol::make_slot_range;
 using protocol::time_point;
@@ -71,13 +74,6 @@ protected:
     auto actions = core.on_shard_status(status, now);
     perform(actions);
     return actions;
-  }
-  template <class Action>
-  static std::vector<Action> only(const data_dispatcher_actions& actions) {
-    std::vector<Action> some;
-    for (const auto& action : actions)
-      if (const auto* one = std::get_if<Action>(&action)) some.push_back(*one);
-    return some;
   }
   protocol::slot_range slots_of(std::uint32_t worker) { return leases[{worker}].slots; }
 

@@ -1,4 +1,5 @@
 #include "actors/ps_shard/ps_shard_core.hpp"
+#include "tests/actors/only.hpp"
 
 #include <algorithm>
 #include <gmock/gmock.h>
@@ -7,6 +8,8 @@
 
 namespace dlrun::ps_shard {
 namespace {
+
+using test::only;
 
 using protocol::make_slot_range;
 using testing::IsEmpty;
@@ -44,13 +47,6 @@ protected:
     append made{{step}, {root}, {}};
     made.ledger = {.steps_applied = step + 1, .samples_applied = 8 * (step + 1)};
     return made;
-  }
-  template <class Action>
-  static std::vector<Action> only(const ps_shard_actions& actions) {
-    std::vector<Action> some;
-    for (const auto& action : actions)
-      if (const auto* one = std::get_if<Action>(&action)) some.push_back(*one);
-    return some;
   }
 
   ps_shard_core core{config(protocol::durability::off), {}};

@@ -1,11 +1,14 @@
 /// ps_shard_core where state is durable: log, snapshots, floor, rewinds, parked slots, norms.
 #include "actors/ps_shard/ps_shard_core.hpp"
+#include "tests/actors/only.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace dlrun::ps_shard {
 namespace {
+
+using test::only;
 
 using protocol::durability;
 using protocol::make_slot_range;
@@ -54,13 +57,6 @@ protected:
     shard.on_committed({step + 1});
     return shard.on_applied({step});
   }
-  template <class Action>
-  static std::vector<Action> only(const ps_shard_actions& actions) {
-    std::vector<Action> some;
-    for (const auto& action : actions)
-      if (const auto* one = std::get_if<Action>(&action)) some.push_back(*one);
-    return some;
-  }
   static protocol::rewind going_back(std::uint64_t version, std::vector<protocol::parked_slot> parked = {}) {
     return {{1}, {version}, extended(protocol::first_history(), {{1}, {version}, 0, std::move(parked)})};
   }
@@ -70,7 +66,6 @@ protected:
 };
 
 // ---- log
-// ---------------------------------------------------------------------------------------------------------
 
 TEST_F(ps_shard_durability_test, steps_that_were_logged_together_are_committed_together) {
   auto two_ahead = config();
@@ -106,7 +101,6 @@ TEST_F(ps_shard_durability_test, a_record_names_timeline_revision_and_samples) {
 }
 
 // ---- snapshots
-// ---------------------------------------------------------------------------------------------------
 
 TEST_F(ps_shard_durability_test, a_version_named_in_time_is_snapshotted_before_the_next_is_applied) {
   core.on_name_snapshot({{0}, {2}});
@@ -221,7 +215,6 @@ TEST_F(ps_shard_durability_test, where_it_stands_it_was_let_come_but_no_further)
 }
 
 // ---- floor and pin
-// -----------------------------------------------------------------------------------------------
 
 TEST_F(ps_shard_durability_test, drops_below_the_floor_of_its_own_timeline_once) {
   ps_shard_core shard(config(), restored(6, {{2}, {4}}));
@@ -250,7 +243,6 @@ TEST_F(ps_shard_durability_test, shows_what_it_is_asked_to_keep_and_keeps_it) {
 }
 
 // ---- going back
-// --------------------------------------------------------------------------------------------------
 
 TEST_F(ps_shard_durability_test, goes_back_takes_nothing_meanwhile_and_announces_itself) {
   train(core, 0);
@@ -318,7 +310,6 @@ TEST_F(ps_shard_durability_test, a_probe_is_answered_with_what_is_held_of_open_s
 }
 
 // ---- parked slots
-// ------------------------------------------------------------------------------------------------
 
 TEST_F(ps_shard_durability_test, a_parked_slot_is_zero_has_no_records_and_is_filled_in) {
   auto found = restored(0);
@@ -343,7 +334,6 @@ TEST_F(ps_shard_durability_test, a_step_of_nothing_but_parked_slots_is_applied_w
 }
 
 // ---- norms
-// -------------------------------------------------------------------------------------------------------
 
 TEST_F(ps_shard_durability_test, a_step_is_applied_with_the_norms_of_all_shards) {
   auto coupled = config();

@@ -2,11 +2,14 @@
 #pragma once
 
 #include "actors/data_dispatcher/timeline_keeper.hpp"
+#include "tests/actors/only.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace dlrun::data_dispatcher {
+
+using test::only;
 
 inline constexpr incarnation me{6};
 
@@ -88,13 +91,6 @@ protected:
       if (one.to.kind == protocol::role_kind::worker)
         keeper.on_kept({{one.to.index}, {{1}, 0}, keeper.timeline(), one.message.id, kept}, now, out);
     return out;
-  }
-  template <class Action>
-  static std::vector<Action> only(const data_dispatcher_actions& actions) {
-    std::vector<Action> some;
-    for (const auto& action : actions)
-      if (const auto* one = std::get_if<Action>(&action)) some.push_back(*one);
-    return some;
   }
   /// Shard 0 lacks step 4, of which nobody keeps a gradient; @returns what the decision brings.
   data_dispatcher_actions lose_a_gradient() {

@@ -1,10 +1,13 @@
 #include "actors/worker/worker_core.hpp"
+#include "tests/actors/only.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace dlrun::worker {
 namespace {
+
+using test::only;
 
 using protocol::make_slot_range;
 using protocol::time_point;
@@ -63,13 +66,6 @@ protected:
     hear(1, version, version);
     part(0, version);
     part(1, version);
-  }
-  template <class Action>
-  static std::vector<Action> only(const worker_actions& actions) {
-    std::vector<Action> some;
-    for (const auto& action : actions)
-      if (const auto* one = std::get_if<Action>(&action)) some.push_back(*one);
-    return some;
   }
 
   worker_core core;

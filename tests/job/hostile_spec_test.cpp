@@ -8,10 +8,7 @@
 namespace dlrun::job {
 namespace {
 
-using test::minimal_spec;
-using test::parse;
-using test::problems_of;
-using test::with;
+using namespace test;
 
 std::string repeated(const std::string& part, std::size_t count) {
   std::string out;

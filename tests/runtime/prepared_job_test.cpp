@@ -217,7 +217,6 @@ TEST_F(prepared_job_test, an_unknown_format_is_refused_with_those_there_are) {
 }
 
 // ---- weights to start from
-// ---------------------------------------------------------------------------------------------
 
 TEST_F(prepared_job_test, weights_to_start_from_are_checked_named_by_digest_and_kept_open) {
   const std::vector<float> zeroes(12);

@@ -142,7 +142,6 @@ void coordinator_process::perform(const data_dispatcher::data_dispatcher_actions
 }
 
 // ---- the coordinator's decisions
-// -----------------------------------------------------------------------------------
 
 void coordinator_process::perform_one(const coordinator::send_grant& order) { send(agent_role, order.grant); }
 
@@ -196,7 +195,6 @@ void coordinator_process::perform_one(const coordinator::announce_end& order) {
 }
 
 // ---- the dispatcher's decisions
-// ------------------------------------------------------------------------------------
 
 void coordinator_process::perform_one(const data_dispatcher::send_lease& order) {
   if (!order.reason.empty())
@@ -273,7 +271,6 @@ void coordinator_process::perform_one(const data_dispatcher::decision_made& orde
 }
 
 // ---- the journal
-// -------------------------------------------------------------------------------------------------
 
 void coordinator_process::perform_one(const coordinator::journal_fences& order) {
   write(

@@ -113,7 +113,6 @@ void ps_shard_process::hear(const message& what) {
 }
 
 // ---- gradients
-// ---------------------------------------------------------------------------------------------------
 
 void ps_shard_process::on_push(const gradient_push& what) {
   gradient mapped;
@@ -203,7 +202,6 @@ void ps_shard_process::perform_one(const ps_shard::release& order) {
 }
 
 // ---- steps
-// -------------------------------------------------------------------------------------------------------
 
 void ps_shard_process::perform_one(const ps_shard::measure& order) {
   const auto* root = used(order.root);
@@ -283,7 +281,6 @@ void ps_shard_process::perform_one(const ps_shard::send_fenced& order) {
 void ps_shard_process::perform_one(const ps_shard::exit_fenced& order) { end_fenced(order.newest); }
 
 // ---- the rest
-// ----------------------------------------------------------------------------------------------------
 
 announced_state ps_shard_process::state() const { return {core_->state(), parameters_}; }
 

@@ -48,7 +48,6 @@ void ps_shard_process::load(version_id version) {
 }
 
 // ---- the log
-// -----------------------------------------------------------------------------------------------------
 
 void ps_shard_process::perform_one(const ps_shard::append& order) {
   const auto* root = used(order.root);
@@ -95,7 +94,6 @@ void ps_shard_process::sync_log(std::uint64_t end) {
 }
 
 // ---- snapshots
-// ---------------------------------------------------------------------------------------------------
 
 void ps_shard_process::perform_one(const ps_shard::take_snapshot& order) {
   shard_image image;
@@ -140,7 +138,6 @@ void ps_shard_process::perform_one(const ps_shard::drop_below& order) {
 }
 
 // ---- going back
-// --------------------------------------------------------------------------------------------------
 
 /// R16. What was in work is dropped at once, the marker takes its time.
 void ps_shard_process::perform_one(const ps_shard::perform_rewind& order) {

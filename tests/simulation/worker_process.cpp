@@ -72,7 +72,6 @@ void worker_process::perform(const worker::worker_actions& actions) {
 }
 
 // ---- parameters
-// --------------------------------------------------------------------------------------------------
 
 /// Copying takes time, and what is copied may be written to meanwhile.
 void worker_process::perform_one(const worker::fetch_part& order) {
@@ -114,7 +113,6 @@ std::vector<worker_process::held_part> worker_process::parts_of(version_id versi
 }
 
 // ---- gradients
-// ---------------------------------------------------------------------------------------------------
 
 void worker_process::perform_one(const worker::compute_gradient& order) {
   const auto from = parts_of(version_before(order.step));
@@ -210,7 +208,6 @@ void worker_process::perform_one(const worker::discard_all& order) {
 }
 
 // ---- ends
-// --------------------------------------------------------------------------------------------------------
 
 std::optional<protocol::parked_slot> worker_process::poison_in(const worker::compute_gradient& order) const {
   for (const auto& one : world_.plan().poison)
@@ -248,7 +245,6 @@ void worker_process::check_bounds() const {
 }
 
 // ---- the rest
-// ----------------------------------------------------------------------------------------------------
 
 void worker_process::report() {
   if (!alive) return;
@@ -265,7 +261,6 @@ void worker_process::report() {
 }
 
 // ---- evaluation
-// --------------------------------------------------------------------------------------------------
 
 void worker_process::perform(const worker::evaluation_actions& actions) {
   for (const auto& action : actions) {

@@ -110,7 +110,6 @@ void world::deliver(process& from, protocol::role_name to, const std::shared_ptr
 }
 
 // ---- for the oracle
-// ---------------------------------------------------------------------------------------------
 
 void world::report(const protocol::job_ended& ended, const coordinator::coordinator_core& by) {
   report_ = job_report{ended, by.digests(), by.evaluation()};

@@ -120,7 +120,10 @@ TEST_F(gradient_pools, may_end_before_their_loans) {
   auto pool = std::make_unique<gradient_pool>(16, 2, server);
   auto lent = pool->acquire().value();
   pool.reset();
-  lent.buffer().begin_write()[0] = 1;
+  const auto values = lent.buffer().begin_write();
+  ASSERT_EQ(values.size(), 16U);
+  values[0] = 1;
+  EXPECT_EQ(values[0], 1) << "the memory is still there";
   lent = pooled_gradient();
 }
 
