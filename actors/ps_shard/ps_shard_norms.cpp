@@ -34,7 +34,7 @@ void ps_shard_state::connect_shard(const protocol::directory_entry& entry) {
   link.handle = nullptr;
   link.connecting = true;
   common::connect<protocol::ps_shard_actor>(
-      self_, *context_.job, entry.role, entry.incarnation, entry.at,
+      self_, context_, entry.role, entry.incarnation, entry.at,
       [this, shard, inc = entry.incarnation](const protocol::ps_shard_actor& handle) {
         auto& found = shards_[shard];
         if (found.incarnation != inc) return;
