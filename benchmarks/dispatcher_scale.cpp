@@ -39,7 +39,7 @@ public:
   }
 
   void join(std::uint32_t id) { take(core_.on_worker_joined({id}, {++workers_[id].incarnation}, now_)); }
-  void lose(std::uint32_t id) { take(core_.on_worker_lost({id}, {workers_[id].incarnation}, now_)); }
+  void lose(std::uint32_t id) { take(core_.on_worker_gone({id}, {workers_[id].incarnation}, now_)); }
   std::uint64_t leases() const { return leases_; }
   std::uint64_t redispatched() const { return redispatched_; }
 

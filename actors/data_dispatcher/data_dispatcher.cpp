@@ -111,7 +111,7 @@ void data_dispatcher_state::on_worker_available(const protocol::worker_available
 }
 
 void data_dispatcher_state::on_worker_gone(const protocol::worker_gone& who) {
-  carry_out(core_.on_worker_lost(who.worker, who.incarnation, common::now()));
+  carry_out(core_.on_worker_gone(who.worker, who.incarnation, common::now()));
 }
 
 void data_dispatcher_state::on_ps_shard_available(const protocol::ps_shard_available& who,
@@ -121,7 +121,7 @@ void data_dispatcher_state::on_ps_shard_available(const protocol::ps_shard_avail
 }
 
 void data_dispatcher_state::on_ps_shard_gone(const protocol::ps_shard_gone& who) {
-  carry_out(core_.on_shard_lost(who.shard, who.incarnation, common::now()));
+  carry_out(core_.on_ps_shard_gone(who.shard, who.incarnation, common::now()));
 }
 
 void data_dispatcher_state::on_worker_status(const protocol::worker_status& status) {

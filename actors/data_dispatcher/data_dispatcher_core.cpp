@@ -57,7 +57,7 @@ data_dispatcher_actions data_dispatcher_core::on_worker_joined(worker_id worker,
   return out;
 }
 
-data_dispatcher_actions data_dispatcher_core::on_worker_lost(worker_id worker, incarnation incarnation,
+data_dispatcher_actions data_dispatcher_core::on_worker_gone(worker_id worker, incarnation incarnation,
                                                              time_point now) {
   data_dispatcher_actions out;
   const auto at = workers_.find(worker);
@@ -205,16 +205,16 @@ data_dispatcher_actions data_dispatcher_core::on_shard_started(ps_shard_id shard
   auto& start = shard_starts_[shard];
   if (shard.value >= config_.ps_shards || start.incarnation >= incarnation) return {};
   start = {incarnation, std::nullopt, false};
-  if (keeper_) keeper_->on_shard_lost(shard); // the one before
+  if (keeper_) keeper_->on_ps_shard_gone(shard); // the one before
   return {};
 }
 
-data_dispatcher_actions data_dispatcher_core::on_shard_lost(ps_shard_id shard, incarnation incarnation,
-                                                            time_point) {
+data_dispatcher_actions data_dispatcher_core::on_ps_shard_gone(ps_shard_id shard, incarnation incarnation,
+                                                               time_point) {
   const auto at = shard_starts_.find(shard);
   if (at != shard_starts_.end() && at->second.incarnation > incarnation) return {};
   shard_starts_[shard] = {{incarnation.value + 1}, std::nullopt, false}; // what comes next is larger
-  if (keeper_) keeper_->on_shard_lost(shard);
+  if (keeper_) keeper_->on_ps_shard_gone(shard);
   return {};
 }
 

@@ -57,7 +57,7 @@ public:
   data_dispatcher_actions on_worker_joined(worker_id worker, dlrun::incarnation incarnation,
                                            protocol::time_point now);
   /// That start is over: its slots go to the others at once.
-  data_dispatcher_actions on_worker_lost(worker_id worker, dlrun::incarnation incarnation,
+  data_dispatcher_actions on_worker_gone(worker_id worker, dlrun::incarnation incarnation,
                                          protocol::time_point now);
   data_dispatcher_actions on_worker_status(const protocol::worker_status& status, protocol::time_point now);
   data_dispatcher_actions on_shard_status(const protocol::shard_status& status, protocol::time_point now);
@@ -65,8 +65,8 @@ public:
   /// A start of a PS shard has joined / is over.
   data_dispatcher_actions on_shard_started(ps_shard_id shard, dlrun::incarnation incarnation,
                                            protocol::time_point now);
-  data_dispatcher_actions on_shard_lost(ps_shard_id shard, dlrun::incarnation incarnation,
-                                        protocol::time_point now);
+  data_dispatcher_actions on_ps_shard_gone(ps_shard_id shard, dlrun::incarnation incarnation,
+                                           protocol::time_point now);
   data_dispatcher_actions on_kept(const protocol::kept& answer, protocol::time_point now);
   /// The course given with this id is in the journal, synced.
   data_dispatcher_actions on_journaled(std::uint64_t id, protocol::time_point now);

@@ -48,7 +48,7 @@ void timeline_keeper::on_shard_status(const protocol::shard_status& status, time
   decide(now, out);
 }
 
-void timeline_keeper::on_shard_lost(ps_shard_id shard) { shards_.erase(shard); }
+void timeline_keeper::on_ps_shard_gone(ps_shard_id shard) { shards_.erase(shard); }
 
 void timeline_keeper::set_workers(std::map<worker_id, incarnation> heard, bool all_known) {
   workers_ = std::move(heard);

@@ -48,7 +48,7 @@ public:
   void on_shard_status(const protocol::shard_status& status, protocol::time_point now,
                        data_dispatcher_actions& out);
   /// What that shard said counts no more. All shards must have reported before anything is decided (R14a).
-  void on_shard_lost(ps_shard_id shard);
+  void on_ps_shard_gone(ps_shard_id shard);
   /// `heard`: the workers that a probe waits for. `all_known` false: others may be there that have not joined
   /// yet (this dispatcher was just started), and nothing is called lost.
   void set_workers(std::map<worker_id, dlrun::incarnation> heard, bool all_known);

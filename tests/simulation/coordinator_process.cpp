@@ -161,7 +161,7 @@ void coordinator_process::perform_one(const coordinator::worker_available& order
 }
 
 void coordinator_process::perform_one(const coordinator::worker_gone& order) {
-  perform(dispatcher_->on_worker_lost(order.worker, order.incarnation, world_.now()));
+  perform(dispatcher_->on_worker_gone(order.worker, order.incarnation, world_.now()));
 }
 
 void coordinator_process::perform_one(const coordinator::ps_shard_available& order) {
@@ -169,7 +169,7 @@ void coordinator_process::perform_one(const coordinator::ps_shard_available& ord
 }
 
 void coordinator_process::perform_one(const coordinator::ps_shard_gone& order) {
-  perform(dispatcher_->on_shard_lost(order.shard, order.incarnation, world_.now()));
+  perform(dispatcher_->on_ps_shard_gone(order.shard, order.incarnation, world_.now()));
 }
 
 void coordinator_process::perform_one(const coordinator::poisoned_slot& order) {

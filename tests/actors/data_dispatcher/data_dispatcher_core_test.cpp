@@ -39,7 +39,7 @@ protected:
     return actions;
   }
   data_dispatcher_actions lose(std::uint32_t worker, std::uint64_t start = 1) {
-    auto actions = core.on_worker_lost({worker}, {start}, now);
+    auto actions = core.on_worker_gone({worker}, {start}, now);
     perform(actions);
     return actions;
   }

@@ -15,7 +15,7 @@ using testing::IsEmpty;
 
 TEST_F(timeline_keeper_test, decides_nothing_before_all_shards_have_reported) {
   EXPECT_THAT(hear(status(1, 6)), IsEmpty());
-  keeper.on_shard_lost({1});
+  keeper.on_ps_shard_gone({1});
   EXPECT_THAT(hear(status(0, 4)), IsEmpty());
 }
 

@@ -57,7 +57,7 @@ TEST_F(timeline_keeper_test, a_rewind_below_it_voids_an_evaluation) {
   keeper = timeline_keeper(config(), journal);
   hear_both(9, 9, {{8}});
   EXPECT_FALSE(keeper.evaluation_due());
-  for (std::uint32_t shard = 0; shard < 2; ++shard) keeper.on_shard_lost({shard});
+  for (std::uint32_t shard = 0; shard < 2; ++shard) keeper.on_ps_shard_gone({shard});
   keeper.set_workers({}, true);
   hear_both(4, 9);
   auto asked = only<send_probe>(tick(milliseconds(300)));
