@@ -1,7 +1,7 @@
 /// The inside of shard_store, shared by the sources that make it up.
 #pragma once
 
-#include "base/version_range.hpp"
+#include "base/version_set.hpp"
 #include "persistence/database.hpp"
 #include "persistence/segment_set.hpp"
 #include "persistence/shard_store.hpp"

@@ -20,8 +20,8 @@ TEST(fingerprint, names_the_compiler_that_built_it) {
 
 TEST(fingerprint, has_all_that_the_bits_depend_on) {
   const auto all = host_fingerprint(3);
-  for (const auto& part :
-       {dlrun_version(), engine::compiler_version(), engine::onednn_version(), engine::cpu_model(), engine::instruction_set()}) {
+  for (const auto& part : {dlrun_version(), engine::compiler_version(), engine::onednn_version(),
+                           engine::cpu_model(), engine::instruction_set()}) {
     EXPECT_FALSE(part.empty());
     EXPECT_THAT(all, HasSubstr(part));
   }
