@@ -77,7 +77,7 @@ result<void> csv_reader::read_header() {
 /// The next record, if it has as many cells as all others. In a table of one column a blank line is
 /// a record whose cell is empty; in others it is none.
 result<bool> csv_reader::next_line() {
-  const auto there = header_.size() == 1 ? parser_->next() : next_filled_line();
+  auto there = header_.size() == 1 ? parser_->next() : next_filled_line();
   if (!there || !*there) return there;
   if (parser_->size() == header_.size()) return true;
   return fail(error_code::bad_data,
@@ -87,7 +87,7 @@ result<bool> csv_reader::next_line() {
 }
 
 result<std::size_t> csv_reader::place_of(const std::string& column) const {
-  const auto place = header_.find(column);
+  auto place = header_.find(column);
   if (place) return place;
   return fail(place.error().code, fmt::format("{}: {}", parser_->name(), place.error().message));
 }

@@ -26,7 +26,7 @@ result<void> stored_part::load(version_id version, std::vector<std::string>& dam
   if (!recipe_.sampler) std::erase_if(bases, [&](const auto& base) { return base.version != version; });
   error why{error_code::storage_damaged, fmt::format("nothing on disk leads to version {}", version)};
   for (const auto& base : bases) {
-    const auto made = load_from(base, version);
+    auto made = load_from(base, version);
     if (made) return made;
     why = made.error();
     const bool is_new = std::ranges::find(damaged, why.message) == damaged.end();
