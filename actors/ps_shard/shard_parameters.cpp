@@ -125,8 +125,10 @@ norm_partials shard_parameters::measure(const step_shape& shape, std::span<const
 step_metrics shard_parameters::metrics_in(std::span<const float> block) const {
   using index = engine::parameter_layout::metric_index;
   const auto sums = block.subspan(index::first_metric, metric_sums());
+  const float records = block[index::records];
+  const bool is_count = records >= 0 && records < 0x1p64F; // else the step diverged, and is not published
   return {
-      block[index::loss_sum], static_cast<std::uint64_t>(block[index::records]), {sums.begin(), sums.end()}};
+      block[index::loss_sum], is_count ? static_cast<std::uint64_t>(records) : 0, {sums.begin(), sums.end()}};
 }
 
 void shard_parameters::begin(timeline_id timeline, step_id step) {
