@@ -58,7 +58,8 @@ private:
     made.steps = 1'000'000'000;
     made.microbatches_per_step = 4 * workers;
     made.durability = protocol::durability::every_step;
-    made.slots_of = [slots = made.microbatches_per_step](step_id) { return slots; };
+    made.sizes.slots_of = [slots = made.microbatches_per_step](step_id) { return slots; };
+    made.sizes.records_of = [](step_id, slot_id) { return std::uint64_t{32}; };
     return made;
   }
 

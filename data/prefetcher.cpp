@@ -25,11 +25,12 @@ result<void> read_microbatch(const dataset& data, std::span<const std::uint64_t>
 }
 
 prefetcher::prefetcher(std::shared_ptr<const dataset> data, sampler order, std::size_t depth,
-                       std::optional<augmentation> change)
+                       std::optional<augmentation> change, reading_listener tell)
     : data_(std::move(data))
     , order_(std::move(order))
     , depth_(depth)
-    , change_(std::move(change)) {
+    , change_(std::move(change))
+    , tell_(std::move(tell)) {
   DLRUN_CHECK(depth_ >= 1, "a prefetcher without buffers");
   DLRUN_CHECK(data_ != nullptr && data_->record_count() == order_.options().record_count,
               "the sampler counts {} records, the data set has others", order_.options().record_count);
@@ -104,6 +105,21 @@ result<void> prefetcher::take(step_id step, slot_id slot, microbatch& out) {
 result<void> prefetcher::read(microbatch& batch) const {
   std::vector<std::uint64_t> indices;
   order_.records(batch.step, batch.slot, indices);
+  return read_records(indices, batch);
+}
+
+result<void> prefetcher::read_some(step_id step, slot_id slot, std::span<const std::uint32_t> places,
+                                   microbatch& out) const {
+  std::vector<std::uint64_t> all;
+  order_.records(step, slot, all);
+  std::vector<std::uint64_t> indices;
+  for (const auto place : places) indices.push_back(all.at(place));
+  out.step = step;
+  out.slot = slot;
+  return read_records(indices, out);
+}
+
+result<void> prefetcher::read_records(std::span<const std::uint64_t> indices, microbatch& batch) const {
   if (auto done = read_microbatch(*data_, indices, batch); !done) return done;
   if (change_) change_->apply(order_.options().seed, batch.step, batch.slot, batch.count, batch.records);
   return {};
@@ -117,7 +133,9 @@ void prefetcher::run() {
     const auto work = next_waiting();
     work->now = state::reading;
     lock.unlock();
+    if (tell_) tell_(work->batch.step, work->batch.slot, true);
     auto outcome = read(work->batch);
+    if (tell_) tell_(work->batch.step, work->batch.slot, false);
     lock.lock();
     work->outcome = std::move(outcome);
     work->now = state::ready;

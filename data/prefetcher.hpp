@@ -7,6 +7,7 @@
 
 #include <condition_variable>
 #include <deque>
+#include <functional>
 #include <mutex>
 #include <thread>
 
@@ -36,10 +37,13 @@ result<void> read_microbatch(const dataset& data, std::span<const std::uint64_t>
 /// being read, nothing else.
 class prefetcher {
 public:
+  /// Told on the reading thread when it begins with a slot, and when it is done with it.
+  using reading_listener = std::function<void(step_id step, slot_id slot, bool begins)>;
+
   /// `depth` must be at least 1. Memory: depth + 1 microbatches. Records are changed by `change`,
   /// if any.
   prefetcher(std::shared_ptr<const dataset> data, sampler order, std::size_t depth,
-             std::optional<augmentation> change = std::nullopt);
+             std::optional<augmentation> change = std::nullopt, reading_listener tell = nullptr);
   ~prefetcher();
   prefetcher(const prefetcher&) = delete;
   prefetcher& operator=(const prefetcher&) = delete;
@@ -55,6 +59,11 @@ public:
   /// `out` then holds nothing of use.
   result<void> take(step_id step, slot_id slot, microbatch& out);
 
+  /// Reads the records at `places` of (step, slot), in that order, into `out`, now. A place may
+  /// come several times. @returns as take().
+  result<void> read_some(step_id step, slot_id slot, std::span<const std::uint32_t> places,
+                         microbatch& out) const;
+
 private:
   enum class state { waiting, reading, ready };
   struct entry {
@@ -66,6 +75,7 @@ private:
 
   void run();
   result<void> read(microbatch& batch) const;
+  result<void> read_records(std::span<const std::uint64_t> indices, microbatch& batch) const;
   std::shared_ptr<entry> find(step_id step, slot_id slot) const;
   std::shared_ptr<entry> next_waiting() const;
   void drop(const std::shared_ptr<entry>& what);
@@ -74,6 +84,7 @@ private:
   sampler order_;
   std::size_t depth_;
   std::optional<augmentation> change_;
+  reading_listener tell_;
 
   std::mutex mutex_;
   std::condition_variable changed_;

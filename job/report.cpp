@@ -40,6 +40,7 @@ struct writer {
   void metrics(const std::string& prefix, std::string_view, std::string_view, const named_values& values) {
     for (const auto& [name, value] : values) field((prefix + name).c_str(), value);
   }
+  void field(const char* name, const std::vector<std::uint64_t>& values) { out[name] = values; }
   template <class T>
   void field(const char* name, const std::vector<T>& values);
   template <class T>
@@ -87,6 +88,9 @@ struct reader {
       field(key.c_str(), read);
     }
   }
+  void field(const char* name, std::vector<std::uint64_t>& values) {
+    if (in.contains(name)) values = in.at(name).get<std::vector<std::uint64_t>>();
+  }
   template <class T>
   void field(const char* name, std::vector<T>& values);
   template <class T>
@@ -123,6 +127,8 @@ void visit(Visitor& v, T& p) requires std::is_same_v<std::remove_const_t<T>, par
   v.field("slot", p.slot);
   v.field("records", p.records);
   v.field("reason", p.reason);
+  v.field("skip", p.skip);
+  v.field("numbers", p.numbers);
 }
 
 template <class Visitor, class T>
@@ -186,6 +192,7 @@ void visit(Visitor& v, T& r) requires std::is_same_v<std::remove_const_t<T>, rep
   v.field("job", r.job);
   v.field("status", r.status);
   v.field("reason", r.reason);
+  v.field("error", r.error);
   v.field("steps", r.steps);
   v.field("epochs", r.epochs);
   v.field("samples_committed", r.samples_committed);

@@ -46,13 +46,21 @@ struct stored_record {
   std::vector<std::byte> payload;
 };
 
-/// One timeline of the training: it left its predecessor at version `branch` (R16). `parked` are
-/// the slots that its spec leaves out (R18).
+/// What is left out of a step (R18).
+struct parked_entry {
+  step_id step;
+  slot_id slot;
+  std::uint32_t record_after = 0; ///< place of the one record that is, plus 1; 0: the whole slot
+
+  friend bool operator==(const parked_entry&, const parked_entry&) = default;
+};
+
+/// One timeline of the training: it left its predecessor at version `branch` (R16).
 struct history_entry {
   timeline_id timeline;
   version_id branch;
   std::uint64_t spec_revision = 0;
-  std::vector<std::pair<step_id, slot_id>> parked;
+  std::vector<parked_entry> parked;
 
   friend bool operator==(const history_entry&, const history_entry&) = default;
 };

@@ -106,10 +106,11 @@ std::string encode(const std::vector<history_entry>& history) {
     added.set_timeline(entry.timeline.value);
     added.set_branch(entry.branch.value);
     added.set_spec_revision(entry.spec_revision);
-    for (const auto& [step, slot] : entry.parked) {
+    for (const auto& one : entry.parked) {
       auto& parked = *added.add_parked();
-      parked.set_step(step.value);
-      parked.set_slot(slot.value);
+      parked.set_step(one.step.value);
+      parked.set_slot(one.slot.value);
+      parked.set_record_after(one.record_after);
     }
   }
   return serialise(message);
@@ -122,7 +123,7 @@ std::optional<std::vector<history_entry>> decode_history(std::string_view bytes)
   for (const auto& entry : message->entries()) {
     history.push_back({{entry.timeline()}, {entry.branch()}, entry.spec_revision(), {}});
     for (const auto& parked : entry.parked())
-      history.back().parked.push_back({{parked.step()}, {parked.slot()}});
+      history.back().parked.push_back({{parked.step()}, {parked.slot()}, parked.record_after()});
   }
   return history;
 }

@@ -124,6 +124,7 @@ dlrun::report final_report(const common::job_context& job, const protocol::job_e
   report.status = ended.outcome == protocol::job_outcome::interrupted ? dlrun::run_status::interrupted
                                                                       : dlrun::run_status::failed;
   report.reason = ended.reason.empty() ? "the coordinator left no report" : ended.reason;
+  report.error = protocol::code_of(ended);
   report.steps = last.step;
   report.epochs = last.step / job.sampler.steps_per_epoch();
   report.wall_seconds = protocol::to_seconds(common::now() - job.started);

@@ -35,10 +35,13 @@ result<void> add_skipped(const std::vector<std::string>& slots, prepared_job& jo
   for (const auto& text : slots) {
     const auto slot = common::parse_slot(text);
     if (!slot)
-      return fail(error_code::bad_usage,
-                  fmt::format("--skip takes STEP:SLOT, two numbers as in 12:3, not '{}'", text));
+      return fail(
+          error_code::bad_usage,
+          fmt::format("--skip takes STEP:SLOT, two numbers as in 12:3, or STEP:SLOT:RECORD, not '{}'", text));
     if (slot->step.value >= job.steps || slot->slot.value >= sampler.slots(slot->step))
       return fail(error_code::bad_usage, fmt::format("the job has no slot {}", text));
+    if (!slot->is_whole() && slot->record >= sampler.records_in_slot(slot->step, slot->slot))
+      return fail(error_code::bad_usage, fmt::format("the job has no record {}", text));
     if (std::ranges::find(job.spec.train().skip(), text) == job.spec.train().skip().end())
       job.spec.mutable_train()->add_skip(text);
   }

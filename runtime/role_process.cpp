@@ -31,7 +31,8 @@ struct role_options {
   int lifeline_fd = -1;
   int last_words_fd = -1;
   std::vector<int> data_fds;
-  int weights_fd = -1; ///< of train.init_from
+  int weights_fd = -1;  ///< of train.init_from
+  int progress_fd = -1; ///< a worker's
 };
 
 result<bootstrap::Bootstrap> read_message(const role_options& options) {
@@ -104,6 +105,18 @@ result<protocol::agent_actor> find_agent(caf::actor_system& system, std::uint16_
             found = fail(error_code::role_lost, "cannot reach the agent: " + to_string(why));
           });
   return found;
+}
+
+/// A worker's, which says from now on how this process ends; null for others.
+result<std::shared_ptr<common::progress_word>> adopt_progress(const role_options& options) {
+  if (options.progress_fd < 0) return nullptr;
+  auto word = common::progress_word::open(base::unique_fd{options.progress_fd});
+  if (!word) return tl::unexpected(word.error());
+  auto progress = std::make_shared<common::progress_word>(std::move(*word));
+  progress->watch_the_end();
+  // Never destroyed: a signal handler may come after everything else.
+  [[maybe_unused]] static const auto* const immortal = new std::shared_ptr<common::progress_word>(progress);
+  return progress;
 }
 
 common::role_context make_role_context(const bootstrap::Bootstrap& message, protocol::role_kind kind,
@@ -180,6 +193,8 @@ result<void> run_role(const role_options& options) {
   if (!bond) return tl::unexpected(bond.error());
   const auto kind = role_kind_from(message->role());
   if (!kind) return fail(error_code::protocol, fmt::format("role '{}' is not known", message->role()));
+  const auto progress = adopt_progress(options);
+  if (!progress) return tl::unexpected(progress.error());
   auto job = make_job(*message, options);
   if (!job) return tl::unexpected(job.error());
 
@@ -187,8 +202,9 @@ result<void> run_role(const role_options& options) {
   caf::actor_system system{config};
   auto agent = find_agent(system, static_cast<std::uint16_t>(message->agent_port()));
   if (!agent) return tl::unexpected(agent.error());
-  const auto role =
-      start_role(system, make_role_context(*message, *kind, std::move(*job), std::move(*agent)));
+  auto context = make_role_context(*message, *kind, std::move(*job), std::move(*agent));
+  context.progress = *progress;
+  const auto role = start_role(system, std::move(context));
   return run_to_end(role, signals);
 }
 
@@ -212,6 +228,8 @@ std::optional<role_options> read_arguments(std::span<char*> arguments) {
       options.data_fds.push_back(fd);
     else if (name == agent::weights_option)
       options.weights_fd = fd;
+    else if (name == common::progress_option)
+      options.progress_fd = fd;
     else
       return std::nullopt;
   }

@@ -19,6 +19,7 @@ public:
   void agent_is(protocol::agent_actor agent) { agent_ = std::move(agent); }
 
   void start(const agent::launch_order& order, const agent::launch_events& events) override;
+  std::vector<agent::seen_work> look() override { return {}; }
   void stop(const protocol::role_name& role, const protocol::fence& self, bool kill) override;
 
 private:

@@ -17,13 +17,18 @@ constexpr auto tick_period = std::chrono::milliseconds(100);
 
 agent_core_config core_config(const agent_arguments& arguments) {
   const auto& cluster = arguments.job->spec.cluster();
-  return {.workers = arguments.job->workers(),
-          .ps_shards = arguments.job->ps_shards(),
-          .coordinator = arguments.coordinator,
-          .state_is_durable = arguments.job->spec.durability().log() != "off",
-          .restart_intensity = static_cast<std::size_t>(cluster.restart().intensity()),
-          .restart_period =
-              std::chrono::milliseconds(static_cast<std::int64_t>(cluster.restart().period_s() * 1000))};
+  const auto seconds = [](double number) {
+    return std::chrono::duration_cast<protocol::duration>(std::chrono::duration<double>(number));
+  };
+  agent_core_config config{.workers = arguments.job->workers(),
+                           .ps_shards = arguments.job->ps_shards(),
+                           .coordinator = arguments.coordinator,
+                           .state_is_durable = arguments.job->spec.durability().log() != "off",
+                           .restart_intensity = static_cast<std::size_t>(cluster.restart().intensity()),
+                           .restart_period = std::chrono::milliseconds(
+                               static_cast<std::int64_t>(cluster.restart().period_s() * 1000))};
+  if (cluster.slot_timeout_s() > 0) config.slot_timeout = seconds(cluster.slot_timeout_s());
+  return config;
 }
 
 /// "2026-11-22T02:40:11.123Z". For people: nothing is decided by it.
@@ -114,6 +119,7 @@ void agent_state::on_tick() {
   self_->delayed_send(self_, tick_period, protocol::tick{});
   if (!std::exchange(started_, true)) carry_out(core_.start(common::now()));
   carry_out(core_.on_tick(common::now()));
+  for (const auto& seen : arguments_.launcher->look()) carry_out(core_.on_work_seen(seen, common::now()));
   events_.flush();
   show();
 }

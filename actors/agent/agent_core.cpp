@@ -13,6 +13,8 @@ using protocol::time_point;
 /// Ticks further apart than this mean that this process was stopped: silence meanwhile proves
 /// nothing.
 constexpr auto pause_min = std::chrono::seconds(2);
+/// A heartbeat is due each 100 ms.
+constexpr auto signs_lately = std::chrono::seconds(1);
 /// More than the restarts that a job has before one coordinator comes back from the next.
 constexpr std::size_t told_exits_max = 1000;
 /// Before the restart of a role that ended without a sign of life. What frees memory or descriptors
@@ -57,7 +59,9 @@ supervision::supervisor make_supervisor(const agent_core_config& config) {
 
 agent_core::agent_core(agent_core_config config)
     : config_{config}
-    , supervisor_{make_supervisor(config)} {
+    , supervisor_{make_supervisor(config)}
+    , excused_{config.workers}
+    , patience_{config.slot_timeout} {
   for (const auto& role : roles_in_order(config_)) {
     order_.push_back(protocol::to_string(role));
     roles_[order_.back()].name = role;
@@ -108,7 +112,9 @@ void agent_core::follow(const supervision::actions& actions, time_point now, age
                now, out);
       }
     } else if (const auto* gave_up = std::get_if<supervision::escalate>(&action)) {
-      if (!ended_) ended_ = protocol::job_ended{protocol::job_outcome::failed, gave_up->reason};
+      if (!ended_)
+        ended_ = protocol::job_ended{protocol::job_outcome::failed, gave_up->reason,
+                                     error_code::restart_budget_exceeded};
       out.push_back(all_stopped{*ended_});
     } else if (std::holds_alternative<supervision::supervisor_stopped>(action)) {
       out.push_back(
@@ -126,6 +132,7 @@ void agent_core::order_start(managed_role& role, time_point now, agent_actions& 
   role.heard.reset();
   role.hung = false;
   role.stopping = false;
+  role.clock = {};
   role.started = now;
   role.state = "starting";
   out.push_back(start_role{role.name, *role.current});
@@ -214,37 +221,15 @@ agent_actions agent_core::on_exited(const role_name& name, const protocol::fence
   agent_actions out;
   auto* role = find(name, self);
   if (!role) return out;
-  const auto silent = now - role->heard.value_or(role->started);
   const bool expected = shutting_down_ || role->stopping;
   const bool settled = role->heard.has_value();
   role->current.reset();
   role->up = false;
   role->pid = 0;
   role->state = expected ? "stopped" : "down";
-  const auto why = role->hung ? fmt::format("gave no sign of life for {:.1f} s, {}",
-                                            protocol::to_seconds(silent), how.cause)
-                              : how.cause;
-  if (!expected) {
-    const auto detected_us = static_cast<std::uint64_t>(std::max<std::int64_t>(0, silent.count()));
-    role->last_failure = why;
-    role->is_hopeless = how.is_lasting && !settled;
-    role->restart_untold = is_replaceable(name) && !role->is_hopeless;
-    tell("role-exited", *role, self.incarnation,
-         fmt::format("{} (incarnation {}) {}", protocol::to_string(name), self.incarnation, why), now, out,
-         {.after_us = detected_us});
-    tell_coordinator_of({.role = name,
-                         .self = self,
-                         .cause = why,
-                         .detected_us = detected_us,
-                         .replaced = is_replaceable(name),
-                         .at_us = static_cast<std::uint64_t>(now.time_since_epoch().count())},
-                        out);
-  }
-  const auto reason = expected    ? supervision::exit_reason::shutdown
-                      : how.clean ? supervision::exit_reason::normal
-                                  : supervision::exit_reason::abnormal;
-  follow(supervisor_.child_exited(protocol::to_string(name), role->generation, {reason, why, settled}, now),
-         now, out);
+  const auto end = expected ? supervision::child_exit{supervision::exit_reason::shutdown, how.cause, settled}
+                            : note_end(*role, self, how, settled, now, out);
+  follow(supervisor_.child_exited(protocol::to_string(name), role->generation, end, now), now, out);
   if (!expected) end_if_lost(*role, now, out);
   return out;
 }
@@ -264,6 +249,40 @@ void agent_core::end_if_lost(const managed_role& role, time_point now, agent_act
                         "cannot go on. Run it again, with another durability.log to survive this",
                         name, role.last_failure),
             now, out);
+}
+
+/// Tells of an end that nobody ordered, and whether it counts against a slot (R18): by the role's
+/// own doing in the middle of one, or killed because it hung there.
+supervision::child_exit agent_core::note_end(managed_role& role, const protocol::fence& self,
+                                             const role_end& how, bool settled, time_point now,
+                                             agent_actions& out) {
+  const auto name = protocol::to_string(role.name);
+  const auto silent = now - role.heard.value_or(role.started);
+  const bool was_silent = role.hung && silent >= config_.hang_after;
+  auto why = was_silent ? fmt::format("gave no sign of life for {:.1f} s, {}", protocol::to_seconds(silent),
+                                      how.cause)
+                        : how.cause;
+  const auto slot = role.hung ? how.killed_in : how.slot;
+  if (slot) why += fmt::format(", in {}", protocol::describe(slot->at));
+  const auto detected_us = static_cast<std::uint64_t>(std::max<std::int64_t>(0, silent.count()));
+  role.last_failure = why;
+  role.is_hopeless = how.is_lasting && !settled;
+  role.restart_untold = is_replaceable(role.name) && !role.is_hopeless;
+  tell("role-exited", role, self.incarnation,
+       fmt::format("{} (incarnation {}) {}", name, self.incarnation, why), now, out,
+       {.after_us = detected_us});
+  tell_coordinator_of({.role = role.name,
+                       .self = self,
+                       .cause = why,
+                       .detected_us = detected_us,
+                       .replaced = is_replaceable(role.name),
+                       .has_progress = slot.has_value(),
+                       .progress = slot.value_or(protocol::slot_progress{}),
+                       .at_us = static_cast<std::uint64_t>(now.time_since_epoch().count())},
+                      out);
+  const bool is_excused = slot && config_.state_is_durable && excused_.excuses(*slot);
+  return {how.clean ? supervision::exit_reason::normal : supervision::exit_reason::abnormal, why, settled,
+          !is_excused};
 }
 
 bool agent_core::is_replaceable(const role_name& role) const {
@@ -291,13 +310,13 @@ void agent_core::tell_restart(managed_role& role, time_point now, agent_actions&
 }
 
 void agent_core::begin_end(protocol::job_outcome outcome, const std::string& reason, time_point now,
-                           agent_actions& out) {
+                           agent_actions& out, error_code code) {
   if (ended_) return;
-  ended_ = protocol::job_ended{outcome, reason};
+  ended_ = protocol::job_ended{outcome, reason, code};
   const auto& coordinator = roles_.at(order_.front());
   if (!coordinator.up) return shut_down(now, out);
   report_due_ = now + config_.report_patience;
-  out.push_back(to_coordinator{protocol::stop_job{outcome, reason}});
+  out.push_back(to_coordinator{protocol::stop_job{outcome, reason, code}});
 }
 
 void agent_core::shut_down(time_point now, agent_actions& out) {
@@ -316,7 +335,7 @@ agent_actions agent_core::on_job_ended(const protocol::job_ended& ended, time_po
 
 agent_actions agent_core::on_stop(const protocol::stop_job& stop, time_point now) {
   agent_actions out;
-  begin_end(stop.outcome, stop.reason, now, out);
+  begin_end(stop.outcome, stop.reason, now, out, stop.code);
   return out;
 }
 
@@ -378,6 +397,22 @@ void agent_core::check_silence(time_point now, agent_actions& out) {
          fmt::format("{} gives no sign of life and is killed", id), now, out);
     out.push_back(stop_role{role.name, *role.current, true});
   }
+}
+
+agent_actions agent_core::on_work_seen(const seen_work& seen, time_point now) {
+  agent_actions out;
+  auto* role = find(seen.role, seen.self);
+  if (!role || role->hung || role->stopping || shutting_down_) return out;
+  const bool gives_signs = role->heard && now - *role->heard < signs_lately;
+  patience_.note(role->clock.look(seen.sequence, gives_signs && seen.at, now));
+  if (!seen.at || role->clock.time() < patience_.time()) return out;
+  role->hung = true;
+  tell("role-hung", *role, seen.self.incarnation,
+       fmt::format("{} has been in {} for {:.1f} s and is killed", protocol::to_string(seen.role),
+                   protocol::describe(seen.at->at), protocol::to_seconds(role->clock.time())),
+       now, out);
+  out.push_back(stop_role{seen.role, seen.self, true});
+  return out;
 }
 
 void agent_core::tell(const char* event, const managed_role& role, dlrun::incarnation incarnation,

@@ -2,7 +2,9 @@
 /// ends the job in order.
 #pragma once
 
+#include "actors/agent/excused_deaths.hpp"
 #include "actors/agent/role_end.hpp"
+#include "actors/agent/slot_clock.hpp"
 #include "actors/common/supervisor.hpp"
 #include "actors/protocol/messages.hpp"
 #include "actors/protocol/time.hpp"
@@ -31,6 +33,9 @@ struct agent_core_config {
   protocol::duration hang_after = std::chrono::seconds(10);
   /// The same before its first sign of life: loading data takes a while.
   protocol::duration start_patience = std::chrono::seconds(60);
+  /// A worker that is at one slot for longer, while it gives signs of life, hangs and is killed.
+  /// Nothing: that follows from how long slots take (slot_patience).
+  std::optional<protocol::duration> slot_timeout{};
   /// How long a coordinator that is down may wait for a fence that it granted itself.
   protocol::duration grant_patience = std::chrono::seconds(2);
   /// How long the coordinator gets to write the report when the job has to end.
@@ -92,6 +97,8 @@ public:
   agent_actions on_exited(const protocol::role_name& role, const protocol::fence& self, const role_end& how,
                           protocol::time_point now);
   void on_heartbeat(const protocol::heartbeat& beat, protocol::time_point now);
+  /// To be told at every tick.
+  agent_actions on_work_seen(const seen_work& seen, protocol::time_point now);
   agent_actions on_job_ended(const protocol::job_ended& ended, protocol::time_point now);
   /// Ctrl-C, `dlrun stop`, or a failure of the host.
   agent_actions on_stop(const protocol::stop_job& stop, protocol::time_point now);
@@ -124,19 +131,22 @@ private:
     bool stopping = false;       ///< its end was ordered
     bool is_hopeless = false;    ///< another start would fail as the last one did
     bool restart_untold = false; ///< it ended, and nobody was told of its next start yet
+    slot_clock clock{};          ///< a worker's
     std::string last_failure;
     std::string state = "pending";
     std::uint64_t step = 0;
     std::uint64_t durable_step = 0;
   };
 
+  supervision::child_exit note_end(managed_role& role, const protocol::fence& self, const role_end& how,
+                                   bool settled, protocol::time_point now, agent_actions& out);
   std::uint64_t lowest_of_ps_shards(std::uint64_t managed_role::*step) const;
   managed_role* find(const protocol::role_name& role, const protocol::fence& self);
   managed_role& of_child(const std::string& id);
   void follow(const supervision::actions& actions, protocol::time_point now, agent_actions& out);
   void order_start(managed_role& role, protocol::time_point now, agent_actions& out);
   void begin_end(protocol::job_outcome outcome, const std::string& reason, protocol::time_point now,
-                 agent_actions& out);
+                 agent_actions& out, error_code code = error_code::role_lost);
   void shut_down(protocol::time_point now, agent_actions& out);
   bool is_replaceable(const protocol::role_name& role) const;
   void end_if_lost(const managed_role& role, protocol::time_point now, agent_actions& out);
@@ -153,7 +163,9 @@ private:
   /// The end of a start of which no coordinator has heard, because none was up.
   std::vector<protocol::role_exited> untold_exits_;
   std::deque<protocol::role_exited> told_exits_; ///< the newest of those of which one has
-  std::map<std::string, managed_role> roles_;    ///< by child id, which is to_string(role_name)
+  excused_deaths excused_;
+  slot_patience patience_;
+  std::map<std::string, managed_role> roles_; ///< by child id, which is to_string(role_name)
   std::vector<std::string> order_;
   std::optional<protocol::job_ended> ended_;       ///< how the job ends, once that is known
   std::optional<protocol::time_point> report_due_; ///< while the coordinator writes the report

@@ -11,6 +11,7 @@
 #include <array>
 #include <csignal>
 #include <fcntl.h>
+#include <fstream>
 #include <unistd.h>
 
 namespace dlrun::agent {
@@ -75,17 +76,32 @@ bootstrap::Bootstrap make_message(const process_launch_options& options, std::ui
   return message;
 }
 
-role_end end_of(const exit_report& report, const std::string& last_words) {
-  const bool is_lasting =
-      !report.signaled && std::ranges::find(lasting_codes, report.code_or_signal) != lasting_codes.end();
-  return {report.clean(),
-          last_words.empty() ? describe(report) : fmt::format("{}: {}", describe(report), last_words),
-          is_lasting};
+/// By SIGSTOP, a terminal or a debugger: not by itself (proc(5), the state in /proc/PID/stat).
+bool is_stopped(pid_t pid) {
+  std::ifstream file(fmt::format("/proc/{}/stat", pid));
+  std::string line;
+  std::getline(file, line);
+  const auto name_end = line.rfind(')');
+  if (name_end == std::string::npos || name_end + 2 >= line.size()) return false;
+  const char state = line[name_end + 2];
+  return state == 'T' || state == 't';
 }
 
 } // namespace
 
-result<child_spec> process_launcher::make_child(const launch_order& order, int last_words) const {
+/// What outlives the child.
+result<process_launcher::child_memory> process_launcher::make_memory(const launch_order& order) {
+  auto words = make_last_words();
+  if (!words) return tl::unexpected(words.error());
+  child_memory memory{std::move(*words), std::nullopt};
+  if (order.role.kind != protocol::role_kind::worker) return memory;
+  auto progress = common::progress_word::create();
+  if (!progress) return tl::unexpected(progress.error());
+  memory.progress = std::move(*progress);
+  return memory;
+}
+
+result<child_spec> process_launcher::make_child(const launch_order& order, const child_memory& memory) const {
   const auto path = common::role_log_path(options_.job->run_dir, order.role);
   base::unique_fd log{::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666)};
   if (!log) return base::fail_errno(fmt::format("cannot open '{}'", path.string()));
@@ -93,7 +109,8 @@ result<child_spec> process_launcher::make_child(const launch_order& order, int l
   child.program = options_.program;
   child.arguments = {std::string{role_argument}};
   child.inherit.push_back({lifeline_leaf_.get(), std::string{lifeline_option}});
-  child.inherit.push_back({last_words, std::string{last_words_option}});
+  child.inherit.push_back({memory.last_words.get(), std::string{last_words_option}});
+  if (memory.progress) child.inherit.push_back({memory.progress->fd(), std::string{common::progress_option}});
   if (options_.job->data != nullptr)
     for (const auto& blob : data::memory_of(*options_.job->data))
       child.inherit.push_back({blob->fd(), std::string{data_option}});
@@ -107,41 +124,86 @@ result<child_spec> process_launcher::make_child(const launch_order& order, int l
   return child;
 }
 
+role_end process_launcher::end_of(const exit_report& report, const running_child& child) const {
+  const auto& memory = *child.memory;
+  common::process_end how{report.signaled, report.code_or_signal, false};
+  if (how.signaled && how.code_or_signal == SIGKILL && !child.killed) {
+    const std::scoped_lock lock{mutex_};
+    how.out_of_memory = memory_.killed_lately();
+  }
+  const auto why = how.out_of_memory ? std::string{"by the kernel, since memory had run out"}
+                                     : read_last_words(memory.last_words.get());
+  role_end end{.clean = report.clean(),
+               .cause = why.empty() ? describe(report) : fmt::format("{}: {}", describe(report), why)};
+  end.is_lasting =
+      !report.signaled && std::ranges::find(lasting_codes, report.code_or_signal) != lasting_codes.end();
+  if (memory.progress) end.slot = memory.progress->slot_of_death(how);
+  end.killed_in = child.killed_in;
+  return end;
+}
+
+process_launcher::running_child process_launcher::take(const start_key& key) {
+  const std::scoped_lock lock{mutex_};
+  const auto found = children_.find(key);
+  auto child = std::move(found->second);
+  children_.erase(found);
+  return child;
+}
+
+void process_launcher::note_pid(const start_key& key, pid_t pid) {
+  const std::scoped_lock lock{mutex_};
+  if (const auto found = children_.find(key); found != children_.end()) found->second.pid = pid;
+}
+
 void process_launcher::start(const launch_order& order, const launch_events& events) {
-  auto memory = make_last_words();
-  if (!memory) return events.start_failed(order.role, order.self, memory.error());
-  const auto words = std::make_shared<base::unique_fd>(std::move(*memory));
-  auto child = make_child(order, words->get());
+  auto made = make_memory(order);
+  if (!made) return events.start_failed(order.role, order.self, made.error());
+  const auto memory = std::make_shared<const child_memory>(std::move(*made));
+  auto child = make_child(order, *memory);
   if (!child) return events.start_failed(order.role, order.self, child.error());
   const base::unique_fd log{child->standard_output}; // duplicated by spawn()
   const start_key key{order.role, order.self.incarnation};
   const std::scoped_lock lock{mutex_}; // so that no callback comes before the id is known
   const auto id = spawner_->spawn(
       std::move(*child),
-      [order, events](child_id, const result<pid_t>& pid) {
-        if (pid)
-          events.started(order.role, order.self, *pid);
-        else
-          events.start_failed(order.role, order.self, pid.error());
-      },
-      [this, key, order, events, words](child_id, const exit_report& report) {
-        {
-          const std::scoped_lock guard{mutex_};
-          children_.erase(key);
+      [this, key, order, events](child_id, const result<pid_t>& pid) {
+        if (!pid) {
+          take(key);
+          return events.start_failed(order.role, order.self, pid.error());
         }
-        events.exited(order.role, order.self, end_of(report, read_last_words(words->get())));
+        note_pid(key, *pid);
+        events.started(order.role, order.self, *pid);
+      },
+      [this, key, order, events](child_id, const exit_report& report) {
+        events.exited(order.role, order.self, end_of(report, take(key)));
       });
   if (id)
-    children_[key] = *id;
+    children_[key] = {.id = *id, .self = order.self, .memory = memory};
   else
     events.start_failed(order.role, order.self, id.error());
 }
 
+std::vector<seen_work> process_launcher::look() {
+  const std::scoped_lock lock{mutex_};
+  memory_.sample(std::chrono::steady_clock::now());
+  std::vector<seen_work> all;
+  for (const auto& [key, child] : children_) {
+    if (!child.memory->progress) continue;
+    auto seen = child.memory->progress->look();
+    all.push_back({key.first, child.self, seen.sequence, seen.at});
+  }
+  return all;
+}
+
 void process_launcher::stop(const protocol::role_name& role, const protocol::fence& self, bool kill) {
   const std::scoped_lock lock{mutex_};
-  if (const auto found = children_.find({role, self.incarnation}); found != children_.end())
-    static_cast<void>(
-        spawner_->signal(found->second, kill ? SIGKILL : SIGTERM)); // gone already: its exit is on the way
+  const auto found = children_.find({role, self.incarnation});
+  if (found == children_.end()) return; // gone already: its exit is on the way
+  auto& child = found->second;
+  child.killed = child.killed || kill;
+  if (kill && child.memory->progress && !is_stopped(child.pid))
+    child.killed_in = child.memory->progress->look().at;
+  static_cast<void>(spawner_->signal(child.id, kill ? SIGKILL : SIGTERM));
 }
 
 } // namespace dlrun::agent

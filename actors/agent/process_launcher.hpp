@@ -1,9 +1,11 @@
 /// Starts roles as child processes of the agent's process.
 #pragma once
 
+#include "actors/agent/process/oom_watch.hpp"
 #include "actors/agent/process/process_spawner.hpp"
 #include "actors/agent/role_launcher.hpp"
 #include "actors/common/job_context.hpp"
+#include "actors/common/progress_word.hpp"
 #include "base/unique_fd.hpp"
 
 #include <atomic>
@@ -36,20 +38,38 @@ public:
   void agent_listens_at(std::uint16_t port) { agent_port_ = port; }
 
   void start(const launch_order& order, const launch_events& events) override;
+  std::vector<seen_work> look() override;
   void stop(const protocol::role_name& role, const protocol::fence& self, bool kill) override;
 
 private:
   using start_key = std::pair<protocol::role_name, dlrun::incarnation>;
 
   explicit process_launcher(process_launch_options options);
-  result<child_spec> make_child(const launch_order& order, int last_words) const;
+  struct child_memory {
+    base::unique_fd last_words;
+    std::optional<common::progress_word> progress; ///< a worker's
+  };
+  static result<child_memory> make_memory(const launch_order& order);
+  struct running_child {
+    child_id id{};
+    protocol::fence self{};
+    pid_t pid = 0;
+    std::shared_ptr<const child_memory> memory{};
+    bool killed = false; ///< by us
+    std::optional<protocol::slot_progress> killed_in{};
+  };
+  role_end end_of(const exit_report& report, const running_child& child) const;
+  running_child take(const start_key& key);
+  void note_pid(const start_key& key, pid_t pid);
+  result<child_spec> make_child(const launch_order& order, const child_memory& memory) const;
 
   process_launch_options options_;
   std::atomic<std::uint16_t> agent_port_{0};
   base::unique_fd lifeline_root_; ///< closed by the kernel when this process dies: every child sees that
   base::unique_fd lifeline_leaf_;
-  std::mutex mutex_;
-  std::map<start_key, child_id> children_;
+  mutable std::mutex mutex_;
+  oom_watch memory_;
+  std::map<start_key, running_child> children_;
   std::unique_ptr<process_spawner> spawner_; ///< last: its thread uses the members above
 };
 

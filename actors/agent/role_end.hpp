@@ -1,9 +1,20 @@
-/// How a role ended, as its launcher saw it.
+/// What a launcher sees of the roles that it started.
 #pragma once
 
+#include "actors/protocol/messages.hpp"
+
+#include <optional>
 #include <string>
 
 namespace dlrun::agent {
+
+/// What a worker was seen to compute.
+struct seen_work {
+  protocol::role_name role;
+  protocol::fence self;
+  std::uint64_t sequence = 0;                  ///< changes when it begins with something or ends it
+  std::optional<protocol::slot_progress> at{}; ///< nothing: no slot
+};
 
 struct role_end {
   bool clean = false; ///< by itself, without an error
@@ -11,6 +22,11 @@ struct role_end {
   /// Another start of it would end in the same way: a library of its program is missing, an
   /// argument is wrong.
   bool is_lasting = false;
+  /// The slot that a worker was at, if its end was its own doing in the middle of it (R18).
+  std::optional<protocol::slot_progress> slot{};
+  /// The slot that a worker was at when its launcher was told to kill it. Nothing: it was at none,
+  /// it was stopped from outside (SIGSTOP, a debugger), or nobody told the launcher to.
+  std::optional<protocol::slot_progress> killed_in{};
 };
 
 } // namespace dlrun::agent

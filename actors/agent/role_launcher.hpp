@@ -35,6 +35,8 @@ public:
   /// Never blocks. Answered by `started` or `start_failed`, and `exited` when a started one is
   /// over.
   virtual void start(const launch_order& order, const launch_events& events) = 0;
+  /// What the workers that run compute now, as far as that can be seen.
+  virtual std::vector<seen_work> look() = 0;
   /// Asks that start to end, or kills it. Unknown starts are ignored.
   virtual void stop(const protocol::role_name& role, const protocol::fence& self, bool kill) = 0;
 };

@@ -52,7 +52,11 @@ std::optional<protocol::parked_slot> parse_slot(const std::string& text) {
   const auto first = std::from_chars(text.data(), end, slot.step.value);
   if (first.ec != std::errc{} || first.ptr == end || *first.ptr != ':') return std::nullopt;
   const auto second = std::from_chars(first.ptr + 1, end, slot.slot.value);
-  if (second.ec != std::errc{} || second.ptr != end) return std::nullopt;
+  if (second.ec != std::errc{}) return std::nullopt;
+  if (second.ptr == end) return slot;
+  const auto third = std::from_chars(second.ptr + 1, end, slot.record);
+  if (*second.ptr != ':' || third.ec != std::errc{} || third.ptr != end || slot.is_whole())
+    return std::nullopt;
   return slot;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "actors/common/local_roles.hpp"
+#include "actors/common/progress_word.hpp"
 #include "actors/protocol/durability.hpp"
 #include "actors/protocol/handles.hpp"
 #include "actors/protocol/time.hpp"
@@ -54,7 +55,7 @@ struct job_context {
 
   /// What PS shards keep on disk.
   protocol::durability durability() const;
-  /// Slots that the specification wants left out.
+  /// Slots, and records of slots, that the specification wants left out.
   std::vector<protocol::parked_slot> skipped() const;
   std::uint64_t revision() const { return revisions.size() - 1; }
   /// The update rule of a revision. @returns as engine::update_rule::build() does.
@@ -95,7 +96,7 @@ inline constexpr std::uint64_t evaluations_max = 10'000;
 std::optional<std::uint64_t> steps_between_evaluations(const spec::TrainSpec& train,
                                                        const data::sampler& sampler);
 
-/// "STEP:SLOT", as in train.skip. @returns nothing for any other text.
+/// "STEP:SLOT" or "STEP:SLOT:RECORD", as in train.skip. @returns nothing for any other text.
 std::optional<protocol::parked_slot> parse_slot(const std::string& text);
 
 struct job_context_arguments {
@@ -126,6 +127,7 @@ struct role_context {
   /// Where the coordinator is; unset for the coordinator itself.
   std::optional<protocol::endpoint> coordinator{};
   dlrun::incarnation coordinator_incarnation{};
+  std::shared_ptr<progress_word> progress{}; ///< a worker's, in a process of its own; else null
   std::shared_ptr<spdlog::logger> log{};
 };
 

@@ -7,7 +7,8 @@ protocol::history history_from(const std::vector<persistence::history_entry>& st
   for (const auto& entry : stored) {
     if (entry.timeline.value == 0) continue;
     protocol::timeline_entry one{entry.timeline, entry.branch, entry.spec_revision, {}};
-    for (const auto& [step, slot] : entry.parked) one.parked.push_back({step, slot});
+    for (const auto& parked : entry.parked)
+      one.parked.push_back({parked.step, parked.slot, parked.record_after - 1}); // 0 becomes all_records
     all.push_back(std::move(one));
   }
   return all;
@@ -17,7 +18,8 @@ std::vector<persistence::history_entry> history_to_store(const protocol::history
   std::vector<persistence::history_entry> stored;
   for (const auto& entry : all) {
     persistence::history_entry one{entry.timeline, entry.branch, entry.revision, {}};
-    for (const auto& parked : entry.parked) one.parked.emplace_back(parked.step, parked.slot);
+    for (const auto& parked : entry.parked)
+      one.parked.push_back({parked.step, parked.slot, parked.record + 1}); // all_records becomes 0
     stored.push_back(std::move(one));
   }
   return stored;

@@ -118,10 +118,11 @@ engine::step_shape shape_of(const data::sampler& sampler, step_id step, std::uin
                             const std::vector<protocol::parked_slot>& parked, std::uint64_t coupled) {
   engine::step_shape shape{revision, sampler.records_in_step(step), sampler.slots(step),
                            std::bit_cast<double>(coupled)};
-  for (const auto& one : parked) {
-    if (one.step != step || one.slot.value >= sampler.slots(step)) continue;
-    shape.records -= sampler.records_in_slot(step, one.slot);
-    --shape.slots;
+  for (slot_id slot{0}; slot.value < sampler.slots(step) && !parked.empty(); ++slot.value) {
+    const auto records = sampler.records_in_slot(step, slot);
+    const auto left = protocol::records_left(parked, step, slot, records);
+    shape.records -= records - left;
+    if (left == 0) --shape.slots;
   }
   return shape;
 }

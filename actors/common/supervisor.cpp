@@ -161,7 +161,7 @@ void supervisor::ended_by_itself(child& which, const child_exit& how) {
   if (which.stop_pending) return forget_absent(which); // its turn to be stopped had not come; it is just gone
   const bool again = which.spec.restart == restart_type::permanent ||
                      (which.spec.restart == restart_type::transient && how.reason == exit_reason::abnormal);
-  if (again) return restart(which, how.detail, how.settled);
+  if (again) return restart(which, how);
   const auto id = which.spec.id;
   const bool significant = which.spec.significant;
   which.removing = which.spec.restart == restart_type::temporary;
@@ -178,21 +178,21 @@ void supervisor::start_failed(child& which, const std::string& detail) {
   switch (which.kind) {
   case start_kind::initial: return stop_everything(true, why);
   case start_kind::added: which.removing = true; return forget_absent(which);
-  case start_kind::restart: return restart(which, "its restart failed: " + detail, false);
+  case start_kind::restart: return restart(which, {exit_reason::abnormal, "its restart failed: " + detail});
   }
 }
 
-void supervisor::restart(child& which, const std::string& why, bool settled) {
-  if (!count_restart()) {
+void supervisor::restart(child& which, const child_exit& how) {
+  if (how.counts && !count_restart()) {
     const auto limit =
         fmt::format("more than {} restarts within {} ms", options_.intensity, options_.period.count());
-    return stop_everything(true,
-                           fmt::format("{}; the last: child '{}' ended: {}", limit, which.spec.id, why));
+    return stop_everything(
+        true, fmt::format("{}; the last: child '{}' ended: {}", limit, which.spec.id, how.detail));
   }
-  delay_restart(which, settled);
+  delay_restart(which, how.settled);
   const auto index = static_cast<std::size_t>(&which - children_.data());
   const auto reason = fmt::format("restart {} of at most {} within {} ms: '{}' ended: {}", restarts_.size(),
-                                  options_.intensity, options_.period.count(), which.spec.id, why);
+                                  options_.intensity, options_.period.count(), which.spec.id, how.detail);
   switch (options_.restarts) {
   case strategy::one_for_one:
     which.wanted = true;

@@ -96,7 +96,7 @@ private:
 
   void ended_by_itself(child& which, const child_exit& how);
   void start_failed(child& which, const std::string& detail);
-  void restart(child& which, const std::string& why, bool settled);
+  void restart(child& which, const child_exit& how);
   bool count_restart();
   void delay_restart(child& which, bool settled);
   void restart_group(std::size_t first, time_point start_at, const std::string& why);

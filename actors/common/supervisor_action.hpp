@@ -21,6 +21,7 @@ struct child_exit {
   exit_reason reason = exit_reason::abnormal;
   std::string detail;
   bool settled = false; ///< it had got somewhere before: its restart waits for no delay
+  bool counts = true;   ///< false: a restart for it is none for supervisor_options::intensity (not in OTP)
 };
 
 /// Start the child. Answer with child_started(), child_start_failed() or child_exited() of this

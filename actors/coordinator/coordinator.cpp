@@ -90,10 +90,15 @@ void coordinator_state::on_dispatcher_down(const caf::down_msg& down) {
 
 void coordinator_state::open_journal() {
   const auto post = common::poster<protocol::coordinator_actor>{self_};
-  journal_opener_.run([this, post, run_dir = context_.job->run_dir, owner = context_.self.incarnation,
+  journal_opener_.run([this, post, job = context_.job, owner = context_.self.incarnation,
                        watcher = disk_watcher()] {
-    const auto opened = common::job_journal::open(run_dir, owner, watcher);
-    post([this, opened] { on_journal_opened(opened); });
+    const auto opened = common::job_journal::open(job->run_dir, owner, watcher);
+    auto journaled = opened ? read_job((*opened)->entries()) : tl::unexpected(opened.error());
+    if (journaled && has_lost_journal(*journaled, job->run_dir)) {
+      journaled->lost = true;
+      journaled->highest_found = highest_opener(job->run_dir, job->ps_shards());
+    }
+    post([this, journal = opened.value_or(nullptr), journaled] { on_journal_opened(journal, journaled); });
   });
 }
 
@@ -121,14 +126,12 @@ void coordinator_state::tell_disk(std::string event, const std::string& text) {
   tell_user(std::move(event), context_.role, context_.self.incarnation, "the coordinator " + text);
 }
 
-void coordinator_state::on_journal_opened(const result<std::shared_ptr<common::job_journal>>& opened) {
-  if (!opened) return quit(opened.error().message);
-  journal_ = *opened;
-  auto journaled = read_job(journal_->entries());
+void coordinator_state::on_journal_opened(std::shared_ptr<common::job_journal> journal,
+                                          const result<journaled_job>& journaled) {
+  journal_ = std::move(journal);
   if (!journaled) return quit(journaled.error().message);
-  journaled->lost = has_lost_journal(*journaled, context_.job->run_dir);
   record_ = run_record{journal_->entries(), context_.job->started, context_.self.incarnation};
-  enter(std::move(*journaled));
+  enter(*journaled);
 }
 
 void coordinator_state::enter(journaled_job journaled) {
@@ -228,7 +231,7 @@ void coordinator_state::carry_out(const supervision::actions& actions) {
     if (const auto* order = std::get_if<supervision::start_child>(&action))
       start_dispatcher(*order);
     else if (const auto* end = std::get_if<supervision::escalate>(&action))
-      carry_out(core_->on_agent_gave_up(end->reason, common::now()));
+      carry_out(core_->on_agent_gave_up(end->reason, common::now(), error_code::restart_budget_exceeded));
   }
 }
 
@@ -277,11 +280,12 @@ void coordinator_state::on_role_exited(const protocol::role_exited& exited) {
 void coordinator_state::on_stop(const protocol::stop_job& stop) {
   carry_out(stop.outcome == protocol::job_outcome::interrupted
                 ? core_->on_stop_requested(stop.reason, common::now())
-                : core_->on_agent_gave_up(stop.reason, common::now()));
+                : core_->on_agent_gave_up(stop.reason, common::now(), stop.code));
 }
 
 void coordinator_state::on_timeline_started(const protocol::timeline_started& what) {
   record_.add_rewind(what, common::now());
+  if (!what.on_purpose) core_->on_steps_redone(what.steps_redone);
   tell_user("rewind", {protocol::role_kind::data_dispatcher, 0}, core_->dispatcher_incarnation(),
             fmt::format("everybody goes back to version {} on timeline {}, {} steps are done again: {}",
                         what.branch, what.timeline, what.steps_redone, what.reason),
@@ -300,8 +304,9 @@ void coordinator_state::on_divergence(const protocol::divergence& what) {
                              "--from STEP --set train.optimizer...'{}",
                              protocol::to_string(restorable_everywhere(progress_.shards)), resume, without)
                : std::string{"nothing was kept, since durability.log is off"};
-  carry_out(core_->on_agent_gave_up(
-      fmt::format("the training diverged at {}: {}; {}", where, what.text, way_out), common::now()));
+  carry_out(
+      core_->on_agent_gave_up(fmt::format("the training diverged at {}: {}; {}", where, what.text, way_out),
+                              common::now(), error_code::diverged));
 }
 
 void coordinator_state::on_tick() {
@@ -353,8 +358,27 @@ void coordinator_state::carry_out(const ps_shard_gone& action) {
   self_->send(dispatcher_, protocol::ps_shard_gone{action.shard, action.incarnation});
 }
 
+void coordinator_state::carry_out(const slot_suspected& action) {
+  const auto& [step, slot, together] = action.what;
+  tell_user(
+      "slot-suspected", context_.role, context_.self.incarnation,
+      together
+          ? fmt::format("workers die in slot {} of step {}, and of none of its records alone: ever "
+                        "more of them are tried together",
+                        slot, step)
+          : fmt::format("workers die in slot {} of step {}: its records are tried one by one", slot, step),
+      {.has_step = true, .step = step.value});
+}
+
 void coordinator_state::carry_out(const poisoned_slot& action) {
   self_->send(dispatcher_, protocol::poisoned_slot{action.what});
+  if (!poison_told_.insert(action.what).second) return; // of a dispatcher that starts anew
+  const auto numbers = numbers_in_files(*context_.job, action.what);
+  tell_user("record-parked", context_.role, context_.self.incarnation,
+            fmt::format("{}{} ends its workers and is left out of the training",
+                        protocol::describe(action.what),
+                        numbers.empty() ? "" : fmt::format(" (number {} in its files)", numbers.front())),
+            {.has_step = true, .step = action.what.step.value});
 }
 
 void coordinator_state::carry_out(const request_digests& action) {
@@ -388,7 +412,7 @@ void coordinator_state::carry_out(const finish_job& action) {
                                                make_report(*context_.job, sources, common::now()));
       !written) {
     context_.log->error("report-failed: {}", written.error().message);
-    ended = {protocol::job_outcome::failed, written.error().message};
+    ended = {protocol::job_outcome::failed, written.error().message, written.error().code};
   }
   carry_out(core_->on_report_written(ended, common::now()));
 }

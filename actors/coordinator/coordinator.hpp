@@ -13,6 +13,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <variant>
 
 namespace dlrun::coordinator {
@@ -44,7 +45,8 @@ private:
   coordinator_state(pointer self, common::role_context context, dispatcher_starter starter);
   behavior make_behavior();
   void open_journal();
-  void on_journal_opened(const result<std::shared_ptr<common::job_journal>>& opened);
+  void on_journal_opened(std::shared_ptr<common::job_journal> journal,
+                         const result<journaled_job>& journaled);
   common::full_disk_watcher disk_watcher();
   void on_disk_full(const error& why);
   void on_disk_ok();
@@ -79,6 +81,7 @@ private:
   void carry_out(const worker_gone& action);
   void carry_out(const ps_shard_available& action);
   void carry_out(const ps_shard_gone& action);
+  void carry_out(const slot_suspected& action);
   void carry_out(const poisoned_slot& action);
   void carry_out(const journal_fences& action);
   void carry_out(const journal_end& action);
@@ -108,6 +111,7 @@ private:
   protocol::training_progress progress_;           ///< newest
   common::latest_sender<protocol::heartbeat> heartbeat_sender_;
   common::latest_sender<protocol::heartbeat> dispatcher_heartbeat_sender_; ///< speaks for the dispatcher
+  std::set<protocol::parked_slot> poison_told_;
   bool ended_ = false;
   bool disk_is_full_ = false; ///< the journal waits for room
   std::shared_ptr<std::atomic<bool>> waits_for_disk_ = std::make_shared<std::atomic<bool>>(true);

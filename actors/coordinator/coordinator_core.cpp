@@ -168,6 +168,10 @@ coordinator_actions coordinator_core::on_role_exited(const protocol::role_exited
     });
     const bool own = exited.role == coordinator_role && exited.self.incarnation >= config_.self;
     if (!own && phase_ != phase::over && !known) note_loss(exited, now);
+    if (count_crash(exited, out)) {
+      ++directory_sequence_;
+      announce(out);
+    }
     return out;
   }
   if (!is_known_start(exited.role, exited.self)) return out;
@@ -199,10 +203,19 @@ void coordinator_core::note_loss(const protocol::role_exited& exited, time_point
   recoveries_.push_back(std::move(record));
 }
 
-/// R18: only a crash of the worker's own, in a slot that it names.
-void coordinator_core::count_crash(const protocol::role_exited& exited, coordinator_actions& out) {
-  if (!config_.is_durable || exited.role.kind != role_kind::worker || !exited.has_progress) return;
-  if (++crashes_[exited.progress] == config_.parks_after) out.emplace_back(poisoned_slot{exited.progress});
+/// R18: only a crash of the worker's own, in a slot that it names. True when the directory changes
+/// by it.
+bool coordinator_core::count_crash(const protocol::role_exited& exited, coordinator_actions& out) {
+  if (!config_.is_durable || phase_ == phase::over || exited.role.kind != role_kind::worker ||
+      !exited.has_progress)
+    return false;
+  const auto before = crashes_.suspects();
+  if (const auto poison = crashes_.add(exited.role, exited.self.incarnation, exited.progress))
+    out.emplace_back(poisoned_slot{*poison});
+  const auto suspects = crashes_.suspects();
+  for (const auto& one : suspects)
+    if (!std::binary_search(before.begin(), before.end(), one)) out.emplace_back(slot_suspected{one});
+  return suspects != before;
 }
 
 // ---- membership
@@ -273,8 +286,7 @@ coordinator_actions coordinator_core::on_dispatcher_started(const protocol::endp
   ++directory_sequence_;
   coordinator_actions out;
   announce(out);
-  for (const auto& [slot, times] : crashes_)
-    if (times >= config_.parks_after) out.emplace_back(poisoned_slot{slot});
+  for (const auto& one : crashes_.poisoned()) out.emplace_back(poisoned_slot{one});
   return out;
 }
 
@@ -300,7 +312,7 @@ std::vector<ps_shard_available> coordinator_core::available_ps_shards() const {
 }
 
 protocol::directory coordinator_core::directory() const {
-  protocol::directory all{config_.self, directory_sequence_, {}};
+  protocol::directory all{config_.self, directory_sequence_, {}, crashes_.suspects()};
   for (const auto& [role, record] : roles_) {
     protocol::directory_entry entry{role, {}, record.at.has_value(), {}, 0};
     if (record.current) {
@@ -340,6 +352,17 @@ void coordinator_core::on_shard_resumed(ps_shard_id shard, incarnation incarnati
     recovery.replacement = incarnation;
     recovery.resumed = now - recovery.noticed;
   }
+}
+
+void coordinator_core::on_steps_redone(std::uint64_t steps) {
+  const auto newest = [&](auto is_cause) {
+    const auto found = std::find_if(recoveries_.rbegin(), recoveries_.rend(), is_cause);
+    return found == recoveries_.rend() ? nullptr : &*found;
+  };
+  auto* cause = newest([](const auto& one) { return one.role.kind == role_kind::ps_shard && !one.resumed; });
+  if (cause == nullptr)
+    cause = newest([](const auto& one) { return one.role.kind != role_kind::coordinator; });
+  if (cause != nullptr) cause->steps_redone += steps;
 }
 
 /// Nothing is remembered as sent: what is not there yet is asked for again.

@@ -2,6 +2,7 @@
 /// half of "C").
 #pragma once
 
+#include "actors/coordinator/crash_book.hpp"
 #include "actors/coordinator/fence_book.hpp"
 #include "actors/protocol/messages.hpp"
 #include "actors/protocol/time.hpp"
@@ -39,7 +40,6 @@ struct coordinator_core_config {
   bool is_durable = false;
   /// Random number of the agent's process (fence_book_config).
   std::uint64_t agent = 0;
-  std::uint32_t parks_after = 2; ///< crashes of workers in one slot until it is parked (R18)
 };
 
 /// What the journal holds for the coordinator when it starts.
@@ -85,7 +85,12 @@ struct ps_shard_gone {
   ps_shard_id shard;
   dlrun::incarnation incarnation;
 };
-/// Workers keep dying in this slot: for the dispatcher, which parks it (R18).
+/// Workers keep dying in this slot: the directory asks who computes it to try its records first
+/// (R18).
+struct slot_suspected {
+  protocol::suspect_slot what;
+};
+/// Workers die of this record: for the dispatcher, which parks it (R18).
 struct poisoned_slot {
   protocol::parked_slot what;
 };
@@ -120,8 +125,8 @@ struct announce_end {
 
 using coordinator_action =
     std::variant<send_grant, send_directory, answer_join, worker_available, worker_gone, ps_shard_available,
-                 ps_shard_gone, poisoned_slot, journal_fences, journal_end, request_digests, close_training,
-                 finish_job, announce_end>;
+                 ps_shard_gone, slot_suspected, poisoned_slot, journal_fences, journal_end, request_digests,
+                 close_training, finish_job, announce_end>;
 using coordinator_actions = std::vector<coordinator_action>;
 
 /// One loss of a role and what became of it.
@@ -133,6 +138,7 @@ struct recovery_record {
   protocol::duration detected{};                  ///< last sign of life -> notice
   std::optional<protocol::duration> redispatched; ///< notice -> its slots with others
   std::optional<protocol::duration> resumed;      ///< notice -> the replacement's first contribution
+  std::uint64_t steps_redone = 0; ///< committed steps that all had to make again because of it
 };
 
 /// Pure.
@@ -153,7 +159,8 @@ public:
   coordinator_actions on_join(const protocol::join& join, protocol::time_point now);
   /// The agent cannot keep the job running, e.g. a restart budget is exceeded: the job fails with
   /// `reason`.
-  coordinator_actions on_agent_gave_up(const std::string& reason, protocol::time_point now);
+  coordinator_actions on_agent_gave_up(const std::string& reason, protocol::time_point now,
+                                       error_code code = error_code::role_lost);
   /// Somebody asked the job to stop: it ends as interrupted.
   coordinator_actions on_stop_requested(const std::string& reason, protocol::time_point now);
   /// The process of this coordinator can be reached at `at`, and runs a new start of the
@@ -175,6 +182,10 @@ public:
   void on_redispatched(worker_id lost, dlrun::incarnation incarnation, protocol::duration after);
   void on_contributed(const protocol::first_contribution& what, protocol::time_point now);
   coordinator_actions on_training_closed(timeline_id timeline, protocol::time_point now);
+  /// Training went back, not on purpose, and `steps` are made again: the doing of the newest loss
+  /// that is not made good yet; of a PS shard if there is one, since a worker alone takes nothing
+  /// that others cannot compute.
+  void on_steps_redone(std::uint64_t steps);
   void on_shard_resumed(ps_shard_id shard, dlrun::incarnation incarnation, protocol::time_point now);
   coordinator_actions on_digests(ps_shard_id shard, const protocol::digest_reply& reply,
                                  protocol::time_point now);
@@ -210,7 +221,7 @@ private:
   void restore(const journaled_job& journaled);
   bool issue(const protocol::role_name& role);
   void journal_new_fences(coordinator_actions& out);
-  void count_crash(const protocol::role_exited& exited, coordinator_actions& out);
+  bool count_crash(const protocol::role_exited& exited, coordinator_actions& out);
   std::string why_refused(const protocol::join& join) const;
   bool is_known_start(const protocol::role_name& role, const protocol::fence& self) const;
   void begin_start(const protocol::role_name& role, role_record& record, const protocol::fence& self,
@@ -224,7 +235,8 @@ private:
   bool ask_digests(ps_shard_id shard, coordinator_actions& out) const;
   std::uint32_t digests_asked(ps_shard_id shard) const;
   void finish_when_digested(coordinator_actions& out);
-  void finish(protocol::job_outcome outcome, std::string reason, coordinator_actions& out);
+  void finish(protocol::job_outcome outcome, std::string reason, coordinator_actions& out,
+              error_code code = error_code::role_lost);
   void announce_the_end(coordinator_actions& out);
 
   coordinator_core_config config_;
@@ -244,7 +256,7 @@ private:
   bool agent_is_there_ = false;
   std::uint64_t dispatchers_started_ = 0;
   std::uint64_t last_write_ = 0; ///< id of the newest order to journal fences
-  std::map<protocol::parked_slot, std::uint32_t> crashes_;
+  crash_book crashes_;
   std::optional<protocol::job_ended> ended_; ///< the report is written
   bool end_in_writing_ = false;
   std::optional<protocol::time_point> repeated_;

@@ -81,10 +81,11 @@ coordinator_actions coordinator_core::on_training_closed(timeline_id timeline, t
   return out;
 }
 
-void coordinator_core::finish(protocol::job_outcome outcome, std::string reason, coordinator_actions& out) {
+void coordinator_core::finish(protocol::job_outcome outcome, std::string reason, coordinator_actions& out,
+                              error_code code) {
   if (phase_ == phase::over) return;
   phase_ = phase::over;
-  out.emplace_back(finish_job{{outcome, std::move(reason)}});
+  out.emplace_back(finish_job{{outcome, std::move(reason), code}});
 }
 
 /// R19: the report first, since it can be written again; then the journal; then the agent, which
@@ -113,9 +114,10 @@ void coordinator_core::announce_the_end(coordinator_actions& out) {
   if (ended_ && !end_in_writing_) out.emplace_back(announce_end{*ended_});
 }
 
-coordinator_actions coordinator_core::on_agent_gave_up(const std::string& reason, time_point) {
+coordinator_actions coordinator_core::on_agent_gave_up(const std::string& reason, time_point,
+                                                       error_code code) {
   coordinator_actions out;
-  finish(protocol::job_outcome::failed, reason, out);
+  finish(protocol::job_outcome::failed, reason, out, code);
   return out;
 }
 

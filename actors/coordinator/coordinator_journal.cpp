@@ -1,6 +1,7 @@
 #include "actors/coordinator/coordinator_journal.hpp"
 
 #include "actors/common/job_journal.hpp"
+#include "persistence/shard_store.hpp"
 #include "proto/journal_records.pb.h"
 
 namespace dlrun::coordinator {
@@ -89,7 +90,8 @@ std::vector<protocol::parked_slot> read_parked(const journal_entries& entries) {
   const auto course = entries.find(course_key);
   records::JournalCourse message;
   if (course != entries.end() && message.ParseFromString(course->second))
-    for (const auto& one : message.parked()) parked.push_back({{one.step()}, {one.slot()}});
+    for (const auto& one : message.parked())
+      parked.push_back({{one.step()}, {one.slot()}, one.record_after() - 1}); // 0: all_records
   return parked;
 }
 
@@ -117,6 +119,18 @@ std::vector<persistence::journal_write> to_writes(const journal_end& order) {
   message.set_kind(to_record(order.ended.outcome));
   message.set_reason(order.ended.reason);
   return {{outcome_key, message.SerializeAsString()}};
+}
+
+incarnation highest_opener(const std::filesystem::path& run_dir, std::uint32_t ps_shards) {
+  incarnation highest{};
+  for (std::uint32_t shard = 0; shard < ps_shards; ++shard) {
+    persistence::shard_store_options look;
+    look.directory = (run_dir / fmt::format("ps_shard-{}", shard)).string();
+    look.read_only = true;
+    const auto store = persistence::shard_store::open(look);
+    if (store) highest = std::max(highest, (*store)->found().last_opener);
+  }
+  return highest;
 }
 
 result<past_run> read_past_run(const std::filesystem::path& run_dir) {

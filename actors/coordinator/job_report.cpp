@@ -86,14 +86,21 @@ void add_step_times(dlrun::report& report, const std::vector<protocol::shard_sta
   report.step_ms = {to_ms(times.p50_us), to_ms(times.p99_us), to_ms(times.max_us)};
 }
 
+/// A record of a slot that is left out as a whole is none besides.
 void add_parked(dlrun::report& report, const common::job_context& job,
-                const std::vector<protocol::parked_slot>& parked) {
+                const protocol::parked_slots_list& parked) {
   const auto skipped = job.skipped();
-  for (const auto& one : parked)
+  for (const auto& one : parked) {
+    if (!one.is_whole() && protocol::is_parked(parked, one.step, one.slot)) continue;
     report.parked_shards.push_back(
-        {one.step.value, one.slot.value, job.sampler.records_in_slot(one.step, one.slot),
-         std::ranges::binary_search(skipped, one) ? "skipped on request"
-                                                  : "its worker died on it again and again"});
+        {.step = one.step.value,
+         .slot = one.slot.value,
+         .records = one.is_whole() ? job.sampler.records_in_slot(one.step, one.slot) : 1,
+         .reason = std::ranges::binary_search(skipped, one) ? "skipped on request"
+                                                            : "its worker died on it again and again",
+         .skip = protocol::to_string(one),
+         .numbers = numbers_in_files(job, one)});
+  }
 }
 
 } // namespace
@@ -113,12 +120,25 @@ protocol::job_ended judged(const common::job_context& job, const report_sources&
                   sources.last_version, loss, job.run_dir.string())};
 }
 
+std::vector<std::uint64_t> numbers_in_files(const common::job_context& job,
+                                            const protocol::parked_slot& what) {
+  if (job.data == nullptr) return {};
+  const auto data = common::open_dataset(job, data::data_part::training);
+  if (!data) return {};
+  std::vector<std::uint64_t> numbers;
+  job.sampler.records(what.step, what.slot, numbers);
+  if (!what.is_whole() && what.record < numbers.size()) numbers = {numbers[what.record]};
+  for (auto& number : numbers) number = (*data)->number_in_files(number);
+  return numbers;
+}
+
 dlrun::report make_report(const common::job_context& job, const report_sources& sources,
                           protocol::time_point now) {
   dlrun::report report;
   report.job = job.spec.name();
   report.status = status_of(sources.ended.outcome);
   report.reason = sources.ended.reason;
+  report.error = protocol::code_of(sources.ended);
   add_ledgers(report, job, sources.shards, sources.last_version);
   add_training_metrics(report, job.model->metrics(), sources.shards);
   add_step_times(report, sources.shards);

@@ -30,4 +30,8 @@ protocol::job_ended judged(const common::job_context& job, const report_sources&
 dlrun::report make_report(const common::job_context& job, const report_sources& sources,
                           protocol::time_point now);
 
+/// By which people know the records that are left out; empty where the data is not at hand.
+std::vector<std::uint64_t> numbers_in_files(const common::job_context& job,
+                                            const protocol::parked_slot& what);
+
 } // namespace dlrun::coordinator

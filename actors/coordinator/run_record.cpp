@@ -28,6 +28,7 @@ std::string encode(const dlrun::recovery& recovery, incarnation lost) {
   message.set_detected_ms(recovery.detected_ms);
   message.set_redispatched_ms(recovery.redispatched_ms);
   message.set_resumed_ms(recovery.resumed_ms);
+  message.set_steps_redone(recovery.steps_redone);
   return message.SerializeAsString();
 }
 
@@ -81,7 +82,8 @@ void add_recovery(const std::string& bytes, earlier_starts& earlier) {
                                 .at_seconds = message.at_seconds(),
                                 .detected_ms = message.detected_ms(),
                                 .redispatched_ms = message.redispatched_ms(),
-                                .resumed_ms = message.resumed_ms()});
+                                .resumed_ms = message.resumed_ms(),
+                                .steps_redone = message.steps_redone()});
 }
 
 } // namespace
@@ -94,7 +96,8 @@ dlrun::recovery to_recovery(const recovery_record& record, protocol::time_point 
           .at_seconds = protocol::to_seconds(record.noticed - started),
           .detected_ms = to_ms(record.detected),
           .redispatched_ms = to_ms(record.redispatched.value_or(protocol::duration{})),
-          .resumed_ms = to_ms(record.resumed.value_or(protocol::duration{}))};
+          .resumed_ms = to_ms(record.resumed.value_or(protocol::duration{})),
+          .steps_redone = record.steps_redone};
 }
 
 run_record::run_record(const std::map<std::string, std::string>& entries, protocol::time_point started,

@@ -19,9 +19,12 @@ tl::unexpected<error> unreadable(const char* key) {
 void put(const protocol::parked_slot& parked, records::ParkedSlot& into) {
   into.set_step(parked.step.value);
   into.set_slot(parked.slot.value);
+  into.set_record_after(parked.record + 1); // all_records becomes 0
 }
 
-protocol::parked_slot parked_from(const records::ParkedSlot& from) { return {{from.step()}, {from.slot()}}; }
+protocol::parked_slot parked_from(const records::ParkedSlot& from) {
+  return {{from.step()}, {from.slot()}, from.record_after() - 1}; // 0 becomes all_records
+}
 
 protocol::timeline_entry entry_from(const records::Timeline& from) {
   protocol::timeline_entry entry{{from.timeline()}, {from.branch()}, from.revision(), {}};

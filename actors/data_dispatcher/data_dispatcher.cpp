@@ -27,9 +27,14 @@ evaluation_rules rules_of(const common::job_context& job) {
   return rules;
 }
 
+slot_sizes sizes_of(const common::job_context& job) {
+  return {[order = job.sampler](step_id step) { return order.slots(step); },
+          [order = job.sampler](step_id step, slot_id slot) { return order.records_in_slot(step, slot); },
+          static_cast<std::uint64_t>(job.model->min_batch())};
+}
+
 data_dispatcher_core_config core_config(const common::role_context& context, journaled_course course) {
   const auto& job = *context.job;
-  const auto order = job.sampler;
   const auto max_recovery = job::parse_duration(job.spec.durability().max_recovery()).value_or(0);
   return {.self = context.self.incarnation,
           .ps_shards = job.ps_shards(),
@@ -37,7 +42,7 @@ data_dispatcher_core_config core_config(const common::role_context& context, jou
           .microbatches_per_step = job.microbatches_per_step(),
           .evaluates = job.spec.data().has_validation(),
           .durability = job.durability(),
-          .slots_of = [order](step_id step) { return order.slots(step); },
+          .sizes = sizes_of(job),
           .couples = job.couples(),
           .evaluations = rules_of(job),
           .max_recovery =
@@ -278,7 +283,8 @@ void data_dispatcher_state::carry_out(const timeline_started& action) {
   context_.log->warn("rewind: timeline {} goes on from version {}: {}", action.timeline, action.branch,
                      action.reason);
   self_->send(with_.coordinator,
-              protocol::timeline_started{action.timeline, action.branch, action.steps_redone, action.reason});
+              protocol::timeline_started{action.timeline, action.branch, action.steps_redone, action.reason,
+                                         action.on_purpose});
 }
 
 void data_dispatcher_state::carry_out(const decision_made& action) {

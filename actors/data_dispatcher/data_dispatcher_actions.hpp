@@ -112,6 +112,7 @@ struct timeline_started {
   version_id branch;
   std::uint64_t steps_redone = 0; ///< the most that any shard had applied beyond `branch`
   std::string reason;
+  bool on_purpose = false; ///< the operator wanted it
 };
 /// Something else was decided, once: for the log. `event` is a stable name.
 struct decision_made {

@@ -28,7 +28,7 @@ data_dispatcher_core::data_dispatcher_core(data_dispatcher_core_config config)
   timeline_keeper_config keeper{.self = config_.self,
                                 .ps_shards = config_.ps_shards,
                                 .steps = config_.steps,
-                                .slots_of = config_.slots_of,
+                                .sizes = config_.sizes,
                                 .durability = config_.durability,
                                 .couples = config_.couples,
                                 .evaluations = std::exchange(config_.evaluations, {}),

@@ -39,7 +39,7 @@ struct data_dispatcher_core_config {
 
   // where state is durable; the rest has no meaning with `off`
   protocol::durability durability = protocol::durability::off;
-  std::function<std::uint32_t(step_id)> slots_of{};
+  slot_sizes sizes{};
   bool couples = false; ///< shards exchange norms (R12)
   /// Of versions before N, which are evaluated too (R17); `steps` and N are filled in from above.
   evaluation_rules evaluations{};

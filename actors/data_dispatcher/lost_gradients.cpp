@@ -84,7 +84,8 @@ std::optional<slot_id> gradient_search::uncovered_slot(const protocol::shard_sta
   };
   std::for_each(kept_.begin(), kept_.end(), cover);
   std::for_each(shard.durable.held.begin(), shard.durable.held.end(), cover);
-  for (const auto& one : parked) cover({one.step, {one.slot, {one.slot.value + 1}}});
+  for (const auto& one : parked)
+    if (one.is_whole()) cover({one.step, {one.slot, {one.slot.value + 1}}});
   const auto first = std::find(covered.begin(), covered.end(), false);
   if (first == covered.end()) return std::nullopt;
   return slot_id{static_cast<std::uint32_t>(first - covered.begin())};

@@ -17,6 +17,14 @@ constexpr std::uint64_t timelines_skipped = 1000;
 /// Of the ids of one dispatcher's searches, so that no answer to another's is taken for its own.
 constexpr int search_id_bits = 20;
 
+constexpr auto why_parked = "its worker died on it again and again";
+
+/// @returns what is left out now and was not before.
+protocol::parked_slots_list park_in(journaled_course& course, const protocol::parked_slot& what,
+                                    const slot_sizes& sizes) {
+  return protocol::park(course.parked, what, sizes.records_of(what.step, what.slot), sizes.records_min);
+}
+
 bool shows_pin(const protocol::durability_status& status, incarnation dispatcher, version_id version) {
   return status.has_pin && status.pinned_by == dispatcher && status.pinned == version;
 }
@@ -31,7 +39,8 @@ timeline_keeper::timeline_keeper(timeline_keeper_config config, journaled_course
     , repeats_(config_.repeat_after)
     , closed_(course_.ended) {
   DLRUN_CHECK(config_.durability != protocol::durability::off, "timelines of a job that keeps nothing");
-  DLRUN_CHECK(config_.slots_of != nullptr, "the keeper of timelines must know the shape of a step");
+  DLRUN_CHECK(config_.sizes.slots_of != nullptr && config_.sizes.records_of != nullptr,
+              "the keeper of timelines must know the shape of a step");
   DLRUN_CHECK(is_valid(course_.history), "a journal has a history");
   book_.set_results(course_.evaluations);
 }
@@ -174,16 +183,14 @@ void timeline_keeper::park(const protocol::parked_slot& slot, time_point now, da
 bool timeline_keeper::journal_parked(data_dispatcher_actions& out) {
   auto course = course_;
   for (const auto& slot : std::exchange(to_park_, {})) {
-    const auto at = std::lower_bound(course.parked.begin(), course.parked.end(), slot);
-    if (at != course.parked.end() && *at == slot) continue;
-    if (course.parked.size() >= protocol::parked_slots_max) {
-      out.emplace_back(decision_made{"parking-refused",
-                                     fmt::format("{} slots are left out already", course.parked.size())});
+    if (course.parked.size() + 2 > protocol::parked_slots_max) { // with one comes the whole slot, maybe
+      out.emplace_back(decision_made{
+          "parking-refused", fmt::format("{} slots or records are left out already", course.parked.size())});
       break;
     }
-    course.parked.insert(at, slot);
-    out.emplace_back(decision_made{
-        "slot-parked", fmt::format("slot {} of step {} is left out of the training", slot.slot, slot.step)});
+    for (const auto& added : park_in(course, slot, config_.sizes))
+      out.emplace_back(decision_made{"slot-parked", fmt::format("{} is left out of the training: {}",
+                                                                protocol::describe(added), why_parked)});
   }
   if (course.parked == course_.parked) return false;
   write(std::move(course), std::nullopt, out);
@@ -210,8 +217,7 @@ bool timeline_keeper::park_what_waits(data_dispatcher_actions& out) {
   auto entry = next_entry(*branch);
   entry.parked = waiting;
   begin_timeline(course_, std::move(entry),
-                 fmt::format("slot {} of step {} is left out", waiting.front().slot, waiting.front().step),
-                 out);
+                 fmt::format("{} is left out", protocol::describe(waiting.front())), out);
   return true;
 }
 
@@ -250,10 +256,8 @@ bool timeline_keeper::go_back_when_pinned(time_point now, data_dispatcher_action
   auto entry = next_entry(version);
   entry.revision = going_back_->wanted.revision;
   for (const auto& slot : going_back_->wanted.skip) {
-    const auto at = std::lower_bound(course.parked.begin(), course.parked.end(), slot);
-    if (at != course.parked.end() && *at == slot) continue;
-    course.parked.insert(at, slot);
-    entry.parked.push_back(slot);
+    const auto added = park_in(course, slot, config_.sizes);
+    entry.parked.insert(entry.parked.end(), added.begin(), added.end());
   }
   begin_timeline(course, std::move(entry), "the operator goes back", out);
   return true;
@@ -279,7 +283,7 @@ void timeline_keeper::look_for_lost_gradients(time_point now, data_dispatcher_ac
 
 void timeline_keeper::end_search(data_dispatcher_actions& out) {
   const auto lost =
-      search_->verdict(shards_, config_.couples, parked_slots(course_.history), config_.slots_of);
+      search_->verdict(shards_, config_.couples, parked_slots(course_.history), config_.sizes.slots_of);
   search_.reset();
   if (lost) begin_timeline(course_, next_entry(restorable_everywhere().back().last), *lost, out);
 }
@@ -296,7 +300,9 @@ void timeline_keeper::begin_timeline(const journaled_course& before, protocol::t
                                      std::string reason, data_dispatcher_actions& out) {
   std::uint64_t highest = entry.branch.value;
   for (const auto& [id, shard] : shards_) highest = std::max(highest, shard.applied.value);
-  const timeline_started start{entry.timeline, entry.branch, highest - entry.branch.value, std::move(reason)};
+  const bool on_purpose = entry.revision != before.history.back().revision;
+  const timeline_started start{entry.timeline, entry.branch, highest - entry.branch.value, std::move(reason),
+                               on_purpose};
   auto course = before;
   std::erase_if(course.evaluations, [&](const auto& one) { return one.version > entry.branch; });
   course.history = extended(std::move(course.history), std::move(entry));

@@ -23,11 +23,18 @@
 
 namespace dlrun::data_dispatcher {
 
+/// How steps are cut into slots.
+struct slot_sizes {
+  std::function<std::uint32_t(step_id)> slots_of;
+  std::function<std::uint64_t(step_id, slot_id)> records_of; ///< of a slot, with what is left out
+  std::uint64_t records_min = 1; ///< that the model can train as one slot; where fewer are left, none is
+};
+
 struct timeline_keeper_config {
   dlrun::incarnation self;
   std::uint32_t ps_shards = 1;
   std::uint64_t steps = 0; ///< N
-  std::function<std::uint32_t(step_id)> slots_of;
+  slot_sizes sizes;
   protocol::durability durability = protocol::durability::every_step; ///< not off
   bool couples = false;                                               ///< shards exchange norms (R12)
   /// What is evaluated (R17); the shards snapshot those versions on their own.
@@ -60,7 +67,7 @@ public:
   /// Every `repeat_after` or sooner.
   void on_tick(protocol::time_point now, data_dispatcher_actions& out);
 
-  /// R18: train without this slot. Goes back to before its step.
+  /// R18: train without this slot, or this record of it. Goes back to before its step.
   void park(const protocol::parked_slot& slot, protocol::time_point now, data_dispatcher_actions& out);
   /// R16a: the operator goes back on purpose, each time with a new revision: by that a repetition
   /// is told.

@@ -174,12 +174,13 @@ struct timeline_started {
   version_id branch;
   std::uint64_t steps_redone = 0; ///< the most that any shard had applied beyond `branch`
   std::string reason;
+  bool on_purpose = false; ///< the operator wanted it: no loss was the cause
 
   bool operator==(const timeline_started&) const = default;
 
   template <class Inspector>
   friend auto inspect(Inspector& f, timeline_started& x) {
-    return f(x.timeline, x.branch, x.steps_redone, x.reason);
+    return f(x.timeline, x.branch, x.steps_redone, x.reason, x.on_purpose);
   }
 };
 /// Dispatcher -> coordinator: a start of a worker made its first contribution.

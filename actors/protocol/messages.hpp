@@ -13,6 +13,7 @@
 #include "actors/protocol/status_messages.hpp"
 #include "actors/protocol/timeline.hpp"
 
+#include <dlrun/error.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -103,10 +104,11 @@ struct directory {
   dlrun::incarnation coordinator;
   std::uint64_t sequence = 0;
   std::vector<directory_entry> entries;
+  std::vector<suspect_slot> suspects{}; ///< sorted (R18)
 
   template <class Inspector>
   friend auto inspect(Inspector& f, directory& x) {
-    return f(x.coordinator, x.sequence, x.entries);
+    return f(x.coordinator, x.sequence, x.entries, x.suspects);
   }
 };
 
@@ -144,7 +146,7 @@ struct role_exited {
   std::uint64_t detected_us = 0; ///< from its last sign of life to the notice of its end, microseconds
   bool replaced = false;         ///< a new start follows
   bool has_progress = false; ///< a worker that ended by its own doing (a crash, no kill) in mid-computation:
-  parked_slot progress{};    ///< the slot that it was computing (R18)
+  slot_progress progress{};  ///< where it was (R18)
   std::uint64_t at_us = 0;   ///< when it was noticed, CLOCK_MONOTONIC of the host, microseconds
   bool again = false; ///< an earlier coordinator was told, and may have died before it was in its journal:
                       ///< for the report alone
@@ -376,21 +378,30 @@ enum class job_outcome : std::uint8_t { completed, failed, interrupted };
 struct job_ended {
   job_outcome outcome = job_outcome::failed;
   std::string reason;
+  error_code code = error_code::role_lost; ///< of a job that failed: what kind of reason
 
   template <class Inspector>
   friend auto inspect(Inspector& f, job_ended& x) {
-    return f(x.outcome, x.reason);
+    return f(x.outcome, x.reason, x.code);
   }
 };
+
+/// The name of the code that the report has; empty of a job that is completed.
+inline std::string code_of(const job_ended& ended) {
+  if (ended.outcome == job_outcome::completed) return {};
+  return std::string{
+      to_string(ended.outcome == job_outcome::interrupted ? error_code::interrupted : ended.code)};
+}
 
 /// Agent -> coordinator: the user (Ctrl-C, `dlrun stop`) or the agent itself ends the job early.
 struct stop_job {
   job_outcome outcome = job_outcome::interrupted;
   std::string reason;
+  error_code code = error_code::role_lost; ///< as in job_ended
 
   template <class Inspector>
   friend auto inspect(Inspector& f, stop_job& x) {
-    return f(x.outcome, x.reason);
+    return f(x.outcome, x.reason, x.code);
   }
 };
 

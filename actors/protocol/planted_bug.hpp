@@ -30,7 +30,10 @@ enum class planted_bug : std::uint8_t {
   no_gate,         ///< R17: a shard goes on before what was evaluated says that it may
   drop_best,       ///< R13: the floor takes the snapshot of the best version with it
   park_in_place,   ///< R18: a parked slot is announced to the shards without a rewind
+  blame_neighbour, ///< R18: of the records of a slot the one behind that which kills is left out
+  count_parked,    ///< R18: a shard counts records that are left out among those of their slot
   // in the simulated shell and disk around them
+  count_kills,     ///< R18: a worker that is killed from outside counts against the slot that it was at
   exit_at_last,    ///< R19: workers and shards leave when they have seen the last version published
   no_fence_store,  ///< R4: storage does not refuse the writes of an older PS incarnation
   volatile_rewind, ///< R16: a shard acts on a rewind before its marker is durable

@@ -2,6 +2,7 @@
 /// versions, steps and slots that are spoken of when it does.
 #pragma once
 
+#include "actors/protocol/parking.hpp"
 #include "actors/protocol/reduction_tree.hpp"
 
 #include <cstdint>
@@ -11,19 +12,6 @@
 #include <vector>
 
 namespace dlrun::protocol {
-
-/// A slot that is left out of the training (R18): its gradient is zero.
-struct parked_slot {
-  step_id step;
-  slot_id slot;
-
-  auto operator<=>(const parked_slot&) const = default;
-
-  template <class Inspector>
-  friend auto inspect(Inspector& f, parked_slot& x) {
-    return f(x.step, x.slot);
-  }
-};
 
 /// One timeline: it goes on from version `branch` of the one before it in the history.
 struct timeline_entry {

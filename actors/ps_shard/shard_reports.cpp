@@ -105,7 +105,8 @@ void shard_reports::give_up_on_quota() {
                                      "with 'dlrun resume {} --set durability.disk_quota=SIZE', larger, or 0 "
                                      "for no limit",
                                      why->message, context_.role.index, job.spec.durability().disk_quota(),
-                                     job.run_dir.string())});
+                                     job.run_dir.string()),
+                         why->code});
 }
 
 void shard_reports::on_diverged(step_id step, timeline_id timeline, const error& why) {

@@ -17,16 +17,15 @@ void timeline_plan::restart(protocol::history history) {
 }
 
 std::vector<slot_id> timeline_plan::parked_in(step_id step) const {
-  std::vector<slot_id> slots;
-  for (auto at = std::lower_bound(parked_.begin(), parked_.end(), protocol::parked_slot{step, {0}});
-       at != parked_.end() && at->step == step; ++at)
-    slots.push_back(at->slot);
-  return slots;
+  return protocol::parked_whole(parked_, step);
 }
 
 std::uint64_t timeline_plan::records_of(step_id step, slot_id slot) const {
-  const bool parked = std::binary_search(parked_.begin(), parked_.end(), protocol::parked_slot{step, slot});
-  return parked ? 0 : config_->records_of(step, slot);
+  const auto records = config_->records_of(step, slot);
+  if (is_planted(config_->bug, protocol::planted_bug::count_parked) &&
+      !protocol::is_parked(parked_, step, slot))
+    return records;
+  return protocol::records_left(parked_, step, slot, records);
 }
 
 std::vector<std::uint64_t> timeline_plan::records_in(step_id step) const {

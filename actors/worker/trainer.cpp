@@ -28,6 +28,23 @@ std::vector<std::size_t> floats_of(const std::vector<engine::shard_range>& shard
   return floats;
 }
 
+const protocol::suspect_slot* suspect_in(const compute_gradient& what, slot_id slot) {
+  const auto found = std::ranges::find_if(what.suspects, [&](const auto& one) { return one.slot == slot; });
+  return found == what.suspects.end() ? nullptr : &*found;
+}
+
+/// What the prefetcher reads is marked as such.
+data::prefetcher::reading_listener marker(std::shared_ptr<common::progress_word> progress) {
+  if (progress == nullptr) return nullptr;
+  return [progress = std::move(progress)](step_id step, slot_id slot, bool begins) {
+    common::progress_word::survive_stack_overflow();
+    if (begins)
+      progress->enter(common::work_lane::reading, {{step, slot}});
+    else
+      progress->leave(common::work_lane::reading);
+  };
+}
+
 /// In the message of a divergence.
 constexpr std::size_t records_named_max = 64;
 
@@ -35,22 +52,26 @@ constexpr std::size_t records_named_max = 64;
 
 result<std::unique_ptr<trainer>> trainer::create(std::shared_ptr<const common::job_context> job,
                                                  worker_id worker, dlrun::incarnation incarnation,
-                                                 std::shared_ptr<transport::segment_offers> server) {
+                                                 std::shared_ptr<transport::segment_offers> server,
+                                                 std::shared_ptr<common::progress_word> progress) {
   auto training = common::open_dataset(*job, data::data_part::training);
   if (!training) return tl::unexpected(training.error());
   auto change = data::augmentation::build(job->spec.data().train().augment(), **training);
   if (!change) return tl::unexpected(change.error());
   return std::unique_ptr<trainer>(new trainer(std::move(job), worker, incarnation, std::move(*training),
-                                              std::move(*change), std::move(server)));
+                                              std::move(*change), std::move(server), std::move(progress)));
 }
 
 trainer::trainer(std::shared_ptr<const common::job_context> job, worker_id worker,
                  dlrun::incarnation incarnation, std::shared_ptr<const data::dataset> training,
-                 std::optional<data::augmentation> change, std::shared_ptr<transport::segment_offers> server)
+                 std::optional<data::augmentation> change, std::shared_ptr<transport::segment_offers> server,
+                 std::shared_ptr<common::progress_word> progress)
     : job_{std::move(job)}
+    , progress_{std::move(progress)}
     , worker_{worker}
     , incarnation_{incarnation}
-    , prefetcher_{std::move(training), job_->sampler, prefetch_depth(*job_), std::move(change)}
+    , prefetcher_{std::move(training), job_->sampler, prefetch_depth(*job_), std::move(change),
+                  marker(progress_)}
     , computer_{engine::make_computer(job_->model,
                                       static_cast<int>(job_->spec.cluster().threads_per_worker()))}
     , sums_{*computer_, job_->model->layout().flat_size()}
@@ -70,19 +91,22 @@ bool trainer::copy_part(const parameter_source& source, ps_shard_id shard, timel
   return source->copy(timeline, version, part_of(version, shard));
 }
 
-/// What is needed now, and what is likely to be needed next. @returns the records of `slots`.
-std::uint64_t trainer::request_records(step_id step, protocol::slot_range slots,
-                                       const std::vector<slot_id>& parked) {
+/// What is needed now, and what is likely to be needed next. What is read in parts is read when it
+/// is needed.
+/// @returns the records of `what`.
+std::uint64_t trainer::request_records(const compute_gradient& what) {
   std::uint64_t records = 0;
-  for (auto slot = slots.begin; slot < slots.end; ++slot.value) {
-    if (std::ranges::find(parked, slot) != parked.end()) continue;
-    prefetcher_.request(step, slot);
-    records += job_->sampler.records_in_slot(step, slot);
+  for (auto slot = what.slots.begin; slot < what.slots.end; ++slot.value) {
+    const auto all = job_->sampler.records_in_slot(what.step, slot);
+    const auto left = protocol::records_left(what.parked, what.step, slot, all);
+    records += left;
+    if (left == all && suspect_in(what, slot) == nullptr) prefetcher_.request(what.step, slot);
   }
-  const step_id next{step.value + 1};
+  const step_id next{what.step.value + 1};
   if (next.value < job_->steps())
-    for (auto slot = slots.begin; slot < slots.end && slot.value < job_->sampler.slots(next); ++slot.value)
-      prefetcher_.request(next, slot);
+    for (auto slot = what.slots.begin; slot < what.slots.end && slot.value < job_->sampler.slots(next);
+         ++slot.value)
+      if (std::ranges::find(what.not_ahead, slot) == what.not_ahead.end()) prefetcher_.request(next, slot);
   return records;
 }
 
@@ -99,18 +123,19 @@ result<void> trainer::read_version(timeline_id timeline, step_id step,
                          view_ ? view_->values : std::span<const float>(parameters_[step.value % 2]));
 }
 
-result<computed_gradient> trainer::compute(timeline_id timeline, step_id step, protocol::slot_range slots,
-                                           const std::vector<slot_id>& parked,
+result<computed_gradient> trainer::compute(const compute_gradient& what,
                                            const std::vector<parameter_source>& shards,
                                            const part_listener& tell) {
+  const auto step = what.step;
+  if (progress_ != nullptr) common::progress_word::survive_stack_overflow();
   const auto overwritten = [&] {
     return fail(error_code::role_lost,
                 fmt::format("version {} is not served any more", version_before(step)));
   };
-  if (auto read = read_version(timeline, step, shards); !read) return tl::unexpected(read.error());
+  if (auto read = read_version(what.timeline, step, shards); !read) return tl::unexpected(read.error());
   auto buffer = gradients_.acquire();
   if (!buffer) return tl::unexpected(buffer.error());
-  const auto records = request_records(step, slots, parked);
+  const auto records = request_records(what);
   const auto memory = buffer->buffer().begin_write();
   const auto sum = computer_->lend(memory);
   if (!sum) return tl::unexpected(sum.error());
@@ -119,12 +144,12 @@ result<computed_gradient> trainer::compute(timeline_id timeline, step_id step, p
   std::optional<transport::gradient_header> sealed;
   const auto seal = [&] {
     if (!sealed)
-      sealed = buffer->buffer().seal_as({.timeline = timeline,
+      sealed = buffer->buffer().seal_as({.timeline = what.timeline,
                                          .worker = worker_,
                                          .worker_incarnation = incarnation_,
                                          .step = step,
-                                         .slots_begin = slots.begin,
-                                         .slots_end = slots.end,
+                                         .slots_begin = what.slots.begin,
+                                         .slots_end = what.slots.end,
                                          .records = records,
                                          .flat_size = flat_size});
     return *sealed;
@@ -136,7 +161,7 @@ result<computed_gradient> trainer::compute(timeline_id timeline, step_id step, p
     told = from;
     tell(*buffer, seal(), from);
   };
-  auto done = sum_subtree(step, slots, parked, **sum, tell ? on_part : subtree_sum::progress{});
+  auto done = sum_subtree(what, **sum, tell ? on_part : subtree_sum::progress{});
   if (done) done = computer_->copy(**sum, 0, memory.first(told));
   if (!is_in_place_still()) return overwritten(); // whatever came out
   if (!done) return tl::unexpected(done.error());
@@ -144,16 +169,15 @@ result<computed_gradient> trainer::compute(timeline_id timeline, step_id step, p
   return computed_gradient{std::move(*buffer), header};
 }
 
-result<void> trainer::sum_subtree(step_id step, protocol::slot_range slots,
-                                  const std::vector<slot_id>& parked, engine::computer_vector& out,
+result<void> trainer::sum_subtree(const compute_gradient& what, engine::computer_vector& out,
                                   const subtree_sum::progress& tell) {
   const auto of_slot = [&](slot_id slot, engine::computer_vector& into,
                            const subtree_sum::progress& tell_slot) -> result<void> {
-    if (std::ranges::find(parked, slot) == parked.end()) return compute_slot(step, slot, into, tell_slot);
+    if (!protocol::is_parked(what.parked, what.step, slot)) return compute_slot(what, slot, into, tell_slot);
     computer_->clear(into, 0, into.size());
     return {};
   };
-  return sums_.run(slots, of_slot, out, tell);
+  return sums_.run(what.slots, of_slot, out, tell);
 }
 
 bool trainer::is_in_place_still() const { return !view_ || view_->unchanged(); }
@@ -161,20 +185,18 @@ bool trainer::is_in_place_still() const { return !view_ || view_->unchanged(); }
 /// The sum of something that is not finite is not finite. Where it came from is looked for only
 /// then: the PS shards serve the version that it was made from until the step can be applied, or
 /// all go back.
-result<void> trainer::check_finite(step_id step, protocol::slot_range slots,
-                                   const std::vector<slot_id>& parked, std::span<const float> sum) {
+result<void> trainer::check_finite(const compute_gradient& what, std::span<const float> sum) {
   if (kernels::cpu::all_finite(sum)) return {};
   diverged_slot_.reset();
   std::vector<float> alone(sum.size());
   const auto vector = computer_->lend(alone);
   if (!vector) return tl::unexpected(vector.error());
-  for (auto slot = slots.begin; slot < slots.end; ++slot.value) {
-    if (std::ranges::find(parked, slot) != parked.end()) continue;
-    prefetcher_.request(step, slot);
-    if (auto done = compute_slot(step, slot, **vector, nullptr); !done) return done;
+  for (auto slot = what.slots.begin; slot < what.slots.end; ++slot.value) {
+    if (protocol::is_parked(what.parked, what.step, slot)) continue;
+    if (auto done = compute_slot(what, slot, **vector, nullptr); !done) return done;
     if (auto copied = computer_->copy(**vector, 0, alone); !copied) return copied;
     if (!is_in_place_still()) return {};
-    if (!kernels::cpu::all_finite(alone)) return diverged_at(step, slot, describe_loss(alone));
+    if (!kernels::cpu::all_finite(alone)) return diverged_at(what.step, slot, describe_loss(alone));
   }
   return fail(error_code::diverged, std::string{protocol::sum_diverged});
 }
@@ -203,9 +225,64 @@ std::string trainer::name_records(step_id step, slot_id slot) const {
                      named.size() < records.size() ? ", ..." : "");
 }
 
-result<void> trainer::compute_slot(step_id step, slot_id slot, engine::computer_vector& out,
+std::vector<std::uint32_t> trainer::places_in(const compute_gradient& what, slot_id slot) const {
+  const auto left_out = protocol::parked_records(what.parked, what.step, slot);
+  std::vector<std::uint32_t> places;
+  const auto records = static_cast<std::uint32_t>(job_->sampler.records_in_slot(what.step, slot));
+  for (std::uint32_t place = 0; place < records; ++place)
+    if (!std::ranges::binary_search(left_out, place)) places.push_back(place);
+  return places;
+}
+
+result<void> trainer::compute_slot(const compute_gradient& what, slot_id slot, engine::computer_vector& out,
                                    const subtree_sum::progress& tell) {
-  if (auto taken = prefetcher_.take(step, slot, microbatch_); !taken) return taken;
+  const auto* suspect = suspect_in(what, slot);
+  const protocol::slot_progress all{{what.step, slot}};
+  if (suspect == nullptr && protocol::parked_records(what.parked, what.step, slot).empty()) {
+    common::work_mark mark(progress_.get(), common::work_lane::computing, all);
+    auto done = prefetcher_.take(what.step, slot, microbatch_);
+    if (done) done = forward_backward(what.step, slot, out, tell);
+    if (!done && done.error().code != error_code::diverged) mark.keep_as_failed();
+    return done;
+  }
+  const auto places = places_in(what, slot);
+  if (suspect != nullptr)
+    if (auto tried = try_records(*suspect, places); !tried) return tried;
+  return compute_some(what.step, slot, places, suspect != nullptr ? progress_after(*suspect, places) : all,
+                      out, tell);
+}
+
+/// R18. What a trial comes to but the end of this process comes out again when the slot is
+/// computed.
+result<void> trainer::try_records(const protocol::suspect_slot& suspect,
+                                  const std::vector<std::uint32_t>& places) {
+  const auto fewest = static_cast<std::size_t>(job_->model->min_batch());
+  std::vector<float> memory(job_->model->layout().flat_size());
+  const auto tried = computer_->lend(memory); // a gradient that nobody takes
+  if (!tried) return tl::unexpected(tried.error());
+  for (const auto& trial : trials_of(suspect, places)) {
+    auto records = trial.records;
+    for (std::size_t i = 0; records.size() < fewest; ++i) records.push_back(records[i]); // again
+    const protocol::slot_progress at{{suspect.step, suspect.slot, trial.blamed}, true};
+    const auto done = compute_some(suspect.step, suspect.slot, records, at, **tried, nullptr);
+    if (!done && done.error().code != error_code::diverged) return done;
+  }
+  diverged_slot_.reset();
+  return {};
+}
+
+result<void> trainer::compute_some(step_id step, slot_id slot, const std::vector<std::uint32_t>& places,
+                                   const protocol::slot_progress& at, engine::computer_vector& out,
+                                   const subtree_sum::progress& tell) {
+  common::work_mark mark(progress_.get(), common::work_lane::computing, at);
+  auto done = prefetcher_.read_some(step, slot, places, microbatch_);
+  if (done) done = forward_backward(step, slot, out, tell);
+  if (!done && done.error().code != error_code::diverged) mark.keep_as_failed();
+  return done;
+}
+
+result<void> trainer::forward_backward(step_id step, slot_id slot, engine::computer_vector& out,
+                                       const subtree_sum::progress& tell) {
   const dlrun::batch batch{microbatch_.records, microbatch_.classes, microbatch_.values,
                            static_cast<std::int64_t>(microbatch_.count)};
   const slot_key key{job_->spec.train().seed(), step.value, slot.value};

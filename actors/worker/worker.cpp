@@ -46,7 +46,8 @@ result<void> worker_state::acquire() {
   auto client = transport::open_fetches(job.channel(), job.run_token);
   if (!client) return tl::unexpected(client.error());
   client_ = std::move(*client);
-  auto made = trainer::create(context_.job, {context_.role.index}, context_.self.incarnation, server_);
+  auto made = trainer::create(context_.job, {context_.role.index}, context_.self.incarnation, server_,
+                              context_.progress);
   if (!made) return tl::unexpected(made.error());
   trainer_ = std::move(*made);
   if (job.spec.data().has_validation()) {
@@ -274,7 +275,7 @@ void worker_state::carry_out(const compute_gradient& action) {
       sources.push_back(shards_[shard].source);
   compute_thread_.run([this, action, sources = std::move(sources), post] {
     const auto begin = common::now();
-    auto made = trainer_->compute(action.timeline, action.step, action.slots, action.parked, sources,
+    auto made = trainer_->compute(action, sources,
                                   [this](const auto& buffer, const auto& header, std::uint64_t from) {
                                     tell_part(buffer, header, from);
                                   });
@@ -326,8 +327,9 @@ void worker_state::check_waiting() {
 
 void worker_state::check(const gradient_key& key) {
   const auto post = common::poster<protocol::worker_actor>{self_};
-  const auto parked = core_.parked_in(key.first, key.second);
-  compute_thread_.run([this, key, parked, post] {
+  const compute_gradient what{core_.timeline(), key.first, key.second,
+                              core_.parked_in(key.first, key.second)};
+  compute_thread_.run([this, key, what, post] {
     std::span<const float> values; // also when they are given back: this thread alone writes there again
     {
       const std::scoped_lock inside{self_->entry()};
@@ -335,7 +337,7 @@ void worker_state::check(const gradient_key& key) {
       if (found == kept_.end()) return;
       values = found->second.buffer.buffer().values();
     }
-    const auto finite = trainer_->check_finite(key.first, key.second, parked, values);
+    const auto finite = trainer_->check_finite(what, values);
     if (finite) return;
     post([this, key, why = finite.error(), slot = trainer_->diverged_slot()] {
       report_divergence(key, slot, why.message);

@@ -119,6 +119,10 @@ worker_actions worker_core::on_lease(const protocol::lease& lease, time_point) {
 }
 
 worker_actions worker_core::on_directory(const protocol::directory& directory, time_point) {
+  if (const std::pair from{directory.coordinator, directory.sequence}; from >= suspects_from_) {
+    suspects_from_ = from;
+    suspects_ = directory.suspects;
+  }
   for (const auto& entry : directory.entries)
     if (entry.role == protocol::worker_role(config_.self)) return exit_if_older(entry.incarnation);
   return {};
@@ -210,8 +214,16 @@ void worker_core::compute(worker_actions& out) {
   const bool mixes = is_planted(config_.bug, planted_bug::mix_versions);
   for (const auto& [id, shard] : known_)
     if (mixes ? shard.parts.empty() : !shard.parts.contains(version_before(step))) return; // R6
-  computing_ = compute_gradient{timeline_, step, *slots, parked_in(step, *slots)};
+  computing_ = order_of(step, *slots);
   out.emplace_back(*computing_);
+}
+
+compute_gradient worker_core::order_of(step_id step, slot_range slots) const {
+  compute_gradient order{timeline_, step, slots, parked_in(step, slots), suspects_in(step, slots)};
+  const step_id next{step.value + 1};
+  for (const auto& one : parked_in(next, slots)) order.not_ahead.push_back(one.slot);
+  for (const auto& one : suspects_in(next, slots)) order.not_ahead.push_back(one.slot);
+  return order;
 }
 
 /// R9: everything kept of `first` and later that the shard has not applied.
@@ -299,11 +311,17 @@ bool worker_core::is_safe_everywhere(step_id step) const {
   return std::all_of(known_.begin(), known_.end(), is_safe);
 }
 
-std::vector<slot_id> worker_core::parked_in(step_id step, slot_range slots) const {
-  std::vector<slot_id> all;
+protocol::parked_slots_list worker_core::parked_in(step_id step, slot_range slots) const {
+  protocol::parked_slots_list all;
   for (const auto& parked : parked_)
-    if (parked.step == step && slots.begin <= parked.slot && parked.slot < slots.end)
-      all.push_back(parked.slot);
+    if (parked.step == step && slots.begin <= parked.slot && parked.slot < slots.end) all.push_back(parked);
+  return all;
+}
+
+std::vector<protocol::suspect_slot> worker_core::suspects_in(step_id step, slot_range slots) const {
+  std::vector<protocol::suspect_slot> all;
+  for (const auto& one : suspects_)
+    if (one.step == step && slots.begin <= one.slot && one.slot < slots.end) all.push_back(one);
   return all;
 }
 
@@ -335,7 +353,11 @@ std::optional<slot_range> worker_core::next_missing(step_id step) const {
 }
 
 std::optional<slot_range> worker_core::first_missing(step_id step, slot_range node) const {
-  if (!parked_.empty() && parked_in(step, node).size() == node.size()) return std::nullopt;
+  const auto parked = parked_in(step, node);
+  if (std::cmp_equal(
+          std::count_if(parked.begin(), parked.end(), [](const auto& one) { return one.is_whole(); }),
+          node.size()))
+    return std::nullopt;
   if (!keeps_something_in(step, node)) return node;
   const auto at_or_before = kept_.upper_bound({step, slot_range{node.begin, {UINT32_MAX}}});
   if (at_or_before != kept_.begin()) {

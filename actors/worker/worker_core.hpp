@@ -54,7 +54,11 @@ struct compute_gradient {
   timeline_id timeline;
   step_id step;
   protocol::slot_range slots;
-  std::vector<slot_id> parked{}; ///< slots of it whose gradient is zero: added in tree order, not computed
+  /// What is left out of it: slots whose gradient is zero, added in tree order and not computed,
+  /// and records.
+  protocol::parked_slots_list parked{};
+  std::vector<protocol::suspect_slot> suspects{}; ///< of it: their records are to be tried first (trials_of)
+  std::vector<slot_id> not_ahead{}; ///< slots of the next step whose records are not to be read ahead
   bool operator==(const compute_gradient&) const = default;
 };
 /// Tell the shard where the kept gradient of (`step`, `slots`) lies.
@@ -131,8 +135,8 @@ public:
   /// The step it works on: the lowest version any shard stands at (R6); empty before every shard
   /// was heard.
   std::optional<step_id> open_step() const;
-  /// Those of `slots` that have no gradient.
-  std::vector<slot_id> parked_in(step_id step, protocol::slot_range slots) const;
+  /// What is left out of `slots`.
+  protocol::parked_slots_list parked_in(step_id step, protocol::slot_range slots) const;
   bool keeps(step_id step, protocol::slot_range slots) const { return kept_.contains({step, slots}); }
   std::size_t kept_count() const { return kept_.size(); }
   std::uint64_t lease_sequence() const { return lease_ ? lease_->sequence : 0; }
@@ -179,12 +183,16 @@ private:
   bool part_is_needed(version_id version) const;
   bool is_read_by_computation(version_id version) const;
   bool keeps_something_in(step_id step, protocol::slot_range slots) const;
+  std::vector<protocol::suspect_slot> suspects_in(step_id step, protocol::slot_range slots) const;
+  compute_gradient order_of(step_id step, protocol::slot_range slots) const;
   std::optional<protocol::slot_range> next_missing(step_id step) const;
   std::optional<protocol::slot_range> first_missing(step_id step, protocol::slot_range node) const;
 
   worker_core_config config_;
   timeline_id timeline_{};
-  std::vector<protocol::parked_slot> parked_; ///< of that timeline
+  protocol::parked_slots_list parked_;                  ///< of that timeline
+  std::pair<incarnation, std::uint64_t> suspects_from_; ///< coordinator and sequence of the directory
+  std::vector<protocol::suspect_slot> suspects_;
   bool fenced_ = false;
   std::map<ps_shard_id, known_shard> known_;
   std::set<kept_key> kept_; ///< disjoint within a step

@@ -113,8 +113,10 @@ void worker_state::carry_out(const run_evaluation& action) {
 /// Whoever evaluates meets the same records: starting anew does not help.
 void worker_state::on_evaluated(const run_evaluation& what, const result<protocol::evaluated>& made) {
   if (!made && made.error().code == error_code::bad_data) {
-    unusable_data_ = {protocol::job_outcome::failed, fmt::format("version {} cannot be evaluated: {}",
-                                                                 what.of.version, made.error().message)};
+    unusable_data_ = {
+        protocol::job_outcome::failed,
+        fmt::format("version {} cannot be evaluated: {}", what.of.version, made.error().message),
+        error_code::bad_data};
     context_.log->error("unusable-data: {}", unusable_data_->reason);
     return self_->send(context_.agent, *unusable_data_);
   }

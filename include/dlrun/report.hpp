@@ -43,12 +43,14 @@ struct rewind {
   std::string reason;             ///< for people
 };
 
-/// The records of one slot, left out.
+/// Records that were left out: all of one slot, or one of them.
 struct parked_shard {
-  std::uint64_t step = 0;    ///< from 0
-  std::uint32_t slot = 0;    ///< of that step, from 0
-  std::uint64_t records = 0; ///< how many
-  std::string reason;        ///< for people
+  std::uint64_t step = 0;               ///< from 0
+  std::uint32_t slot = 0;               ///< of that step, from 0
+  std::uint64_t records = 0;            ///< how many
+  std::string reason;                   ///< for people
+  std::string skip{};                   ///< what `dlrun resume --skip` takes for them
+  std::vector<std::uint64_t> numbers{}; ///< of the records in their files, from 0
 };
 
 /// From version to version, since the last start of the slowest PS shard. Milliseconds.
@@ -112,6 +114,7 @@ struct report {
   std::string job;                              ///< its name
   run_status status = run_status::failed;       ///< how it ended
   std::string reason;                           ///< why it failed or was interrupted; empty when completed
+  std::string error;                            ///< code of that reason (error_code); empty when completed
   std::uint64_t steps = 0;                      ///< committed
   std::uint64_t epochs = 0;                     ///< whole ones
   std::uint64_t samples_committed = 0;          ///< records that took effect, each time that it was due

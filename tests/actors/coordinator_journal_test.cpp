@@ -2,6 +2,7 @@
 
 #include "actors/common/job_journal.hpp"
 #include "actors/data_dispatcher/course_journal.hpp"
+#include "persistence/shard_store.hpp"
 #include "proto/journal_records.pb.h"
 #include "tests/actors/journal_writes.hpp"
 #include "tests/data/files.hpp"
@@ -160,6 +161,17 @@ TEST_F(past_run_test, is_completed_when_the_journal_says_so) {
 TEST_F(past_run_test, is_refused_while_its_coordinator_runs) {
   const auto owner = open(1);
   EXPECT_EQ(read_past_run(folder.path()).error().code, error_code::in_use);
+}
+
+TEST_F(past_run_test, leaves_in_the_stores_of_its_ps_shards_who_opened_them_last) {
+  EXPECT_EQ(highest_opener(folder.path(), 2), incarnation{}) << "there are none";
+  for (const std::uint64_t shard : {0, 1}) {
+    persistence::shard_store_options options;
+    options.directory = (folder.path() / fmt::format("ps_shard-{}", shard)).string();
+    options.opener = {7 + shard};
+    ASSERT_TRUE(persistence::shard_store::open(options));
+  }
+  EXPECT_EQ(highest_opener(folder.path(), 3), incarnation{8});
 }
 
 TEST_F(past_run_test, with_a_journal_that_cannot_be_read_is_refused) {

@@ -153,6 +153,21 @@ TEST_F(coordinator_recovery_test, the_loss_of_a_shard_is_told_to_the_dispatcher_
   EXPECT_EQ(core.recoveries().at(0).resumed, milliseconds(30));
 }
 
+TEST_F(coordinator_recovery_test,
+       steps_that_are_made_again_are_the_doing_of_the_newest_loss_that_is_not_made_good) {
+  perform(core, core.on_agent(now));
+  const auto shard = start(core, ps_shard_role({0}));
+  const auto worker = start(core, worker_role({0}));
+  perform(core, core.on_role_exited({ps_shard_role({0}), shard, "killed", 1, true}, now));
+  perform(core, core.on_role_exited({worker_role({0}), worker, "killed", 1, true}, now));
+  core.on_steps_redone(7);
+  EXPECT_EQ(core.recoveries().at(0).steps_redone, 7U) << "the PS shard took what nobody keeps";
+  EXPECT_EQ(core.recoveries().at(1).steps_redone, 0U);
+  core.on_shard_resumed({0}, {shard.incarnation.value + 1}, now);
+  core.on_steps_redone(2);
+  EXPECT_EQ(core.recoveries().at(1).steps_redone, 2U) << "a record that ended its worker";
+}
+
 TEST_F(coordinator_recovery_test, dispatchers_of_a_successor_are_newer_than_all_of_its_own) {
   for (int i = 0; i < 5; ++i) core.on_dispatcher_started({}, now);
   coordinator_core next(config(2), journal);
@@ -160,21 +175,41 @@ TEST_F(coordinator_recovery_test, dispatchers_of_a_successor_are_newer_than_all_
   EXPECT_GT(next.dispatcher_incarnation(), core.dispatcher_incarnation());
 }
 
-TEST_F(coordinator_recovery_test, a_slot_that_crashes_its_worker_twice_is_to_be_parked) {
+TEST_F(coordinator_recovery_test,
+       the_records_of_a_slot_that_ends_its_worker_twice_are_tried_and_what_kills_is_parked) {
   perform(core, core.on_agent(now));
-  const auto crash = [&](bool own_doing) {
-    const auto self = start(core, worker_role({0}));
-    protocol::role_exited exited{worker_role({0}), self, "killed by signal 11 (SIGSEGV)", 1, true};
+  const auto crash = [&](bool own_doing, protocol::slot_progress where) {
+    protocol::role_exited exited{worker_role({0}), start(core, worker_role({0})), "killed by signal 11", 1,
+                                 true};
     exited.has_progress = own_doing;
-    exited.progress = {{4}, {1}};
-    return only<poisoned_slot>(perform(core, core.on_role_exited(exited, now)));
+    exited.progress = where;
+    return perform(core, core.on_role_exited(exited, now));
   };
-  EXPECT_THAT(crash(true), IsEmpty());
-  EXPECT_THAT(crash(false), IsEmpty()) << "somebody killed it";
-  const auto poisoned = crash(true);
+  const protocol::slot_progress in_slot{{{4}, {1}}};
+  crash(true, in_slot);
+  crash(false, in_slot);
+  EXPECT_THAT(core.directory().suspects, IsEmpty()) << "somebody killed it";
+  const auto second = crash(true, in_slot);
+  EXPECT_THAT(only<slot_suspected>(second), SizeIs(1));
+  EXPECT_EQ(only<send_directory>(second).at(0).directory.suspects,
+            (std::vector<protocol::suspect_slot>{{{4}, {1}}}));
+  const auto poisoned = only<poisoned_slot>(crash(true, {{{4}, {1}, 17}, true}));
   ASSERT_THAT(poisoned, SizeIs(1));
-  EXPECT_EQ(poisoned[0].what, (protocol::parked_slot{{4}, {1}}));
+  EXPECT_EQ(poisoned[0].what, (protocol::parked_slot{{4}, {1}, 17}));
   EXPECT_THAT(only<poisoned_slot>(core.on_dispatcher_started({}, now)), SizeIs(1)) << "a new one must know";
+}
+
+TEST_F(coordinator_recovery_test, a_successor_counts_the_deaths_of_which_the_agent_tells_it_again) {
+  const auto told = [&](std::uint64_t incarnation, protocol::slot_progress where) {
+    protocol::role_exited exited{worker_role({0}), {{incarnation}, 1}, "killed by signal 11", 1, true};
+    exited.has_progress = exited.again = true;
+    exited.progress = where;
+    return core.on_role_exited(exited, now);
+  };
+  told(1, {{{4}, {1}}});
+  EXPECT_THAT(only<send_directory>(told(1, {{{4}, {1}}})), IsEmpty()) << "the same start";
+  EXPECT_THAT(only<send_directory>(told(2, {{{4}, {1}}})), SizeIs(1));
+  EXPECT_THAT(only<poisoned_slot>(told(3, {{{4}, {1}, 2}, true})), SizeIs(1));
 }
 
 // ---- the end

@@ -258,14 +258,17 @@ TEST_F(job_report_test, a_step_that_was_computed_again_counts_once) {
 TEST_F(job_report_test, slots_that_were_left_out_are_named_with_the_reason) {
   EXPECT_THAT(report().parked_shards, IsEmpty());
   job = test::small_job("/run", {"cluster.ps_shards=2", "train.skip=['3:1']"});
-  sources.parked = {{{3}, {1}}, {{5}, {0}}};
+  sources.parked = {{{3}, {1}, 0}, {{3}, {1}}, {{5}, {0}, 1}};
   const auto parked = report().parked_shards;
-  ASSERT_THAT(parked, SizeIs(2));
+  ASSERT_THAT(parked, SizeIs(2)) << "a record of a slot that is left out is none besides";
   EXPECT_EQ(parked[0].step, 3U);
   EXPECT_EQ(parked[0].slot, 1U);
   EXPECT_EQ(parked[0].records, 2U);
   EXPECT_EQ(parked[0].reason, "skipped on request");
+  EXPECT_EQ(parked[0].skip, "3:1");
   EXPECT_EQ(parked[1].step, 5U);
+  EXPECT_EQ(parked[1].records, 1U);
+  EXPECT_EQ(parked[1].skip, "5:0:1");
   EXPECT_EQ(parked[1].reason, "its worker died on it again and again");
 }
 

@@ -57,6 +57,7 @@ TEST(run_record, a_loss_is_written_when_it_is_noticed_and_when_more_is_known_of_
   EXPECT_THAT(record.changes({lost}, first_root + milliseconds(2100)), IsEmpty());
   lost.redispatched = milliseconds(4);
   lost.resumed = milliseconds(130);
+  lost.steps_redone = 12;
   const auto entries = written(record.changes({lost}, first_root + milliseconds(2200)));
   const run_record next{entries, second_root, {2}};
   EXPECT_TRUE(next.knows({.role = {role_kind::worker, 3}, .self = {{1}, 7}, .cause = ""}));
@@ -72,6 +73,7 @@ TEST(run_record, a_loss_is_written_when_it_is_noticed_and_when_more_is_known_of_
   EXPECT_EQ(kept.detected_ms, 40);
   EXPECT_EQ(kept.redispatched_ms, 4);
   EXPECT_EQ(kept.resumed_ms, 130);
+  EXPECT_EQ(kept.steps_redone, 12U);
 }
 
 TEST(run_record, the_time_is_written_every_second_and_not_more_often) {

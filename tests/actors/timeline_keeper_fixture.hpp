@@ -18,7 +18,9 @@ protected:
     made.self = me;
     made.ps_shards = 2;
     made.steps = 20;
-    made.slots_of = [](step_id) { return 2U; };
+    made.sizes.slots_of = [](step_id) { return 2U; };
+    made.sizes.records_of = [](step_id, slot_id) { return 4U; };
+    made.sizes.records_min = 2;
     made.evaluations = {.steps = 20, .versions = {{8}}};
     return made;
   }

@@ -144,6 +144,28 @@ TEST_F(timeline_keeper_test, a_parked_slot_is_journaled_and_then_gone_back_for) 
   EXPECT_THAT(park(4, 1), IsEmpty()) << "told again";
 }
 
+TEST_F(timeline_keeper_test, of_a_slot_that_has_too_few_records_left_none_is_trained) {
+  hear_both(7, 6);
+  data_dispatcher_actions out;
+  keeper.park({{4}, {1}, 3}, now, out);
+  journaled(journaled(out));
+  EXPECT_THAT(course.history.back().parked, ElementsAre(protocol::parked_slot{{4}, {1}, 3}));
+  hear(status(0, 4, {}, course.history));
+  hear(status(1, 4, {}, course.history));
+  out.clear();
+  keeper.park({{4}, {1}, 0}, now, out);
+  journaled(journaled(out));
+  hear(status(0, 4, {}, course.history));
+  hear(status(1, 4, {}, course.history));
+  EXPECT_THAT(course.parked,
+              ElementsAre(protocol::parked_slot{{4}, {1}, 0}, protocol::parked_slot{{4}, {1}, 3}))
+      << "two are left, as many as it takes";
+  out.clear();
+  keeper.park({{4}, {1}, 1}, now, out);
+  journaled(out);
+  EXPECT_TRUE(protocol::is_parked(course.parked, {4}, {1}));
+}
+
 TEST_F(timeline_keeper_test, a_slot_of_a_step_to_come_costs_nothing) {
   hear_both(6, 6);
   const auto starts = only<timeline_started>(journaled(journaled(park(12, 0))));

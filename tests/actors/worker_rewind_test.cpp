@@ -105,7 +105,20 @@ TEST_F(worker_rewind_test, a_parked_slot_is_named_as_zero_in_a_subtree_that_has_
   hear(logged, 2, 2, 1, {{{2}, {1}}, {{3}, {0}}});
   const auto orders = only<compute_gradient>(logged.on_part({0}, {1}, {1}, {2}, true, now));
   ASSERT_EQ(orders.size(), 1U);
-  EXPECT_THAT(orders[0].parked, ElementsAre(slot_id{1}));
+  EXPECT_THAT(orders[0].parked, ElementsAre(protocol::parked_slot{{2}, {1}}));
+}
+
+TEST_F(worker_rewind_test, records_of_a_slot_are_left_out_and_suspects_are_tried_and_neither_is_read_ahead) {
+  lease(logged, 0, 4);
+  protocol::directory directory{{1}, 5, {}, {{{2}, {0}}, {{3}, {3}}, {{9}, {0}}}};
+  logged.on_directory(directory, now);
+  logged.on_directory({{1}, 4, {}, {}}, now); // late
+  hear(logged, 2, 2, 1, {{{2}, {1}, 7}, {{3}, {2}, 0}});
+  const auto orders = only<compute_gradient>(logged.on_part({0}, {1}, {1}, {2}, true, now));
+  ASSERT_EQ(orders.size(), 1U);
+  EXPECT_THAT(orders[0].parked, ElementsAre(protocol::parked_slot{{2}, {1}, 7}));
+  EXPECT_THAT(orders[0].suspects, ElementsAre(protocol::suspect_slot{{2}, {0}}));
+  EXPECT_THAT(orders[0].not_ahead, ElementsAre(slot_id{2}, slot_id{3}));
 }
 
 TEST_F(worker_rewind_test, what_is_parked_in_whole_is_left_to_the_shards) {

@@ -18,6 +18,7 @@ class diverged(changed_runs):
         job.expect_nothing_left()
         report, reason = job.report(), job.output().splitlines()[-1]
         self.assertEqual(report["status"], "failed")
+        self.assertEqual(report["error"], "diverged")
         self.assertIn(report["reason"], reason)
         found = re.search(r"diverged at step (\d+)(?:, slot (\d+): .* its \d+ records are ([\d, ]+)|: .* too large for a float)",
                           reason)

@@ -309,8 +309,9 @@ class running_job:
         return json.loads((self.run_dir / "report.json").read_text())
 
     def events(self, name=None):
-        lines = (self.run_dir / "events.jsonl").read_text().splitlines()
-        every = [json.loads(line) for line in lines]
+        """Those told so far: none before the run folder is there."""
+        file = self.run_dir / "events.jsonl"
+        every = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
         return [event for event in every if name in (None, event["event"])]
 
     def wait_for_exits(self, count):

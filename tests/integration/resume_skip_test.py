@@ -67,13 +67,14 @@ class left_out_slots(changed_runs):
         spec = self.durable_spec("every_step")
         steps = self.steps_of(spec)
         job = self.killed_run(spec, 10)
-        for text in ("12", "12:", ":3", "a:b", "12:3x", "-1:2", "1:2:3", "1: 2", "12:99999999999999999999"):
+        for text in ("12", "12:", ":3", "a:b", "12:3x", "-1:2", "1:2:", "1:2:x", "1:2:3:4", "1:2:4294967295", "1: 2", "12:99999999999999999999"):
             with self.subTest(text):
                 self.expect_refused(job, [f"--skip={text}"], "STEP:SLOT")
         for text in (f"{steps}:0", "0:4", f"{self.LAST}:3", f"{steps - 1}:3", "18446744073709551615:0"):
             with self.subTest(text):
                 self.expect_refused(job, skip_options(text), f"no slot {text}")
         self.expect_refused(job, skip_options("20:1", "0:4"), "no slot 0:4")
+        self.expect_refused(job, skip_options(f"0:1:{self.FULL}"), f"no record 0:1:{self.FULL}")
 
     def test_more_than_can_be_kept_are_refused(self):
         job = self.killed_run(self.durable_spec("every_step"), 10)

@@ -51,6 +51,21 @@ class resume(bench_case):
             self.assertEqual(job.expect_complete(may_redo=True)["parameters_sha256"],
                              reference["parameters_sha256"])
 
+    def test_a_journal_that_is_lost_twice_costs_no_restart(self):
+        """What starts must be newer than what opened the stores, whatever is known of it."""
+        reference = self.undisturbed(self.spec_with("off"))
+        spec = self.spec_with("every_step")
+        with self.bench.start(spec) as job:
+            for step in (reference["steps"] // 4, reference["steps"] // 2):
+                with job.held_from_step(step):
+                    job.kill("ps_shard", 1)
+                    job.wait_for_processes([("ps_shard", 1)])
+                    job.kill_everything()
+                shutil.rmtree(job.run_dir / "journal")
+                job.resume(["cluster.restart.intensity=2"])
+            report = job.expect_complete(may_redo=True)
+            self.assertEqual(report["parameters_sha256"], reference["parameters_sha256"])
+
     def test_refuses_a_folder_in_use(self):
         with self.bench.start(self.spec_with("every_step")) as job:
             with job.held_from_step(1):

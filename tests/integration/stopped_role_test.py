@@ -55,6 +55,7 @@ class job_that_cannot_go_on(bench_case):
                 job.kill("worker", deaths % 2)
                 job.wait_for_exits(deaths + 1)
             self.expect_failure(job, "worker 0")
+            self.assertEqual(job.report()["error"], "restart_budget_exceeded")
 
 
 if __name__ == "__main__":

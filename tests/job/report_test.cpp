@@ -37,7 +37,7 @@ report full_report() {
   r.steps_redone = 3;
   r.recoveries = {{"worker", 1, "killed by signal 9", 7, 1.5, 0.25, 3.5, 812.125, 0}};
   r.rewinds = {{4, 20, 3, 1.75, "the gradients of step 22 are lost"}};
-  r.parked_shards = {{128, 3, 32, "crashed the worker three times"}};
+  r.parked_shards = {{128, 3, 1, "crashed the worker three times", "128:3:17", {4711}}};
   r.durability = {"every_step", "process"};
   r.bytes_snapshotted = 7;
   r.bytes_logged = 1ULL << 40;
@@ -54,7 +54,9 @@ TEST(report, reads_back_what_it_wrote) {
   EXPECT_EQ(read->status, run_status::interrupted);
   EXPECT_EQ(read->train_loss, 0.30000000000000004);
   EXPECT_EQ(read->recoveries.at(0).resumed_ms, 812.125);
-  EXPECT_EQ(read->parked_shards.at(0).records, 32U);
+  EXPECT_EQ(read->parked_shards.at(0).records, 1U);
+  EXPECT_EQ(read->parked_shards.at(0).skip, "128:3:17");
+  EXPECT_EQ(read->parked_shards.at(0).numbers, std::vector<std::uint64_t>{4711});
   EXPECT_EQ(read->rewinds.at(0).version, 20U);
   EXPECT_EQ(read->durability.log, "every_step");
   EXPECT_EQ(read->validation->samples, 10'000U);
@@ -71,6 +73,7 @@ TEST(report, has_every_documented_field) {
   for (const char* key : {"job",
                           "status",
                           "reason",
+                          "error",
                           "steps",
                           "epochs",
                           "samples_committed",

@@ -96,10 +96,10 @@ void agent_process::notice(child& which, process& lost, const std::string& cause
   if (which.running != &lost) return;
   which.running = nullptr;
   which.exit = protocol::role_exited{which.role, lost.self(), cause, 1000, true};
-  if (const auto* worker = dynamic_cast<const worker_process*>(&lost);
-      worker != nullptr && worker->progress) {
-    which.exit->has_progress = true;
-    which.exit->progress = *worker->progress;
+  if (const auto* worker = dynamic_cast<const worker_process*>(&lost); worker != nullptr) {
+    const bool counts = worker->crashed || world_.is_planted(protocol::planted_bug::count_kills);
+    which.exit->has_progress = counts && worker->at;
+    which.exit->progress = worker->at.value_or(protocol::slot_progress{});
   }
   send(coordinator_role, *which.exit);
   perform(supervisor_->child_exited(protocol::to_string(which.role), which.number,

@@ -112,6 +112,26 @@ void check_waste(world& where) {
     where.broken("waste", "training went back although no worker was lost");
 }
 
+/// R18: what kills, and no more of it than it takes.
+void check_left_out(world& where, const course& trained) {
+  const auto& poison = where.plan().poison;
+  for (const auto& what : trained.parked) {
+    const auto at = [&](const auto& one) { return one.step == what.step && one.slot == what.slot; };
+    const auto of_slot = std::count_if(poison.begin(), poison.end(), at);
+    const auto records = parked_records(trained.parked, what.step, what.slot).size();
+    const bool is_guilty = std::any_of(poison.begin(), poison.end(), [&](const auto& one) {
+      return at(one) && (what.is_whole() || one.records.contains(what.record));
+    });
+    if (!is_guilty) where.broken("R18", "{} is left out, and it is good", describe(what));
+    if (std::cmp_greater(records, of_slot))
+      where.broken("R18", "{} records of slot {} of step {} are left out for {}", records, what.slot,
+                   what.step, of_slot);
+    const auto left = where.job().records_of(what.step, what.slot) - records;
+    if (what.is_whole() && left >= where.plan().records_min)
+      where.broken("R18", "{} is left out, of which {} records are good", describe(what), left);
+  }
+}
+
 } // namespace
 
 void check_failed_as_promised(world& where) {
@@ -126,9 +146,7 @@ void check_completed(world& where) {
   if (ended.outcome != protocol::job_outcome::completed || !where.report())
     where.broken("I6", "the job ended with: {}", ended.reason);
   const auto trained = course_of(where.journal().course.history, where.job().steps);
-  for (const auto& slot : trained.parked)
-    if (!where.plan().poison.contains(slot))
-      where.broken("I6", "slot {} of step {} is left out, and it is good", slot.slot, slot.step);
+  check_left_out(where, trained);
   std::string digests;
   for (std::uint32_t shard = 0; shard < where.job().ps_shards; ++shard) {
     digests += digest_of(where.truth().parameters(trained, last, {shard}));

@@ -48,7 +48,11 @@ data_dispatcher::data_dispatcher_core_config dispatcher_config(world& where, inc
   config.repeat_after = where.plan().period;
   config.straggler_min = where.plan().period * 2;
   config.durability = where.plan().durability;
-  config.slots_of = [job = where.job()](step_id step) { return job.slots_of(step); };
+  config.sizes.slots_of = [job = where.job()](step_id step) { return job.slots_of(step); };
+  config.sizes.records_of = [job = where.job()](step_id step, slot_id slot) {
+    return job.records_of(step, slot);
+  };
+  config.sizes.records_min = where.plan().records_min;
   config.couples = where.job().couples;
   config.evaluations = evaluation_rules_of(where.plan());
   config.max_recovery = where.plan().max_recovery;
@@ -130,7 +134,9 @@ void coordinator_process::receive(const message& what) {
 void coordinator_process::perform(const coordinator::coordinator_actions& actions) {
   for (const auto& action : actions) {
     if (!alive) return;
-    std::visit([this](const auto& order) { perform_one(order); }, action);
+    std::visit(overloaded{[](const coordinator::slot_suspected&) {}, // it is in the directory
+                          [this](const auto& order) { perform_one(order); }},
+               action);
   }
 }
 

@@ -65,12 +65,40 @@ void draw_durability(scenario& plan, random_source& random) {
   if (random.chance(0.15)) plan.evaluations.insert({1 + random.below(plan.job.steps)});
   if (random.chance(0.08)) {
     const step_id step{random.below(plan.job.steps)};
-    plan.poison.insert({step, {static_cast<std::uint32_t>(random.below(plan.job.slots_of(step)))}});
+    plan.poison.push_back({step, {static_cast<std::uint32_t>(random.below(plan.job.slots_of(step)))}, {0}});
   }
   plan.damage = rate(random, 0.2, 0.1, 0.5);
 }
 
-/// From numbers of its own: what is drawn of the rest stays what it was.
+slot_id draw_slot(const scenario& plan, random_source& random, step_id step) {
+  return {static_cast<std::uint32_t>(random.below(plan.job.slots_of(step)))};
+}
+
+/// From numbers of its own: what is drawn of the rest stays what it was. Often near one another.
+void draw_poison(scenario& plan) {
+  random_source random(mix(plan.seed) ^ 0x9015090150U);
+  if (plan.durability == durability::off) return;
+  if (random.chance(0.06)) {
+    const step_id step{random.below(plan.job.steps)};
+    plan.hunted = {step, draw_slot(plan, random, step), 3 + static_cast<int>(random.below(6))};
+  }
+  if (plan.poison.empty() && !random.chance(0.06)) return;
+  plan.records_min = random.pick<std::uint64_t>({1, 1, 2});
+  for (auto more = random.below(3); more > 0; --more) {
+    const step_id near =
+        plan.poison.empty() ? step_id{random.below(plan.job.steps)} : plan.poison.back().step;
+    const step_id step = random.chance(0.5) ? near : step_id{random.below(plan.job.steps)};
+    plan.poison.push_back({step, draw_slot(plan, random, step), {}});
+  }
+  for (auto& one : plan.poison) {
+    const auto records = plan.job.records_of(one.step, one.slot);
+    one.hangs = random.chance(0.3);
+    one.records = {static_cast<std::uint32_t>(random.below(records))};
+    if (random.chance(0.3)) one.records.insert(static_cast<std::uint32_t>(random.below(records)));
+  }
+}
+
+/// From numbers of its own too.
 void draw_evaluation(scenario& plan) {
   random_source random(mix(plan.seed) ^ 0xe7a1e7a1U);
   if (plan.durability == durability::off || !random.chance(0.25)) return;
@@ -175,6 +203,7 @@ scenario draw_scenario(std::uint64_t seed) {
   draw_speeds(plan, random);
   draw_faults(plan, random);
   draw_evaluation(plan);
+  draw_poison(plan);
   return plan;
 }
 

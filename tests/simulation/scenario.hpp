@@ -38,6 +38,21 @@ enum class fault_kind : std::uint8_t {
 inline constexpr int fault_kinds = 19;
 std::string_view to_string(fault_kind kind);
 
+/// Records of a slot that end whoever computes them together.
+struct poison {
+  step_id step;
+  slot_id slot;
+  std::set<std::uint32_t> records;
+  bool hangs = false; ///< it takes the agent a while to see that
+};
+
+/// A slot whose workers somebody kills from outside, again and again.
+struct hunted_slot {
+  step_id step;
+  slot_id slot;
+  int times = 0;
+};
+
 struct planned_fault {
   protocol::duration at{};
   fault_kind kind = fault_kind::kill_worker;
@@ -50,13 +65,15 @@ struct scenario {
   std::uint32_t workers = 1;
   std::uint32_t bound = 1; ///< B of R7
   protocol::durability durability = protocol::durability::off;
-  bool syncs_each_step = false;           ///< `durability.sync: power`
-  bool evaluates = true;                  ///< version N
-  std::set<version_id> evaluations;       ///< versions before N to evaluate
-  std::uint64_t ahead_max = 2;            ///< evaluations that training may leave behind
-  std::uint64_t patience = 0;             ///< not 0: evaluations without a better one stop the training
-  bool keeps_best = false;                ///< the snapshot of the best evaluation stays
-  std::set<protocol::parked_slot> poison; ///< slots that kill who computes them
+  bool syncs_each_step = false;     ///< `durability.sync: power`
+  bool evaluates = true;            ///< version N
+  std::set<version_id> evaluations; ///< versions before N to evaluate
+  std::uint64_t ahead_max = 2;      ///< evaluations that training may leave behind
+  std::uint64_t patience = 0;       ///< not 0: evaluations without a better one stop the training
+  bool keeps_best = false;          ///< the snapshot of the best evaluation stays
+  std::vector<simulation::poison> poison;
+  std::uint64_t records_min = 1; ///< of a slot, for this model
+  hunted_slot hunted;
   protocol::duration max_recovery{};
   // network
   double loss = 0, duplication = 0,

@@ -13,27 +13,22 @@ value hashed(kind what, std::initializer_list<std::uint64_t> of) {
   return h;
 }
 
-std::set<slot_id> parked_in(const course& trained, step_id step) {
-  std::set<slot_id> slots;
-  for (const auto& one : trained.parked)
-    if (one.step == step) slots.insert(one.slot);
-  return slots;
-}
-
 } // namespace
 
 course course_of(const protocol::history& history, std::uint64_t steps) {
   course trained;
   for (step_id step{0}; step.value < steps; ++step.value)
     trained.revisions.push_back(revision_at(history, step));
-  const auto parked = parked_slots(history);
-  trained.parked = {parked.begin(), parked.end()};
+  trained.parked = parked_slots(history);
   return trained;
 }
 
 value initial(ps_shard_id shard) { return hashed(kind::initial, {shard.value}); }
-value slot_gradient(ps_shard_id shard, step_id step, slot_id slot, value whole_vector) {
-  return hashed(kind::gradient, {shard.value, step.value, slot.value, whole_vector});
+value slot_gradient(ps_shard_id shard, step_id step, slot_id slot, value whole_vector,
+                    const std::vector<std::uint32_t>& left_out) {
+  auto h = hashed(kind::gradient, {shard.value, step.value, slot.value, whole_vector});
+  for (const auto record : left_out) h = hashed(kind::gradient, {h, record});
+  return h;
 }
 value zero_gradient() { return hashed(kind::zero, {}); }
 value sum(value left, value right) {
@@ -56,10 +51,11 @@ value whole(const std::vector<value>& parts) {
 }
 
 value node_gradient(ps_shard_id shard, step_id step, protocol::slot_range node, value whole_vector,
-                    const std::set<slot_id>& parked) {
+                    const protocol::parked_slots_list& parked) {
   if (node.size() == 1)
-    return parked.contains(node.begin) ? zero_gradient()
-                                       : slot_gradient(shard, step, node.begin, whole_vector);
+    return is_parked(parked, step, node.begin) ? zero_gradient()
+                                               : slot_gradient(shard, step, node.begin, whole_vector,
+                                                               parked_records(parked, step, node.begin));
   const auto [left, right] = protocol::reduction_tree::children(node);
   return sum(node_gradient(shard, step, left, whole_vector, parked),
              node_gradient(shard, step, right, whole_vector, parked));
@@ -77,7 +73,7 @@ const oracle::versions& oracle::versions_of(const course& trained) {
     std::vector<value> roots;
     std::vector<std::vector<std::uint64_t>> norms;
     for (std::uint32_t shard = 0; shard < shape_.ps_shards; ++shard) {
-      roots.push_back(node_gradient({shard}, step, node, from, parked_in(trained, step)));
+      roots.push_back(node_gradient({shard}, step, node, from, trained.parked));
       norms.push_back({norm_of(roots.back())});
     }
     const auto coupled = shape_.couples ? combine(norms) : 0;
@@ -92,7 +88,7 @@ std::uint64_t oracle::records(const course& trained, version_id version) const {
   std::uint64_t records = 0;
   for (step_id step{0}; step < step_from(version); ++step.value)
     for (slot_id slot{0}; slot.value < shape_.slots_of(step); ++slot.value)
-      if (!trained.parked.contains({step, slot})) records += shape_.records_of(step, slot);
+      records += records_left(trained.parked, step, slot, shape_.records_of(step, slot));
   return records;
 }
 

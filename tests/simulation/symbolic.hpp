@@ -9,7 +9,6 @@
 
 #include <cstdint>
 #include <map>
-#include <set>
 #include <vector>
 
 namespace dlrun::simulation {
@@ -36,11 +35,11 @@ private:
   bool is_partial(step_id step) const { return (step.value + 1) % steps_per_epoch == 0; }
 };
 
-/// What a timeline trains beside the shape: which revision each step is made with, and which slots
-/// are left out.
+/// What a timeline trains beside the shape: which revision each step is made with, and what is left
+/// out.
 struct course {
   std::vector<std::uint64_t> revisions; ///< one a step
-  std::set<protocol::parked_slot> parked;
+  protocol::parked_slots_list parked;
 
   auto operator<=>(const course&) const = default;
 };
@@ -48,7 +47,9 @@ course course_of(const protocol::history& history, std::uint64_t steps);
 
 value initial(ps_shard_id shard);
 /// Gradient of one slot for one PS shard, from the parameters of all of them.
-value slot_gradient(ps_shard_id shard, step_id step, slot_id slot, value whole_vector);
+/// Without the records at `left_out`.
+value slot_gradient(ps_shard_id shard, step_id step, slot_id slot, value whole_vector,
+                    const std::vector<std::uint32_t>& left_out = {});
 /// Of a slot that is left out.
 value zero_gradient();
 value sum(value left, value right);
@@ -60,7 +61,7 @@ value update(value parameters, value root, value coupled, std::uint64_t revision
 value whole(const std::vector<value>& parts);
 /// The summed gradient of a node of the tree.
 value node_gradient(ps_shard_id shard, step_id step, protocol::slot_range node, value whole_vector,
-                    const std::set<slot_id>& parked);
+                    const protocol::parked_slots_list& parked);
 
 /// What early stopping and the best version go by: small numbers, so that some are equal.
 inline double loss_of(const protocol::evaluated& result) {

@@ -59,6 +59,11 @@ TEST(symbolic, a_change_of_the_specification_and_a_parked_slot_are_seen_from_the
   EXPECT_EQ(truth.whole_parameters(plain, {4}), truth.whole_parameters(parked, {4}));
   EXPECT_NE(truth.whole_parameters(plain, {5}), truth.whole_parameters(parked, {5}));
   EXPECT_EQ(truth.records(plain, {6}), truth.records(parked, {6}) + 4);
+  const auto one_less =
+      course_of(extended(protocol::first_history(), {{1}, {2}, 0, {{{4}, {0}, 2}}}), job.steps);
+  EXPECT_NE(truth.whole_parameters(plain, {5}), truth.whole_parameters(one_less, {5}));
+  EXPECT_NE(truth.whole_parameters(parked, {5}), truth.whole_parameters(one_less, {5}));
+  EXPECT_EQ(truth.records(plain, {6}), truth.records(one_less, {6}) + 1);
 }
 
 } // namespace

@@ -1,5 +1,6 @@
 #include "tests/simulation/worker_process.hpp"
 
+#include "tests/simulation/minefield.hpp"
 #include "tests/simulation/world.hpp"
 
 #include <algorithm>
@@ -122,9 +123,21 @@ void worker_process::perform_one(const worker::compute_gradient& order) {
   const auto time = world_.random().milliseconds(0.5, 1.5) * slots * world_.plan().slot_ms *
                     (world_.calm() ? 1 : world_.plan().slowness_of_worker[id_.value]);
   const auto rounded = std::chrono::duration_cast<protocol::duration>(time);
-  if (const auto poisonous = poison_in(order)) {
-    after(rounded, [this, slot = *poisonous] { crash_in(slot); });
-    return;
+  at = protocol::slot_progress{{order.step, order.slots.begin}};
+  if (const auto place = hunted_in(world_.plan(), order);
+      place && !world_.calm() && world_.hunts < world_.plan().hunted.times) {
+    ++world_.hunts;
+    world_.happened().worker_lost = true;
+    at = place;
+    return after(rounded, [this] { world_.kill(*this, "killed by signal 9 (SIGKILL)"); });
+  }
+  if (const auto death = death_in(world_.plan(), order, world_.bug())) {
+    at = death->at;
+    const auto hang = death->hangs ? world_.plan().period * 10 : protocol::duration{};
+    return after(rounded + hang, [this] {
+      crashed = true;
+      world_.kill(*this, "killed by signal 11 (SIGSEGV)");
+    });
   }
   slots_computed_ += order.slots.size();
   compute_us_ += static_cast<std::uint64_t>(rounded.count());
@@ -141,8 +154,8 @@ void worker_process::computed(const worker::compute_gradient& order, const std::
   content.clear();
   gradients_->buffers[buffer].records = records_in(order);
   for (std::uint32_t shard = 0; shard < world_.job().ps_shards; ++shard)
-    content.push_back(node_gradient({shard}, order.step, order.slots, whole(vector),
-                                    {order.parked.begin(), order.parked.end()}));
+    content.push_back(node_gradient({shard}, order.step, order.slots, whole(vector), order.parked));
+  at.reset();
   world_.say(this, "computes step {} [{}, {})", order.step, order.slots.begin, order.slots.end);
   const gradient_key key{order.step, order.slots};
   if (kept_.contains(key)) world_.broken("R6", "{} computes what it keeps: step {}", name(), order.step);
@@ -212,19 +225,6 @@ void worker_process::perform_one(const worker::discard_all& order) {
 // ---- ends
 // --------------------------------------------------------------------------------------------------------
 
-std::optional<protocol::parked_slot> worker_process::poison_in(const worker::compute_gradient& order) const {
-  for (const auto& one : world_.plan().poison)
-    if (one.step == order.step && order.slots.begin <= one.slot && one.slot < order.slots.end &&
-        !std::count(order.parked.begin(), order.parked.end(), one.slot))
-      return one;
-  return std::nullopt;
-}
-
-void worker_process::crash_in(const protocol::parked_slot& slot) {
-  progress = slot;
-  world_.kill(*this, "killed by signal 11 (SIGSEGV)");
-}
-
 /// R19, planted.
 void worker_process::leave_if_trained() {
   if (alive && world_.is_planted(planted_bug::exit_at_last) && core_.trained())
@@ -234,8 +234,7 @@ void worker_process::leave_if_trained() {
 std::uint64_t worker_process::records_in(const worker::compute_gradient& order) const {
   std::uint64_t records = 0;
   for (auto slot = order.slots.begin; slot < order.slots.end; ++slot.value)
-    if (!std::count(order.parked.begin(), order.parked.end(), slot))
-      records += world_.job().records_of(order.step, slot);
+    records += records_left(order.parked, order.step, slot, world_.job().records_of(order.step, slot));
   return records;
 }
 

@@ -20,7 +20,8 @@ public:
   /// The gradients that it keeps.
   const std::map<std::pair<step_id, protocol::slot_range>, std::size_t>& kept() const { return kept_; }
   void died() override;
-  std::optional<protocol::parked_slot> progress; ///< the slot that it crashed in, by its own doing
+  std::optional<protocol::slot_progress> at; ///< what it computes
+  bool crashed = false;                      ///< there, by its own doing
 
 protected:
   void begin() override;
@@ -47,8 +48,8 @@ private:
   void copied(const worker::fetch_part& order, const std::shared_ptr<parameter_memory>& from,
               std::uint64_t writes, bool ok);
   void computed(const worker::compute_gradient& order, const std::vector<held_part>& from);
-  std::optional<protocol::parked_slot> poison_in(const worker::compute_gradient& order) const;
-  void crash_in(const protocol::parked_slot& slot);
+  std::optional<std::pair<protocol::slot_progress, bool>>
+  poison_in(const worker::compute_gradient& order) const;
   void leave_if_trained();
   std::uint64_t records_in(const worker::compute_gradient& order) const;
   void perform(const worker::evaluation_actions& actions);

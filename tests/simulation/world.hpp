@@ -117,6 +117,7 @@ public:
   process* newest(protocol::role_name role) const;
 
   std::uint64_t events = 0;
+  int hunts = 0; ///< kills at the hunted slot so far
   std::map<fault_kind, int> faults_done;
 
   template <class... Arguments>

@@ -1,0 +1,32 @@
+/// Which deaths of workers do not count for the restart budget.
+#pragma once
+
+#include "actors/protocol/parking.hpp"
+
+#include <map>
+
+namespace dlrun::agent {
+
+/// Deaths in a slot that lead to a record being left out (R18) are excused: the two that make the
+/// slot a suspect, as many as there are workers that may compute it at the same time, and those
+/// that name a record. A slot that goes on killing is not excused any more, nor is anything when
+/// too many records were named. Pure: same calls, same answers.
+class excused_deaths {
+public:
+  explicit excused_deaths(std::uint32_t workers)
+      : deaths_max_(workers + 2) {}
+
+  /// A worker died by its own doing at `where`. @returns whether that is excused.
+  bool excuses(const protocol::slot_progress& where) {
+    const auto [at, is_new] = deaths_.try_emplace(where, 0);
+    if (is_new && !where.at.is_whole()) ++records_;
+    return ++at->second <= deaths_max_ && (where.at.is_whole() || records_ <= protocol::parked_by_death_max);
+  }
+
+private:
+  std::uint32_t deaths_max_; ///< of one place
+  std::map<protocol::slot_progress, std::uint32_t> deaths_;
+  std::size_t records_ = 0; ///< that were named
+};
+
+} // namespace dlrun::agent
