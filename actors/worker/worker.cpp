@@ -142,17 +142,18 @@ void worker_state::on_fenced(const protocol::fenced& message) {
 }
 
 void worker_state::on_lease(const protocol::lease& lease) {
-  if (lease.sequence != core_.lease_sequence() || lease.dispatcher != core_.lease_of())
+  const auto before = core_.status();
+  carry_out(core_.on_lease(lease, common::now()));
+  const auto after = core_.status();
+  if (std::pair(before.lease_of, before.lease_sequence) != std::pair(after.lease_of, after.lease_sequence))
     context_.log->info("lease: slots [{}, {}) sequence {}", lease.slots.begin, lease.slots.end,
                        lease.sequence);
-  carry_out(core_.on_lease(lease, common::now()));
   report_status();
 }
 
 void worker_state::on_tick() {
   self_->delayed_send(self_, tick_period, protocol::tick{});
   carry_out(core_.on_tick(common::now()));
-  check_waiting();
   if (diverged_ && dispatcher_) self_->send(dispatcher_, *diverged_); // until the job has ended
   if (unusable_data_) self_->send(context_.agent, *unusable_data_);
   report_status();
@@ -204,8 +205,7 @@ void worker_state::take_part_of(const fetch_part& action, const parameter_source
 }
 
 void worker_state::on_part(const fetch_part& what, bool ok) {
-  carry_out(
-      core_.on_part(what.shard, what.shard_incarnation, what.timeline, what.version, ok, common::now()));
+  carry_out(core_.on_part(what, ok, common::now()));
 }
 
 void worker_state::map_parameters(ps_shard_id shard) {
@@ -306,30 +306,14 @@ void worker_state::on_computed(const compute_gradient& what, computed_gradient m
                                protocol::duration took) {
   slots_computed_ += what.slots.size();
   compute_time_ += took;
-  const std::pair key{what.step, what.slots};
-  kept_.insert_or_assign(key, std::move(made));
+  kept_.insert_or_assign({what.step, what.slots}, std::move(made));
   carry_out(core_.on_computed(what.timeline, what.step, what.slots, common::now()));
-  if (!core_.keeps(what.step, what.slots)) kept_.erase(key);
 }
 
-/// PS shards apply nothing that is not finite, but cannot say where it is from. So a gradient of
-/// which a tick later the step is not applied yet is looked at here; all others need not be.
-void worker_state::check_waiting() {
-  const auto open = core_.open_step();
-  const auto waits_still = [&](const auto& key) { return kept_.contains(key) && open && key.first >= *open; };
-  for (const auto& key : waiting_)
-    if (waits_still(key) && checked_.insert(key).second) check(key);
-  waiting_.clear();
-  for (const auto& [key, gradient] : kept_)
-    if (waits_still(key)) waiting_.insert(key);
-  std::erase_if(checked_, [&](const auto& key) { return !waits_still(key); });
-}
-
-void worker_state::check(const gradient_key& key) {
+void worker_state::carry_out(const check_gradient& action) {
   const auto post = common::poster<protocol::worker_actor>{self_};
-  const compute_gradient what{core_.timeline(), key.first, key.second,
-                              core_.parked_in(key.first, key.second)};
-  compute_thread_.run([this, key, what, post] {
+  compute_thread_.run([this, what = action.made, post] {
+    const gradient_key key{what.step, what.slots};
     std::span<const float> values; // also when they are given back: this thread alone writes there again
     {
       const std::scoped_lock inside{self_->entry()};
@@ -392,14 +376,9 @@ void worker_state::carry_out(const exit_fenced& action) {
 
 void worker_state::report_status() {
   if (!dispatcher_) return;
-  const protocol::worker_status status{.worker = {context_.role.index},
-                                       .self = context_.self,
-                                       .timeline = core_.timeline(),
-                                       .open_step = core_.open_step().value_or(step_id{0}),
-                                       .lease_of = core_.lease_of(),
-                                       .lease_sequence = core_.lease_sequence(),
-                                       .slots_computed = slots_computed_,
-                                       .compute_us = static_cast<std::uint64_t>(compute_time_.count())};
+  auto status = core_.status();
+  status.slots_computed = slots_computed_;
+  status.compute_us = static_cast<std::uint64_t>(compute_time_.count());
   status_sender_.send(self_, dispatcher_, status, [this] { report_status(); });
 }
 

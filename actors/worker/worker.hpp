@@ -57,7 +57,7 @@ private:
     protocol::time_point bell_again{}; ///< when to try to connect it
   };
 
-  using gradient_key = std::pair<step_id, protocol::slot_range>;
+  using gradient_key = kept_gradients::key;
 
   worker_state(pointer self, common::role_context context);
   result<void> acquire();
@@ -90,8 +90,7 @@ private:
   void take_part_of(const fetch_part& action, const parameter_source& source);
   void on_part(const fetch_part& what, bool ok);
   void carry_out(const compute_gradient& action);
-  void check_waiting();
-  void check(const gradient_key& key);
+  void carry_out(const check_gradient& action);
   void report_divergence(const gradient_key& what, std::optional<slot_id> slot, const std::string& text);
   protocol::push push_of(const transport::pooled_gradient& buffer,
                          const transport::gradient_header& header) const;
@@ -137,8 +136,6 @@ private:
       directory_age_; ///< coordinator and sequence of the newest heard
   std::map<ps_shard_id, shard_link> shards_;
   std::map<gradient_key, computed_gradient> kept_;
-  std::set<gradient_key> waiting_; ///< kept, and for a tick at least
-  std::set<gradient_key> checked_; ///< of those
   std::uint64_t slots_computed_ = 0;
   protocol::duration compute_time_{};
   evaluation_core evaluation_;

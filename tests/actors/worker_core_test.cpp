@@ -7,8 +7,10 @@ namespace dlrun::worker {
 namespace {
 
 using protocol::make_slot_range;
+using protocol::step_slots;
 using protocol::time_point;
 using std::chrono::milliseconds;
+using testing::ElementsAre;
 using testing::IsEmpty;
 
 constexpr incarnation me{3};
@@ -47,7 +49,7 @@ protected:
     return core.on_lease({{1}, sequence, me, make_slot_range(begin, end)}, now);
   }
   worker_actions part(std::uint32_t shard, std::uint64_t version, std::uint64_t start = 1, bool ok = true) {
-    return core.on_part({shard}, {start}, {}, {version}, ok, now);
+    return core.on_part({{shard}, {start}, {}, {version}}, ok, now);
   }
   worker_actions computed(std::uint64_t step, std::uint32_t begin, std::uint32_t end) {
     return core.on_computed({}, {step}, make_slot_range(begin, end), now);
@@ -64,6 +66,8 @@ protected:
     part(0, version);
     part(1, version);
   }
+  /// As a probe is answered.
+  std::vector<step_slots> kept() { return only<send_kept>(core.on_probe({42}, now)).at(0).message.slots; }
   template <class Action>
   static std::vector<Action> only(const worker_actions& actions) {
     std::vector<Action> some;
@@ -102,7 +106,7 @@ TEST_F(worker_core_test, pushes_what_it_computed_to_every_shard_once) {
   begin_at(0);
   EXPECT_EQ(computed(0, 0, 2), (worker_actions{push_gradient{{0}, {0}, make_slot_range(0, 2)},
                                                push_gradient{{1}, {0}, make_slot_range(0, 2)}}));
-  EXPECT_TRUE(core.keeps({0}, make_slot_range(0, 2)));
+  EXPECT_THAT(kept(), ElementsAre(step_slots{{0}, make_slot_range(0, 2)}));
   EXPECT_THAT(hear(0, 0, 0), IsEmpty());
   EXPECT_THAT(tick_after(milliseconds(50)), IsEmpty());
   EXPECT_EQ(only<push_gradient>(tick_after(milliseconds(60))).size(), 2U);
@@ -112,7 +116,7 @@ TEST_F(worker_core_test, keeps_nothing_of_what_was_computed_from_overwritten_par
   begin_at(0);
   const auto overwritten = core.on_overwritten({}, {0}, make_slot_range(0, 2));
   EXPECT_EQ(overwritten, (worker_actions{fetch_part{{0}, {1}, {}, {0}}, fetch_part{{1}, {1}, {}, {0}}}));
-  EXPECT_EQ(core.kept_count(), 0U);
+  EXPECT_THAT(kept(), IsEmpty());
   part(0, 0);
   EXPECT_EQ(part(1, 0), (worker_actions{compute_gradient{{}, {0}, make_slot_range(0, 2)}}));
   EXPECT_EQ(computed(0, 0, 2).size(), 2U);
@@ -166,15 +170,17 @@ TEST_F(worker_core_test, forgets_a_step_when_every_shard_has_committed_it) {
   EXPECT_THAT(only<forget_gradient>(hear(0, 1, 1)), IsEmpty());
   EXPECT_THAT(only<forget_gradient>(hear(1, 1, 0)), IsEmpty());
   EXPECT_EQ(only<forget_gradient>(hear(1, 1, 1)), (std::vector{forget_gradient{{0}, make_slot_range(0, 2)}}));
-  EXPECT_EQ(core.kept_count(), 0U);
+  EXPECT_THAT(kept(), IsEmpty());
 }
 
 TEST_F(worker_core_test, does_not_keep_what_was_committed_while_it_computed) {
   begin_at(0);
   hear(0, 1, 1);
   hear(1, 1, 1);
-  EXPECT_THAT(only<push_gradient>(computed(0, 0, 2)), IsEmpty());
-  EXPECT_FALSE(core.keeps({0}, make_slot_range(0, 2)));
+  const auto actions = computed(0, 0, 2);
+  EXPECT_THAT(only<push_gradient>(actions), IsEmpty());
+  EXPECT_EQ(only<forget_gradient>(actions), (std::vector{forget_gradient{{0}, make_slot_range(0, 2)}}));
+  EXPECT_THAT(kept(), IsEmpty());
 }
 
 TEST_F(worker_core_test, a_new_lease_takes_effect_with_the_next_node_and_only_what_is_missing_is_computed) {
@@ -209,18 +215,17 @@ TEST_F(worker_core_test, a_lease_is_cut_to_the_slots_of_a_partial_step) {
 TEST_F(worker_core_test, old_leases_and_those_of_another_start_are_ignored) {
   lease(0, 2, 5);
   lease(2, 4, 4);
-  EXPECT_EQ(core.lease_sequence(), 5U);
+  EXPECT_EQ(core.status().lease_sequence, 5U);
   core.on_lease({{1}, 9, {2}, make_slot_range(2, 4)}, now);
-  EXPECT_EQ(core.lease_sequence(), 5U);
+  EXPECT_EQ(core.status().lease_sequence, 5U);
   core.on_lease({{2}, 1, me, make_slot_range(2, 4)}, now); // of a newer dispatcher
-  EXPECT_EQ(core.lease_sequence(), 1U);
+  EXPECT_EQ(core.status().lease_sequence, 1U);
 }
 
 TEST_F(worker_core_test, an_idle_worker_fetches_nothing) {
   lease(3, 3);
   hear(0, 0, 0);
   EXPECT_THAT(hear(1, 0, 0), IsEmpty());
-  EXPECT_EQ(core.waiting_for(), "slots");
 }
 
 TEST_F(worker_core_test, a_failed_fetch_is_asked_again_when_the_shard_moves_or_by_timer) {
@@ -268,7 +273,7 @@ TEST_F(worker_core_test, a_newer_timeline_voids_everything_and_an_older_one_noth
   computed(4, 0, 2);
   const auto actions = core.on_shard_state(state(0, 2, 2, 1, 7), now);
   EXPECT_EQ(only<discard_all>(actions), std::vector{discard_all{{7}}});
-  EXPECT_EQ(core.kept_count(), 0U);
+  EXPECT_THAT(kept(), IsEmpty());
   EXPECT_EQ(core.timeline(), timeline_id{7});
   EXPECT_THAT(hear(1, 4, 4), IsEmpty());
   EXPECT_EQ(core.open_step(), std::nullopt);
@@ -278,8 +283,10 @@ TEST_F(worker_core_test, what_was_computed_on_an_older_timeline_is_not_kept) {
   begin_at(4);
   core.on_shard_state(state(0, 4, 4, 1, 7), now);
   core.on_shard_state(state(1, 4, 4, 1, 7), now);
-  EXPECT_THAT(only<push_gradient>(computed(4, 0, 2)), IsEmpty());
-  EXPECT_EQ(core.kept_count(), 0U);
+  const auto actions = computed(4, 0, 2);
+  EXPECT_THAT(only<push_gradient>(actions), IsEmpty());
+  EXPECT_EQ(only<forget_gradient>(actions), (std::vector{forget_gradient{{4}, make_slot_range(0, 2)}}));
+  EXPECT_THAT(kept(), IsEmpty());
 }
 
 TEST_F(worker_core_test, at_most_B_plus_two_steps_are_kept_and_the_highest_go_first) {
@@ -291,8 +298,9 @@ TEST_F(worker_core_test, at_most_B_plus_two_steps_are_kept_and_the_highest_go_fi
     part(0, step + 1);
     part(1, step + 1);
   }
-  EXPECT_TRUE(core.keeps({2}, make_slot_range(0, 2)));
-  EXPECT_FALSE(core.keeps({3}, make_slot_range(0, 2)));
+  EXPECT_THAT(kept(),
+              ElementsAre(step_slots{{0}, make_slot_range(0, 2)}, step_slots{{1}, make_slot_range(0, 2)},
+                          step_slots{{2}, make_slot_range(0, 2)}));
 }
 
 TEST_F(worker_core_test, stops_and_stays_when_every_shard_stands_at_the_last_version) {
@@ -303,10 +311,9 @@ TEST_F(worker_core_test, stops_and_stays_when_every_shard_stands_at_the_last_ver
   const auto actions = hear(1, 10, 10);
   EXPECT_TRUE(core.trained());
   EXPECT_THAT(only<compute_gradient>(actions), IsEmpty());
-  EXPECT_FALSE(core.has_parts({10}));
-  part(0, 10);
-  part(1, 10);
-  EXPECT_TRUE(core.has_parts({10}));
+  EXPECT_EQ(only<fetch_part>(actions), (std::vector{fetch_part{{1}, {1}, {}, {10}}})) << "for its evaluation";
+  EXPECT_THAT(part(0, 10), IsEmpty());
+  EXPECT_THAT(part(1, 10), IsEmpty());
   EXPECT_THAT(tick_after(milliseconds(500)), IsEmpty());
 }
 
@@ -330,18 +337,22 @@ TEST_F(worker_core_test, hostile_states_and_answers_to_nothing_are_ignored) {
   begin_at(0);
 }
 
-TEST_F(worker_core_test, says_what_it_waits_for) {
-  EXPECT_EQ(core.waiting_for(), "ps_shard 0");
-  hear(0, 0, 0);
-  hear(1, 0, 0);
-  EXPECT_EQ(core.waiting_for(), "lease");
-  lease(0, 2);
-  EXPECT_EQ(core.waiting_for(), "parameters of ps_shard 0");
-  part(0, 0);
-  part(1, 0);
-  EXPECT_EQ(core.waiting_for(), "its own computation");
-  computed(0, 0, 2);
-  EXPECT_EQ(core.waiting_for(), "other workers");
+TEST_F(worker_core_test, a_gradient_that_waits_longer_than_others_is_checked_once) {
+  begin_at(4);
+  computed(4, 0, 2);
+  EXPECT_THAT(only<check_gradient>(tick_after(milliseconds(90))), IsEmpty()) << "most are applied by then";
+  EXPECT_EQ(only<check_gradient>(tick_after(milliseconds(20))),
+            (std::vector{check_gradient{{{}, {4}, make_slot_range(0, 2)}}}));
+  EXPECT_THAT(only<check_gradient>(tick_after(milliseconds(200))), IsEmpty());
+}
+
+TEST_F(worker_core_test, a_gradient_that_is_applied_everywhere_is_not_checked) {
+  begin_at(4);
+  computed(4, 0, 2);
+  hear(0, 5, 4);
+  hear(1, 5, 4);
+  ASSERT_EQ(kept().size(), 1U) << "it is not committed";
+  EXPECT_THAT(only<check_gradient>(tick_after(milliseconds(200))), IsEmpty());
 }
 
 } // namespace

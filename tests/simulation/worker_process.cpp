@@ -101,8 +101,7 @@ void worker_process::copied(const worker::fetch_part& order, const std::shared_p
     ok = source.writes == writes;
     if (ok) parts_[order.shard][order.version.value % 2] = {order.version, source.content};
   }
-  perform(
-      core_.on_part(order.shard, order.shard_incarnation, order.timeline, order.version, ok, world_.now()));
+  perform(core_.on_part(order, ok, world_.now()));
 }
 
 std::vector<worker_process::held_part> worker_process::parts_of(version_id version) const {
@@ -159,28 +158,17 @@ void worker_process::computed(const worker::compute_gradient& order, const std::
   world_.say(this, "computes step {} [{}, {})", order.step, order.slots.begin, order.slots.end);
   const gradient_key key{order.step, order.slots};
   if (kept_.contains(key)) world_.broken("R6", "{} computes what it keeps: step {}", name(), order.step);
-  kept_[key] = buffer;
-  const auto actions = core_.on_computed(order.timeline, order.step, order.slots, world_.now());
-  if (!core_.keeps(order.step, order.slots) && kept_.contains(key)) {
-    bool told = false;
-    for (const auto& action : actions)
-      if (const auto* one = std::get_if<worker::forget_gradient>(&action))
-        told = told || gradient_key{one->step, one->slots} == key;
-    if (!told) {
-      gradients_->buffers[buffer].used = false;
-      kept_.erase(key);
-    }
-  }
-  perform(actions);
+  kept_[key] = {buffer, order.timeline};
+  perform(core_.on_computed(order.timeline, order.step, order.slots, world_.now()));
 }
 
 void worker_process::perform_one(const worker::push_gradient& order) {
   const auto at = kept_.find({order.step, order.slots});
   if (at == kept_.end()) world_.broken("R9", "{} pushes what it does not keep: step {}", name(), order.step);
-  const auto& buffer = gradients_->buffers[at->second];
+  const auto& buffer = gradients_->buffers[at->second.buffer];
   gradient_push what;
   what.memory = gradients_;
-  what.buffer = at->second;
+  what.buffer = at->second.buffer;
   what.push.timeline = core_.timeline();
   what.push.worker = id_;
   what.push.self = self();
@@ -195,16 +183,24 @@ void worker_process::perform_one(const worker::pull_state& order) {
   send(protocol::ps_shard_role(order.shard), protocol::pull{core_.timeline(), id_, self()});
 }
 
-/// I3: what is forgotten must be in every log.
+/// Symbolic values are finite. What is looked at must be there.
+void worker_process::perform_one(const worker::check_gradient& order) {
+  if (!kept_.contains({order.made.step, order.made.slots}))
+    world_.broken("R9", "{} checks what it does not keep: step {}", name(), order.made.step);
+}
+
+/// I3: what is forgotten must be in every log, unless it is of a timeline that is left.
 void worker_process::perform_one(const worker::forget_gradient& order) {
   const auto at = kept_.find({order.step, order.slots});
   if (at == kept_.end())
     world_.broken("R10", "{} forgets what it does not keep: step {}", name(), order.step);
-  gradients_->buffers[at->second].used = false;
+  const auto [buffer, timeline] = at->second;
+  gradients_->buffers[buffer].used = false;
   kept_.erase(at);
   const auto& happened = world_.happened();
   if (world_.plan().durability != protocol::durability::every_step || happened.lossy_power_cut ||
-      happened.disk_lost || newest_timeline(world_.journal().course.history) != core_.timeline())
+      happened.disk_lost || timeline != core_.timeline() ||
+      newest_timeline(world_.journal().course.history) != core_.timeline())
     return;
   for (std::uint32_t shard = 0; shard < world_.job().ps_shards; ++shard) {
     const auto& disk = world_.disk_of({shard});
@@ -217,7 +213,7 @@ void worker_process::perform_one(const worker::send_kept& order) { send(dispatch
 
 void worker_process::perform_one(const worker::discard_all& order) {
   world_.say(this, "adopts timeline {}", order.adopted);
-  for (const auto& [key, buffer] : kept_) gradients_->buffers[buffer].used = false;
+  for (const auto& [key, one] : kept_) gradients_->buffers[one.buffer].used = false;
   kept_.clear();
   for (auto& [shard, buffers] : parts_) buffers = {};
 }
@@ -242,7 +238,7 @@ void worker_process::perform_one(const worker::exit_fenced& order) { end_fenced(
 
 void worker_process::check_bounds() const {
   std::set<step_id> steps;
-  for (const auto& [key, buffer] : kept_) steps.insert(key.first);
+  for (const auto& [key, one] : kept_) steps.insert(key.first);
   if (steps.size() > world_.plan().bound + 2) world_.broken("R10", "{} keeps {} steps", name(), steps.size());
 }
 
@@ -251,13 +247,7 @@ void worker_process::check_bounds() const {
 
 void worker_process::report() {
   if (!alive) return;
-  protocol::worker_status status;
-  status.worker = id_;
-  status.self = self();
-  status.timeline = core_.timeline();
-  status.open_step = core_.open_step().value_or(step_id{});
-  status.lease_of = core_.lease_of();
-  status.lease_sequence = core_.lease_sequence();
+  auto status = core_.status();
   status.slots_computed = slots_computed_;
   status.compute_us = compute_us_;
   send(dispatcher_role, status);
@@ -276,8 +266,8 @@ void worker_process::perform(const worker::evaluation_actions& actions) {
 /// R17: from the snapshots; where there are none from the last version, which stays.
 void worker_process::perform_one(const worker::get_snapshot_part& order) {
   if (world_.is_durable()) return send(protocol::ps_shard_role(order.shard), snapshot_pull{order.of});
-  if (!core_.has_parts(order.of.version)) return;
-  on_snapshot_part({order.shard, order.of, parts_of(order.of.version)[order.shard.value].content});
+  const auto part = parts_of(order.of.version)[order.shard.value];
+  if (part.version == order.of.version) on_snapshot_part({order.shard, order.of, part.content});
 }
 
 void worker_process::on_snapshot_part(const snapshot_part& part) {

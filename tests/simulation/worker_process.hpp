@@ -16,9 +16,6 @@ class worker_process : public member_process {
 public:
   worker_process(world& where, worker_id id, protocol::fence self);
 
-  const worker::worker_core& core() const { return core_; }
-  /// The gradients that it keeps.
-  const std::map<std::pair<step_id, protocol::slot_range>, std::size_t>& kept() const { return kept_; }
   void died() override;
   std::optional<protocol::slot_progress> at; ///< what it computes
   bool crashed = false;                      ///< there, by its own doing
@@ -32,6 +29,10 @@ private:
     std::optional<version_id> version;
     value content = 0;
   };
+  struct kept_gradient {
+    std::size_t buffer = 0;
+    timeline_id timeline;
+  };
   using gradient_key = std::pair<step_id, protocol::slot_range>;
 
   void perform(const worker::worker_actions& actions);
@@ -39,6 +40,7 @@ private:
   void perform_one(const worker::compute_gradient& order);
   void perform_one(const worker::push_gradient& order);
   void perform_one(const worker::pull_state& order);
+  void perform_one(const worker::check_gradient& order);
   void perform_one(const worker::forget_gradient& order);
   void perform_one(const worker::send_kept& order);
   void perform_one(const worker::discard_all& order);
@@ -48,8 +50,6 @@ private:
   void copied(const worker::fetch_part& order, const std::shared_ptr<parameter_memory>& from,
               std::uint64_t writes, bool ok);
   void computed(const worker::compute_gradient& order, const std::vector<held_part>& from);
-  std::optional<std::pair<protocol::slot_progress, bool>>
-  poison_in(const worker::compute_gradient& order) const;
   void leave_if_trained();
   std::uint64_t records_in(const worker::compute_gradient& order) const;
   void perform(const worker::evaluation_actions& actions);
@@ -68,7 +68,7 @@ private:
   std::map<ps_shard_id, std::pair<incarnation, std::shared_ptr<parameter_memory>>> shard_memory_;
   std::map<ps_shard_id, std::array<held_part, 2>> parts_; ///< version v in number v mod 2
   std::shared_ptr<gradient_memory> gradients_ = std::make_shared<gradient_memory>();
-  std::map<gradient_key, std::size_t> kept_;
+  std::map<gradient_key, kept_gradient> kept_;
   worker::evaluation_core evaluation_;
   std::map<ps_shard_id, value> evaluation_parts_;
   std::uint64_t slots_computed_ = 0, compute_us_ = 0;

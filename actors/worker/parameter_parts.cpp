@@ -1,0 +1,49 @@
+#include "actors/worker/parameter_parts.hpp"
+
+namespace dlrun::worker {
+
+bool parameter_parts::may_fetch(ps_shard_id shard, version_id version) const {
+  if (fetching_.contains(shard)) return false;
+  const auto found = parts_.find(shard);
+  return found == parts_.end() ||
+         (!found->second.held.contains(version) && !found->second.refused.contains(version));
+}
+
+bool parameter_parts::end(const fetch_part& order) {
+  const auto asked = fetching_.find(order.shard);
+  if (asked == fetching_.end() || asked->second != order) return false;
+  fetching_.erase(asked);
+  return true;
+}
+
+void parameter_parts::refuse(ps_shard_id shard, version_id version, protocol::time_point now) {
+  auto& part = parts_[shard];
+  part.refused.insert(version);
+  part.refused_at = now;
+}
+
+void parameter_parts::on_tick(protocol::time_point now) {
+  for (auto& [shard, part] : parts_)
+    if (now - part.refused_at >= retry_after_) part.refused.clear();
+}
+
+bool parameter_parts::holds(ps_shard_id shard, version_id version) const {
+  const auto found = parts_.find(shard);
+  return found != parts_.end() && found->second.held.contains(version);
+}
+
+bool parameter_parts::holds_any(ps_shard_id shard) const {
+  const auto found = parts_.find(shard);
+  return found != parts_.end() && !found->second.held.empty();
+}
+
+void parameter_parts::drop_outside(version_id lowest, version_id highest) {
+  for (auto& [shard, part] : parts_)
+    std::erase_if(part.held, [&](version_id held) { return held < lowest || held > highest; });
+}
+
+void parameter_parts::drop(version_id version) {
+  for (auto& [shard, part] : parts_) part.held.erase(version);
+}
+
+} // namespace dlrun::worker

@@ -1,0 +1,52 @@
+/// Which versions of the PS shards' parameters a worker has in memory, and which are on the way.
+#pragma once
+
+#include "actors/protocol/time.hpp"
+#include "actors/worker/worker_actions.hpp"
+
+#include <map>
+#include <set>
+
+namespace dlrun::worker {
+
+/// At most one fetch a shard is under way, whatever happens meanwhile. One that failed is not asked
+/// for again before the shard moves or some time has passed. Pure.
+class parameter_parts {
+public:
+  /// A fetch that failed may be asked for again after `retry_after`.
+  explicit parameter_parts(protocol::duration retry_after)
+      : retry_after_{retry_after} {}
+
+  /// Whether to ask for it: it is not in memory, was not refused, and nothing is on the way.
+  bool may_fetch(ps_shard_id shard, version_id version) const;
+  void begin(const fetch_part& order) { fetching_.emplace(order.shard, order); }
+  /// The fetch has ended, well or not. @returns false for one that was not asked for.
+  bool end(const fetch_part& order);
+  void add(ps_shard_id shard, version_id version) { parts_[shard].held.insert(version); }
+  void refuse(ps_shard_id shard, version_id version, protocol::time_point now);
+  /// The shard stands elsewhere: what it refused it may serve now.
+  void forget_refusals(ps_shard_id shard) { parts_[shard].refused.clear(); }
+  void on_tick(protocol::time_point now);
+
+  bool holds(ps_shard_id shard, version_id version) const;
+  bool holds_any(ps_shard_id shard) const;
+  /// Of all shards: what is not in [lowest, highest], or `version`.
+  void drop_outside(version_id lowest, version_id highest);
+  void drop(version_id version);
+  /// All of a shard, or all there is. What is on the way stays on the way.
+  void drop(ps_shard_id shard) { parts_.erase(shard); }
+  void clear() { parts_.clear(); }
+
+private:
+  struct part {
+    std::set<version_id> held; ///< of the open step's version and the next one
+    std::set<version_id> refused;
+    protocol::time_point refused_at{};
+  };
+
+  protocol::duration retry_after_;
+  std::map<ps_shard_id, part> parts_;
+  std::map<ps_shard_id, fetch_part> fetching_;
+};
+
+} // namespace dlrun::worker

@@ -1,0 +1,153 @@
+// The parts of worker_core, each alone: what is kept, what is in memory, where the shards stand.
+#include "actors/worker/kept_gradients.hpp"
+
+#include "actors/worker/parameter_parts.hpp"
+#include "actors/worker/shard_standings.hpp"
+#include "actors/worker/slot_warnings.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace dlrun::worker {
+namespace {
+
+using protocol::make_slot_range;
+using std::chrono::milliseconds;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+constexpr protocol::time_point begin{std::chrono::hours(1)};
+
+kept_gradients::key key(std::uint64_t step, std::uint32_t first, std::uint32_t end) {
+  return {{step}, make_slot_range(first, end)};
+}
+
+TEST(kept_gradients, what_is_missing_below_a_node_is_found_from_the_left) {
+  kept_gradients kept;
+  kept.add(key(0, 1, 2), begin);
+  const auto missing = [&](std::uint64_t step) {
+    return kept.first_missing({step}, make_slot_range(0, 4), {});
+  };
+  EXPECT_EQ(missing(0), make_slot_range(0, 1));
+  EXPECT_EQ(missing(1), make_slot_range(0, 4)) << "of another step nothing is kept";
+  kept.add(key(0, 0, 1), begin);
+  EXPECT_EQ(missing(0), make_slot_range(2, 4));
+  kept.add(key(0, 2, 4), begin);
+  EXPECT_EQ(missing(0), std::nullopt);
+}
+
+TEST(kept_gradients, a_node_that_is_parked_in_whole_is_not_missing) {
+  const kept_gradients kept;
+  const protocol::parked_slots_list parked{{{0}, {0}}, {{0}, {1}}};
+  EXPECT_EQ(kept.first_missing({0}, make_slot_range(0, 2), parked), std::nullopt);
+  EXPECT_EQ(kept.first_missing({0}, make_slot_range(0, 4), parked), make_slot_range(0, 4))
+      << "a part of it is left";
+  EXPECT_EQ(kept.first_missing({0}, make_slot_range(0, 1), {{{0}, {0}, 3}}), make_slot_range(0, 1))
+      << "only a record is left out";
+}
+
+TEST(kept_gradients, drops_what_all_are_past_and_then_the_highest_steps) {
+  kept_gradients kept;
+  for (std::uint64_t step = 0; step < 5; ++step) kept.add(key(step, 0, 2), begin);
+  EXPECT_THAT(kept.drop([](step_id step) { return step.value < 1; }, 2),
+              ElementsAre(key(0, 0, 2), key(3, 0, 2), key(4, 0, 2)));
+  EXPECT_THAT(kept.from({0}), ElementsAre(key(1, 0, 2), key(2, 0, 2)));
+}
+
+TEST(kept_gradients, is_overdue_once_and_only_from_the_open_step_on) {
+  kept_gradients kept;
+  kept.add(key(3, 0, 2), begin);
+  kept.add(key(4, 0, 2), begin);
+  kept.add(key(5, 0, 2), begin + milliseconds(10));
+  EXPECT_THAT(kept.take_overdue({4}, begin), ElementsAre(key(4, 0, 2)));
+  EXPECT_THAT(kept.take_overdue({4}, begin), IsEmpty());
+  EXPECT_THAT(kept.take_overdue({3}, begin + milliseconds(10)), ElementsAre(key(3, 0, 2), key(5, 0, 2)));
+}
+
+TEST(parameter_parts, one_fetch_a_shard_is_on_the_way_whatever_happens_meanwhile) {
+  parameter_parts parts{milliseconds(100)};
+  const fetch_part order{{0}, {1}, {0}, {4}};
+  parts.begin(order);
+  parts.clear();
+  EXPECT_FALSE(parts.may_fetch({0}, {5}));
+  EXPECT_TRUE(parts.may_fetch({1}, {5}));
+  EXPECT_FALSE(parts.end({{0}, {2}, {0}, {4}})) << "of another start";
+  EXPECT_TRUE(parts.end(order));
+  EXPECT_FALSE(parts.end(order));
+  EXPECT_TRUE(parts.may_fetch({0}, {5}));
+}
+
+TEST(parameter_parts, what_was_refused_is_asked_for_again_later_or_when_the_shard_has_moved) {
+  parameter_parts parts{milliseconds(100)};
+  parts.refuse({0}, {4}, begin);
+  parts.on_tick(begin + milliseconds(99));
+  EXPECT_FALSE(parts.may_fetch({0}, {4}));
+  EXPECT_TRUE(parts.may_fetch({0}, {5}));
+  parts.on_tick(begin + milliseconds(100));
+  EXPECT_TRUE(parts.may_fetch({0}, {4}));
+  parts.refuse({0}, {4}, begin);
+  parts.forget_refusals({0});
+  EXPECT_TRUE(parts.may_fetch({0}, {4}));
+}
+
+TEST(parameter_parts, versions_out_of_use_are_dropped_of_all_shards) {
+  parameter_parts parts{milliseconds(100)};
+  for (const std::uint64_t version : {3, 4, 5}) parts.add({0}, {version});
+  parts.add({1}, {4});
+  parts.drop_outside({4}, {5});
+  EXPECT_FALSE(parts.holds({0}, {3}));
+  EXPECT_TRUE(parts.holds({0}, {5}));
+  parts.drop(version_id{4});
+  EXPECT_FALSE(parts.holds_any({1}));
+  EXPECT_TRUE(parts.holds_any({0}));
+}
+
+class shard_standings_test : public testing::Test {
+protected:
+  auto hear(std::uint32_t shard, std::uint64_t applied, std::uint64_t committed, std::uint64_t start = 1) {
+    protocol::shard_state state;
+    state.shard = {shard};
+    state.incarnation = {start};
+    state.applied = {applied};
+    state.committed = {committed};
+    return shards.hear(state);
+  }
+  shard_standings shards{2};
+};
+
+TEST_F(shard_standings_test, the_lowest_version_is_known_when_all_were_heard) {
+  hear(0, 5, 5);
+  EXPECT_EQ(shards.lowest(), std::nullopt);
+  hear(1, 4, 4);
+  EXPECT_EQ(shards.lowest(), version_id{4});
+}
+
+TEST_F(shard_standings_test, versions_of_a_start_only_grow_and_a_newer_start_takes_them_back) {
+  EXPECT_TRUE(hear(0, 5, 4)->is_new_start);
+  EXPECT_FALSE(hear(0, 4, 4)->has_moved()) << "late";
+  EXPECT_EQ(shards.find({0})->applied, version_id{5});
+  EXPECT_TRUE(hear(0, 3, 3, 2)->is_new_start);
+  EXPECT_EQ(shards.find({0})->applied, version_id{3});
+  EXPECT_EQ(hear(0, 9, 9, 1), std::nullopt) << "of the older start";
+}
+
+TEST_F(shard_standings_test, all_are_past_a_step_when_it_is_committed_or_with_snapshots_applied) {
+  hear(0, 5, 5);
+  hear(1, 5, 4);
+  EXPECT_TRUE(shards.are_past({3}, protocol::durability::every_step));
+  EXPECT_FALSE(shards.are_past({4}, protocol::durability::every_step));
+  EXPECT_TRUE(shards.are_past({4}, protocol::durability::snapshots));
+}
+
+TEST(slot_warnings, an_order_names_what_is_left_out_and_tried_and_not_read_ahead) {
+  slot_warnings warnings;
+  warnings.set_parked({{{2}, {1}, 7}, {{2}, {5}}, {{3}, {0}}});
+  warnings.set_suspects({{{2}, {0}}, {{3}, {1}}, {{3}, {4}}});
+  const auto order = warnings.order_of({1}, {2}, make_slot_range(0, 4));
+  EXPECT_THAT(order.parked, ElementsAre(protocol::parked_slot{{2}, {1}, 7}));
+  EXPECT_THAT(order.suspects, ElementsAre(protocol::suspect_slot{{2}, {0}}));
+  EXPECT_THAT(order.not_ahead, ElementsAre(slot_id{0}, slot_id{1}));
+}
+
+} // namespace
+} // namespace dlrun::worker
