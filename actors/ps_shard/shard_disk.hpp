@@ -17,7 +17,7 @@ class shard_disk {
 public:
   using loaded = std::function<void(const result<restored_state>&)>;
 
-  /// `maker` outlives this. `post` as in way_back.
+  /// `maker` outlives this. `post` as in common::way_back.
   shard_disk(version_maker& maker, std::function<void(std::function<void()>)> post)
       : maker_(maker)
       , post_(std::move(post)) {}

@@ -21,8 +21,8 @@ constexpr std::uint64_t applied_here_max = std::uint64_t{1} << 20;
 
 } // namespace
 
-version_maker::version_maker(std::shared_ptr<const common::job_context> job, ps_shard_id shard, way_back back,
-                             events told)
+version_maker::version_maker(std::shared_ptr<const common::job_context> job, ps_shard_id shard,
+                             common::way_back back, events told)
     : job_{std::move(job)}
     , shard_{shard}
     , range_{job_->shards.at(shard.value)}

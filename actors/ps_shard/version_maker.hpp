@@ -2,6 +2,7 @@
 #pragma once
 
 #include "actors/common/task_thread.hpp"
+#include "actors/common/way_back.hpp"
 #include "actors/ps_shard/early_gradients.hpp"
 #include "actors/ps_shard/gradient.hpp"
 #include "actors/ps_shard/ps_shard_actions.hpp"
@@ -16,14 +17,6 @@
 #include <string>
 
 namespace dlrun::ps_shard {
-
-/// How the threads of a part get back to the actor that owns it.
-struct way_back {
-  std::function<void(std::function<void()>)> post; ///< runs it there later; from any thread
-  /// Runs it at once on the caller's thread, which must be one of the actor's own, as a handler
-  /// would run.
-  std::function<void(const std::function<void()>&)> enter;
-};
 
 /// Makes versions of a shard's parameters, on a thread of its own, strictly in the order in which
 /// it is told what to do. Called by its owner only, inside the owner's entry lock; what comes of it
@@ -40,7 +33,7 @@ public:
     std::function<void(const std::string& why)> overtaken;
   };
 
-  version_maker(std::shared_ptr<const common::job_context> job, ps_shard_id shard, way_back back,
+  version_maker(std::shared_ptr<const common::job_context> job, ps_shard_id shard, common::way_back back,
                 events told);
 
   /// Memory for the parameters, with version 0 in it or, `is_empty`, nothing yet. To be called
@@ -106,7 +99,7 @@ private:
   ps_shard_id shard_;
   engine::shard_range range_;
   bool is_logged_;
-  way_back back_;
+  common::way_back back_;
   events told_;
   std::shared_ptr<base::thread_team> team_;
   sum_buffers sums_;
