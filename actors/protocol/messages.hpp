@@ -220,6 +220,8 @@ struct pull {
   worker_id worker;
   fence self;
 
+  bool operator==(const pull&) const = default;
+
   template <class Inspector>
   friend auto inspect(Inspector& f, pull& x) {
     return f(x.timeline, x.worker, x.self);

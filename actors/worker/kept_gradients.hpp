@@ -21,7 +21,6 @@ public:
 
   void add(const key& one, protocol::time_point now) { kept_.insert_or_assign(one, kept{.since = now}); }
   void clear() { kept_.clear(); }
-  bool contains(const key& one) const { return kept_.contains(one); }
 
   /// Those of `first` and later steps, ascending.
   std::vector<key> from(step_id first) const;

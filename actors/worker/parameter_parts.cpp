@@ -1,5 +1,7 @@
 #include "actors/worker/parameter_parts.hpp"
 
+#include <utility>
+
 namespace dlrun::worker {
 
 bool parameter_parts::may_fetch(ps_shard_id shard, version_id version) const {
@@ -16,10 +18,17 @@ bool parameter_parts::end(const fetch_part& order) {
   return true;
 }
 
-void parameter_parts::refuse(ps_shard_id shard, version_id version, protocol::time_point now) {
-  auto& part = parts_[shard];
-  part.refused.insert(version);
+bool parameter_parts::take(const fetch_part& order, fetch_outcome outcome, protocol::time_point now) {
+  auto& part = parts_[order.shard];
+  if (outcome == fetch_outcome::elsewhere && !std::exchange(part.was_elsewhere, true)) return true;
+  part.was_elsewhere = false;
+  if (outcome == fetch_outcome::taken) {
+    part.held.insert(order.version);
+    return true;
+  }
+  part.refused.insert(order.version);
   part.refused_at = now;
+  return false;
 }
 
 void parameter_parts::on_tick(protocol::time_point now) {

@@ -22,8 +22,10 @@ public:
   void begin(const fetch_part& order) { fetching_.emplace(order.shard, order); }
   /// The fetch has ended, well or not. @returns false for one that was not asked for.
   bool end(const fetch_part& order);
-  void add(ps_shard_id shard, version_id version) { parts_[shard].held.insert(version); }
-  void refuse(ps_shard_id shard, version_id version, protocol::time_point now);
+  /// What has come of the fetch. The first that found another version is followed by another one at
+  /// once: the version is in the shard's other buffer.
+  /// @returns false when the shard has refused it.
+  bool take(const fetch_part& order, fetch_outcome outcome, protocol::time_point now);
   /// The shard stands elsewhere: what it refused it may serve now.
   void forget_refusals(ps_shard_id shard) { parts_[shard].refused.clear(); }
   void on_tick(protocol::time_point now);
@@ -42,6 +44,7 @@ private:
     std::set<version_id> held; ///< of the open step's version and the next one
     std::set<version_id> refused;
     protocol::time_point refused_at{};
+    bool was_elsewhere = false; ///< what the fetch before was for
   };
 
   protocol::duration retry_after_;

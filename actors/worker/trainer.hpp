@@ -4,9 +4,10 @@
 
 #include "actors/common/job_context.hpp"
 #include "actors/protocol/reduction_tree.hpp"
+#include "actors/worker/parameter_sources.hpp"
 #include "actors/worker/slot_trials.hpp"
 #include "actors/worker/subtree_sum.hpp"
-#include "actors/worker/worker_core.hpp"
+#include "actors/worker/worker_actions.hpp"
 #include "data/prefetcher.hpp"
 #include "engine/computer.hpp"
 #include "transport/gradient_pool.hpp"
@@ -25,9 +26,6 @@ struct computed_gradient {
   transport::pooled_gradient buffer;
   transport::gradient_header header;
 };
-
-/// A shard's parameters as they are mapped here.
-using parameter_source = std::shared_ptr<const transport::parameter_reader>;
 
 /// Not thread-safe: after create() only the compute thread calls it.
 class trainer {

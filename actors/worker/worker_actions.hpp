@@ -6,6 +6,7 @@
 #include "actors/protocol/planted_bug.hpp"
 #include "actors/protocol/time.hpp"
 
+#include <cstdint>
 #include <functional>
 #include <variant>
 #include <vector>
@@ -32,7 +33,8 @@ struct worker_core_config {
 
 /// Copy version `version` of the shard's parameters into the worker's memory, or see that they can
 /// be read where they are, then call on_part(), always, also when the shard is gone. At most one
-/// fetch a shard is asked for before its on_part().
+/// fetch a shard is asked for before its on_part(). Where a fetch gets one of the shard's two
+/// buffers, whatever it holds, they take turns.
 ///
 /// Two buffers a shard are enough, version v in number v mod 2: a fetch is not asked for while its
 /// buffer is being computed from, and a version that is asked for replaces what the buffer held.
@@ -42,6 +44,12 @@ struct fetch_part {
   timeline_id timeline;
   version_id version;
   bool operator==(const fetch_part&) const = default;
+};
+/// How a fetch ended.
+enum class fetch_outcome : std::uint8_t {
+  taken,     ///< the version is there
+  elsewhere, ///< what was fetched is the buffer of another version
+  gone       ///< the shard does not serve that version any more, or cannot be reached
 };
 /// Compute the summed gradient of `slots` of `step` from the parts of exactly version_before(step),
 /// then call on_computed() or, where a part was written over meanwhile, on_overwritten(). At most
@@ -64,10 +72,17 @@ struct push_gradient {
   protocol::slot_range slots;
   bool operator==(const push_gradient&) const = default;
 };
+/// Connect to that start of a PS shard, instead of any other, then call on_connected() or
+/// on_unconnected(). What is ordered for a shard that is not connected is lost, and comes again.
+struct connect_shard {
+  protocol::directory_entry entry;
+  bool operator==(const connect_shard&) const = default;
+};
 /// Ask the shard where it stands.
-struct pull_state {
-  ps_shard_id shard;
-  bool operator==(const pull_state&) const = default;
+struct send_pull {
+  ps_shard_id to;
+  protocol::pull message;
+  bool operator==(const send_pull&) const = default;
 };
 /// A kept gradient waits for longer than others to be applied: see whether it is finite. Where it
 /// is not the job ends.
@@ -98,8 +113,8 @@ struct exit_fenced {
   bool operator==(const exit_fenced&) const = default;
 };
 
-using worker_action = std::variant<fetch_part, compute_gradient, push_gradient, pull_state, check_gradient,
-                                   forget_gradient, send_kept, discard_all, exit_fenced>;
+using worker_action = std::variant<connect_shard, fetch_part, compute_gradient, push_gradient, send_pull,
+                                   check_gradient, forget_gradient, send_kept, discard_all, exit_fenced>;
 using worker_actions = std::vector<worker_action>;
 
 } // namespace dlrun::worker

@@ -13,6 +13,7 @@ using protocol::time_point;
 
 worker_core::worker_core(worker_core_config config)
     : config_{std::move(config)}
+    , connections_{config_.ps_shards, config_.repeat_after}
     , shards_{config_.ps_shards, config_.bug}
     , parts_{config_.repeat_after} {
   DLRUN_CHECK(config_.slots_of != nullptr, "a worker must know how many slots a step has");
@@ -44,20 +45,29 @@ worker_actions worker_core::on_shard_state(const protocol::shard_state& state, t
   return out;
 }
 
-worker_actions worker_core::on_part(const fetch_part& order, bool ok, time_point now) {
+worker_actions worker_core::on_part(const fetch_part& order, fetch_outcome outcome, time_point now) {
   if (fenced_ || !parts_.end(order)) return {};
   worker_actions out;
   const auto* shard = shards_.find(order.shard);
-  if (order.timeline == timeline_ && shard != nullptr && shard->incarnation == order.shard_incarnation) {
-    if (ok) {
-      parts_.add(order.shard, order.version);
-    } else {
-      parts_.refuse(order.shard, order.version, now);
-      pull(order.shard, now, out);
-    }
-  }
+  if (order.timeline == timeline_ && shard != nullptr && shard->incarnation == order.shard_incarnation &&
+      !parts_.take(order, outcome, now))
+    pull(order.shard, now, out);
   act(out);
   return out;
+}
+
+/// It is asked at once, however long ago one that was not connected was.
+worker_actions worker_core::on_connected(ps_shard_id shard, incarnation start, time_point now) {
+  if (fenced_ || !connections_.on_connected(shard, start)) return {};
+  contacts_[shard].pulled.reset();
+  worker_actions out;
+  pull(shard, now, out);
+  return out;
+}
+
+worker_actions worker_core::on_unconnected(ps_shard_id shard, incarnation start, time_point now) {
+  connections_.on_failed(shard, start, now);
+  return {};
 }
 
 worker_actions worker_core::on_computed(timeline_id timeline, step_id step, slot_range slots,
@@ -98,13 +108,15 @@ worker_actions worker_core::on_lease(const protocol::lease& lease, time_point) {
 }
 
 worker_actions worker_core::on_directory(const protocol::directory& directory, time_point) {
-  if (const std::pair from{directory.coordinator, directory.sequence}; from >= suspects_from_) {
-    suspects_from_ = from;
-    warnings_.set_suspects(directory.suspects);
-  }
+  if (fenced_ || !is_newest(directory)) return {};
+  directory_ = {directory.coordinator, directory.sequence};
+  warnings_.set_suspects(directory.suspects);
+  worker_actions out;
+  for (auto& entry : connections_.on_directory(directory)) out.emplace_back(connect_shard{std::move(entry)});
   for (const auto& entry : directory.entries)
-    if (entry.role == protocol::worker_role(config_.self)) return exit_if_older(entry.incarnation);
-  return {};
+    if (entry.role == protocol::worker_role(config_.self))
+      if (auto end = exit_if_older(entry.incarnation); !end.empty()) return end;
+  return out;
 }
 
 worker_actions worker_core::on_fenced(const protocol::fenced& message, time_point) {
@@ -120,6 +132,7 @@ worker_actions worker_core::on_probe(const protocol::probe& question, time_point
 worker_actions worker_core::on_tick(time_point now) {
   if (fenced_) return {};
   worker_actions out;
+  for (auto& entry : connections_.on_tick(now)) out.emplace_back(connect_shard{std::move(entry)});
   parts_.on_tick(now);
   for (std::uint32_t index = 0; index < config_.ps_shards; ++index) repeat({index}, now, out);
   act(out);
@@ -163,8 +176,14 @@ void worker_core::forget(worker_actions& out) {
 
 void worker_core::fetch(worker_actions& out) {
   const auto open = *open_step();
+  // The buffer of a version that is computed from is left alone, also for that version, which is
+  // fetched again when its PS shard was restarted: a copy that fails half-way leaves anything in
+  // it.
+  const auto is_in_use = [&](version_id version) {
+    return computing_ && computing_->step.value % 2 == version.value % 2;
+  };
   for (const auto wanted : {version_before(open), version_after(open)}) {
-    if (!part_is_needed(wanted) || is_read_by_computation(wanted)) continue;
+    if (!part_is_needed(wanted) || is_in_use(wanted)) continue;
     for (const auto& [id, shard] : shards_.all()) {
       if (!shard.serves(wanted) || !parts_.may_fetch(id, wanted)) continue;
       const fetch_part order{id, shard.incarnation, timeline_, wanted};
@@ -209,7 +228,7 @@ void worker_core::pull(ps_shard_id shard, time_point now, worker_actions& out) {
   auto& pulled = contacts_[shard].pulled;
   if (pulled && now - *pulled < config_.repeat_after) return;
   pulled = now;
-  out.emplace_back(pull_state{shard});
+  out.emplace_back(send_pull{shard, {timeline_, config_.self, config_.fence}});
 }
 
 /// Most gradients are applied sooner, and need not be looked at.
@@ -239,6 +258,10 @@ bool worker_core::trained() const {
   return step && step->value >= config_.steps;
 }
 
+bool worker_core::is_newest(const protocol::directory& directory) const {
+  return std::pair(directory.coordinator, directory.sequence) >= directory_;
+}
+
 protocol::worker_status worker_core::status() const {
   return {.worker = config_.self,
           .self = config_.fence,
@@ -261,13 +284,6 @@ bool worker_core::end_computation(timeline_id timeline, step_id step, slot_range
 bool worker_core::part_is_needed(version_id version) const {
   if (version.value >= config_.steps) return version.value == config_.steps;
   return next_missing(step_from(version)).has_value();
-}
-
-/// Whether the buffer that `version` goes to is being computed from; also for the same version,
-/// which is fetched again when its PS shard was restarted: a copy that fails half-way leaves
-/// anything in it.
-bool worker_core::is_read_by_computation(version_id version) const {
-  return computing_ && computing_->step.value % 2 == version.value % 2;
 }
 
 /// The next leased node of `step` of which nothing is kept.

@@ -3,6 +3,7 @@
 
 #include "actors/worker/kept_gradients.hpp"
 #include "actors/worker/parameter_parts.hpp"
+#include "actors/worker/shard_connections.hpp"
 #include "actors/worker/shard_standings.hpp"
 #include "actors/worker/slot_warnings.hpp"
 #include "actors/worker/worker_actions.hpp"
@@ -17,6 +18,7 @@ namespace dlrun::worker {
 /// socket, no thread. Values (parameters, gradients) stay in the shell, named by (shard, version)
 /// and (step, slots).
 ///
+///   directory ──> shard_connections ──> connect, pull
 ///   shard_state ──> shard_standings ──> open_step ──> fetch ──> parameter_parts
 ///   lease, directory ──────────────────> compute <───────────────────┘
 ///   on_computed ──> kept_gradients ──> push, repeat, forget
@@ -29,8 +31,11 @@ public:
   /// (R2).
   worker_actions on_shard_state(const protocol::shard_state& state, protocol::time_point now);
 
-  /// A fetch ended. `ok` = false: the shard does not serve that version any more.
-  worker_actions on_part(const fetch_part& order, bool ok, protocol::time_point now);
+  worker_actions on_connected(ps_shard_id shard, incarnation start, protocol::time_point now);
+  worker_actions on_unconnected(ps_shard_id shard, incarnation start, protocol::time_point now);
+
+  /// A fetch ended.
+  worker_actions on_part(const fetch_part& order, fetch_outcome outcome, protocol::time_point now);
 
   /// A computation ended; the shell keeps its gradient until it is told to forget it, which may be
   /// at once.
@@ -41,6 +46,7 @@ public:
   worker_actions on_overwritten(timeline_id timeline, step_id step, protocol::slot_range slots);
 
   worker_actions on_lease(const protocol::lease& lease, protocol::time_point now);
+  /// Older directories are ignored.
   worker_actions on_directory(const protocol::directory& directory, protocol::time_point now);
   worker_actions on_fenced(const protocol::fenced& message, protocol::time_point now);
   /// The dispatcher looks for gradients (R14). Answered at once.
@@ -48,6 +54,8 @@ public:
   /// To be called every `repeat_after` or sooner.
   worker_actions on_tick(protocol::time_point now);
 
+  /// Whether on_directory() has heard of none that is newer.
+  bool is_newest(const protocol::directory& directory) const;
   timeline_id timeline() const { return timeline_; }
   /// The step it works on: the lowest version any shard stands at (R6); empty before every shard
   /// was heard.
@@ -78,16 +86,16 @@ private:
 
   bool end_computation(timeline_id timeline, step_id step, protocol::slot_range slots);
   bool part_is_needed(version_id version) const;
-  bool is_read_by_computation(version_id version) const;
   std::optional<protocol::slot_range> next_missing(step_id step) const;
 
   worker_core_config config_;
   timeline_id timeline_{};
-  std::pair<incarnation, std::uint64_t> suspects_from_; ///< coordinator and sequence of the directory
+  std::pair<incarnation, std::uint64_t> directory_; ///< coordinator and sequence of the newest heard
   bool fenced_ = false;
   std::optional<protocol::lease> lease_;
   std::optional<compute_gradient> computing_; ///< until it has ended, whatever happens meanwhile
   std::map<ps_shard_id, contact> contacts_;
+  shard_connections connections_;
   shard_standings shards_;
   parameter_parts parts_;
   kept_gradients kept_;

@@ -41,6 +41,7 @@ protected:
     made.serves_previous = applied > 0;
     return made;
   }
+  static send_pull pull(std::uint32_t shard) { return {{shard}, {{}, config().self, config().fence}}; }
   worker_actions hear(std::uint32_t shard, std::uint64_t applied, std::uint64_t committed,
                       std::uint64_t start = 1) {
     return core.on_shard_state(state(shard, applied, committed, start), now);
@@ -49,7 +50,8 @@ protected:
     return core.on_lease({{1}, sequence, me, make_slot_range(begin, end)}, now);
   }
   worker_actions part(std::uint32_t shard, std::uint64_t version, std::uint64_t start = 1, bool ok = true) {
-    return core.on_part({{shard}, {start}, {}, {version}}, ok, now);
+    return core.on_part({{shard}, {start}, {}, {version}}, ok ? fetch_outcome::taken : fetch_outcome::gone,
+                        now);
   }
   worker_actions computed(std::uint64_t step, std::uint32_t begin, std::uint32_t end) {
     return core.on_computed({}, {step}, make_slot_range(begin, end), now);
@@ -81,10 +83,10 @@ protected:
 };
 
 TEST_F(worker_core_test, asks_every_shard_where_it_stands_and_repeats_it) {
-  EXPECT_EQ(core.on_tick(now), (worker_actions{pull_state{{0}}, pull_state{{1}}}));
+  EXPECT_EQ(core.on_tick(now), (worker_actions{pull(0), pull(1)}));
   EXPECT_THAT(tick_after(milliseconds(10)), IsEmpty());
   hear(0, 0, 0);
-  EXPECT_EQ(tick_after(milliseconds(95)), (worker_actions{pull_state{{1}}}));
+  EXPECT_EQ(tick_after(milliseconds(95)), (worker_actions{pull(1)}));
 }
 
 TEST_F(worker_core_test, computes_from_exactly_the_version_of_all_shards) {
@@ -233,7 +235,7 @@ TEST_F(worker_core_test, a_failed_fetch_is_asked_again_when_the_shard_moves_or_b
   hear(0, 0, 0);
   hear(1, 0, 0);
   part(0, 0);
-  EXPECT_EQ(part(1, 0, 1, false), (worker_actions{pull_state{{1}}}));
+  EXPECT_EQ(part(1, 0, 1, false), (worker_actions{pull(1)}));
   EXPECT_THAT(hear(1, 0, 0), IsEmpty());
   EXPECT_EQ(only<fetch_part>(tick_after(milliseconds(150))), (std::vector{fetch_part{{1}, {1}, {}, {0}}}));
 }
@@ -326,6 +328,33 @@ TEST_F(worker_core_test, ends_when_a_newer_start_of_it_exists_and_says_nothing_m
   EXPECT_THAT(core.on_fenced({protocol::worker_role({1}), {5}}, now), IsEmpty());
   EXPECT_THAT(hear(0, 0, 0), IsEmpty());
   EXPECT_THAT(core.on_tick(now), IsEmpty());
+}
+
+TEST_F(worker_core_test, connects_to_each_shard_that_has_joined_and_asks_it_at_once) {
+  const auto entry = [](std::uint32_t shard, std::uint64_t start, bool joined) {
+    return protocol::directory_entry{protocol::ps_shard_role({shard}), {start}, joined, {}};
+  };
+  EXPECT_EQ(core.on_directory({{1}, 2, {entry(0, 1, true), entry(1, 1, false)}}, now),
+            (worker_actions{connect_shard{entry(0, 1, true)}}));
+  EXPECT_EQ(core.on_connected({0}, {1}, now), (worker_actions{pull(0)}));
+  EXPECT_THAT(core.on_directory({{1}, 1, {entry(1, 1, true)}}, now), IsEmpty()) << "it is older";
+  EXPECT_EQ(core.on_directory({{1}, 3, {entry(0, 1, true), entry(1, 1, true)}}, now),
+            (worker_actions{connect_shard{entry(1, 1, true)}}));
+  EXPECT_THAT(core.on_unconnected({1}, {1}, now), IsEmpty());
+  EXPECT_EQ(only<connect_shard>(tick_after(milliseconds(100))),
+            (std::vector{connect_shard{entry(1, 1, true)}}));
+}
+
+TEST_F(worker_core_test, a_copy_of_the_other_version_is_followed_by_one_more_at_once) {
+  const fetch_part order{{0}, {1}, {}, {0}};
+  lease(0, 2);
+  hear(0, 0, 0);
+  hear(1, 0, 0);
+  EXPECT_EQ(core.on_part(order, fetch_outcome::elsewhere, now), (worker_actions{order}));
+  EXPECT_EQ(core.on_part(order, fetch_outcome::elsewhere, now), (worker_actions{pull(0)}))
+      << "neither buffer holds it";
+  EXPECT_EQ(only<fetch_part>(tick_after(milliseconds(100))), (std::vector{order}));
+  EXPECT_EQ(core.on_part(order, fetch_outcome::elsewhere, now), (worker_actions{order}));
 }
 
 TEST_F(worker_core_test, hostile_states_and_answers_to_nothing_are_ignored) {

@@ -2,6 +2,7 @@
 #include "actors/worker/kept_gradients.hpp"
 
 #include "actors/worker/parameter_parts.hpp"
+#include "actors/worker/shard_connections.hpp"
 #include "actors/worker/shard_standings.hpp"
 #include "actors/worker/slot_warnings.hpp"
 
@@ -79,27 +80,79 @@ TEST(parameter_parts, one_fetch_a_shard_is_on_the_way_whatever_happens_meanwhile
 
 TEST(parameter_parts, what_was_refused_is_asked_for_again_later_or_when_the_shard_has_moved) {
   parameter_parts parts{milliseconds(100)};
-  parts.refuse({0}, {4}, begin);
+  EXPECT_FALSE(parts.take({{0}, {1}, {0}, {4}}, fetch_outcome::gone, begin));
   parts.on_tick(begin + milliseconds(99));
   EXPECT_FALSE(parts.may_fetch({0}, {4}));
   EXPECT_TRUE(parts.may_fetch({0}, {5}));
   parts.on_tick(begin + milliseconds(100));
   EXPECT_TRUE(parts.may_fetch({0}, {4}));
-  parts.refuse({0}, {4}, begin);
+  parts.take({{0}, {1}, {0}, {4}}, fetch_outcome::gone, begin);
   parts.forget_refusals({0});
   EXPECT_TRUE(parts.may_fetch({0}, {4}));
 }
 
+TEST(parameter_parts, a_version_may_be_in_the_other_buffer_and_is_refused_when_it_is_in_neither) {
+  parameter_parts parts{milliseconds(100)};
+  const fetch_part order{{0}, {1}, {0}, {4}};
+  EXPECT_TRUE(parts.take(order, fetch_outcome::elsewhere, begin));
+  EXPECT_TRUE(parts.may_fetch({0}, {4}));
+  EXPECT_FALSE(parts.take(order, fetch_outcome::elsewhere, begin));
+  EXPECT_FALSE(parts.may_fetch({0}, {4}));
+  EXPECT_TRUE(parts.take(order, fetch_outcome::elsewhere, begin)) << "begins anew";
+  EXPECT_TRUE(parts.take(order, fetch_outcome::taken, begin));
+  EXPECT_TRUE(parts.holds({0}, {4}));
+}
+
 TEST(parameter_parts, versions_out_of_use_are_dropped_of_all_shards) {
   parameter_parts parts{milliseconds(100)};
-  for (const std::uint64_t version : {3, 4, 5}) parts.add({0}, {version});
-  parts.add({1}, {4});
+  const auto take = [&](std::uint32_t shard, std::uint64_t version) {
+    parts.take({{shard}, {1}, {0}, {version}}, fetch_outcome::taken, begin);
+  };
+  for (const std::uint64_t version : {3, 4, 5}) take(0, version);
+  take(1, 4);
   parts.drop_outside({4}, {5});
   EXPECT_FALSE(parts.holds({0}, {3}));
   EXPECT_TRUE(parts.holds({0}, {5}));
   parts.drop(version_id{4});
   EXPECT_FALSE(parts.holds_any({1}));
   EXPECT_TRUE(parts.holds_any({0}));
+}
+
+class shard_connections_test : public testing::Test {
+protected:
+  static protocol::directory_entry entry(std::uint32_t shard, std::uint64_t start, bool joined = true) {
+    return {protocol::ps_shard_role({shard}), {start}, joined, {}};
+  }
+  std::vector<protocol::directory_entry> hear(std::vector<protocol::directory_entry> entries) {
+    return connections.on_directory({{1}, 1, std::move(entries)});
+  }
+  shard_connections connections{2, milliseconds(100)};
+};
+
+TEST_F(shard_connections_test, each_start_that_has_joined_is_connected_to_once) {
+  EXPECT_THAT(hear({entry(0, 1), entry(1, 1, false), {protocol::worker_role({0}), {1}, true, {}}}),
+              ElementsAre(entry(0, 1)));
+  EXPECT_THAT(hear({entry(0, 1), entry(1, 1)}), ElementsAre(entry(1, 1)));
+  EXPECT_TRUE(connections.on_connected({0}, {1}));
+  EXPECT_THAT(hear({entry(0, 1), entry(1, 1)}), IsEmpty());
+  EXPECT_THAT(hear({entry(7, 1)}), IsEmpty()) << "the job has no such shard";
+}
+
+TEST_F(shard_connections_test, an_attempt_that_failed_is_made_again_after_a_while) {
+  hear({entry(0, 1)});
+  EXPECT_TRUE(connections.on_failed({0}, {1}, begin));
+  EXPECT_THAT(connections.on_tick(begin + milliseconds(99)), IsEmpty());
+  EXPECT_THAT(connections.on_tick(begin + milliseconds(100)), ElementsAre(entry(0, 1)));
+  EXPECT_THAT(connections.on_tick(begin + milliseconds(300)), IsEmpty()) << "it is under way";
+}
+
+TEST_F(shard_connections_test, a_newer_start_ends_the_attempts_at_the_one_before) {
+  hear({entry(0, 1)});
+  EXPECT_THAT(hear({entry(0, 2)}), ElementsAre(entry(0, 2)));
+  EXPECT_FALSE(connections.on_connected({0}, {1}));
+  EXPECT_FALSE(connections.on_failed({0}, {1}, begin));
+  EXPECT_THAT(connections.on_tick(begin + milliseconds(300)), IsEmpty());
+  EXPECT_THAT(hear({entry(0, 1)}), IsEmpty()) << "it is older";
 }
 
 class shard_standings_test : public testing::Test {

@@ -48,7 +48,7 @@ protected:
   }
   /// Its parts are there, what is asked for is computed.
   worker_actions compute(worker_core& worker, std::uint64_t version, std::uint64_t timeline = 0) {
-    auto actions = worker.on_part({{0}, {1}, {timeline}, {version}}, true, now);
+    auto actions = worker.on_part({{0}, {1}, {timeline}, {version}}, fetch_outcome::taken, now);
     for (const auto& one : only<compute_gradient>(actions))
       actions = worker.on_computed(one.timeline, one.step, one.slots, now);
     return actions;
@@ -104,7 +104,7 @@ TEST_F(worker_rewind_test, keeps_nothing_of_an_older_timeline) {
 TEST_F(worker_rewind_test, a_parked_slot_is_named_as_zero_in_a_subtree_that_has_others) {
   lease(logged, 0, 4);
   hear(logged, 2, 2, 1, {{{2}, {1}}, {{3}, {0}}});
-  const auto orders = only<compute_gradient>(logged.on_part({{0}, {1}, {1}, {2}}, true, now));
+  const auto orders = only<compute_gradient>(logged.on_part({{0}, {1}, {1}, {2}}, fetch_outcome::taken, now));
   ASSERT_EQ(orders.size(), 1U);
   EXPECT_THAT(orders[0].parked, ElementsAre(protocol::parked_slot{{2}, {1}}));
 }
@@ -115,7 +115,7 @@ TEST_F(worker_rewind_test, records_of_a_slot_are_left_out_and_suspects_are_tried
   logged.on_directory(directory, now);
   logged.on_directory({{1}, 4, {}, {}}, now); // late
   hear(logged, 2, 2, 1, {{{2}, {1}, 7}, {{3}, {2}, 0}});
-  const auto orders = only<compute_gradient>(logged.on_part({{0}, {1}, {1}, {2}}, true, now));
+  const auto orders = only<compute_gradient>(logged.on_part({{0}, {1}, {1}, {2}}, fetch_outcome::taken, now));
   ASSERT_EQ(orders.size(), 1U);
   EXPECT_THAT(orders[0].parked, ElementsAre(protocol::parked_slot{{2}, {1}, 7}));
   EXPECT_THAT(orders[0].suspects, ElementsAre(protocol::suspect_slot{{2}, {0}}));
@@ -132,7 +132,7 @@ TEST_F(worker_rewind_test, asks_on_when_all_is_trained_since_training_may_go_bac
   lease(logged, 0, 4);
   hear(logged, 10, 10);
   now += std::chrono::milliseconds(150);
-  EXPECT_EQ(only<pull_state>(logged.on_tick(now)).size(), 1U);
+  EXPECT_EQ(only<send_pull>(logged.on_tick(now)).size(), 1U);
 }
 
 } // namespace

@@ -26,6 +26,13 @@ worker::worker_core_config config_for(const world& where, worker_id id, protocol
   return config;
 }
 
+bool can_reach(const world& where, const process& from, ps_shard_id shard, incarnation start) {
+  const auto starts = where.living(protocol::ps_shard_role(shard));
+  return std::ranges::any_of(starts, [&](const auto* one) {
+    return one->self().incarnation == start && world::reaches(from, *one);
+  });
+}
+
 } // namespace
 
 worker_process::worker_process(world& where, worker_id id, protocol::fence self)
@@ -72,6 +79,26 @@ void worker_process::perform(const worker::worker_actions& actions) {
   check_bounds();
 }
 
+// ---- connections
+// -------------------------------------------------------------------------------------------------
+
+/// Takes time. A start that is gone or cut off cannot be connected to.
+void worker_process::perform_one(const worker::connect_shard& order) {
+  const ps_shard_id shard{order.entry.role.index};
+  const auto start = order.entry.incarnation;
+  connected_.erase(shard);
+  after(world_.delay(), [this, shard, start] {
+    if (!can_reach(world_, *this, shard, start))
+      return perform(core_.on_unconnected(shard, start, world_.now()));
+    connected_.insert(shard);
+    perform(core_.on_connected(shard, start, world_.now()));
+  });
+}
+
+void worker_process::send_connected(ps_shard_id shard, message what) {
+  if (connected_.contains(shard)) send(protocol::ps_shard_role(shard), std::move(what));
+}
+
 // ---- parameters
 // --------------------------------------------------------------------------------------------------
 
@@ -82,13 +109,15 @@ void worker_process::perform_one(const worker::fetch_part& order) {
   after(world_.delay(), [this, order, from] { copy(order, from); });
 }
 
+/// Every second worker gets one of the shard's buffers, whatever it holds, as over TCP.
 void worker_process::copy(const worker::fetch_part& order, const std::shared_ptr<parameter_memory>& from) {
   auto& into = parts_[order.shard][order.version.value % 2];
-  bool ok = from && !from->gone;
-  for (const auto* owner : world_.living(protocol::ps_shard_role(order.shard)))
-    if (owner->self().incarnation == order.shard_incarnation) ok = ok && world::reaches(*this, *owner);
-  ok = ok && from->of(order.version).version == order.version &&
-       (from->of(order.version).timeline == order.timeline || world_.is_planted(planted_bug::no_timeline_w));
+  const bool is_there = from && !from->gone && can_reach(world_, *this, order.shard, order.shard_incarnation);
+  if (is_there && id_.value % 2 == 1 && turns_[order.shard]++ % 2 != order.version.value % 2)
+    return perform(core_.on_part(order, worker::fetch_outcome::elsewhere, world_.now()));
+  const bool ok =
+      is_there && from->of(order.version).version == order.version &&
+      (from->of(order.version).timeline == order.timeline || world_.is_planted(planted_bug::no_timeline_w));
   const auto writes = ok ? from->of(order.version).writes : 0;
   if (ok) into = {std::nullopt, torn_marker};
   after(world_.delay(), [this, order, from, writes, ok] { copied(order, from, writes, ok); });
@@ -101,7 +130,8 @@ void worker_process::copied(const worker::fetch_part& order, const std::shared_p
     ok = source.writes == writes;
     if (ok) parts_[order.shard][order.version.value % 2] = {order.version, source.content};
   }
-  perform(core_.on_part(order, ok, world_.now()));
+  const auto outcome = ok ? worker::fetch_outcome::taken : worker::fetch_outcome::gone;
+  perform(core_.on_part(order, outcome, world_.now()));
 }
 
 std::vector<worker_process::held_part> worker_process::parts_of(version_id version) const {
@@ -176,12 +206,10 @@ void worker_process::perform_one(const worker::push_gradient& order) {
   what.push.slots = order.slots;
   what.push.records = buffer.records;
   what.push.tensor_sequence = buffer.sequence;
-  send(protocol::ps_shard_role(order.shard), what);
+  send_connected(order.shard, what);
 }
 
-void worker_process::perform_one(const worker::pull_state& order) {
-  send(protocol::ps_shard_role(order.shard), protocol::pull{core_.timeline(), id_, self()});
-}
+void worker_process::perform_one(const worker::send_pull& order) { send_connected(order.to, order.message); }
 
 /// Symbolic values are finite. What is looked at must be there.
 void worker_process::perform_one(const worker::check_gradient& order) {
@@ -265,7 +293,7 @@ void worker_process::perform(const worker::evaluation_actions& actions) {
 
 /// R17: from the snapshots; where there are none from the last version, which stays.
 void worker_process::perform_one(const worker::get_snapshot_part& order) {
-  if (world_.is_durable()) return send(protocol::ps_shard_role(order.shard), snapshot_pull{order.of});
+  if (world_.is_durable()) return send_connected(order.shard, snapshot_pull{order.of});
   const auto part = parts_of(order.of.version)[order.shard.value];
   if (part.version == order.of.version) on_snapshot_part({order.shard, order.of, part.content});
 }

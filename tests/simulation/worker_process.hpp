@@ -36,16 +36,19 @@ private:
   using gradient_key = std::pair<step_id, protocol::slot_range>;
 
   void perform(const worker::worker_actions& actions);
+  void perform_one(const worker::connect_shard& order);
   void perform_one(const worker::fetch_part& order);
   void perform_one(const worker::compute_gradient& order);
   void perform_one(const worker::push_gradient& order);
-  void perform_one(const worker::pull_state& order);
+  void perform_one(const worker::send_pull& order);
   void perform_one(const worker::check_gradient& order);
   void perform_one(const worker::forget_gradient& order);
   void perform_one(const worker::send_kept& order);
   void perform_one(const worker::discard_all& order);
   void perform_one(const worker::exit_fenced& order);
 
+  /// What goes to a shard that is not connected is lost.
+  void send_connected(ps_shard_id shard, message what);
   void copy(const worker::fetch_part& order, const std::shared_ptr<parameter_memory>& from);
   void copied(const worker::fetch_part& order, const std::shared_ptr<parameter_memory>& from,
               std::uint64_t writes, bool ok);
@@ -65,6 +68,8 @@ private:
 
   worker_id id_;
   worker::worker_core core_;
+  std::set<ps_shard_id> connected_;
+  std::map<ps_shard_id, std::uint64_t> turns_; ///< of the buffers that are copied
   std::map<ps_shard_id, std::pair<incarnation, std::shared_ptr<parameter_memory>>> shard_memory_;
   std::map<ps_shard_id, std::array<held_part, 2>> parts_; ///< version v in number v mod 2
   std::shared_ptr<gradient_memory> gradients_ = std::make_shared<gradient_memory>();

@@ -1,0 +1,45 @@
+/// To which start of each PS shard a worker connects, and when it tries again.
+#pragma once
+
+#include "actors/protocol/messages.hpp"
+#include "actors/protocol/time.hpp"
+
+#include <map>
+#include <vector>
+
+namespace dlrun::worker {
+
+/// Follows the directory: of each PS shard the newest start that has joined is connected to, once.
+/// An attempt that failed is made again for as long as no newer start is named; only that ends it.
+/// Pure.
+class shard_connections {
+public:
+  /// An attempt that failed is made again after `retry_after`.
+  shard_connections(std::uint32_t ps_shards, protocol::duration retry_after)
+      : ps_shards_{ps_shards}
+      , retry_after_{retry_after} {}
+
+  /// @returns the starts to connect to now.
+  std::vector<protocol::directory_entry> on_directory(const protocol::directory& directory);
+  /// @returns the starts to connect to again.
+  std::vector<protocol::directory_entry> on_tick(protocol::time_point now);
+  /// An attempt has ended. @returns false for a start that a newer one has replaced.
+  bool on_connected(ps_shard_id shard, incarnation start);
+  bool on_failed(ps_shard_id shard, incarnation start, protocol::time_point now);
+
+private:
+  enum class state : std::uint8_t { connecting, connected, failed };
+  struct connection {
+    protocol::directory_entry wanted;
+    state is = state::connecting;
+    protocol::time_point failed{};
+  };
+
+  connection* find(ps_shard_id shard, incarnation start);
+
+  std::uint32_t ps_shards_;
+  protocol::duration retry_after_;
+  std::map<ps_shard_id, connection> all_;
+};
+
+} // namespace dlrun::worker
