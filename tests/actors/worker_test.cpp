@@ -1,0 +1,373 @@
+// The shell of a worker: messages in, messages out. Everybody else is a mailbox that the test looks
+// into; waiting ends with the message that is waited for.
+#include "actors/worker/worker.hpp"
+
+#include "actors/protocol/type_ids.hpp"
+#include "tests/actors/small_job.hpp"
+#include "tests/data/files.hpp"
+#include "transport/frozen_parameters.hpp"
+#include "transport/gradient_segment.hpp"
+#include "transport/parameter_segment.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <future>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <limits>
+#include <numeric>
+
+namespace dlrun::worker {
+namespace {
+
+using protocol::make_slot_range;
+using testing::Each;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr auto patience = std::chrono::seconds(20);
+constexpr protocol::fence self{{3}, 33};
+
+/// Worker 0 of a job with steps of two slots of two records; its one PS shard is the test.
+class worker_test : public testing::Test {
+protected:
+  struct quiet : caf::actor_system_config {
+    quiet() {
+      set("scheduler.max-threads", 1);
+      add_message_types<caf::id_block::dlrun>();
+    }
+  };
+
+  void start(const protocol::join_reply& reply = {true, ""}) {
+    job = job_with_data();
+    job->local->remember({protocol::role_kind::coordinator, 0}, {1}, strong(*coordinator));
+    job->local->remember(protocol::ps_shard_role({0}), {1}, strong(*shard));
+    const common::role_context context{
+        .role = protocol::worker_role({0}),
+        .self = self,
+        .job = job,
+        .agent = as<protocol::agent_actor>(*agent),
+        .coordinator = here(),
+        .coordinator_incarnation = {1},
+        .log = std::make_shared<spdlog::logger>("test"),
+    };
+    worker = system.spawn(worker_state::start, context);
+    (*observer)->monitor(worker);
+    answer_join(reply);
+  }
+  std::shared_ptr<const common::job_context> job_with_data() const {
+    std::vector<std::uint8_t> classes(10);
+    std::iota(classes.begin(), classes.end(), std::uint8_t{0});
+    const auto records = folder.write("images", test::idx_bytes({10, 64}, test::counting(640))).string();
+    const auto labels = folder.write("labels", test::idx_bytes({10}, classes)).string();
+    const auto files = "{records: " + records + ", labels: " + labels + "}";
+    auto made = *test::small_job(
+        folder.path(), {"cluster.placement=threads", "data.train=" + files, "data.validation=" + files});
+    made.data = std::make_shared<const data::job_data>(
+        data::decode_job_data(*made.spec.mutable_data(), 1, target_kind::classes).value());
+    return std::make_shared<const common::job_context>(std::move(made));
+  }
+  void answer_join(const protocol::join_reply& reply) {
+    bool asked = false;
+    (*coordinator)
+        ->receive(
+            [&](const protocol::join& question, const protocol::worker_actor&) {
+              EXPECT_EQ(question.role, protocol::worker_role({0}));
+              EXPECT_EQ(question.self, self);
+              asked = true;
+              return caf::make_result(reply, as<protocol::data_dispatcher_actor>(*dispatcher));
+            },
+            caf::after(patience) >> [] {});
+    ASSERT_TRUE(asked) << "it does not join";
+  }
+  protocol::endpoint here() const { return {"", 0, job->process, ""}; }
+
+  static caf::strong_actor_ptr strong(const caf::scoped_actor& who) {
+    return caf::actor_cast<caf::strong_actor_ptr>(who);
+  }
+  template <class Handle>
+  static Handle as(const caf::scoped_actor& who) {
+    return caf::actor_cast<Handle>(strong(who));
+  }
+  template <class... Messages>
+  void tell(Messages... messages) {
+    caf::anon_send(worker, std::move(messages)...);
+  }
+  /// The directory names what is given.
+  void name(std::vector<protocol::directory_entry> entries) {
+    tell(protocol::directory{{1}, ++directories, std::move(entries)},
+         as<protocol::data_dispatcher_actor>(*dispatcher));
+  }
+  void name_shard(std::uint64_t start = 1) { name({{protocol::ps_shard_role({0}), {start}, true, here()}}); }
+  /// Whose slots are `begin` to `end` from now on.
+  void lease(std::uint32_t begin, std::uint32_t end, dlrun::incarnation whose = self.incarnation) {
+    tell(protocol::lease{{1}, ++leases, whose, make_slot_range(begin, end)});
+  }
+
+  protocol::tensor_location offer(const transport::segment& what) {
+    if (!offers) offers = transport::open_offers(job->channel(), job->run_token).value();
+    return {offers->address(), offers->offer(what).value().value, what.size()};
+  }
+  /// Serves a version of the parameters: all of them are `fill`.
+  void serve(std::uint64_t version, std::uint64_t timeline = 0, float fill = 0.01F) {
+    if (!parameters) {
+      parameters = transport::parameter_writer::create(job->shards.at(0).size).value();
+      parameters_at = offer(parameters->shared());
+    }
+    std::ranges::fill(parameters->begin_write({timeline}, {version}), fill);
+    parameters->publish();
+  }
+  protocol::shard_state state(std::uint64_t applied, std::uint64_t start = 1,
+                              std::uint64_t timeline = 0) const {
+    protocol::shard_state made;
+    made.incarnation = {start};
+    made.timeline = {timeline};
+    made.applied = {applied};
+    made.parameters = parameters_at;
+    return made;
+  }
+  /// It is connected, has the lease of a whole step, and knows that the shard stands at version 0.
+  void begin(float fill = 0.01F) {
+    start();
+    name_shard();
+    lease(0, 2);
+    serve(0, 0, fill);
+    tell(state(0));
+  }
+
+  /// The first message of the kind that satisfies `wanted`; what comes before it is dropped.
+  template <class Message, class Wanted>
+  std::optional<Message> await(caf::scoped_actor& who, Wanted wanted) {
+    std::optional<Message> found;
+    bool is_late = false;
+    while (!found && !is_late)
+      who->receive([&](const Message& one) { found = wanted(one) ? std::optional{one} : std::nullopt; },
+                   [](const protocol::worker_status&) {}, [](const protocol::heartbeat&) {},
+                   [](const protocol::push&) {}, [](const protocol::pull&, const protocol::worker_actor&) {},
+                   caf::after(patience) >> [&is_late] { is_late = true; });
+    return found;
+  }
+  std::optional<protocol::push> await_push(std::uint64_t step, std::uint64_t timeline = 0) {
+    return await<protocol::push>(*shard, [&](const protocol::push& push) {
+      return push.step.value == step && push.timeline.value == timeline;
+    });
+  }
+  std::optional<protocol::pull> await_pull() {
+    std::optional<protocol::pull> found;
+    (*shard)->receive([&](const protocol::pull& pull, const protocol::worker_actor&) { found = pull; },
+                      caf::after(patience) >> [] {});
+    return found;
+  }
+  std::optional<protocol::kept> ask_what_it_keeps() {
+    tell(protocol::probe{++probes});
+    return await<protocol::kept>(*dispatcher, [&](const auto& one) { return one.probe == probes; });
+  }
+  /// What a PS shard reads there.
+  std::vector<float> read_gradient(const protocol::push& push) const {
+    const auto floats = job->model->layout().flat_size();
+    const auto client = transport::open_fetches(job->channel(), job->run_token).value();
+    std::promise<result<transport::segment>> fetched;
+    const auto asked =
+        client->fetch(push.where.address, {push.where.segment}, transport::gradient_segment_bytes(floats),
+                      transport::gradient_part(0, floats), std::chrono::steady_clock::now() + patience,
+                      [&](auto segment) { fetched.set_value(std::move(segment)); });
+    EXPECT_TRUE(asked);
+    const auto reader = transport::gradient_reader::open(fetched.get_future().get().value(), floats).value();
+    const auto values =
+        reader.view({push.timeline, push.worker, push.self.incarnation, push.step, push.slots.begin,
+                     push.slots.end, push.records, floats, push.tensor_sequence});
+    return {values.value().begin(), values.value().end()};
+  }
+  /// Why it ended.
+  std::string end() {
+    std::string why = "it has not ended";
+    (*observer)->receive([&](const caf::down_msg& down) { why = to_string(down.reason); },
+                         caf::after(patience) >> [] {});
+    return why;
+  }
+
+  test::temporary_folder folder;
+  std::shared_ptr<const common::job_context> job;
+  std::optional<transport::parameter_writer> parameters;
+  std::shared_ptr<transport::segment_offers> offers;
+  protocol::tensor_location parameters_at;
+  std::uint64_t directories = 0, leases = 0, probes = 0;
+  quiet config;
+  caf::actor_system system{config};
+  std::optional<caf::scoped_actor> coordinator{std::in_place, system};
+  std::optional<caf::scoped_actor> dispatcher{std::in_place, system};
+  std::optional<caf::scoped_actor> agent{std::in_place, system};
+  std::optional<caf::scoped_actor> shard{std::in_place, system};
+  std::optional<caf::scoped_actor> observer{std::in_place, system};
+  protocol::worker_actor worker;
+
+  void TearDown() override {
+    if (worker) caf::anon_send_exit(worker, caf::exit_reason::user_shutdown);
+    worker = nullptr;
+    for (auto* one : {&coordinator, &dispatcher, &agent, &shard, &observer}) one->reset();
+    job = nullptr; // it holds handles
+    system.await_all_actors_done();
+  }
+};
+
+TEST_F(worker_test, a_shard_that_the_directory_names_is_asked_where_it_stands) {
+  start();
+  name_shard();
+  const auto pull = await_pull();
+  ASSERT_TRUE(pull);
+  EXPECT_EQ(pull->worker, worker_id{0});
+  EXPECT_EQ(pull->self, self);
+}
+
+TEST_F(worker_test, a_shard_that_is_not_there_yet_is_connected_to_when_it_is) {
+  start();
+  job->local->forget(protocol::ps_shard_role({0}), {1});
+  name_shard();
+  ASSERT_TRUE(ask_what_it_keeps()) << "it has tried";
+  job->local->remember(protocol::ps_shard_role({0}), {1}, strong(*shard));
+  EXPECT_TRUE(await_pull());
+}
+
+TEST_F(worker_test, who_is_refused_ends_with_the_reason) {
+  start({false, "another build"});
+  EXPECT_THAT(end(), HasSubstr("another build"));
+}
+
+TEST_F(worker_test, computes_its_lease_and_pushes_the_gradient) {
+  begin();
+  const auto push = await_push(0);
+  ASSERT_TRUE(push);
+  EXPECT_EQ(push->slots, make_slot_range(0, 2));
+  EXPECT_EQ(push->records, 4U);
+  EXPECT_EQ(push->self, self);
+  const auto gradient = read_gradient(*push);
+  EXPECT_THAT(gradient, Each(testing::Truly([](float one) { return std::isfinite(one); })));
+  EXPECT_TRUE(std::ranges::any_of(gradient, [](float one) { return one != 0; }));
+}
+
+TEST_F(worker_test, the_dispatcher_hears_of_its_lease_and_its_work_and_the_agent_that_it_lives) {
+  begin();
+  const auto status = await<protocol::worker_status>(
+      *dispatcher, [](const auto& one) { return one.slots_computed == 2 && one.lease_sequence == 1; });
+  ASSERT_TRUE(status);
+  EXPECT_EQ(status->lease_of, incarnation{1});
+  EXPECT_EQ(status->self, self);
+  const auto beat = await<protocol::heartbeat>(*agent, [](const auto&) { return true; });
+  ASSERT_TRUE(beat);
+  EXPECT_EQ(beat->role, protocol::worker_role({0}));
+}
+
+TEST_F(worker_test, a_lease_of_another_start_is_not_computed) {
+  start();
+  name_shard();
+  lease(1, 2, {2});
+  lease(0, 1);
+  serve(0);
+  tell(state(0));
+  const auto push = await_push(0);
+  ASSERT_TRUE(push);
+  EXPECT_EQ(push->slots, make_slot_range(0, 1));
+}
+
+TEST_F(worker_test, a_push_is_repeated_until_the_shard_is_past_the_step_and_then_comes_the_next) {
+  begin();
+  ASSERT_TRUE(await_push(0));
+  ASSERT_TRUE(await_push(0)) << "nobody has answered";
+  serve(1);
+  tell(state(1));
+  ASSERT_TRUE(await_push(1));
+  EXPECT_THAT(ask_what_it_keeps()->slots, testing::SizeIs(2)) << "step 0 is not committed";
+}
+
+TEST_F(worker_test, what_it_keeps_of_an_older_timeline_is_dropped_and_computed_anew) {
+  begin();
+  ASSERT_TRUE(await_push(0));
+  tell(state(0, 1, 1)); // the shard does not serve it yet
+  const auto kept = ask_what_it_keeps();
+  ASSERT_TRUE(kept);
+  EXPECT_EQ(kept->timeline, timeline_id{1});
+  EXPECT_THAT(kept->slots, IsEmpty());
+  serve(0, 1);
+  ASSERT_TRUE(await_push(0, 1));
+}
+
+TEST_F(worker_test, a_state_of_an_older_start_of_the_shard_changes_nothing) {
+  start();
+  name_shard();
+  serve(0);
+  tell(state(0, 2));
+  tell(state(5, 1));
+  lease(0, 2);
+  ASSERT_TRUE(await_push(0));
+  const auto status =
+      await<protocol::worker_status>(*dispatcher, [](const auto& one) { return one.slots_computed == 2; });
+  ASSERT_TRUE(status);
+  EXPECT_EQ(status->open_step, step_id{0});
+}
+
+TEST_F(worker_test, a_gradient_that_is_no_number_and_is_not_applied_is_reported) {
+  begin(std::numeric_limits<float>::quiet_NaN());
+  ASSERT_TRUE(await_push(0)) << "it is told nevertheless";
+  const auto told = await<protocol::divergence>(*dispatcher, [](const auto&) { return true; });
+  ASSERT_TRUE(told);
+  EXPECT_EQ(told->step, step_id{0});
+  EXPECT_TRUE(told->has_slot);
+  EXPECT_THAT(told->text, HasSubstr("its 2 records are"));
+}
+
+TEST_F(worker_test, evaluates_a_version_from_the_snapshots_of_its_shards) {
+  start();
+  name_shard();
+  ASSERT_TRUE(await_pull());
+  tell(protocol::evaluate{{0}, {4}});
+  bool is_asked = false;
+  (*shard)->receive(
+      [&](const protocol::snapshot_request& request, const protocol::worker_actor&) {
+        is_asked = request.version == version_id{4} && request.self == self;
+      },
+      caf::after(patience) >> [] {});
+  ASSERT_TRUE(is_asked);
+  auto frozen = transport::frozen_parameters_writer::create(job->shards.at(0).size).value();
+  std::ranges::fill(frozen.values(), 0.01F);
+  frozen.seal_as({0}, {4});
+  tell(protocol::snapshot_offer{{0}, {0}, {4}, offer(frozen.shared())});
+  const auto made = await<protocol::evaluated>(*dispatcher, [](const auto&) { return true; });
+  ASSERT_TRUE(made);
+  EXPECT_EQ(made->version, version_id{4});
+  EXPECT_EQ(made->records, 10U);
+}
+
+TEST_F(worker_test, joins_the_coordinator_that_its_agent_names) {
+  start();
+  job->local->remember({protocol::role_kind::coordinator, 0}, {2}, strong(*coordinator));
+  (*agent)->receive(
+      [&](const protocol::heartbeat& beat) {
+        EXPECT_EQ(beat.state, "training");
+        return protocol::coordinator_location{{2}, here()};
+      },
+      caf::after(patience) >> [] { ADD_FAILURE() << "no heartbeat"; });
+  answer_join({true, ""});
+}
+
+TEST_F(worker_test, a_newer_start_of_it_ends_it) {
+  start();
+  name({{protocol::worker_role({0}), {4}, true, here()}});
+  EXPECT_THAT(end(), HasSubstr("incarnation 4 of worker 0 exists"));
+}
+
+TEST_F(worker_test, a_shard_that_knows_a_newer_start_of_it_ends_it) {
+  begin();
+  tell(protocol::fenced{protocol::worker_role({1}), {9}}); // not it
+  ASSERT_TRUE(await_push(0));
+  tell(protocol::fenced{protocol::worker_role({0}), {5}});
+  EXPECT_THAT(end(), HasSubstr("incarnation 5 of worker 0 exists"));
+}
+
+TEST_F(worker_test, who_is_told_to_stop_finishes_what_it_computes_and_ends) {
+  begin();
+  caf::anon_send_exit(worker, caf::exit_reason::user_shutdown);
+  EXPECT_THAT(end(), HasSubstr("user_shutdown"));
+}
+
+} // namespace
+} // namespace dlrun::worker
