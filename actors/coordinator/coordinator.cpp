@@ -33,8 +33,6 @@ coordinator_core_config core_config(const common::role_context& context) {
                                  .workers = job.workers(),
                                  .ps_shards = job.ps_shards(),
                                  .evaluates = job.spec.data().has_validation(),
-                                 .parameter_blocks =
-                                     static_cast<std::uint32_t>(job.model->layout().blocks().size()),
                                  .steps = job.steps(),
                                  .token = context.self.token,
                                  .is_durable = is_durable(job),
@@ -152,19 +150,18 @@ void coordinator_state::journal_then(common::job_journal::writes changes,
 }
 
 void coordinator_state::carry_out(const journal_fences& action) {
-  journal_then(to_writes(action),
-               [this, id = action.id] { return core_->on_fences_journaled(id, common::now()); });
+  journal_then(to_writes(action), [this, id = action.id] { return core_->on_fences_journaled(id); });
 }
 
 void coordinator_state::carry_out(const journal_end& action) {
-  journal_then(to_writes(action), [this] { return core_->on_end_journaled(common::now()); });
+  journal_then(to_writes(action), [this] { return core_->ending().on_end_journaled(); });
 }
 
 /// What the report needs and no actor depends on: it is written now and then, and nobody waits for
 /// it.
 void coordinator_state::keep_record() {
   if (!journal_ || disk_is_full_) return;
-  auto changes = record_.changes(core_->recoveries(), common::now());
+  auto changes = record_.changes(core_->recoveries().all(), common::now());
   if (!changes.empty()) journal_->write(std::move(changes), [](const result<void>&) {});
 }
 
@@ -178,9 +175,7 @@ coordinator_state::behavior coordinator_state::make_behavior() {
   return {
       [this](const protocol::join& join, const protocol::worker_actor& who) { return on_join(join, who); },
       [this](const protocol::join& join, const protocol::ps_shard_actor& who) { return on_join(join, who); },
-      [this](const protocol::role_started& started) {
-        carry_out(core_->on_role_started(started, common::now()));
-      },
+      [this](const protocol::role_started& started) { carry_out(core_->on_role_started(started)); },
       [this](const protocol::role_exited& exited) { on_role_exited(exited); },
       [this](const protocol::stop_job& stop) { on_stop(stop); },
       [this](const protocol::training_progress& progress) {
@@ -189,7 +184,7 @@ coordinator_state::behavior coordinator_state::make_behavior() {
       },
       [this](const protocol::training_finished& what) { on_training_finished(what); },
       [this](const protocol::training_closed& what) {
-        carry_out(core_->on_training_closed(what.timeline, common::now()));
+        carry_out(core_->ending().on_training_closed(what.timeline));
       },
       [this](const protocol::evaluated& result) { on_evaluated(result); },
       [this](const protocol::slots_redispatched& what) { on_redispatched(what); },
@@ -221,7 +216,7 @@ void coordinator_state::join_agent() {
         if (!reply.accepted) return quit(reply.reason);
         context_.log->info("joined: {} PS shards, {} workers, {} steps", context_.job->ps_shards(),
                            context_.job->workers(), context_.job->steps());
-        carry_out(core_->on_agent(common::now()));
+        carry_out(core_->on_agent());
       },
       [this](const caf::error& why) { quit(fmt::format("the agent does not answer: {}", to_string(why))); });
 }
@@ -231,20 +226,20 @@ void coordinator_state::carry_out(const supervision::actions& actions) {
     if (const auto* order = std::get_if<supervision::start_child>(&action))
       start_dispatcher(*order);
     else if (const auto* end = std::get_if<supervision::escalate>(&action))
-      carry_out(core_->on_agent_gave_up(end->reason, common::now(), error_code::restart_budget_exceeded));
+      carry_out(core_->ending().fail(end->reason, error_code::restart_budget_exceeded));
   }
 }
 
 void coordinator_state::start_dispatcher(const supervision::start_child& order) {
   dispatcher_generation_ = order.number;
-  auto announce = core_->on_dispatcher_started(endpoint_, common::now());
+  auto announce = core_->on_dispatcher_started(endpoint_);
   dispatcher_ = start_dispatcher_(core_->dispatcher_incarnation(),
                                   caf::actor_cast<protocol::coordinator_actor>(self_), journal_);
   self_->monitor(dispatcher_);
   context_.log->info("dispatcher-started: incarnation {}: {}", core_->dispatcher_incarnation(), order.reason);
   carry_out(announce);
-  for (const auto& shard : core_->available_ps_shards()) carry_out(shard);
-  for (const auto& worker : core_->available_workers()) carry_out(worker);
+  for (const auto& shard : core_->starts().available_ps_shards()) carry_out(shard);
+  for (const auto& worker : core_->starts().available_workers()) carry_out(worker);
   carry_out(dispatchers_.child_started(dispatcher_id, order.number, common::now()));
 }
 
@@ -260,7 +255,7 @@ coordinator_state::join_answer coordinator_state::on_join(const protocol::join& 
   const auto before = members_[join.role];
   members_[join.role] = std::move(who);
   join_reply_.reset();
-  carry_out(core_->on_join(join, common::now()));
+  carry_out(core_->on_join(join));
   DLRUN_CHECK(join_reply_.has_value(), "the core answers every join");
   if (!join_reply_->accepted) {
     members_[join.role] = before;
@@ -277,15 +272,11 @@ void coordinator_state::on_role_exited(const protocol::role_exited& exited) {
   carry_out(core_->on_role_exited(exited, common::now()));
 }
 
-void coordinator_state::on_stop(const protocol::stop_job& stop) {
-  carry_out(stop.outcome == protocol::job_outcome::interrupted
-                ? core_->on_stop_requested(stop.reason, common::now())
-                : core_->on_agent_gave_up(stop.reason, common::now(), stop.code));
-}
+void coordinator_state::on_stop(const protocol::stop_job& stop) { carry_out(core_->ending().on_stop(stop)); }
 
 void coordinator_state::on_timeline_started(const protocol::timeline_started& what) {
   record_.add_rewind(what, common::now());
-  if (!what.on_purpose) core_->on_steps_redone(what.steps_redone);
+  if (!what.on_purpose) core_->recoveries().on_steps_redone(what.steps_redone);
   tell_user("rewind", {protocol::role_kind::data_dispatcher, 0}, core_->dispatcher_incarnation(),
             fmt::format("everybody goes back to version {} on timeline {}, {} steps are done again: {}",
                         what.branch, what.timeline, what.steps_redone, what.reason),
@@ -304,9 +295,8 @@ void coordinator_state::on_divergence(const protocol::divergence& what) {
                              "--from STEP --set train.optimizer...'{}",
                              protocol::to_string(restorable_everywhere(progress_.shards)), resume, without)
                : std::string{"nothing was kept, since durability.log is off"};
-  carry_out(
-      core_->on_agent_gave_up(fmt::format("the training diverged at {}: {}; {}", where, what.text, way_out),
-                              common::now(), error_code::diverged));
+  carry_out(core_->ending().fail(
+      fmt::format("the training diverged at {}: {}; {}", where, what.text, way_out), error_code::diverged));
 }
 
 void coordinator_state::on_tick() {
@@ -338,25 +328,21 @@ void coordinator_state::carry_out(const send_directory& action) {
 
 void coordinator_state::carry_out(const answer_join& action) { join_reply_ = action.reply; }
 
-void coordinator_state::carry_out(const worker_available& action) {
+void coordinator_state::carry_out(const protocol::worker_available& action) {
   if (const auto* handle =
           std::get_if<protocol::worker_actor>(&members_[protocol::worker_role(action.worker)]))
-    self_->send(dispatcher_, protocol::worker_available{action.worker, action.incarnation}, *handle);
+    self_->send(dispatcher_, action, *handle);
 }
 
-void coordinator_state::carry_out(const worker_gone& action) {
-  self_->send(dispatcher_, protocol::worker_gone{action.worker, action.incarnation});
-}
+void coordinator_state::carry_out(const protocol::worker_gone& action) { self_->send(dispatcher_, action); }
 
-void coordinator_state::carry_out(const ps_shard_available& action) {
+void coordinator_state::carry_out(const protocol::ps_shard_available& action) {
   if (const auto* handle =
           std::get_if<protocol::ps_shard_actor>(&members_[protocol::ps_shard_role(action.shard)]))
-    self_->send(dispatcher_, protocol::ps_shard_available{action.shard, action.incarnation}, *handle);
+    self_->send(dispatcher_, action, *handle);
 }
 
-void coordinator_state::carry_out(const ps_shard_gone& action) {
-  self_->send(dispatcher_, protocol::ps_shard_gone{action.shard, action.incarnation});
-}
+void coordinator_state::carry_out(const protocol::ps_shard_gone& action) { self_->send(dispatcher_, action); }
 
 void coordinator_state::carry_out(const slot_suspected& action) {
   const auto& [step, slot, together] = action.what;
@@ -370,8 +356,8 @@ void coordinator_state::carry_out(const slot_suspected& action) {
       {.has_step = true, .step = step.value});
 }
 
-void coordinator_state::carry_out(const poisoned_slot& action) {
-  self_->send(dispatcher_, protocol::poisoned_slot{action.what});
+void coordinator_state::carry_out(const protocol::poisoned_slot& action) {
+  self_->send(dispatcher_, action);
   if (!poison_told_.insert(action.what).second) return; // of a dispatcher that starts anew
   const auto numbers = numbers_in_files(*context_.job, action.what);
   tell_user("record-parked", context_.role, context_.self.incarnation,
@@ -388,24 +374,27 @@ void coordinator_state::carry_out(const request_digests& action) {
   common::ask(
       self_, *handle, digest_deadline, action.request,
       [this, shard = action.shard](const protocol::digest_reply& reply) {
-        carry_out(core_->on_digests(shard, reply, common::now()));
+        carry_out(core_->ending().on_digests(shard, reply));
       },
       [this, shard = action.shard](const caf::error& why) {
         context_.log->warn("digests-unanswered: ps_shard {}: {}", shard, to_string(why));
       });
 }
 
-void coordinator_state::carry_out(const close_training& action) {
-  self_->send(dispatcher_, protocol::close_training{action.timeline});
+void coordinator_state::carry_out(const protocol::close_training& action) {
+  self_->send(dispatcher_, action);
 }
 
 /// Nobody waits for this actor any more, so it may wait for the disk.
 void coordinator_state::carry_out(const finish_job& action) {
-  report_sources sources{
-      action.ended,     progress_.shards,
-      evaluations(),    core_->last_version(),
-      core_->digests(), core_->recoveries(),
-      record_,          journal_ ? read_parked(journal_->entries()) : std::vector<protocol::parked_slot>{}};
+  report_sources sources{action.ended,
+                         progress_.shards,
+                         evaluations(),
+                         core_->ending().last_version(),
+                         core_->ending().digests(),
+                         core_->recoveries().all(),
+                         record_,
+                         journal_ ? read_parked(journal_->entries()) : std::vector<protocol::parked_slot>{}};
   sources.ended = judged(*context_.job, sources);
   auto ended = sources.ended;
   if (const auto written = dlrun::write_report(context_.job->run_dir / "report.json",
@@ -414,7 +403,7 @@ void coordinator_state::carry_out(const finish_job& action) {
     context_.log->error("report-failed: {}", written.error().message);
     ended = {protocol::job_outcome::failed, written.error().message, written.error().code};
   }
-  carry_out(core_->on_report_written(ended, common::now()));
+  carry_out(core_->ending().on_report_written(ended));
 }
 
 void coordinator_state::carry_out(const announce_end& action) {

@@ -18,7 +18,7 @@ std::uint64_t bits_of(double value) { return std::bit_cast<std::uint64_t>(value)
 /// The one at the end is in the summary, so that alone it is told only there.
 void coordinator_state::on_evaluated(const protocol::evaluated& result) {
   if (context_.job->spec.train().evaluate_every() != "off") tell_evaluated(result);
-  carry_out(core_->on_evaluated(result, common::now()));
+  carry_out(core_->ending().on_evaluated(result));
 }
 
 void coordinator_state::tell_evaluated(const protocol::evaluated& result) {
@@ -45,7 +45,7 @@ void coordinator_state::on_training_finished(const protocol::training_finished& 
                           what.version, job.steps(), rule.patience(), rule.metric()),
               {.has_step = true, .step = what.version.value});
   }
-  carry_out(core_->on_training_finished(what.timeline, what.version, common::now()));
+  carry_out(core_->ending().on_training_finished(what.timeline, what.version));
 }
 
 /// For the report: those that count. Without a journal nobody goes back, so it is all that were
@@ -53,7 +53,7 @@ void coordinator_state::on_training_finished(const protocol::training_finished& 
 std::vector<protocol::evaluated> coordinator_state::evaluations() const {
   if (journal_) return read_evaluations(journal_->entries());
   std::vector<protocol::evaluated> all;
-  for (const auto& [version, result] : core_->evaluations()) all.push_back(result);
+  for (const auto& [version, result] : core_->ending().evaluations()) all.push_back(result);
   return all;
 }
 

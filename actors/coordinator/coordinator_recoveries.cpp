@@ -15,7 +15,7 @@ protocol::event_numbers after_loss(protocol::duration time) {
 } // namespace
 
 void coordinator_state::on_redispatched(const protocol::slots_redispatched& what) {
-  core_->on_redispatched(what.lost, what.incarnation, protocol::duration{what.after_us});
+  core_->recoveries().on_redispatched(what.lost, what.incarnation, protocol::duration{what.after_us});
   tell_user("slots-redispatched", protocol::worker_role(what.lost), what.incarnation,
             fmt::format("slots of worker {} are with others after {:.1f} ms", what.lost,
                         static_cast<double>(what.after_us) / 1000.0),
@@ -24,26 +24,23 @@ void coordinator_state::on_redispatched(const protocol::slots_redispatched& what
 
 void coordinator_state::on_contributed(const protocol::worker_contributed& what) {
   const auto& first = what.what;
-  core_->on_contributed(first, common::now());
-  for (const auto& record : core_->recoveries())
-    if (record.role == protocol::worker_role(first.worker) && record.replacement == first.incarnation &&
-        record.resumed)
-      tell_user("worker-resumed", record.role, first.incarnation,
-                fmt::format("worker {} contributes again from step {}, {:.0f} ms after the loss",
-                            first.worker, first.step,
-                            std::chrono::duration<double, std::milli>(*record.resumed).count()),
-                after_loss(*record.resumed));
+  const auto made_good =
+      core_->recoveries().on_resumed(protocol::worker_role(first.worker), first.incarnation, common::now());
+  for (const auto& record : made_good)
+    tell_user("worker-resumed", record.role, first.incarnation,
+              fmt::format("worker {} contributes again from step {}, {:.0f} ms after the loss", first.worker,
+                          first.step, std::chrono::duration<double, std::milli>(*record.resumed).count()),
+              after_loss(*record.resumed));
 }
 
 void coordinator_state::on_shard_resumed(const protocol::ps_shard_resumed& what) {
-  core_->on_shard_resumed(what.shard, what.incarnation, common::now());
-  for (const auto& record : core_->recoveries())
-    if (record.role == protocol::ps_shard_role(what.shard) && record.replacement == what.incarnation &&
-        record.resumed)
-      tell_user("ps-shard-resumed", record.role, what.incarnation,
-                fmt::format("ps_shard {} has made version {}, {:.0f} ms after the loss", what.shard,
-                            what.version, std::chrono::duration<double, std::milli>(*record.resumed).count()),
-                after_loss(*record.resumed));
+  const auto made_good =
+      core_->recoveries().on_resumed(protocol::ps_shard_role(what.shard), what.incarnation, common::now());
+  for (const auto& record : made_good)
+    tell_user("ps-shard-resumed", record.role, what.incarnation,
+              fmt::format("ps_shard {} has made version {}, {:.0f} ms after the loss", what.shard,
+                          what.version, std::chrono::duration<double, std::milli>(*record.resumed).count()),
+              after_loss(*record.resumed));
 }
 
 } // namespace dlrun::coordinator

@@ -28,7 +28,6 @@ protected:
     made.workers = 2;
     made.ps_shards = 2;
     made.evaluates = true;
-    made.parameter_blocks = 1501;
     made.blocks_of_shard = {{0, 1500}, {1500, 1501}};
     made.steps = 10;
     made.random = [this] { return ++token; };
@@ -42,12 +41,12 @@ protected:
   }
   fence start(role_name role) {
     const auto self = granted.at(role).front();
-    perform(core.on_role_started({role, self, 100}, now));
+    perform(core.on_role_started({role, self, 100}));
     return self;
   }
   coordinator_actions join(role_name role, fence self, std::string fingerprint = "A") {
     return perform(
-        core.on_join({role, self, 100, {"127.0.0.1", 9, self.incarnation.value, ""}, fingerprint}, now));
+        core.on_join({role, self, 100, {"127.0.0.1", 9, self.incarnation.value, ""}, fingerprint}));
   }
   fence start_and_join(role_name role) {
     const auto self = start(role);
@@ -58,7 +57,7 @@ protected:
     return perform(core.on_role_exited({role, self, cause, 2000, true}, now));
   }
   void start_everything() {
-    perform(core.on_agent(now));
+    perform(core.on_agent());
     for (std::uint32_t i = 0; i < 2; ++i) {
       shards[i] = start_and_join(ps_shard_role({i}));
       workers[i] = start_and_join(worker_role({i}));
@@ -89,13 +88,13 @@ protected:
 };
 
 TEST_F(coordinator_core_test, the_agent_gets_fences_in_advance_for_every_role_it_starts) {
-  perform(core.on_agent(now));
+  perform(core.on_agent());
   EXPECT_EQ(granted.size(), 4U);
   for (const auto& [role, fences] : granted) EXPECT_EQ(fences.size(), 3U) << "one to use and two to spare";
 }
 
 TEST_F(coordinator_core_test, incarnations_grow_and_tokens_differ_over_all_starts) {
-  perform(core.on_agent(now));
+  perform(core.on_agent());
   incarnation newest{};
   std::set<std::uint64_t> tokens;
   for (int i = 0; i < 20; ++i) {
@@ -109,18 +108,18 @@ TEST_F(coordinator_core_test, incarnations_grow_and_tokens_differ_over_all_start
 }
 
 TEST_F(coordinator_core_test, asking_again_gives_the_same_fences) {
-  perform(core.on_agent(now));
+  perform(core.on_agent());
   const auto before = granted;
-  perform(core.on_agent(now));
+  perform(core.on_agent());
   EXPECT_EQ(granted, before);
 }
 
 TEST_F(coordinator_core_test, a_start_with_a_granted_fence_may_join_also_before_the_agent_tells_of_it) {
-  perform(core.on_agent(now));
+  perform(core.on_agent());
   const auto self = granted.at(worker_role({0})).front();
   const auto actions = join(worker_role({0}), self);
   EXPECT_TRUE(answer(actions).accepted);
-  EXPECT_EQ(only<worker_available>(actions).size(), 1U);
+  EXPECT_EQ(only<protocol::worker_available>(actions).size(), 1U);
   EXPECT_TRUE(entry(worker_role({0})).joined);
   EXPECT_EQ(entry(worker_role({0})).incarnation, self.incarnation);
 }
@@ -130,7 +129,7 @@ TEST_F(coordinator_core_test, a_repeated_join_is_answered_again_and_changes_noth
   const auto before = core.directory().sequence;
   const auto actions = join(worker_role({0}), workers[0]);
   EXPECT_TRUE(answer(actions).accepted);
-  EXPECT_THAT(only<worker_available>(actions), IsEmpty());
+  EXPECT_THAT(only<protocol::worker_available>(actions), IsEmpty());
   EXPECT_EQ(core.directory().sequence, before);
 }
 
@@ -158,16 +157,16 @@ TEST_F(coordinator_core_test, the_join_of_a_newer_start_says_that_the_older_is_o
   start_everything();
   const auto newer = granted.at(worker_role({0})).front();
   const auto actions = join(worker_role({0}), newer);
-  ASSERT_EQ(only<worker_gone>(actions).size(), 1U);
-  EXPECT_EQ(only<worker_gone>(actions)[0].incarnation, workers[0].incarnation);
-  EXPECT_EQ(only<worker_available>(actions).size(), 1U);
-  EXPECT_THAT(only<worker_gone>(exit(worker_role({0}), workers[0])), IsEmpty())
+  ASSERT_EQ(only<protocol::worker_gone>(actions).size(), 1U);
+  EXPECT_EQ(only<protocol::worker_gone>(actions)[0].incarnation, workers[0].incarnation);
+  EXPECT_EQ(only<protocol::worker_available>(actions).size(), 1U);
+  EXPECT_THAT(only<protocol::worker_gone>(exit(worker_role({0}), workers[0])), IsEmpty())
       << "the late notice of the older one";
   EXPECT_TRUE(entry(worker_role({0})).joined);
 }
 
 TEST_F(coordinator_core_test, hosts_that_would_compute_other_bits_are_refused_naming_both) {
-  perform(core.on_agent(now));
+  perform(core.on_agent());
   join(ps_shard_role({0}), start(ps_shard_role({0})), "avx2");
   const auto reason = answer(join(worker_role({1}), start(worker_role({1})), "avx512")).reason;
   EXPECT_THAT(reason, HasSubstr("worker 1 has the fingerprint 'avx512'"));
@@ -177,15 +176,15 @@ TEST_F(coordinator_core_test, hosts_that_would_compute_other_bits_are_refused_na
 TEST_F(coordinator_core_test, a_lost_worker_goes_and_its_replacement_comes) {
   start_everything();
   const auto actions = exit(worker_role({1}), workers[1]);
-  EXPECT_EQ(only<worker_gone>(actions).size(), 1U);
+  EXPECT_EQ(only<protocol::worker_gone>(actions).size(), 1U);
   EXPECT_FALSE(entry(worker_role({1})).joined);
   EXPECT_THAT(exit(worker_role({1}), workers[1]), IsEmpty()) << "told again";
   const auto newer = start_and_join(worker_role({1}));
-  core.on_redispatched({1}, workers[1].incarnation, milliseconds(8));
+  core.recoveries().on_redispatched({1}, workers[1].incarnation, milliseconds(8));
   now += milliseconds(300);
-  core.on_contributed({{1}, newer.incarnation, {5}}, now);
-  ASSERT_EQ(core.recoveries().size(), 1U);
-  const auto& record = core.recoveries()[0];
+  core.recoveries().on_resumed(worker_role({1}), newer.incarnation, now);
+  ASSERT_EQ(core.recoveries().all().size(), 1U);
+  const auto& record = core.recoveries().all()[0];
   EXPECT_EQ(record.cause, "killed by signal 9 (SIGKILL)");
   EXPECT_EQ(record.lost, workers[1].incarnation);
   EXPECT_EQ(record.replacement, newer.incarnation);
@@ -211,7 +210,7 @@ TEST_F(coordinator_core_test, a_newer_start_of_a_shard_tells_of_the_loss_when_th
 }
 
 TEST_F(coordinator_core_test, a_shard_that_never_joined_takes_nothing_with_it) {
-  perform(core.on_agent(now));
+  perform(core.on_agent());
   const auto self = start(ps_shard_role({0}));
   EXPECT_THAT(only<finish_job>(exit(ps_shard_role({0}), self)), IsEmpty());
   EXPECT_TRUE(answer(join(ps_shard_role({0}), start(ps_shard_role({0})))).accepted);
@@ -219,32 +218,23 @@ TEST_F(coordinator_core_test, a_shard_that_never_joined_takes_nothing_with_it) {
 
 TEST_F(coordinator_core_test, the_job_is_completed_after_training_evaluation_and_all_digests) {
   start_everything();
-  EXPECT_THAT(core.on_training_finished({}, {10}, now), IsEmpty());
-  auto requests = only<request_digests>(core.on_evaluated({}, now));
-  ASSERT_EQ(requests.size(), 2U);
-  EXPECT_EQ(requests[0].request.count, 1024U);
-  EXPECT_THAT(core.on_digests({0}, {1, std::string(1024 * 32, 'x')}, now), IsEmpty())
-      << "not what was asked for";
-  EXPECT_THAT(core.on_digests({0}, {0, std::string(31, 'x')}, now), IsEmpty());
-  EXPECT_THAT(core.on_digests({9}, {0, std::string(1024 * 32, 'x')}, now), IsEmpty());
-  requests = only<request_digests>(core.on_digests({0}, {0, std::string(1024 * 32, 'a')}, now));
-  ASSERT_EQ(requests.size(), 1U);
-  EXPECT_EQ(requests[0].request.first_block, 1024U);
-  EXPECT_EQ(requests[0].request.count, 476U);
-  EXPECT_THAT(core.on_digests({0}, {1024, std::string(476 * 32, 'b')}, now), IsEmpty());
-  const auto ends = only<finish_job>(core.on_digests({1}, {1500, std::string(32, 'c')}, now));
+  EXPECT_THAT(core.ending().on_training_finished({}, {10}), IsEmpty());
+  EXPECT_EQ(only<request_digests>(core.ending().on_evaluated({})).size(), 2U);
+  core.ending().on_digests({0}, {0, std::string(1024 * 32, 'a')});
+  core.ending().on_digests({0}, {1024, std::string(476 * 32, 'b')});
+  const auto ends = only<finish_job>(core.ending().on_digests({1}, {1500, std::string(32, 'c')}));
   ASSERT_EQ(ends.size(), 1U);
   EXPECT_EQ(ends[0].ended.outcome, job_outcome::completed);
-  EXPECT_EQ(core.digests(), std::string(1024 * 32, 'a') + std::string(476 * 32, 'b') + std::string(32, 'c'));
+  EXPECT_FALSE(answer(join(worker_role({0}), workers[0])).accepted) << "the job is over";
 }
 
 TEST_F(coordinator_core_test, what_has_not_come_is_asked_for_again_by_timer) {
-  perform(core.on_agent(now));
+  perform(core.on_agent());
   EXPECT_EQ(only<send_grant>(core.on_tick(now)).size(), 4U) << "nothing has started yet";
   EXPECT_THAT(core.on_tick(now + milliseconds(10)), IsEmpty());
   start_everything();
-  core.on_training_finished({}, {10}, now);
-  core.on_evaluated({}, now);
+  core.ending().on_training_finished({}, {10});
+  core.ending().on_evaluated({});
   now += milliseconds(600);
   const auto actions = core.on_tick(now);
   EXPECT_EQ(only<request_digests>(actions).size(), 2U);
@@ -253,10 +243,10 @@ TEST_F(coordinator_core_test, what_has_not_come_is_asked_for_again_by_timer) {
 }
 
 TEST_F(coordinator_core_test, coordinator_and_dispatcher_are_in_the_directory_and_each_start_of_it_is_newer) {
-  core.on_dispatcher_started({"127.0.0.1", 7, 1, ""}, now);
+  core.on_dispatcher_started({"127.0.0.1", 7, 1, ""});
   const auto first = core.dispatcher_incarnation();
   EXPECT_EQ(first, incarnation{4});
-  core.on_dispatcher_started({"127.0.0.1", 7, 1, ""}, now);
+  core.on_dispatcher_started({"127.0.0.1", 7, 1, ""});
   EXPECT_GT(core.dispatcher_incarnation(), first);
   EXPECT_TRUE(entry({protocol::role_kind::data_dispatcher, 0}).joined);
   EXPECT_TRUE(entry({protocol::role_kind::coordinator, 0}).joined);
@@ -264,29 +254,29 @@ TEST_F(coordinator_core_test, coordinator_and_dispatcher_are_in_the_directory_an
 
 TEST_F(coordinator_core_test, a_dispatcher_that_was_started_again_is_told_who_can_work) {
   start_everything();
-  EXPECT_EQ(core.available_workers().size(), 2U);
+  EXPECT_EQ(core.starts().available_workers().size(), 2U);
   exit(worker_role({0}), workers[0]);
-  ASSERT_EQ(core.available_workers().size(), 1U);
-  EXPECT_EQ(core.available_workers()[0].worker, worker_id{1});
+  ASSERT_EQ(core.starts().available_workers().size(), 1U);
+  EXPECT_EQ(core.starts().available_workers()[0].worker, worker_id{1});
 }
 
 TEST_F(coordinator_core_test, an_agent_that_gives_up_and_a_request_to_stop_end_the_job_with_the_reason) {
   start_everything();
-  const auto ends = only<finish_job>(core.on_agent_gave_up("worker 1 failed 6 times in 30 s", now));
+  const auto ends = only<finish_job>(core.ending().fail("worker 1 failed 6 times in 30 s"));
   ASSERT_EQ(ends.size(), 1U);
   EXPECT_EQ(ends[0].ended.outcome, job_outcome::failed);
   EXPECT_EQ(ends[0].ended.reason, "worker 1 failed 6 times in 30 s");
-  EXPECT_THAT(core.on_stop_requested("Ctrl-C", now), IsEmpty());
+  EXPECT_THAT(core.ending().on_stop({job_outcome::interrupted, "Ctrl-C"}), IsEmpty());
   EXPECT_FALSE(answer(join(worker_role({0}), workers[0])).accepted);
   EXPECT_THAT(core.on_tick(now + milliseconds(9000)), IsEmpty());
 }
 
 TEST_F(coordinator_core_test, who_dies_after_the_end_takes_nothing_with_it_and_is_no_recovery) {
   start_everything();
-  perform(core.on_stop_requested("Ctrl-C", now));
+  perform(core.ending().on_stop({job_outcome::interrupted, "Ctrl-C"}));
   const auto actions = exit(worker_role({0}), workers[0]);
-  EXPECT_THAT(only<worker_gone>(actions), IsEmpty());
-  EXPECT_THAT(core.recoveries(), IsEmpty());
+  EXPECT_THAT(only<protocol::worker_gone>(actions), IsEmpty());
+  EXPECT_THAT(core.recoveries().all(), IsEmpty());
   EXPECT_FALSE(entry(worker_role({0})).joined);
 }
 

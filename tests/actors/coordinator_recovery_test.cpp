@@ -26,7 +26,6 @@ protected:
     made.self = {self};
     made.token = 500 + self;
     made.evaluates = true;
-    made.parameter_blocks = 1;
     made.blocks_of_shard = {{0, 1}};
     made.steps = 10;
     made.is_durable = true;
@@ -43,7 +42,7 @@ protected:
       const auto* order = std::get_if<journal_fences>(&actions[i]);
       if (order == nullptr || !journal_answers) continue;
       keep(order->roles);
-      const auto more = core.on_fences_journaled(order->id, now);
+      const auto more = core.on_fences_journaled(order->id);
       actions.insert(actions.end(), more.begin(), more.end());
     }
     return actions;
@@ -56,12 +55,12 @@ protected:
   }
   fence start(coordinator_core& core, role_name role) {
     const auto self = granted.at(role).front();
-    perform(core, core.on_role_started({role, self, 100}, now));
+    perform(core, core.on_role_started({role, self, 100}));
     return self;
   }
   bool join(coordinator_core& core, role_name role, fence self) {
-    for (const auto& action : perform(
-             core, core.on_join({role, self, 100, {"127.0.0.1", 9, self.incarnation.value, ""}, "A"}, now)))
+    for (const auto& action :
+         perform(core, core.on_join({role, self, 100, {"127.0.0.1", 9, self.incarnation.value, ""}, "A"})))
       if (const auto* answer = std::get_if<answer_join>(&action)) return answer->reply.accepted;
     return false;
   }
@@ -83,12 +82,12 @@ protected:
 
 TEST_F(coordinator_recovery_test, nothing_can_start_before_its_fence_is_in_the_journal) {
   journal_answers = false;
-  const auto actions = perform(core, core.on_agent(now));
+  const auto actions = perform(core, core.on_agent());
   const auto orders = only<journal_fences>(actions);
   ASSERT_THAT(orders, SizeIs(1));
   EXPECT_THAT(orders[0].roles, SizeIs(3)) << "its own role too";
   EXPECT_THAT(granted, IsEmpty());
-  perform(core, core.on_fences_journaled(orders[0].id, now));
+  perform(core, core.on_fences_journaled(orders[0].id));
   EXPECT_THAT(granted, SizeIs(3));
   EXPECT_GT(granted.at(coordinator_role).front().incarnation, incarnation{1});
   EXPECT_THAT(granted.at(worker_role({0})), SizeIs(3));
@@ -97,19 +96,19 @@ TEST_F(coordinator_recovery_test, nothing_can_start_before_its_fence_is_in_the_j
 }
 
 TEST_F(coordinator_recovery_test, its_successor_takes_over_what_runs_and_restarts_nobody) {
-  perform(core, core.on_agent(now));
+  perform(core, core.on_agent());
   const auto worker = start(core, worker_role({0}));
   const auto shard = start(core, ps_shard_role({0}));
   coordinator_core next(config(2), journal);
   granted.clear();
-  perform(next, next.on_agent(now));
+  perform(next, next.on_agent());
   EXPECT_TRUE(join(next, worker_role({0}), worker)) << "also before the agent tells of it";
-  perform(next, next.on_role_started({ps_shard_role({0}), shard, 100}, now));
+  perform(next, next.on_role_started({ps_shard_role({0}), shard, 100}));
   EXPECT_TRUE(join(next, ps_shard_role({0}), shard));
   for (const auto& one : next.directory().entries)
     EXPECT_TRUE(one.role != worker_role({0}) || one.incarnation == worker.incarnation);
-  EXPECT_THAT(next.available_workers(), SizeIs(1));
-  EXPECT_THAT(next.available_ps_shards(), SizeIs(1));
+  EXPECT_THAT(next.starts().available_workers(), SizeIs(1));
+  EXPECT_THAT(next.starts().available_ps_shards(), SizeIs(1));
   EXPECT_GT(granted.at(worker_role({0})).front().incarnation, worker.incarnation);
 }
 
@@ -119,13 +118,13 @@ TEST_F(coordinator_recovery_test, its_successor_counts_its_loss_once) {
   exited.at_us = static_cast<std::uint64_t>((now - milliseconds(40)).time_since_epoch().count());
   perform(next, next.on_role_exited(exited, now));
   perform(next, next.on_role_exited(exited, now + milliseconds(10)));
-  ASSERT_THAT(next.recoveries(), SizeIs(1));
-  EXPECT_EQ(next.recoveries()[0].replacement, incarnation{2});
-  EXPECT_EQ(next.recoveries()[0].resumed, milliseconds(40));
+  ASSERT_THAT(next.recoveries().all(), SizeIs(1));
+  EXPECT_EQ(next.recoveries().all()[0].replacement, incarnation{2});
+  EXPECT_EQ(next.recoveries().all()[0].resumed, milliseconds(40));
 }
 
 TEST_F(coordinator_recovery_test, a_loss_that_its_predecessor_was_told_of_counts_for_the_report_alone) {
-  perform(core, core.on_agent(now));
+  perform(core, core.on_agent());
   coordinator_core next(config(3), journal);
   protocol::role_exited before{coordinator_role, {{1}, 501}, "killed by signal 9 (SIGKILL)", 2000, true};
   before.again = true;
@@ -133,51 +132,36 @@ TEST_F(coordinator_recovery_test, a_loss_that_its_predecessor_was_told_of_counts
   worker.again = true;
   for (const auto& exited : {before, worker, before})
     EXPECT_THAT(next.on_role_exited(exited, now), testing::IsEmpty());
-  ASSERT_THAT(next.recoveries(), SizeIs(2));
-  EXPECT_EQ(next.recoveries()[0].lost, incarnation{1});
-  EXPECT_EQ(next.recoveries()[0].replacement, incarnation{3});
-  EXPECT_EQ(next.recoveries()[1].role, worker_role({0}));
+  ASSERT_THAT(next.recoveries().all(), SizeIs(2));
+  EXPECT_EQ(next.recoveries().all()[0].lost, incarnation{1});
+  EXPECT_EQ(next.recoveries().all()[0].replacement, incarnation{3});
+  EXPECT_EQ(next.recoveries().all()[1].role, worker_role({0}));
 }
 
 TEST_F(coordinator_recovery_test, the_loss_of_a_shard_is_told_to_the_dispatcher_and_ends_nothing) {
-  perform(core, core.on_agent(now));
+  perform(core, core.on_agent());
   const auto shard = start(core, ps_shard_role({0}));
   join(core, ps_shard_role({0}), shard);
   const auto actions =
       perform(core, core.on_role_exited({ps_shard_role({0}), shard, "killed", 1, true}, now));
-  EXPECT_THAT(only<ps_shard_gone>(actions), SizeIs(1));
+  EXPECT_THAT(only<protocol::ps_shard_gone>(actions), SizeIs(1));
   EXPECT_THAT(only<finish_job>(actions), IsEmpty());
   const auto newer = start(core, ps_shard_role({0}));
   join(core, ps_shard_role({0}), newer);
-  core.on_shard_resumed({0}, newer.incarnation, now + milliseconds(30));
-  EXPECT_EQ(core.recoveries().at(0).resumed, milliseconds(30));
-}
-
-TEST_F(coordinator_recovery_test,
-       steps_that_are_made_again_are_the_doing_of_the_newest_loss_that_is_not_made_good) {
-  perform(core, core.on_agent(now));
-  const auto shard = start(core, ps_shard_role({0}));
-  const auto worker = start(core, worker_role({0}));
-  perform(core, core.on_role_exited({ps_shard_role({0}), shard, "killed", 1, true}, now));
-  perform(core, core.on_role_exited({worker_role({0}), worker, "killed", 1, true}, now));
-  core.on_steps_redone(7);
-  EXPECT_EQ(core.recoveries().at(0).steps_redone, 7U) << "the PS shard took what nobody keeps";
-  EXPECT_EQ(core.recoveries().at(1).steps_redone, 0U);
-  core.on_shard_resumed({0}, {shard.incarnation.value + 1}, now);
-  core.on_steps_redone(2);
-  EXPECT_EQ(core.recoveries().at(1).steps_redone, 2U) << "a record that ended its worker";
+  core.recoveries().on_resumed(ps_shard_role({0}), newer.incarnation, now + milliseconds(30));
+  EXPECT_EQ(core.recoveries().all().at(0).resumed, milliseconds(30));
 }
 
 TEST_F(coordinator_recovery_test, dispatchers_of_a_successor_are_newer_than_all_of_its_own) {
-  for (int i = 0; i < 5; ++i) core.on_dispatcher_started({}, now);
+  for (int i = 0; i < 5; ++i) core.on_dispatcher_started({});
   coordinator_core next(config(2), journal);
-  next.on_dispatcher_started({}, now);
+  next.on_dispatcher_started({});
   EXPECT_GT(next.dispatcher_incarnation(), core.dispatcher_incarnation());
 }
 
 TEST_F(coordinator_recovery_test,
        the_records_of_a_slot_that_ends_its_worker_twice_are_tried_and_what_kills_is_parked) {
-  perform(core, core.on_agent(now));
+  perform(core, core.on_agent());
   const auto crash = [&](bool own_doing, protocol::slot_progress where) {
     protocol::role_exited exited{worker_role({0}), start(core, worker_role({0})), "killed by signal 11", 1,
                                  true};
@@ -193,10 +177,11 @@ TEST_F(coordinator_recovery_test,
   EXPECT_THAT(only<slot_suspected>(second), SizeIs(1));
   EXPECT_EQ(only<send_directory>(second).at(0).directory.suspects,
             (std::vector<protocol::suspect_slot>{{{4}, {1}}}));
-  const auto poisoned = only<poisoned_slot>(crash(true, {{{4}, {1}, 17}, true}));
+  const auto poisoned = only<protocol::poisoned_slot>(crash(true, {{{4}, {1}, 17}, true}));
   ASSERT_THAT(poisoned, SizeIs(1));
   EXPECT_EQ(poisoned[0].what, (protocol::parked_slot{{4}, {1}, 17}));
-  EXPECT_THAT(only<poisoned_slot>(core.on_dispatcher_started({}, now)), SizeIs(1)) << "a new one must know";
+  EXPECT_THAT(only<protocol::poisoned_slot>(core.on_dispatcher_started({})), SizeIs(1))
+      << "a new one must know";
 }
 
 TEST_F(coordinator_recovery_test, a_successor_counts_the_deaths_of_which_the_agent_tells_it_again) {
@@ -209,72 +194,44 @@ TEST_F(coordinator_recovery_test, a_successor_counts_the_deaths_of_which_the_age
   told(1, {{{4}, {1}}});
   EXPECT_THAT(only<send_directory>(told(1, {{{4}, {1}}})), IsEmpty()) << "the same start";
   EXPECT_THAT(only<send_directory>(told(2, {{{4}, {1}}})), SizeIs(1));
-  EXPECT_THAT(only<poisoned_slot>(told(3, {{{4}, {1}, 2}, true})), SizeIs(1));
+  EXPECT_THAT(only<protocol::poisoned_slot>(told(3, {{{4}, {1}, 2}, true})), SizeIs(1));
 }
 
 // ---- the end
 // -----------------------------------------------------------------------------------------------------
 
-TEST_F(coordinator_recovery_test, of_a_training_that_was_stopped_early_the_last_version_counts) {
-  perform(core, core.on_agent(now));
-  protocol::evaluated result;
-  for (const std::uint64_t version : {4, 8}) {
-    result.version = {version};
-    core.on_evaluated(result, now);
-  }
-  EXPECT_FALSE(core.evaluation());
-  const auto requests = only<request_digests>(core.on_training_finished({3}, {4}, now));
-  ASSERT_THAT(requests, SizeIs(1));
-  EXPECT_EQ(requests[0].request.version, version_id{4});
-  EXPECT_EQ(core.last_version(), version_id{4});
-  ASSERT_TRUE(core.evaluation());
-  EXPECT_EQ(core.evaluation()->version, version_id{4});
-}
-
 TEST_F(coordinator_recovery_test, the_report_comes_first_then_the_journal_and_then_the_agent) {
-  perform(core, core.on_agent(now));
+  perform(core, core.on_agent());
   protocol::evaluated result;
   result.version = {10};
-  core.on_evaluated(result, now);
-  perform(core, core.on_training_finished({3}, {10}, now));
-  const auto closing = only<close_training>(core.on_digests({0}, {0, std::string(32, 'x')}, now));
+  core.ending().on_evaluated(result);
+  perform(core, core.ending().on_training_finished({3}, {10}));
+  const auto closing =
+      only<protocol::close_training>(core.ending().on_digests({0}, {0, std::string(32, 'x')}));
   ASSERT_THAT(closing, SizeIs(1));
-  EXPECT_THAT(core.on_training_closed({2}, now), IsEmpty());
-  const auto finished = only<finish_job>(core.on_training_closed({3}, now));
+  EXPECT_THAT(core.ending().on_training_closed({2}), IsEmpty());
+  const auto finished = only<finish_job>(core.ending().on_training_closed({3}));
   ASSERT_THAT(finished, SizeIs(1));
-  const auto written = core.on_report_written(finished[0].ended, now);
+  const auto written = core.ending().on_report_written(finished[0].ended);
   EXPECT_THAT(only<journal_end>(written), SizeIs(1));
   EXPECT_THAT(only<announce_end>(written), IsEmpty());
-  EXPECT_THAT(only<announce_end>(core.on_agent(now)), IsEmpty());
-  EXPECT_THAT(only<announce_end>(core.on_end_journaled(now)), SizeIs(1));
-  EXPECT_THAT(only<announce_end>(core.on_agent(now)), SizeIs(1)) << "it was lost on the way";
-}
-
-TEST_F(coordinator_recovery_test, a_rewind_at_the_very_end_makes_the_digests_begin_again) {
-  perform(core, core.on_agent(now));
-  EXPECT_THAT(only<request_digests>(core.on_training_finished({3}, {10}, now)), SizeIs(1));
-  EXPECT_THAT(core.on_training_finished({3}, {10}, now), IsEmpty());
-  const auto again = only<request_digests>(core.on_training_finished({4}, {10}, now));
-  ASSERT_THAT(again, SizeIs(1));
-  EXPECT_EQ(again[0].request.timeline, timeline_id{4});
-  core.on_digests({0}, {0, std::string(32, 'x')}, now);
-  EXPECT_THAT(only<request_digests>(core.on_training_finished({5}, {10}, now)), SizeIs(1))
-      << "also while it closes";
-  EXPECT_THAT(core.on_training_closed({4}, now), IsEmpty());
+  EXPECT_THAT(only<announce_end>(core.on_agent()), IsEmpty());
+  EXPECT_THAT(only<announce_end>(core.ending().on_end_journaled()), SizeIs(1));
+  EXPECT_THAT(only<announce_end>(core.on_agent()), SizeIs(1)) << "it was lost on the way";
 }
 
 TEST_F(coordinator_recovery_test, a_job_that_is_journaled_as_done_is_over) {
   journal.ended = protocol::job_ended{job_outcome::completed, ""};
   coordinator_core next(config(2), journal);
   EXPECT_FALSE(join(next, worker_role({0}), {{1}, 1}));
-  EXPECT_THAT(only<announce_end>(next.on_agent(now)), SizeIs(1));
-  EXPECT_THAT(next.on_training_finished({0}, {10}, now), IsEmpty());
+  EXPECT_THAT(only<announce_end>(next.on_agent()), SizeIs(1));
+  EXPECT_THAT(next.ending().on_training_finished({0}, {10}), IsEmpty());
 }
 
 TEST_F(coordinator_recovery_test, a_job_that_was_stopped_can_be_resumed) {
-  perform(core, core.on_agent(now));
-  const auto finished = only<finish_job>(core.on_stop_requested("Ctrl-C", now));
-  const auto written = core.on_report_written(finished.at(0).ended, now);
+  perform(core, core.on_agent());
+  const auto finished = only<finish_job>(core.ending().on_stop({job_outcome::interrupted, "Ctrl-C"}));
+  const auto written = core.ending().on_report_written(finished.at(0).ended);
   EXPECT_THAT(only<journal_end>(written), IsEmpty());
   EXPECT_THAT(only<announce_end>(written), SizeIs(1));
 }
@@ -284,10 +241,10 @@ TEST_F(coordinator_recovery_test, without_its_journal_it_believes_what_runs_and_
   lost.lost = true;
   lost.highest_found = {9};
   coordinator_core next(config(5), lost);
-  perform(next, next.on_role_started({worker_role({0}), {{7}, 1234}, 100}, now));
+  perform(next, next.on_role_started({worker_role({0}), {{7}, 1234}, 100}));
   EXPECT_TRUE(join(next, worker_role({0}), {{7}, 1234}));
   EXPECT_FALSE(join(next, worker_role({0}), {{6}, 1234})) << "an older one";
-  perform(next, next.on_agent(now));
+  perform(next, next.on_agent());
   EXPECT_GT(granted.at(worker_role({0})).front().incarnation.value, std::uint64_t{1} << 32);
 }
 

@@ -15,9 +15,8 @@ coordinator::coordinator_core_config coordinator_config(world& where, protocol::
   config.workers = where.plan().workers;
   config.ps_shards = where.job().ps_shards;
   config.evaluates = where.plan().evaluates;
-  config.parameter_blocks = where.job().ps_shards; // one each
   for (std::uint32_t shard = 0; shard < where.job().ps_shards; ++shard)
-    config.blocks_of_shard.emplace_back(shard, shard + 1);
+    config.blocks_of_shard.emplace_back(shard, shard + 1); // one each
   config.steps = where.job().steps;
   config.repeat_after = where.plan().period * 2;
   config.is_durable = where.is_durable();
@@ -99,12 +98,12 @@ void coordinator_process::restart_dispatcher() {
   if (!alive) return;
   ++dispatchers_;
   const protocol::endpoint at{"127.0.0.1", 1, self().incarnation.value, {}};
-  const auto announce = core_->on_dispatcher_started(at, world_.now());
+  const auto announce = core_->on_dispatcher_started(at);
   dispatcher_.emplace(dispatcher_config(world_, core_->dispatcher_incarnation()));
   world_.say(this, "starts dispatcher incarnation {}", core_->dispatcher_incarnation());
   perform(announce);
-  for (const auto& one : core_->available_ps_shards()) perform_one(one);
-  for (const auto& one : core_->available_workers()) perform_one(one);
+  for (const auto& one : core_->starts().available_ps_shards()) perform_one(one);
+  for (const auto& one : core_->starts().available_workers()) perform_one(one);
 }
 
 void coordinator_process::go_back(const protocol::go_back& wanted) {
@@ -115,18 +114,18 @@ void coordinator_process::receive(const message& what) {
   const auto now = world_.now();
   std::visit(
       overloaded{
-          [&](const agent_hello&) { perform(core_->on_agent(now)); },
-          [&](const protocol::role_started& one) { perform(core_->on_role_started(one, now)); },
+          [&](const agent_hello&) { perform(core_->on_agent()); },
+          [&](const protocol::role_started& one) { perform(core_->on_role_started(one)); },
           [&](const protocol::role_exited& one) { perform(core_->on_role_exited(one, now)); },
           [&](const protocol::join& one) {
             asker_ = one.self.incarnation;
-            perform(core_->on_join(one, now));
+            perform(core_->on_join(one));
           },
           [&](const protocol::worker_status& one) { perform(dispatcher_->on_worker_status(one, now)); },
           [&](const protocol::shard_status& one) { perform(dispatcher_->on_shard_status(one, now)); },
           [&](const protocol::kept& one) { perform(dispatcher_->on_kept(one, now)); },
           [&](const protocol::evaluated& one) { perform(dispatcher_->on_evaluated(one, now)); },
-          [&](const shard_digests& one) { perform(core_->on_digests(one.shard, one.reply, now)); },
+          [&](const shard_digests& one) { perform(core_->ending().on_digests(one.shard, one.reply)); },
           [](const auto&) {}},
       what);
 }
@@ -163,23 +162,23 @@ void coordinator_process::perform_one(const coordinator::answer_join& order) {
   send(order.role, answered_join{asker_, self().incarnation, order.reply});
 }
 
-void coordinator_process::perform_one(const coordinator::worker_available& order) {
+void coordinator_process::perform_one(const protocol::worker_available& order) {
   perform(dispatcher_->on_worker_joined(order.worker, order.incarnation, world_.now()));
 }
 
-void coordinator_process::perform_one(const coordinator::worker_gone& order) {
+void coordinator_process::perform_one(const protocol::worker_gone& order) {
   perform(dispatcher_->on_worker_lost(order.worker, order.incarnation, world_.now()));
 }
 
-void coordinator_process::perform_one(const coordinator::ps_shard_available& order) {
+void coordinator_process::perform_one(const protocol::ps_shard_available& order) {
   perform(dispatcher_->on_shard_started(order.shard, order.incarnation, world_.now()));
 }
 
-void coordinator_process::perform_one(const coordinator::ps_shard_gone& order) {
+void coordinator_process::perform_one(const protocol::ps_shard_gone& order) {
   perform(dispatcher_->on_shard_lost(order.shard, order.incarnation, world_.now()));
 }
 
-void coordinator_process::perform_one(const coordinator::poisoned_slot& order) {
+void coordinator_process::perform_one(const protocol::poisoned_slot& order) {
   perform(dispatcher_->on_poisoned_slot(order.what, world_.now()));
 }
 
@@ -187,13 +186,13 @@ void coordinator_process::perform_one(const coordinator::request_digests& order)
   send(ps_shard_role(order.shard), order.request);
 }
 
-void coordinator_process::perform_one(const coordinator::close_training& order) {
+void coordinator_process::perform_one(const protocol::close_training& order) {
   perform(dispatcher_->on_close(order.timeline, world_.now()));
 }
 
 void coordinator_process::perform_one(const coordinator::finish_job& order) {
   world_.report(order.ended, *core_);
-  perform(core_->on_report_written(order.ended, world_.now()));
+  perform(core_->ending().on_report_written(order.ended));
 }
 
 void coordinator_process::perform_one(const coordinator::announce_end& order) {
@@ -219,29 +218,30 @@ void coordinator_process::perform_one(const data_dispatcher::order_evaluation& o
 void coordinator_process::perform_one(const data_dispatcher::training_finished& order) {
   world_.say(this, "sees all steps up to version {} applied and committed on timeline {}", order.version,
              order.timeline);
-  perform(core_->on_training_finished(order.timeline, order.version, world_.now()));
+  perform(core_->ending().on_training_finished(order.timeline, order.version));
 }
 
 void coordinator_process::perform_one(const data_dispatcher::training_closed& order) {
-  perform(core_->on_training_closed(order.timeline, world_.now()));
+  perform(core_->ending().on_training_closed(order.timeline));
 }
 
 void coordinator_process::perform_one(const data_dispatcher::evaluation_finished& order) {
   world_.say(this, "has an evaluation of version {}", order.result.version);
-  perform(core_->on_evaluated(order.result, world_.now()));
+  perform(core_->ending().on_evaluated(order.result));
 }
 
 void coordinator_process::perform_one(const data_dispatcher::slots_redispatched& order) {
   world_.say(this, "slots of worker {}/{} are with others", order.lost, order.lost_incarnation);
-  core_->on_redispatched(order.lost, order.lost_incarnation, order.after);
+  core_->recoveries().on_redispatched(order.lost, order.lost_incarnation, order.after);
 }
 
 void coordinator_process::perform_one(const data_dispatcher::worker_contributed& order) {
-  core_->on_contributed(order.what, world_.now());
+  core_->recoveries().on_resumed(protocol::worker_role(order.what.worker), order.what.incarnation,
+                                 world_.now());
 }
 
 void coordinator_process::perform_one(const data_dispatcher::ps_shard_resumed& order) {
-  core_->on_shard_resumed(order.shard, order.incarnation, world_.now());
+  core_->recoveries().on_resumed(ps_shard_role(order.shard), order.incarnation, world_.now());
 }
 
 void coordinator_process::perform_one(const data_dispatcher::send_rewind& order) {
@@ -287,12 +287,12 @@ void coordinator_process::perform_one(const coordinator::journal_fences& order) 
         for (const auto& one : roles) journal.roles[one.role] = one;
         journal.fences_are_lost = false;
       },
-      [this, id = order.id] { perform(core_->on_fences_journaled(id, world_.now())); });
+      [this, id = order.id] { perform(core_->on_fences_journaled(id)); });
 }
 
 void coordinator_process::perform_one(const coordinator::journal_end& order) {
   write([ended = order.ended](coordinator_journal& journal) { journal.ended = ended; },
-        [this] { perform(core_->on_end_journaled(world_.now())); });
+        [this] { perform(core_->ending().on_end_journaled()); });
 }
 
 void coordinator_process::perform_one(const data_dispatcher::journal_course& order) {

@@ -2,7 +2,7 @@
 /// synced may be lost in a power cut.
 #pragma once
 
-#include "actors/coordinator/coordinator_core.hpp"
+#include "actors/coordinator/fence_book.hpp"
 #include "actors/data_dispatcher/data_dispatcher_actions.hpp"
 #include "actors/protocol/durability.hpp"
 #include "actors/ps_shard/ps_shard_actions.hpp"

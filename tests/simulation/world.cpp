@@ -113,7 +113,7 @@ void world::deliver(process& from, protocol::role_name to, const std::shared_ptr
 // ---------------------------------------------------------------------------------------------
 
 void world::report(const protocol::job_ended& ended, const coordinator::coordinator_core& by) {
-  report_ = job_report{ended, by.digests(), by.evaluation()};
+  report_ = job_report{ended, by.ending().digests(), by.ending().evaluation()};
 }
 
 void world::note_floor(const protocol::floor& order) {

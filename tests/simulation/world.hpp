@@ -1,6 +1,7 @@
 /// The simulated cluster: virtual time, a bad network, the processes, and what outlives them.
 #pragma once
 
+#include "actors/coordinator/coordinator_core.hpp"
 #include "actors/protocol/planted_bug.hpp"
 #include "tests/simulation/disk.hpp"
 #include "tests/simulation/event_queue.hpp"

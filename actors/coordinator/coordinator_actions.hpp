@@ -1,0 +1,68 @@
+/// What coordinator_core tells its actor to do.
+#pragma once
+
+#include "actors/coordinator/fence_book.hpp"
+#include "actors/protocol/local_messages.hpp"
+
+#include <iterator>
+#include <variant>
+#include <vector>
+
+namespace dlrun::coordinator {
+
+/// To the agent.
+struct send_grant {
+  protocol::grant grant;
+};
+/// To the agent and every joined role.
+struct send_directory {
+  protocol::directory directory;
+};
+/// Answer a join; `accepted` false: with the reason.
+struct answer_join {
+  protocol::role_name role;
+  protocol::join_reply reply;
+};
+/// Workers keep dying in this slot: the directory asks who computes it to try its records first
+/// (R18).
+struct slot_suspected {
+  protocol::suspect_slot what;
+};
+/// Write to the journal, synced, then call on_fences_journaled(id). Nothing starts with a fence
+/// before (R4).
+struct journal_fences {
+  std::uint64_t id = 0;
+  std::vector<journaled_role> roles;
+};
+/// Write to the journal, synced, then call job_ending::on_end_journaled() (R19).
+struct journal_end {
+  protocol::job_ended ended;
+};
+/// Ask the shard for digests; repeated until answered by job_ending::on_digests().
+struct request_digests {
+  ps_shard_id shard;
+  protocol::digest_request request;
+};
+/// The job is over: write the report, then call job_ending::on_report_written(). Given once.
+struct finish_job {
+  protocol::job_ended ended;
+};
+/// Tell the agent. Given again when the agent comes again.
+struct announce_end {
+  protocol::job_ended ended;
+};
+
+/// Those of protocol:: are messages to the dispatcher; close_training is repeated until answered by
+/// job_ending::on_training_closed(), and given only where state is durable.
+using coordinator_action =
+    std::variant<send_grant, send_directory, answer_join, protocol::worker_available, protocol::worker_gone,
+                 protocol::ps_shard_available, protocol::ps_shard_gone, slot_suspected,
+                 protocol::poisoned_slot, journal_fences, journal_end, request_digests,
+                 protocol::close_training, finish_job, announce_end>;
+using coordinator_actions = std::vector<coordinator_action>;
+
+inline void append(coordinator_actions& to, coordinator_actions more) {
+  to.insert(to.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+}
+
+} // namespace dlrun::coordinator
