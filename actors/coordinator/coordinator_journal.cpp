@@ -1,6 +1,7 @@
 #include "actors/coordinator/coordinator_journal.hpp"
 
 #include "actors/common/job_journal.hpp"
+#include "actors/common/stored_history.hpp"
 #include "persistence/shard_store.hpp"
 #include "proto/journal_records.pb.h"
 
@@ -76,6 +77,17 @@ result<journaled_job> read_job(const journal_entries& entries) {
   return job;
 }
 
+/// PS shards write nothing before their fences are journaled.
+result<journaled_job> find_job(const journal_entries& entries, const std::filesystem::path& run_dir,
+                               std::uint32_t ps_shards) {
+  auto job = read_job(entries);
+  if (!job || !job->roles.empty()) return job;
+  std::error_code ignored;
+  job->lost = std::filesystem::exists(common::store_directory(run_dir, {0}), ignored);
+  if (job->lost) job->highest_found = highest_opener(run_dir, ps_shards);
+  return job;
+}
+
 std::vector<protocol::evaluated> read_evaluations(const journal_entries& entries) {
   std::vector<protocol::evaluated> all;
   const auto course = entries.find(course_key);
@@ -125,7 +137,7 @@ incarnation highest_opener(const std::filesystem::path& run_dir, std::uint32_t p
   incarnation highest{};
   for (std::uint32_t shard = 0; shard < ps_shards; ++shard) {
     persistence::shard_store_options look;
-    look.directory = (run_dir / fmt::format("ps_shard-{}", shard)).string();
+    look.directory = common::store_directory(run_dir, {shard}).string();
     look.read_only = true;
     const auto store = persistence::shard_store::open(look);
     if (store) highest = std::max(highest, (*store)->found().last_opener);

@@ -1,7 +1,8 @@
 /// What the coordinator keeps in the journal, and how (docs/formats.md).
 #pragma once
 
-#include "actors/coordinator/coordinator_core.hpp"
+#include "actors/coordinator/coordinator_actions.hpp"
+#include "actors/coordinator/coordinator_core_config.hpp"
 #include "persistence/journal.hpp"
 
 #include <filesystem>
@@ -16,6 +17,11 @@ using journal_entries = std::map<std::string, std::string>;
 /// What a new start of the coordinator begins with. @returns storage_damaged for an entry that
 /// cannot be read.
 result<journaled_job> read_job(const journal_entries& entries);
+
+/// The same of a run whose PS shards have stores in `run_dir`: they tell what a journal has lost
+/// (R20). May block for a second.
+result<journaled_job> find_job(const journal_entries& entries, const std::filesystem::path& run_dir,
+                               std::uint32_t ps_shards);
 
 /// The results that count, ascending by version, by the dispatcher's course.
 std::vector<protocol::evaluated> read_evaluations(const journal_entries& entries);

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "actors/common/job_context.hpp"
-#include "actors/coordinator/coordinator_core.hpp"
 #include "actors/coordinator/run_record.hpp"
 #include <dlrun/report.hpp>
 

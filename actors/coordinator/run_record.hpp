@@ -1,7 +1,7 @@
 /// What adds up over the starts of a run, for its report: losses, steps done again, time.
 #pragma once
 
-#include "actors/coordinator/coordinator_core.hpp"
+#include "actors/coordinator/recovery_book.hpp"
 #include "actors/protocol/local_messages.hpp"
 #include "persistence/journal.hpp"
 #include <dlrun/report.hpp>

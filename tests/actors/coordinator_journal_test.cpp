@@ -165,6 +165,7 @@ TEST_F(past_run_test, is_refused_while_its_coordinator_runs) {
 
 TEST_F(past_run_test, leaves_in_the_stores_of_its_ps_shards_who_opened_them_last) {
   EXPECT_EQ(highest_opener(folder.path(), 2), incarnation{}) << "there are none";
+  EXPECT_FALSE(find_job({}, folder.path(), 2)->lost) << "a new job";
   for (const std::uint64_t shard : {0, 1}) {
     persistence::shard_store_options options;
     options.directory = (folder.path() / fmt::format("ps_shard-{}", shard)).string();
@@ -172,6 +173,13 @@ TEST_F(past_run_test, leaves_in_the_stores_of_its_ps_shards_who_opened_them_last
     ASSERT_TRUE(persistence::shard_store::open(options));
   }
   EXPECT_EQ(highest_opener(folder.path(), 3), incarnation{8});
+  const auto lost = find_job({}, folder.path(), 3);
+  ASSERT_TRUE(lost);
+  EXPECT_TRUE(lost->lost) << "PS shards were started by a journal that is gone";
+  EXPECT_EQ(lost->highest_found, incarnation{8});
+  const auto known = find_job(written(to_writes(journal_fences{1, {worker_3()}})), folder.path(), 3);
+  ASSERT_TRUE(known);
+  EXPECT_FALSE(known->lost);
 }
 
 TEST_F(past_run_test, with_a_journal_that_cannot_be_read_is_refused) {

@@ -1,0 +1,46 @@
+#include "actors/coordinator/report_writer.hpp"
+
+#include "actors/common/clock.hpp"
+#include "actors/coordinator/coordinator_journal.hpp"
+#include "actors/coordinator/job_report.hpp"
+
+namespace dlrun::coordinator {
+
+void report_writer::restore(std::shared_ptr<const common::job_journal> journal) {
+  journal_ = std::move(journal);
+  record_ = run_record{journal_->entries(), context_.job->started, context_.self.incarnation};
+}
+
+void report_writer::add(const protocol::training_progress& progress) {
+  shards_ = progress.shards;
+  record_.add_tallies(progress.tallies);
+}
+
+/// Those that count. Without a journal nobody goes back, so it is all that were heard.
+std::vector<protocol::evaluated> report_writer::evaluations(const coordinator_core& core) const {
+  if (journal_) return read_evaluations(journal_->entries());
+  std::vector<protocol::evaluated> all;
+  for (const auto& [version, result] : core.ending().evaluations()) all.push_back(result);
+  return all;
+}
+
+protocol::job_ended report_writer::write(const protocol::job_ended& ended,
+                                         const coordinator_core& core) const {
+  const auto& job = *context_.job;
+  report_sources sources{.ended = ended,
+                         .shards = shards_,
+                         .evaluations = evaluations(core),
+                         .last_version = core.ending().last_version(),
+                         .digests = core.ending().digests(),
+                         .recoveries = core.recoveries().all(),
+                         .record = record_};
+  if (journal_) sources.parked = read_parked(journal_->entries());
+  sources.ended = judged(job, sources);
+  const auto written =
+      dlrun::write_report(job.run_dir / "report.json", make_report(job, sources, common::now()));
+  if (written) return sources.ended;
+  context_.log->error("report-failed: {}", written.error().message);
+  return {protocol::job_outcome::failed, written.error().message, written.error().code};
+}
+
+} // namespace dlrun::coordinator

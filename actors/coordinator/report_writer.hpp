@@ -1,0 +1,42 @@
+/// What the report is made of, and the report.
+#pragma once
+
+#include "actors/common/job_context.hpp"
+#include "actors/common/job_journal.hpp"
+#include "actors/coordinator/coordinator_core.hpp"
+#include "actors/coordinator/run_record.hpp"
+
+#include <memory>
+#include <vector>
+
+namespace dlrun::coordinator {
+
+/// Keeps what roles say for the report, and writes it when the job ends. No actor depends on what
+/// it keeps.
+class report_writer {
+public:
+  /// `context` outlives this.
+  explicit report_writer(const common::role_context& context)
+      : context_(context) {}
+
+  /// From here on the record is that of the run, with what starts before this one noted.
+  void restore(std::shared_ptr<const common::job_journal> journal);
+  void add(const protocol::training_progress& progress);
+  run_record& record() { return record_; }
+  /// Newest of each PS shard that has been heard of.
+  const std::vector<protocol::shard_status>& shards() const { return shards_; }
+
+  /// Blocks for the disk. @returns how the job ended: as `ended` says, if the numbers and the disk
+  /// agree.
+  protocol::job_ended write(const protocol::job_ended& ended, const coordinator_core& core) const;
+
+private:
+  std::vector<protocol::evaluated> evaluations(const coordinator_core& core) const;
+
+  const common::role_context& context_;
+  std::shared_ptr<const common::job_journal> journal_; ///< null where nothing is kept on disk
+  run_record record_;
+  std::vector<protocol::shard_status> shards_;
+};
+
+} // namespace dlrun::coordinator
