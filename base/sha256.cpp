@@ -4,7 +4,6 @@
 #include <cerrno>
 #include <cstring>
 #include <dlrun/check.hpp>
-#include <memory>
 #include <openssl/evp.h>
 #include <unistd.h>
 #include <vector>
@@ -21,35 +20,31 @@ std::string to_hex(std::string_view digest) {
   return hex;
 }
 
-class sha256 {
-public:
-  sha256() {
-    DLRUN_CHECK(context_ && EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) == 1,
-                "SHA-256 of OpenSSL cannot fail");
-  }
-  void add(std::string_view bytes) {
-    DLRUN_CHECK(EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size()) == 1,
-                "SHA-256 of OpenSSL cannot fail");
-  }
-  std::string finish() {
-    std::string digest(digest_bytes, '\0');
-    unsigned int size = 0;
-    DLRUN_CHECK(EVP_DigestFinal_ex(context_.get(), reinterpret_cast<unsigned char*>(digest.data()), &size) ==
-                        1 &&
-                    size == digest.size(),
-                "SHA-256 of OpenSSL cannot fail");
-    return digest;
-  }
-
-private:
-  std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context_{EVP_MD_CTX_new(), &EVP_MD_CTX_free};
-};
-
 } // namespace
+
+sha256::sha256()
+    : context_{EVP_MD_CTX_new(), &EVP_MD_CTX_free} {
+  DLRUN_CHECK(context_ && EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) == 1,
+              "SHA-256 of OpenSSL cannot fail");
+}
+
+void sha256::add(std::span<const std::byte> bytes) {
+  DLRUN_CHECK(EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size()) == 1,
+              "SHA-256 of OpenSSL cannot fail");
+}
+
+std::string sha256::finish() {
+  std::string digest(digest_bytes, '\0');
+  unsigned int size = 0;
+  auto* const into = reinterpret_cast<unsigned char*>(digest.data());
+  DLRUN_CHECK(EVP_DigestFinal_ex(context_.get(), into, &size) == 1 && size == digest.size(),
+              "SHA-256 of OpenSSL cannot fail");
+  return digest;
+}
 
 std::string sha256_of(std::string_view bytes) {
   sha256 sum;
-  sum.add(bytes);
+  sum.add(std::as_bytes(std::span{bytes}));
   return sum.finish();
 }
 
@@ -57,14 +52,14 @@ std::string sha256_hex(std::string_view bytes) { return to_hex(sha256_of(bytes))
 
 result<std::string> sha256_of_file(int fd, const std::string& name) {
   sha256 sum;
-  std::vector<char> chunk(chunk_bytes);
+  std::vector<std::byte> chunk(chunk_bytes);
   for (off_t offset = 0;;) {
     const auto got = ::pread(fd, chunk.data(), chunk.size(), offset);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0)
       return fail(error_code::system, fmt::format("cannot read {}: {}", name, std::strerror(errno)));
     if (got == 0) return to_hex(sum.finish());
-    sum.add({chunk.data(), static_cast<std::size_t>(got)});
+    sum.add(std::span{chunk}.first(static_cast<std::size_t>(got)));
     offset += got;
   }
 }

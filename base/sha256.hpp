@@ -1,11 +1,27 @@
-/// SHA-256, mostly in hexadecimal digits.
+/// SHA-256 (FIPS 180-4), by OpenSSL.
 #pragma once
 
+#include <cstddef>
 #include <dlrun/error.hpp>
+#include <memory>
+#include <openssl/types.h>
+#include <span>
 #include <string>
 #include <string_view>
 
 namespace dlrun::base {
+
+/// Of bytes that come in pieces.
+class sha256 {
+public:
+  sha256();
+  void add(std::span<const std::byte> bytes);
+  /// The digest, 32 bytes. The last call.
+  std::string finish();
+
+private:
+  std::unique_ptr<EVP_MD_CTX, void (*)(EVP_MD_CTX*)> context_;
+};
 
 /// Of bytes in memory, as its 32 bytes.
 std::string sha256_of(std::string_view bytes);

@@ -1,11 +1,11 @@
 #include "actors/common/stored_records.hpp"
 
+#include "base/sha256.hpp"
 #include "proto/shard_snapshot.pb.h"
 
 #include <algorithm>
 #include <bit>
 #include <dlrun/check.hpp>
-#include <openssl/evp.h>
 
 namespace dlrun::common {
 namespace {
@@ -150,17 +150,11 @@ std::vector<base_version> bases_for(const persistence::shard_store& store, versi
 
 std::string block_digest(std::uint32_t number, std::span<const float> parameters,
                          std::span<const float> state) {
-  std::string digest(32, '\0');
-  const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context{EVP_MD_CTX_new(), &EVP_MD_CTX_free};
-  unsigned int size = 0;
-  const bool ok =
-      context && EVP_DigestInit_ex(context.get(), EVP_sha256(), nullptr) == 1 &&
-      EVP_DigestUpdate(context.get(), &number, sizeof number) == 1 &&
-      EVP_DigestUpdate(context.get(), parameters.data(), parameters.size_bytes()) == 1 &&
-      EVP_DigestUpdate(context.get(), state.data(), state.size_bytes()) == 1 &&
-      EVP_DigestFinal_ex(context.get(), reinterpret_cast<unsigned char*>(digest.data()), &size) == 1;
-  DLRUN_CHECK(ok && size == digest.size(), "SHA-256 of OpenSSL cannot fail");
-  return digest;
+  base::sha256 sum;
+  sum.add(std::as_bytes(std::span{&number, 1}));
+  sum.add(std::as_bytes(parameters));
+  sum.add(std::as_bytes(state));
+  return sum.finish();
 }
 
 } // namespace dlrun::common
