@@ -11,6 +11,7 @@ void thread_launcher::start(const agent::launch_order& order, const agent::launc
   common::role_context context{.role = order.role,
                                .self = order.self,
                                .job = job_,
+                               .local = local_,
                                .agent = agent_,
                                .log = common::make_role_log(*job_, order.role, order.self.incarnation)};
   if (order.coordinator) {
@@ -24,12 +25,12 @@ void thread_launcher::start(const agent::launch_order& order, const agent::launc
     running_->actors[key] = actor;
   }
   events.started(order.role, order.self, ::getpid());
-  actor->attach_functor([running = running_, job = job_, key, order, events](const caf::error& why) {
+  actor->attach_functor([running = running_, local = local_, key, order, events](const caf::error& why) {
     {
       const std::scoped_lock lock{running->mutex};
       running->actors.erase(key);
     }
-    job->local->forget(order.role, order.self.incarnation);
+    local->forget(order.role, order.self.incarnation);
     const bool clean = !why || why == caf::exit_reason::user_shutdown;
     events.exited(order.role, order.self, {clean, clean ? "ended" : "ended: " + to_string(why)});
   });

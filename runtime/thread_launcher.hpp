@@ -27,6 +27,7 @@ private:
 
   caf::actor_system& system_;
   std::shared_ptr<const common::job_context> job_;
+  std::shared_ptr<common::local_roles> local_ = std::make_shared<common::local_roles>();
   protocol::agent_actor agent_;
   /// Shared with the actors' exit hooks, which may outlive the launcher.
   struct running_roles {

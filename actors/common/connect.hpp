@@ -23,7 +23,7 @@ void publish(Self* self, const role_context& context, std::string tensor_address
   const auto& job = *context.job;
   auto handle = caf::actor_cast<caf::strong_actor_ptr>(self);
   protocol::endpoint at{loopback, 0, job.process, std::move(tensor_address)};
-  job.local->remember(context.role, context.self.incarnation, handle);
+  context.local->remember(context.role, context.self.incarnation, handle);
   if (job.spec.cluster().placement() == "threads") {
     done(at);
     return;
@@ -46,10 +46,10 @@ void publish(Self* self, const role_context& context, std::string tensor_address
 /// The handle may belong to an older start on a reused port: the answer to the first message tells,
 /// since it carries the incarnation.
 template <class Handle, class Self, class Done, class Failed>
-void connect(Self* self, const job_context& job, const protocol::role_name& role,
+void connect(Self* self, const role_context& context, const protocol::role_name& role,
              dlrun::incarnation incarnation, const protocol::endpoint& at, Done done, Failed failed) {
-  if (at.process == job.process) {
-    if (const auto found = job.local->find(role, incarnation))
+  if (at.process == context.job->process) {
+    if (const auto found = context.local->find(role, incarnation))
       done(caf::actor_cast<Handle>(found));
     else
       failed(fmt::format("{} with incarnation {} is not in this process", protocol::to_string(role),

@@ -51,7 +51,6 @@ struct job_context {
   /// What train.init_from names, as the host agent opened and checked it; null: to be opened by its
   /// path.
   std::shared_ptr<const base::unique_fd> initial_weights{};
-  std::shared_ptr<local_roles> local = std::make_shared<local_roles>();
 
   /// What PS shards keep on disk.
   protocol::durability durability() const;
@@ -123,6 +122,8 @@ struct role_context {
   protocol::role_name role;
   protocol::fence self;
   std::shared_ptr<const job_context> job;
+  /// The roles of this process.
+  std::shared_ptr<local_roles> local = std::make_shared<local_roles>();
   protocol::agent_actor agent{};
   /// Where the coordinator is; unset for the coordinator itself.
   std::optional<protocol::endpoint> coordinator{};

@@ -43,7 +43,7 @@ void join_coordinator(Self* self, const role_context& context, const protocol::e
           again();
         });
   };
-  connect<protocol::coordinator_actor>(self, *context.job, {protocol::role_kind::coordinator, 0}, joining,
+  connect<protocol::coordinator_actor>(self, context, {protocol::role_kind::coordinator, 0}, joining,
                                        *context.coordinator, ask_coordinator,
                                        [&context, again](const std::string& why) {
                                          context.log->info("join-failed: {}; trying again", why);

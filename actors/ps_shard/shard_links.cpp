@@ -36,7 +36,7 @@ void shard_links::connect(const protocol::directory_entry& entry) {
   if (is_known || entry.incarnation < one.incarnation) return;
   one = {entry.incarnation, {}, true};
   common::connect<protocol::ps_shard_actor>(
-      self_, *context_.job, entry.role, entry.incarnation, entry.at,
+      self_, context_, entry.role, entry.incarnation, entry.at,
       [this, shard, start = entry.incarnation](const protocol::ps_shard_actor& handle) {
         on_connected(shard, start, handle);
       },

@@ -14,7 +14,7 @@ void shard_links::connect(const protocol::directory_entry& entry) {
   const auto start = entry.incarnation;
   links_[shard] = {start, {}};
   common::connect<protocol::ps_shard_actor>(
-      self_, *context_.job, entry.role, start, entry.at,
+      self_, context_, entry.role, start, entry.at,
       [this, shard, start](const protocol::ps_shard_actor& handle) {
         auto& found = links_[shard];
         if (found.incarnation != start) return;

@@ -161,7 +161,6 @@ protected:
     coordinator = nullptr;
     dispatchers.clear();
     for (auto* one : {&agent, &worker, &shard, &observer}) one->reset();
-    job = nullptr; // it holds handles
     system.await_all_actors_done();
   }
 };

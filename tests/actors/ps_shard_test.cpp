@@ -36,11 +36,13 @@ protected:
     overrides.emplace_back("cluster.placement=threads");
     job = test::small_job(folder.path(), overrides);
     const protocol::role_name coordinator_role{protocol::role_kind::coordinator, 0};
-    job->local->remember(coordinator_role, {1}, caf::actor_cast<caf::strong_actor_ptr>(*coordinator));
+    const auto local = std::make_shared<common::local_roles>();
+    local->remember(coordinator_role, {1}, caf::actor_cast<caf::strong_actor_ptr>(*coordinator));
     const common::role_context context{
         .role = protocol::ps_shard_role({0}),
         .self = {{3}, 33},
         .job = job,
+        .local = local,
         .agent = as<protocol::agent_actor>(*agent),
         .coordinator = protocol::endpoint{"", 0, job->process, ""},
         .coordinator_incarnation = {1},
@@ -141,7 +143,6 @@ protected:
     if (shard) caf::anon_send_exit(shard, caf::exit_reason::user_shutdown);
     shard = nullptr;
     for (auto* one : {&coordinator, &dispatcher, &agent, &worker, &observer}) one->reset();
-    job = nullptr; // it holds handles
     system.await_all_actors_done();
   }
 };

@@ -40,12 +40,13 @@ protected:
 
   void start(const protocol::join_reply& reply = {true, ""}) {
     job = job_with_data();
-    job->local->remember({protocol::role_kind::coordinator, 0}, {1}, strong(*coordinator));
-    job->local->remember(protocol::ps_shard_role({0}), {1}, strong(*shard));
+    local->remember({protocol::role_kind::coordinator, 0}, {1}, strong(*coordinator));
+    local->remember(protocol::ps_shard_role({0}), {1}, strong(*shard));
     const common::role_context context{
         .role = protocol::worker_role({0}),
         .self = self,
         .job = job,
+        .local = local,
         .agent = as<protocol::agent_actor>(*agent),
         .coordinator = here(),
         .coordinator_incarnation = {1},
@@ -188,6 +189,7 @@ protected:
 
   test::temporary_folder folder;
   std::shared_ptr<const common::job_context> job;
+  std::shared_ptr<common::local_roles> local = std::make_shared<common::local_roles>();
   std::optional<transport::parameter_writer> parameters;
   std::shared_ptr<transport::segment_offers> offers;
   protocol::tensor_location parameters_at;
@@ -205,7 +207,7 @@ protected:
     if (worker) caf::anon_send_exit(worker, caf::exit_reason::user_shutdown);
     worker = nullptr;
     for (auto* one : {&coordinator, &dispatcher, &agent, &shard, &observer}) one->reset();
-    job = nullptr; // it holds handles
+    local = nullptr; // it holds handles
     system.await_all_actors_done();
   }
 };
@@ -221,10 +223,10 @@ TEST_F(worker_test, a_shard_that_the_directory_names_is_asked_where_it_stands) {
 
 TEST_F(worker_test, a_shard_that_is_not_there_yet_is_connected_to_when_it_is) {
   start();
-  job->local->forget(protocol::ps_shard_role({0}), {1});
+  local->forget(protocol::ps_shard_role({0}), {1});
   name_shard();
   ASSERT_TRUE(ask_what_it_keeps()) << "it has tried";
-  job->local->remember(protocol::ps_shard_role({0}), {1}, strong(*shard));
+  local->remember(protocol::ps_shard_role({0}), {1}, strong(*shard));
   EXPECT_TRUE(await_pull());
 }
 
@@ -339,7 +341,7 @@ TEST_F(worker_test, evaluates_a_version_from_the_snapshots_of_its_shards) {
 
 TEST_F(worker_test, joins_the_coordinator_that_its_agent_names) {
   start();
-  job->local->remember({protocol::role_kind::coordinator, 0}, {2}, strong(*coordinator));
+  local->remember({protocol::role_kind::coordinator, 0}, {2}, strong(*coordinator));
   (*agent)->receive(
       [&](const protocol::heartbeat& beat) {
         EXPECT_EQ(beat.state, "training");
