@@ -40,6 +40,29 @@ function(dlrun_not_hot name)
   target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
 endfunction()
 
+# dlrun_must_not_link(TARGET UNWANTED): TARGET needs nothing that needs UNWANTED. What it links must
+# be known already.
+function(dlrun_must_not_link name unwanted)
+  set(seen)
+  set(left ${name})
+  while(left)
+    list(POP_FRONT left one)
+    if(one STREQUAL unwanted)
+      message(FATAL_ERROR "${name} links ${unwanted}, by way of one of: ${seen}")
+    endif()
+    if(one IN_LIST seen OR NOT TARGET ${one})
+      continue()
+    endif()
+    list(APPEND seen ${one})
+    foreach(property IN ITEMS LINK_LIBRARIES INTERFACE_LINK_LIBRARIES)
+      get_target_property(links ${one} ${property})
+      if(links)
+        list(APPEND left ${links})
+      endif()
+    endforeach()
+  endwhile()
+endfunction()
+
 # All test programs, without the program that tests of processes run.
 add_custom_target(dlrun_tests)
 

@@ -161,7 +161,7 @@ result<void> check_evaluations(const spec::TrainSpec& train, const data::sampler
                     "at least {} steps",
                     train.evaluate_every(), sampler.total_steps() / *every, sampler.total_steps(),
                     common::evaluations_max, sampler.total_steps() / common::evaluations_max + 1));
-  return common::check_watched_metrics(model, train);
+  return common::check_watched_metrics(model.metrics().names(), train);
 }
 
 } // namespace

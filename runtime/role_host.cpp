@@ -13,7 +13,7 @@ namespace {
 
 using protocol::role_kind;
 
-caf::actor start_coordinator(caf::actor_system& system, common::role_context context) {
+caf::actor start_coordinator(caf::actor_system& system, const common::role_context& context) {
   const auto start_dispatcher = [&system, context](dlrun::incarnation incarnation,
                                                    const protocol::coordinator_actor& coordinator,
                                                    const std::shared_ptr<common::job_journal>& journal) {
@@ -24,7 +24,8 @@ caf::actor start_coordinator(caf::actor_system& system, common::role_context con
     return system.spawn(data_dispatcher::data_dispatcher_state::start, own,
                         data_dispatcher::data_dispatcher_state::arguments{coordinator, journal});
   };
-  return caf::actor_cast<caf::actor>(system.spawn(coordinator::coordinator_state::start, std::move(context),
+  return caf::actor_cast<caf::actor>(system.spawn(coordinator::coordinator_state::start,
+                                                  context.for_less<common::job_facts>(),
                                                   coordinator::dispatcher_starter{start_dispatcher}));
 }
 
@@ -32,7 +33,7 @@ caf::actor start_coordinator(caf::actor_system& system, common::role_context con
 
 caf::actor start_role(caf::actor_system& system, common::role_context context) {
   switch (context.role.kind) {
-  case role_kind::coordinator: return start_coordinator(system, std::move(context));
+  case role_kind::coordinator: return start_coordinator(system, context);
   case role_kind::ps_shard:
     return caf::actor_cast<caf::actor>(system.spawn(ps_shard::ps_shard_state::start, std::move(context)));
   case role_kind::worker:

@@ -1,7 +1,8 @@
 /// How a role makes itself reachable and reaches others, without ever blocking its actor.
 #pragma once
 
-#include "actors/common/job_context.hpp"
+#include "actors/common/job_facts.hpp"
+#include "actors/common/role_context.hpp"
 
 #include <caf/io/all.hpp>
 #include <fmt/core.h>
@@ -18,8 +19,8 @@ inline constexpr auto loopback = "127.0.0.1";
 /// Makes the role of `self` reachable: on a free loopback port, or, when all roles share the
 /// process, by the local table. Then calls `done(endpoint)` on the actor; on failure the actor
 /// quits with the error.
-template <class Handle, class Self, class Done>
-void publish(Self* self, const role_context& context, std::string tensor_address, Done done) {
+template <class Handle, class Self, class Job, class Done>
+void publish(Self* self, const basic_role_context<Job>& context, std::string tensor_address, Done done) {
   const auto& job = *context.job;
   auto handle = caf::actor_cast<caf::strong_actor_ptr>(self);
   protocol::endpoint at{loopback, 0, job.process, std::move(tensor_address)};
@@ -45,8 +46,8 @@ void publish(Self* self, const role_context& context, std::string tensor_address
 /// Finds the start `incarnation` of `role` at `at`. Exactly one of the handlers runs, on the actor.
 /// The handle may belong to an older start on a reused port: the answer to the first message tells,
 /// since it carries the incarnation.
-template <class Handle, class Self, class Done, class Failed>
-void connect(Self* self, const role_context& context, const protocol::role_name& role,
+template <class Handle, class Self, class Job, class Done, class Failed>
+void connect(Self* self, const basic_role_context<Job>& context, const protocol::role_name& role,
              dlrun::incarnation incarnation, const protocol::endpoint& at, Done done, Failed failed) {
   if (at.process == context.job->process) {
     if (const auto found = context.local->find(role, incarnation))

@@ -26,18 +26,19 @@ bool larger_is_better(const std::string& name, const std::string& mode) {
 
 } // namespace
 
-evaluation_values values_of(const engine::model& model, const protocol::evaluated& result) {
+evaluation_values values_of(const job_facts& job, const protocol::evaluated& result) {
   evaluation_values values{mean_loss(result), {}};
-  for (const auto& name : model.metrics().names())
+  for (const auto& name : job.metric_names)
     values.metrics.emplace_back(name, metric_at(result, values.metrics.size()));
   return values;
 }
 
-result<protocol::watched_metric> watched_metric_from(const engine::model& model, const std::string& name,
-                                                     const std::string& mode, const std::string& key) {
+result<protocol::watched_metric> watched_metric_from(const std::vector<std::string>& metrics,
+                                                     const std::string& name, const std::string& mode,
+                                                     const std::string& key) {
   const bool larger = larger_is_better(name, mode);
   if (name == loss_name) return protocol::watched_metric{mean_loss, larger};
-  auto names = model.metrics().names();
+  auto names = metrics;
   const auto found = std::ranges::find(names, name);
   const auto place = static_cast<std::size_t>(found - names.begin());
   if (found != names.end())
@@ -50,17 +51,17 @@ result<protocol::watched_metric> watched_metric_from(const engine::model& model,
                           key, name, fmt::join(names, ", ")));
 }
 
-std::optional<protocol::watched_metric> best_metric(const job_context& job) {
+std::optional<protocol::watched_metric> best_metric(const job_facts& job) {
   const auto& train = job.spec.train();
   if (!train.has_keep_best()) return std::nullopt;
   const auto& wanted = train.keep_best();
-  auto made = watched_metric_from(*job.model, wanted.metric(), wanted.mode(), "train.keep_best.metric");
+  auto made = watched_metric_from(job.metric_names, wanted.metric(), wanted.mode(), "train.keep_best.metric");
   return made ? std::optional(*made) : std::nullopt;
 }
 
-result<void> check_watched_metrics(const engine::model& model, const spec::TrainSpec& train) {
+result<void> check_watched_metrics(const std::vector<std::string>& metrics, const spec::TrainSpec& train) {
   const auto check = [&](const auto& wanted, const std::string& key) -> result<void> {
-    const auto made = watched_metric_from(model, wanted.metric(), wanted.mode(), key);
+    const auto made = watched_metric_from(metrics, wanted.metric(), wanted.mode(), key);
     if (!made) return tl::unexpected(made.error());
     return {};
   };

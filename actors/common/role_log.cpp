@@ -1,6 +1,6 @@
 #include "actors/common/role_log.hpp"
 
-#include "actors/common/job_context.hpp"
+#include "actors/common/job_facts.hpp"
 
 #include <nlohmann/json.hpp>
 #include <spdlog/pattern_formatter.h>
@@ -43,7 +43,7 @@ std::filesystem::path role_log_path(const std::filesystem::path& run_dir, const 
   return run_dir / "logs" / fmt::format("{}-{}.log", protocol::to_string(role.kind), role.index);
 }
 
-std::shared_ptr<spdlog::logger> make_role_log(const job_context& job, const protocol::role_name& role,
+std::shared_ptr<spdlog::logger> make_role_log(const job_facts& job, const protocol::role_name& role,
                                               dlrun::incarnation incarnation) {
   auto sink =
       std::make_shared<spdlog::sinks::basic_file_sink_mt>(role_log_path(job.run_dir, role).string(), false);

@@ -10,13 +10,13 @@
 
 namespace dlrun::common {
 
-struct job_context;
+struct job_facts;
 
 /// `<run_dir>/logs/<role>-<index>.log`; a restarted role appends to the file of the one before.
 /// Lines are flushed at once: the last ones before a crash are the ones that count. Of the form
 /// that observability.log_format says (docs/observability.md). @throws spdlog::spdlog_ex when the
 /// file cannot be opened.
-std::shared_ptr<spdlog::logger> make_role_log(const job_context& job, const protocol::role_name& role,
+std::shared_ptr<spdlog::logger> make_role_log(const job_facts& job, const protocol::role_name& role,
                                               dlrun::incarnation incarnation);
 
 /// Path of that file.

@@ -22,9 +22,9 @@ struct action_handlers : Handlers... {
 template <class... Handlers>
 action_handlers(Handlers...) -> action_handlers<Handlers...>;
 
-bool is_durable(const common::job_context& job) { return job.durability() != protocol::durability::off; }
+bool is_durable(const common::job_facts& job) { return job.durability() != protocol::durability::off; }
 
-coordinator_core_config core_config(const common::role_context& context) {
+coordinator_core_config core_config(const coordinator_context& context) {
   const auto& job = *context.job;
   coordinator_core_config config{.self = context.self.incarnation,
                                  .workers = job.workers(),
@@ -57,7 +57,7 @@ protocol::join_reply answer_in(const coordinator_actions& actions) {
 
 } // namespace
 
-coordinator_state::behavior coordinator_state::start(pointer self, common::role_context context,
+coordinator_state::behavior coordinator_state::start(pointer self, coordinator_context context,
                                                      dispatcher_starter starter) {
   self->state.role.reset(new coordinator_state(self, std::move(context), std::move(starter)));
   auto* role = self->state.role.get();
@@ -66,7 +66,7 @@ coordinator_state::behavior coordinator_state::start(pointer self, common::role_
   return role->make_behavior();
 }
 
-coordinator_state::coordinator_state(pointer self, common::role_context context, dispatcher_starter starter)
+coordinator_state::coordinator_state(pointer self, coordinator_context context, dispatcher_starter starter)
     : self_{self}
     , context_{std::move(context)}
     , post_{self}
@@ -132,7 +132,7 @@ void coordinator_state::on_published(const protocol::endpoint& at) {
 
 void coordinator_state::join_agent() {
   const protocol::join message{context_.role, context_.self, ::getpid(), endpoint_,
-                               context_.job->fingerprint};
+                               context_.job->build.fingerprint};
   common::ask_with(
       self_, context_.agent, agent_deadline, message, caf::actor_cast<protocol::coordinator_actor>(self_),
       [this](const protocol::join_reply& reply) {

@@ -8,7 +8,7 @@
 
 #include "actors/common/ask.hpp"
 #include "actors/common/io_thread_actor.hpp"
-#include "actors/common/job_context.hpp"
+#include "actors/coordinator/coordinator_context.hpp"
 #include "actors/coordinator/coordinator_core.hpp"
 #include "actors/coordinator/coordinator_disk.hpp"
 #include "actors/coordinator/coordinator_reports.hpp"
@@ -41,12 +41,12 @@ public:
   /// For `system.spawn(coordinator_state::start, context, starter)`. The actor quits with an error
   /// when its agent does not answer, the dispatcher cannot be kept running, or the journal cannot
   /// be used.
-  static behavior start(pointer self, common::role_context context, dispatcher_starter starter);
+  static behavior start(pointer self, coordinator_context context, dispatcher_starter starter);
 
 private:
   using join_answer = caf::result<protocol::join_reply, protocol::data_dispatcher_actor>;
 
-  coordinator_state(pointer self, common::role_context context, dispatcher_starter starter);
+  coordinator_state(pointer self, coordinator_context context, dispatcher_starter starter);
   behavior make_behavior();
 
   // its start, from the journal to the first fences for the agent
@@ -74,7 +74,7 @@ private:
   void quit(const std::string& why);
 
   pointer self_;
-  common::role_context context_;
+  coordinator_context context_;
   common::poster<protocol::coordinator_actor> post_;
   std::optional<coordinator_core> core_; ///< from when the journal has been read
   dispatcher_starter start_dispatcher_;

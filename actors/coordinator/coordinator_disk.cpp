@@ -4,7 +4,7 @@
 
 namespace dlrun::coordinator {
 
-void coordinator_disk::open(const std::shared_ptr<const common::job_context>& job, incarnation owner,
+void coordinator_disk::open(const std::shared_ptr<const common::job_facts>& job, incarnation owner,
                             std::function<void(const result<journaled_job>&)> done) {
   opener_.run([this, post = post_, job, owner, watcher = watcher(), done = std::move(done)] {
     const auto opened = common::job_journal::open(job->run_dir, owner, watcher);

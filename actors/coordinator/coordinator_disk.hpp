@@ -1,7 +1,7 @@
 /// The journal as the coordinator's actor sees it: whatever it does is answered on the actor.
 #pragma once
 
-#include "actors/common/job_context.hpp"
+#include "actors/common/job_facts.hpp"
 #include "actors/common/job_journal.hpp"
 #include "actors/common/task_thread.hpp"
 #include "actors/coordinator/coordinator_core_config.hpp"
@@ -29,7 +29,7 @@ public:
   ~coordinator_disk() { *waits_ = false; }
 
   /// Opens the journal of `job`'s run for the coordinator `owner`. `done` gets what it holds.
-  void open(const std::shared_ptr<const common::job_context>& job, incarnation owner,
+  void open(const std::shared_ptr<const common::job_facts>& job, incarnation owner,
             std::function<void(const result<journaled_job>&)> done);
   /// Null until open() is done, and where nothing is kept on disk.
   const std::shared_ptr<common::job_journal>& journal() const { return journal_; }

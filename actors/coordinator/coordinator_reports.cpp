@@ -65,7 +65,7 @@ void coordinator_reports::tell(const protocol::timeline_started& what) {
 void coordinator_reports::tell(const protocol::evaluated& result) {
   const auto& job = *context_.job;
   if (job.spec.train().evaluate_every() == "off") return;
-  const auto values = common::values_of(*job.model, result);
+  const auto values = common::values_of(job, result);
   auto text = fmt::format("step {} (epoch {:.4g}): val_loss {:.4f}", result.version,
                           job.epochs_at(result.version), values.loss);
   protocol::event_numbers numbers{
@@ -109,7 +109,7 @@ void coordinator_reports::tell(const protocol::poisoned_slot& what) {
            {.has_step = true, .step = what.what.step.value});
 }
 
-std::string describe(const protocol::divergence& what, const common::job_context& job,
+std::string describe(const protocol::divergence& what, const common::job_facts& job,
                      const std::optional<protocol::version_set>& kept) {
   const auto where = what.has_slot ? fmt::format("step {}, slot {}", what.step, what.slot)
                                    : fmt::format("step {}", what.step);

@@ -1,9 +1,9 @@
 /// What the coordinator says of the job: to the user what happened, to the agent that it lives.
 #pragma once
 
-#include "actors/common/job_context.hpp"
 #include "actors/common/sender.hpp"
 #include "actors/coordinator/coordinator_actions.hpp"
+#include "actors/coordinator/coordinator_context.hpp"
 #include "actors/coordinator/recovery_book.hpp"
 
 #include <functional>
@@ -23,7 +23,7 @@ public:
   using dispatcher_finder = std::function<std::optional<dlrun::incarnation>()>;
 
   /// `context` outlives this. `dispatcher` is not called before anything below is.
-  coordinator_reports(pointer self, const common::role_context& context, dispatcher_finder dispatcher)
+  coordinator_reports(pointer self, const coordinator_context& context, dispatcher_finder dispatcher)
       : self_(self)
       , context_(context)
       , dispatcher_(std::move(dispatcher)) {}
@@ -52,7 +52,7 @@ private:
   void tell_own(std::string event, std::string text, protocol::event_numbers numbers = {});
 
   pointer self_;
-  const common::role_context& context_;
+  const coordinator_context& context_;
   dispatcher_finder dispatcher_;
   common::latest_sender<protocol::heartbeat> heartbeat_sender_;
   common::latest_sender<protocol::heartbeat> dispatcher_heartbeat_sender_; ///< speaks for the dispatcher
@@ -63,7 +63,7 @@ private:
 
 /// Why the job fails that diverged, and the way out. `kept`: versions that can be gone back to;
 /// nothing where none are kept.
-std::string describe(const protocol::divergence& what, const common::job_context& job,
+std::string describe(const protocol::divergence& what, const common::job_facts& job,
                      const std::optional<protocol::version_set>& kept);
 
 } // namespace dlrun::coordinator

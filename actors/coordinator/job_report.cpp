@@ -1,10 +1,8 @@
 #include "actors/coordinator/job_report.hpp"
 
 #include "actors/common/evaluation_metrics.hpp"
-#include "actors/common/fingerprint.hpp"
 #include "actors/protocol/bit_patterns.hpp"
 #include "base/sha256.hpp"
-#include "engine/fingerprint.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -26,7 +24,7 @@ dlrun::run_status status_of(protocol::job_outcome outcome) {
 
 /// A sample counts when every shard has applied it; it is missing or doubled when any shard says
 /// so.
-void add_ledgers(dlrun::report& report, const common::job_context& job,
+void add_ledgers(dlrun::report& report, const common::job_facts& job,
                  const std::vector<protocol::shard_status>& shards, version_id last) {
   if (shards.size() < job.ps_shards()) return;
   const auto lowest = [&](auto field) { return field(*std::ranges::min_element(shards, {}, field)); };
@@ -43,18 +41,18 @@ void add_ledgers(dlrun::report& report, const common::job_context& job,
   }
 }
 
-void add_training_metrics(dlrun::report& report, const engine::metric_set& metrics,
+void add_training_metrics(dlrun::report& report, const common::job_facts& job,
                           const std::vector<protocol::shard_status>& shards) {
-  report.train_metrics = metrics.values({}); // their names
+  report.train_metrics = job.metric_values({}); // their names
   for (const auto& shard : shards) {
     if (!shard.has_metrics || shard.metrics.records == 0) continue;
     const auto records = static_cast<double>(shard.metrics.records);
     report.train_loss = std::bit_cast<double>(shard.metrics.loss_sum_bits) / records;
-    report.train_metrics = metrics.values(protocol::from_bits(shard.metrics.sum_bits));
+    report.train_metrics = job.metric_values(protocol::from_bits(shard.metrics.sum_bits));
   }
 }
 
-void add_best(dlrun::report& report, const common::job_context& job, const report_sources& sources) {
+void add_best(dlrun::report& report, const common::job_facts& job, const report_sources& sources) {
   const auto metric = common::best_metric(job);
   if (!metric) return;
   for (const auto& one : sources.evaluations) {
@@ -65,9 +63,9 @@ void add_best(dlrun::report& report, const common::job_context& job, const repor
   }
 }
 
-void add_evaluations(dlrun::report& report, const common::job_context& job, const report_sources& sources) {
+void add_evaluations(dlrun::report& report, const common::job_facts& job, const report_sources& sources) {
   for (const auto& one : sources.evaluations) {
-    const auto values = common::values_of(*job.model, one);
+    const auto values = common::values_of(job, one);
     report.evaluations.push_back(
         {one.version.value, job.epochs_at(one.version), values.loss, {values.metrics}});
     if (one.version == sources.last_version && one.records > 0)
@@ -87,7 +85,7 @@ void add_step_times(dlrun::report& report, const std::vector<protocol::shard_sta
 }
 
 /// A record of a slot that is left out as a whole is none besides.
-void add_parked(dlrun::report& report, const common::job_context& job,
+void add_parked(dlrun::report& report, const common::job_facts& job,
                 const protocol::parked_slots_list& parked) {
   const auto skipped = job.skipped();
   for (const auto& one : parked) {
@@ -105,12 +103,12 @@ void add_parked(dlrun::report& report, const common::job_context& job,
 
 } // namespace
 
-protocol::job_ended judged(const common::job_context& job, const report_sources& sources) {
+protocol::job_ended judged(const common::job_facts& job, const report_sources& sources) {
   if (sources.ended.outcome != protocol::job_outcome::completed) return sources.ended;
   const auto last =
       std::ranges::find(sources.evaluations, sources.last_version, &protocol::evaluated::version);
   if (last == sources.evaluations.end() || last->records == 0) return sources.ended;
-  const auto loss = common::values_of(*job.model, *last).loss;
+  const auto loss = common::values_of(job, *last).loss;
   if (std::isfinite(loss)) return sources.ended;
   return {
       protocol::job_outcome::failed,
@@ -120,8 +118,7 @@ protocol::job_ended judged(const common::job_context& job, const report_sources&
                   sources.last_version, loss, job.run_dir.string())};
 }
 
-std::vector<std::uint64_t> numbers_in_files(const common::job_context& job,
-                                            const protocol::parked_slot& what) {
+std::vector<std::uint64_t> numbers_in_files(const common::job_facts& job, const protocol::parked_slot& what) {
   if (job.data == nullptr) return {};
   const auto data = common::open_dataset(job, data::data_part::training);
   if (!data) return {};
@@ -132,7 +129,7 @@ std::vector<std::uint64_t> numbers_in_files(const common::job_context& job,
   return numbers;
 }
 
-dlrun::report make_report(const common::job_context& job, const report_sources& sources,
+dlrun::report make_report(const common::job_facts& job, const report_sources& sources,
                           protocol::time_point now) {
   dlrun::report report;
   report.job = job.spec.name();
@@ -140,7 +137,7 @@ dlrun::report make_report(const common::job_context& job, const report_sources& 
   report.reason = sources.ended.reason;
   report.error = protocol::code_of(sources.ended);
   add_ledgers(report, job, sources.shards, sources.last_version);
-  add_training_metrics(report, job.model->metrics(), sources.shards);
+  add_training_metrics(report, job, sources.shards);
   add_step_times(report, sources.shards);
   if (!sources.digests.empty()) report.parameters_sha256 = base::sha256_hex(sources.digests);
   add_evaluations(report, job, sources);
@@ -166,10 +163,10 @@ dlrun::report make_report(const common::job_context& job, const report_sources& 
   report.bytes_logged = totals.bytes_logged;
   report.bytes_snapshotted = totals.bytes_snapshotted;
   const auto threads = static_cast<std::uint32_t>(job.spec.cluster().threads_per_worker());
-  report.versions = {common::dlrun_version(),
+  report.versions = {job.build.dlrun,
                      fmt::format("{}.{}.{}", CAF_VERSION / 10000, CAF_VERSION / 100 % 100, CAF_VERSION % 100),
-                     engine::onednn_version(), engine::compiler_version(), 1};
-  report.host = {engine::cpu_model(), engine::instruction_set(), threads};
+                     job.build.onednn, job.build.compiler, 1};
+  report.host = {job.build.cpu_model, job.build.instruction_set, threads};
   return report;
 }
 

@@ -1,7 +1,7 @@
 /// Makes the job's report from what the roles reported.
 #pragma once
 
-#include "actors/common/job_context.hpp"
+#include "actors/common/job_facts.hpp"
 #include "actors/coordinator/run_record.hpp"
 #include <dlrun/report.hpp>
 
@@ -22,15 +22,14 @@ struct report_sources {
 
 /// How the job ended, by its numbers too: a training whose last version has no finite loss on the
 /// validation data was no success. Pure.
-protocol::job_ended judged(const common::job_context& job, const report_sources& sources);
+protocol::job_ended judged(const common::job_facts& job, const report_sources& sources);
 
 /// Missing and duplicated samples come from the ledgers of the PS shards, never from what workers
 /// counted.
-dlrun::report make_report(const common::job_context& job, const report_sources& sources,
+dlrun::report make_report(const common::job_facts& job, const report_sources& sources,
                           protocol::time_point now);
 
 /// By which people know the records that are left out; empty where the data is not at hand.
-std::vector<std::uint64_t> numbers_in_files(const common::job_context& job,
-                                            const protocol::parked_slot& what);
+std::vector<std::uint64_t> numbers_in_files(const common::job_facts& job, const protocol::parked_slot& what);
 
 } // namespace dlrun::coordinator

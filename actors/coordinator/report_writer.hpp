@@ -1,8 +1,8 @@
 /// What the report is made of, and the report.
 #pragma once
 
-#include "actors/common/job_context.hpp"
 #include "actors/common/job_journal.hpp"
+#include "actors/coordinator/coordinator_context.hpp"
 #include "actors/coordinator/coordinator_core.hpp"
 #include "actors/coordinator/run_record.hpp"
 
@@ -16,7 +16,7 @@ namespace dlrun::coordinator {
 class report_writer {
 public:
   /// `context` outlives this.
-  explicit report_writer(const common::role_context& context)
+  explicit report_writer(const coordinator_context& context)
       : context_(context) {}
 
   /// From here on the record is that of the run, with what starts before this one noted.
@@ -33,7 +33,7 @@ public:
 private:
   std::vector<protocol::evaluated> evaluations(const coordinator_core& core) const;
 
-  const common::role_context& context_;
+  const coordinator_context& context_;
   std::shared_ptr<const common::job_journal> journal_; ///< null where nothing is kept on disk
   run_record record_;
   std::vector<protocol::shard_status> shards_;

@@ -19,8 +19,8 @@ evaluation_rules rules_of(const common::job_context& job) {
   evaluation_rules rules{.versions = job.evaluations(), .best = common::best_metric(job)};
   if (!job.spec.train().has_early_stopping()) return rules;
   const auto& wanted = job.spec.train().early_stopping();
-  auto metric =
-      common::watched_metric_from(*job.model, wanted.metric(), wanted.mode(), "train.early_stopping.metric");
+  auto metric = common::watched_metric_from(job.metric_names, wanted.metric(), wanted.mode(),
+                                            "train.early_stopping.metric");
   DLRUN_CHECK(metric.has_value(), "the specification was checked");
   rules.stopping =
       stopping_rule{std::move(*metric), static_cast<std::uint64_t>(wanted.patience()), wanted.min_delta()};

@@ -40,11 +40,11 @@ protected:
              const protocol::join_reply& let_in = {true, ""}) {
     overrides.emplace_back("cluster.placement=threads");
     job = test::small_job(folder.path(), overrides);
-    const common::role_context context{.role = {protocol::role_kind::coordinator, 0},
-                                       .self = {{4}, 44},
-                                       .job = job,
-                                       .agent = as<protocol::agent_actor>(*agent),
-                                       .log = std::make_shared<spdlog::logger>("test")};
+    const coordinator_context context{.role = {protocol::role_kind::coordinator, 0},
+                                      .self = {{4}, 44},
+                                      .job = job,
+                                      .agent = as<protocol::agent_actor>(*agent),
+                                      .log = std::make_shared<spdlog::logger>("test")};
     for (int i = 0; i < 2; ++i) dispatchers.emplace_back(std::in_place, system);
     const dispatcher_starter starter = [this](dlrun::incarnation, const auto&, const auto& opened) {
       journal = opened;

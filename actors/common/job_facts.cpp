@@ -1,0 +1,58 @@
+#include "actors/common/job_facts.hpp"
+
+#include "job/quantity.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+namespace dlrun::common {
+
+std::optional<protocol::parked_slot> parse_slot(const std::string& text) {
+  protocol::parked_slot slot;
+  const auto* const end = text.data() + text.size();
+  const auto first = std::from_chars(text.data(), end, slot.step.value);
+  if (first.ec != std::errc{} || first.ptr == end || *first.ptr != ':') return std::nullopt;
+  const auto second = std::from_chars(first.ptr + 1, end, slot.slot.value);
+  if (second.ec != std::errc{}) return std::nullopt;
+  if (second.ptr == end) return slot;
+  const auto third = std::from_chars(second.ptr + 1, end, slot.record);
+  if (*second.ptr != ':' || third.ec != std::errc{} || third.ptr != end || slot.is_whole())
+    return std::nullopt;
+  return slot;
+}
+
+std::optional<std::uint64_t> steps_between_evaluations(const spec::TrainSpec& train,
+                                                       const data::sampler& sampler) {
+  const auto every = job::parse_interval(train.evaluate_every());
+  if (!every || every->count >= (every->epochs ? sampler.options().epochs : sampler.total_steps()))
+    return std::nullopt;
+  return every->epochs ? every->count * sampler.steps_per_epoch() : every->count;
+}
+
+std::set<version_id> job_facts::evaluations() const {
+  std::set<version_id> all;
+  const auto every = steps_between_evaluations(spec.train(), sampler);
+  for (auto version = every.value_or(steps()); version < steps(); version += *every) all.insert({version});
+  return all;
+}
+
+std::vector<protocol::parked_slot> job_facts::skipped() const {
+  std::vector<protocol::parked_slot> all;
+  for (const auto& text : spec.train().skip())
+    if (const auto slot = parse_slot(text)) all.push_back(*slot);
+  std::ranges::sort(all);
+  return all;
+}
+
+protocol::durability job_facts::durability() const {
+  const auto& log = spec.durability().log();
+  if (log == "every_step") return protocol::durability::every_step;
+  return log == "snapshots" ? protocol::durability::snapshots : protocol::durability::off;
+}
+
+result<std::shared_ptr<const data::dataset>> open_dataset(const job_facts& job, data::data_part part) {
+  if (job.data == nullptr) return fail(error_code::bad_data, "the job was prepared without its data");
+  return data::open_part(*job.data, job.spec.data(), job.spec.train().seed(), part);
+}
+
+} // namespace dlrun::common

@@ -1,0 +1,36 @@
+/// What one start of a role is given.
+#pragma once
+
+#include "actors/common/local_roles.hpp"
+#include "actors/common/progress_word.hpp"
+#include "actors/protocol/handles.hpp"
+
+#include <memory>
+#include <optional>
+#include <spdlog/logger.h>
+
+namespace dlrun::common {
+
+/// `Job` is what the role knows of its job: job_facts, or job_context.
+template <class Job>
+struct basic_role_context {
+  protocol::role_name role;
+  protocol::fence self;
+  std::shared_ptr<const Job> job;
+  /// The roles of this process.
+  std::shared_ptr<local_roles> local = std::make_shared<local_roles>();
+  protocol::agent_actor agent{};
+  /// Where the coordinator is; unset for the coordinator itself.
+  std::optional<protocol::endpoint> coordinator{};
+  dlrun::incarnation coordinator_incarnation{};
+  std::shared_ptr<progress_word> progress{}; ///< a worker's, in a process of its own; else null
+  std::shared_ptr<spdlog::logger> log{};
+
+  /// The same for a role that knows less of the job.
+  template <class Less>
+  basic_role_context<Less> for_less() const {
+    return {role, self, job, local, agent, coordinator, coordinator_incarnation, progress, log};
+  }
+};
+
+} // namespace dlrun::common
