@@ -1,5 +1,7 @@
 #include "actors/coordinator/coordinator_core.hpp"
 
+#include "tests/actors/only.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,6 +15,7 @@ using protocol::role_name;
 using protocol::time_point;
 using protocol::worker_role;
 using std::chrono::milliseconds;
+using test::only;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
@@ -62,13 +65,6 @@ protected:
       shards[i] = start_and_join(ps_shard_role({i}));
       workers[i] = start_and_join(worker_role({i}));
     }
-  }
-  template <class Action>
-  static std::vector<Action> only(const coordinator_actions& actions) {
-    std::vector<Action> some;
-    for (const auto& action : actions)
-      if (const auto* one = std::get_if<Action>(&action)) some.push_back(*one);
-    return some;
   }
   protocol::directory_entry entry(role_name role) const {
     for (const auto& one : core.directory().entries)

@@ -1,6 +1,8 @@
 /// coordinator_core where it may die: fences, journal, what runs, the end.
 #include "actors/coordinator/coordinator_core.hpp"
 
+#include "tests/actors/only.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,6 +15,7 @@ using protocol::ps_shard_role;
 using protocol::role_name;
 using protocol::worker_role;
 using std::chrono::milliseconds;
+using test::only;
 using testing::IsEmpty;
 using testing::SizeIs;
 
@@ -64,14 +67,6 @@ protected:
       if (const auto* answer = std::get_if<answer_join>(&action)) return answer->reply.accepted;
     return false;
   }
-  template <class Action>
-  static std::vector<Action> only(const coordinator_actions& actions) {
-    std::vector<Action> some;
-    for (const auto& action : actions)
-      if (const auto* one = std::get_if<Action>(&action)) some.push_back(*one);
-    return some;
-  }
-
   std::uint64_t token = 1000;
   bool journal_answers = true;
   journaled_job journal;

@@ -1,5 +1,7 @@
 #include "actors/coordinator/job_ending.hpp"
 
+#include "tests/actors/only.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,16 +9,9 @@ namespace dlrun::coordinator {
 namespace {
 
 using protocol::job_outcome;
+using test::only;
 using testing::IsEmpty;
 using testing::SizeIs;
-
-template <class Action>
-std::vector<Action> only(const coordinator_actions& actions) {
-  std::vector<Action> some;
-  for (const auto& action : actions)
-    if (const auto* one = std::get_if<Action>(&action)) some.push_back(*one);
-  return some;
-}
 
 std::string digests(std::size_t blocks, char digit) { return std::string(blocks * 32, digit); }
 
