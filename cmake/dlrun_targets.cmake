@@ -66,12 +66,13 @@ endfunction()
 # All test programs, without the program that tests of processes run.
 add_custom_target(dlrun_tests)
 
-# dlrun_test(NAME LABEL unit|actor|sim|integration SOURCES ... LINK ... [TIMEOUT seconds]
-# [WITH_CAF]): one GoogleTest program. What is tested is in libraries, optimised; the tests
+# dlrun_test(NAME LABEL unit|actor|sim|integration SOURCES ... LINK ... [TIMEOUT seconds] [WITH_CAF]
+# [ALSO_AVX2]): one GoogleTest program. What is tested is in libraries, optimised; the tests
 # themselves are not, which halves the time of their build. Headers are precompiled: those of
-# test_headers (tests), or, WITH_CAF, those of actor_test_support (tests/actors).
+# test_headers (tests), or, WITH_CAF, those of actor_test_support (tests/actors). ALSO_AVX2: it also
+# runs as NAME_avx2, as on a processor that has no wider vectors.
 function(dlrun_test name)
-  cmake_parse_arguments(arg "WITH_CAF" "LABEL;TIMEOUT" "SOURCES;LINK;ARGS" ${ARGN})
+  cmake_parse_arguments(arg "WITH_CAF;ALSO_AVX2" "LABEL;TIMEOUT" "SOURCES;LINK;ARGS" ${ARGN})
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
   endif()
@@ -86,4 +87,9 @@ function(dlrun_test name)
   add_dependencies(dlrun_tests ${name})
   add_test(NAME ${name} COMMAND ${name} ${arg_ARGS})
   set_tests_properties(${name} PROPERTIES LABELS ${arg_LABEL} TIMEOUT ${arg_TIMEOUT})
+  if(arg_ALSO_AVX2)
+    add_test(NAME ${name}_avx2 COMMAND ${name} ${arg_ARGS})
+    set_tests_properties(${name}_avx2 PROPERTIES
+      LABELS ${arg_LABEL} TIMEOUT ${arg_TIMEOUT} ENVIRONMENT ONEDNN_MAX_CPU_ISA=AVX2)
+  endif()
 endfunction()

@@ -1,5 +1,7 @@
 #include "engine/fingerprint.hpp"
 
+#include "kernels/cpu/onednn.hpp"
+
 #include <dnnl.hpp>
 #include <fmt/format.h>
 #include <fstream>
@@ -33,11 +35,18 @@ std::string onednn_version() {
   return fmt::format("{}.{}.{}", version->major, version->minor, version->patch);
 }
 
-std::string compiler_version() { return "gcc " __VERSION__; }
+std::string compiler_version() {
+#ifdef __clang__
+  return "clang " __clang_version__;
+#else
+  return "gcc " __VERSION__;
+#endif
+}
 
 std::string processor_fingerprint(int threads) {
-  return fmt::format("{} | oneDNN {} | {} | {} | {} threads", compiler_version(), onednn_version(),
-                     cpu_model(), instruction_set(), threads);
+  const char* const products = kernels::cpu::is_avx2_the_widest() ? ", own products" : "";
+  return fmt::format("{} | oneDNN {} | {} | {}{} | {} threads", compiler_version(), onednn_version(),
+                     cpu_model(), instruction_set(), products, threads);
 }
 
 } // namespace dlrun::engine

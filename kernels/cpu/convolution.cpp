@@ -34,7 +34,9 @@ convolution::convolution(onednn& context, const convolution_geometry& geometry, 
     , output_(output)
     , w_({geometry.out_channels, geometry.in_channels, geometry.kernel_height(), geometry.kernel},
          data_type::f32, tag::oihw)
-    , b_({geometry.out_channels}, data_type::f32, tag::x) {}
+    , b_({geometry.out_channels}, data_type::f32, tag::x) {
+  if (context.own_avx2_code) weights_gradient_.emplace(geometry);
+}
 
 /// The three passes with activations in the given layouts, or nothing where oneDNN has no generated
 /// code for one of them.
@@ -45,7 +47,7 @@ std::optional<convolution::primitives> convolution::try_layouts(std::int64_t bat
   using data = dnnl::convolution_backward_data;
   const auto& g = geometry_;
   const auto direct = dnnl::algorithm::convolution_direct;
-  const dnnl::memory::dims s{g.flat ? 1 : g.stride, g.stride}, pad{g.flat ? 0 : g.padding, g.padding};
+  const dnnl::memory::dims s{g.stride_height(), g.stride}, pad{g.padding_height(), g.padding};
   const dnnl::memory::dims x_dims{batch, g.in_channels, g.height, g.width};
   const dnnl::memory::dims y_dims{batch, g.out_channels, g.out_height, g.out_width};
   const dnnl::memory::desc x(x_dims, data_type::f32, layouts.x), y(y_dims, data_type::f32, layouts.y);
@@ -168,6 +170,11 @@ void convolution::forward(std::int64_t batch, const float* x, const float* b, fl
 
 void convolution::backward(std::int64_t batch, const float* x, const float* dy, float* dw, float* db,
                            float* dx) {
+  if (weights_gradient_) {
+    backward_weights(batch, x, dy, dw, db);
+    if (dx) backward_data(batch, dy, dx);
+    return;
+  }
   auto& p = for_batch(batch);
   const auto y_gradient = bring_in(p.y_inside, context_.view(p.y, dy));
   weights_pass(p, x, y_gradient, dw, db);
@@ -177,6 +184,7 @@ void convolution::backward(std::int64_t batch, const float* x, const float* dy, 
 void convolution::backward_weights(std::int64_t batch, const float* x, const float* dy, float* dw,
                                    float* db) {
   auto& p = for_batch(batch);
+  if (weights_gradient_) return (*weights_gradient_)(batch, x, dy, p.block, dw, db);
   weights_pass(p, x, bring_in(p.y_inside, context_.view(p.y, dy)), dw, db);
 }
 

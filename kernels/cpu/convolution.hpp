@@ -1,26 +1,16 @@
 /// Convolution in one and two dimensions (cross-correlation, as in deep learning) and its
-/// gradients, by oneDNN.
+/// gradients, by oneDNN; on AVX2 the gradient of the weights by weights_gradient.
 #pragma once
 
+#include "kernels/cpu/convolution_geometry.hpp"
 #include "kernels/cpu/onednn.hpp"
+#include "kernels/cpu/weights_gradient.hpp"
 
 #include <cstdint>
 #include <optional>
 #include <vector>
 
 namespace dlrun::kernels::cpu {
-
-/// Geometry of a convolution with square kernel, and equal stride and zero padding on both axes;
-/// or, `flat`, of one along the width of images of height 1.
-struct convolution_geometry {
-  std::int64_t in_channels = 0, height = 0, width = 0; ///< of an input record
-  std::int64_t out_channels = 0, out_height = 0, out_width = 0;
-  std::int64_t kernel = 1, stride = 1, padding = 0;
-  bool bias = true;
-  bool flat = false;
-
-  std::int64_t kernel_height() const { return flat ? 1 : kernel; }
-};
 
 /// How the caller has y and its gradient.
 enum class output_layout : std::uint8_t {
@@ -95,6 +85,7 @@ private:
     inside x_inside, y_inside, w_forward, dw, w_data;
   };
   batch_cache<primitives> cache_;
+  std::optional<weights_gradient> weights_gradient_; ///< where that is faster than oneDNN's
 };
 
 } // namespace dlrun::kernels::cpu

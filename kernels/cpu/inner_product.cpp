@@ -7,6 +7,9 @@ namespace {
 
 using tag = dnnl::memory::format_tag;
 
+// Fewer records are multiplied faster without packing the weights for it.
+constexpr std::int64_t product_records_min = 16;
+
 dnnl::memory::desc plain(dnnl::memory::dims dims, tag layout) {
   return {std::move(dims), dnnl::memory::data_type::f32, layout};
 }
@@ -32,8 +35,7 @@ inner_product::inner_product(onednn& context, std::int64_t in, std::int64_t out,
 /// the time; for few records it takes longer. Nothing where that code is not there.
 std::optional<inner_product::primitives> inner_product::try_matmul(const dnnl::memory::desc& x,
                                                                    const dnnl::memory::desc& y) const {
-  constexpr std::int64_t records_min = 16;
-  if (x.dims()[0] < records_min) return std::nullopt;
+  if (x.dims()[0] < product_records_min) return std::nullopt;
   const auto w = plain({in_, out_}, tag::ba), b = plain({1, out_}, tag::ab);
   const auto d = bias_ ? dnnl::matmul::desc(x, w, b, y) : dnnl::matmul::desc(x, w, y);
   const dnnl::matmul::primitive_desc description(d, context_.engine);
@@ -71,7 +73,32 @@ void inner_product::make_backward(primitives& p) const {
   p.backward_weights.emplace(weights_description);
 }
 
+bool inner_product::is_own(std::int64_t batch) const {
+  return context_.own_avx2_code && batch >= product_records_min;
+}
+
+void inner_product::own_forward(std::int64_t batch, const float* x, const float* w, const float* b,
+                                float* y) {
+  product_(batch, out_, in_, {x, in_, 1}, {w, 1, in_}, y);
+  if (!bias_) return;
+  for (std::int64_t record = 0; record < batch; ++record)
+    for (std::int64_t o = 0; o < out_; ++o) y[record * out_ + o] += b[o];
+}
+
+void inner_product::own_backward(std::int64_t batch, const float* x, const float* w, const float* dy,
+                                 float* dw, float* db, float* dx) {
+  product_(out_, in_, batch, {dy, 1, out_}, {x, in_, 1}, dw);
+  if (dx) product_(batch, in_, out_, {dy, out_, 1}, {w, in_, 1}, dx);
+  if (!bias_) return;
+  column_sums_.assign(static_cast<std::size_t>(out_), 0.0);
+  double* const sums = column_sums_.data();
+  for (std::int64_t record = 0; record < batch; ++record)
+    for (std::int64_t o = 0; o < out_; ++o) sums[o] += static_cast<double>(dy[record * out_ + o]);
+  for (std::int64_t o = 0; o < out_; ++o) db[o] = static_cast<float>(sums[o]);
+}
+
 void inner_product::forward(std::int64_t batch, const float* x, const float* w, const float* b, float* y) {
+  if (is_own(batch)) return own_forward(batch, x, w, b, y);
   auto& p = cache_.get(batch, [this](std::int64_t n) { return make(n); });
   std::unordered_map<int, dnnl::memory> arguments = {{DNNL_ARG_SRC, context_.view(p.x, x)},
                                                      {DNNL_ARG_WEIGHTS, context_.view(p.w, w)},
@@ -82,6 +109,7 @@ void inner_product::forward(std::int64_t batch, const float* x, const float* w, 
 
 void inner_product::backward(std::int64_t batch, const float* x, const float* w, const float* dy, float* dw,
                              float* db, float* dx) {
+  if (is_own(batch)) return own_backward(batch, x, w, dy, dw, db, dx);
   auto& p = cache_.get(batch, [this](std::int64_t n) { return make(n); });
   if (!p.backward_data) make_backward(p);
   const auto y_gradient = context_.view(p.y, dy);

@@ -1,10 +1,12 @@
-/// y = x W^T + b and its gradients, by oneDNN on plain layouts.
+/// y = x W^T + b and its gradients on plain layouts, by oneDNN, or on AVX2 by matrix_product.
 #pragma once
 
+#include "kernels/cpu/matrix_product.hpp"
 #include "kernels/cpu/onednn.hpp"
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 namespace dlrun::kernels::cpu {
 
@@ -36,12 +38,18 @@ private:
   std::optional<primitives> try_matmul(const dnnl::memory::desc& x, const dnnl::memory::desc& y) const;
   primitives make(std::int64_t batch) const;
   void make_backward(primitives& p) const;
+  bool is_own(std::int64_t batch) const;
+  void own_forward(std::int64_t batch, const float* x, const float* w, const float* b, float* y);
+  void own_backward(std::int64_t batch, const float* x, const float* w, const float* dy, float* dw, float* db,
+                    float* dx);
 
   onednn& context_;
   std::int64_t in_, out_;
   bool bias_;
   dnnl::memory::desc w_, b_;
   batch_cache<primitives> cache_;
+  matrix_product product_;
+  std::vector<double> column_sums_;
 };
 
 } // namespace dlrun::kernels::cpu

@@ -9,10 +9,20 @@
 
 namespace dlrun::kernels::cpu {
 
+/// Whether oneDNN may use AVX2 here, and nothing wider.
+inline bool is_avx2_the_widest() {
+  const auto isa = dnnl::get_effective_cpu_isa();
+  return isa == dnnl::cpu_isa::avx2 || isa == dnnl::cpu_isa::avx2_vnni;
+}
+
 /// Engine and stream of one compute thread. Not to be used by two threads at a time.
 struct onednn {
   dnnl::engine engine{dnnl::engine::kind::cpu, 0};
   dnnl::stream stream{engine};
+  /// Whether what oneDNN's code for AVX2 is slow at is computed by our own. It follows the
+  /// instruction set that oneDNN uses, which is in the fingerprint: one switch, ONEDNN_MAX_CPU_ISA,
+  /// for both.
+  bool own_avx2_code = is_avx2_the_widest();
 
   /// A view of caller-owned memory.
   dnnl::memory view(const dnnl::memory::desc& layout, const float* data) {

@@ -1,21 +1,14 @@
 #include "kernels/cpu/convolution_pool.hpp"
 
+#include "tests/kernels_cpu/drawn.hpp"
+
 #include <cmath>
 #include <gtest/gtest.h>
-#include <random>
 
 namespace dlrun::kernels::cpu {
 namespace {
 
 using numbers = std::vector<float>;
-
-numbers drawn(std::int64_t count, unsigned seed) {
-  std::mt19937 random(seed);
-  std::normal_distribution<float> normal;
-  numbers values(static_cast<std::size_t>(count));
-  for (auto& value : values) value = normal(random);
-  return values;
-}
 
 /// What both ways of computing it give.
 struct passes {
@@ -43,9 +36,10 @@ struct geometry_case {
       , b(drawn(out, 3))
       , dy(drawn(n * (side / 2) * (side / 2) * out, 4)) {}
 
-  passes together(bool input_gradient) const {
+  passes together(bool input_gradient, bool own_avx2_code = false) const {
     passes p(static_cast<std::int64_t>(dy.size()), w, b, x);
     onednn context;
+    context.own_avx2_code = own_avx2_code;
     convolution_pool both(context, convolution, pool, input_gradient);
     both.forward(batch, x.data(), w.data(), b.data(), p.y);
     both.backward(batch, x.data(), w.data(), dy, p.dw.data(), p.db.data(),
@@ -91,16 +85,17 @@ TEST(convolution_pool, equals_convolution_and_then_the_pool) {
 }
 
 TEST(convolution_pool, equals_them_where_channels_are_computed_in_blocks) {
-  for (const std::int64_t in : {1, 16, 32, 48})
-    for (const std::int64_t out : {32, 48, 24}) {
-      const geometry_case c(19, in, 12, out, true, true);
-      const auto together = c.together(in > 1), apart = c.apart();
-      const auto terms = static_cast<std::size_t>(9 * in);
-      expect_close(together.y, apart.y, terms, "y");
-      expect_close(together.dw, apart.dw, 100 * c.dy.size() / 16, "dw");
-      expect_close(together.db, apart.db, 100 * c.dy.size() / 16, "db");
-      if (in > 1) expect_close(together.dx, apart.dx, static_cast<std::size_t>(9 * out), "dx");
-    }
+  for (const bool own_avx2_code : {false, true})
+    for (const std::int64_t in : {1, 16, 32, 48})
+      for (const std::int64_t out : {32, 48, 24}) {
+        const geometry_case c(19, in, 12, out, true, true);
+        const auto together = c.together(in > 1, own_avx2_code), apart = c.apart();
+        const auto terms = static_cast<std::size_t>(9 * in);
+        expect_close(together.y, apart.y, terms, "y");
+        expect_close(together.dw, apart.dw, 100 * c.dy.size() / 16, "dw");
+        expect_close(together.db, apart.db, 100 * c.dy.size() / 16, "db");
+        if (in > 1) expect_close(together.dx, apart.dx, static_cast<std::size_t>(9 * out), "dx");
+      }
 }
 
 TEST(convolution_pool, leaves_alone_what_nobody_asks_for) {

@@ -74,7 +74,7 @@ void expect_close(const std::vector<float>& actual, const std::vector<double>& e
         << what << "[" << i << "]";
 }
 
-void expect_equals_plain_loops(const convolution_case& c) {
+void expect_equals_plain_loops(const convolution_case& c, bool own_avx2_code) {
   std::vector<double> y(c.dy.size()), dw(c.w.size()), db(c.b.size()), dx(c.x.size());
   const auto at = [](auto& v, std::int64_t i) -> auto& { return v[static_cast<std::size_t>(i)]; };
   c.each_product(
@@ -89,6 +89,7 @@ void expect_equals_plain_loops(const convolution_case& c) {
       });
 
   onednn context;
+  context.own_avx2_code = own_avx2_code;
   convolution kernel(context, c.g, true);
   const float unset = std::nanf("");
   std::vector<float> y_out(y.size(), unset), dw_out(dw.size(), unset), db_out(db.size(), unset),
@@ -100,6 +101,11 @@ void expect_equals_plain_loops(const convolution_case& c) {
   expect_close(dw_out, dw, "dw");
   expect_close(dx_out, dx, "dx");
   if (c.g.bias) expect_close(db_out, db, "db");
+}
+
+/// By oneDNN, and by what stands in for it on AVX2.
+void expect_equals_plain_loops(const convolution_case& c) {
+  for (const bool own_avx2_code : {false, true}) expect_equals_plain_loops(c, own_avx2_code);
 }
 
 TEST(convolution, equals_plain_loops_for_one_input_channel) {

@@ -22,11 +22,13 @@ double dot(const float* a, std::size_t a_step, const float* b, std::size_t b_ste
   return sum;
 }
 
-void expect_equals_plain_loops(std::size_t batch, std::size_t in, std::size_t out, bool bias) {
+void expect_equals_plain_loops(std::size_t batch, std::size_t in, std::size_t out, bool bias,
+                               bool own_avx2_code) {
   const auto x = wave(batch * in, 0.7F), w = wave(out * in, 1.3F), b = wave(out, 2.1F),
              dy = wave(batch * out, 0.3F);
   floats y(batch * out, NAN), dw(w.size(), NAN), db(out, NAN), dx(x.size(), NAN);
   onednn context;
+  context.own_avx2_code = own_avx2_code;
   inner_product product(context, static_cast<std::int64_t>(in), static_cast<std::int64_t>(out), bias);
   const auto n = static_cast<std::int64_t>(batch);
   product.forward(n, x.data(), w.data(), b.data(), y.data());
@@ -42,6 +44,12 @@ void expect_equals_plain_loops(std::size_t batch, std::size_t in, std::size_t ou
       ASSERT_NEAR(dx[r * in + i], dot(&dy[r * out], 1, &w[i], in, out), 1e-4);
   const float one = 1;
   for (std::size_t o = 0; bias && o < out; ++o) ASSERT_NEAR(db[o], dot(&dy[o], out, &one, 0, batch), 1e-4);
+}
+
+/// By oneDNN, and by what stands in for it on AVX2.
+void expect_equals_plain_loops(std::size_t batch, std::size_t in, std::size_t out, bool bias) {
+  for (const bool own_avx2_code : {false, true})
+    expect_equals_plain_loops(batch, in, out, bias, own_avx2_code);
 }
 
 TEST(inner_product, equals_plain_loops) { expect_equals_plain_loops(32, 64, 48, true); }
