@@ -1,8 +1,7 @@
 #include "kernels/cpu/update.hpp"
 
-#include "kernels/cpu/reduce.hpp"
-
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -47,8 +46,6 @@ struct elements {
 
 /// What is streamed is computed so many elements at a time into a part that stays in the L1 cache.
 constexpr std::size_t streamed_part = 256;
-/// What is not streamed is computed so many at a time, and looked at while it is in the L1 cache.
-constexpr std::size_t cached_part = 2048;
 constexpr std::size_t floats_of_line = 64 / sizeof(float);
 
 std::size_t floats_to_line(const float* at) {
@@ -79,33 +76,36 @@ elements part_of(const elements& e, std::size_t begin, std::size_t size) {
   return {e.terms, e.sum + begin, e.in + begin, e.out + begin, size};
 }
 
-/// `loop` takes the elements of a part and the number of its first one. @returns whether all of
-/// what it wrote is finite.
+/// The larger of a magnitude and that of a value. Magnitudes are bit patterns without the sign,
+/// which are ordered as the values are, with infinity and then NaN above all numbers: so a loop
+/// that is written for its sums also tells, for two instructions a vector, what is not finite.
+std::uint32_t larger_magnitude(std::uint32_t magnitude, float value) {
+  constexpr std::uint32_t without_sign = 0x7fffffff;
+  return std::max(magnitude, std::bit_cast<std::uint32_t>(value) & without_sign);
+}
+
+bool is_finite_magnitude(std::uint32_t magnitude) {
+  constexpr std::uint32_t infinity = 0x7f800000;
+  return magnitude < infinity;
+}
+
+/// `loop` takes the elements of a part and the number of its first one, and returns the largest
+/// magnitude it wrote. @returns whether all that was written is finite.
 template <class Loop>
 bool for_parts(output_store store, const elements& e, Loop loop) {
-  bool is_finite = true;
-  const auto run = [&](const elements& part, std::size_t begin) {
-    loop(part, begin);
-    is_finite &= all_finite({part.out, part.size});
-  };
-  std::size_t begin = 0;
-  if (store == output_store::cached) {
-    for (; begin < e.size; begin += cached_part)
-      run(part_of(e, begin, std::min(cached_part, e.size - begin)), begin);
-    return is_finite;
-  }
+  if (store == output_store::cached) return is_finite_magnitude(loop(e, std::size_t{0}));
   alignas(64) float results[streamed_part];
-  begin = std::min(floats_to_line(e.out), e.size);
-  run(part_of(e, 0, begin), 0);
+  std::size_t begin = std::min(floats_to_line(e.out), e.size);
+  std::uint32_t largest = loop(part_of(e, 0, begin), std::size_t{0});
   while (begin < e.size) {
     auto part = part_of(e, begin, std::min(streamed_part, e.size - begin));
     const auto out = std::exchange(part.out, results);
-    run(part, begin);
+    largest = std::max(largest, loop(part, begin));
     stream(results, out, part.size);
     begin += part.size;
   }
   end_of_streams();
-  return is_finite;
+  return is_finite_magnitude(largest);
 }
 
 float* at(std::span<float> state, std::size_t begin) {
@@ -127,27 +127,36 @@ float decayed(float gradient, float weight_decay, float parameter) {
 }
 
 template <bool decays>
-void sgd_loop(float lr, float weight_decay, elements e) {
+std::uint32_t sgd_loop(float lr, float weight_decay, elements e) {
+  std::uint32_t largest = 0;
 #pragma GCC ivdep // each element on its own: spans are disjoint or the same
   for (std::size_t i = 0; i < e.size; ++i) {
     const float d = decayed<decays>(gradient_of(e.terms, e.sum[i]), weight_decay, e.in[i]);
-    e.out[i] = e.in[i] - lr * d;
+    const float result = e.in[i] - lr * d;
+    e.out[i] = result;
+    largest = larger_magnitude(largest, result);
   }
+  return largest;
 }
 
 template <bool decays, bool nesterov>
-void momentum_loop(momentum_step s, elements e, float* v) {
+std::uint32_t momentum_loop(momentum_step s, elements e, float* v) {
+  std::uint32_t largest = 0;
 #pragma GCC ivdep // each element on its own: spans are disjoint or the same
   for (std::size_t i = 0; i < e.size; ++i) {
     const float d = decayed<decays>(gradient_of(e.terms, e.sum[i]), s.weight_decay, e.in[i]);
     const float next = s.momentum * v[i] + s.gradient_weight * d;
     v[i] = next;
-    e.out[i] = e.in[i] - s.lr * (nesterov ? d + s.momentum * next : next);
+    const float result = e.in[i] - s.lr * (nesterov ? d + s.momentum * next : next);
+    e.out[i] = result;
+    largest = larger_magnitude(largest, result);
   }
+  return largest;
 }
 
 template <bool decays, bool keeps, bool amsgrad>
-void adam_loop(adam_step s, elements e, float* m, float* v, float* max_v) {
+std::uint32_t adam_loop(adam_step s, elements e, float* m, float* v, float* max_v) {
+  std::uint32_t largest = 0;
 #pragma GCC ivdep // each element on its own: spans are disjoint or the same
   for (std::size_t i = 0; i < e.size; ++i) {
     const float d = decayed<decays>(gradient_of(e.terms, e.sum[i]), s.weight_decay, e.in[i]);
@@ -161,23 +170,32 @@ void adam_loop(adam_step s, elements e, float* m, float* v, float* max_v) {
       max_v[i] = divisor;
     }
     const float parameter = keeps ? e.in[i] * s.keep : e.in[i];
-    e.out[i] = parameter - s.step_size * (mean / (std::sqrt(divisor) / s.sqrt_bias_correction2 + s.eps));
+    const float result =
+        parameter - s.step_size * (mean / (std::sqrt(divisor) / s.sqrt_bias_correction2 + s.eps));
+    e.out[i] = result;
+    largest = larger_magnitude(largest, result);
   }
+  return largest;
 }
 
 template <bool decays>
-void adagrad_loop(adagrad_step s, elements e, float* accumulated) {
+std::uint32_t adagrad_loop(adagrad_step s, elements e, float* accumulated) {
+  std::uint32_t largest = 0;
 #pragma GCC ivdep // each element on its own: spans are disjoint or the same
   for (std::size_t i = 0; i < e.size; ++i) {
     const float d = decayed<decays>(gradient_of(e.terms, e.sum[i]), s.weight_decay, e.in[i]);
     const float next = accumulated[i] + d * d;
     accumulated[i] = next;
-    e.out[i] = e.in[i] - s.lr * (d / (std::sqrt(next) + s.eps));
+    const float result = e.in[i] - s.lr * (d / (std::sqrt(next) + s.eps));
+    e.out[i] = result;
+    largest = larger_magnitude(largest, result);
   }
+  return largest;
 }
 
 template <bool decays, bool centered, bool moves>
-void rmsprop_loop(rmsprop_step s, elements e, float* square, float* mean, float* velocity) {
+std::uint32_t rmsprop_loop(rmsprop_step s, elements e, float* square, float* mean, float* velocity) {
+  std::uint32_t largest = 0;
 #pragma GCC ivdep // each element on its own: spans are disjoint or the same
   for (std::size_t i = 0; i < e.size; ++i) {
     const float d = decayed<decays>(gradient_of(e.terms, e.sum[i]), s.weight_decay, e.in[i]);
@@ -195,8 +213,11 @@ void rmsprop_loop(rmsprop_step s, elements e, float* square, float* mean, float*
       change = s.momentum * velocity[i] + change;
       velocity[i] = change;
     }
-    e.out[i] = e.in[i] - s.lr * change;
+    const float result = e.in[i] - s.lr * change;
+    e.out[i] = result;
+    largest = larger_magnitude(largest, result);
   }
+  return largest;
 }
 
 } // namespace
@@ -225,8 +246,9 @@ bool sgd(float lr, float weight_decay, const gradient_terms& terms, std::span<co
   const elements e{terms, gradient_sum.data(), in.data(), out.data(), out.size()};
   return std::visit(
       [&](auto decays) {
-        return for_parts(
-            store, e, [&](const elements& part, std::size_t) { sgd_loop<decays()>(lr, weight_decay, part); });
+        return for_parts(store, e, [&](const elements& part, std::size_t) {
+          return sgd_loop<decays()>(lr, weight_decay, part);
+        });
       },
       compiled(weight_decay != 0));
 }
@@ -239,7 +261,7 @@ bool sgd_momentum(const momentum_step& step, const gradient_terms& terms, std::s
   return std::visit(
       [&](auto decays, auto nesterov) {
         return for_parts(store, e, [&](const elements& part, std::size_t begin) {
-          momentum_loop<decays(), nesterov()>(step, part, at(velocity, begin));
+          return momentum_loop<decays(), nesterov()>(step, part, at(velocity, begin));
         });
       },
       compiled(step.weight_decay != 0), compiled(step.nesterov));
@@ -254,7 +276,8 @@ bool adam(const adam_step& step, const gradient_terms& terms, std::span<const fl
   return std::visit(
       [&](auto decays, auto keeps, auto amsgrad) {
         return for_parts(store, e, [&](const elements& part, std::size_t begin) {
-          adam_loop<decays(), keeps(), amsgrad()>(step, part, at(m, begin), at(v, begin), at(max_v, begin));
+          return adam_loop<decays(), keeps(), amsgrad()>(step, part, at(m, begin), at(v, begin),
+                                                         at(max_v, begin));
         });
       },
       compiled(step.weight_decay != 0), compiled(step.keep != 1), compiled(!max_v.empty()));
@@ -267,7 +290,7 @@ bool adagrad(const adagrad_step& step, const gradient_terms& terms, std::span<co
   return std::visit(
       [&](auto decays) {
         return for_parts(store, e, [&](const elements& part, std::size_t begin) {
-          adagrad_loop<decays()>(step, part, at(sum, begin));
+          return adagrad_loop<decays()>(step, part, at(sum, begin));
         });
       },
       compiled(step.weight_decay != 0));
@@ -282,8 +305,8 @@ bool rmsprop(const rmsprop_step& step, const gradient_terms& terms, std::span<co
   return std::visit(
       [&](auto decays, auto centered, auto moves) {
         return for_parts(store, e, [&](const elements& part, std::size_t begin) {
-          rmsprop_loop<decays(), centered(), moves()>(step, part, at(square, begin), at(mean, begin),
-                                                      at(velocity, begin));
+          return rmsprop_loop<decays(), centered(), moves()>(step, part, at(square, begin), at(mean, begin),
+                                                             at(velocity, begin));
         });
       },
       compiled(step.weight_decay != 0), compiled(!mean.empty()), compiled(!velocity.empty()));
@@ -296,9 +319,14 @@ bool running_statistic(float momentum, float scale, std::span<const float> stati
   const float* const s = statistic_sum.data();
   const float* const r = in.data();
   float* const q = out.data();
+  std::uint32_t largest = 0;
 #pragma GCC ivdep // each element on its own: spans are disjoint or the same
-  for (std::size_t i = 0; i < out.size(); ++i) q[i] = keep * r[i] + momentum * (s[i] * scale);
-  return all_finite(out);
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const float result = keep * r[i] + momentum * (s[i] * scale);
+    q[i] = result;
+    largest = larger_magnitude(largest, result);
+  }
+  return is_finite_magnitude(largest);
 }
 
 } // namespace dlrun::kernels::cpu
