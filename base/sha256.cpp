@@ -1,9 +1,12 @@
 #include "base/sha256.hpp"
 
+#include "base/hex.hpp"
+
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <dlrun/check.hpp>
+#include <fmt/format.h>
 #include <openssl/evp.h>
 #include <unistd.h>
 #include <vector>
@@ -14,11 +17,7 @@ namespace {
 constexpr std::size_t digest_bytes = 32;
 constexpr std::size_t chunk_bytes = std::size_t{1} << 20;
 
-std::string to_hex(std::string_view digest) {
-  std::string hex;
-  for (const auto byte : digest) hex += fmt::format("{:02x}", static_cast<unsigned char>(byte));
-  return hex;
-}
+std::string hex_of(std::string_view digest) { return to_hex(std::as_bytes(std::span{digest})); }
 
 } // namespace
 
@@ -48,7 +47,7 @@ std::string sha256_of(std::string_view bytes) {
   return sum.finish();
 }
 
-std::string sha256_hex(std::string_view bytes) { return to_hex(sha256_of(bytes)); }
+std::string sha256_hex(std::string_view bytes) { return hex_of(sha256_of(bytes)); }
 
 result<std::string> sha256_of_file(int fd, const std::string& name) {
   sha256 sum;
@@ -58,7 +57,7 @@ result<std::string> sha256_of_file(int fd, const std::string& name) {
     if (got < 0 && errno == EINTR) continue;
     if (got < 0)
       return fail(error_code::system, fmt::format("cannot read {}: {}", name, std::strerror(errno)));
-    if (got == 0) return to_hex(sum.finish());
+    if (got == 0) return hex_of(sum.finish());
     sum.add(std::span{chunk}.first(static_cast<std::size_t>(got)));
     offset += got;
   }

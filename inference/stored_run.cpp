@@ -25,7 +25,7 @@ protocol::history newest_history(const store_list& stores) {
 /// What a shard leads to of the training as `newest` tells it.
 protocol::version_set versions_of(const persistence::shard_store& store, const protocol::history& newest) {
   protocol::version_set all{{{0}, {0}}};
-  for (const auto& range : store.restorable()) protocol::insert(all, {range.first, range.last});
+  for (const auto& range : store.restorable()) protocol::insert(all, range);
   const auto own = protocol::newest_timeline(common::history_from(store.history()));
   const auto branched = protocol::branched_since(newest, own);
   return branched ? protocol::up_to(std::move(all), *branched) : all;

@@ -65,14 +65,6 @@ struct history_entry {
   friend bool operator==(const history_entry&, const history_entry&) = default;
 };
 
-/// The versions [first, last], both included.
-struct version_range {
-  version_id first;
-  version_id last;
-
-  friend bool operator==(const version_range&, const version_range&) = default;
-};
-
 struct snapshot_info {
   version_id version;
   timeline_id timeline;

@@ -96,7 +96,7 @@ std::vector<snapshot_info> shard_store::snapshots() const {
 std::vector<history_entry> shard_store::history() const {
   return parts_->ground.with_state([](const store_state& state) { return state.history; });
 }
-std::vector<version_range> shard_store::restorable() const {
+std::vector<base::version_range> shard_store::restorable() const {
   return parts_->ground.with_state(restorable_of);
 }
 store_counters shard_store::counters() const { return parts_->ground.counters(); }

@@ -1,6 +1,7 @@
 /// shard_store: everything of a PS shard that outlives its process.
 #pragma once
 
+#include "base/version_range.hpp"
 #include "persistence/file_system.hpp"
 #include "persistence/log_record.hpp"
 #include "persistence/snapshot_reader.hpp"
@@ -186,7 +187,7 @@ public:
 
   /// What can be rebuilt from here, sorted and disjoint: version 0 without storage, every snapshot,
   /// and from each of them as far as the log has no gap.
-  std::vector<version_range> restorable() const;
+  std::vector<base::version_range> restorable() const;
 
   store_counters counters() const;
 

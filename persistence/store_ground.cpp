@@ -14,7 +14,7 @@ constexpr std::uint64_t measure_every_bytes = std::uint64_t{64} << 20;
 
 } // namespace
 
-std::vector<version_range> restorable_of(const store_state& state) {
+std::vector<base::version_range> restorable_of(const store_state& state) {
   std::vector<version_id> bases;
   for (const auto& snapshot : state.snapshots) bases.push_back(snapshot.version);
   return restorable_versions(bases, state.steps);

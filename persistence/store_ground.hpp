@@ -32,7 +32,7 @@ struct store_state {
 timeline_id timeline_of(const store_state& state);
 /// The newest version that `state` can restore, as the step that is appended next.
 step_id next_step_of(const store_state& state);
-std::vector<version_range> restorable_of(const store_state& state);
+std::vector<base::version_range> restorable_of(const store_state& state);
 
 /// Data that the parts share, and what each of them needs before it writes. Its parts change it
 /// under its locks; store_opening alone does so without them.

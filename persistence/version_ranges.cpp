@@ -33,10 +33,11 @@ step_id step_set::end_from(step_id step) const {
   return step;
 }
 
-std::vector<version_range> restorable_versions(std::span<const version_id> bases, const step_set& steps) {
-  std::vector<version_range> found;
+std::vector<base::version_range> restorable_versions(std::span<const version_id> bases,
+                                                     const step_set& steps) {
+  std::vector<base::version_range> found;
   const auto add_base = [&](version_id base) {
-    const version_range range{base, {steps.end_from(step_from(base)).value}};
+    const base::version_range range{base, {steps.end_from(step_from(base)).value}};
     if (!found.empty() && base <= found.back().last)
       found.back().last = std::max(found.back().last, range.last);
     else
@@ -47,9 +48,10 @@ std::vector<version_range> restorable_versions(std::span<const version_id> bases
   return found;
 }
 
-bool contains(std::span<const version_range> ranges, version_id version) {
-  return std::ranges::any_of(
-      ranges, [&](const version_range& range) { return range.first <= version && version <= range.last; });
+bool contains(std::span<const base::version_range> ranges, version_id version) {
+  return std::ranges::any_of(ranges, [&](const base::version_range& range) {
+    return range.first <= version && version <= range.last;
+  });
 }
 
 } // namespace dlrun::persistence

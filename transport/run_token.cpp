@@ -1,5 +1,6 @@
 #include "transport/run_token.hpp"
 
+#include "base/hex.hpp"
 #include "base/os_error.hpp"
 
 #include <charconv>
@@ -25,11 +26,7 @@ result<run_token> run_token::from_hex(std::string_view hex) {
   return token;
 }
 
-std::string run_token::to_hex() const {
-  std::string hex;
-  for (const auto byte : bytes) hex += fmt::format("{:02x}", byte);
-  return hex;
-}
+std::string run_token::to_hex() const { return base::to_hex(std::as_bytes(std::span(bytes))); }
 
 bool operator==(const run_token& a, const run_token& b) {
   unsigned difference = 0;

@@ -6,7 +6,6 @@
 namespace dlrun::protocol {
 
 // ---- history
-// -------------------------------------------------------------------------------------------------------
 
 history first_history() { return {timeline_entry{}}; }
 
@@ -60,15 +59,14 @@ history extended(history all, timeline_entry next) {
 }
 
 // ---- sets of versions
-// ----------------------------------------------------------------------------------------------
 
 bool contains(const version_set& set, version_id version) {
   return std::any_of(set.begin(), set.end(),
                      [&](const auto& range) { return range.first <= version && version <= range.last; });
 }
 
-void insert(version_set& set, version_range added) {
-  const auto begins_after = [](const version_range& range, version_id version) {
+void insert(version_set& set, base::version_range added) {
+  const auto begins_after = [](const base::version_range& range, version_id version) {
     return range.last.value + 1 < version.value;
   };
   auto at = std::lower_bound(set.begin(), set.end(), added.first, begins_after);
@@ -85,7 +83,7 @@ version_set common(const version_set& left, const version_set& right) {
   auto a = left.begin();
   auto b = right.begin();
   while (a != left.end() && b != right.end()) {
-    const version_range shared{std::max(a->first, b->first), std::min(a->last, b->last)};
+    const base::version_range shared{std::max(a->first, b->first), std::min(a->last, b->last)};
     if (shared.first <= shared.last) insert(both, shared);
     if (a->last < b->last)
       ++a;

@@ -4,6 +4,7 @@
 
 #include "actors/protocol/parking.hpp"
 #include "actors/protocol/reduction_tree.hpp"
+#include "base/version_range.hpp"
 
 #include <cstdint>
 #include <dlrun/ids.hpp>
@@ -54,23 +55,11 @@ inline constexpr std::size_t parked_slots_max = 512;
 /// `all` with one more entry, merged to the bound.
 history extended(history all, timeline_entry next);
 
-/// Versions first to last, both included.
-struct version_range {
-  version_id first;
-  version_id last;
-
-  bool operator==(const version_range&) const = default;
-
-  template <class Inspector>
-  friend auto inspect(Inspector& f, version_range& x) {
-    return f(x.first, x.last);
-  }
-};
 /// Disjoint, ascending, not adjacent.
-using version_set = std::vector<version_range>;
+using version_set = std::vector<base::version_range>;
 
 bool contains(const version_set& set, version_id version);
-void insert(version_set& set, version_range added);
+void insert(version_set& set, base::version_range added);
 /// What both have.
 version_set common(const version_set& left, const version_set& right);
 /// Without what lies above `last`.

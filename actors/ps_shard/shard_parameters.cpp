@@ -43,7 +43,6 @@ shard_parameters::shard_parameters(std::shared_ptr<const common::job_context> jo
     , state_(updates_.state_floats()) {}
 
 // ---- whole states
-// ----------------------------------------------------------------------------------------------
 
 result<void> shard_parameters::reset(timeline_id timeline) {
   give_up();
@@ -103,7 +102,6 @@ void shard_parameters::preserve(std::size_t block) {
 }
 
 // ---- one step
-// --------------------------------------------------------------------------------------------------
 
 std::span<float> shard_parameters::state_of(const engine::owned_block& owned) {
   return std::span{state_}.subspan(owned.state_offset, owned.state_floats);

@@ -24,7 +24,6 @@ persistence::shard_store_options store_options(const shard_storage_options& opti
 } // namespace
 
 // ---- coming back
-// -----------------------------------------------------------------------------------------------
 
 result<std::unique_ptr<shard_storage>> shard_storage::open(shard_storage_options options) {
   const auto begin = common::now();
@@ -90,7 +89,6 @@ std::map<step_id, norm_partials> shard_storage::newest_partials(version_id versi
 }
 
 // ---- while training goes on
-// -----------------------------------------------------------------------------------------------
 
 void shard_storage::run(shard_storage_events events) {
   events_ = std::move(events);
@@ -167,11 +165,10 @@ result<restored_state> shard_storage::load_after_rewind(shard_parameters& parame
 }
 
 // ---- what is there
-// -----------------------------------------------------------------------------------------------
 
 protocol::version_set shard_storage::restorable() const {
   protocol::version_set all{{{0}, {0}}};
-  for (const auto& range : store_->restorable()) protocol::insert(all, {range.first, range.last});
+  for (const auto& range : store_->restorable()) protocol::insert(all, range);
   return all;
 }
 

@@ -10,7 +10,6 @@
 namespace dlrun::inference {
 namespace {
 
-using protocol::version_range;
 using protocol::version_set;
 using testing::HasSubstr;
 

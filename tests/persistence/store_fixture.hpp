@@ -97,7 +97,7 @@ protected:
     return persistence::list_files(*files, directory() + part).value().empty();
   }
 
-  using ranges = std::vector<persistence::version_range>;
+  using ranges = std::vector<base::version_range>;
 
   temporary_folder folder;
   /// Without faults until a test asks for some. It does not bother the real disk with syncs, so

@@ -12,11 +12,11 @@ step_set steps_of(std::initializer_list<step_range> ranges) {
   return steps;
 }
 
-std::vector<version_range> restorable(std::vector<version_id> bases, const step_set& steps) {
+std::vector<base::version_range> restorable(std::vector<version_id> bases, const step_set& steps) {
   return restorable_versions(bases, steps);
 }
 
-using ranges = std::vector<version_range>;
+using ranges = std::vector<base::version_range>;
 
 TEST(version_ranges, version_0_is_always_there) { EXPECT_EQ(restorable({}, {}), (ranges{{{0}, {0}}})); }
 
