@@ -1,7 +1,7 @@
 /// shard_store: everything of a PS shard that outlives its process.
 #pragma once
 
-#include "base/version_range.hpp"
+#include "base/version_set.hpp"
 #include "persistence/file_system.hpp"
 #include "persistence/log_record.hpp"
 #include "persistence/snapshot_reader.hpp"

@@ -48,10 +48,4 @@ std::vector<base::version_range> restorable_versions(std::span<const version_id>
   return found;
 }
 
-bool contains(std::span<const base::version_range> ranges, version_id version) {
-  return std::ranges::any_of(ranges, [&](const base::version_range& range) {
-    return range.first <= version && version <= range.last;
-  });
-}
-
 } // namespace dlrun::persistence

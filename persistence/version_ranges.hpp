@@ -1,7 +1,7 @@
 /// Which versions can be rebuilt from which steps and snapshots.
 #pragma once
 
-#include "base/version_range.hpp"
+#include "base/version_set.hpp"
 #include "persistence/log_record.hpp"
 
 #include <dlrun/ids.hpp>
@@ -38,7 +38,5 @@ private:
 /// From each of `bases` (versions that are there as a whole, sorted) as far as `steps` has no gap;
 /// version 0 is always a base. Sorted and disjoint.
 std::vector<base::version_range> restorable_versions(std::span<const version_id> bases, const step_set& steps);
-
-bool contains(std::span<const base::version_range> ranges, version_id version);
 
 } // namespace dlrun::persistence

@@ -4,7 +4,7 @@
 
 #include "actors/protocol/parking.hpp"
 #include "actors/protocol/reduction_tree.hpp"
-#include "base/version_range.hpp"
+#include "base/version_set.hpp"
 
 #include <cstdint>
 #include <dlrun/ids.hpp>
@@ -55,22 +55,16 @@ inline constexpr std::size_t parked_slots_max = 512;
 /// `all` with one more entry, merged to the bound.
 history extended(history all, timeline_entry next);
 
-/// Disjoint, ascending, not adjacent.
-using version_set = std::vector<base::version_range>;
-
-bool contains(const version_set& set, version_id version);
-void insert(version_set& set, base::version_range added);
-/// What both have.
-version_set common(const version_set& left, const version_set& right);
-/// Without what lies above `last`.
-version_set up_to(version_set set, version_id last);
-/// Without what lies below `first`; version 0 stays (R11: it is restorable without storage), and so
-/// does `kept`, if it is in the set.
-version_set from(version_set set, version_id first, std::optional<version_id> kept = std::nullopt);
-/// The greatest of the set that is not above `bound`.
-std::optional<version_id> greatest_up_to(const version_set& set, version_id bound);
-/// For people: "0, 120 to 480".
-std::string to_string(const version_set& set);
+// Sets of versions are spoken of in messages and in what is stored.
+using base::common;
+using base::contains;
+using base::from;
+using base::greatest_up_to;
+using base::insert;
+using base::to_string;
+using base::up_to;
+using base::version_range;
+using base::version_set;
 
 /// A run of slots of one step, e.g. those of which gradients are held.
 struct step_slots {
