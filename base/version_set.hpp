@@ -30,8 +30,8 @@ void insert(version_set& set, version_range added);
 version_set common(const version_set& left, const version_set& right);
 /// Without what lies above `last`.
 version_set up_to(version_set set, version_id last);
-/// Without what lies below `first`; version 0 stays (R11: it is restorable without storage), and so does
-/// `kept`, if it is in the set.
+/// Without what lies below `first`; version 0 stays (R11: it is restorable without storage), and so
+/// does `kept`, if it is in the set.
 version_set from(version_set set, version_id first, std::optional<version_id> kept = std::nullopt);
 /// The greatest of the set that is not above `bound`.
 std::optional<version_id> greatest_up_to(const version_set& set, version_id bound);

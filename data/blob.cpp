@@ -19,7 +19,6 @@ blob& blob::operator=(blob&& other) noexcept {
   size_ = std::exchange(other.size_, 0);
   fd_ = std::exchange(other.fd_, -1);
   mapped_ = std::exchange(other.mapped_, false);
-  held_ = std::move(other.held_);
   name_ = std::move(other.name_);
   return *this;
 }
@@ -63,15 +62,6 @@ result<blob> blob::from_fd(int fd, std::string name) {
   if (address == MAP_FAILED) return system_failure("cannot map", made.name_);
   made.data_ = static_cast<const std::uint8_t*>(address);
   made.mapped_ = true;
-  return made;
-}
-
-blob blob::from_bytes(std::vector<std::uint8_t> bytes, std::string name) {
-  blob made;
-  made.held_ = std::move(bytes);
-  made.data_ = made.held_.data();
-  made.size_ = made.held_.size();
-  made.name_ = std::move(name);
   return made;
 }
 

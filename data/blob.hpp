@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <span>
 #include <string>
-#include <vector>
 
 namespace dlrun::data {
 
@@ -32,9 +31,6 @@ public:
   /// the reader.
   static result<blob> from_fd(int fd, std::string name);
 
-  /// Holds `bytes` in memory; fd() is -1.
-  static blob from_bytes(std::vector<std::uint8_t> bytes, std::string name);
-
   std::span<const std::uint8_t> bytes() const { return {data_, size_}; }
   /// Descriptor behind the bytes, or -1. It is close-on-exec: a parent that hands it to a child
   /// duplicates it into the child's table (posix_spawn_file_actions_adddup2 to another number
@@ -50,7 +46,6 @@ private:
   std::size_t size_ = 0;
   int fd_ = -1;
   bool mapped_ = false;
-  std::vector<std::uint8_t> held_;
   std::string name_;
 };
 

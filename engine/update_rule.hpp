@@ -17,7 +17,7 @@ struct summed_step {
   step_id step;
   std::uint64_t records = 1; ///< that are summed in the gradient, at least 1
   /// Of the mean gradient of all parameters of the model, clipped by value; the root of all
-  /// sum_of_squares(). Of no meaning where clips_norm() is false.
+  /// sum_of_squares(). Of no meaning without `clip_norm`.
   double norm = 0;
   bool streams = false; ///< as update_terms::streams
 };
@@ -34,9 +34,8 @@ public:
   const engine::optimizer& optimizer() const { return optimizer_; }
   double lr(step_id step) const { return schedule_.lr(step, optimizer_.lr()); }
 
-  /// Whether an update needs the norm of the whole gradient.
-  bool clips_norm() const { return clip_norm_.has_value(); }
-  /// What a block of parameters adds to the square of that norm. A function of the whole block.
+  /// What a block of parameters adds to the square of the norm of the whole gradient. A function of
+  /// the whole block.
   double sum_of_squares(std::uint64_t records, std::span<const float> gradient_sum) const;
 
   /// As optimizer::update().

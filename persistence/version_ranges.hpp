@@ -37,6 +37,7 @@ private:
 
 /// From each of `bases` (versions that are there as a whole, sorted) as far as `steps` has no gap;
 /// version 0 is always a base. Sorted and disjoint.
-std::vector<base::version_range> restorable_versions(std::span<const version_id> bases, const step_set& steps);
+std::vector<base::version_range> restorable_versions(std::span<const version_id> bases,
+                                                     const step_set& steps);
 
 } // namespace dlrun::persistence

@@ -63,8 +63,6 @@ public:
 
   /// Parameters of the version published last. Requires one.
   std::span<const float> current() const;
-  /// True when a version is published.
-  bool has_current() const { return current_ >= 0; }
   /// To be offered to readers.
   const segment& shared() const { return segment_; }
   std::size_t floats() const { return floats_; }

@@ -42,7 +42,6 @@ public:
   const std::string& address() const { return address_; }
   int socket() const { return socket_.get(); }
   short wants() const;
-  bool is_idle() const { return asked_.empty(); }
   /// The first deadline of what is wanted; max() for none.
   time_point deadline() const;
 

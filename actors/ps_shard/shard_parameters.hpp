@@ -28,10 +28,6 @@ using engine::step_shape;
 /// they are in a cache. Called once for each part, by several threads; what it returns is valid
 /// until the thread's next call.
 using root_source = std::function<std::span<const float>(std::uint64_t begin, std::uint64_t end)>;
-/// A root that is there.
-inline root_source whole_root(std::span<const float> root) {
-  return [root](std::uint64_t begin, std::uint64_t end) { return root.subspan(begin, end - begin); };
-}
 
 /// Not thread-safe: after create() only the value thread calls it, except shared() and range().
 class shard_parameters {

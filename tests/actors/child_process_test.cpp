@@ -34,12 +34,12 @@ TEST_F(child_processes, a_kill_is_reported_within_milliseconds) {
   const auto before = clock::now();
   ASSERT_EQ(::kill(child.started.get().value(), SIGKILL), 0);
   const auto report = child.report();
+  const auto after = clock::now() - before;
   EXPECT_TRUE(report.signaled);
   EXPECT_EQ(report.code_or_signal, SIGKILL);
   EXPECT_EQ(describe(report), "killed by signal 9 (KILL)");
-  EXPECT_LT(report.seen_at - before,
-            std::chrono::seconds(2)); // milliseconds on a machine that is not overloaded
-  RecordProperty("seen_after_us", std::to_string((report.seen_at - before) / std::chrono::microseconds(1)));
+  EXPECT_LT(after, std::chrono::seconds(2)); // milliseconds on a machine that is not overloaded
+  RecordProperty("seen_after_us", std::to_string(after / std::chrono::microseconds(1)));
 }
 
 TEST_F(child_processes, are_signalled_in_the_order_of_the_calls) {

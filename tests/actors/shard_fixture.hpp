@@ -13,6 +13,11 @@
 
 namespace dlrun::test {
 
+/// A root that is there.
+inline ps_shard::root_source whole_root(std::span<const float> root) {
+  return [root](std::uint64_t begin, std::uint64_t end) { return root.subspan(begin, end - begin); };
+}
+
 /// Trains one PS shard, the job's only one where it clips by norm, with made-up gradients, which
 /// follow from the step alone.
 class training_shard {
@@ -30,7 +35,7 @@ public:
     const auto partials = job_->couples() ? parameters.measure(shape, *root) : ps_shard::norm_partials{};
     const auto coupled = job_->couples() ? ps_shard::norm_of({partials}) : 0;
     shape.norm = std::bit_cast<double>(coupled);
-    const auto made = parameters.apply(timeline, step, shape, ps_shard::whole_root(*root), {}).value();
+    const auto made = parameters.apply(timeline, step, shape, whole_root(*root), {}).value();
     if (made) metrics.add(job_->sampler.epoch_of(step), *made);
     ++ledger.steps_applied;
     ledger.samples_applied += shape.records;

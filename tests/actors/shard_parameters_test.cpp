@@ -80,7 +80,7 @@ TEST_F(shard_parameters_test, a_root_that_is_made_on_the_way_is_made_whole_and_g
   for (std::size_t i = 0; i < root.size(); ++i) root[i] = static_cast<float>(i % 101) / 64.0F;
   std::vector<float> empty(root.size(), -1.0F);
   const auto shape = common::shape_of(context->sampler, {0}, 0, {});
-  ASSERT_TRUE(there.apply({0}, {0}, shape, whole_root(root), {}));
+  ASSERT_TRUE(there.apply({0}, {0}, shape, test::whole_root(root), {}));
   const auto make = [&](std::uint64_t begin, std::uint64_t end) {
     for (auto i = begin; i < end; ++i) empty[i] = root[i];
     return std::span<const float>{empty}.subspan(begin, end - begin);
@@ -98,10 +98,10 @@ TEST_F(shard_parameters_test, a_root_that_is_not_finite_is_not_published_and_loa
     const auto shape = common::shape_of(job({})->sampler, {0}, 0, {});
     std::vector<float> root(numbers.range().size, 1.0F);
     root.back() = wrong;
-    const auto made = numbers.apply({0}, {0}, shape, whole_root(root), {});
+    const auto made = numbers.apply({0}, {0}, shape, test::whole_root(root), {});
     ASSERT_FALSE(made);
     EXPECT_EQ(made.error().code, error_code::diverged);
-    EXPECT_EQ(numbers.apply({0}, {0}, shape, whole_root(root), [] { return false; }).error().code,
+    EXPECT_EQ(numbers.apply({0}, {0}, shape, test::whole_root(root), [] { return false; }).error().code,
               error_code::protocol)
         << "what was overwritten while it was read says nothing";
     ASSERT_TRUE(numbers.reset({1}));
@@ -117,7 +117,7 @@ TEST_F(shard_parameters_test, an_update_that_makes_no_number_is_not_published_an
   const auto shape = shape_of(context->sampler, {0}, 0, {});
   std::vector<float> root(numbers.range().size, 1.0F);
   root[2 * 64 + 5] = 0;
-  const auto made = numbers.apply({0}, {0}, shape, whole_root(root), {});
+  const auto made = numbers.apply({0}, {0}, shape, test::whole_root(root), {});
   ASSERT_FALSE(made);
   EXPECT_EQ(made.error().code, error_code::diverged);
   EXPECT_THAT(made.error().message, testing::HasSubstr("nan of 'linear0.weight' at [2, 5]"));
@@ -156,7 +156,7 @@ TEST_F(shard_parameters_test, no_bit_depends_on_whether_a_step_was_begun_early) 
             return std::span{root}.subspan(begin, end - begin);
           },
           [] { return true; });
-    const auto made = parts.parameters.apply({0}, {step}, shape, whole_root(root), {});
+    const auto made = parts.parameters.apply({0}, {step}, shape, test::whole_root(root), {});
     ASSERT_TRUE(made);
     EXPECT_TRUE(*made) << "the metrics are from the early part";
     EXPECT_EQ(test::training_shard::digests_of(parts.parameters), whole.digests()) << "step " << step;
@@ -169,7 +169,7 @@ TEST_F(shard_parameters_test, what_was_begun_early_is_given_up_by_going_back) {
   const auto first = numbers.digests();
   const std::vector<float> root(numbers.parameters.range().size, 1.0F);
   const auto shape = common::shape_of(context->sampler, {0}, 0, {});
-  numbers.parameters.apply_early({0}, {0}, shape, 1, whole_root(root), {});
+  numbers.parameters.apply_early({0}, {0}, shape, 1, test::whole_root(root), {});
   ASSERT_TRUE(numbers.parameters.reset({1}));
   EXPECT_EQ(numbers.digests(), first);
   numbers.train(0, {1});
@@ -185,8 +185,8 @@ TEST_F(shard_parameters_test, an_early_part_that_is_not_finite_or_not_intact_is_
     auto numbers = shard_parameters::create(context, {0}).value();
     std::vector<float> root(numbers.range().size, 1.0F);
     root[root.size() / 2] = last;
-    numbers.apply_early({0}, {0}, shape, 1, whole_root(root), [&] { return is_intact; });
-    return numbers.apply({0}, {0}, shape, whole_root(root), {});
+    numbers.apply_early({0}, {0}, shape, 1, test::whole_root(root), [&] { return is_intact; });
+    return numbers.apply({0}, {0}, shape, test::whole_root(root), {});
   };
   EXPECT_TRUE(apply(1, true));
   EXPECT_EQ(apply(std::numeric_limits<float>::infinity(), true).error().code, error_code::diverged);

@@ -1,6 +1,5 @@
 #include <dlrun/report.hpp>
 
-#include "job/host_fingerprint.hpp"
 #include "tests/data/files.hpp"
 
 #include <cmath>
@@ -212,17 +211,6 @@ TEST(report, errors_name_the_file) {
   EXPECT_NE(read_report(folder.path() / "none.json").error().message.find("none.json"), std::string::npos);
   EXPECT_NE(read_report(folder.write("bad.json", {'{'})).error().message.find("bad.json"), std::string::npos);
   EXPECT_FALSE(write_report(folder.path() / "missing" / "report.json", full_report()));
-}
-
-TEST(host_fingerprint, reads_the_cpu_model) {
-  EXPECT_EQ(cpu_model_from("processor\t: 0\nmodel name\t: Some CPU @ 2 GHz\nmodel name\t: Other\n"),
-            "Some CPU @ 2 GHz");
-  EXPECT_EQ(cpu_model_from(""), "unknown");
-  EXPECT_EQ(cpu_model_from("model name"), "unknown");
-  const auto here = detect_host_fingerprint(3);
-  EXPECT_FALSE(here.cpu_model.empty());
-  EXPECT_FALSE(here.isa.empty());
-  EXPECT_EQ(here.threads, 3U);
 }
 
 } // namespace

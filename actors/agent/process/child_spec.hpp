@@ -64,7 +64,6 @@ struct exit_report {
   /// True: ended by a signal, false: by exit().
   bool signaled = false;
   int code_or_signal = 0;
-  std::chrono::steady_clock::time_point seen_at;
 
   bool clean() const { return !signaled && code_or_signal == 0; }
 };

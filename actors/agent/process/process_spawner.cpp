@@ -58,7 +58,7 @@ exit_report reap(const running_child& child) {
   siginfo_t info{};
   while (::waitid(P_PIDFD, static_cast<id_t>(child.pidfd.get()), &info, WEXITED) != 0 && errno == EINTR) {
   }
-  return {child.pid, info.si_code != CLD_EXITED, info.si_status, clock::now()};
+  return {child.pid, info.si_code != CLD_EXITED, info.si_status};
 }
 
 /// A descriptor that means this process until it is reaped, whatever happens to its number.
