@@ -13,7 +13,6 @@ namespace dlrun::engine {
 using kernels::cpu::gradient_terms;
 
 // ---- from the specification
-// ---------------------------------------------------------------------------------------------
 
 /// Reads the arguments of one kind, with PyTorch's defaults, and remembers the first that is out of
 /// range.
@@ -108,7 +107,6 @@ result<optimizer> optimizer::build(const spec::OptimizerSpec& spec) {
 }
 
 // ---- state
-// --------------------------------------------------------------------------------------------------------------
 
 std::vector<std::string_view> optimizer::state_planes() const {
   std::vector<std::string_view> planes;
@@ -134,7 +132,6 @@ void optimizer::start_state(std::span<float> state) const {
 }
 
 // ---- updates
-// ------------------------------------------------------------------------------------------------------------
 
 /// One call of update(), for each kind of rule.
 struct optimizer::call {

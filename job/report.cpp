@@ -19,7 +19,6 @@ constexpr std::array status_names = {"completed", "failed", "interrupted"};
 constexpr std::size_t report_bytes_max = 256 * 1024 * 1024;
 
 // ---- one field list for both directions
-// -----------------------------------------------------------------------------
 
 /// Writes fields in the order they are listed.
 struct writer {

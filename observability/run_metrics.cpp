@@ -75,7 +75,6 @@ run_metrics::run_metrics(run_facts facts)
 }
 
 // ---- what is heard
-// -----------------------------------------------------------------------------------------------------
 
 void run_metrics::update(const agent::run_snapshot& now, protocol::time_point at) {
   const std::scoped_lock lock{mutex_};
@@ -127,7 +126,6 @@ void run_metrics::finish(const dlrun::report& report) {
 }
 
 // ---- what is shown
-// -----------------------------------------------------------------------------------------------------
 
 std::vector<MetricFamily> run_metrics::collect() const {
   const std::scoped_lock lock{mutex_};

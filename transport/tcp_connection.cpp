@@ -52,7 +52,6 @@ bool connection::go_on(const finder& find, time_point now) {
 }
 
 // ---- what comes in
-// ----------------------------------------------------------------------------------------------
 
 bool connection::receive(const finder& find) {
   while (!is_sending()) {
@@ -125,7 +124,6 @@ std::vector<std::byte> connection::read_marks() const {
 }
 
 // ---- what goes out
-// ----------------------------------------------------------------------------------------------
 
 void connection::say(const void* data, std::size_t size) {
   const auto* bytes = static_cast<const std::byte*>(data);

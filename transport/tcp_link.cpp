@@ -79,7 +79,6 @@ result<void> link::finish_connect() {
 }
 
 // ---- what goes out
-// ----------------------------------------------------------------------------------------------
 
 void link::say(const void* data, std::size_t size) { out_.append(static_cast<const char*>(data), size); }
 
@@ -105,7 +104,6 @@ result<void> link::send_waiting() {
 }
 
 // ---- what comes in
-// ----------------------------------------------------------------------------------------------
 
 /// Where the next bytes belong.
 std::span<std::byte> link::room() {

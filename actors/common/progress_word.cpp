@@ -149,7 +149,6 @@ result<progress_word> progress_word::open(unique_fd fd) {
 }
 
 // ---- the worker
-// --------------------------------------------------------------------------------------------------------
 
 void progress_word::enter(work_lane lane, const slot_progress& what) {
   memory_->of(lane).write(in_slot | (what.examined ? is_examined : 0), what.at);
@@ -177,7 +176,6 @@ void progress_word::survive_stack_overflow() {
 }
 
 // ---- the agent
-// ---------------------------------------------------------------------------------------------------------
 
 progress_word::work progress_word::look() const {
   for (int attempt = 0; attempt < 100; ++attempt)

@@ -42,7 +42,6 @@ void task_thread::stop() {
 }
 
 // ---- tasks
-// -----------------------------------------------------------------------------------------------------------
 
 void task_thread::run(std::function<void()> task) {
   {
@@ -112,7 +111,6 @@ void task_thread::sleep(std::unique_lock<std::mutex>& lock) {
 }
 
 // ---- doorbells
-// -----------------------------------------------------------------------------------------------------------
 
 result<task_thread::waiting_place> task_thread::make_waiting_place() {
   base::unique_fd epoll(::epoll_create1(EPOLL_CLOEXEC));

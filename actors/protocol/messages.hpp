@@ -21,7 +21,6 @@
 namespace dlrun::protocol {
 
 // ---- where a role can be reached
-// -------------------------------------------------------------------------------------
 
 /// Control and tensor address of one started role.
 struct endpoint {
@@ -54,7 +53,6 @@ struct tensor_location {
 };
 
 // ---- starting and finding each other
-// ---------------------------------------------------------------------------------
 
 /// Role -> agent and role -> coordinator, once after its start and again until answered.
 struct join {
@@ -159,7 +157,6 @@ struct role_exited {
 };
 
 // ---- leases
-// ----------------------------------------------------------------------------------------------------------
 
 /// Dispatcher -> worker: compute these slots of every step from now on (R5). Highest (dispatcher,
 /// sequence) wins. It never ends by itself; another lease or a newer incarnation of the worker
@@ -195,7 +192,6 @@ struct worker_status {
 };
 
 // ---- a step
-// ----------------------------------------------------------------------------------------------------------
 
 /// Worker -> PS shard (R9): the gradient of subtree `slots` of `step` lies at `where`. Idempotent.
 struct push {
@@ -261,7 +257,6 @@ struct fenced {
 };
 
 // ---- evaluation, the end
-// ---------------------------------------------------------------------------------------------
 
 /// Dispatcher -> worker: evaluate the validation set at `version` (R17). Repeated until answered;
 /// idempotent.

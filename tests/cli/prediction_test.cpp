@@ -68,7 +68,6 @@ train: {microbatch_size: 4, optimizer: {sgd: {lr: 0.1}}}
 };
 
 // ---- predict
-// -------------------------------------------------------------------------------------------------
 
 TEST_F(prediction_test, there_is_a_line_a_record_in_the_order_of_the_file) {
   const auto all = lines(prediction_format::csv, 3);
@@ -167,7 +166,6 @@ TEST_F(prediction_test, records_are_read_as_the_training_data_without_their_labe
 }
 
 // ---- what a model is loaded from
-// ------------------------------------------------------------------------------------------------
 
 TEST_F(prediction_test, a_weights_file_needs_its_job_and_nothing_of_a_run) {
   auto wrong = choice();

@@ -204,7 +204,6 @@ TEST_F(csv_reader_test, a_column_of_too_many_texts_is_no_category) {
 }
 
 // ---- what is predicted is never what it is predicted from
-// -------------------------------------------------------------
 
 TEST_F(csv_reader_test, a_column_without_a_header_has_one_number) {
   job.write("plain.csv", "7,8,1\n9,10,0\n");
@@ -241,7 +240,6 @@ TEST_F(csv_reader_test, a_column_without_a_name_is_not_taken_for_a_number_to_lea
 }
 
 // ---- blank lines
-// ------------------------------------------------------------------------------------------------------
 
 TEST_F(csv_reader_test, a_blank_line_is_a_record_in_a_table_of_one_column_alone) {
   const auto predict = [&](const std::string& content) {
@@ -275,7 +273,6 @@ TEST_F(csv_reader_test, where_nothing_stands_for_it_a_blank_line_of_one_column_i
 }
 
 // ---- numbers
-// ----------------------------------------------------------------------------------------------------------
 
 TEST_F(csv_reader_test, numbers_are_read_as_the_nearest_or_refused_with_the_reason) {
   const auto cell = [&](const std::string& text, bool may_be_read = false) {

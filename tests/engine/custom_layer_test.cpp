@@ -227,7 +227,6 @@ TEST(custom_layer, a_type_is_registered_once_under_a_name) {
 }
 
 // ---- metrics
-// -------------------------------------------------------------------------------------------------------
 
 /// How many records there were, times `options.factor`.
 class counting final : public metric {

@@ -47,7 +47,6 @@ void expect_as_pytorch(const std::string& text, const floats& outputs, const bat
 }
 
 // ---- PyTorch
-// ------------------------------------------------------------------------------------------------------
 
 TEST(pytorch_losses, cross_entropy_has_the_same_sum_and_gradient) {
   namespace p = pytorch_losses;
@@ -86,7 +85,6 @@ TEST(pytorch_losses, distances_have_the_same_mean_and_gradient) {
 }
 
 // ---- differences
-// ------------------------------------------------------------------------------------------------------
 
 class loss_gradient : public ::testing::TestWithParam<const char*> {};
 
@@ -130,7 +128,6 @@ INSTANTIATE_TEST_SUITE_P(of, loss_gradient,
                                            "l1 {}", "huber {}", "huber { delta: 0.3 }"));
 
 // ---- corners
-// ------------------------------------------------------------------------------------------------------
 
 TEST(loss, weights_of_one_are_none) {
   const std::vector<std::int32_t> labels{0, 2};

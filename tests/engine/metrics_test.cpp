@@ -65,7 +65,6 @@ double measure(const std::string& text, const floats& outputs, const labels& cla
 }
 
 // ---- the set
-// ------------------------------------------------------------------------------------------------------
 
 TEST(metrics, the_default_goes_with_the_loss_and_needs_no_larger_tensor_than_ever) {
   EXPECT_THAT(metrics_of("", 10).names(), ElementsAre("accuracy"));
@@ -113,7 +112,6 @@ TEST(metrics, large_ones_get_room_in_the_layout_behind_loss_and_records) {
 }
 
 // ---- accuracy, top_k
-// ------------------------------------------------------------------------------------------------------
 
 TEST(metrics, accuracy_is_the_share_of_the_greatest_scores_the_first_of_equals) {
   EXPECT_EQ(measure("", {1, 2, 3, 0, 0, 0, 5, 1, 5, 9, 1, 1}, {2, 1, 0, 0}, {}, 4), 0.75);
@@ -159,7 +157,6 @@ TEST(metrics, accuracy_of_yes_or_no_counts_every_output) {
 }
 
 // ---- auc
-// ------------------------------------------------------------------------------------------------------
 
 struct yes_and_no {
   floats logits, yes;
@@ -242,7 +239,6 @@ TEST(metrics, auc_ranks_what_is_not_a_number_as_wrong) {
 }
 
 // ---- precision, recall
-// ------------------------------------------------------------------------------------------------------
 
 /// scikit-learn's precision_score and recall_score with average="macro", over the classes that
 /// occur.
@@ -294,7 +290,6 @@ TEST(metrics, precision_and_recall_of_outputs_go_by_the_threshold) {
 }
 
 // ---- mae
-// ------------------------------------------------------------------------------------------------------
 
 TEST(metrics, mae_is_the_mean_distance_of_every_value) {
   EXPECT_EQ(measure(mse, {1, 2, -3, 0}, {}, {0, 2, 0, 4}, 2), 2.0);
@@ -302,7 +297,6 @@ TEST(metrics, mae_is_the_mean_distance_of_every_value) {
 }
 
 // ---- refusals
-// ------------------------------------------------------------------------------------------------------
 
 TEST(metrics, what_cannot_be_measured_is_refused_with_what_can) {
   EXPECT_THAT(refusal("metrics { mae {} }", 3),

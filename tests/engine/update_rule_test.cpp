@@ -32,7 +32,6 @@ floats used_gradient(const update_rule& rule, const floats& sums, std::uint64_t 
 }
 
 // ---- schedules
-// -------------------------------------------------------------------------------------------------------
 
 TEST(schedule, goes_on_after_its_end_as_its_formula_says) {
   const auto rule = make_rule("optimizer { sgd { lr: 1 } } lr_schedule { cosine { t_max: 10 } }", {100, 1});
@@ -66,7 +65,6 @@ TEST(schedule, refuses_milestones_that_do_not_ascend) {
 }
 
 // ---- clipping
-// --------------------------------------------------------------------------------------------------------
 
 TEST(update_rule, without_clipping_the_gradient_is_the_mean_to_the_last_bit) {
   const auto rule = make_rule("optimizer { sgd { lr: 1 } }");

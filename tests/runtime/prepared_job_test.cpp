@@ -239,7 +239,6 @@ TEST_F(prepared_job_test, an_unknown_format_is_refused_with_those_there_are) {
 }
 
 // ---- targets and records, those of validation data too
-// -------------------------------------------------------------------
 
 /// A job on two tables with a loss, for one output.
 std::string table_job(const std::string& loss) {
@@ -318,7 +317,6 @@ train: {microbatch_size: 2, microbatches_per_step: 1, optimizer: {sgd: {lr: 0.1}
 }
 
 // ---- weights to start from
-// ---------------------------------------------------------------------------------------------
 
 TEST_F(prepared_job_test, weights_to_start_from_are_checked_named_by_digest_and_kept_open) {
   const std::vector<float> zeroes(12);

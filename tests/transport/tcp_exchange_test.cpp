@@ -68,7 +68,6 @@ protected:
 };
 
 // ---- what is fetched
-// ---------------------------------------------------------------------------------------------
 
 TEST_F(tcp_exchange, a_version_is_copied_from_the_buffer_that_has_it_and_the_other_one_is_not_there) {
   publish(0);
@@ -190,7 +189,6 @@ TEST_F(tcp_exchange, memory_of_copies_is_used_again_with_a_clean_first_page) {
 }
 
 // ---- what is refused
-// ---------------------------------------------------------------------------------------------
 
 TEST_F(tcp_exchange, what_is_not_offered_any_more_or_is_of_another_size_is_refused) {
   publish(0);
@@ -247,7 +245,6 @@ TEST_F(tcp_exchange, addresses_that_are_none_or_of_another_host_are_refused) {
 }
 
 // ---- strangers
-// ---------------------------------------------------------------------------------------------------
 
 TEST_F(tcp_exchange, who_does_not_know_the_token_gets_nothing) {
   const auto stranger = tcp_client::start({.token = run_token::random().value()}).value();
@@ -287,7 +284,6 @@ TEST_F(tcp_exchange, a_server_that_does_not_know_the_token_does_not_learn_it) {
 }
 
 // ---- peers that are slow, gone or wrong
-// --------------------------------------------------------------------------
 
 TEST_F(tcp_exchange, a_server_that_is_gone_is_told_at_once_and_its_successor_is_another) {
   publish(0);
