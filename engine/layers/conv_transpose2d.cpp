@@ -1,3 +1,4 @@
+#include "engine/layers/convolution_operation.hpp"
 #include "engine/layers/layers.hpp"
 #include "kernels/cpu/convolution.hpp"
 #include "kernels/cpu/strided.hpp"
@@ -50,15 +51,9 @@ public:
       : layer(std::move(name), {input}, {mirrored.in_channels, mirrored.height, mirrored.width})
       , mirrored_(mirrored)
       , bias_(bias) {
-    const auto& g = mirrored_;
     // PyTorch takes the fan of the second axis here too, which is that of the outputs.
-    const float bound = initial_bound(g.in_channels * g.kernel * g.kernel);
-    add_tensor({"weight",
-                {g.out_channels, g.in_channels, g.kernel, g.kernel},
-                tensor_kind::parameter,
-                -bound,
-                bound});
-    if (bias) add_tensor({"bias", {g.in_channels}, tensor_kind::parameter, -bound, bound});
+    for (auto& tensor : kernel_tensors(mirrored, bias ? mirrored.in_channels : 0))
+      add_tensor(std::move(tensor));
   }
 
   std::unique_ptr<operation> make_operation(kernels::cpu::onednn& context, bool) const override {

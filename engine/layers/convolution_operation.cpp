@@ -1,5 +1,7 @@
 #include "engine/layers/convolution_operation.hpp"
 
+#include "engine/layers/layers.hpp"
+
 #include <fmt/format.h>
 
 namespace dlrun::engine {
@@ -43,6 +45,14 @@ std::unique_ptr<operation> make_convolution_operation(kernels::cpu::onednn& cont
                                                       const convolution_geometry& geometry,
                                                       bool input_gradient) {
   return std::make_unique<convolution_operation>(context, geometry, input_gradient);
+}
+
+std::vector<layer_tensor> kernel_tensors(const convolution_geometry& g, std::int64_t biases) {
+  const float bound = initial_bound(g.in_channels * g.kernel * g.kernel);
+  std::vector<layer_tensor> tensors{
+      {"weight", {g.out_channels, g.in_channels, g.kernel, g.kernel}, tensor_kind::parameter, -bound, bound}};
+  if (biases != 0) tensors.push_back({"bias", {biases}, tensor_kind::parameter, -bound, bound});
+  return tensors;
 }
 
 std::string convolution_complaint(const convolution_geometry& g) {

@@ -1,11 +1,14 @@
-/// What conv1d and conv2d have in common.
+/// What layers that convolve have in common.
 #pragma once
 
+#include "engine/layer.hpp"
 #include "kernels/cpu/convolution.hpp"
-#include <dlrun/operation.hpp>
 
+#include <cstdint>
+#include <dlrun/operation.hpp>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace dlrun::engine {
 
@@ -14,6 +17,11 @@ namespace dlrun::engine {
 std::unique_ptr<operation> make_convolution_operation(kernels::cpu::onednn& context,
                                                       const kernels::cpu::convolution_geometry& geometry,
                                                       bool input_gradient);
+
+/// Weight, and bias where `biases` is not 0, of a convolution in two dimensions. Initialised as
+/// PyTorch does: uniform, within a bound that the weight's second axis and the kernel give.
+std::vector<layer_tensor> kernel_tensors(const kernels::cpu::convolution_geometry& geometry,
+                                         std::int64_t biases);
 
 /// What is wrong with out_channels, kernel_size, stride or padding themselves, or "".
 std::string convolution_complaint(const kernels::cpu::convolution_geometry& geometry);

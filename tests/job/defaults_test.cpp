@@ -7,9 +7,7 @@
 namespace dlrun::job {
 namespace {
 
-using test::minimal_spec;
-using test::parse;
-using test::with;
+using test::minimal_spec, test::parse, test::with;
 
 TEST(defaults, fill_everything_that_has_one) {
   const auto spec = parse(with(minimal_spec, "cluster: {workers: 2}\n", ""));

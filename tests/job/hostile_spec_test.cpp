@@ -10,10 +10,7 @@
 namespace dlrun::job {
 namespace {
 
-using test::minimal_spec;
-using test::parse;
-using test::problems_of;
-using test::with;
+using test::minimal_spec, test::parse, test::problems_of, test::with;
 
 std::string repeated(const std::string& part, std::size_t count) {
   std::string out;

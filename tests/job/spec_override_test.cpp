@@ -5,10 +5,7 @@
 namespace dlrun::job {
 namespace {
 
-using test::minimal_spec;
-using test::parse;
-using test::problems_of;
-using test::with;
+using test::minimal_spec, test::parse, test::problems_of, test::with;
 
 TEST(spec_override, sets_values_of_every_type) {
   const auto spec = parse(minimal_spec, {"train.epochs=3", "cluster.workers=4", "train.shuffle=false",

@@ -8,10 +8,7 @@
 namespace dlrun::job {
 namespace {
 
-using test::minimal_spec;
-using test::parse;
-using test::problems_of;
-using test::with;
+using test::minimal_spec, test::parse, test::problems_of, test::with;
 
 TEST(spec_reader, reads_a_whole_specification) {
   const auto spec = parse(R"(

@@ -9,9 +9,7 @@
 namespace dlrun::job {
 namespace {
 
-using test::minimal_spec;
-using test::parse;
-using test::with;
+using test::minimal_spec, test::parse, test::with;
 
 void expect_round_trip(const spec::JobSpec& spec) {
   const std::string text = write_spec(spec);

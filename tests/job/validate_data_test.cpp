@@ -8,9 +8,7 @@
 namespace dlrun::job {
 namespace {
 
-using test::parse;
-using test::problems_of;
-using test::with;
+using test::parse, test::problems_of, test::with;
 
 /// The problems of `data:` with this content.
 std::string problems(const std::string& data) {

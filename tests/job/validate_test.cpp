@@ -9,10 +9,7 @@
 namespace dlrun::job {
 namespace {
 
-using test::minimal_spec;
-using test::parse;
-using test::problems_of;
-using test::with;
+using test::minimal_spec, test::parse, test::problems_of, test::with;
 
 TEST(validate, accepts_what_the_reader_returns) {
   const auto spec = parse(minimal_spec);
