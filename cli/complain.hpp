@@ -1,4 +1,4 @@
-/// How verbs report errors: one message on stderr, and the exit code that belongs to it.
+/// How verbs report errors and warnings: one message on stderr, and the exit code of an error.
 #pragma once
 
 #include "cli/say.hpp"
@@ -21,5 +21,8 @@ inline int complain(const error& what) {
   complain(what.message);
   return static_cast<int>(job::exit_code_for(what.code));
 }
+
+/// What does not stop anything, on stderr.
+inline void warn(std::string_view message) { say(stderr, "dlrun: warning: {}\n", message); }
 
 } // namespace dlrun::cli

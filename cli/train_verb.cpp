@@ -1,6 +1,7 @@
 #include "cli/complain.hpp"
 #include "cli/displayed_run.hpp"
 #include "cli/verbs.hpp"
+#include "cli/warn_of_trained_on.hpp"
 #include "runtime/new_run.hpp"
 
 #include <nlohmann/json.hpp>
@@ -28,6 +29,7 @@ void tell(const runtime::durability_choice& choice, bool json) {
 int train(const train_options& options) {
   auto job = runtime::prepare_new_job(options.file, options.overrides);
   if (!job) return complain(job.error());
+  warn_of_trained_on(*job);
   const auto run = runtime::begin_run(*job, options.run_dir);
   if (!run) return complain(run.error());
   if (run->durability) tell(*run->durability, options.json);

@@ -1,5 +1,6 @@
 #include "cli/complain.hpp"
 #include "cli/verbs.hpp"
+#include "cli/warn_of_trained_on.hpp"
 #include "runtime/prepared_job.hpp"
 
 #include <nlohmann/json.hpp>
@@ -23,6 +24,7 @@ void print_json(const runtime::prepared_job& job) {
                              {"parameters", job.parameter_count},
                              {"train_records", job.train_records},
                              {"validation_records", job.validation_records},
+                             {"validation_records_trained_on", job.validation_records_trained_on},
                              {"epochs", job.spec.train().epochs()},
                              {"steps", job.steps}}
           .dump());
@@ -43,6 +45,7 @@ int complain_json(const error& what) {
 int validate(const validate_options& options) {
   const auto job = runtime::prepare_new_job(options.file, options.overrides);
   if (!job) return options.json ? complain_json(job.error()) : complain(job.error());
+  warn_of_trained_on(*job);
   if (options.json) {
     print_json(*job);
     return 0;

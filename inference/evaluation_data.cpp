@@ -1,26 +1,15 @@
 #include "inference/evaluation_data.hpp"
 
-#include "data/prefetcher.hpp"
+#include "data/equal_records.hpp"
+#include "data/sampler.hpp"
 #include "inference/model_data.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <iterator>
-#include <span>
-#include <string_view>
-#include <unordered_map>
 #include <vector>
 
 namespace dlrun::inference {
 namespace {
-
-constexpr std::size_t read_at_once = 256;
-
-/// Some of the records in the files of a data set.
-struct chosen_records {
-  data::decoded_data files;
-  std::vector<std::uint64_t> places; ///< ascending
-};
 
 /// Do both name the same records?
 bool same_files(const spec::DatasetSpec& one, const spec::DatasetSpec& other) {
@@ -49,7 +38,7 @@ std::vector<bool> used_before(const spec::TrainSpec& train, std::uint64_t count,
 }
 
 /// `decoded` has the data that `model.spec` names, and with it mostly that of the training.
-result<chosen_records> trained_records(const loaded_model& model, const data::job_data& decoded) {
+result<data::chosen_records> trained_records(const loaded_model& model, const data::job_data& decoded) {
   auto spec = model.trained.data();
   const auto seed = model.trained.train().seed();
   data::job_data then{decoded.training, {}};
@@ -64,54 +53,13 @@ result<chosen_records> trained_records(const loaded_model& model, const data::jo
   const auto part = data::open_part(then, spec, seed, data::data_part::training);
   if (!part) return tl::unexpected(part.error());
   const auto used = used_before(model.trained.train(), (*part)->record_count(), model.version);
-  chosen_records chosen{then.training, {}};
+  data::chosen_records chosen{then.training, {}};
   for (std::uint64_t i = 0; i < used.size(); ++i)
     if (used[i]) chosen.places.push_back((*part)->number_in_files(i));
   return chosen;
 }
 
-/// Calls `take(hash)` for each record: of its inputs as they are stored, and its target.
-template <class Take>
-result<void> for_each_hash(const chosen_records& chosen, Take take) {
-  const auto all = data::array_dataset::create(chosen.files, {});
-  if (!all) return tl::unexpected(all.error());
-  const auto bytes_of = [](const auto& values, std::size_t index, std::size_t each) {
-    return std::string_view{reinterpret_cast<const char*>(values.data() + index * each),
-                            each * sizeof values.front()};
-  };
-  data::microbatch some;
-  std::string record;
-  for (std::size_t first = 0; first < chosen.places.size(); first += read_at_once) {
-    const auto places =
-        std::span{chosen.places}.subspan(first, std::min(read_at_once, chosen.places.size() - first));
-    if (auto read = data::read_microbatch(**all, places, some); !read) return read;
-    for (std::size_t i = 0; i < places.size(); ++i) {
-      record = bytes_of(some.records, i, some.records.size() / places.size());
-      record += bytes_of(some.classes, i, some.classes.size() / places.size());
-      record += bytes_of(some.values, i, some.values.size() / places.size());
-      take(std::hash<std::string_view>{}(record));
-    }
-  }
-  return {};
-}
-
-/// How many of `evaluated` equal one of `trained`.
-result<std::uint64_t> count_equal(const chosen_records& evaluated, const chosen_records& trained) {
-  std::unordered_map<std::size_t, std::uint64_t> left;
-  if (auto read = for_each_hash(evaluated, [&](std::size_t hash) { ++left[hash]; }); !read)
-    return tl::unexpected(read.error());
-  std::uint64_t equal = 0;
-  const auto read = for_each_hash(trained, [&](std::size_t hash) {
-    const auto found = left.find(hash);
-    if (found == left.end()) return;
-    equal += found->second;
-    left.erase(found);
-  });
-  if (!read) return tl::unexpected(read.error());
-  return equal;
-}
-
-std::uint64_t count_same_places(const chosen_records& evaluated, const chosen_records& trained) {
+std::uint64_t count_same_places(const data::chosen_records& evaluated, const data::chosen_records& trained) {
   std::vector<std::uint64_t> both;
   std::ranges::set_intersection(evaluated.places, trained.places, std::back_inserter(both));
   return both.size();
@@ -122,10 +70,11 @@ result<std::uint64_t> count_trained_on(const loaded_model& model, const data::jo
   auto trained = trained_records(model, decoded);
   if (!trained) return tl::unexpected(trained.error());
   std::ranges::sort(trained->places);
-  chosen_records evaluated{decoded.validation ? *decoded.validation : decoded.training, places_of(records)};
+  data::chosen_records evaluated{decoded.validation ? *decoded.validation : decoded.training,
+                                 places_of(records)};
   if (!decoded.validation && same_files(model.trained.data().train(), model.spec.data().train()))
     return count_same_places(evaluated, *trained);
-  return count_equal(evaluated, *trained);
+  return data::count_equal(evaluated, *trained);
 }
 
 } // namespace

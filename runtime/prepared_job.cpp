@@ -2,6 +2,7 @@
 
 #include "actors/common/evaluation_metrics.hpp"
 #include "data/augmentation.hpp"
+#include "data/equal_records.hpp"
 #include "engine/optimizer.hpp"
 #include "engine/update_rule.hpp"
 #include "inference/model_data.hpp"
@@ -209,7 +210,13 @@ result<prepared_job> prepare_new_job(spec::JobSpec spec) {
                 "train.skip and train.from are for a run that is resumed: 'dlrun resume DIR --skip "
                 "STEP:SLOT' and '--from STEP' write them");
   if (auto enough = check_descriptor_limit(spec); !enough) return tl::unexpected(enough.error());
-  return prepare_job(std::move(spec));
+  auto job = prepare_job(std::move(spec));
+  if (!job || !job->data->validation) return job;
+  const auto equal =
+      data::count_equal(data::all_records(*job->data->validation), data::all_records(job->data->training));
+  if (!equal) return tl::unexpected(equal.error());
+  job->validation_records_trained_on = *equal;
+  return job;
 }
 
 result<void> open_metrics_port(prepared_job& job) {

@@ -17,6 +17,9 @@ struct prepared_job {
   std::vector<spec::TrainSpec> revisions;
   std::uint64_t train_records = 0;
   std::uint64_t validation_records = 0;
+  /// Of the validation data's own files: how many equal a record of the training data. Such records
+  /// say nothing of unseen data. Counted for a run that begins.
+  std::uint64_t validation_records_trained_on = 0;
   std::uint64_t steps = 0;
   std::uint64_t parameter_count = 0; ///< trained floats
   /// The data, decoded once; roles on this host share its memory.

@@ -1,6 +1,7 @@
 #include "data/content_digest.hpp"
 
 #include "base/sha256.hpp"
+#include "tests/data/files.hpp"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +12,8 @@ namespace {
 stored_array array_of(std::vector<std::uint8_t> values, std::uint64_t records) {
   values.insert(values.begin(), 5, 0xEE);
   stored_array array;
-  array.memory = std::make_shared<blob>(blob::from_bytes(std::move(values), "x"));
+  const test::temporary_folder folder;
+  array.memory = std::make_shared<blob>(blob::map_file(folder.write("x", values)).value());
   array.offset = 5;
   array.type = element_type::u1;
   array.dims = {records, 3};

@@ -54,6 +54,18 @@ train: {epochs: 2, microbatch_size: 2, microbatches_per_step: 2, optimizer: {sgd
 )";
 };
 
+TEST_F(prepared_job_test, counts_the_validation_records_that_are_trained_on) {
+  EXPECT_EQ(prepare()->validation_records_trained_on, 0U);
+  EXPECT_EQ(prepare({"data.validation.split=0.5"})->validation_records_trained_on, 0U);
+  folder.write("others", idx_bytes({3, 2, 2}, {0, 1, 2, 3, 9, 9, 9, 9, 4, 5, 6, 7}));
+  write_labels("other_labels", {0, 0, 2});
+  text =
+      with(text, "labels: labels}}", "labels: labels}, validation: {records: others, labels: other_labels}}");
+  const auto job = prepare();
+  ASSERT_TRUE(job) << job.error().message;
+  EXPECT_EQ(job->validation_records_trained_on, 1U);
+}
+
 TEST_F(prepared_job_test, evaluates_at_most_so_often_that_all_results_can_be_kept) {
   text = with(text, "labels: labels}}", "labels: labels}, validation: {records: images, labels: labels}}");
   EXPECT_TRUE(prepare({"train.evaluate_every=1 step"}));
