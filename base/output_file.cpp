@@ -71,14 +71,14 @@ tl::unexpected<error> output_file::failure(int number) const {
   return fail(error_code::system, fmt::format("cannot write {}: {}", file_.string(), std::strerror(number)));
 }
 
-result<output_file> output_file::open(const std::filesystem::path& file) {
+result<output_file> output_file::open(const std::filesystem::path& file, unfinished kept) {
   auto target = end_of_links(file);
   if (const auto number = descriptor_of(target))
     return into(file, ::fcntl(*number, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
   struct stat about {};
   if (std::error_code ignored; std::filesystem::is_symlink(target, ignored))
     return into(file, (errno = ELOOP, -1));
-  if (::stat(target.c_str(), &about) != 0 || S_ISREG(about.st_mode)) return beside(std::move(target));
+  if (::stat(target.c_str(), &about) != 0 || S_ISREG(about.st_mode)) return beside(std::move(target), kept);
   if (S_ISDIR(about.st_mode)) return into(file, (errno = EISDIR, -1));
   return into(file, ::open(target.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY));
 }
@@ -89,27 +89,42 @@ result<output_file> output_file::into(const std::filesystem::path& file, int fd)
               fmt::format("cannot write to {}: {}", file.string(), std::strerror(errno)));
 }
 
-result<output_file> output_file::beside(std::filesystem::path file) {
-  output_file made{-1, std::move(file)};
-  for (int i = 0; i < names_max && made.fd_ < 0; ++i) {
+template <class Make>
+int output_file::make_temporary(Make make) {
+  int made = -1;
+  for (int i = 0; i < names_max && made < 0; ++i) {
     // A name of its own for each writer, so that two at once do not mix their bytes.
-    made.temporary_ = made.file_.string() + random_ending();
-    made.fd_ = ::open(made.temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, for_all);
-    if (made.fd_ < 0 && errno != EEXIST) break;
+    temporary_ = (folder_of(file_) / (".dlrun" + random_ending())).string();
+    made = make(temporary_.c_str());
+    if (made < 0 && errno != EEXIST) break;
   }
-  if (made.fd_ < 0) {
-    made.temporary_.clear();
+  if (made < 0) temporary_.clear();
+  return made;
+}
+
+result<output_file> output_file::beside(std::filesystem::path file, unfinished kept) {
+  output_file made{-1, std::move(file)};
+  made.is_regular_ = true;
+  if (kept == unfinished::nameless_where_possible)
+    made.fd_ = ::open(folder_of(made.file_).c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, for_all);
+  if (made.fd_ < 0 && (kept == unfinished::named || !is_of_the_place(errno)))
+    made.fd_ = made.make_temporary(
+        [](const char* name) { return ::open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, for_all); });
+  if (made.fd_ < 0)
     return fail(is_of_the_place(errno) ? error_code::bad_usage : error_code::system,
                 fmt::format("cannot create a file beside {}: {}", made.file_.string(), std::strerror(errno)));
-  }
   struct stat replaced {};
-  if (::stat(made.file_.c_str(), &replaced) == 0) ::fchmod(made.fd_, replaced.st_mode & permissions);
+  if (::stat(made.file_.c_str(), &replaced) == 0)
+    ::fchmod(made.fd_, replaced.st_mode & permissions);
+  else if (errno == ENAMETOOLONG)
+    return made.into(made.file_, -1);
   return made;
 }
 
 output_file::output_file(output_file&& other) noexcept
     : fd_(std::exchange(other.fd_, -1))
     , file_(std::move(other.file_))
+    , is_regular_(other.is_regular_)
     , temporary_(std::exchange(other.temporary_, {})) {}
 
 output_file::~output_file() {
@@ -128,11 +143,17 @@ result<void> output_file::write(std::string_view content) {
 }
 
 result<void> output_file::finish() {
-  const bool is_regular = !temporary_.empty();
-  if (is_regular && ::fsync(fd_) != 0) return failure(errno);
+  if (is_regular_ && ::fsync(fd_) != 0) return failure(errno);
+  // A name cannot be taken from another file but by one that has a name.
+  if (is_regular_ && temporary_.empty() && make_temporary([this](const char* name) {
+                                             return ::linkat(AT_FDCWD,
+                                                             fmt::format("/proc/self/fd/{}", fd_).c_str(),
+                                                             AT_FDCWD, name, AT_SYMLINK_FOLLOW);
+                                           }) < 0)
+    return failure(errno);
   // What a file system tells late (a quota, NFS) it tells here.
   if (::close(std::exchange(fd_, -1)) != 0 && errno != EINTR) return failure(errno);
-  if (is_regular && ::rename(temporary_.c_str(), file_.c_str()) != 0) return failure(errno);
+  if (is_regular_ && ::rename(temporary_.c_str(), file_.c_str()) != 0) return failure(errno);
   temporary_.clear();
   return {};
 }
