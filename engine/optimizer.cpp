@@ -7,6 +7,7 @@
 #include <cmath>
 #include <dlrun/check.hpp>
 #include <fmt/format.h>
+#include <limits>
 
 namespace dlrun::engine {
 
@@ -23,6 +24,8 @@ public:
 
   double at_least_0(const char* argument, double value) {
     if (!std::isfinite(value) || value < 0) complain(argument, value, "a finite number, 0 or greater");
+    if (value > 0 && value < std::numeric_limits<float>::min())
+      complain(argument, value, "0, or a number that is not 0 in float");
     return value;
   }
   double below_1(const char* argument, double value) {

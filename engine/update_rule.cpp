@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <fmt/format.h>
+#include <limits>
 
 namespace dlrun::engine {
 namespace {
@@ -18,10 +19,13 @@ float limit_of(const std::optional<double>& clip_value) {
 /// @returns nothing when it is not written.
 result<std::optional<double>> limit_from(const char* key, bool written, double value) {
   if (!written) return std::nullopt;
-  if (std::isfinite(value) && value > 0) return value;
-  return fail(error_code::bad_spec,
-              fmt::format("train.{} is {}, but must be a finite number above 0; leave it out to clip nothing",
-                          key, value));
+  if (std::isfinite(value) && value >= std::numeric_limits<float>::min()) return value;
+  return fail(
+      error_code::bad_spec,
+      fmt::format(
+          "train.{} is {}, but must be a finite number of at least {:.2g}: with less, gradients are 0 "
+          "in float, and nothing is learnt; leave it out to clip nothing",
+          key, value, std::numeric_limits<float>::min()));
 }
 
 } // namespace

@@ -146,6 +146,11 @@ TEST(update_rule, says_when_it_makes_no_number) {
 TEST(update_rule, refuses_limits_that_clip_everything_away) {
   EXPECT_THAT(rule_refusal("optimizer { sgd { lr: 1 } } clip_value: 0"), HasSubstr("train.clip_value is 0"));
   EXPECT_THAT(rule_refusal("optimizer { sgd { lr: 1 } } clip_norm: -1"), HasSubstr("train.clip_norm is -1"));
+  EXPECT_THAT(rule_refusal("optimizer { sgd { lr: 1 } } clip_norm: 1e-45"),
+              HasSubstr("train.clip_norm is 1e-45"));
+  EXPECT_THAT(rule_refusal("optimizer { sgd { lr: 1 } } clip_value: 1e-300"),
+              HasSubstr("clip_value is 1e-300"));
+  EXPECT_THAT(rule_refusal("optimizer { sgd { lr: 1e-50 } }"), HasSubstr("lr is 1e-50"));
   EXPECT_THAT(rule_refusal("clip_norm: 1"), HasSubstr("no optimizer"));
 }
 
