@@ -1,5 +1,6 @@
 #include "actors/ps_shard/ps_shard.hpp"
 
+#include "actors/common/action_handlers.hpp"
 #include "actors/common/clock.hpp"
 #include "actors/common/membership.hpp"
 
@@ -9,13 +10,6 @@ namespace dlrun::ps_shard {
 namespace {
 
 constexpr auto tick_period = std::chrono::milliseconds(100);
-
-template <class... Handlers>
-struct action_handlers : Handlers... {
-  using Handlers::operator()...;
-};
-template <class... Handlers>
-action_handlers(Handlers...) -> action_handlers<Handlers...>;
 
 ps_shard_core_config core_config(const common::role_context& context) {
   const auto order = context.job->sampler;
@@ -329,7 +323,7 @@ void ps_shard_state::carry_out(const ps_shard_actions& actions) {
 
 void ps_shard_state::carry_out(const ps_shard_action& action) {
   std::visit(
-      action_handlers{
+      common::action_handlers{
           [this](const combine& sum) { maker_.carry_out(sum); },
           [this](const make_zero& zero) { maker_.carry_out(zero); },
           [this](const release& value) { maker_.carry_out(value); },

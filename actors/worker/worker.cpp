@@ -1,5 +1,6 @@
 #include "actors/worker/worker.hpp"
 
+#include "actors/common/action_handlers.hpp"
 #include "actors/common/clock.hpp"
 #include "actors/common/membership.hpp"
 
@@ -11,13 +12,6 @@ namespace dlrun::worker {
 namespace {
 
 constexpr auto tick_period = std::chrono::milliseconds(100);
-
-template <class... Handlers>
-struct action_handlers : Handlers... {
-  using Handlers::operator()...;
-};
-template <class... Handlers>
-action_handlers(Handlers...) -> action_handlers<Handlers...>;
 
 worker_core_config core_config(const common::role_context& context) {
   const auto order = context.job->sampler;
@@ -212,30 +206,30 @@ void worker_state::carry_out(worker_actions actions) {
 }
 
 void worker_state::carry_out(const worker_action& action) {
-  std::visit(
-      action_handlers{[this](const connect_shard& order) { links_.connect(order.entry); },
-                      [this](const fetch_part& order) { fetch(order); },
-                      [this](const compute_gradient& order) {
-                        const bool in_place = context_.job->reads_in_place();
-                        maker_.carry_out(order, in_place ? sources_->all() : std::vector<parameter_source>{});
-                      },
-                      [this](const push_gradient& order) { push(order); },
-                      [this](const send_pull& one) {
-                        links_.send(one.to, one.message, caf::actor_cast<protocol::worker_actor>(self_));
-                      },
-                      [this](const check_gradient& order) { maker_.carry_out(order); },
-                      [this](const forget_gradient& order) { maker_.carry_out(order); },
-                      [this](const send_kept& order) { reports_.tell_dispatcher(order.message); },
-                      [this](const discard_all& order) {
-                        context_.log->info("timeline: adopts {}, drops {} kept gradients", order.adopted,
-                                           maker_.kept());
-                        maker_.discard_all();
-                      },
-                      [this](const exit_fenced& order) {
-                        quit(fmt::format("fenced: incarnation {} of worker {} exists", order.newest,
-                                         context_.role.index));
-                      }},
-      action);
+  std::visit(common::action_handlers{
+                 [this](const connect_shard& order) { links_.connect(order.entry); },
+                 [this](const fetch_part& order) { fetch(order); },
+                 [this](const compute_gradient& order) {
+                   const bool in_place = context_.job->reads_in_place();
+                   maker_.carry_out(order, in_place ? sources_->all() : std::vector<parameter_source>{});
+                 },
+                 [this](const push_gradient& order) { push(order); },
+                 [this](const send_pull& one) {
+                   links_.send(one.to, one.message, caf::actor_cast<protocol::worker_actor>(self_));
+                 },
+                 [this](const check_gradient& order) { maker_.carry_out(order); },
+                 [this](const forget_gradient& order) { maker_.carry_out(order); },
+                 [this](const send_kept& order) { reports_.tell_dispatcher(order.message); },
+                 [this](const discard_all& order) {
+                   context_.log->info("timeline: adopts {}, drops {} kept gradients", order.adopted,
+                                      maker_.kept());
+                   maker_.discard_all();
+                 },
+                 [this](const exit_fenced& order) {
+                   quit(fmt::format("fenced: incarnation {} of worker {} exists", order.newest,
+                                    context_.role.index));
+                 }},
+             action);
 }
 
 void worker_state::fetch(const fetch_part& order) {
