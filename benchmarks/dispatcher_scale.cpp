@@ -65,13 +65,15 @@ private:
 
   void take(const data_dispatcher_actions& actions) {
     for (const auto& action : actions) {
-      if (const auto* sent = std::get_if<data_dispatcher::send_lease>(&action)) {
-        workers_[sent->to.value].lease = sent->lease;
-        ++leases_;
+      if (const auto* sent = std::get_if<data_dispatcher::to_worker>(&action)) {
+        if (const auto* lease = std::get_if<protocol::lease>(&sent->message)) {
+          workers_[sent->to.value].lease = *lease;
+          ++leases_;
+        }
       } else if (const auto* write = std::get_if<data_dispatcher::journal_course>(&action)) {
         take(core_.on_journaled(write->id, now_));
-      } else if (std::get_if<data_dispatcher::slots_redispatched>(&action)) {
-        ++redispatched_;
+      } else if (const auto* told = std::get_if<data_dispatcher::to_coordinator>(&action)) {
+        redispatched_ += std::holds_alternative<protocol::slots_redispatched>(*told) ? 1 : 0;
       }
     }
   }

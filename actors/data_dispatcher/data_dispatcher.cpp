@@ -1,12 +1,10 @@
 #include "actors/data_dispatcher/data_dispatcher.hpp"
 
 #include "actors/common/ask.hpp"
-#include "actors/common/clock.hpp"
 #include "actors/common/evaluation_metrics.hpp"
 #include "actors/data_dispatcher/course_journal.hpp"
 #include "job/quantity.hpp"
 
-#include <algorithm>
 #include <dlrun/check.hpp>
 
 namespace dlrun::data_dispatcher {
@@ -33,6 +31,12 @@ slot_sizes sizes_of(const common::job_context& job) {
           static_cast<std::uint64_t>(job.model->min_batch())};
 }
 
+/// What `dlrun resume` was asked to change is a revision of the specification.
+std::optional<wanted_change> change_of(const common::job_context& job) {
+  if (job.revision() == 0) return std::nullopt;
+  return wanted_change{job.goes_on_from(), job.revision(), job.skipped()};
+}
+
 data_dispatcher_core_config core_config(const common::role_context& context, journaled_course course) {
   const auto& job = *context.job;
   const auto max_recovery = job::parse_duration(job.spec.durability().max_recovery()).value_or(0);
@@ -41,6 +45,7 @@ data_dispatcher_core_config core_config(const common::role_context& context, jou
           .steps = job.steps(),
           .microbatches_per_step = job.microbatches_per_step(),
           .evaluates = job.spec.data().has_validation(),
+          .metrics = job.model->metrics().names().size(),
           .durability = job.durability(),
           .sizes = sizes_of(job),
           .couples = job.couples(),
@@ -60,7 +65,8 @@ data_dispatcher_state::behavior data_dispatcher_state::start(pointer self, commo
                                                    std::move(course).value_or(journaled_course{})));
   auto& role = *self->state.role;
   if (!unreadable.empty()) role.quit(unreadable);
-  role.apply_revision();
+  if (const auto change = change_of(*role.context_.job))
+    role.carry_out(role.core_.on_wanted_change(*change, role.with_.now()));
   // It serves one coordinator and ends with it.
   self->monitor(role.with_.coordinator);
   self->set_down_handler([self](const caf::down_msg&) { self->quit(); });
@@ -82,29 +88,28 @@ void data_dispatcher_state::quit(const std::string& why) {
 
 data_dispatcher_state::behavior data_dispatcher_state::make_behavior() {
   return {
-      [this](const protocol::worker_status& status) { on_worker_status(status); },
-      [this](const protocol::shard_status& status) {
-        carry_out(core_.on_shard_status(status, common::now()));
+      [this](const protocol::worker_status& status) {
+        carry_out(core_.on_worker_status(status, with_.now()));
       },
-      [this](const protocol::evaluated& result) { on_evaluated(result); },
-      [this](const protocol::kept& answer) { carry_out(core_.on_kept(answer, common::now())); },
-      [this](const protocol::divergence& what) { on_divergence(what); },
+      [this](const protocol::shard_status& status) { carry_out(core_.on_shard_status(status, with_.now())); },
+      [this](const protocol::evaluated& result) { carry_out(core_.on_evaluated(result, with_.now())); },
+      [this](const protocol::kept& answer) { carry_out(core_.on_kept(answer, with_.now())); },
+      [this](const protocol::divergence& what) { carry_out(core_.on_divergence(what)); },
       [this](const protocol::tick&) { on_tick(); },
       [this](const protocol::worker_available& who, const protocol::worker_actor& handle) {
         on_worker_available(who, handle);
       },
-      [this](const protocol::worker_gone& who) { on_worker_gone(who); },
+      [this](const protocol::worker_gone& who) {
+        carry_out(core_.on_worker_lost(who.worker, who.incarnation, with_.now()));
+      },
       [this](const protocol::ps_shard_available& who, const protocol::ps_shard_actor& handle) {
         on_ps_shard_available(who, handle);
       },
-      [this](const protocol::ps_shard_gone& who) { on_ps_shard_gone(who); },
+      [this](const protocol::ps_shard_gone& who) { core_.on_shard_lost(who.shard, who.incarnation); },
       [this](const protocol::poisoned_slot& slot) {
-        carry_out(core_.on_poisoned_slot(slot.what, common::now()));
+        carry_out(core_.on_poisoned_slot(slot.what, with_.now()));
       },
-      [this](const protocol::go_back& wanted) { carry_out(core_.on_go_back(wanted, common::now())); },
-      [this](const protocol::close_training& wanted) {
-        carry_out(core_.on_close(wanted.timeline, common::now()));
-      },
+      [this](const protocol::close_training& wanted) { carry_out(core_.on_close(wanted.timeline)); },
       [](const protocol::continuation& task) { common::run(task); },
   };
 }
@@ -112,183 +117,55 @@ data_dispatcher_state::behavior data_dispatcher_state::make_behavior() {
 void data_dispatcher_state::on_worker_available(const protocol::worker_available& who,
                                                 const protocol::worker_actor& handle) {
   workers_[who.worker] = handle;
-  carry_out(core_.on_worker_joined(who.worker, who.incarnation, common::now()));
-}
-
-void data_dispatcher_state::on_worker_gone(const protocol::worker_gone& who) {
-  carry_out(core_.on_worker_lost(who.worker, who.incarnation, common::now()));
+  carry_out(core_.on_worker_joined(who.worker, who.incarnation, with_.now()));
 }
 
 void data_dispatcher_state::on_ps_shard_available(const protocol::ps_shard_available& who,
                                                   const protocol::ps_shard_actor& handle) {
   ps_shards_[who.shard] = handle;
-  carry_out(core_.on_shard_started(who.shard, who.incarnation, common::now()));
-}
-
-void data_dispatcher_state::on_ps_shard_gone(const protocol::ps_shard_gone& who) {
-  carry_out(core_.on_shard_lost(who.shard, who.incarnation, common::now()));
-}
-
-void data_dispatcher_state::on_worker_status(const protocol::worker_status& status) {
-  auto& tally = tallies_[protocol::worker_role(status.worker)];
-  if (status.self.incarnation >= tally.incarnation)
-    tally = {.role = protocol::worker_role(status.worker),
-             .incarnation = status.self.incarnation,
-             .slots_computed = status.slots_computed};
-  carry_out(core_.on_worker_status(status, common::now()));
-}
-
-/// One with another number of sums is of no worker of this job, and would be kept in the journal.
-void data_dispatcher_state::on_evaluated(const protocol::evaluated& result) {
-  if (result.metric_bits.size() == context_.job->model->metrics().names().size())
-    carry_out(core_.on_evaluated(result, common::now()));
-}
-
-/// One of a timeline that was left since means nothing. The coordinator tells with it what is kept,
-/// so it waits until every PS shard has said so on that timeline; whoever saw it repeats it.
-void data_dispatcher_state::on_divergence(const protocol::divergence& what) {
-  const auto& shards = core_.shards();
-  if (shards.size() < context_.job->ps_shards() ||
-      std::ranges::any_of(shards, [&](const auto& one) { return one.second.timeline != what.timeline; }))
-    return;
-  report_progress();
-  self_->send(with_.coordinator, what);
-}
-
-/// What `dlrun resume` was asked to change is a revision of the specification. It is there when all
-/// PS shards are on a timeline that has it.
-bool data_dispatcher_state::awaits_revision() const {
-  const auto& job = *context_.job;
-  if (job.revision() == 0) return false;
-  return core_.shards().size() < job.ps_shards() || std::ranges::any_of(core_.shards(), [&](const auto& one) {
-           const auto& history = one.second.durable.history;
-           return history.empty() || history.back().revision < job.revision();
-         });
-}
-
-/// Wanted from the start on: before anything else is decided of shards that died at different
-/// versions.
-void data_dispatcher_state::apply_revision() {
-  const auto& job = *context_.job;
-  if (awaits_revision())
-    carry_out(core_.on_go_back({job.goes_on_from(), job.revision(), job.skipped()}, common::now()));
+  core_.on_shard_started(who.shard, who.incarnation);
 }
 
 void data_dispatcher_state::on_tick() {
   self_->delayed_send(self_, tick_period, protocol::tick{});
-  carry_out(core_.on_tick(common::now()));
-  apply_revision();
-  report_progress();
+  carry_out(core_.on_tick(with_.now()));
+  self_->send(with_.coordinator, core_.progress());
 }
 
-void data_dispatcher_state::report_progress() {
-  protocol::training_progress message;
-  for (const auto& [role, tally] : tallies_) message.tallies.push_back(tally);
-  for (const auto& [shard, status] : core_.shards()) {
-    message.shards.push_back(status);
-    message.tallies.push_back({.role = protocol::ps_shard_role(shard),
-                               .incarnation = status.self.incarnation,
-                               .bytes_logged = status.bytes_logged,
-                               .bytes_snapshotted = status.bytes_snapshotted});
-  }
-  self_->send(with_.coordinator, std::move(message));
-}
+// ---- what the core decided
+// ---------------------------------------------------------------------------------------------
 
 void data_dispatcher_state::carry_out(const data_dispatcher_actions& actions) {
   for (const auto& action : actions) std::visit([this](const auto& what) { carry_out(what); }, action);
 }
 
-/// No step is made as the specification was before it was changed. A lease that is not sent is due
-/// again.
-void data_dispatcher_state::carry_out(const send_lease& action) {
-  if (awaits_revision()) return;
-  if (!action.reason.empty())
-    context_.log->info("lease: worker {} incarnation {} slots [{}, {}): {}", action.to, action.lease.worker,
-                       action.lease.slots.begin, action.lease.slots.end, action.reason);
+void data_dispatcher_state::carry_out(const to_worker& action) {
   if (const auto found = workers_.find(action.to); found != workers_.end())
-    self_->send(found->second, action.lease);
+    std::visit([&](const auto& message) { self_->send(found->second, message); }, action.message);
 }
 
-void data_dispatcher_state::carry_out(const order_evaluation& action) {
-  if (const auto found = workers_.find(action.to); found != workers_.end())
-    self_->send(found->second, action.order);
+void data_dispatcher_state::carry_out(const to_ps_shard& action) {
+  if (const auto found = ps_shards_.find(action.to); found != ps_shards_.end())
+    std::visit([&](const auto& message) { self_->send(found->second, message); }, action.message);
 }
 
-void data_dispatcher_state::carry_out(const training_finished& action) {
-  report_progress();
-  context_.log->info("training-finished: version {} on every PS shard", action.version);
-  self_->send(with_.coordinator, protocol::training_finished{action.timeline, action.version});
+void data_dispatcher_state::carry_out(const to_coordinator& action) {
+  std::visit([this](const auto& message) { self_->send(with_.coordinator, message); }, action);
 }
-
-void data_dispatcher_state::carry_out(const training_closed& action) {
-  report_progress();
-  self_->send(with_.coordinator, protocol::training_closed{action.timeline});
-}
-
-void data_dispatcher_state::carry_out(const evaluation_finished& action) {
-  self_->send(with_.coordinator, action.result);
-}
-
-void data_dispatcher_state::carry_out(const slots_redispatched& action) {
-  context_.log->info("slots-redispatched: of worker {} incarnation {} after {} us", action.lost,
-                     action.lost_incarnation, action.after.count());
-  self_->send(with_.coordinator,
-              protocol::slots_redispatched{action.lost, action.lost_incarnation,
-                                           static_cast<std::uint64_t>(action.after.count())});
-}
-
-void data_dispatcher_state::carry_out(const worker_contributed& action) {
-  self_->send(with_.coordinator, protocol::worker_contributed{action.what});
-}
-
-void data_dispatcher_state::carry_out(const ps_shard_resumed& action) {
-  self_->send(with_.coordinator,
-              protocol::ps_shard_resumed{action.shard, action.incarnation, action.version});
-}
-
-// ---- snapshots and rewinds
-// ---------------------------------------------------------------------------------------------
 
 void data_dispatcher_state::carry_out(const journal_course& action) {
   const auto post = common::poster<protocol::local_data_dispatcher_actor>{self_};
   with_.journal->write(to_writes(action.course), [this, post, id = action.id](const result<void>& written) {
     post([this, id, written] {
       if (!written) return quit(written.error().message);
-      carry_out(core_.on_journaled(id, common::now()));
+      carry_out(core_.on_journaled(id, with_.now()));
     });
   });
 }
 
-template <class Message>
-void data_dispatcher_state::send_to(ps_shard_id shard, const Message& message) {
-  if (const auto found = ps_shards_.find(shard); found != ps_shards_.end())
-    self_->send(found->second, message);
-}
-
-void data_dispatcher_state::carry_out(const send_rewind& action) { send_to(action.to, action.message); }
-void data_dispatcher_state::carry_out(const send_floor& action) { send_to(action.to, action.message); }
-void data_dispatcher_state::carry_out(const send_go_on& action) { send_to(action.to, action.message); }
-void data_dispatcher_state::carry_out(const send_pin& action) { send_to(action.to, action.message); }
-void data_dispatcher_state::carry_out(const send_name_snapshot& action) {
-  send_to(action.to, action.message);
-}
-
-void data_dispatcher_state::carry_out(const send_probe& action) {
-  if (action.to.kind == protocol::role_kind::ps_shard) return send_to({action.to.index}, action.message);
-  if (const auto found = workers_.find({action.to.index}); found != workers_.end())
-    self_->send(found->second, action.message);
-}
-
-void data_dispatcher_state::carry_out(const timeline_started& action) {
-  context_.log->warn("rewind: timeline {} goes on from version {}: {}", action.timeline, action.branch,
-                     action.reason);
-  self_->send(with_.coordinator,
-              protocol::timeline_started{action.timeline, action.branch, action.steps_redone, action.reason,
-                                         action.on_purpose});
-}
-
 void data_dispatcher_state::carry_out(const decision_made& action) {
-  context_.log->info("{}: {}", action.event, action.reason);
+  context_.log->log(action.is_warning ? spdlog::level::warn : spdlog::level::info, "{}: {}", action.event,
+                    action.reason);
 }
 
 } // namespace dlrun::data_dispatcher

@@ -2,11 +2,13 @@
 /// out.
 #pragma once
 
+#include "actors/common/clock.hpp"
 #include "actors/common/io_thread_actor.hpp"
 #include "actors/common/job_context.hpp"
 #include "actors/common/job_journal.hpp"
 #include "actors/data_dispatcher/data_dispatcher_core.hpp"
 
+#include <functional>
 #include <map>
 #include <memory>
 
@@ -24,7 +26,8 @@ public:
   /// What a dispatcher starts with beside its context.
   struct arguments {
     protocol::coordinator_actor coordinator;
-    std::shared_ptr<common::job_journal> journal; ///< null where nothing is kept on disk
+    std::shared_ptr<common::job_journal> journal;            ///< null where nothing is kept on disk
+    std::function<protocol::time_point()> now = common::now; ///< the time by which it decides
   };
 
   /// For `system.spawn(data_dispatcher_state::start, context, arguments)`; lives in the
@@ -36,37 +39,15 @@ private:
   behavior make_behavior();
 
   void on_worker_available(const protocol::worker_available& who, const protocol::worker_actor& handle);
-  void on_worker_gone(const protocol::worker_gone& who);
   void on_ps_shard_available(const protocol::ps_shard_available& who, const protocol::ps_shard_actor& handle);
-  void on_ps_shard_gone(const protocol::ps_shard_gone& who);
-  void on_worker_status(const protocol::worker_status& status);
-  void on_evaluated(const protocol::evaluated& result);
-  void on_divergence(const protocol::divergence& what);
-  bool awaits_revision() const;
-  void apply_revision();
   void on_tick();
-  void report_progress();
 
   void carry_out(const data_dispatcher_actions& actions);
-  void carry_out(const send_lease& action);
-  void carry_out(const order_evaluation& action);
-  void carry_out(const training_finished& action);
-  void carry_out(const training_closed& action);
-  void carry_out(const evaluation_finished& action);
-  void carry_out(const slots_redispatched& action);
-  void carry_out(const worker_contributed& action);
-  void carry_out(const ps_shard_resumed& action);
+  void carry_out(const to_worker& action);
+  void carry_out(const to_ps_shard& action);
+  void carry_out(const to_coordinator& action);
   void carry_out(const journal_course& action);
-  void carry_out(const send_rewind& action);
-  void carry_out(const send_floor& action);
-  void carry_out(const send_go_on& action);
-  void carry_out(const send_pin& action);
-  void carry_out(const send_name_snapshot& action);
-  void carry_out(const send_probe& action);
-  void carry_out(const timeline_started& action);
   void carry_out(const decision_made& action);
-  template <class Message>
-  void send_to(ps_shard_id shard, const Message& message);
   void quit(const std::string& why);
 
   pointer self_;
@@ -75,7 +56,6 @@ private:
   data_dispatcher_core core_;
   std::map<worker_id, protocol::worker_actor> workers_;
   std::map<ps_shard_id, protocol::ps_shard_actor> ps_shards_;
-  std::map<protocol::role_name, protocol::start_tally> tallies_; ///< of workers
 };
 
 } // namespace dlrun::data_dispatcher

@@ -52,7 +52,6 @@ using local_data_dispatcher_actor = data_dispatcher_actor::extend< //
     caf::reacts_to<ps_shard_available, ps_shard_actor>,            // coordinator: is up
     caf::reacts_to<ps_shard_gone>,                                 // coordinator: is not any more
     caf::reacts_to<poisoned_slot>,                                 // coordinator: leave this slot out
-    caf::reacts_to<go_back>,                                       // coordinator: the operator's undo
     caf::reacts_to<close_training>,                                // coordinator: the job is to end
     caf::reacts_to<continuation>>;                                 // journal's thread
 

@@ -153,21 +153,6 @@ struct poisoned_slot {
     return f(x.what);
   }
 };
-/// Coordinator -> dispatcher (R16a): the operator wants to go on from `version` (or the greatest
-/// below it that can be restored) with another revision of the specification, and without some
-/// slots.
-struct go_back {
-  version_id version;
-  std::uint64_t revision = 0;
-  std::vector<parked_slot> skip{};
-
-  bool operator==(const go_back&) const = default;
-
-  template <class Inspector>
-  friend auto inspect(Inspector& f, go_back& x) {
-    return f(x.version, x.revision, x.skip);
-  }
-};
 /// Dispatcher -> coordinator: training went back, and why; once it is journaled.
 struct timeline_started {
   timeline_id timeline;

@@ -25,6 +25,7 @@ enum class planted_bug : std::uint8_t {
   untagged_status, ///< R13: snapshot reports of an older timeline are kept when the floor is set
   no_probe,        ///< R14: no rewind: lost gradients are only leased again
   late_journal,    ///< R15: a rewind is sent before it is journaled
+  lease_early,     ///< R16a: leases are sent before all shards have what the operator changed
   undo_unpinned,   ///< R16a: an undo to an old version is not preceded by a pin
   message_snap,    ///< R17: evaluation versions are snapshotted on request only
   no_gate,         ///< R17: a shard goes on before what was evaluated says that it may

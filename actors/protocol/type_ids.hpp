@@ -61,7 +61,6 @@ CAF_ADD_TYPE_ID(dlrun, (dlrun::protocol::ps_shard_available))
 CAF_ADD_TYPE_ID(dlrun, (dlrun::protocol::ps_shard_gone))
 CAF_ADD_TYPE_ID(dlrun, (dlrun::protocol::ps_shard_resumed))
 CAF_ADD_TYPE_ID(dlrun, (dlrun::protocol::poisoned_slot))
-CAF_ADD_TYPE_ID(dlrun, (dlrun::protocol::go_back))
 CAF_ADD_TYPE_ID(dlrun, (dlrun::protocol::timeline_started))
 
 // typed handles that travel

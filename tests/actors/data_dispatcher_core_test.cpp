@@ -1,5 +1,7 @@
 #include "actors/data_dispatcher/data_dispatcher_core.hpp"
 
+#include "tests/actors/dispatcher_orders.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -27,8 +29,7 @@ protected:
     return made;
   }
   void perform(const data_dispatcher_actions& actions) {
-    for (const auto& action : actions)
-      if (const auto* one = std::get_if<send_lease>(&action)) leases[one->to] = one->lease;
+    for (const auto& one : sent<protocol::lease>(actions)) leases[{one.to.index}] = one.message;
   }
   data_dispatcher_actions join(std::uint32_t worker, std::uint64_t start = 1) {
     auto actions = core.on_worker_joined({worker}, {start}, now);
@@ -72,13 +73,6 @@ protected:
     perform(actions);
     return actions;
   }
-  template <class Action>
-  static std::vector<Action> only(const data_dispatcher_actions& actions) {
-    std::vector<Action> some;
-    for (const auto& action : actions)
-      if (const auto* one = std::get_if<Action>(&action)) some.push_back(*one);
-    return some;
-  }
   protocol::slot_range slots_of(std::uint32_t worker) { return leases[{worker}].slots; }
 
   data_dispatcher_core core;
@@ -100,7 +94,7 @@ TEST_F(data_dispatcher_core_test, slots_of_a_lost_worker_are_leased_to_others_in
   join(0);
   join(1);
   const auto actions = lose(1);
-  EXPECT_EQ(only<send_lease>(actions).size(), 1U);
+  EXPECT_EQ(sent<protocol::lease>(actions).size(), 1U);
   EXPECT_EQ(slots_of(0), make_slot_range(0, 4));
 }
 
@@ -108,21 +102,21 @@ TEST_F(data_dispatcher_core_test, slots_are_with_others_when_these_have_acknowle
   join(0);
   join(1);
   report(0);
-  EXPECT_THAT(only<slots_redispatched>(lose(1)), IsEmpty());
+  EXPECT_THAT(told<protocol::slots_redispatched>(lose(1)), IsEmpty());
   now += milliseconds(7);
-  const auto moved = only<slots_redispatched>(report(0));
+  const auto moved = told<protocol::slots_redispatched>(report(0));
   ASSERT_EQ(moved.size(), 1U);
   EXPECT_EQ(moved[0].lost, worker_id{1});
-  EXPECT_EQ(moved[0].after, milliseconds(7));
+  EXPECT_EQ(moved[0].after_us, 7000U);
 }
 
 TEST_F(data_dispatcher_core_test, when_all_are_lost_the_slots_go_to_who_comes_next) {
   join(0);
   lose(0);
-  EXPECT_THAT(only<slots_redispatched>(tick_after(milliseconds(50))), IsEmpty());
+  EXPECT_THAT(told<protocol::slots_redispatched>(tick_after(milliseconds(50))), IsEmpty());
   join(0, 2);
   EXPECT_EQ(slots_of(0), make_slot_range(0, 4));
-  EXPECT_EQ(only<slots_redispatched>(report(0)).size(), 1U);
+  EXPECT_EQ(told<protocol::slots_redispatched>(report(0)).size(), 1U);
 }
 
 TEST_F(data_dispatcher_core_test, the_loss_of_an_older_start_is_no_loss) {
@@ -134,12 +128,12 @@ TEST_F(data_dispatcher_core_test, the_loss_of_an_older_start_is_no_loss) {
 
 TEST_F(data_dispatcher_core_test, a_lease_is_repeated_until_it_is_acknowledged) {
   join(0);
-  EXPECT_THAT(only<send_lease>(tick_after(milliseconds(100))), IsEmpty());
-  const auto again = only<send_lease>(tick_after(milliseconds(150)));
-  ASSERT_EQ(again.size(), 1U);
-  EXPECT_EQ(again[0].reason, "");
+  EXPECT_THAT(sent<protocol::lease>(tick_after(milliseconds(100))), IsEmpty());
+  const auto again = tick_after(milliseconds(150));
+  EXPECT_EQ(sent<protocol::lease>(again).size(), 1U);
+  EXPECT_THAT(only<decision_made>(again), IsEmpty()) << "said once";
   report(0);
-  EXPECT_THAT(only<send_lease>(tick_after(milliseconds(250))), IsEmpty());
+  EXPECT_THAT(sent<protocol::lease>(tick_after(milliseconds(250))), IsEmpty());
 }
 
 TEST_F(data_dispatcher_core_test, an_acknowledgement_of_another_dispatchers_lease_does_not_count) {
@@ -147,7 +141,7 @@ TEST_F(data_dispatcher_core_test, an_acknowledgement_of_another_dispatchers_leas
   leases[{0}].dispatcher = {1}; // an older one, with the same number
   report(0);
   leases.clear();
-  EXPECT_EQ(only<send_lease>(tick_after(milliseconds(250))).size(), 1U);
+  EXPECT_EQ(sent<protocol::lease>(tick_after(milliseconds(250))).size(), 1U);
 }
 
 TEST_F(data_dispatcher_core_test, a_silent_worker_loses_its_slots_and_gets_them_back) {
@@ -215,36 +209,24 @@ TEST_F(data_dispatcher_core_test, everybody_helps_when_a_step_takes_far_too_long
 
 TEST_F(data_dispatcher_core_test, training_is_finished_once_when_all_is_applied_and_committed) {
   join(0);
-  EXPECT_THAT(only<training_finished>(shard(0, 10, 10)), IsEmpty());
-  EXPECT_THAT(only<training_finished>(shard(1, 10, 9)), IsEmpty());
-  EXPECT_EQ(only<training_finished>(shard(1, 10, 10)).size(), 1U);
-  EXPECT_THAT(only<training_finished>(shard(1, 10, 10)), IsEmpty());
-}
-
-TEST_F(data_dispatcher_core_test, statuses_of_older_starts_and_late_ones_are_ignored) {
-  shard(0, 5, 5, 2);
-  shard(0, 9, 9, 1);
-  EXPECT_EQ(core.shards().at({0}).applied, version_id{5});
-  shard(1, 5, 5);
-  sequence = 0;
-  shard(1, 4, 4);
-  EXPECT_EQ(core.shards().at({1}).applied, version_id{5});
-  EXPECT_THAT(shard(9, 1, 1), IsEmpty());
-  EXPECT_EQ(core.applied_everywhere(), version_id{5});
+  EXPECT_THAT(told<protocol::training_finished>(shard(0, 10, 10)), IsEmpty());
+  EXPECT_THAT(told<protocol::training_finished>(shard(1, 10, 9)), IsEmpty());
+  EXPECT_EQ(told<protocol::training_finished>(shard(1, 10, 10)).size(), 1U);
+  EXPECT_THAT(told<protocol::training_finished>(shard(1, 10, 10)), IsEmpty());
 }
 
 TEST_F(data_dispatcher_core_test, one_worker_evaluates_and_another_when_it_is_lost) {
   join(0);
   join(1);
   shard(0, 10, 10);
-  auto orders = only<order_evaluation>(shard(1, 10, 10));
+  auto orders = sent<protocol::evaluate>(shard(1, 10, 10));
   ASSERT_EQ(orders.size(), 1U);
-  EXPECT_EQ(orders[0].to, worker_id{0});
-  EXPECT_EQ(orders[0].order.version, version_id{10});
-  orders = only<order_evaluation>(lose(0));
+  EXPECT_EQ(orders[0].to, protocol::worker_role({0}));
+  EXPECT_EQ(orders[0].message.version, version_id{10});
+  orders = sent<protocol::evaluate>(lose(0));
   ASSERT_EQ(orders.size(), 1U);
-  EXPECT_EQ(orders[0].to, worker_id{1});
-  EXPECT_EQ(only<order_evaluation>(tick_after(milliseconds(250))).size(), 1U)
+  EXPECT_EQ(orders[0].to, protocol::worker_role({1}));
+  EXPECT_EQ(sent<protocol::evaluate>(tick_after(milliseconds(250))).size(), 1U)
       << "repeated until it is answered";
 }
 
@@ -262,22 +244,120 @@ TEST_F(data_dispatcher_core_test,
   result.timeline = {1};
   EXPECT_THAT(core.on_evaluated(result, now), IsEmpty());
   result.timeline = {0};
-  EXPECT_EQ(only<evaluation_finished>(core.on_evaluated(result, now)).size(), 1U);
+  EXPECT_EQ(told<protocol::evaluated>(core.on_evaluated(result, now)).size(), 1U);
   EXPECT_THAT(core.on_evaluated(result, now), IsEmpty());
-  EXPECT_THAT(only<order_evaluation>(tick_after(milliseconds(500))), IsEmpty());
+  EXPECT_THAT(sent<protocol::evaluate>(tick_after(milliseconds(500))), IsEmpty());
 }
 
-TEST_F(data_dispatcher_core_test, each_start_of_a_worker_contributes_first_once) {
-  protocol::shard_status status;
-  status.self = {{1}, 0};
-  status.sequence = 1;
-  status.contributions = {{{0}, {1}, {3}}};
-  EXPECT_EQ(only<worker_contributed>(core.on_shard_status(status, now)).size(), 1U);
-  status.sequence = 2;
-  EXPECT_THAT(core.on_shard_status(status, now), IsEmpty());
-  status.sequence = 3;
-  status.contributions = {{{0}, {2}, {5}}};
-  EXPECT_EQ(only<worker_contributed>(core.on_shard_status(status, now)).size(), 1U);
+TEST_F(data_dispatcher_core_test, a_result_with_another_number_of_sums_is_of_no_worker_of_this_job) {
+  join(0);
+  shard(0, 10, 10);
+  shard(1, 10, 10);
+  protocol::evaluated result;
+  result.version = {10};
+  result.metric_bits = {7};
+  EXPECT_THAT(core.on_evaluated(result, now), IsEmpty());
+}
+
+TEST_F(data_dispatcher_core_test, a_divergence_is_told_behind_what_is_kept_on_its_timeline) {
+  protocol::divergence what;
+  what.text = "the loss is nan";
+  shard(0, 5, 5);
+  EXPECT_THAT(core.on_divergence(what), IsEmpty()) << "of the other PS shard nothing is known";
+  shard(1, 4, 4);
+  const auto actions = core.on_divergence(what);
+  ASSERT_EQ(actions.size(), 2U);
+  EXPECT_EQ(told<protocol::training_progress>({actions[0]}).at(0).shards.size(), 2U);
+  EXPECT_EQ(told<protocol::divergence>({actions[1]}).at(0).text, "the loss is nan");
+  what.timeline = {1};
+  EXPECT_THAT(core.on_divergence(what), IsEmpty()) << "everybody is elsewhere";
+}
+
+TEST_F(data_dispatcher_core_test, the_progress_has_what_the_newest_start_of_each_role_has_done) {
+  join(0);
+  report(0, 7, 1000);
+  join(0, 2);
+  report(0, 3, 1000);
+  leases[{0}].worker = {1};
+  report(0, 9, 1000); // late
+  shard(1, 4, 4);
+  const auto progress = core.progress();
+  ASSERT_EQ(progress.tallies.size(), 2U);
+  EXPECT_EQ(progress.tallies[0].incarnation, incarnation{2});
+  EXPECT_EQ(progress.tallies[0].slots_computed, 3U);
+  EXPECT_EQ(progress.tallies[1].role, protocol::ps_shard_role({1}));
+  EXPECT_EQ(progress.shards.at(0).applied, version_id{4});
+}
+
+// ---- what the operator changes (R16a)
+// -----------------------------------------------------------------------------------
+
+class changed_job_test : public data_dispatcher_core_test {
+protected:
+  changed_job_test() {
+    auto durable = config();
+    durable.durability = protocol::durability::every_step;
+    durable.sizes.slots_of = [](step_id) { return 4U; };
+    durable.sizes.records_of = [](step_id, slot_id) { return 4U; };
+    core = data_dispatcher_core(durable);
+  }
+  /// PS shard `index` has logged up to version 5.
+  data_dispatcher_actions logged(std::uint32_t index, const protocol::history& history) {
+    protocol::shard_status status;
+    status.shard = {index};
+    status.self = {{1}, 0};
+    status.sequence = ++sequence;
+    status.timeline = newest_timeline(history);
+    status.applied = status.committed = {5};
+    status.durable.history = history;
+    status.durable.restorable = {{{0}, {5}}};
+    status.durable.serves_previous = true;
+    auto actions = core.on_shard_status(status, now);
+    perform(actions);
+    return actions;
+  }
+
+  const wanted_change faster{{5}, 1, {}};
+  const protocol::history changed = extended(protocol::first_history(), {{1}, {5}, 1, {}});
+};
+
+TEST_F(changed_job_test, everybody_goes_back_for_a_change_before_anything_else_is_decided) {
+  EXPECT_THAT(core.on_wanted_change(faster, now), IsEmpty()) << "nobody has said where it stands";
+  logged(0, protocol::first_history());
+  const auto pins = sent<protocol::pin>(logged(1, protocol::first_history()));
+  ASSERT_EQ(pins.size(), 2U);
+  EXPECT_EQ(pins[0].message.version, version_id{5});
+}
+
+TEST_F(changed_job_test, nothing_is_leased_before_every_ps_shard_has_the_change) {
+  core.on_wanted_change(faster, now);
+  EXPECT_THAT(sent<protocol::lease>(join(0)), IsEmpty());
+  logged(0, protocol::first_history());
+  logged(1, protocol::first_history());
+  for (int i = 0; i < 5; ++i) EXPECT_THAT(sent<protocol::lease>(tick_after(milliseconds(100))), IsEmpty());
+  logged(0, changed);
+  EXPECT_THAT(sent<protocol::lease>(tick_after(milliseconds(100))), IsEmpty()) << "one is still behind";
+  logged(1, changed);
+  const auto actions = tick_after(milliseconds(10));
+  EXPECT_EQ(sent<protocol::lease>(actions).size(), 1U);
+  EXPECT_EQ(only<decision_made>(actions).at(0).event, "lease") << "with its reason, as if it were new";
+  EXPECT_EQ(slots_of(0), make_slot_range(0, 4));
+}
+
+TEST_F(changed_job_test, a_ps_shard_that_lost_its_disk_does_not_have_the_change) {
+  core.on_wanted_change(faster, now);
+  logged(0, changed);
+  logged(1, changed);
+  join(0);
+  EXPECT_EQ(slots_of(0), make_slot_range(0, 4));
+  logged(1, protocol::first_history());
+  EXPECT_THAT(sent<protocol::lease>(join(1)), IsEmpty());
+  logged(1, changed);
+  EXPECT_EQ(sent<protocol::lease>(tick_after(milliseconds(10))).size(), 2U);
+}
+
+TEST_F(changed_job_test, leases_of_a_job_that_nobody_changes_wait_for_nothing) {
+  EXPECT_EQ(sent<protocol::lease>(join(0)).size(), 1U);
 }
 
 } // namespace

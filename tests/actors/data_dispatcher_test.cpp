@@ -36,9 +36,9 @@ protected:
                                        .self = {{6}, 0},
                                        .job = test::small_job(folder.path(), overrides, revisions),
                                        .log = std::make_shared<spdlog::logger>("test")};
-    dispatcher = system.spawn(
-        data_dispatcher_state::start, context,
-        data_dispatcher_state::arguments{as<protocol::coordinator_actor>(*coordinator), journal});
+    dispatcher = system.spawn(data_dispatcher_state::start, context,
+                              data_dispatcher_state::arguments{as<protocol::coordinator_actor>(*coordinator),
+                                                               journal, [this] { return now; }});
     observer->monitor(dispatcher);
     dispatch();
   }
@@ -86,6 +86,7 @@ protected:
   }
 
   test::temporary_folder folder;
+  protocol::time_point now{std::chrono::hours(1)};
   std::shared_ptr<common::job_journal> journal; ///< ends after the actors, which use it
   virtual_time config;
   caf::actor_system system{config};

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "actors/data_dispatcher/timeline_keeper.hpp"
+#include "tests/actors/dispatcher_orders.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -83,7 +84,7 @@ protected:
     keeper.park({{step}, {slot}}, now, out);
     return out;
   }
-  data_dispatcher_actions answer(const std::vector<send_probe>& probes,
+  data_dispatcher_actions answer(const std::vector<addressed<protocol::probe>>& probes,
                                  std::vector<protocol::step_slots> kept = {}) {
     data_dispatcher_actions out;
     for (const auto& one : probes)
@@ -91,17 +92,10 @@ protected:
         keeper.on_kept({{one.to.index}, {{1}, 0}, keeper.timeline(), one.message.id, kept}, now, out);
     return out;
   }
-  template <class Action>
-  static std::vector<Action> only(const data_dispatcher_actions& actions) {
-    std::vector<Action> some;
-    for (const auto& action : actions)
-      if (const auto* one = std::get_if<Action>(&action)) some.push_back(*one);
-    return some;
-  }
   /// Shard 0 lacks step 4, of which nobody keeps a gradient; @returns what the decision brings.
   data_dispatcher_actions lose_a_gradient() {
-    const auto probes = only<send_probe>(hear_both(4, 6));
-    const auto asked = only<send_probe>(answer(probes));
+    const auto probes = sent<protocol::probe>(hear_both(4, 6));
+    const auto asked = sent<protocol::probe>(answer(probes));
     auto last = status(0, 4);
     last.probe = asked.at(0).message.id;
     hear(last);

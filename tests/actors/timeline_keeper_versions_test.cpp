@@ -13,16 +13,16 @@ TEST_F(timeline_keeper_test, the_floor_leaves_the_best_of_what_is_below_it) {
   journaled_course journal;
   journal.evaluations = {evaluated(2, 5), evaluated(4, 7), evaluated(8, 1)};
   keeper = timeline_keeper(with, journal);
-  auto floors = only<send_floor>(hear_both(9, 9, {{2}, {4}, {6}, {8}}));
+  auto floors = sent<protocol::floor>(hear_both(9, 9, {{2}, {4}, {6}, {8}}));
   ASSERT_EQ(floors.size(), 2U);
   EXPECT_EQ(floors[0].message, (protocol::floor{{0}, {6}, me, true, {2}}));
   auto obeyed = status(0, 9, {{2}, {6}, {8}});
   obeyed.durable.restorable = {{{0}, {0}}, {{2}, {2}}, {{6}, {9}}};
   hear(obeyed);
   obeyed.shard = {1};
-  EXPECT_THAT(only<send_floor>(hear(obeyed)), IsEmpty());
+  EXPECT_THAT(sent<protocol::floor>(hear(obeyed)), IsEmpty());
   now += milliseconds(1000);
-  floors = only<send_floor>(hear_both(14, 14, {{2}, {6}, {10}, {12}}));
+  floors = sent<protocol::floor>(hear_both(14, 14, {{2}, {6}, {10}, {12}}));
   ASSERT_EQ(floors.size(), 2U);
   EXPECT_EQ(floors[1].message, (protocol::floor{{0}, {10}, me, true, {8}})) << "2 is the best no more";
 }
@@ -46,7 +46,7 @@ TEST_F(timeline_keeper_test,
   result.timeline = {0};
   keeper.on_evaluated(result, out);
   EXPECT_FALSE(keeper.evaluation_due());
-  EXPECT_EQ(only<evaluation_finished>(journaled(out)).size(), 1U);
+  EXPECT_EQ(told<protocol::evaluated>(journaled(out)).size(), 1U);
   EXPECT_EQ(course.evaluations.size(), 1U);
 }
 
@@ -61,7 +61,7 @@ TEST_F(timeline_keeper_test, a_rewind_below_it_voids_an_evaluation) {
   for (std::uint32_t shard = 0; shard < 2; ++shard) keeper.on_shard_lost({shard});
   keeper.set_workers({}, true);
   hear_both(4, 9);
-  auto asked = only<send_probe>(tick(milliseconds(300)));
+  auto asked = sent<protocol::probe>(tick(milliseconds(300)));
   auto last = status(0, 4);
   last.probe = asked.at(0).message.id;
   hear(last);
@@ -93,22 +93,22 @@ TEST_F(timeline_keeper_test, shards_are_told_how_far_to_go_until_they_show_it) {
   held.durable.may_reach = {8};
   hear(held);
   held.shard = {1};
-  auto told = only<send_go_on>(hear(held));
+  auto told = sent<protocol::go_on>(hear(held));
   ASSERT_EQ(told.size(), 2U);
   EXPECT_EQ(told[0].message, (protocol::go_on{{0}, {12}}));
-  EXPECT_EQ(only<send_go_on>(tick(milliseconds(250))).size(), 2U) << "told again";
+  EXPECT_EQ(sent<protocol::go_on>(tick(milliseconds(250))).size(), 2U) << "told again";
   held.durable.may_reach = {12};
   hear(held);
-  told = only<send_go_on>(tick(milliseconds(250)));
+  told = sent<protocol::go_on>(tick(milliseconds(250)));
   ASSERT_EQ(told.size(), 1U);
-  EXPECT_EQ(told[0].to, ps_shard_id{0});
-  EXPECT_TRUE(keeper.holds_at({12}));
+  EXPECT_EQ(told[0].to, protocol::ps_shard_role({0}));
+  EXPECT_TRUE(keeper.versions().holds_at({12}));
   data_dispatcher_actions out;
   keeper.on_evaluated(evaluated(8, 1), out);
-  told = only<send_go_on>(journaled(out));
+  told = sent<protocol::go_on>(journaled(out));
   ASSERT_EQ(told.size(), 2U);
   EXPECT_EQ(told[1].message.limit, version_id{20});
-  EXPECT_FALSE(keeper.holds_at({12}));
+  EXPECT_FALSE(keeper.versions().holds_at({12}));
 }
 
 TEST_F(timeline_keeper_test, training_that_is_stopped_early_is_finished_there) {
@@ -119,11 +119,11 @@ TEST_F(timeline_keeper_test, training_that_is_stopped_early_is_finished_there) {
   keeper = timeline_keeper(with, journal);
   hear_both(8, 8, {{8}});
   EXPECT_FALSE(keeper.finished());
-  EXPECT_EQ(keeper.last_version(), version_id{20});
+  EXPECT_EQ(keeper.versions().last(), version_id{20});
   data_dispatcher_actions out;
   keeper.on_evaluated(evaluated(8, 6), out);
   journaled(out);
-  EXPECT_EQ(keeper.last_version(), version_id{8});
+  EXPECT_EQ(keeper.versions().last(), version_id{8});
   EXPECT_TRUE(keeper.finished());
   EXPECT_FALSE(keeper.evaluation_due());
   EXPECT_TRUE(keeper.close({0}));

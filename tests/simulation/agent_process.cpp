@@ -26,7 +26,7 @@ agent_process::agent_process(world& where, std::uint64_t number)
   supervision::supervisor_options options;
   options.intensity = 1000;
   auto made = supervision::supervisor::create(options, specs);
-  if (!made) where.broken("supervisor", "{}", made.error().message);
+  if (!made) broken("supervisor", "{}", made.error().message);
   supervisor_.emplace(std::move(*made));
 }
 
@@ -46,7 +46,7 @@ void agent_process::perform(const supervision::actions& actions) {
       which.wanted = order->number;
       launch(which);
     } else if (!std::holds_alternative<supervision::supervisor_started>(action)) {
-      world_.broken("supervisor", "{} in a job that nobody stops", supervision::to_string(action));
+      broken("supervisor", "{} in a job that nobody stops", supervision::to_string(action));
     }
   }
 }
@@ -108,7 +108,7 @@ void agent_process::notice(child& which, process& lost, const std::string& cause
 
 bool agent_process::lacks_fences() const {
   return std::any_of(children_.begin(), children_.end(), [&](const auto& entry) {
-    const bool is_granted = world_.is_durable() || entry.second.role != coordinator_role;
+    const bool is_granted = world_.plan().is_durable() || entry.second.role != coordinator_role;
     return is_granted && entry.second.fences.empty();
   });
 }
@@ -127,7 +127,7 @@ void agent_process::tell_coordinator() {
 }
 
 void agent_process::receive(const message& what) {
-  if (const auto* ended = std::get_if<protocol::job_ended>(&what)) return world_.finish(*ended);
+  if (const auto* ended = std::get_if<protocol::job_ended>(&what)) return void(world_.end().ended = *ended);
   const auto* granted = std::get_if<protocol::grant>(&what);
   if (granted == nullptr || granted->agent != number_) return;
   auto& which = children_.at(protocol::to_string(granted->role));

@@ -85,6 +85,8 @@ struct coordinator_journal {
   data_dispatcher::journaled_course course;
   bool fences_are_lost = false;
   bool course_is_lost = false;
+
+  timeline_id timeline() const { return newest_timeline(course.history); }
 };
 
 } // namespace dlrun::simulation

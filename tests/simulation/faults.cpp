@@ -82,7 +82,7 @@ void fault_injector::kill(const std::vector<process*>& chosen, bool as_zombies) 
   for (auto* victim : victims) {
     if (victim->role().kind == role_kind::ps_shard) {
       world_.happened().ps_shard_lost = true;
-      if (!world_.is_durable()) ended_the_job_ = true;
+      if (!world_.plan().is_durable()) ended_the_job_ = true;
     }
     if (victim->role().kind == role_kind::worker) world_.happened().worker_lost = true;
     if (as_zombies) {
@@ -171,8 +171,8 @@ void fault_injector::fill_disk() {
 /// To any version at once, or to one just below a floor that is on its way.
 void fault_injector::go_back() {
   if (world_.random().chance(0.4)) return go_back_to({world_.random().below(world_.job().steps)});
-  world_.on_floor = [this](version_id floor) {
-    world_.on_floor = nullptr;
+  world_.happened().on_floor = [this](version_id floor) {
+    world_.happened().on_floor = nullptr;
     const auto below = 1 + world_.random().below(3);
     world_.after(world_.random().milliseconds(0, 3), nullptr,
                  [this, floor, below] { go_back_to({floor.value > below ? floor.value - below : 0}); });
@@ -183,13 +183,13 @@ void fault_injector::go_back_to(version_id version) {
   ask_to_go_back({version, world_.journal().course.history.back().revision + 1, {}});
 }
 
-void fault_injector::ask_to_go_back(const protocol::go_back& wanted) {
+void fault_injector::ask_to_go_back(const data_dispatcher::wanted_change& wanted) {
   if (world_.calm() || world_.journal().course_is_lost ||
       world_.journal().course.history.back().revision >= wanted.revision)
     return;
   world_.happened().went_back_on_purpose = true;
   auto* coordinator = static_cast<coordinator_process*>(some(role_kind::coordinator));
-  if (coordinator != nullptr && !coordinator->frozen) coordinator->go_back(wanted);
+  if (coordinator != nullptr && !coordinator->frozen) coordinator->dispatcher().go_back(wanted);
   world_.after(world_.plan().period * 2, nullptr, [this, wanted] { ask_to_go_back(wanted); });
 }
 

@@ -1,7 +1,7 @@
 /// Carries out the faults that a scenario plans.
 #pragma once
 
-#include "actors/protocol/local_messages.hpp"
+#include "actors/data_dispatcher/timeline_keeper.hpp"
 #include "tests/simulation/scenario.hpp"
 #include "tests/simulation/world.hpp"
 
@@ -37,7 +37,7 @@ private:
   void go_back();
   void go_back_to(version_id version);
   /// The operator asks until the journal has it.
-  void ask_to_go_back(const protocol::go_back& wanted);
+  void ask_to_go_back(const data_dispatcher::wanted_change& wanted);
   process* some(protocol::role_kind kind);
 
   world& world_;

@@ -55,7 +55,7 @@ void member_process::receive(const message& what) {
 void member_process::end_fenced(incarnation newest) {
   world_.say(this, "is fenced by incarnation {}", newest);
   if (!taken_for_dead && !world_.happened().journal_lost)
-    world_.broken("R4", "{} was fenced although it is the newest start", name());
+    broken("R4", "{} was fenced although it is the newest start", name());
   world_.kill(*this, "fenced");
 }
 

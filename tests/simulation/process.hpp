@@ -35,6 +35,8 @@ public:
 
   const protocol::role_name& role() const { return role_; }
   const protocol::fence& self() const { return self_; }
+  /// Whether they hear each other.
+  bool reaches(const process& other) const { return group == other.group; }
   std::string name() const { return fmt::format("{}/{}", protocol::to_string(role_), self_.incarnation); }
 
   bool alive = true;

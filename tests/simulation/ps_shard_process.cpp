@@ -31,22 +31,33 @@ ps_shard::ps_shard_core_config config_for(const world& where, ps_shard_id id, pr
 
 ps_shard_process::ps_shard_process(world& where, ps_shard_id id, protocol::fence self)
     : member_process(where, protocol::ps_shard_role(id), self)
-    , id_(id) {}
+    , id_(id)
+    , gradients_(where, *this, id)
+    , writer_(
+          where, *this, id,
+          {.known_committed = [this] { return core_->state().committed; },
+           .committed =
+               [this](version_id version) {
+                 perform(core_->on_committed(version));
+                 if (alive) leave_if_trained();
+               },
+           .snapshot_durable = [this](version_id version) { perform(core_->on_snapshot_durable(version)); },
+           .rewound = [this](const ps_shard::perform_rewind& order) { rewound(order); }}) {}
 
 void ps_shard_process::start() {
-  if (disk().opened_by >= self().incarnation)
-    return world_.kill(*this, "its disk is opened by a newer start");
-  disk().opened_by = self().incarnation;
-  if (world_.random().chance(world_.plan().damage) && disk().newest_snapshot()) {
+  auto& disk = writer_.disk();
+  if (disk.opened_by >= self().incarnation) return world_.kill(*this, "its disk is opened by a newer start");
+  disk.opened_by = self().incarnation;
+  if (world_.random().chance(world_.plan().damage) && disk.newest_snapshot()) {
     world_.say(this, "finds its newest snapshot damaged");
-    disk().damage_newest_snapshot();
+    disk.damage_newest_snapshot();
     if (world_.journal().ended) world_.happened().damaged_after_end.insert(id_);
   }
-  const auto newest = disk().open();
-  disk().truncate(newest, world_.is_planted(planted_bug::keep_snapshots));
-  history_ = disk().history();
+  const auto newest = disk.open();
+  disk.truncate(newest, world_.is_planted(planted_bug::keep_snapshots));
+  history_ = disk.history();
   load(newest);
-  core_.emplace(config_for(world_, id_, self()), disk().describe(newest));
+  core_.emplace(config_for(world_, id_, self()), disk.describe(newest));
   world_.say(this, "restores version {} of timeline {}", newest, core_->timeline());
   check_distance();
   member_process::start();
@@ -63,8 +74,8 @@ void ps_shard_process::begin() {
 void ps_shard_process::died() { parameters_->gone = true; }
 
 void ps_shard_process::check_parameters(version_id version, value content) const {
-  if (content != world_.expected(history_, version, id_))
-    world_.broken("I2", "{} makes a wrong version {}", name(), version);
+  if (content != world_.truth().parameters(course_of(history_, world_.job().steps), version, id_))
+    broken("I2", "{} makes a wrong version {}", name(), version);
 }
 
 /// R7: any two shards are at most B + 1 versions apart when one of them comes back.
@@ -82,7 +93,7 @@ void ps_shard_process::check_distance() const {
     const auto apart = its.applied.value - mine.applied.value;
     world_.happened().widest = std::max(world_.happened().widest, apart);
     if (apart > world_.plan().bound + 1)
-      world_.broken("R7", "{} comes back {} versions behind {}", name(), apart, other->name());
+      broken("R7", "{} comes back {} versions behind {}", name(), apart, other->name());
   }
 }
 
@@ -114,15 +125,13 @@ void ps_shard_process::hear(const message& what) {
 // ---------------------------------------------------------------------------------------------------
 
 void ps_shard_process::on_push(const gradient_push& what) {
-  gradient mapped;
-  if (!core_->wants(what.push) || !map(what, mapped)) return perform(core_->on_unusable_push(what.push));
+  auto mapped = core_->wants(what.push) ? gradients_.map(what) : std::nullopt;
+  if (!mapped) return perform(core_->on_unusable_push(what.push));
   if (what.push.self.incarnation < newest_worker_[what.push.worker])
-    world_.broken("I4", "{} takes a gradient of worker {} under the old incarnation {}", name(),
-                  what.push.worker, what.push.self.incarnation);
+    broken("I4", "{} takes a gradient of worker {} under the old incarnation {}", name(), what.push.worker,
+           what.push.self.incarnation);
   begin_early(what.push.step);
-  const ps_shard::value_id id{next_value_++};
-  values_.emplace(id, std::move(mapped));
-  perform(core_->on_push(what.push, id));
+  perform(core_->on_push(what.push, gradients_.add(std::move(*mapped))));
 }
 
 /// As when parts of all gradients are there: the buffer of the older version is written from now
@@ -135,107 +144,68 @@ void ps_shard_process::begin_early(step_id step) {
   ++into.writes;
 }
 
-bool ps_shard_process::map(const gradient_push& what, gradient& into) const {
-  if (what.memory->gone) return false;
-  const auto& buffer = what.memory->buffers.at(what.buffer);
-  if (!buffer.used || buffer.sequence != what.push.tensor_sequence) return false;
-  into.content = buffer.content.at(id_.value);
-  into.times.resize(world_.job().slots);
-  for (auto slot = what.push.slots.begin; slot < what.push.slots.end; ++slot.value)
-    into.times.at(slot.value) = 1;
-  into.memory = what.memory;
-  into.buffer = what.buffer;
-  into.sequence = buffer.sequence;
-  return true;
-}
-
-/// A value at the moment it is read. A worker uses a buffer again when every newest shard has
-/// committed its step, or when it has adopted a newer timeline: who reads it after that is not the
-/// newest start or not on the newest timeline, notices it by the sequence, and must not publish
-/// what it made of it.
-const ps_shard_process::gradient* ps_shard_process::used(ps_shard::value_id which) {
-  const auto at = values_.find(which);
-  if (at == values_.end()) world_.broken("values", "{} uses value {} that it does not hold", name(), which);
-  const auto& one = at->second;
-  if (!one.memory || one.memory->buffers.at(one.buffer).sequence == one.sequence) return &one;
-  const bool is_behind = newest_timeline(world_.journal().course.history) > core_->timeline();
-  const bool may_be_early = world_.happened().lossy_power_cut || world_.happened().disk_lost ||
-                            world_.plan().durability == durability::snapshots || world_.plan().damage > 0;
-  if (!taken_for_dead && !is_behind && !may_be_early)
-    world_.broken("values", "{} reads a gradient buffer that its worker uses for another step", name());
-  world_.kill(*this, "reads a buffer that is used for another step");
-  return nullptr;
-}
+// ---- what the core decided
+// ---------------------------------------------------------------------------------------
 
 void ps_shard_process::perform(const ps_shard::ps_shard_actions& actions) {
+  const auto carry_out = overloaded{
+      [this](const ps_shard::combine& order) { gradients_.combine(order, core_->timeline()); },
+      [this](const ps_shard::make_zero& order) { gradients_.make_zero(order); },
+      [this](const ps_shard::release& order) { gradients_.release(order); },
+      [this](const ps_shard::drop_below& order) { writer_.drop_below(order); },
+      [this](const ps_shard::perform_rewind& order) { writer_.rewind(order); },
+      [this](const ps_shard::publish&) { publish(); },
+      [this](const ps_shard::send_status& order) { report(order.probe); },
+      [this](const ps_shard::send_norm& order) { send(protocol::ps_shard_role(order.to), order.message); },
+      [this](const ps_shard::send_norm_request& order) {
+        send(protocol::ps_shard_role(order.to), order.message);
+      },
+      [this](const ps_shard::send_state& order) { send(protocol::worker_role(order.to), state()); },
+      [this](const ps_shard::send_fenced& order) {
+        const auto to = protocol::worker_role(order.to);
+        send(to, protocol::fenced{to, order.newest});
+      },
+      [this](const ps_shard::exit_fenced& order) { end_fenced(order.newest); },
+      [this](const auto& order) { perform_one(order); }};
   for (const auto& action : actions) {
     if (!alive) return;
-    std::visit([this](const auto& order) { perform_one(order); }, action);
+    std::visit(carry_out, action);
   }
-}
-
-void ps_shard_process::perform_one(const ps_shard::combine& order) {
-  const auto* left = used(order.left);
-  const auto* right = left == nullptr ? nullptr : used(order.right);
-  if (right == nullptr) return;
-  gradient made;
-  made.content = sum(left->content, right->content);
-  made.times = left->times;
-  for (std::size_t i = 0; i < made.times.size(); ++i) made.times[i] += right->times[i];
-  values_.erase(order.left);
-  values_.erase(order.right);
-  if (!values_.emplace(order.into, std::move(made)).second)
-    world_.broken("values", "value {} exists twice", order.into);
-}
-
-void ps_shard_process::perform_one(const ps_shard::make_zero& order) {
-  gradient zero;
-  zero.content = zero_gradient();
-  zero.times.resize(world_.job().slots);
-  zero.times.at(order.of.slot.value) = 1;
-  values_[order.into] = std::move(zero);
-}
-
-void ps_shard_process::perform_one(const ps_shard::release& order) {
-  if (values_.erase(order.value) == 0)
-    world_.broken("values", "{} releases value {} twice", name(), order.value);
 }
 
 // ---- steps
 // -------------------------------------------------------------------------------------------------------
 
 void ps_shard_process::perform_one(const ps_shard::measure& order) {
-  const auto* root = used(order.root);
+  const auto* root = gradients_.use(order.root, core_->timeline());
   if (root == nullptr) return;
-  after_on_this_timeline(0.3, [this, step = order.step, norm = norm_of(root->content)] {
+  writer_.after_on_this_timeline(0.3, [this, step = order.step, norm = norm_of(root->content)] {
     perform(core_->on_measured(step, {norm}));
   });
 }
 
 /// I1: each slot once.
 void ps_shard_process::perform_one(const ps_shard::apply& order) {
-  if (order.sum) perform_one(*order.sum);
+  if (order.sum) gradients_.combine(*order.sum, core_->timeline());
   if (!alive) return;
-  const auto* root = used(order.root);
+  const auto* root = gradients_.use(order.root, core_->timeline());
   if (root == nullptr) return;
   const auto slots = world_.job().slots_of(order.step);
   for (std::uint32_t slot = 0; slot < root->times.size(); ++slot)
     if (root->times[slot] != (slot < slots ? 1U : 0U))
-      world_.broken("I1", "{} applies slot {} of step {} {} times", name(), slot, order.step,
-                    root->times[slot]);
+      broken("I1", "{} applies slot {} of step {} {} times", name(), slot, order.step, root->times[slot]);
   auto& into = parameters_->of(version_after(order.step));
   into.version.reset();
   ++into.writes;
-  after_on_this_timeline(world_.plan().apply_ms,
-                         [this, order, began = world_.now()] { applied(order, began); });
+  writer_.after_on_this_timeline(world_.plan().apply_ms,
+                                 [this, order, began = world_.now()] { applied(order, began); });
 }
 
 void ps_shard_process::applied(const ps_shard::apply& order, protocol::time_point began) {
-  const auto* held = used(order.root);
+  const auto* held = gradients_.use(order.root, core_->timeline());
   if (held == nullptr) return;
   const auto& from = parameters_->of(version_before(order.step));
-  if (from.version != version_before(order.step))
-    world_.broken("R8", "{} has lost version {}", name(), order.step);
+  if (from.version != version_before(order.step)) broken("R8", "{} has lost version {}", name(), order.step);
   const auto content = update(from.content, held->content, order.coupled, order.revision);
   check_parameters(version_after(order.step), content);
   auto& into = parameters_->of(version_after(order.step));
@@ -248,7 +218,7 @@ void ps_shard_process::applied(const ps_shard::apply& order, protocol::time_poin
   const auto now = core_->state();
   if (world_.plan().durability == durability::every_step &&
       now.applied.value > now.committed.value + world_.plan().bound)
-    world_.broken("R7", "{} is more than B versions ahead of its log", name());
+    broken("R7", "{} is more than B versions ahead of its log", name());
   leave_if_trained();
 }
 
@@ -259,30 +229,53 @@ void ps_shard_process::leave_if_trained() {
     world_.kill(*this, "leaves when it is done");
 }
 
-void ps_shard_process::perform_one(const ps_shard::send_norm& order) {
-  send(protocol::ps_shard_role(order.to), order.message);
-}
-
-void ps_shard_process::perform_one(const ps_shard::send_norm_request& order) {
-  send(protocol::ps_shard_role(order.to), order.message);
-}
-
-void ps_shard_process::perform_one(const ps_shard::publish&) {
+void ps_shard_process::publish() {
   for (std::uint32_t worker = 0; worker < world_.plan().workers; ++worker)
     send(protocol::worker_role({worker}), state());
 }
 
-void ps_shard_process::perform_one(const ps_shard::send_state& order) {
-  send(protocol::worker_role(order.to), state());
+// ---- its disk
+// -----------------------------------------------------------------------------------------------------
+
+/// Replays up to `version` - 1, then to `version`, so that both exist (R8).
+void ps_shard_process::load(version_id version) {
+  const auto can = writer_.disk().restorable();
+  const auto timeline = newest_timeline(history_);
+  for (auto& buffer : parameters_->buffers) {
+    buffer.version.reset();
+    ++buffer.writes;
+  }
+  for (auto one = version.value == 0 ? 0 : version.value - 1; one <= version.value; ++one) {
+    if (!contains(can, {one})) continue;
+    const auto image = writer_.disk().restore({one});
+    check_parameters({one}, image.content);
+    auto& into = parameters_->of({one});
+    into = {version_id{one}, timeline, image.content, into.writes};
+  }
 }
 
-void ps_shard_process::perform_one(const ps_shard::send_status& order) { report(order.probe); }
-
-void ps_shard_process::perform_one(const ps_shard::send_fenced& order) {
-  send(protocol::worker_role(order.to), protocol::fenced{protocol::worker_role(order.to), order.newest});
+void ps_shard_process::perform_one(const ps_shard::append& order) {
+  if (const auto* root = gradients_.use(order.root, core_->timeline()); root != nullptr)
+    writer_.append(order, root->content);
 }
 
-void ps_shard_process::perform_one(const ps_shard::exit_fenced& order) { end_fenced(order.newest); }
+void ps_shard_process::perform_one(const ps_shard::take_snapshot& order) {
+  const auto& buffer = parameters_->of(order.version);
+  if (order.version == core_->state().applied && buffer.version == order.version)
+    return writer_.take_snapshot(order.version, {buffer.content, order.ledger});
+  if (!contains(writer_.disk().restorable(), order.version))
+    broken("R17", "{} is to make a snapshot of version {}, which is gone", name(), order.version);
+  writer_.take_snapshot(order.version, writer_.disk().restore(order.version));
+}
+
+/// R16.
+void ps_shard_process::rewound(const ps_shard::perform_rewind& order) {
+  history_ = order.history;
+  load(order.version);
+  auto found = writer_.disk().describe(order.version);
+  found.history = order.history;
+  perform(core_->on_rewound(std::move(found)));
+}
 
 // ---- the rest
 // ----------------------------------------------------------------------------------------------------
@@ -307,10 +300,9 @@ void ps_shard_process::answer_digests(const protocol::digest_request& request) {
 
 /// R17.
 void ps_shard_process::answer_snapshot(const snapshot_pull& wanted) {
-  if (!core_->has_snapshot(wanted.of.timeline, wanted.of.version) || !owns_disk()) return;
-  const auto* image = disk().snapshot(wanted.of.version);
-  if (image == nullptr)
-    world_.broken("R17", "{} has no snapshot {} that it says it has", name(), wanted.of.version);
+  if (!core_->has_snapshot(wanted.of.timeline, wanted.of.version) || !writer_.owns_disk()) return;
+  const auto* image = writer_.disk().snapshot(wanted.of.version);
+  if (image == nullptr) broken("R17", "{} has no snapshot {} that it says it has", name(), wanted.of.version);
   for (std::uint32_t worker = 0; worker < world_.plan().workers; ++worker)
     send(protocol::worker_role({worker}), snapshot_part{id_, wanted.of, image->content});
 }

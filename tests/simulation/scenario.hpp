@@ -87,6 +87,8 @@ struct scenario {
   std::vector<planned_fault> faults;
   protocol::duration calm{};  ///< no faults and a perfect network from here on
   protocol::duration limit{}; ///< done by then, or liveness is broken
+
+  bool is_durable() const { return durability != protocol::durability::off; }
 };
 
 scenario draw_scenario(std::uint64_t seed);

@@ -38,7 +38,7 @@ run_outcome run_seed(const run_options& options) {
     faults.start();
     faults.plan();
     where.run();
-    if (where.ended()->outcome != protocol::job_outcome::completed && faults.ended_the_job())
+    if (where.end().ended->outcome != protocol::job_outcome::completed && faults.ended_the_job())
       check_failed_as_promised(where);
     else
       check_completed(where);

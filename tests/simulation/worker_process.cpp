@@ -28,9 +28,8 @@ worker::worker_core_config config_for(const world& where, worker_id id, protocol
 
 bool can_reach(const world& where, const process& from, ps_shard_id shard, incarnation start) {
   const auto starts = where.living(protocol::ps_shard_role(shard));
-  return std::ranges::any_of(starts, [&](const auto* one) {
-    return one->self().incarnation == start && world::reaches(from, *one);
-  });
+  return std::ranges::any_of(
+      starts, [&](const auto* one) { return one->self().incarnation == start && from.reaches(*one); });
 }
 
 } // namespace
@@ -187,14 +186,14 @@ void worker_process::computed(const worker::compute_gradient& order, const std::
   at.reset();
   world_.say(this, "computes step {} [{}, {})", order.step, order.slots.begin, order.slots.end);
   const gradient_key key{order.step, order.slots};
-  if (kept_.contains(key)) world_.broken("R6", "{} computes what it keeps: step {}", name(), order.step);
+  if (kept_.contains(key)) broken("R6", "{} computes what it keeps: step {}", name(), order.step);
   kept_[key] = {buffer, order.timeline};
   perform(core_.on_computed(order.timeline, order.step, order.slots, world_.now()));
 }
 
 void worker_process::perform_one(const worker::push_gradient& order) {
   const auto at = kept_.find({order.step, order.slots});
-  if (at == kept_.end()) world_.broken("R9", "{} pushes what it does not keep: step {}", name(), order.step);
+  if (at == kept_.end()) broken("R9", "{} pushes what it does not keep: step {}", name(), order.step);
   const auto& buffer = gradients_->buffers[at->second.buffer];
   gradient_push what;
   what.memory = gradients_;
@@ -214,26 +213,24 @@ void worker_process::perform_one(const worker::send_pull& order) { send_connecte
 /// Symbolic values are finite. What is looked at must be there.
 void worker_process::perform_one(const worker::check_gradient& order) {
   if (!kept_.contains({order.made.step, order.made.slots}))
-    world_.broken("R9", "{} checks what it does not keep: step {}", name(), order.made.step);
+    broken("R9", "{} checks what it does not keep: step {}", name(), order.made.step);
 }
 
 /// I3: what is forgotten must be in every log, unless it is of a timeline that is left.
 void worker_process::perform_one(const worker::forget_gradient& order) {
   const auto at = kept_.find({order.step, order.slots});
-  if (at == kept_.end())
-    world_.broken("R10", "{} forgets what it does not keep: step {}", name(), order.step);
+  if (at == kept_.end()) broken("R10", "{} forgets what it does not keep: step {}", name(), order.step);
   const auto [buffer, timeline] = at->second;
   gradients_->buffers[buffer].used = false;
   kept_.erase(at);
   const auto& happened = world_.happened();
   if (world_.plan().durability != protocol::durability::every_step || happened.lossy_power_cut ||
-      happened.disk_lost || timeline != core_.timeline() ||
-      newest_timeline(world_.journal().course.history) != core_.timeline())
+      happened.disk_lost || timeline != core_.timeline() || world_.journal().timeline() != core_.timeline())
     return;
   for (std::uint32_t shard = 0; shard < world_.job().ps_shards; ++shard) {
     const auto& disk = world_.disk_of({shard});
     if (newest_timeline(disk.history()) == core_.timeline() && disk.committed() <= order.step.value)
-      world_.broken("I3", "{} forgets step {} that ps_shard {} has not committed", name(), order.step, shard);
+      broken("I3", "{} forgets step {} that ps_shard {} has not committed", name(), order.step, shard);
   }
 }
 
@@ -267,7 +264,7 @@ void worker_process::perform_one(const worker::exit_fenced& order) { end_fenced(
 void worker_process::check_bounds() const {
   std::set<step_id> steps;
   for (const auto& [key, one] : kept_) steps.insert(key.first);
-  if (steps.size() > world_.plan().bound + 2) world_.broken("R10", "{} keeps {} steps", name(), steps.size());
+  if (steps.size() > world_.plan().bound + 2) broken("R10", "{} keeps {} steps", name(), steps.size());
 }
 
 // ---- the rest
@@ -293,7 +290,7 @@ void worker_process::perform(const worker::evaluation_actions& actions) {
 
 /// R17: from the snapshots; where there are none from the last version, which stays.
 void worker_process::perform_one(const worker::get_snapshot_part& order) {
-  if (world_.is_durable()) return send_connected(order.shard, snapshot_pull{order.of});
+  if (world_.plan().is_durable()) return send_connected(order.shard, snapshot_pull{order.of});
   const auto part = parts_of(order.of.version)[order.shard.value];
   if (part.version == order.of.version) on_snapshot_part({order.shard, order.of, part.content});
 }

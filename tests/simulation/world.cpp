@@ -26,7 +26,7 @@ double world::milliseconds_now() const {
 }
 
 void world::run() {
-  while (!ended_) {
+  while (!end_.ended) {
     if (queue_.empty()) broken("liveness", "nothing is left to do");
     auto next = queue_.pop();
     if (next.owner != nullptr && !next.owner->alive) continue;
@@ -101,44 +101,12 @@ void world::deliver(process& from, protocol::role_name to, const std::shared_ptr
   if (to.kind == protocol::role_kind::data_dispatcher)
     to.kind = protocol::role_kind::coordinator; // one process
   for (auto* receiver : living(to)) {
-    if (!reaches(from, *receiver)) continue;
+    if (!from.reaches(*receiver)) continue;
     if (receiver->frozen)
       receiver->deferred.push_back({now_, 0, receiver, [receiver, what] { receiver->receive(*what); }});
     else if (receiver->alive)
       receiver->receive(*what);
   }
-}
-
-// ---- for the oracle
-// ---------------------------------------------------------------------------------------------
-
-void world::report(const protocol::job_ended& ended, const coordinator::coordinator_core& by) {
-  report_ = job_report{ended, by.ending().digests(), by.ending().evaluation()};
-}
-
-void world::note_floor(const protocol::floor& order) {
-  if (order.timeline == newest_timeline(journal_.course.history))
-    happened_.floor = std::max(happened_.floor, order.version.value);
-  if (on_floor) on_floor(order.version);
-}
-
-/// R13: whoever goes back without being asked to finds a version that is not below the floor.
-void world::note_rewind(const data_dispatcher::timeline_started& start) {
-  ++happened_.rewinds;
-  happened_.steps_redone += start.steps_redone;
-  const bool is_lost = start.reason.find("lacks step") != std::string::npos;
-  if (is_lost) ++happened_.rewinds_for_lost_gradients;
-  const bool may_be_below = start.reason == "the operator goes back" || happened_.disk_lost ||
-                            happened_.journal_lost || plan_.damage > 0;
-  if (start.branch.value < happened_.floor && !may_be_below)
-    broken("R13", "training goes back to version {}, below the floor {}", start.branch, happened_.floor);
-  happened_.floor = std::min(happened_.floor, start.branch.value);
-}
-
-void world::check_begun(const ps_shard::perform_rewind& order, const process& by) const {
-  if (happened_.journal_lost) return;
-  if (order.timeline > newest_timeline(journal_.course.history))
-    broken("R15", "{} goes to timeline {}, which is not in the journal", by.name(), order.timeline);
 }
 
 void world::start_calm() {

@@ -1,0 +1,105 @@
+/// Who holds which slots of every step (rule R5).
+#pragma once
+
+#include "actors/data_dispatcher/assignment.hpp"
+#include "actors/data_dispatcher/data_dispatcher_actions.hpp"
+#include "actors/protocol/time.hpp"
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace dlrun::data_dispatcher {
+
+struct lease_rules {
+  dlrun::incarnation dispatcher; ///< whose leases these are
+  std::uint32_t slots = 1;       ///< K
+  /// A worker silent for longer gets no slots (it keeps its lease; what it still sends is welcome).
+  /// Must be several times the period of worker_status.
+  protocol::duration silent_after = std::chrono::milliseconds(1000);
+  /// Leases are repeated at this period until acknowledged.
+  protocol::duration repeat_after = std::chrono::milliseconds(200);
+  /// A worker whose measured speed was worth no slots is measured anew after this long. Larger: a
+  /// worker that was slow for a moment idles longer; smaller: a slow one costs a slow step more
+  /// often.
+  protocol::duration retry_idle_after = std::chrono::seconds(2);
+};
+
+/// Pure: the workers, their speeds and leases, and the slots of lost workers until others have
+/// acknowledged them.
+class lease_book {
+public:
+  explicit lease_book(lease_rules rules);
+
+  /// A start of a worker can take work. False, and nothing happens, if it is not newer than the one
+  /// that is known.
+  bool join(worker_id worker, dlrun::incarnation incarnation, protocol::time_point now,
+            data_dispatcher_actions& out);
+  /// That start is over: its slots go to the others at once. False for an older start.
+  bool lose(worker_id worker, dlrun::incarnation incarnation, protocol::time_point now,
+            data_dispatcher_actions& out);
+  void on_status(const protocol::worker_status& status, protocol::time_point now,
+                 data_dispatcher_actions& out);
+
+  /// While leases are withheld they are decided and not sent; afterwards repeat() sends them.
+  void withhold(bool withheld) { withheld_ = withheld; }
+  /// Sees who is silent, and divides the slots anew if that is worth it.
+  void renew(protocol::time_point now, data_dispatcher_actions& out);
+  /// Sends what is not acknowledged again.
+  void repeat(protocol::time_point now, data_dispatcher_actions& out);
+  /// Nobody was heard for a reason of our own: silence counts from now.
+  void excuse_silence(protocol::time_point now);
+
+  /// Every worker gets all slots, until end_help().
+  void help(const std::string& reason, protocol::time_point now, data_dispatcher_actions& out);
+  void end_help(protocol::time_point now, data_dispatcher_actions& out);
+  bool helping() const { return helping_; }
+
+  /// Workers that have joined, heard or not.
+  std::size_t size() const { return workers_.size(); }
+  /// The start of each worker that is not silent.
+  std::map<worker_id, dlrun::incarnation> heard() const;
+
+private:
+  struct live_worker {
+    dlrun::incarnation incarnation;
+    protocol::time_point heard{};
+    double slots_per_second = 0;
+    std::uint64_t slots_computed = 0, compute_us = 0;
+    std::uint64_t acknowledged = 0;
+    std::optional<protocol::lease> lease;
+    std::string unsaid_reason;                ///< of a lease that was not sent yet
+    std::optional<protocol::time_point> sent; ///< the lease, for the last time
+    protocol::time_point leased_at{};         ///< since when it has these slots
+    bool silent = false;
+  };
+  struct loss {
+    worker_id worker;
+    dlrun::incarnation incarnation;
+    protocol::slot_range slots;
+    protocol::time_point noticed{};
+  };
+
+  void divide(protocol::time_point now, data_dispatcher_actions& out);
+  /// What the division in force gives the worker; empty when nothing.
+  protocol::slot_range share_of(worker_id worker) const;
+  void lease_to(worker_id id, live_worker& worker, protocol::slot_range slots, const std::string& reason,
+                protocol::time_point now, data_dispatcher_actions& out);
+  void send(worker_id id, live_worker& worker, protocol::time_point now, data_dispatcher_actions& out);
+  void notice_silence(protocol::time_point now, data_dispatcher_actions& out);
+  void forget_idle_speeds(protocol::time_point now);
+  void settle_losses(protocol::time_point now, data_dispatcher_actions& out);
+  bool is_with_others(protocol::slot_range slots) const;
+  static void measure_speed(live_worker& worker, const protocol::worker_status& status);
+
+  lease_rules rules_;
+  assignment assignment_;
+  std::map<worker_id, live_worker> workers_;
+  std::vector<loss> losses_; ///< whose slots are not with others yet
+  std::uint64_t next_sequence_ = 1;
+  bool helping_ = false;
+  bool withheld_ = false;
+};
+
+} // namespace dlrun::data_dispatcher

@@ -1,0 +1,100 @@
+#include "actors/data_dispatcher/lease_book.hpp"
+
+#include "tests/actors/dispatcher_orders.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace dlrun::data_dispatcher {
+namespace {
+
+using protocol::make_slot_range;
+using std::chrono::milliseconds;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+/// Leases of a job with four slots.
+class lease_book_test : public testing::Test {
+protected:
+  data_dispatcher_actions join(std::uint32_t worker) {
+    data_dispatcher_actions out;
+    book.join({worker}, {1}, now, out);
+    return out;
+  }
+  data_dispatcher_actions repeat(milliseconds after) {
+    now += after;
+    data_dispatcher_actions out;
+    book.repeat(now, out);
+    return out;
+  }
+
+  lease_book book{{.dispatcher = {6}, .slots = 4}};
+  protocol::time_point now{std::chrono::hours(1)};
+};
+
+TEST_F(lease_book_test, a_lease_that_is_withheld_is_sent_as_soon_as_it_may_be) {
+  book.withhold(true);
+  EXPECT_THAT(join(0), IsEmpty());
+  EXPECT_THAT(repeat(milliseconds(500)), IsEmpty());
+  book.withhold(false);
+  const auto actions = repeat(milliseconds(1));
+  ASSERT_THAT(sent<protocol::lease>(actions), SizeIs(1));
+  EXPECT_EQ(sent<protocol::lease>(actions)[0].message.slots, make_slot_range(0, 4));
+  EXPECT_EQ(only<decision_made>(actions).at(0).reason,
+            "worker 0 incarnation 1 slots [0, 4): worker 0 takes part");
+  EXPECT_THAT(repeat(milliseconds(100)), IsEmpty());
+  EXPECT_THAT(repeat(milliseconds(100)), SizeIs(1)) << "again, without the reason";
+}
+
+TEST_F(lease_book_test, of_leases_that_were_withheld_only_the_newest_is_sent) {
+  book.withhold(true);
+  join(0);
+  join(1);
+  book.withhold(false);
+  const auto leases = sent<protocol::lease>(repeat(milliseconds(1)));
+  ASSERT_THAT(leases, SizeIs(2));
+  EXPECT_EQ(leases[0].message.slots, make_slot_range(0, 2));
+  EXPECT_EQ(leases[1].message.slots, make_slot_range(2, 4));
+}
+
+TEST_F(lease_book_test, whoever_joins_while_all_help_gets_everything_too) {
+  join(0);
+  data_dispatcher_actions out;
+  book.help("a step is slow", now, out);
+  EXPECT_TRUE(book.helping());
+  EXPECT_EQ(sent<protocol::lease>(join(1)).at(0).message.slots, make_slot_range(0, 4));
+  out.clear();
+  book.end_help(now, out);
+  const auto leases = sent<protocol::lease>(out);
+  ASSERT_THAT(leases, SizeIs(2));
+  EXPECT_EQ(leases[1].message.slots, make_slot_range(2, 4));
+  out.clear();
+  book.end_help(now, out);
+  EXPECT_THAT(out, IsEmpty()) << "it is over";
+}
+
+TEST_F(lease_book_test, heard_are_those_who_are_not_silent) {
+  join(0);
+  join(1);
+  now += milliseconds(1001);
+  data_dispatcher_actions out;
+  protocol::worker_status status;
+  status.worker = {1};
+  status.self = {{1}, 0};
+  book.on_status(status, now, out);
+  book.renew(now, out);
+  EXPECT_EQ(book.size(), 2U);
+  EXPECT_EQ(book.heard(), (std::map<worker_id, incarnation>{{{1}, {1}}}));
+}
+
+TEST_F(lease_book_test, silence_that_is_excused_counts_from_then) {
+  join(0);
+  now += milliseconds(1001);
+  book.excuse_silence(now);
+  data_dispatcher_actions out;
+  book.renew(now, out);
+  EXPECT_THAT(book.heard(), SizeIs(1));
+}
+
+} // namespace
+} // namespace dlrun::data_dispatcher

@@ -1,0 +1,41 @@
+/// What the oracle must know of a run so far.
+#pragma once
+
+#include "actors/protocol/local_messages.hpp"
+#include "actors/protocol/messages.hpp"
+#include "actors/ps_shard/ps_shard_actions.hpp"
+
+#include <functional>
+#include <set>
+#include <string>
+
+namespace dlrun::simulation {
+
+struct what_happened {
+  bool ps_shard_lost = false;
+  bool worker_lost = false; ///< or silent for so long that it may count as lost
+  bool lossy_power_cut = false;
+  bool disk_lost = false;
+  std::set<ps_shard_id> damaged_after_end; ///< whose newest snapshot was whole when the job was over
+  bool journal_lost = false;
+  bool went_back_on_purpose = false;
+  int rewinds = 0;
+  int rewinds_for_lost_gradients = 0;
+  std::uint64_t steps_redone = 0;
+  std::uint64_t floor = 0;  ///< highest that was ordered, and not undercut since
+  std::uint64_t widest = 0; ///< most versions that two shards of a timeline were apart
+
+  /// Told of every floor that is ordered; a wish to go back below it comes at the worst moment.
+  std::function<void(version_id floor)> on_floor;
+
+  /// `newest`: the timeline in the journal.
+  void note_floor(const protocol::floor& order, timeline_id newest);
+  /// R13: whoever goes back without being asked to finds a version that is not below the floor,
+  /// unless disks `may_be_damaged`. @throws violation.
+  void note_rewind(const protocol::timeline_started& start, bool may_be_damaged);
+  /// R15: nobody goes to a timeline that is not in the journal, whose newest is `newest`. @throws
+  /// violation.
+  void check_begun(const ps_shard::perform_rewind& order, timeline_id newest, const std::string& by) const;
+};
+
+} // namespace dlrun::simulation
