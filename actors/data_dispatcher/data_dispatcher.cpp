@@ -41,6 +41,7 @@ data_dispatcher_core_config core_config(const common::role_context& context, jou
   const auto& job = *context.job;
   const auto max_recovery = job::parse_duration(job.spec.durability().max_recovery()).value_or(0);
   return {.self = context.self.incarnation,
+          .workers = job.workers(),
           .ps_shards = job.ps_shards(),
           .steps = job.steps(),
           .microbatches_per_step = job.microbatches_per_step(),

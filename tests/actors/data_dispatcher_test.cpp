@@ -202,6 +202,37 @@ TEST_F(journaling_dispatcher, a_revision_is_wanted_before_anything_is_decided) {
   EXPECT_THAT(take<protocol::pin>(shard), ElementsAre(protocol::pin{{0}, {6}, {5}}));
 }
 
+/// R14: a worker that has not joined it yet may keep the gradient that a PS shard lacks.
+TEST_F(journaling_dispatcher, a_new_start_looks_for_no_gradient_before_every_worker_could_join) {
+  start({"cluster.workers=2", "cluster.ps_shards=2"});
+  auto ahead = logged(6);
+  ahead.shard = {1};
+  tell(logged(4));
+  tell(ahead);
+  join(worker, 0);
+  tell(protocol::tick{});
+  EXPECT_THAT(take<protocol::probe>(worker), IsEmpty());
+  join(other_worker, 1);
+  tell(protocol::tick{});
+  EXPECT_THAT(take<protocol::probe>(worker), SizeIs(1));
+  EXPECT_THAT(take<protocol::probe>(other_worker), SizeIs(1));
+}
+
+TEST_F(journaling_dispatcher, a_new_start_does_not_wait_for_workers_that_do_not_come) {
+  start({"cluster.workers=2", "cluster.ps_shards=2"});
+  auto ahead = logged(6);
+  ahead.shard = {1};
+  tell(logged(4));
+  tell(ahead);
+  join(worker, 0);
+  now += std::chrono::milliseconds(1001);
+  protocol::worker_status status;
+  status.self = {{1}, 0};
+  tell(status); // not silent
+  tell(protocol::tick{});
+  EXPECT_THAT(take<protocol::probe>(worker), SizeIs(1));
+}
+
 /// R15: whoever is told of a new timeline finds it in the journal, whatever dies next.
 TEST_F(journaling_dispatcher, nobody_is_told_to_go_back_before_that_is_in_the_journal) {
   start({});
