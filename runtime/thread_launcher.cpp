@@ -32,7 +32,7 @@ void thread_launcher::start(const agent::launch_order& order, const agent::launc
     }
     local->forget(order.role, order.self.incarnation);
     const bool clean = !why || why == caf::exit_reason::user_shutdown;
-    events.exited(order.role, order.self, {clean, clean ? "ended" : "ended: " + to_string(why)});
+    events.exited(order.role, order.self, {clean ? "ended" : "ended: " + to_string(why)});
   });
 }
 

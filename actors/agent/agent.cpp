@@ -2,7 +2,6 @@
 
 #include "actors/agent/event_json.hpp"
 #include "actors/common/ask.hpp"
-#include "actors/common/clock.hpp"
 #include <dlrun/report.hpp>
 
 #include <chrono>
@@ -27,7 +26,7 @@ agent_core_config core_config(const agent_arguments& arguments) {
                            .restart_intensity = static_cast<std::size_t>(cluster.restart().intensity()),
                            .restart_period = std::chrono::milliseconds(
                                static_cast<std::int64_t>(cluster.restart().period_s() * 1000))};
-  if (cluster.slot_timeout_s() > 0) config.slot_timeout = seconds(cluster.slot_timeout_s());
+  if (cluster.slot_timeout_s() > 0) config.life.slot_timeout = seconds(cluster.slot_timeout_s());
   return config;
 }
 
@@ -85,9 +84,9 @@ agent_state::behavior agent_state::make_behavior() {
       },
       [this](const protocol::grant& grant) { on_grant(grant); },
       [this](const protocol::job_event& event) { add_event(event); },
-      [this](const protocol::job_ended& ended) { carry_out(core_.on_job_ended(ended, common::now())); },
+      [this](const protocol::job_ended& ended) { carry_out(core_.on_job_ended(ended, arguments_.now())); },
       [this](const protocol::heartbeat& beat) { return on_heartbeat(beat); },
-      [this](const protocol::stop_job& stop) { carry_out(core_.on_stop(stop, common::now())); },
+      [this](const protocol::stop_job& stop) { carry_out(core_.on_stop(stop, arguments_.now())); },
       [this](const protocol::tick&) { on_tick(); },
       [](const protocol::continuation& task) { common::run(task); },
   };
@@ -100,26 +99,26 @@ caf::result<protocol::join_reply> agent_state::on_join(const protocol::join& joi
         false, fmt::format("incarnation {} is not the coordinator's", join.self.incarnation)};
   coordinator_ = coordinator;
   coordinator_at_ = join;
-  carry_out(core_.on_coordinator_joined(common::now()));
+  carry_out(core_.on_coordinator_joined(arguments_.now()));
   return protocol::join_reply{true, {}};
 }
 
 /// What was issued to the root of an earlier start of the run is not for this one.
 void agent_state::on_grant(const protocol::grant& grant) {
-  if (grant.agent == arguments_.job->process) carry_out(core_.on_grant(grant, common::now()));
+  if (grant.agent == arguments_.job->process) carry_out(core_.on_grant(grant, arguments_.now()));
 }
 
 protocol::coordinator_location agent_state::on_heartbeat(const protocol::heartbeat& beat) {
-  core_.on_heartbeat(beat, common::now());
+  core_.on_heartbeat(beat, arguments_.now());
   if (!coordinator_at_) return {};
   return {coordinator_at_->self.incarnation, coordinator_at_->at};
 }
 
 void agent_state::on_tick() {
   self_->delayed_send(self_, tick_period, protocol::tick{});
-  if (!std::exchange(started_, true)) carry_out(core_.start(common::now()));
-  carry_out(core_.on_tick(common::now()));
-  for (const auto& seen : arguments_.launcher->look()) carry_out(core_.on_work_seen(seen, common::now()));
+  if (!std::exchange(started_, true)) carry_out(core_.start(arguments_.now()));
+  carry_out(core_.on_tick(arguments_.now()));
+  for (const auto& seen : arguments_.launcher->look()) carry_out(core_.on_work_seen(seen, arguments_.now()));
   events_.flush();
   show();
 }
@@ -127,13 +126,13 @@ void agent_state::on_tick() {
 void agent_state::show() {
   run_snapshot snapshot{.job = arguments_.job->spec.name(),
                         .status = core_.ending() && status_ == "running" ? "stopping" : status_,
-                        .step = core_.step(),
-                        .durable_step = core_.durable_step(),
+                        .step = core_.reports().step(),
+                        .durable_step = core_.reports().durable_step(),
                         .steps = arguments_.job->steps(),
                         .train = std::nullopt,
                         .roles = core_.roles()};
-  if (core_.metrics())
-    snapshot.train = progress_of(*core_.metrics(), arguments_.job->model->metrics(), core_.metrics_step());
+  if (const auto& metrics = core_.reports().metrics())
+    snapshot.train = progress_of(*metrics, arguments_.job->model->metrics(), core_.reports().metrics_step());
   snapshot.roles.push_back({{protocol::role_kind::agent, 0}, ::getpid(), {1}, "running"});
   arguments_.board->show(std::move(snapshot));
 }
@@ -153,21 +152,21 @@ void agent_state::carry_out(const agent_actions& actions) {
 
 launch_events agent_state::make_launch_events() {
   const auto post = common::poster<protocol::agent_actor>{self_};
-  return {.started =
-              [this, post](const auto& role, const auto& self, std::int32_t pid) {
-                post(
-                    [this, role, self, pid] { carry_out(core_.on_started(role, self, pid, common::now())); });
-              },
-          .start_failed =
-              [this, post](const auto& role, const auto& self, const error& why) {
-                post([this, role, self, why] {
-                  carry_out(core_.on_start_failed(role, self, why, common::now()));
-                });
-              },
-          .exited =
-              [this, post](const auto& role, const auto& self, const role_end& how) {
-                post([this, role, self, how] { carry_out(core_.on_exited(role, self, how, common::now())); });
-              }};
+  return {
+      .started =
+          [this, post](const auto& role, const auto& self, std::int32_t pid) {
+            post([this, role, self, pid] { carry_out(core_.on_started(role, self, pid, arguments_.now())); });
+          },
+      .start_failed =
+          [this, post](const auto& role, const auto& self, const error& why) {
+            post([this, role, self, why] {
+              carry_out(core_.on_start_failed(role, self, why, arguments_.now()));
+            });
+          },
+      .exited =
+          [this, post](const auto& role, const auto& self, const role_end& how) {
+            post([this, role, self, how] { carry_out(core_.on_exited(role, self, how, arguments_.now())); });
+          }};
 }
 
 void agent_state::carry_out(const start_role& action) {

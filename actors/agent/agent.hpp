@@ -5,8 +5,10 @@
 #include "actors/agent/event_file.hpp"
 #include "actors/agent/role_launcher.hpp"
 #include "actors/agent/run_board.hpp"
+#include "actors/common/clock.hpp"
 #include "actors/common/job_context.hpp"
 
+#include <functional>
 #include <memory>
 
 namespace dlrun::agent {
@@ -18,6 +20,7 @@ struct agent_arguments {
   std::shared_ptr<role_launcher> launcher;
   std::shared_ptr<run_board> board;
   std::shared_ptr<spdlog::logger> log;
+  std::function<protocol::time_point()> now = common::now; ///< the time by which it decides
 };
 
 class agent_state {

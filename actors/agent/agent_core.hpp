@@ -3,13 +3,15 @@
 #pragma once
 
 #include "actors/agent/excused_deaths.hpp"
+#include "actors/agent/exit_notices.hpp"
+#include "actors/agent/fence_stock.hpp"
+#include "actors/agent/life_signs.hpp"
 #include "actors/agent/role_end.hpp"
-#include "actors/agent/slot_clock.hpp"
+#include "actors/agent/role_reports.hpp"
 #include "actors/common/supervisor.hpp"
 #include "actors/protocol/messages.hpp"
 #include "actors/protocol/time.hpp"
 
-#include <deque>
 #include <map>
 #include <optional>
 #include <string>
@@ -28,14 +30,7 @@ struct agent_core_config {
   std::size_t restart_intensity = 10; ///< more restarts than this within the period end the job
   std::chrono::milliseconds restart_period{60000};
   std::chrono::milliseconds shutdown_patience{2000}; ///< between a request to end and a kill
-  /// A role that gives no sign of life for so long is killed (and then restarted like any that
-  /// dies). Larger: a stopped process is tolerated longer, a hung one costs longer.
-  protocol::duration hang_after = std::chrono::seconds(10);
-  /// The same before its first sign of life: loading data takes a while.
-  protocol::duration start_patience = std::chrono::seconds(60);
-  /// A worker that is at one slot for longer, while it gives signs of life, hangs and is killed.
-  /// Nothing: that follows from how long slots take (slot_patience).
-  std::optional<protocol::duration> slot_timeout{};
+  life_rules life{};
   /// How long a coordinator that is down may wait for a fence that it granted itself.
   protocol::duration grant_patience = std::chrono::seconds(2);
   /// How long the coordinator gets to write the report when the job has to end.
@@ -68,14 +63,6 @@ struct all_stopped {
 using agent_action = std::variant<start_role, stop_role, to_coordinator, announce, all_stopped>;
 using agent_actions = std::vector<agent_action>;
 
-/// A role as `dlrun status` shows it.
-struct role_view {
-  protocol::role_name role;
-  std::int32_t pid = 0; ///< 0: not running
-  dlrun::incarnation incarnation;
-  std::string state; ///< starting, training, waiting, evaluating, done, restarting, stopped, ...
-};
-
 /// Pure: a supervision tree of one level (coordinator, PS shards, workers, in this order) over
 /// fences granted by the coordinator. While the coordinator is away it goes on with the fences it
 /// holds.
@@ -105,42 +92,28 @@ public:
   agent_actions on_tick(protocol::time_point now);
 
   std::vector<role_view> roles() const;
-  /// Lowest version that the PS shards have reported; 0 before.
-  std::uint64_t step() const { return lowest_of_ps_shards(&managed_role::step); }
-  /// What is on the disk of all of them: where `dlrun resume` would go on were everybody dead. 0:
-  /// from the begin.
-  std::uint64_t durable_step() const { return lowest_of_ps_shards(&managed_role::durable_step); }
-  const std::optional<protocol::training_metrics>& metrics() const { return metrics_; }
-  /// Steps that are in them: those of the PS shard that told them, which may be ahead of others.
-  std::uint64_t metrics_step() const { return metrics_step_; }
+  const role_reports& reports() const { return reports_; }
   bool ending() const { return ended_.has_value(); }
 
 private:
   struct managed_role {
     protocol::role_name name;
+    bool is_replaceable = true; ///< another start of it finds its state, or needs none
     supervision::generation generation = 0;
     std::optional<protocol::fence> current; ///< of the start in hand
     bool wanted = false;                    ///< to be started as soon as there is a fence
     bool up = false;
     std::int32_t pid = 0;
-    dlrun::incarnation newest_granted;
-    std::deque<protocol::fence> fences;
-    std::optional<protocol::time_point> heard; ///< last sign of life of the start in hand
-    protocol::time_point started{};
-    bool hung = false;
+    fence_stock fences;
     bool stopping = false;       ///< its end was ordered
     bool is_hopeless = false;    ///< another start would fail as the last one did
     bool restart_untold = false; ///< it ended, and nobody was told of its next start yet
-    slot_clock clock{};          ///< a worker's
     std::string last_failure;
-    std::string state = "pending";
-    std::uint64_t step = 0;
-    std::uint64_t durable_step = 0;
   };
 
   supervision::child_exit note_end(managed_role& role, const protocol::fence& self, const role_end& how,
-                                   bool settled, protocol::time_point now, agent_actions& out);
-  std::uint64_t lowest_of_ps_shards(std::uint64_t managed_role::*step) const;
+                                   protocol::time_point now, agent_actions& out);
+  managed_role& coordinator() { return roles_.at(order_.front()); }
   managed_role* find(const protocol::role_name& role, const protocol::fence& self);
   managed_role& of_child(const std::string& id);
   void follow(const supervision::actions& actions, protocol::time_point now, agent_actions& out);
@@ -148,32 +121,23 @@ private:
   void begin_end(protocol::job_outcome outcome, const std::string& reason, protocol::time_point now,
                  agent_actions& out, error_code code = error_code::role_lost);
   void shut_down(protocol::time_point now, agent_actions& out);
-  bool is_replaceable(const protocol::role_name& role) const;
   void end_if_lost(const managed_role& role, protocol::time_point now, agent_actions& out);
   void tell_coordinator_of(const protocol::role_exited& exited, agent_actions& out);
   void tell_restart(managed_role& role, protocol::time_point now, agent_actions& out);
   void check_coordinator(protocol::time_point now, agent_actions& out);
-  void check_silence(protocol::time_point now, agent_actions& out);
-  static void tell(const char* event, const managed_role& role, dlrun::incarnation incarnation,
-                   std::string text, protocol::time_point now, agent_actions& out,
-                   protocol::event_numbers numbers = {});
+  void kill_hung(managed_role& role, std::string text, protocol::time_point now, agent_actions& out);
 
   agent_core_config config_;
   supervision::supervisor supervisor_;
-  /// The end of a start of which no coordinator has heard, because none was up.
-  std::vector<protocol::role_exited> untold_exits_;
-  std::deque<protocol::role_exited> told_exits_; ///< the newest of those of which one has
+  life_signs signs_;
+  role_reports reports_;
+  exit_notices exits_;
   excused_deaths excused_;
-  slot_patience patience_;
   std::map<std::string, managed_role> roles_; ///< by child id, which is to_string(role_name)
   std::vector<std::string> order_;
   std::optional<protocol::job_ended> ended_;       ///< how the job ends, once that is known
   std::optional<protocol::time_point> report_due_; ///< while the coordinator writes the report
   bool shutting_down_ = false;
-  std::optional<protocol::training_metrics> metrics_;
-  std::uint64_t metrics_step_ = 0;
-  std::optional<role_view> dispatcher_; ///< lives in the coordinator's process, which speaks for it
-  std::optional<protocol::time_point> last_tick_;
   std::optional<protocol::time_point> stranded_since_; ///< the coordinator waits for a fence
 };
 

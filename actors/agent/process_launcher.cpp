@@ -133,8 +133,7 @@ role_end process_launcher::end_of(const exit_report& report, const running_child
   }
   const auto why = how.out_of_memory ? std::string{"by the kernel, since memory had run out"}
                                      : read_last_words(memory.last_words.get());
-  role_end end{.clean = report.clean(),
-               .cause = why.empty() ? describe(report) : fmt::format("{}: {}", describe(report), why)};
+  role_end end{.cause = why.empty() ? describe(report) : fmt::format("{}: {}", describe(report), why)};
   end.is_lasting =
       !report.signaled && std::ranges::find(lasting_codes, report.code_or_signal) != lasting_codes.end();
   if (memory.progress) end.slot = memory.progress->slot_of_death(how);

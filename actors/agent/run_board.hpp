@@ -2,7 +2,7 @@
 /// `dlrun status`.
 #pragma once
 
-#include "actors/agent/agent_core.hpp"
+#include "actors/agent/role_reports.hpp"
 #include "engine/metrics.hpp"
 
 #include <condition_variable>

@@ -14,15 +14,10 @@ void check_options(const supervisor_options& options, std::vector<std::string>& 
     faults.emplace_back("the restart delay must have 0 <= first <= max");
 }
 
-void check_child(const child_spec& child, auto_shutdown automatic, std::vector<std::string>& faults) {
+void check_child(const child_spec& child, std::vector<std::string>& faults) {
   if (child.id.empty()) faults.emplace_back("a child has no id");
-  if (child.shutdown.patience < milliseconds{0})
-    faults.push_back(fmt::format("child '{}': its shutdown time-out is negative", child.id));
-  if (child.significant && child.restart == restart_type::permanent)
-    faults.push_back(fmt::format(
-        "child '{}': a permanent child never ends for good, so it cannot be significant", child.id));
-  if (child.significant && automatic == auto_shutdown::never)
-    faults.push_back(fmt::format("child '{}': significant children need an automatic shutdown", child.id));
+  if (child.patience < milliseconds{0})
+    faults.push_back(fmt::format("child '{}': its patience is negative", child.id));
 }
 
 } // namespace
@@ -32,29 +27,11 @@ result<void> validate(const supervisor_options& options, const std::vector<child
   check_options(options, faults);
   std::set<std::string> ids;
   for (const auto& child : children) {
-    check_child(child, options.automatic_shutdown, faults);
+    check_child(child, faults);
     if (!ids.insert(child.id).second) faults.push_back(fmt::format("two children are called '{}'", child.id));
   }
   if (faults.empty()) return {};
   return fail(error_code::bad_usage, fmt::format("supervisor: {}", fmt::join(faults, "; ")));
-}
-
-std::string to_string(restart_type type) {
-  switch (type) {
-  case restart_type::permanent: return "permanent";
-  case restart_type::transient: return "transient";
-  case restart_type::temporary: return "temporary";
-  }
-  return "unknown";
-}
-
-std::string to_string(strategy which) {
-  switch (which) {
-  case strategy::one_for_one: return "one_for_one";
-  case strategy::one_for_all: return "one_for_all";
-  case strategy::rest_for_one: return "rest_for_one";
-  }
-  return "unknown";
 }
 
 } // namespace dlrun::supervision

@@ -17,44 +17,16 @@ using std::chrono::milliseconds;
 /// When a child that ended by itself is started again.
 enum class restart_type : std::uint8_t {
   permanent, ///< Always.
-  transient, ///< After an abnormal end only.
-  temporary, ///< Never; its spec is forgotten when it ends.
-};
-
-/// How a child is stopped.
-struct shutdown_policy {
-  enum class kind : std::uint8_t {
-    brutal_kill, ///< Killed without a word.
-    timeout,     ///< Asked to end, killed when it has not after `patience`.
-    infinity,    ///< Asked to end and waited for; meant for children that are supervisors.
-  };
-  kind how = kind::timeout;
-  milliseconds patience{5000};
-
-  static shutdown_policy brutal_kill() { return {kind::brutal_kill, milliseconds{0}}; }
-  static shutdown_policy timeout(milliseconds patience) { return {kind::timeout, patience}; }
-  static shutdown_policy infinity() { return {kind::infinity, milliseconds{0}}; }
+  temporary, ///< Never.
 };
 
 struct child_spec {
   /// Unique in its supervisor; appears in reasons.
   std::string id;
   restart_type restart = restart_type::permanent;
-  shutdown_policy shutdown{};
-  /// Its end for good counts for supervisor_options::automatic_shutdown. Not for permanent
-  /// children.
-  bool significant = false;
+  /// A child that is to stop is asked to, and killed when it has not after this long.
+  milliseconds patience{5000};
 };
-
-/// Who is restarted when one child has to be.
-enum class strategy : std::uint8_t {
-  one_for_one,  ///< That child.
-  one_for_all,  ///< All: the others are stopped in reverse order first.
-  rest_for_one, ///< That child and those after it in start order, which are stopped in reverse order first.
-};
-
-/// Whether the supervisor stops when significant children have ended for good.
-enum class auto_shutdown : std::uint8_t { never, any_significant, all_significant };
 
 /// Pause before the restart of a child that ended before it had settled (child_exit::settled),
 /// doubled with each such end in a row. One that had settled is started again at once. Not in OTP.
@@ -66,21 +38,15 @@ struct restart_delay {
 };
 
 struct supervisor_options {
-  strategy restarts = strategy::one_for_one;
   /// More than `intensity` restarts within `period` (both ends included) and the supervisor gives
   /// up.
   std::size_t intensity = 1;
   milliseconds period{5000};
-  auto_shutdown automatic_shutdown = auto_shutdown::never;
   restart_delay delay{};
 };
 
 /// @returns bad_usage naming everything that is wrong: empty or repeated ids, negative times, a
-/// period of 0, significant children that are permanent or have no automatic shutdown to count for.
+/// period of 0.
 result<void> validate(const supervisor_options& options, const std::vector<child_spec>& children);
-
-/// "permanent", "one_for_all", ...
-std::string to_string(restart_type type);
-std::string to_string(strategy which);
 
 } // namespace dlrun::supervision

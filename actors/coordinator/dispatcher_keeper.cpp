@@ -31,7 +31,7 @@ void dispatcher_keeper::on_tick() { carry_out(supervisor_.tick(common::now())); 
 
 void dispatcher_keeper::on_down(const caf::down_msg& down) {
   if (caf::actor_cast<caf::actor_addr>(current_) != down.source) return;
-  const auto how = supervision::child_exit{supervision::exit_reason::abnormal, to_string(down.reason)};
+  const auto how = supervision::child_exit{to_string(down.reason)};
   carry_out(supervisor_.child_exited(dispatcher_id, generation_, how, common::now()));
 }
 

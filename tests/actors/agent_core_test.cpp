@@ -75,7 +75,7 @@ struct agent_core_test : ::testing::Test {
     follow(core.on_coordinator_joined(now));
     for (const auto& role : {shard, worker0, worker1}) grant(role, 1);
   }
-  void exit(const role_name& role, bool clean = false) { exit(role, {clean, "killed by signal 9"}); }
+  void exit(const role_name& role) { exit(role, {"killed by signal 9"}); }
   void exit(const role_name& role, const role_end& how) {
     const auto self = running.at(role);
     running.erase(role);
@@ -128,7 +128,7 @@ TEST_F(agent_core_test, tells_of_an_end_how_long_it_went_unnoticed) {
 
 TEST_F(agent_core_test, metrics_belong_to_the_step_of_the_shard_that_tells_them) {
   start_all();
-  EXPECT_FALSE(core.metrics());
+  EXPECT_FALSE(core.reports().metrics());
   core.on_heartbeat({.role = shard,
                      .self = running.at(shard),
                      .state = "training",
@@ -136,11 +136,11 @@ TEST_F(agent_core_test, metrics_belong_to_the_step_of_the_shard_that_tells_them)
                      .has_metrics = true,
                      .metrics = {.epoch = 2}},
                     now);
-  ASSERT_TRUE(core.metrics());
-  EXPECT_EQ(core.metrics()->epoch, 2U);
-  EXPECT_EQ(core.metrics_step(), 9U);
+  ASSERT_TRUE(core.reports().metrics());
+  EXPECT_EQ(core.reports().metrics()->epoch, 2U);
+  EXPECT_EQ(core.reports().metrics_step(), 9U);
   beat(shard); // of step 5, without any
-  EXPECT_EQ(core.metrics_step(), 9U);
+  EXPECT_EQ(core.reports().metrics_step(), 9U);
 }
 
 TEST_F(agent_core_test, waits_for_a_grant_when_its_spare_fences_are_used_up) {
@@ -201,7 +201,7 @@ TEST_F(agent_core_test, ends_the_job_at_once_with_the_reason_when_no_further_sta
 TEST_F(agent_core_test, ends_the_job_at_once_when_a_role_ends_as_it_would_again) {
   gives_signs = false;
   start_all();
-  const role_end missing{false, "exited with code 127", true};
+  const role_end missing{"exited with code 127", true};
   exit(worker1, missing);
   ASSERT_EQ(stops_told.size(), 1U);
   EXPECT_THAT(stops_told[0].reason, ::testing::StartsWith("worker 1 exited with code 127 before"));
@@ -218,7 +218,7 @@ TEST_F(agent_core_test, a_coordinator_that_can_never_start_ends_the_job_with_tha
 
 TEST_F(agent_core_test, the_same_end_of_a_role_that_had_given_signs_of_life_is_like_any_other) {
   start_all();
-  exit(worker1, {false, "exited with code 2", true});
+  exit(worker1, {"exited with code 2", true});
   EXPECT_TRUE(running.contains(worker1));
   EXPECT_FALSE(core.ending());
 }
@@ -241,7 +241,7 @@ TEST_F(agent_core_test, stops_all_the_same_when_the_coordinator_writes_no_report
   for (const auto& role : {worker1, worker0, shard, coordinator}) {
     ASSERT_FALSE(stopped.empty());
     EXPECT_EQ(stopped.back().first, role);
-    exit(role, true);
+    exit(role);
   }
   ASSERT_TRUE(ended.has_value());
   EXPECT_EQ(ended->outcome, protocol::job_outcome::interrupted);
@@ -287,7 +287,7 @@ TEST_F(agent_core_test, ignores_ends_and_heartbeats_of_older_starts) {
   start_all();
   const auto old = running.at(worker0);
   exit(worker0);
-  follow(core.on_exited(worker0, old, {false, "late"}, now));
+  follow(core.on_exited(worker0, old, {"late"}, now));
   core.on_heartbeat({.role = worker0, .self = old, .state = "zombie"}, now);
   EXPECT_EQ(exits_told.size(), 1U);
   for (const auto& role : core.roles()) {
@@ -305,8 +305,8 @@ TEST_F(agent_core_test, shows_every_role_with_the_lowest_step_of_the_shards) {
   for (const auto& role : core.roles()) names.push_back(protocol::to_string(role.role));
   EXPECT_THAT(names, ::testing::ElementsAre("coordinator 0", "data_dispatcher 0", "ps_shard 0", "worker 0",
                                             "worker 1"));
-  EXPECT_EQ(core.step(), 5U);
-  EXPECT_EQ(core.durable_step(), 3U);
+  EXPECT_EQ(core.reports().step(), 5U);
+  EXPECT_EQ(core.reports().durable_step(), 3U);
 }
 
 // ---- with durable state
@@ -449,14 +449,13 @@ struct poisoned_agent_test : agent_core_test {
 
 TEST_F(poisoned_agent_test, a_death_in_a_slot_is_told_with_it_and_is_no_restart_of_the_budget) {
   for (std::uint32_t record = 0; record < 6; ++record)
-    die(worker0, {.clean = false,
-                  .cause = "killed by signal 11 (SEGV)",
-                  .slot = protocol::slot_progress{{{7}, {2}, record}, true}});
+    die(worker0,
+        {.cause = "killed by signal 11 (SEGV)", .slot = protocol::slot_progress{{{7}, {2}, record}, true}});
   EXPECT_FALSE(ended);
   EXPECT_TRUE(exits_told.back().has_progress);
   EXPECT_EQ(exits_told.back().progress, (protocol::slot_progress{{{7}, {2}, 5}, true}));
   EXPECT_THAT(exits_told.back().cause, ::testing::HasSubstr("in record 5 of slot 2 of step 7"));
-  for (int i = 0; i < 3; ++i) die(worker0, {false, "killed by signal 9 (KILL)"});
+  for (int i = 0; i < 3; ++i) die(worker0, {"killed by signal 9 (KILL)"});
   EXPECT_FALSE(exits_told.back().has_progress);
   EXPECT_THAT(stopped, ::testing::Contains(std::pair{worker1, false}))
       << "two restarts are allowed, not three";
@@ -472,7 +471,7 @@ TEST_F(poisoned_agent_test,
   watch(4s, 8);
   ASSERT_TRUE(is_killed()) << "20 times as long";
   EXPECT_EQ(events.back(), "role-hung");
-  die(worker0, {.clean = false, .cause = "killed by signal 9 (KILL)", .killed_in = in_slot});
+  die(worker0, {.cause = "killed by signal 9 (KILL)", .killed_in = in_slot});
   EXPECT_EQ(exits_told.back().progress, in_slot);
   EXPECT_THAT(exits_told.back().cause, ::testing::Not(::testing::HasSubstr("no sign of life")));
 }
@@ -492,7 +491,7 @@ TEST_F(poisoned_agent_test, one_that_was_stopped_from_outside_is_replaced_and_co
     follow(core.on_tick(now));
   }
   ASSERT_TRUE(is_killed());
-  die(worker0, {false, "killed by signal 9 (KILL)"}); // its launcher saw that it was stopped
+  die(worker0, {"killed by signal 9 (KILL)"}); // its launcher saw that it was stopped
   EXPECT_FALSE(exits_told.back().has_progress);
   EXPECT_THAT(exits_told.back().cause, ::testing::HasSubstr("no sign of life"));
 }

@@ -1,4 +1,4 @@
-// What people read: reasons, and the errors of wrong specs. And supervisors of supervisors.
+// What people read: reasons, and the errors of wrong specs.
 #include "tests/actors/supervisor_script.hpp"
 
 #include <gmock/gmock.h>
@@ -8,122 +8,53 @@ namespace {
 
 using ::testing::HasSubstr;
 
-std::string reason(const player& play) { return reason_of(play.last().back()); }
+/// Of the last action.
+template <class Action>
+std::string reason(const player& play) {
+  return std::get<Action>(play.last().back()).reason;
+}
 
 TEST(supervisor_reasons, a_restart_says_who_ended_how_and_what_is_left) {
-  player play("one_for_one 2/5000", "worker-0");
+  player play("2/5000", "worker-0");
   play.bring_all_up();
-  play.play("worker-0 fails");
-  EXPECT_EQ(reason(play), "restart 1 of at most 2 within 5000 ms: 'worker-0' ended: killed by signal 9");
+  play.play("worker-0 ends");
+  EXPECT_EQ(reason<start_child>(play),
+            "restart 1 of at most 2 within 5000 ms: 'worker-0' ended: killed by signal 9");
 }
 
 TEST(supervisor_reasons, giving_up_says_the_limit_and_the_last_failure) {
-  player play("one_for_one 0/5000", "worker-0");
+  player play("0/5000", "worker-0");
   play.bring_all_up();
-  ASSERT_EQ(play.play("worker-0 fails"), "escalate");
-  EXPECT_EQ(reason(play),
+  ASSERT_EQ(play.play("worker-0 ends"), "escalate");
+  EXPECT_EQ(reason<escalate>(play),
             "more than 0 restarts within 5000 ms; the last: child 'worker-0' ended: killed by signal 9");
 }
 
 TEST(supervisor_reasons, a_failed_first_start_is_the_reason_of_the_end) {
-  player play("one_for_one", "ps-0");
+  player play("", "ps-0");
   play.play("start");
   ASSERT_EQ(play.play("ps-0 nostart"), "escalate");
-  EXPECT_EQ(reason(play), "child 'ps-0' could not be started: no such program");
-}
-
-TEST(supervisor_reasons, a_kill_says_what_was_waited_for) {
-  player play("one_for_one", "ps-0:timeout=250");
-  play.bring_all_up();
-  play.play("shutdown");
-  ASSERT_EQ(play.play("+250"), "kill ps-0#1");
-  EXPECT_EQ(reason(play), "it did not stop within 250 ms");
-}
-
-TEST(supervisor_reasons, an_automatic_shutdown_names_the_child) {
-  player play("one_for_one any_significant", "s:transient:significant");
-  play.bring_all_up();
-  ASSERT_EQ(play.play("s exits"), "stopped");
-  EXPECT_THAT(reason(play), HasSubstr("'s'"));
+  EXPECT_EQ(reason<escalate>(play), "child 'ps-0' could not be started: no such program");
 }
 
 TEST(supervisor_spec, all_faults_are_named_at_once) {
   supervisor_options options;
   options.period = milliseconds{0};
   options.delay = {milliseconds{5}, milliseconds{1}};
-  const auto made = supervisor::create(options, children_of("a a:significant b:transient:significant"));
+  const auto made = supervisor::create(options, children_of("a a b:timeout=-1"));
   ASSERT_FALSE(made);
   EXPECT_EQ(made.error().code, error_code::bad_usage);
   for (const auto* fault : {"the period", "the restart delay", "two children are called 'a'",
-                            "child 'a': a permanent", "child 'b': significant children need"})
+                            "child 'b': its patience is negative"})
     EXPECT_THAT(made.error().message, HasSubstr(fault));
 }
 
 TEST(supervisor_spec, defaults_are_those_of_otp) {
   const supervisor_options options;
-  EXPECT_EQ(options.restarts, strategy::one_for_one);
   EXPECT_EQ(options.intensity, 1U);
   EXPECT_EQ(options.period, milliseconds{5000});
   EXPECT_EQ(child_spec{}.restart, restart_type::permanent);
-  EXPECT_EQ(child_spec{}.shutdown.patience, milliseconds{5000});
-}
-
-TEST(supervisor_ticks, are_asked_for_only_when_time_can_change_something) {
-  player play("one_for_one 9/1000 delay=100-400", "a:timeout=300 b:infinity c:kill");
-  play.bring_all_up();
-  EXPECT_EQ(play.core().next_tick(), std::nullopt);
-  play.play("a fails");
-  EXPECT_EQ(play.core().next_tick(), play.now() + milliseconds{100});
-  play.play("+100");
-  EXPECT_EQ(play.core().next_tick(), std::nullopt); // starting takes as long as it takes
-  play.play("a up");
-  play.play("shutdown"); // kills c, for whose end nothing is due
-  EXPECT_EQ(play.core().next_tick(), std::nullopt);
-  play.play("c fails"); // b has for ever
-  EXPECT_EQ(play.core().next_tick(), std::nullopt);
-  play.play("b ends");
-  EXPECT_EQ(play.core().next_tick(), play.now() + milliseconds{300});
-  play.play("+300");
-  EXPECT_EQ(play.core().next_tick(), std::nullopt);
-}
-
-TEST(nested_supervisors, an_inner_one_that_gives_up_is_restarted_by_the_outer_one) {
-  player outer("rest_for_one 1/5000", "inner:infinity tail");
-  player inner("one_for_one 0/5000", "x y");
-  outer.play("start");
-  inner.bring_all_up();
-  ASSERT_EQ(outer.play("inner up"), "start tail#1");
-  outer.play("tail up");
-  ASSERT_EQ(inner.play("x fails"), "terminate y#1");
-  ASSERT_EQ(inner.play("y ends"), "escalate");
-  ASSERT_EQ(outer.play("inner fails"), "terminate tail#1"); // escalate is an abnormal exit one level up
-  ASSERT_EQ(outer.play("tail ends"), "start inner#2");
-}
-
-TEST(nested_supervisors, failures_that_go_on_reach_the_top) {
-  player outer("one_for_one 1/5000", "inner:infinity");
-  outer.bring_all_up();
-  std::string outcome;
-  for (int round = 0; round < 2; ++round) {
-    player inner("one_for_one 0/5000", "x");
-    inner.bring_all_up();
-    ASSERT_EQ(inner.play("x fails"), "escalate");
-    outcome = outer.play("inner fails");
-    if (round == 0) outer.play("inner up");
-  }
-  EXPECT_EQ(outcome, "escalate");
-}
-
-TEST(nested_supervisors, shutdown_runs_from_the_top_down_and_ends_from_the_bottom_up) {
-  player outer("one_for_one", "a inner:transient:infinity");
-  player inner("one_for_one", "x");
-  outer.bring_all_up();
-  inner.bring_all_up();
-  ASSERT_EQ(outer.play("shutdown"), "terminate inner#1");
-  ASSERT_EQ(inner.play("shutdown"), "terminate x#1");
-  ASSERT_EQ(inner.play("x ends"), "stopped");
-  ASSERT_EQ(outer.play("inner ends"), "terminate a#1");
-  ASSERT_EQ(outer.play("a ends"), "stopped");
+  EXPECT_EQ(child_spec{}.patience, milliseconds{5000});
 }
 
 } // namespace

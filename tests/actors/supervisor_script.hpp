@@ -12,26 +12,23 @@ namespace dlrun::supervision::testing {
 /// One event and the actions it must bring, e.g. {"c fails", "start c#2"}. Events:
 ///   start | shutdown            of the supervisor
 ///   a up                        child_started of the present start
-///   a fails | exits | ends      child_exited: abnormal | normal | shutdown
-///   a breaks                    child_exited: abnormal, after it had settled
+///   a ends                      child_exited
+///   a breaks                    child_exited, after it had settled
+///   a excused                   child_exited, by somebody else's fault: it does not count
 ///   a nostart                   child_start_failed
-///   a#1 up, a#1 fails, ...      the same of an older start
+///   a#1 up, a#1 ends, ...       the same of an older start
 ///   +1500                       1500 ms pass, and tick() is called
 ///   ~1500                       1500 ms pass, nobody calls
-///   add d:temporary | remove d
-/// Actions are joined by ", ": start a#1, terminate a#1, kill a#1, started, escalate, stopped; or
-/// "error".
+/// Actions are joined by ", ": start a#1, terminate a#1, kill a#1, escalate, stopped.
 struct step {
   std::string event;
   std::string actions;
 };
 
-/// Builds options from words: "one_for_all 2/5000" (intensity/period in ms), then
-/// "any_significant", "all_significant", "delay=100-400".
+/// Builds options from words: "2/5000" (intensity/period in ms), "delay=100-400".
 supervisor_options options_of(const std::string& words);
 
-/// Builds a child from "id:permanent:kill:significant"; further words: transient, temporary,
-/// infinity, timeout=300.
+/// Builds a child from "id:temporary:timeout=300".
 child_spec child_of(const std::string& words);
 /// The same for several, separated by spaces.
 std::vector<child_spec> children_of(const std::string& words);
@@ -46,19 +43,17 @@ public:
   /// Starts, and answers every start until all children are up.
   void bring_all_up();
 
-  supervision::supervisor& core() { return core_; }
-  time_point now() const { return now_; }
   const actions& last() const { return last_; }
 
 private:
   actions child_event(const std::string& child, const std::string& what);
   actions dispatch(const std::string& event);
 
+  std::vector<child_spec> children_;
   supervision::supervisor core_;
   time_point now_{std::chrono::hours(1)};
   std::map<std::string, generation> newest_; ///< Of each child, from the start actions.
   actions last_;
-  bool refused_ = false;
 };
 
 } // namespace dlrun::supervision::testing

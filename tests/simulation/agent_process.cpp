@@ -15,8 +15,7 @@ agent_process::agent_process(world& where, std::uint64_t number)
   const auto add = [&](protocol::role_name role) {
     const auto id = protocol::to_string(role);
     children_[id].role = role;
-    specs.push_back(
-        {id, supervision::restart_type::permanent, supervision::shutdown_policy::brutal_kill(), false});
+    specs.push_back({.id = id});
   };
   add(coordinator_role);
   coordinator().last_used = where.journal().owner;
@@ -45,7 +44,7 @@ void agent_process::perform(const supervision::actions& actions) {
       auto& which = children_.at(order->id);
       which.wanted = order->number;
       launch(which);
-    } else if (!std::holds_alternative<supervision::supervisor_started>(action)) {
+    } else {
       broken("supervisor", "{} in a job that nobody stops", supervision::to_string(action));
     }
   }
@@ -102,8 +101,7 @@ void agent_process::notice(child& which, process& lost, const std::string& cause
     which.exit->progress = worker->at.value_or(protocol::slot_progress{});
   }
   send(coordinator_role, *which.exit);
-  perform(supervisor_->child_exited(protocol::to_string(which.role), which.number,
-                                    {supervision::exit_reason::abnormal, cause}, world_.now()));
+  perform(supervisor_->child_exited(protocol::to_string(which.role), which.number, {cause}, world_.now()));
 }
 
 bool agent_process::lacks_fences() const {

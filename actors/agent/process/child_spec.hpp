@@ -64,8 +64,6 @@ struct exit_report {
   /// True: ended by a signal, false: by exit().
   bool signaled = false;
   int code_or_signal = 0;
-
-  bool clean() const { return !signaled && code_or_signal == 0; }
 };
 
 /// For people: "exited with code 3", "killed by signal 9 (KILL)".

@@ -1,0 +1,36 @@
+/// The fences with which a role may be started (rule R4, the agent's half).
+#pragma once
+
+#include "actors/protocol/messages.hpp"
+
+#include <deque>
+#include <optional>
+
+namespace dlrun::agent {
+
+/// Pure: of one role. Each fence is used once, the oldest first, and a grant that comes again adds
+/// nothing.
+class fence_stock {
+public:
+  void add(const std::vector<protocol::fence>& granted) {
+    for (const auto& fence : granted) {
+      if (fence.incarnation <= newest_) continue;
+      newest_ = fence.incarnation;
+      unused_.push_back(fence);
+    }
+  }
+  /// Nothing when none is left.
+  std::optional<protocol::fence> take() {
+    if (unused_.empty()) return std::nullopt;
+    const auto oldest = unused_.front();
+    unused_.pop_front();
+    return oldest;
+  }
+  bool empty() const { return unused_.empty(); }
+
+private:
+  dlrun::incarnation newest_; ///< ever granted
+  std::deque<protocol::fence> unused_;
+};
+
+} // namespace dlrun::agent

@@ -1,0 +1,33 @@
+#include "actors/agent/role_reports.hpp"
+
+#include <algorithm>
+
+namespace dlrun::agent {
+
+void role_reports::hear(const protocol::heartbeat& beat) {
+  if (beat.role.kind == protocol::role_kind::data_dispatcher) {
+    dispatcher_ = beat;
+    return;
+  }
+  heard_[beat.role] = beat;
+  if (!beat.has_metrics) return;
+  metrics_ = beat.metrics;
+  metrics_step_ = beat.step;
+}
+
+std::string role_reports::state(const protocol::role_name& role) const {
+  const auto found = heard_.find(role);
+  return found == heard_.end() ? "pending" : found->second.state;
+}
+
+std::uint64_t role_reports::lowest_of_ps_shards(std::uint64_t protocol::heartbeat::*step) const {
+  std::optional<std::uint64_t> lowest;
+  for (std::uint32_t shard = 0; shard < ps_shards_; ++shard) {
+    const auto found = heard_.find(protocol::ps_shard_role({shard}));
+    const auto reached = found == heard_.end() ? 0 : found->second.*step;
+    lowest = std::min(lowest.value_or(reached), reached);
+  }
+  return lowest.value_or(0);
+}
+
+} // namespace dlrun::agent

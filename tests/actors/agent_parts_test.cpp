@@ -1,0 +1,84 @@
+// The agent's small parts: fences, ends that the coordinator must hear of, what roles report.
+#include "actors/agent/exit_notices.hpp"
+#include "actors/agent/fence_stock.hpp"
+#include "actors/agent/role_reports.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace dlrun::agent {
+namespace {
+
+TEST(fence_stock, each_fence_is_used_once_the_oldest_first) {
+  fence_stock fences;
+  EXPECT_FALSE(fences.take());
+  fences.add({{{1}, 10}, {{2}, 20}});
+  fences.add({{{1}, 10}, {{2}, 20}, {{3}, 30}});
+  EXPECT_EQ(fences.take(), (protocol::fence{{1}, 10}));
+  EXPECT_EQ(fences.take(), (protocol::fence{{2}, 20}));
+  fences.add({{{2}, 20}});
+  EXPECT_EQ(fences.take(), (protocol::fence{{3}, 30}));
+  EXPECT_TRUE(fences.empty()) << "granted again is not granted anew";
+}
+
+protocol::role_exited exit_of(std::uint64_t start) {
+  protocol::role_exited exited;
+  exited.role = protocol::worker_role({0});
+  exited.self = {{start}, 0};
+  return exited;
+}
+
+TEST(exit_notices, what_ended_without_a_coordinator_is_told_to_the_next) {
+  exit_notices notices;
+  EXPECT_TRUE(notices.add(exit_of(1), true)) << "told at once";
+  EXPECT_FALSE(notices.add(exit_of(2), false));
+  auto told = notices.for_new_coordinator();
+  ASSERT_EQ(told.size(), 2U);
+  EXPECT_TRUE(told[0].again) << "one coordinator has heard of it";
+  EXPECT_EQ(told[1].self.incarnation, incarnation{2});
+  EXPECT_FALSE(told[1].again);
+  told = notices.for_new_coordinator();
+  ASSERT_EQ(told.size(), 2U);
+  EXPECT_TRUE(told[1].again);
+}
+
+TEST(exit_notices, only_the_newest_are_told_again) {
+  exit_notices notices;
+  for (std::uint64_t start = 1; start <= exit_notices::told_max + 5; ++start)
+    notices.add(exit_of(start), true);
+  const auto told = notices.for_new_coordinator();
+  ASSERT_EQ(told.size(), exit_notices::told_max);
+  EXPECT_EQ(told.front().self.incarnation, incarnation{6});
+}
+
+protocol::heartbeat beat_of(std::uint32_t shard, std::uint64_t step, std::uint64_t durable_step) {
+  protocol::heartbeat beat;
+  beat.role = protocol::ps_shard_role({shard});
+  beat.state = "training";
+  beat.step = step;
+  beat.durable_step = durable_step;
+  return beat;
+}
+
+TEST(role_reports, the_step_is_the_lowest_of_all_ps_shards) {
+  role_reports reports(2);
+  EXPECT_EQ(reports.step(), 0U);
+  reports.hear(beat_of(0, 7, 4));
+  EXPECT_EQ(reports.step(), 0U) << "the other one has not said anything";
+  reports.hear(beat_of(1, 6, 5));
+  EXPECT_EQ(reports.step(), 6U);
+  EXPECT_EQ(reports.durable_step(), 4U);
+}
+
+TEST(role_reports, the_agent_knows_better_in_which_state_a_role_is) {
+  role_reports reports(1);
+  EXPECT_EQ(reports.state(protocol::worker_role({0})), "pending");
+  reports.hear(beat_of(0, 7, 4));
+  EXPECT_EQ(reports.state(protocol::ps_shard_role({0})), "training");
+  reports.set_state(protocol::ps_shard_role({0}), "down");
+  EXPECT_EQ(reports.state(protocol::ps_shard_role({0})), "down");
+  EXPECT_EQ(reports.step(), 7U) << "its next start goes on from there";
+}
+
+} // namespace
+} // namespace dlrun::agent
