@@ -1,6 +1,7 @@
 // Where parameters are read: over a channel that the test plays.
 #include "actors/worker/parameter_sources.hpp"
 
+#include "tests/actors/played_channel.hpp"
 #include "tests/actors/small_job.hpp"
 #include "tests/data/files.hpp"
 
@@ -17,24 +18,6 @@ using testing::IsNull;
 using testing::NotNull;
 using testing::SizeIs;
 
-/// Keeps what it is asked for until the test answers.
-struct played_channel : transport::segment_fetches {
-  struct question {
-    std::string address;
-    transport::segment_part part;
-    callback done;
-  };
-  bool is_shared() const override { return shared; }
-  result<void> fetch(std::string address, transport::segment_id, std::size_t,
-                     const transport::segment_part& part, std::chrono::steady_clock::time_point,
-                     callback done) override {
-    asked.push_back({std::move(address), part, std::move(done)});
-    return {};
-  }
-  bool shared = true;
-  std::deque<question> asked;
-};
-
 class parameter_sources_test : public testing::Test {
 protected:
   static protocol::shard_state state(std::uint64_t start) {
@@ -48,8 +31,8 @@ protected:
   }
   /// The oldest question is answered; with nothing, that nobody is there.
   void answer(bool is_there) {
-    auto one = std::move(channel.asked.front());
-    channel.asked.pop_front();
+    auto one = std::move(channel.fetches.front());
+    channel.fetches.pop_front();
     if (is_there)
       one.done(transport::segment::adopt(writer.shared().duplicate().value(), writer.shared().size()));
     else
@@ -71,7 +54,7 @@ protected:
                                .log = std::make_shared<spdlog::logger>("test")};
   transport::parameter_writer writer =
       transport::parameter_writer::create(context.job->shards.at(0).size).value();
-  played_channel channel;
+  test::played_channel channel;
   std::deque<std::function<void()>> posted;
   parameter_sources sources{
       context, channel, {[this](const auto& task) { posted.push_back(task); }, nullptr}};
@@ -82,14 +65,14 @@ TEST_F(parameter_sources_test, shared_memory_is_mapped_once_for_all_who_wait) {
   sources.follow(state(1));
   get();
   get();
-  ASSERT_THAT(channel.asked, SizeIs(1));
-  EXPECT_EQ(channel.asked.front().address, "start 1");
+  ASSERT_THAT(channel.fetches, SizeIs(1));
+  EXPECT_EQ(channel.fetches.front().address, "start 1");
   EXPECT_THAT(sources.all(), ElementsAre(IsNull()));
   answer(true);
   EXPECT_THAT(got, ElementsAre(NotNull(), NotNull()));
   get();
   EXPECT_THAT(got, SizeIs(3)) << "at once";
-  EXPECT_THAT(channel.asked, IsEmpty());
+  EXPECT_THAT(channel.fetches, IsEmpty());
   EXPECT_THAT(sources.all(), ElementsAre(NotNull()));
 }
 
@@ -99,7 +82,7 @@ TEST_F(parameter_sources_test, copies_are_of_the_two_buffers_in_turn) {
   std::vector<transport::segment_piece> pieces;
   for (int i = 0; i < 3; ++i) {
     get();
-    pieces.push_back(channel.asked.front().part.values);
+    pieces.push_back(channel.fetches.front().part.values);
     answer(true);
   }
   EXPECT_NE(pieces[0], pieces[1]);
@@ -113,7 +96,7 @@ TEST_F(parameter_sources_test, what_cannot_be_had_is_null_and_asked_for_anew) {
   answer(false);
   EXPECT_THAT(got, ElementsAre(IsNull()));
   get();
-  EXPECT_THAT(channel.asked, SizeIs(1));
+  EXPECT_THAT(channel.fetches, SizeIs(1));
 }
 
 TEST_F(parameter_sources_test, who_waits_for_a_start_that_is_replaced_is_answered) {
@@ -124,8 +107,8 @@ TEST_F(parameter_sources_test, who_waits_for_a_start_that_is_replaced_is_answere
   run_posted();
   EXPECT_THAT(got, ElementsAre(IsNull()));
   get();
-  ASSERT_THAT(channel.asked, SizeIs(2));
-  EXPECT_EQ(channel.asked.back().address, "start 2");
+  ASSERT_THAT(channel.fetches, SizeIs(2));
+  EXPECT_EQ(channel.fetches.back().address, "start 2");
   answer(true); // of the first
   EXPECT_THAT(got, SizeIs(1));
   answer(true);
