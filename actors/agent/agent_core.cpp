@@ -155,7 +155,7 @@ agent_actions agent_core::on_coordinator_joined(time_point now) {
   if (coordinator().up) return out;
   coordinator().up = true;
   signs_.hear(coordinator().name, now);
-  for (auto& exited : exits_.for_new_coordinator()) out.push_back(to_coordinator{std::move(exited)});
+  for (auto& exited : exits_.for_new_coordinator(now)) out.push_back(to_coordinator{std::move(exited)});
   for (const auto& [id, role] : roles_)
     if (role.up && role.name.kind != role_kind::coordinator)
       out.push_back(to_coordinator{protocol::role_started{role.name, *role.current, role.pid}});
@@ -190,12 +190,9 @@ agent_actions agent_core::on_start_failed(const role_name& name, const protocol:
   tell("role-start-failed", name, self.incarnation, text, now, out);
   // Its fence is used up: without this no other would be issued.
   if (role->is_replaceable)
-    tell_coordinator_of({.role = name,
-                         .self = self,
-                         .cause = "could not be started: " + why.message,
-                         .replaced = true,
-                         .at_us = static_cast<std::uint64_t>(now.time_since_epoch().count())},
-                        out);
+    tell_coordinator_of(
+        {.role = name, .self = self, .cause = "could not be started: " + why.message, .replaced = true}, now,
+        out);
   if (role->is_hopeless) begin_end(protocol::job_outcome::failed, text, now, out);
   follow(supervisor_.child_start_failed(protocol::to_string(name), role->generation, why.message, now), now,
          out);
@@ -267,15 +264,15 @@ supervision::child_exit agent_core::note_end(managed_role& role, const protocol:
                        .detected_us = detected_us,
                        .replaced = role.is_replaceable,
                        .has_progress = slot.has_value(),
-                       .progress = slot.value_or(protocol::slot_progress{}),
-                       .at_us = static_cast<std::uint64_t>(now.time_since_epoch().count())},
-                      out);
+                       .progress = slot.value_or(protocol::slot_progress{})},
+                      now, out);
   const bool is_excused = slot && config_.state_is_durable && excused_.excuses(*slot);
   return {why, settled, !is_excused};
 }
 
-void agent_core::tell_coordinator_of(const protocol::role_exited& exited, agent_actions& out) {
-  if (exits_.add(exited, coordinator().up)) out.push_back(to_coordinator{exited});
+void agent_core::tell_coordinator_of(const protocol::role_exited& exited, time_point now,
+                                     agent_actions& out) {
+  if (exits_.add(exited, coordinator().up, now)) out.push_back(to_coordinator{exited});
 }
 
 void agent_core::tell_restart(managed_role& role, time_point now, agent_actions& out) {

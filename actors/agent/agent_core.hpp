@@ -122,7 +122,7 @@ private:
                  agent_actions& out, error_code code = error_code::role_lost);
   void shut_down(protocol::time_point now, agent_actions& out);
   void end_if_lost(const managed_role& role, protocol::time_point now, agent_actions& out);
-  void tell_coordinator_of(const protocol::role_exited& exited, agent_actions& out);
+  void tell_coordinator_of(const protocol::role_exited& exited, protocol::time_point now, agent_actions& out);
   void tell_restart(managed_role& role, protocol::time_point now, agent_actions& out);
   void check_coordinator(protocol::time_point now, agent_actions& out);
   void kill_hung(managed_role& role, std::string text, protocol::time_point now, agent_actions& out);

@@ -2,7 +2,9 @@
 #pragma once
 
 #include "actors/protocol/messages.hpp"
+#include "actors/protocol/time.hpp"
 
+#include <cstdint>
 #include <deque>
 #include <utility>
 #include <vector>
@@ -16,30 +18,44 @@ public:
   /// More than the restarts that a job has before one coordinator comes back from the next.
   static constexpr std::size_t told_max = 1000;
 
-  /// A role's end. @returns whether to tell the coordinator now: it is up.
-  bool add(const protocol::role_exited& exited, bool coordinator_is_up) {
+  /// A role's end, noticed now. @returns whether to tell the coordinator now: it is up.
+  bool add(const protocol::role_exited& exited, bool coordinator_is_up, protocol::time_point now) {
     if (!coordinator_is_up) {
-      untold_.push_back(exited);
+      untold_.push_back({exited, now});
       return false;
     }
-    told_.push_back(exited);
-    if (told_.size() > told_max) told_.pop_front();
+    keep({exited, now});
     return true;
   }
   /// A coordinator has come up. @returns what to tell it, in order: first what others were told.
-  std::vector<protocol::role_exited> for_new_coordinator() {
-    std::vector<protocol::role_exited> all{told_.begin(), told_.end()};
-    for (auto& one : all) one.again = true;
+  std::vector<protocol::role_exited> for_new_coordinator(protocol::time_point now) {
+    std::vector<protocol::role_exited> all;
+    const auto say = [&](const notice& one, bool again) {
+      all.push_back(one.exited);
+      all.back().again = again;
+      all.back().age_us = static_cast<std::uint64_t>((now - one.noticed).count());
+    };
+    for (const auto& one : told_) say(one, true);
     for (const auto& one : std::exchange(untold_, {})) {
-      add(one, true);
-      all.push_back(one);
+      say(one, false);
+      keep(one);
     }
     return all;
   }
 
 private:
-  std::vector<protocol::role_exited> untold_;
-  std::deque<protocol::role_exited> told_;
+  struct notice {
+    protocol::role_exited exited;
+    protocol::time_point noticed;
+  };
+
+  void keep(const notice& one) {
+    told_.push_back(one);
+    if (told_.size() > told_max) told_.pop_front();
+  }
+
+  std::vector<notice> untold_;
+  std::deque<notice> told_;
 };
 
 } // namespace dlrun::agent

@@ -13,7 +13,7 @@ void recovery_book::add(const protocol::role_exited& exited, time_point now) {
   record.role = exited.role;
   record.lost = exited.self.incarnation;
   record.cause = exited.cause;
-  record.noticed = exited.at_us == 0 ? now : time_point(protocol::duration(exited.at_us));
+  record.noticed = now - protocol::duration(exited.age_us);
   record.detected = protocol::duration(exited.detected_us);
   all_.push_back(std::move(record));
 }

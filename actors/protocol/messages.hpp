@@ -145,13 +145,13 @@ struct role_exited {
   bool replaced = false;         ///< a new start follows
   bool has_progress = false; ///< a worker that ended by its own doing (a crash, no kill) in mid-computation:
   slot_progress progress{};  ///< where it was (R18)
-  std::uint64_t at_us = 0;   ///< when it was noticed, CLOCK_MONOTONIC of the host, microseconds
+  std::uint64_t age_us = 0;  ///< from the notice to this message, microseconds: hosts share no clock
   bool again = false; ///< an earlier coordinator was told, and may have died before it was in its journal:
                       ///< for the report alone
 
   template <class Inspector>
   friend auto inspect(Inspector& f, role_exited& x) {
-    return f(x.role, x.self, x.cause, x.detected_us, x.replaced, x.has_progress, x.progress, x.at_us,
+    return f(x.role, x.self, x.cause, x.detected_us, x.replaced, x.has_progress, x.progress, x.age_us,
              x.again);
   }
 };

@@ -9,6 +9,8 @@
 namespace dlrun::agent {
 namespace {
 
+constexpr protocol::time_point now{std::chrono::hours{1}};
+
 TEST(fence_stock, each_fence_is_used_once_the_oldest_first) {
   fence_stock fences;
   EXPECT_FALSE(fences.take());
@@ -30,14 +32,15 @@ protocol::role_exited exit_of(std::uint64_t start) {
 
 TEST(exit_notices, what_ended_without_a_coordinator_is_told_to_the_next) {
   exit_notices notices;
-  EXPECT_TRUE(notices.add(exit_of(1), true)) << "told at once";
-  EXPECT_FALSE(notices.add(exit_of(2), false));
-  auto told = notices.for_new_coordinator();
+  EXPECT_TRUE(notices.add(exit_of(1), true, now)) << "told at once";
+  EXPECT_FALSE(notices.add(exit_of(2), false, now));
+  auto told = notices.for_new_coordinator(now + std::chrono::milliseconds(3));
   ASSERT_EQ(told.size(), 2U);
   EXPECT_TRUE(told[0].again) << "one coordinator has heard of it";
   EXPECT_EQ(told[1].self.incarnation, incarnation{2});
   EXPECT_FALSE(told[1].again);
-  told = notices.for_new_coordinator();
+  EXPECT_EQ(told[1].age_us, 3000U) << "since it was noticed";
+  told = notices.for_new_coordinator(now + std::chrono::milliseconds(3));
   ASSERT_EQ(told.size(), 2U);
   EXPECT_TRUE(told[1].again);
 }
@@ -45,8 +48,8 @@ TEST(exit_notices, what_ended_without_a_coordinator_is_told_to_the_next) {
 TEST(exit_notices, only_the_newest_are_told_again) {
   exit_notices notices;
   for (std::uint64_t start = 1; start <= exit_notices::told_max + 5; ++start)
-    notices.add(exit_of(start), true);
-  const auto told = notices.for_new_coordinator();
+    notices.add(exit_of(start), true, now);
+  const auto told = notices.for_new_coordinator(now + std::chrono::milliseconds(3));
   ASSERT_EQ(told.size(), exit_notices::told_max);
   EXPECT_EQ(told.front().self.incarnation, incarnation{6});
 }

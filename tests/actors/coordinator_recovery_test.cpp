@@ -110,7 +110,7 @@ TEST_F(coordinator_recovery_test, its_successor_takes_over_what_runs_and_restart
 TEST_F(coordinator_recovery_test, its_successor_counts_its_loss_once) {
   coordinator_core next(config(2), journal);
   protocol::role_exited exited{coordinator_role, {{1}, 501}, "killed by signal 9 (SIGKILL)", 2000, true};
-  exited.at_us = static_cast<std::uint64_t>((now - milliseconds(40)).time_since_epoch().count());
+  exited.age_us = 40'000;
   perform(next, next.on_role_exited(exited, now));
   perform(next, next.on_role_exited(exited, now + milliseconds(10)));
   ASSERT_THAT(next.recoveries().all(), SizeIs(1));

@@ -53,7 +53,7 @@ TEST(recovery_book, one_start_makes_all_losses_of_its_role_before_it_good) {
 TEST(recovery_book, what_the_agent_noticed_while_there_was_no_coordinator_has_its_time) {
   recovery_book book;
   auto earlier = loss(worker_role({0}), 1);
-  earlier.at_us = static_cast<std::uint64_t>((now - milliseconds(40)).time_since_epoch().count());
+  earlier.age_us = 40'000;
   book.add(earlier, now);
   EXPECT_EQ(book.on_resumed(worker_role({0}), {2}, now).at(0).resumed, milliseconds(40));
 }

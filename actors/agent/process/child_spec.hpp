@@ -1,7 +1,6 @@
 /// child_spec: what is needed to start a child process, and exit_report: how it ended.
 #pragma once
 
-#include <chrono>
 #include <dlrun/ids.hpp>
 #include <optional>
 #include <string>
