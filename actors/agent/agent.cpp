@@ -144,7 +144,6 @@ void agent_state::add_event(const protocol::job_event& event) {
 }
 
 // ---- what the core decided
-// ---------------------------------------------------------------------------------------------
 
 void agent_state::carry_out(const agent_actions& actions) {
   for (const auto& action : actions) std::visit([this](const auto& what) { carry_out(what); }, action);

@@ -87,7 +87,6 @@ agent_core::managed_role* agent_core::find(const role_name& role, const protocol
 }
 
 // ---- starting
-// ----------------------------------------------------------------------------------------------------------
 
 agent_actions agent_core::start(time_point now) {
   agent_actions out;
@@ -200,7 +199,6 @@ agent_actions agent_core::on_start_failed(const role_name& name, const protocol:
 }
 
 // ---- ends
-// --------------------------------------------------------------------------------------------------------------
 
 agent_actions agent_core::on_exited(const role_name& name, const protocol::fence& self, const role_end& how,
                                     time_point now) {
@@ -314,7 +312,6 @@ agent_actions agent_core::on_stop(const protocol::stop_job& stop, time_point now
 }
 
 // ---- signs of life
-// -----------------------------------------------------------------------------------------------------
 
 void agent_core::on_heartbeat(const protocol::heartbeat& beat, time_point now) {
   if (find(beat.role, beat.self) != nullptr)
@@ -371,7 +368,6 @@ void agent_core::kill_hung(managed_role& role, std::string text, time_point now,
 }
 
 // ---- views
-// -------------------------------------------------------------------------------------------------------------
 
 std::vector<role_view> agent_core::roles() const {
   std::vector<role_view> all;

@@ -38,7 +38,6 @@ struct agent_core_config {
 };
 
 // ---- what the shell must do
-// --------------------------------------------------------------------------------------------
 
 /// Start the role; answer with on_started() or on_start_failed(), and on_exited() when it is over.
 struct start_role {

@@ -134,7 +134,6 @@ void data_dispatcher_state::on_tick() {
 }
 
 // ---- what the core decided
-// ---------------------------------------------------------------------------------------------
 
 void data_dispatcher_state::carry_out(const data_dispatcher_actions& actions) {
   for (const auto& action : actions) std::visit([this](const auto& what) { carry_out(what); }, action);

@@ -36,7 +36,6 @@ data_dispatcher_core::data_dispatcher_core(data_dispatcher_core_config config)
 }
 
 // ---- what the operator wants
-// -------------------------------------------------------------------------------------
 
 data_dispatcher_actions data_dispatcher_core::on_wanted_change(const wanted_change& wanted, time_point now) {
   data_dispatcher_actions out;
@@ -61,7 +60,6 @@ void data_dispatcher_core::withhold_leases() {
 }
 
 // ---- workers
-// -----------------------------------------------------------------------------------------------------
 
 data_dispatcher_actions data_dispatcher_core::on_worker_joined(worker_id worker, incarnation incarnation,
                                                                time_point now) {
@@ -101,7 +99,6 @@ void data_dispatcher_core::tell_keeper_of_workers(time_point now) {
 }
 
 // ---- PS shards
-// ---------------------------------------------------------------------------------------------------
 
 data_dispatcher_actions data_dispatcher_core::on_shard_status(const protocol::shard_status& status,
                                                               time_point now) {
@@ -146,7 +143,6 @@ protocol::training_progress data_dispatcher_core::progress() const {
 }
 
 // ---- time
-// --------------------------------------------------------------------------------------------------------
 
 data_dispatcher_actions data_dispatcher_core::on_tick(time_point now) {
   data_dispatcher_actions out;
@@ -186,7 +182,6 @@ void data_dispatcher_core::help_straggler(time_point now, data_dispatcher_action
 }
 
 // ---- the end
-// -----------------------------------------------------------------------------------------------------
 
 void data_dispatcher_core::finish_when_trained(time_point now, data_dispatcher_actions& out) {
   const version_id last = keeper_ ? keeper_->versions().last() : version_id{config_.steps};
@@ -232,7 +227,6 @@ data_dispatcher_actions data_dispatcher_core::on_close(timeline_id timeline) {
 }
 
 // ---- timelines
-// ---------------------------------------------------------------------------------------------------
 
 data_dispatcher_actions data_dispatcher_core::on_kept(const protocol::kept& answer, time_point now) {
   data_dispatcher_actions out;

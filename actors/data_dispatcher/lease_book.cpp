@@ -17,7 +17,6 @@ lease_book::lease_book(lease_rules rules)
     , assignment_(rules.slots) {}
 
 // ---- workers come and go
-// -----------------------------------------------------------------------------------------
 
 bool lease_book::join(worker_id worker, incarnation incarnation, time_point now,
                       data_dispatcher_actions& out) {
@@ -71,7 +70,6 @@ std::map<worker_id, incarnation> lease_book::heard() const {
 }
 
 // ---- leases
-// ------------------------------------------------------------------------------------------------------
 
 /// Divides the slots among those who are heard; new leases go to those whose slots or start
 /// changed.
@@ -127,7 +125,6 @@ void lease_book::repeat(time_point now, data_dispatcher_actions& out) {
 }
 
 // ---- time
-// --------------------------------------------------------------------------------------------------------
 
 void lease_book::renew(time_point now, data_dispatcher_actions& out) {
   notice_silence(now, out);
@@ -169,7 +166,6 @@ void lease_book::end_help(time_point now, data_dispatcher_actions& out) {
 }
 
 // ---- lost slots
-// --------------------------------------------------------------------------------------------------
 
 bool lease_book::is_with_others(slot_range slots) const {
   for (auto slot = slots.begin; slot < slots.end;) {

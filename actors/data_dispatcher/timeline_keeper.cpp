@@ -50,7 +50,6 @@ timeline_keeper::timeline_keeper(timeline_keeper_config config, journaled_course
 }
 
 // ---- what it hears
-// -----------------------------------------------------------------------------------------------
 
 void timeline_keeper::on_shard_status(const protocol::shard_status& status, time_point now,
                                       data_dispatcher_actions& out) {
@@ -74,7 +73,6 @@ void timeline_keeper::on_evaluated(const protocol::evaluated& result, data_dispa
 }
 
 // ---- decisions
-// ---------------------------------------------------------------------------------------------------
 
 /// From state, again and again. Nothing is decided while a decision is on its way to the journal
 /// (R15), nor before all shards have said where they stand.
@@ -133,7 +131,6 @@ void timeline_keeper::send_rewind_to(ps_shard_id shard, time_point now, data_dis
 }
 
 // ---- slots that are left out
-// -------------------------------------------------------------------------------------
 
 void timeline_keeper::park(const protocol::parked_slot& slot, time_point now, data_dispatcher_actions& out) {
   to_park_.insert(slot);
@@ -185,7 +182,6 @@ bool timeline_keeper::park_what_waits(data_dispatcher_actions& out) {
 }
 
 // ---- the operator
-// ------------------------------------------------------------------------------------------------
 
 bool timeline_keeper::go_back(const wanted_change& wanted, time_point now, data_dispatcher_actions& out) {
   if (wanted.revision <= course_.course().history.back().revision) return true; // told again
@@ -229,7 +225,6 @@ bool timeline_keeper::go_back_when_pinned(time_point now, data_dispatcher_action
 }
 
 // ---- the journal
-// -------------------------------------------------------------------------------------------------
 
 void timeline_keeper::go_back_because(std::string reason, data_dispatcher_actions& out) {
   const auto& course = course_.course();
@@ -279,7 +274,6 @@ void timeline_keeper::on_journaled(std::uint64_t id, time_point now, data_dispat
 }
 
 // ---- the end
-// -----------------------------------------------------------------------------------------------------
 
 std::optional<protocol::evaluate> timeline_keeper::evaluation_due() const {
   if (course_.is_writing() || !shards_.all_on(timeline())) return std::nullopt;

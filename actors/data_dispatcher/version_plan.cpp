@@ -31,7 +31,6 @@ void version_plan::follow(const durable_shards& shards, timeline_id timeline, ti
 }
 
 // ---- snapshots
-// ---------------------------------------------------------------------------------------------------
 
 void version_plan::name_snapshot(const durable_shards& shards, timeline_id timeline, time_point now,
                                  data_dispatcher_actions& out) {
@@ -74,7 +73,6 @@ void version_plan::set_floor(const durable_shards& shards, timeline_id timeline,
 }
 
 // ---- evaluation, the end
-// -----------------------------------------------------------------------------------------
 
 /// R17: as far as what was evaluated allows.
 void version_plan::let_go_on(const shard_statuses& shards, timeline_id timeline, time_point now,

@@ -12,7 +12,6 @@
 namespace dlrun::worker {
 
 // ---- what the shell must do; in the order given
-// ------------------------------------------------------------------------
 
 /// Get the shard's parameters of that version into memory, then call on_part(). May be asked for
 /// again while it is under way; what cannot be had now is asked for with the next order.

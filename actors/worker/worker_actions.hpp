@@ -29,7 +29,6 @@ struct worker_core_config {
 };
 
 // ---- what the shell must do; in the order given
-// ------------------------------------------------------------------------
 
 /// Copy version `version` of the shard's parameters into the worker's memory, or see that they can
 /// be read where they are, then call on_part(), always, also when the shard is gone. At most one

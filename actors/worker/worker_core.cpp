@@ -20,7 +20,6 @@ worker_core::worker_core(worker_core_config config)
 }
 
 // ---- what it hears
-// -----------------------------------------------------------------------------------------------
 
 worker_actions worker_core::on_shard_state(const protocol::shard_state& state, time_point now) {
   if (fenced_ || state.shard.value >= config_.ps_shards) return {};
@@ -141,7 +140,6 @@ worker_actions worker_core::on_tick(time_point now) {
 }
 
 // ---- what it does
-// ------------------------------------------------------------------------------------------------
 
 /// False when what was heard belongs to an older timeline (R2).
 bool worker_core::adopt(const protocol::shard_state& state, worker_actions& out) {
@@ -246,7 +244,6 @@ worker_actions worker_core::exit_if_older(incarnation newest) {
 }
 
 // ---- what it knows
-// -----------------------------------------------------------------------------------------------
 
 std::optional<step_id> worker_core::open_step() const {
   const auto lowest = shards_.lowest();

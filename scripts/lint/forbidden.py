@@ -5,6 +5,7 @@
 - file(GLOB ...)              source lists are explicit
 - TODO, FIXME, XXX            what is left to do is written where work is planned, not where it is forgotten
 - GTEST_SKIP, DISABLED_       a test runs or does not exist
+- rows of dashes              a section of a source is headed by one line, `// ---- name`
 - sleeping in tests           wait for what should happen, with a deadline
 """
 
@@ -22,6 +23,8 @@ RULES = [
     (lambda path: path.startswith("tests/") and path.endswith(CPP_SUFFIXES), False,
      re.compile(r"\b(sleep_for|sleep_until|usleep|nanosleep|sleep)\s*\("),
      "no sleeping in tests: wait for what should happen, with a deadline"),
+    (lambda path: path.endswith(CPP_SUFFIXES), True, re.compile(r"^ *//.*-{5,}.*$", re.MULTILINE),
+     "a section is headed by one line, `// ---- name`"),
     (lambda path: path.endswith((*CPP_SUFFIXES, ".cmake", ".proto", ".sh", "CMakeLists.txt")) or "." not in path.split("/")[-1],
      True, re.compile(r"\b(TODO|FIXME|XXX)\b"), "finish it, or write it where work is planned"),
     (lambda path: path.endswith((".cmake", "CMakeLists.txt")), True, re.compile(r"\bfile\s*\(\s*GLOB", re.IGNORECASE),

@@ -310,7 +310,6 @@ TEST_F(agent_core_test, shows_every_role_with_the_lowest_step_of_the_shards) {
 }
 
 // ---- with durable state
-// ----------------------------------------------------------------------------------------------
 
 struct durable_agent_core_test : agent_core_test {
   durable_agent_core_test()
@@ -421,7 +420,6 @@ TEST_F(durable_agent_core_test, a_coordinator_whose_fence_comes_late_is_started)
 }
 
 // ---- slots that end their workers (R18)
-// ---------------------------------------------------------------------------------------------
 
 struct poisoned_agent_test : agent_core_test {
   poisoned_agent_test()

@@ -115,7 +115,6 @@ TEST(coordinator_journal, entries_of_others_are_left_alone) {
 }
 
 // ---- a run that nobody runs
-// ---------------------------------------------------------------------------------------------
 
 class past_run_test : public testing::Test {
 protected:

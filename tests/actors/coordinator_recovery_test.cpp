@@ -193,7 +193,6 @@ TEST_F(coordinator_recovery_test, a_successor_counts_the_deaths_of_which_the_age
 }
 
 // ---- the end
-// -----------------------------------------------------------------------------------------------------
 
 TEST_F(coordinator_recovery_test, the_report_comes_first_then_the_journal_and_then_the_agent) {
   perform(core, core.on_agent());

@@ -290,7 +290,6 @@ TEST_F(data_dispatcher_core_test, the_progress_has_what_the_newest_start_of_each
 }
 
 // ---- what the operator changes (R16a)
-// -----------------------------------------------------------------------------------
 
 class changed_job_test : public data_dispatcher_core_test {
 protected:

@@ -174,7 +174,6 @@ TEST_F(data_dispatcher_test, ends_with_its_coordinator) {
 }
 
 // ---- with a journal
-// ---------------------------------------------------------------------------------------------
 
 class journaling_dispatcher : public data_dispatcher_test {
 protected:

@@ -88,7 +88,6 @@ protected:
 };
 
 // ---- coming back
-// ---------------------------------------------------------------------------------------------
 
 TEST_F(durable_state_test, an_empty_store_leads_to_the_initial_parameters) {
   const auto made = restore_to(0);
@@ -198,7 +197,6 @@ TEST_F(durable_state_test, a_step_is_clipped_again_by_the_norm_that_is_in_its_re
 }
 
 // ---- what is damaged, or of somebody else
-// ---------------------------------------------------------------------------------------------
 
 TEST_F(durable_state_test, a_damaged_snapshot_gives_way_to_the_one_before) {
   train_logged(2);
@@ -312,7 +310,6 @@ TEST_F(durable_state_test, a_record_of_another_size_is_refused_naming_the_step) 
 }
 
 // ---- writing a snapshot
-// ---------------------------------------------------------------------------------------------
 
 TEST_F(durable_state_test, a_snapshot_that_was_overtaken_leaves_nothing_and_can_be_taken_later) {
   train(2);

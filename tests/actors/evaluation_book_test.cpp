@@ -53,7 +53,6 @@ TEST(evaluation_book, what_has_a_result_or_is_given_up_is_not_waited_for) {
 }
 
 // ---- how far training may go
-// ---------------------------------------------------------------------------------------
 
 TEST(evaluation_book, training_leaves_a_bounded_number_of_evaluations_behind) {
   evaluation_book book(rules());
@@ -80,7 +79,6 @@ TEST(evaluation_book, what_may_be_stopped_early_is_held_by_each_evaluation) {
 }
 
 // ---- early stopping
-// ---------------------------------------------------------------------------------------------
 
 TEST(evaluation_book, training_ends_with_the_evaluation_that_exhausts_patience) {
   EXPECT_EQ(end_of({loss, 2, 0}, {9, 7, 8, 7}), version_id{16}) << "equal is not better";
@@ -121,7 +119,6 @@ TEST(evaluation_book, beyond_the_end_nothing_is_evaluated_or_trained) {
 }
 
 // ---- the best
-// --------------------------------------------------------------------------------------------------
 
 TEST(evaluation_book, the_best_below_a_version_is_the_first_of_equal_ones) {
   auto with = rules();

@@ -75,7 +75,6 @@ TEST_F(job_report_test, how_it_ended_and_why_is_what_was_decided) {
 }
 
 // ---- samples
-// ---------------------------------------------------------------------------------------------
 
 TEST_F(job_report_test, a_sample_counts_when_every_shard_has_it_and_is_wrong_when_one_says_so) {
   sources.ended.outcome = job_outcome::interrupted;
@@ -112,7 +111,6 @@ TEST_F(job_report_test, without_a_word_from_every_shard_nothing_counts) {
 }
 
 // ---- numbers
-// ---------------------------------------------------------------------------------------------
 
 TEST_F(job_report_test, training_metrics_are_means_over_the_records) {
   sources.shards[1].has_metrics = true;
@@ -221,7 +219,6 @@ TEST_F(job_report_test, goodput_is_what_was_needed_of_what_was_computed) {
 }
 
 // ---- what happened on the way
-// ---------------------------------------------------------------------------------------------
 
 TEST_F(job_report_test, losses_and_time_of_earlier_starts_are_part_of_it) {
   const auto day_before = job->started - seconds(10'000);

@@ -70,7 +70,6 @@ protected:
 };
 
 // ---- log
-// ---------------------------------------------------------------------------------------------------------
 
 TEST_F(ps_shard_durability_test, steps_that_were_logged_together_are_committed_together) {
   auto two_ahead = config();
@@ -106,7 +105,6 @@ TEST_F(ps_shard_durability_test, a_record_names_timeline_revision_and_samples) {
 }
 
 // ---- snapshots
-// ---------------------------------------------------------------------------------------------------
 
 TEST_F(ps_shard_durability_test, a_version_named_in_time_is_snapshotted_before_the_next_is_applied) {
   core.on_name_snapshot({{0}, {2}});
@@ -221,7 +219,6 @@ TEST_F(ps_shard_durability_test, where_it_stands_it_was_let_come_but_no_further)
 }
 
 // ---- floor and pin
-// -----------------------------------------------------------------------------------------------
 
 TEST_F(ps_shard_durability_test, drops_below_the_floor_of_its_own_timeline_once) {
   ps_shard_core shard(config(), restored(6, {{2}, {4}}));
@@ -250,7 +247,6 @@ TEST_F(ps_shard_durability_test, shows_what_it_is_asked_to_keep_and_keeps_it) {
 }
 
 // ---- going back
-// --------------------------------------------------------------------------------------------------
 
 TEST_F(ps_shard_durability_test, goes_back_takes_nothing_meanwhile_and_announces_itself) {
   train(core, 0);
@@ -318,7 +314,6 @@ TEST_F(ps_shard_durability_test, a_probe_is_answered_with_what_is_held_of_open_s
 }
 
 // ---- parked slots
-// ------------------------------------------------------------------------------------------------
 
 TEST_F(ps_shard_durability_test, a_parked_slot_is_zero_has_no_records_and_is_filled_in) {
   auto found = restored(0);
@@ -343,7 +338,6 @@ TEST_F(ps_shard_durability_test, a_step_of_nothing_but_parked_slots_is_applied_w
 }
 
 // ---- norms
-// -------------------------------------------------------------------------------------------------------
 
 TEST_F(ps_shard_durability_test, a_step_is_applied_with_the_norms_of_all_shards) {
   auto coupled = config();

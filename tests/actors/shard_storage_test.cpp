@@ -110,7 +110,6 @@ protected:
 };
 
 // ---- norms
-// ------------------------------------------------------------------------------------------------------
 
 /// Rule R12: shards that lag behind may ask for them.
 TEST_F(shard_storage_test, where_shards_exchange_norms_the_newest_partials_come_back) {
@@ -142,7 +141,6 @@ TEST_F(shard_storage_test, steps_from_before_norms_were_exchanged_have_none) {
 }
 
 // ---- opening
-// ---------------------------------------------------------------------------------------------
 
 TEST_F(shard_storage_test, a_new_one_begins_with_the_initial_parameters) {
   EXPECT_EQ(open(), restored_state{});
@@ -197,7 +195,6 @@ TEST_F(shard_storage_test, takes_the_newest_version_that_is_whole) {
 }
 
 // ---- snapshots
-// ---------------------------------------------------------------------------------------------
 
 TEST_F(shard_storage_test, a_snapshot_waits_for_the_log) {
   open();
@@ -286,7 +283,6 @@ TEST_F(shard_storage_test, a_damaged_snapshot_is_not_handed_out_but_dropped) {
 }
 
 // ---- rewinds
-// ---------------------------------------------------------------------------------------------
 
 TEST_F(shard_storage_test, a_rewind_goes_back_to_the_same_bits_and_is_remembered) {
   open();
@@ -345,7 +341,6 @@ TEST_F(shard_storage_test, a_rewind_to_what_is_not_there_is_refused_and_changes_
 }
 
 // ---- the disk
-// ---------------------------------------------------------------------------------------------
 
 TEST_F(shard_storage_test, a_full_disk_is_waited_out) {
   open();

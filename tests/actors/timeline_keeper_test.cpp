@@ -12,7 +12,6 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 
 // ---- lost gradients
-// ----------------------------------------------------------------------------------------------
 
 TEST_F(timeline_keeper_test, decides_nothing_before_all_shards_have_reported) {
   EXPECT_THAT(hear(status(1, 6)), IsEmpty());
@@ -98,7 +97,6 @@ TEST_F(timeline_keeper_test, a_shard_that_cannot_go_back_there_makes_all_go_back
 }
 
 // ---- snapshots
-// ---------------------------------------------------------------------------------------------------
 
 TEST_F(timeline_keeper_test, snapshots_are_named_when_they_are_due) {
   auto late = status(1, 5);
@@ -129,7 +127,6 @@ TEST_F(timeline_keeper_test, a_snapshot_that_one_shard_lacks_counts_for_nothing)
 }
 
 // ---- parked slots, the operator
-// -----------------------------------------------------------------------------------
 
 TEST_F(timeline_keeper_test, a_parked_slot_is_journaled_and_then_gone_back_for) {
   hear_both(7, 6);
@@ -224,7 +221,6 @@ TEST_F(timeline_keeper_test, a_slot_that_is_to_be_left_out_is_gone_back_for_but_
 }
 
 // ---- the journal is lost
-// -----------------------------------------------------------------------------------------
 
 TEST_F(timeline_keeper_test, a_lost_course_is_taken_from_the_shards_and_begins_far_beyond) {
   journaled_course journal;

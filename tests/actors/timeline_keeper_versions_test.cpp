@@ -28,7 +28,6 @@ TEST_F(timeline_keeper_test, the_floor_leaves_the_best_of_what_is_below_it) {
 }
 
 // ---- evaluation, the end
-// -----------------------------------------------------------------------------------------
 
 TEST_F(timeline_keeper_test,
        an_evaluation_is_due_when_all_have_its_snapshot_and_counts_when_it_is_journaled) {

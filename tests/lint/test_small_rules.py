@@ -39,6 +39,12 @@ class forbidden_words(planted_tree):
         self.plant("engine/a.hpp", "// TODO: later\n")
         self.assert_finds("forbidden.py", "engine/a.hpp:1", "TODO")
 
+    def test_rows_of_dashes_are_found(self):
+        self.plant("engine/a.cpp", "// ---- sums\n// ----------------\nint a; // ---- and\n")
+        self.assert_finds("forbidden.py", "engine/a.cpp:2", "headed by one line")
+        self.plant("engine/a.cpp", "// ---- sums\n")
+        self.assert_clean("forbidden.py")
+
     def test_globbed_sources_are_found(self):
         self.plant("engine/CMakeLists.txt", "file(GLOB sources *.cpp)\n")
         self.assert_finds("forbidden.py", "engine/CMakeLists.txt:1", "explicit")

@@ -93,7 +93,6 @@ void coordinator_process::perform(const coordinator::coordinator_actions& action
 }
 
 // ---- the coordinator's decisions
-// -----------------------------------------------------------------------------------
 
 void coordinator_process::perform_one(const coordinator::send_grant& order) { send(agent_role, order.grant); }
 
@@ -147,7 +146,6 @@ void coordinator_process::perform_one(const coordinator::announce_end& order) {
 }
 
 // ---- what the dispatcher says
-// ---------------------------------------------------------------------------------------
 
 void coordinator_process::hear(const data_dispatcher::to_coordinator& what) {
   const auto now = world_.now();
@@ -177,7 +175,6 @@ void coordinator_process::hear(const data_dispatcher::to_coordinator& what) {
 }
 
 // ---- the journal
-// -------------------------------------------------------------------------------------------------
 
 void coordinator_process::perform_one(const coordinator::journal_fences& order) {
   write(

@@ -69,7 +69,6 @@ void dispatcher_process::go_back(const data_dispatcher::wanted_change& wanted) {
 }
 
 // ---- what the core decided
-// ---------------------------------------------------------------------------------------------
 
 void dispatcher_process::perform(const data_dispatcher::data_dispatcher_actions& actions) {
   for (const auto& action : actions) {

@@ -74,7 +74,6 @@ void fault_injector::inject_durable(fault_kind kind) {
 }
 
 // ---- processes
-// ---------------------------------------------------------------------------------------------------
 
 void fault_injector::kill(const std::vector<process*>& chosen, bool as_zombies) {
   auto victims = chosen;
@@ -124,7 +123,6 @@ void fault_injector::burst() {
 }
 
 // ---- what outlives them
-// ------------------------------------------------------------------------------------------
 
 /// Everything dies, the agent too; `dlrun resume` follows.
 void fault_injector::cut_power() {

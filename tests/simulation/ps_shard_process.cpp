@@ -122,7 +122,6 @@ void ps_shard_process::hear(const message& what) {
 }
 
 // ---- gradients
-// ---------------------------------------------------------------------------------------------------
 
 void ps_shard_process::on_push(const gradient_push& what) {
   auto mapped = core_->wants(what.push) ? gradients_.map(what) : std::nullopt;
@@ -145,7 +144,6 @@ void ps_shard_process::begin_early(step_id step) {
 }
 
 // ---- what the core decided
-// ---------------------------------------------------------------------------------------
 
 void ps_shard_process::perform(const ps_shard::ps_shard_actions& actions) {
   const auto carry_out = overloaded{
@@ -174,7 +172,6 @@ void ps_shard_process::perform(const ps_shard::ps_shard_actions& actions) {
 }
 
 // ---- steps
-// -------------------------------------------------------------------------------------------------------
 
 void ps_shard_process::perform_one(const ps_shard::measure& order) {
   const auto* root = gradients_.use(order.root, core_->timeline());
@@ -235,7 +232,6 @@ void ps_shard_process::publish() {
 }
 
 // ---- its disk
-// -----------------------------------------------------------------------------------------------------
 
 /// Replays up to `version` - 1, then to `version`, so that both exist (R8).
 void ps_shard_process::load(version_id version) {
@@ -278,7 +274,6 @@ void ps_shard_process::rewound(const ps_shard::perform_rewind& order) {
 }
 
 // ---- the rest
-// ----------------------------------------------------------------------------------------------------
 
 announced_state ps_shard_process::state() const { return {core_->state(), parameters_}; }
 

@@ -31,7 +31,6 @@ void shard_writer::after_on_this_timeline(double milliseconds_max, std::function
 }
 
 // ---- the log
-// -----------------------------------------------------------------------------------------------------
 
 void shard_writer::append(const ps_shard::append& what, value root) {
   appends_.push_back({what, root});
@@ -79,7 +78,6 @@ void shard_writer::sync_log(std::uint64_t end) {
 }
 
 // ---- snapshots
-// ---------------------------------------------------------------------------------------------------
 
 void shard_writer::take_snapshot(version_id version, const shard_image& image) {
   snapshots_in_work_.insert(version);
@@ -113,7 +111,6 @@ void shard_writer::drop_below(const ps_shard::drop_below& order) {
 }
 
 // ---- going back
-// --------------------------------------------------------------------------------------------------
 
 void shard_writer::rewind(const ps_shard::perform_rewind& order) {
   ++rewinds_;

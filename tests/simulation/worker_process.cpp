@@ -79,7 +79,6 @@ void worker_process::perform(const worker::worker_actions& actions) {
 }
 
 // ---- connections
-// -------------------------------------------------------------------------------------------------
 
 /// Takes time. A start that is gone or cut off cannot be connected to.
 void worker_process::perform_one(const worker::connect_shard& order) {
@@ -99,7 +98,6 @@ void worker_process::send_connected(ps_shard_id shard, message what) {
 }
 
 // ---- parameters
-// --------------------------------------------------------------------------------------------------
 
 /// Copying takes time, and what is copied may be written to meanwhile.
 void worker_process::perform_one(const worker::fetch_part& order) {
@@ -143,7 +141,6 @@ std::vector<worker_process::held_part> worker_process::parts_of(version_id versi
 }
 
 // ---- gradients
-// ---------------------------------------------------------------------------------------------------
 
 void worker_process::perform_one(const worker::compute_gradient& order) {
   const auto from = parts_of(version_before(order.step));
@@ -244,7 +241,6 @@ void worker_process::perform_one(const worker::discard_all& order) {
 }
 
 // ---- ends
-// --------------------------------------------------------------------------------------------------------
 
 /// R19, planted.
 void worker_process::leave_if_trained() {
@@ -268,7 +264,6 @@ void worker_process::check_bounds() const {
 }
 
 // ---- the rest
-// ----------------------------------------------------------------------------------------------------
 
 void worker_process::report() {
   if (!alive) return;
@@ -279,7 +274,6 @@ void worker_process::report() {
 }
 
 // ---- evaluation
-// --------------------------------------------------------------------------------------------------
 
 void worker_process::perform(const worker::evaluation_actions& actions) {
   for (const auto& action : actions) {
