@@ -3,7 +3,7 @@
 #include "actors/common/stored_history.hpp"
 #include "job/spec_reader.hpp"
 #include "job/spec_writer.hpp"
-#include "tests/actors/shard_fixture.hpp"
+#include "tests/actors/ps_shard/shard_fixture.hpp"
 #include "tests/data/files.hpp"
 
 #include <gmock/gmock.h>

@@ -1,7 +1,7 @@
 #include "inference/stored_run.hpp"
 
 #include "actors/common/stored_history.hpp"
-#include "tests/actors/shard_fixture.hpp"
+#include "tests/actors/ps_shard/shard_fixture.hpp"
 #include "tests/data/files.hpp"
 #include "tests/persistence/damage.hpp"
 

@@ -1,5 +1,5 @@
 /// What timeline_keeper makes of evaluations: the floor, how far shards may go, the end.
-#include "tests/actors/timeline_keeper_fixture.hpp"
+#include "tests/actors/data_dispatcher/timeline_keeper_fixture.hpp"
 
 namespace dlrun::data_dispatcher {
 namespace {

@@ -1,7 +1,7 @@
 #include "actors/ps_shard/shard_parameters.hpp"
 
 #include "actors/ps_shard/norm_exchange.hpp"
-#include "tests/actors/shard_fixture.hpp"
+#include "tests/actors/ps_shard/shard_fixture.hpp"
 #include "tests/data/files.hpp"
 
 #include <gmock/gmock.h>

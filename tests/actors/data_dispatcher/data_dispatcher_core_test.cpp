@@ -1,6 +1,6 @@
 #include "actors/data_dispatcher/data_dispatcher_core.hpp"
 
-#include "tests/actors/dispatcher_orders.hpp"
+#include "tests/actors/data_dispatcher/dispatcher_orders.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 #include "actors/ps_shard/shard_storage.hpp"
 
-#include "tests/actors/shard_fixture.hpp"
+#include "tests/actors/ps_shard/shard_fixture.hpp"
 #include "tests/actors/told.hpp"
 #include "tests/data/files.hpp"
 #include "tests/persistence/damage.hpp"

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "actors/data_dispatcher/timeline_keeper.hpp"
-#include "tests/actors/dispatcher_orders.hpp"
+#include "tests/actors/data_dispatcher/dispatcher_orders.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

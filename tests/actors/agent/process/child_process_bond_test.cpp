@@ -1,5 +1,5 @@
 // No process outlives those it belongs to, however they end.
-#include "tests/actors/child_process_fixture.hpp"
+#include "tests/actors/agent/process/child_process_fixture.hpp"
 
 #include "actors/agent/process/parent_bond.hpp"
 

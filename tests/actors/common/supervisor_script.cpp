@@ -1,4 +1,4 @@
-#include "tests/actors/supervisor_script.hpp"
+#include "tests/actors/common/supervisor_script.hpp"
 
 #include <dlrun/check.hpp>
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
 // Where parameters are read: over a channel that the test plays.
 #include "actors/worker/parameter_sources.hpp"
 
-#include "tests/actors/played_channel.hpp"
+#include "tests/actors/worker/played_channel.hpp"
 #include "tests/actors/small_job.hpp"
 #include "tests/data/files.hpp"
 

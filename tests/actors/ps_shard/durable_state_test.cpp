@@ -1,7 +1,7 @@
 #include "actors/ps_shard/durable_state.hpp"
 
 #include "proto/shard_snapshot.pb.h"
-#include "tests/actors/shard_fixture.hpp"
+#include "tests/actors/ps_shard/shard_fixture.hpp"
 #include "tests/persistence/damage.hpp"
 #include "tests/persistence/store_fixture.hpp"
 

@@ -1,5 +1,5 @@
 // What people read: reasons, and the errors of wrong specs.
-#include "tests/actors/supervisor_script.hpp"
+#include "tests/actors/common/supervisor_script.hpp"
 
 #include <gmock/gmock.h>
 

@@ -1,5 +1,5 @@
 // Real child processes: what they get, how they end, and who is told.
-#include "tests/actors/child_process_fixture.hpp"
+#include "tests/actors/agent/process/child_process_fixture.hpp"
 
 #include "actors/agent/process/bootstrap.hpp"
 

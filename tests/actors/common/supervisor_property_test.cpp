@@ -1,5 +1,5 @@
 // Random failures against a supervisor and a simple oracle that knows nothing of its workings.
-#include "tests/actors/supervisor_script.hpp"
+#include "tests/actors/common/supervisor_script.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-#include "tests/actors/timeline_keeper_fixture.hpp"
+#include "tests/actors/data_dispatcher/timeline_keeper_fixture.hpp"
 
 namespace dlrun::data_dispatcher {
 namespace {

@@ -1,6 +1,6 @@
 // What the supervisor promises, one row a promise. Children are up at the beginning of a row unless
 // it says `from_start`.
-#include "tests/actors/supervisor_script.hpp"
+#include "tests/actors/common/supervisor_script.hpp"
 
 #include <gtest/gtest.h>
 
