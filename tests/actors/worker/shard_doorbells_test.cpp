@@ -16,7 +16,7 @@ namespace {
 using testing::IsEmpty;
 using testing::SizeIs;
 
-constexpr protocol::fence self{{3}, 33};
+constexpr protocol::fence this_start{{3}, 33};
 
 class shard_doorbells_test : public testing::Test {
 protected:
@@ -64,7 +64,7 @@ protected:
 
   test::temporary_folder folder;
   common::role_context context{.role = protocol::worker_role({0}),
-                               .self = self,
+                               .self = this_start,
                                .job = test::small_job(folder.path()),
                                .log = std::make_shared<spdlog::logger>("test")};
   test::played_channel channel;
@@ -89,7 +89,7 @@ TEST_F(shard_doorbells_test, says_first_who_it_is_and_then_pushes_through_it) {
   connect();
   const auto hello = take<protocol::hello_packet>();
   ASSERT_TRUE(hello);
-  EXPECT_EQ(hello->self, self);
+  EXPECT_EQ(hello->self, this_start);
   EXPECT_EQ(protocol::tensor_address_of(*hello), "my address");
   EXPECT_TRUE(bells.ring({0}, push(4)));
   const auto pushed = take<protocol::push_packet>();
