@@ -1,8 +1,8 @@
 // Where parameters are read: over a channel that the test plays.
 #include "actors/worker/parameter_sources.hpp"
 
-#include "tests/actors/worker/played_channel.hpp"
 #include "tests/actors/small_job.hpp"
+#include "tests/actors/worker/played_channel.hpp"
 #include "tests/data/files.hpp"
 
 #include <deque>

@@ -1,8 +1,8 @@
 // A worker's doorbells at PS shards: the other end of each is the test's.
 #include "actors/worker/shard_doorbells.hpp"
 
-#include "tests/actors/worker/played_channel.hpp"
 #include "tests/actors/small_job.hpp"
+#include "tests/actors/worker/played_channel.hpp"
 #include "tests/data/files.hpp"
 
 #include <array>
