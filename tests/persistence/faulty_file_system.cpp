@@ -10,12 +10,6 @@ using rocksdb::IOStatus;
 
 namespace {
 
-/// Files that were removed and whose removal is not durable. RocksDB's and our own listings take no
-/// notice of the name.
-constexpr const char* grave = ".buried-";
-
-std::string folder_of(const std::string& path) { return fs::path(path).parent_path().string(); }
-
 /// "a//b" and "a/b" are one file.
 std::string normal(const std::string& path) {
   auto text = fs::path(path).lexically_normal().string();
@@ -24,6 +18,21 @@ std::string normal(const std::string& path) {
 }
 
 IOStatus power_error() { return IOStatus::IOError("the power is cut"); }
+
+/// `failing`: part of a path for each operation that is to fail; an empty one is none.
+template <class Operation>
+bool is_to_fail(const std::map<Operation, std::string>& failing, Operation what, const std::string& path) {
+  const auto found = failing.find(what);
+  return found != failing.end() && !found->second.empty() && path.find(found->second) != std::string::npos;
+}
+
+/// For bytes that are appended to `file`, which may be written over one that was longer. None where
+/// there is no limit.
+std::optional<std::uint64_t> room_for_append(const std::optional<std::uint64_t>& free_bytes,
+                                             const unsynced_changes::file_state& file) {
+  if (!free_bytes) return std::nullopt;
+  return *free_bytes + (file.size() - file.bytes);
+}
 
 } // namespace
 
@@ -136,9 +145,7 @@ private:
 
 faulty_file_system::faulty_file_system(std::uint64_t seed)
     : FileSystemWrapper(rocksdb::FileSystem::Default())
-    , random_(seed) {}
-
-faulty_file_system::~faulty_file_system() = default;
+    , unsynced_(seed) {}
 
 void faulty_file_system::cut_power_after(std::uint64_t changes) {
   const std::lock_guard lock(mutex_);
@@ -169,22 +176,12 @@ void faulty_file_system::set_sync_delay(std::chrono::microseconds delay) {
   sync_delay_ = delay;
 }
 
-std::uint64_t faulty_file_system::random_up_to(std::uint64_t limit) {
-  return std::uniform_int_distribution<std::uint64_t>(0, limit)(random_);
-}
-
-IOStatus faulty_file_system::check_alive() const { return cut_ ? power_error() : IOStatus::OK(); }
-
-bool faulty_file_system::is_to_fail(operation what, const std::string& path) const {
-  const auto found = failing_.find(what);
-  return found != failing_.end() && !found->second.empty() && path.find(found->second) != std::string::npos;
-}
-
 IOStatus faulty_file_system::count_change(operation what, const std::string& path) {
   if (cut_) return power_error();
   if (read_only_ && what != operation::sync)
     return IOStatus::IOError("While changing " + path, "Read-only file system");
-  if (is_to_fail(what, path)) return IOStatus::IOError("While changing " + path, "Input/output error");
+  if (is_to_fail(failing_, what, path))
+    return IOStatus::IOError("While changing " + path, "Input/output error");
   ++changes_;
   if (!cut_at_ || changes_ < *cut_at_) return IOStatus::OK();
   cut_ = true;
@@ -193,9 +190,9 @@ IOStatus faulty_file_system::count_change(operation what, const std::string& pat
 
 IOStatus faulty_file_system::check_read(const std::string& path) const {
   const std::lock_guard lock(mutex_);
-  if (is_to_fail(operation::read, path))
+  if (is_to_fail(failing_, operation::read, path))
     return IOStatus::IOError("While reading " + path, "Input/output error");
-  return check_alive();
+  return cut_ ? power_error() : IOStatus::OK();
 }
 
 IOStatus faulty_file_system::append(const std::string& path, const rocksdb::Slice& data,
@@ -206,26 +203,20 @@ IOStatus faulty_file_system::append(const std::string& path, const rocksdb::Slic
   auto written = data.size();
   if (!status.ok()) {
     if (was_cut || !cut_) return status;
-    written = random_up_to(data.size()); // the power goes while this is written
-  } else if (const auto room = room_for_append(path); room && data.size() > *room) {
+    written = unsynced_.random_up_to(data.size()); // the power goes while this is written
+  } else if (const auto room = room_for_append(free_bytes_, unsynced_.file(path));
+             room && data.size() > *room) {
     written = *room;
     status = IOStatus::NoSpace("While appending to " + path, "No space left on device");
   }
   if (written > 0)
     if (auto done = below.Append(rocksdb::Slice(data.data(), written), options, nullptr); !done.ok())
       return done;
-  auto& file = files_[path];
+  auto& file = unsynced_.file(path);
   const auto size_before = file.size();
   file.bytes += written;
   if (free_bytes_) *free_bytes_ -= file.size() - size_before;
   return status;
-}
-
-/// None where there is no limit.
-std::optional<std::uint64_t> faulty_file_system::room_for_append(const std::string& path) {
-  if (!free_bytes_) return std::nullopt;
-  const auto& file = files_[path];
-  return *free_bytes_ + (file.size() - file.bytes);
 }
 
 /// The real disk need not be asked.
@@ -236,14 +227,14 @@ IOStatus faulty_file_system::sync(const std::string& path) {
     const std::lock_guard lock(mutex_);
     if (auto status = count_change(operation::sync, path); !status.ok()) return status;
     delay = sync_delay_;
-    bytes = files_[path].bytes;
+    bytes = unsynced_.file(path).bytes;
   }
   if (delay.count() > 0) std::this_thread::yield();
   for (const auto end = std::chrono::steady_clock::now() + delay; std::chrono::steady_clock::now() < end;)
     std::this_thread::yield();
   const std::lock_guard lock(mutex_);
   if (cut_) return power_error();
-  auto& file = files_[path];
+  auto& file = unsynced_.file(path);
   file.synced_bytes = std::max(file.synced_bytes, bytes);
   return IOStatus::OK();
 }
@@ -252,7 +243,7 @@ IOStatus faulty_file_system::truncate(const std::string& path, std::uint64_t byt
                                       rocksdb::FSWritableFile& below) {
   const std::lock_guard lock(mutex_);
   if (auto status = count_change(operation::write, path); !status.ok()) return status;
-  auto& file = files_[path];
+  auto& file = unsynced_.file(path);
   if (free_bytes_) *free_bytes_ += file.size() - std::min(file.size(), bytes);
   file.bytes = std::min(file.bytes, bytes);
   file.reused_bytes = std::min(file.reused_bytes, bytes);
@@ -263,21 +254,21 @@ IOStatus faulty_file_system::truncate(const std::string& path, std::uint64_t byt
 IOStatus faulty_file_system::sync_directory(const std::string& path) {
   const std::lock_guard lock(mutex_);
   if (auto status = count_change(operation::sync, path); !status.ok()) return status;
-  for (const auto& change : names_[path])
-    if (!change.buried.empty()) fs::remove(change.buried);
-  names_.erase(path);
+  unsynced_.directory_synced(path);
   return IOStatus::OK();
 }
 
 std::string faulty_file_system::bury(const std::string& path) {
-  auto goal = folder_of(path) + "/" + grave + std::to_string(++buried_);
-  fs::rename(path, goal);
-  if (const auto found = files_.find(path); found != files_.end()) {
-    if (free_bytes_) *free_bytes_ += found->second.size();
-    files_[goal] = found->second;
-    files_.erase(path);
-  }
-  return goal;
+  if (!fs::exists(path)) return {};
+  if (free_bytes_) *free_bytes_ += unsynced_.file(path).size();
+  return unsynced_.bury(path);
+}
+
+void faulty_file_system::restore_power() {
+  const std::lock_guard lock(mutex_);
+  unsynced_.lose();
+  cut_at_.reset();
+  cut_ = false;
 }
 
 IOStatus faulty_file_system::NewSequentialFile(const std::string& path, const rocksdb::FileOptions& options,
@@ -306,12 +297,12 @@ IOStatus faulty_file_system::NewWritableFile(const std::string& name, const rock
   const auto path = normal(name);
   const std::lock_guard lock(mutex_);
   if (auto status = count_change(operation::write, path); !status.ok()) return status;
-  const auto buried = fs::exists(path) ? bury(path) : std::string();
+  const auto buried = bury(path);
   std::unique_ptr<rocksdb::FSWritableFile> below;
   auto status = target()->NewWritableFile(path, options, &below, context);
   if (!status.ok()) return status;
-  files_[path] = {};
-  names_[folder_of(path)].push_back({path, "", buried});
+  unsynced_.file(path) = {};
+  unsynced_.created(path, buried);
   *file = std::make_unique<faulty_writable_file>(std::move(below), *this, path);
   return status;
 }
@@ -321,12 +312,12 @@ IOStatus faulty_file_system::ReopenWritableFile(const std::string& name, const r
                                                 rocksdb::IODebugContext* context) {
   const auto path = normal(name);
   const std::lock_guard lock(mutex_);
-  if (auto status = check_alive(); !status.ok()) return status;
+  if (cut_) return power_error();
   if (read_only_) return IOStatus::IOError("While opening " + path, "Read-only file system");
   std::unique_ptr<rocksdb::FSWritableFile> below;
   auto status = target()->ReopenWritableFile(path, options, &below, context);
   if (!status.ok()) return status;
-  if (!files_.contains(path)) files_[path] = {fs::file_size(path), fs::file_size(path)};
+  unsynced_.know(path);
   *file = std::make_unique<faulty_writable_file>(std::move(below), *this, path);
   return status;
 }
@@ -344,7 +335,7 @@ IOStatus faulty_file_system::ReuseWritableFile(const std::string& name, const st
   std::unique_ptr<rocksdb::FSWritableFile> below;
   auto status = target()->ReuseWritableFile(path, path, options, &below, context);
   if (!status.ok()) return status;
-  files_[path] = {0, 0, fs::file_size(path)};
+  unsynced_.file(path) = {0, 0, fs::file_size(path)};
   *file = std::make_unique<faulty_writable_file>(std::move(below), *this, path);
   return status;
 }
@@ -354,12 +345,12 @@ IOStatus faulty_file_system::NewRandomRWFile(const std::string& name, const rock
                                              rocksdb::IODebugContext* context) {
   const auto path = normal(name);
   const std::lock_guard lock(mutex_);
-  if (auto status = check_alive(); !status.ok()) return status;
+  if (cut_) return power_error();
   if (read_only_) return IOStatus::IOError("While opening " + path, "Read-only file system");
   std::unique_ptr<rocksdb::FSRandomRWFile> below;
   auto status = target()->NewRandomRWFile(path, options, &below, context);
   if (!status.ok()) return status;
-  if (!files_.contains(path)) files_[path] = {fs::file_size(path), fs::file_size(path)};
+  unsynced_.know(path);
   *file = std::make_unique<faulty_random_rw_file>(std::move(below), *this, path);
   return status;
 }
@@ -387,7 +378,7 @@ IOStatus faulty_file_system::DeleteFile(const std::string& name, const rocksdb::
   const std::lock_guard lock(mutex_);
   if (!fs::exists(path)) return target()->DeleteFile(path, options, context);
   if (auto status = count_change(operation::write, path); !status.ok()) return status;
-  names_[folder_of(path)].push_back({"", path, bury(path)});
+  unsynced_.removed(path, bury(path));
   return IOStatus::OK();
 }
 
@@ -397,7 +388,7 @@ IOStatus faulty_file_system::CreateDirIfMissing(const std::string& name, const r
   const std::lock_guard lock(mutex_);
   if (fs::exists(path)) return target()->CreateDirIfMissing(path, options, context);
   if (auto status = count_change(operation::write, path); !status.ok()) return status;
-  names_[folder_of(path)].push_back({path, "", ""});
+  unsynced_.created(path, "");
   return target()->CreateDirIfMissing(path, options, context);
 }
 
@@ -411,12 +402,10 @@ IOStatus faulty_file_system::RenameFile(const std::string& old_name, const std::
 }
 
 IOStatus faulty_file_system::rename(const std::string& from, const std::string& to) {
-  const auto buried = fs::exists(to) ? bury(to) : std::string();
+  const auto buried = bury(to);
   auto status = target()->RenameFile(from, to, {}, nullptr);
   if (!status.ok()) return status;
-  names_[folder_of(to)].push_back({to, from, buried});
-  files_[to] = files_[from];
-  files_.erase(from);
+  unsynced_.renamed(from, to, buried);
   return status;
 }
 

@@ -2,14 +2,14 @@
 /// slow. Beneath it are real files, so that RocksDB and our own files run on it unchanged.
 #pragma once
 
-#include <algorithm>
+#include "tests/persistence/unsynced_changes.hpp"
+
 #include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <random>
 #include <rocksdb/file_system.h>
 #include <string>
 #include <vector>
@@ -25,7 +25,6 @@ namespace dlrun::test {
 class faulty_file_system : public rocksdb::FileSystemWrapper {
 public:
   explicit faulty_file_system(std::uint64_t seed = 1);
-  ~faulty_file_system() override;
   const char* Name() const override { return "faulty"; }
 
   /// Power goes with the `changes`-th change from now (write, sync, creation, renaming, removal):
@@ -88,32 +87,11 @@ private:
   friend class faulty_sequential_file;
   friend class faulty_directory;
 
-  struct file_state {
-    std::uint64_t bytes = 0; ///< written
-    std::uint64_t synced_bytes = 0;
-    std::uint64_t reused_bytes = 0; ///< of the file before it was written over
-    std::uint64_t size() const { return std::max(bytes, reused_bytes); }
-  };
-  /// What was done to a directory and can be undone.
-  struct name_change {
-    std::string path;
-    /// Of a renaming: where it was.
-    std::string from;
-    /// What had the name before, if something had: now kept under this name.
-    std::string buried;
-  };
-
   // mutex_ is held.
   rocksdb::IOStatus count_change(operation what, const std::string& path);
-  rocksdb::IOStatus check_alive() const;
-  bool is_to_fail(operation what, const std::string& path) const;
-  std::string bury(const std::string& path);
-  void undo(const name_change& change);
   rocksdb::IOStatus rename(const std::string& from, const std::string& to);
-  void lose_unsynced_bytes(const std::string& path, const file_state& file);
-  void lose_what_was_written_over(const std::string& path, const file_state& file);
-  std::uint64_t random_up_to(std::uint64_t limit);
-  std::optional<std::uint64_t> room_for_append(const std::string& path);
+  /// Gives back the room of what has the name, which another file gets. @returns its grave, or "".
+  std::string bury(const std::string& path);
 
   // Called by the files.
   rocksdb::IOStatus append(const std::string& path, const rocksdb::Slice& data,
@@ -124,7 +102,6 @@ private:
   rocksdb::IOStatus check_read(const std::string& path) const;
 
   mutable std::mutex mutex_;
-  std::mt19937_64 random_;
   std::uint64_t changes_ = 0;
   std::optional<std::uint64_t> cut_at_;
   bool cut_ = false;
@@ -132,9 +109,7 @@ private:
   std::optional<std::uint64_t> free_bytes_;
   std::map<operation, std::string> failing_;
   std::chrono::microseconds sync_delay_{0};
-  std::map<std::string, file_state> files_;
-  std::map<std::string, std::vector<name_change>> names_; // by directory
-  std::uint64_t buried_ = 0;
+  unsynced_changes unsynced_;
 };
 
 } // namespace dlrun::test

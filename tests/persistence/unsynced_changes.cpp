@@ -1,5 +1,4 @@
-// What a power cut leaves.
-#include "tests/persistence/faulty_file_system.hpp"
+#include "tests/persistence/unsynced_changes.hpp"
 
 #include <filesystem>
 #include <fstream>
@@ -14,7 +13,47 @@ constexpr std::uint64_t page_bytes = 4096;
 
 } // namespace
 
-void faulty_file_system::undo(const name_change& change) {
+std::string folder_of(const std::string& path) { return fs::path(path).parent_path().string(); }
+
+std::uint64_t unsynced_changes::random_up_to(std::uint64_t limit) {
+  return std::uniform_int_distribution<std::uint64_t>(0, limit)(random_);
+}
+
+void unsynced_changes::know(const std::string& path) {
+  if (!files_.contains(path)) files_[path] = {fs::file_size(path), fs::file_size(path)};
+}
+
+std::string unsynced_changes::bury(const std::string& path) {
+  auto goal = folder_of(path) + "/" + grave + std::to_string(++buried_);
+  fs::rename(path, goal);
+  if (const auto found = files_.find(path); found != files_.end()) {
+    files_[goal] = found->second;
+    files_.erase(path);
+  }
+  return goal;
+}
+
+void unsynced_changes::created(const std::string& path, const std::string& buried) {
+  names_[folder_of(path)].push_back({path, "", buried});
+}
+
+void unsynced_changes::removed(const std::string& path, const std::string& buried) {
+  names_[folder_of(path)].push_back({"", path, buried});
+}
+
+void unsynced_changes::renamed(const std::string& from, const std::string& to, const std::string& buried) {
+  names_[folder_of(to)].push_back({to, from, buried});
+  files_[to] = files_[from];
+  files_.erase(from);
+}
+
+void unsynced_changes::directory_synced(const std::string& path) {
+  for (const auto& change : names_[path])
+    if (!change.buried.empty()) fs::remove(change.buried);
+  names_.erase(path);
+}
+
+void unsynced_changes::undo(const name_change& change) {
   if (!change.path.empty()) {
     if (change.from.empty()) {
       fs::remove_all(change.path);
@@ -34,7 +73,7 @@ void faulty_file_system::undo(const name_change& change) {
   }
 }
 
-void faulty_file_system::lose_unsynced_bytes(const std::string& path, const file_state& file) {
+void unsynced_changes::lose_unsynced_bytes(const std::string& path, const file_state& file) {
   if (!fs::exists(path) || file.bytes <= file.synced_bytes) return;
   if (file.reused_bytes > 0) return lose_what_was_written_over(path, file);
   // Nothing, all, or something of it.
@@ -54,7 +93,7 @@ void faulty_file_system::lose_unsynced_bytes(const std::string& path, const file
 
 /// From some byte on it is as before. Of what was there nothing is kept; but it is neither zeroes
 /// nor what was written.
-void faulty_file_system::lose_what_was_written_over(const std::string& path, const file_state& file) {
+void unsynced_changes::lose_what_was_written_over(const std::string& path, const file_state& file) {
   const auto from = file.synced_bytes + random_up_to(file.bytes - file.synced_bytes);
   std::fstream content(path, std::ios::in | std::ios::out | std::ios::binary);
   content.seekp(static_cast<std::streamoff>(from));
@@ -63,8 +102,7 @@ void faulty_file_system::lose_what_was_written_over(const std::string& path, con
   fs::resize_file(path, std::max(file.reused_bytes, from));
 }
 
-void faulty_file_system::restore_power() {
-  const std::lock_guard lock(mutex_);
+void unsynced_changes::lose() {
   for (auto& [folder, changes] : names_) {
     if (!fs::exists(folder)) continue;
     for (auto lost = random_up_to(changes.size()); lost > 0; --lost) {
@@ -77,8 +115,6 @@ void faulty_file_system::restore_power() {
   names_.clear();
   for (const auto& [path, file] : files_) lose_unsynced_bytes(path, file);
   files_.clear();
-  cut_at_.reset();
-  cut_ = false;
 }
 
 } // namespace dlrun::test
