@@ -1,6 +1,7 @@
 #include "actors/coordinator/coordinator_journal.hpp"
 
 #include "actors/common/job_journal.hpp"
+#include "actors/common/journaled_evaluation.hpp"
 #include "actors/common/stored_history.hpp"
 #include "persistence/shard_store.hpp"
 #include "proto/journal_records.pb.h"
@@ -28,16 +29,6 @@ records::JournalOutcome::Kind to_record(protocol::job_outcome outcome) {
   case protocol::job_outcome::failed: break;
   }
   return records::JournalOutcome::FAILED;
-}
-
-protocol::evaluated evaluation_from(const records::JournalEvaluation& from) {
-  protocol::evaluated result;
-  result.timeline = {from.timeline()};
-  result.version = {from.version()};
-  result.loss_sum_bits = from.loss_sum_bits();
-  result.records = from.records();
-  result.metric_bits.assign(from.metric_bits().begin(), from.metric_bits().end());
-  return result;
 }
 
 result<journaled_role> read_role(const std::string& key, const std::string& bytes) {
@@ -71,7 +62,7 @@ result<journaled_job> read_job(const journal_entries& entries) {
     } else if (key == course_key) {
       records::JournalCourse message;
       if (!message.ParseFromString(bytes)) return unreadable(key);
-      for (const auto& one : message.evaluations()) job.evaluations.push_back(evaluation_from(one));
+      for (const auto& one : message.evaluations()) job.evaluations.push_back(common::evaluated_from(one));
     }
   }
   return job;
@@ -93,7 +84,7 @@ std::vector<protocol::evaluated> read_evaluations(const journal_entries& entries
   const auto course = entries.find(course_key);
   records::JournalCourse message;
   if (course != entries.end() && message.ParseFromString(course->second))
-    for (const auto& one : message.evaluations()) all.push_back(evaluation_from(one));
+    for (const auto& one : message.evaluations()) all.push_back(common::evaluated_from(one));
   return all;
 }
 

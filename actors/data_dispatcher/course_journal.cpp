@@ -1,6 +1,7 @@
 #include "actors/data_dispatcher/course_journal.hpp"
 
 #include "actors/common/job_journal.hpp"
+#include "actors/common/journaled_evaluation.hpp"
 #include "proto/journal_records.pb.h"
 
 namespace dlrun::data_dispatcher {
@@ -32,16 +33,6 @@ protocol::timeline_entry entry_from(const records::Timeline& from) {
   return entry;
 }
 
-protocol::evaluated evaluated_from(const records::JournalEvaluation& from) {
-  protocol::evaluated result;
-  result.timeline = {from.timeline()};
-  result.version = {from.version()};
-  result.loss_sum_bits = from.loss_sum_bits();
-  result.records = from.records();
-  result.metric_bits.assign(from.metric_bits().begin(), from.metric_bits().end());
-  return result;
-}
-
 } // namespace
 
 result<journaled_course> read_course(const std::map<std::string, std::string>& entries) {
@@ -58,7 +49,7 @@ result<journaled_course> read_course(const std::map<std::string, std::string>& e
     course.history.clear();
     for (const auto& entry : message.history()) course.history.push_back(entry_from(entry));
     for (const auto& parked : message.parked()) course.parked.push_back(parked_from(parked));
-    for (const auto& one : message.evaluations()) course.evaluations.push_back(evaluated_from(one));
+    for (const auto& one : message.evaluations()) course.evaluations.push_back(common::evaluated_from(one));
     if (protocol::is_valid(course.history)) return course;
   }
   return unreadable(course_key);

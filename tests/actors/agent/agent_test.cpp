@@ -3,6 +3,7 @@
 #include "actors/agent/agent.hpp"
 
 #include "actors/protocol/type_ids.hpp"
+#include "tests/actors/mailbox.hpp"
 #include "tests/actors/small_job.hpp"
 #include "tests/data/files.hpp"
 
@@ -15,6 +16,7 @@
 namespace dlrun::agent {
 namespace {
 
+using test::take;
 using namespace std::chrono_literals;
 using protocol::role_kind;
 using protocol::role_name;
@@ -97,16 +99,6 @@ protected:
       scheduler.advance_time(100ms);
       dispatch();
     }
-  }
-  /// The messages of one kind that came since the last call.
-  template <class Message>
-  static std::vector<Message> take(caf::scoped_actor& who) {
-    std::vector<Message> all;
-    bool more = true;
-    while (more)
-      who->receive([&](const Message& message) { all.push_back(message); },
-                   caf::after(0s) >> [&more] { more = false; });
-    return all;
   }
 
   // what roles do

@@ -5,6 +5,7 @@
 #include "actors/coordinator/coordinator_journal.hpp"
 #include "actors/protocol/type_ids.hpp"
 #include "base/sha256.hpp"
+#include "tests/actors/mailbox.hpp"
 #include "tests/actors/small_job.hpp"
 #include "tests/data/files.hpp"
 
@@ -20,6 +21,7 @@ namespace {
 using protocol::ps_shard_role;
 using protocol::role_name;
 using protocol::worker_role;
+using test::take;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
@@ -84,16 +86,6 @@ protected:
           },
           caf::after(patience) >> [&late] { late = true; });
     return found;
-  }
-  /// Those of the kind that have come.
-  template <class Message>
-  static std::vector<Message> take(caf::scoped_actor& who) {
-    std::vector<Message> all;
-    bool more = true;
-    while (more)
-      who->receive([&](const Message& message) { all.push_back(message); },
-                   caf::after(std::chrono::seconds(0)) >> [&more] { more = false; });
-    return all;
   }
   /// With what the agent may start the role: a fence above `used`.
   protocol::fence await_fence(const role_name& role, std::uint64_t used = 0) {

@@ -3,6 +3,7 @@
 
 #include "actors/data_dispatcher/course_journal.hpp"
 #include "actors/protocol/type_ids.hpp"
+#include "tests/actors/mailbox.hpp"
 #include "tests/actors/small_job.hpp"
 #include "tests/data/files.hpp"
 
@@ -15,6 +16,7 @@ namespace dlrun::data_dispatcher {
 namespace {
 
 using protocol::make_slot_range;
+using test::take;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -64,16 +66,6 @@ protected:
     journal->write({{"test", "2"}}, [written](const auto&) { written->set_value(); });
     gate->set_value();
     written->get_future().get();
-  }
-  /// The messages of one kind that came since the last call.
-  template <class Message>
-  static std::vector<Message> take(caf::scoped_actor& who) {
-    std::vector<Message> all;
-    bool more = true;
-    while (more)
-      who->receive([&](const Message& message) { all.push_back(message); },
-                   caf::after(std::chrono::seconds(0)) >> [&more] { more = false; });
-    return all;
   }
   void join(caf::scoped_actor& worker, std::uint32_t index, std::uint64_t incarnation = 1) {
     tell(protocol::worker_available{{index}, {incarnation}}, as<protocol::worker_actor>(worker));

@@ -1,5 +1,7 @@
 #include "actors/ps_shard/ps_shard_core.hpp"
 
+#include "tests/actors/only.hpp"
+
 #include <algorithm>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,6 +11,7 @@ namespace dlrun::ps_shard {
 namespace {
 
 using protocol::make_slot_range;
+using test::only;
 using testing::IsEmpty;
 
 constexpr std::uint64_t own = first_own_value;
@@ -44,13 +47,6 @@ protected:
     append made{{step}, {root}, {}};
     made.ledger = {.steps_applied = step + 1, .samples_applied = 8 * (step + 1)};
     return made;
-  }
-  template <class Action>
-  static std::vector<Action> only(const ps_shard_actions& actions) {
-    std::vector<Action> some;
-    for (const auto& action : actions)
-      if (const auto* one = std::get_if<Action>(&action)) some.push_back(*one);
-    return some;
   }
 
   ps_shard_core core{config(protocol::durability::off), {}};

@@ -1,6 +1,8 @@
 /// ps_shard_core where state is durable: log, snapshots, floor, rewinds, parked slots, norms.
 #include "actors/ps_shard/ps_shard_core.hpp"
 
+#include "tests/actors/only.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,6 +11,7 @@ namespace {
 
 using protocol::durability;
 using protocol::make_slot_range;
+using test::only;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::IsEmpty;
@@ -53,13 +56,6 @@ protected:
     push(shard, step);
     shard.on_committed({step + 1});
     return shard.on_applied({step});
-  }
-  template <class Action>
-  static std::vector<Action> only(const ps_shard_actions& actions) {
-    std::vector<Action> some;
-    for (const auto& action : actions)
-      if (const auto* one = std::get_if<Action>(&action)) some.push_back(*one);
-    return some;
   }
   static protocol::rewind going_back(std::uint64_t version, std::vector<protocol::parked_slot> parked = {}) {
     return {{1}, {version}, extended(protocol::first_history(), {{1}, {version}, 0, std::move(parked)})};

@@ -1,5 +1,7 @@
 #include "actors/worker/worker_core.hpp"
 
+#include "tests/actors/only.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,6 +12,7 @@ using protocol::make_slot_range;
 using protocol::step_slots;
 using protocol::time_point;
 using std::chrono::milliseconds;
+using test::only;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
@@ -70,13 +73,6 @@ protected:
   }
   /// As a probe is answered.
   std::vector<step_slots> kept() { return only<send_kept>(core.on_probe({42}, now)).at(0).message.slots; }
-  template <class Action>
-  static std::vector<Action> only(const worker_actions& actions) {
-    std::vector<Action> some;
-    for (const auto& action : actions)
-      if (const auto* one = std::get_if<Action>(&action)) some.push_back(*one);
-    return some;
-  }
 
   worker_core core;
   time_point now{std::chrono::hours(1)};

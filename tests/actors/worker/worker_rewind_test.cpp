@@ -1,6 +1,8 @@
 /// worker_core where training goes back: timelines, probes, parked slots, what is forgotten when.
 #include "actors/worker/worker_core.hpp"
 
+#include "tests/actors/only.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,6 +10,7 @@ namespace dlrun::worker {
 namespace {
 
 using protocol::make_slot_range;
+using test::only;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
@@ -38,13 +41,6 @@ protected:
   }
   worker_actions lease(worker_core& worker, std::uint32_t begin, std::uint32_t end) {
     return worker.on_lease({{1}, ++sequence, this_worker, make_slot_range(begin, end)}, now);
-  }
-  template <class Action>
-  static std::vector<Action> only(const worker_actions& actions) {
-    std::vector<Action> some;
-    for (const auto& action : actions)
-      if (const auto* one = std::get_if<Action>(&action)) some.push_back(*one);
-    return some;
   }
   /// Its parts are there, what is asked for is computed.
   worker_actions compute(worker_core& worker, std::uint64_t version, std::uint64_t timeline = 0) {
