@@ -149,29 +149,34 @@ void coordinator_process::perform_one(const coordinator::announce_end& order) {
 
 void coordinator_process::hear(const data_dispatcher::to_coordinator& what) {
   const auto now = world_.now();
-  std::visit(overloaded{[&](const protocol::training_finished& one) {
-                          perform(core_->ending().on_training_finished(one.timeline, one.version));
-                        },
-                        [&](const protocol::training_closed& one) {
-                          perform(core_->ending().on_training_closed(one.timeline));
-                        },
-                        [&](const protocol::evaluated& one) { perform(core_->ending().on_evaluated(one)); },
-                        [&](const protocol::slots_redispatched& one) {
-                          core_->recoveries().on_redispatched(one.lost, one.incarnation,
-                                                              protocol::duration(one.after_us));
-                        },
-                        [&](const protocol::worker_contributed& one) {
-                          core_->recoveries().on_resumed(protocol::worker_role(one.what.worker),
-                                                         one.what.incarnation, now);
-                        },
-                        [&](const protocol::ps_shard_resumed& one) {
-                          core_->recoveries().on_resumed(ps_shard_role(one.shard), one.incarnation, now);
-                        },
-                        [&](const protocol::timeline_started& one) {
-                          world_.happened().note_rewind(one, world_.plan().damage > 0);
-                        },
-                        [](const auto&) {}},
-             what);
+  std::visit(
+      overloaded{
+          [&](const protocol::training_finished& one) {
+            perform(core_->ending().on_training_finished(one.timeline, one.version));
+          },
+          [&](const protocol::training_closed& one) {
+            perform(core_->ending().on_training_closed(one.timeline));
+          },
+          [&](const protocol::evaluated& one) {
+            world_.say(this, "has an evaluation of version {}", one.version);
+            perform(core_->ending().on_evaluated(one));
+          },
+          [&](const protocol::slots_redispatched& one) {
+            world_.say(this, "slots of worker {}/{} are with others", one.lost, one.incarnation);
+            core_->recoveries().on_redispatched(one.lost, one.incarnation, protocol::duration(one.after_us));
+          },
+          [&](const protocol::worker_contributed& one) {
+            core_->recoveries().on_resumed(protocol::worker_role(one.what.worker), one.what.incarnation, now);
+          },
+          [&](const protocol::ps_shard_resumed& one) {
+            core_->recoveries().on_resumed(ps_shard_role(one.shard), one.incarnation, now);
+          },
+          [&](const protocol::timeline_started& one) {
+            world_.say(this, "REWIND to version {} on timeline {}: {}", one.branch, one.timeline, one.reason);
+            world_.happened().note_rewind(one, world_.plan().damage > 0);
+          },
+          [](const auto&) {}},
+      what);
 }
 
 // ---- the journal

@@ -7,7 +7,9 @@
 #include "tests/actors/small_job.hpp"
 #include "tests/data/files.hpp"
 
+#include <algorithm>
 #include <caf/scheduler/test_coordinator.hpp>
+#include <dlrun/check.hpp>
 #include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -47,6 +49,7 @@ public:
 
   void start(const launch_order& order, const launch_events& events) override {
     starts.push_back(order);
+    all_.push_back(order);
     events_ = events;
   }
   std::vector<seen_work> look() override { return {}; }
@@ -55,8 +58,10 @@ public:
   }
 
   const launch_order& newest(const role_name& role) const {
-    return *std::find_if(starts.rbegin(), starts.rend(),
-                         [&](const launch_order& one) { return one.role == role; });
+    const auto found =
+        std::find_if(all_.rbegin(), all_.rend(), [&](const launch_order& one) { return one.role == role; });
+    DLRUN_CHECK(found != all_.rend(), "{} was started", protocol::to_string(role));
+    return *found;
   }
   void started(const role_name& role, std::int32_t pid) { events_.started(role, newest(role).self, pid); }
   void start_failed(const role_name& role, const error& why) {
@@ -64,10 +69,11 @@ public:
   }
   void exited(const role_name& role, const role_end& how) { events_.exited(role, newest(role).self, how); }
 
-  std::vector<launch_order> starts;
+  std::vector<launch_order> starts; ///< since a test last cleared them
   std::vector<stop_order> stops;
 
 private:
+  std::vector<launch_order> all_;
   launch_events events_;
 };
 
