@@ -7,7 +7,6 @@
 #include <cmath>
 #include <dlrun/check.hpp>
 #include <fmt/format.h>
-#include <limits>
 
 namespace dlrun::engine {
 
@@ -24,7 +23,7 @@ public:
 
   double at_least_0(const char* argument, double value) {
     if (!std::isfinite(value) || value < 0) complain(argument, value, "a finite number, 0 or greater");
-    if (value > 0 && value < std::numeric_limits<float>::min())
+    if (value > 0 && static_cast<float>(value) == 0)
       complain(argument, value, "0, or a number that is not 0 in float");
     return value;
   }
