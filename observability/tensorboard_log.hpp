@@ -3,6 +3,7 @@
 
 #include "actors/agent/event_file.hpp"
 #include "actors/agent/run_board.hpp"
+#include "actors/protocol/time.hpp"
 #include "observability/run_facts.hpp"
 #include "observability/scalar_event.hpp"
 

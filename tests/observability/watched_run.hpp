@@ -2,6 +2,7 @@
 #pragma once
 
 #include "actors/agent/run_board.hpp"
+#include "actors/protocol/time.hpp"
 #include "observability/run_facts.hpp"
 #include "proto/job_spec.pb.h"
 
