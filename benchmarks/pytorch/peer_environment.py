@@ -1,7 +1,11 @@
 """Which PyTorch is the peer, how it runs, and what it says it runs on."""
 import json
 import os
+import pathlib
 import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1])) # of the peer's processes too
 
 from measuring import ROOT, failure
 
