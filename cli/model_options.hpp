@@ -1,6 +1,7 @@
 /// The options by which verbs are told of a trained model.
 #pragma once
 
+#include "cli/complain.hpp"
 #include "cli/decimal.hpp"
 #include "cli/say.hpp"
 #include "runtime/model_source.hpp"
@@ -31,7 +32,7 @@ inline result<inference::loaded_model> load_and_tell(const model_choice& choice)
   auto model = runtime::load_model(choice);
   if (!model) return model;
   for (const auto& line : model->damaged) say(stderr, "dlrun: storage-damaged: {}\n", line);
-  for (const auto& line : model->notes) say(stderr, "dlrun: warning: {}\n", line);
+  for (const auto& line : model->notes) warn(line);
   return model;
 }
 
