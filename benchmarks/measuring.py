@@ -39,6 +39,15 @@ def output_of(command, environment=None):
     return done.stdout
 
 
+def google_benchmark(folder, name, *options, environment=None):
+    """Of a program of Google Benchmark: name of a case -> its numbers."""
+    answer = json.loads(output_of([folder / name, "--benchmark_format=json", *options], environment))
+    broken = [case["error_message"] for case in answer["benchmarks"] if case.get("error_occurred")]
+    if broken:
+        raise failure(f"{name}: {broken[0]}")
+    return {case["name"]: case for case in answer["benchmarks"]}
+
+
 # ---- whose the processor was
 
 
@@ -102,12 +111,8 @@ def spread(values):
     return f"{statistics.median(values):.3f} ({min(values):.3f} to {max(values):.3f})"
 
 
-def compare(what, sides, pairs, companions=(), unit="samples/s"):
-    """Runs both `sides` (name -> function that gives a rate) `pairs` times; who goes first alternates. What counts is the ratio
-    within a pair, since its two runs see much the same machine.
-
-    Prints each pair and the median of the ratios first side / second side, which it @returns."""
-    (first, _), (second, _) = sides.items()
+def in_turns(sides):
+    """A function that measures both `sides` (name -> function) and gives name -> result; who goes first alternates."""
     turn = 0
 
     def pair():
@@ -115,6 +120,16 @@ def compare(what, sides, pairs, companions=(), unit="samples/s"):
         turn += 1
         return {name: sides[name]() for name in (list(sides) if turn % 2 else reversed(sides))}
 
+    return pair
+
+
+def compare(what, sides, pairs, companions=(), unit="samples/s"):
+    """Runs both `sides` (name -> function that gives a rate) `pairs` times; who goes first alternates. What counts is the ratio
+    within a pair, since its two runs see much the same machine.
+
+    Prints each pair and the median of the ratios first side / second side, which it @returns."""
+    (first, _), (second, _) = sides.items()
+    pair = in_turns(sides)
     ratios = []
     for number in range(pairs):
         rates = quiet_rounds(pair, 1, companions)[0]
