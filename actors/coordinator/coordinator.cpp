@@ -1,5 +1,6 @@
 #include "actors/coordinator/coordinator.hpp"
 
+#include "actors/common/action_handlers.hpp"
 #include "actors/common/clock.hpp"
 #include "actors/common/connect.hpp"
 #include "actors/coordinator/coordinator_journal.hpp"
@@ -14,13 +15,6 @@ namespace {
 
 constexpr auto tick_period = std::chrono::milliseconds(100);
 constexpr auto agent_deadline = std::chrono::seconds(5);
-
-template <class... Handlers>
-struct action_handlers : Handlers... {
-  using Handlers::operator()...;
-};
-template <class... Handlers>
-action_handlers(Handlers...) -> action_handlers<Handlers...>;
 
 bool is_durable(const common::job_facts& job) { return job.durability() != protocol::durability::off; }
 
@@ -242,43 +236,43 @@ void coordinator_state::carry_out(const coordinator_actions& actions) {
 }
 
 void coordinator_state::carry_out(const coordinator_action& action) {
-  std::visit(
-      action_handlers{[this](const send_grant& one) { self_->send(context_.agent, one.grant); },
-                      [this](const send_directory& one) { links_.send(one.directory); },
-                      [](const answer_join&) {}, // on_join() returns it
-                      [this](const protocol::worker_available& one) { links_.send(one); },
-                      [this](const protocol::worker_gone& one) { links_.tell_dispatcher(one); },
-                      [this](const protocol::ps_shard_available& one) { links_.send(one); },
-                      [this](const protocol::ps_shard_gone& one) { links_.tell_dispatcher(one); },
-                      [this](const slot_suspected& one) { reports_.tell(one); },
-                      [this](const protocol::poisoned_slot& one) {
-                        links_.tell_dispatcher(one);
-                        reports_.tell(one);
-                      },
-                      [this](const journal_fences& order) {
-                        journal_then(to_writes(order),
-                                     [this, id = order.id] { return core_->on_fences_journaled(id); });
-                      },
-                      [this](const journal_end& order) {
-                        journal_then(to_writes(order), [this] { return core_->ending().on_end_journaled(); });
-                      },
-                      [this](const request_digests& order) {
-                        links_.ask(
-                            order,
-                            [this, shard = order.shard](const protocol::digest_reply& reply) {
-                              carry_out(core_->ending().on_digests(shard, reply));
-                            },
-                            [this, shard = order.shard](const std::string& why) {
-                              context_.log->warn("digests-unanswered: ps_shard {}: {}", shard, why);
-                            });
-                      },
-                      [this](const protocol::close_training& one) { links_.tell_dispatcher(one); },
-                      // Nobody waits for this actor any more, so it may wait for the disk.
-                      [this](const finish_job& order) {
-                        carry_out(core_->ending().on_report_written(report_.write(order.ended, *core_)));
-                      },
-                      [this](const announce_end& end) { reports_.tell(end); }},
-      action);
+  std::visit(common::action_handlers{
+                 [this](const send_grant& one) { self_->send(context_.agent, one.grant); },
+                 [this](const send_directory& one) { links_.send(one.directory); },
+                 [](const answer_join&) {}, // on_join() returns it
+                 [this](const protocol::worker_available& one) { links_.send(one); },
+                 [this](const protocol::worker_gone& one) { links_.tell_dispatcher(one); },
+                 [this](const protocol::ps_shard_available& one) { links_.send(one); },
+                 [this](const protocol::ps_shard_gone& one) { links_.tell_dispatcher(one); },
+                 [this](const slot_suspected& one) { reports_.tell(one); },
+                 [this](const protocol::poisoned_slot& one) {
+                   links_.tell_dispatcher(one);
+                   reports_.tell(one);
+                 },
+                 [this](const journal_fences& order) {
+                   journal_then(to_writes(order),
+                                [this, id = order.id] { return core_->on_fences_journaled(id); });
+                 },
+                 [this](const journal_end& order) {
+                   journal_then(to_writes(order), [this] { return core_->ending().on_end_journaled(); });
+                 },
+                 [this](const request_digests& order) {
+                   links_.ask(
+                       order,
+                       [this, shard = order.shard](const protocol::digest_reply& reply) {
+                         carry_out(core_->ending().on_digests(shard, reply));
+                       },
+                       [this, shard = order.shard](const std::string& why) {
+                         context_.log->warn("digests-unanswered: ps_shard {}: {}", shard, why);
+                       });
+                 },
+                 [this](const protocol::close_training& one) { links_.tell_dispatcher(one); },
+                 // Nobody waits for this actor any more, so it may wait for the disk.
+                 [this](const finish_job& order) {
+                   carry_out(core_->ending().on_report_written(report_.write(order.ended, *core_)));
+                 },
+                 [this](const announce_end& end) { reports_.tell(end); }},
+             action);
 }
 
 void coordinator_state::journal_then(common::job_journal::writes changes,
