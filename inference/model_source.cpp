@@ -3,7 +3,7 @@
 #include "base/sha256.hpp"
 #include "data/job_data.hpp"
 #include "inference/model_data.hpp"
-#include "inference/stored_run.hpp"
+#include "inference/run_stores.hpp"
 #include "job/spec_reader.hpp"
 #include "weights/model_weights.hpp"
 #include <dlrun/report.hpp>
@@ -30,13 +30,13 @@ result<past_run> read_run(const run_source& run) {
   return past;
 }
 
-result<stored_run> open_stores(const past_run& run) {
+result<run_stores> open_stores(const past_run& run) {
   if (run.spec.durability().log() == "off")
     return fail(error_code::bad_usage,
                 fmt::format("the run in '{}' kept nothing on disk (durability.log is off): train with "
                             "durability.log: snapshots, or every_step, to get at its model",
                             run.folder.string()));
-  auto stores = stored_run::open(run.folder, static_cast<std::uint32_t>(run.spec.cluster().ps_shards()));
+  auto stores = run_stores::open(run.folder, static_cast<std::uint32_t>(run.spec.cluster().ps_shards()));
   if (!stores && stores.error().code == error_code::bad_usage)
     return fail(error_code::bad_usage, fmt::format("the run in '{}' has nothing on disk yet: {}",
                                                    run.folder.string(), stores.error().message));
@@ -67,7 +67,7 @@ result<std::optional<std::uint64_t>> wanted_step(const model_choice& choice, con
                   run.folder.string()));
 }
 
-result<version_id> choose_version(const stored_run& stores, std::optional<std::uint64_t> step,
+result<version_id> choose_version(const run_stores& stores, std::optional<std::uint64_t> step,
                                   const past_run& run) {
   const auto& versions = stores.versions();
   if (!step) return versions.back().last;
@@ -89,8 +89,8 @@ result<data::sampler> training_order(const past_run& run, version_id version) {
 }
 
 /// What is damaged and not needed is added to `damaged`.
-result<stored_version> load_version(past_run& run, const stored_run& stores, version_id version,
-                                    std::vector<std::string>& damaged) {
+result<rebuilt_version> load_version(past_run& run, const run_stores& stores, version_id version,
+                                     std::vector<std::string>& damaged) {
   if (stores.is_whole(version)) {
     auto loaded = stores.load(run.recipe, version, damaged);
     if (loaded || loaded.error().code != error_code::storage_damaged) return loaded;

@@ -176,7 +176,7 @@ coordinator_state::join_answer coordinator_state::on_join(const protocol::join& 
 }
 
 void coordinator_state::on_role_exited(const protocol::role_exited& exited) {
-  if (exited.again && report_.record().knows(exited)) return;
+  if (exited.again && report_.tallies().knows(exited)) return;
   context_.log->warn("role-exited: {} incarnation {}: {}", protocol::to_string(exited.role),
                      exited.self.incarnation, exited.cause);
   carry_out(core_->on_role_exited(exited, common::now()));
@@ -208,7 +208,7 @@ void coordinator_state::on_shard_resumed(const protocol::ps_shard_resumed& what)
 }
 
 void coordinator_state::on_timeline_started(const protocol::timeline_started& what) {
-  report_.record().add_rewind(what, common::now());
+  report_.tallies().add_rewind(what, common::now());
   if (!what.on_purpose) core_->recoveries().on_steps_redone(what.steps_redone);
   reports_.tell(what);
 }
@@ -223,7 +223,7 @@ void coordinator_state::on_tick() {
   dispatcher_.on_tick();
   carry_out(core_->on_tick(common::now()));
   if (disk_.has_room()) { // nobody waits for what only the report needs
-    auto changes = report_.record().changes(core_->recoveries().all(), common::now());
+    auto changes = report_.tallies().changes(core_->recoveries().all(), common::now());
     if (!changes.empty()) disk_.write(std::move(changes), [](const result<void>&) {});
   }
   reports_.report_alive();

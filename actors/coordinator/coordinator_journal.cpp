@@ -1,8 +1,8 @@
 #include "actors/coordinator/coordinator_journal.hpp"
 
+#include "actors/common/history_conversion.hpp"
 #include "actors/common/job_journal.hpp"
 #include "actors/common/journaled_evaluation.hpp"
-#include "actors/common/stored_history.hpp"
 #include "persistence/shard_store.hpp"
 #include "proto/journal_records.pb.h"
 

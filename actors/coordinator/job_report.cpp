@@ -141,22 +141,22 @@ dlrun::report make_report(const common::job_facts& job, const report_sources& so
   add_step_times(report, sources.shards);
   if (!sources.digests.empty()) report.parameters_sha256 = base::sha256_hex(sources.digests);
   add_evaluations(report, job, sources);
-  report.wall_seconds = sources.record.earlier().wall_seconds + protocol::to_seconds(now - job.started);
-  report.rewinds = sources.record.rewinds();
+  report.wall_seconds = sources.tallies.earlier().wall_seconds + protocol::to_seconds(now - job.started);
+  report.rewinds = sources.tallies.rewinds();
   std::uint64_t redone = 0;
   for (const auto& one : report.rewinds) redone += one.steps_redone;
   report.steps_redone = std::max(report.steps_redone, redone); // the shards that lived on count them too
   add_parked(report, job, sources.parked);
   report.samples_per_second = static_cast<double>(report.samples_committed) / report.wall_seconds;
   const auto slots_needed = report.steps * job.microbatches_per_step();
-  const auto totals = sources.record.totals();
+  const auto totals = sources.tallies.totals();
   if (totals.slots_computed > 0)
     report.goodput =
         std::min(1.0, static_cast<double>(slots_needed) / static_cast<double>(totals.slots_computed));
-  report.recoveries = sources.record.earlier().recoveries;
+  report.recoveries = sources.tallies.earlier().recoveries;
   for (const auto& record : sources.recoveries) {
     report.recoveries.push_back(to_recovery(record, job.started));
-    report.recoveries.back().at_seconds += sources.record.earlier().wall_seconds;
+    report.recoveries.back().at_seconds += sources.tallies.earlier().wall_seconds;
   }
   std::ranges::stable_sort(report.recoveries, {}, &dlrun::recovery::at_seconds);
   report.durability = {job.spec.durability().log(), job.spec.durability().sync()};

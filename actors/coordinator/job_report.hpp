@@ -2,7 +2,7 @@
 #pragma once
 
 #include "actors/common/job_facts.hpp"
-#include "actors/coordinator/run_record.hpp"
+#include "actors/coordinator/run_tallies.hpp"
 #include <dlrun/report.hpp>
 
 namespace dlrun::coordinator {
@@ -16,7 +16,7 @@ struct report_sources {
   version_id last_version;                      ///< where training finished, or would have
   std::string digests;                          ///< of all blocks, 32 bytes each; empty when the job failed
   std::vector<recovery_record> recoveries;
-  run_record record{};
+  run_tallies tallies{};
   std::vector<protocol::parked_slot> parked{}; ///< left out, by the course
 };
 

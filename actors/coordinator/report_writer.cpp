@@ -8,12 +8,12 @@ namespace dlrun::coordinator {
 
 void report_writer::restore(std::shared_ptr<const common::job_journal> journal) {
   journal_ = std::move(journal);
-  record_ = run_record{journal_->entries(), context_.job->started, context_.self.incarnation};
+  tallies_ = run_tallies{journal_->entries(), context_.job->started, context_.self.incarnation};
 }
 
 void report_writer::add(const protocol::training_progress& progress) {
   shards_ = progress.shards;
-  record_.add_tallies(progress.tallies);
+  tallies_.add_tallies(progress.tallies);
 }
 
 /// Those that count. Without a journal nobody goes back, so it is all that were heard.
@@ -33,7 +33,7 @@ protocol::job_ended report_writer::write(const protocol::job_ended& ended,
                          .last_version = core.ending().last_version(),
                          .digests = core.ending().digests(),
                          .recoveries = core.recoveries().all(),
-                         .record = record_};
+                         .tallies = tallies_};
   if (journal_) sources.parked = read_parked(journal_->entries());
   sources.ended = judged(job, sources);
   const auto written =

@@ -4,7 +4,7 @@
 #include "actors/common/job_journal.hpp"
 #include "actors/coordinator/coordinator_context.hpp"
 #include "actors/coordinator/coordinator_core.hpp"
-#include "actors/coordinator/run_record.hpp"
+#include "actors/coordinator/run_tallies.hpp"
 
 #include <memory>
 #include <vector>
@@ -19,10 +19,10 @@ public:
   explicit report_writer(const coordinator_context& context)
       : context_(context) {}
 
-  /// From here on the record is that of the run, with what starts before this one noted.
+  /// From here on the tallies are those of the run, with what starts before this one noted.
   void restore(std::shared_ptr<const common::job_journal> journal);
   void add(const protocol::training_progress& progress);
-  run_record& record() { return record_; }
+  run_tallies& tallies() { return tallies_; }
   /// Newest of each PS shard that has been heard of.
   const std::vector<protocol::shard_status>& shards() const { return shards_; }
 
@@ -35,7 +35,7 @@ private:
 
   const coordinator_context& context_;
   std::shared_ptr<const common::job_journal> journal_; ///< null where nothing is kept on disk
-  run_record record_;
+  run_tallies tallies_;
   std::vector<protocol::shard_status> shards_;
 };
 

@@ -111,10 +111,10 @@ result<void> ps_shard_state::acquire() {
                [this](const std::optional<error>& why) { reports_.on_opening_stalled(why); });
   if (auto got = maker_.acquire(is_kept); !got) return got; // the store says what it begins with
   if (!is_kept) return enter({});
-  disk_.load_newest([this](const result<restored_state>& restored) {
+  disk_.load_newest([this](const result<loaded_standing>& restored) {
     if (!restored) return quit(restored.error().message);
-    reports_.restart(disk_.storage());
-    disk_.run(make_storage_events());
+    reports_.restart(disk_.store());
+    disk_.run(make_store_events());
     if (const auto entered = enter(*restored); !entered) quit(entered.error().message);
   });
   return {};
@@ -149,7 +149,7 @@ result<void> ps_shard_state::open_channel() {
   return {};
 }
 
-result<void> ps_shard_state::enter(restored_state restored) {
+result<void> ps_shard_state::enter(loaded_standing restored) {
   const auto& segment = maker_.parameters()->shared();
   const auto offered = server_->offer(segment);
   if (!offered) return tl::unexpected(offered.error());
@@ -167,7 +167,7 @@ result<void> ps_shard_state::enter(restored_state restored) {
   return {};
 }
 
-shard_storage_events ps_shard_state::make_storage_events() {
+threaded_store_events ps_shard_state::make_store_events() {
   return {.log = {.committed =
                       [this](timeline_id timeline, version_id version) {
                         if (timeline == core_->timeline()) carry_out(core_->on_committed(version));
@@ -329,15 +329,15 @@ void ps_shard_state::carry_out(const ps_shard_action& action) {
           [this](const release& value) { maker_.carry_out(value); },
           [this](const measure& order) { maker_.carry_out(order, core_->state().parked); },
           [this](const apply& order) { maker_.carry_out(order, core_->timeline(), core_->state().parked); },
-          [this](const append& order) { maker_.carry_out(order, disk_.storage()); },
+          [this](const append& order) { maker_.carry_out(order, disk_.store()); },
           [this](const take_snapshot& order) {
             const bool is_current = order.version == core_->state().applied;
             context_.log->info("snapshot: version {}{}", order.version, is_current ? "" : " from the log");
             maker_.carry_out(
                 snapshot_order{order.version, core_->timeline(), nullptr, reports_.metrics(), order.ledger},
-                is_current, disk_.storage());
+                is_current, disk_.store());
           },
-          [this](const drop_below& order) { disk_.storage()->drop_below(order.version, order.kept); },
+          [this](const drop_below& order) { disk_.store()->drop_below(order.version, order.kept); },
           [this](const perform_rewind& order) { go_back(order); },
           [this](const send_norm& one) { others_.send(one.to, one.message); },
           [this](const send_norm_request& one) { others_.send(one.to, one.message); },
@@ -363,9 +363,9 @@ void ps_shard_state::carry_out(const ps_shard_action& action) {
 
 void ps_shard_state::go_back(const perform_rewind& order) {
   context_.log->info("rewind: to version {} on timeline {}", order.version, order.timeline);
-  disk_.go_back(order, [this](const result<restored_state>& loaded) {
+  disk_.go_back(order, [this](const result<loaded_standing>& loaded) {
     if (!loaded) return quit(loaded.error().message);
-    reports_.restart(disk_.storage());
+    reports_.restart(disk_.store());
     carry_out(core_->on_rewound(*loaded));
     reports_.report();
   });

@@ -2,7 +2,7 @@
 ///
 ///   push ──> gradient_inbox ──> ps_shard_core ──> version_maker ──> attached_workers ──> shard_state
 ///   part ──> gradient_inbox ───────────────────────────┘ │
-///   norm ──> shard_links <──> ps_shard_core              └──> shard_storage: log, snapshots
+///   norm ──> shard_links <──> ps_shard_core              └──> threaded_store: log, snapshots
 ///   rewind ──> ps_shard_core ──> shard_disk
 ///   snapshot_request ──> snapshot_lender        tick ──> shard_reports ──> status, heartbeat
 #pragma once
@@ -53,8 +53,8 @@ private:
   // its start, from memory and disk to the first word to the coordinator
   result<void> acquire();
   result<void> open_channel();
-  result<void> enter(restored_state restored);
-  shard_storage_events make_storage_events();
+  result<void> enter(loaded_standing restored);
+  threaded_store_events make_store_events();
   void on_published(const protocol::endpoint& at);
   void on_joined(const protocol::join_reply& reply, const protocol::data_dispatcher_actor& dispatcher);
 

@@ -137,8 +137,8 @@ using ps_shard_action = std::variant<combine, make_zero, release, measure, apply
                                      send_state, send_status, send_fenced, exit_fenced>;
 using ps_shard_actions = std::vector<ps_shard_action>;
 
-/// What a store held when it was opened, and what was loaded of it.
-struct restored_state {
+/// Where a PS shard stands once a version is loaded from its store, and what else the store holds.
+struct loaded_standing {
   protocol::history history = protocol::first_history(); ///< as the newest rewind left it
   version_id version{};         ///< loaded: the highest restorable one, or the one a rewind names
   bool serves_previous = false; ///< version - 1 was made too, on the way (R8)
@@ -149,7 +149,7 @@ struct restored_state {
   std::map<step_id, norm_partials> partials{};
   protocol::applied_ledger ledger{}; ///< as of `version`
 
-  bool operator==(const restored_state&) const = default;
+  bool operator==(const loaded_standing&) const = default;
 };
 
 } // namespace dlrun::ps_shard

@@ -9,7 +9,7 @@ using protocol::durability;
 using protocol::is_planted;
 using protocol::planted_bug;
 
-ps_shard_core::ps_shard_core(ps_shard_core_config config, restored_state restored)
+ps_shard_core::ps_shard_core(ps_shard_core_config config, loaded_standing restored)
     : config_(std::make_shared<const ps_shard_core_config>(std::move(config)))
     , pipeline_(config_) {
   pipeline_.restart(std::move(restored));
@@ -130,7 +130,7 @@ ps_shard_actions ps_shard_core::on_snapshot_durable(version_id version) {
   pipeline_.on_snapshot_durable(version, out);
   if (pipeline_.is_halted()) return out;
   if (is_planted(config_->bug, planted_bug::own_floor)) {
-    pipeline_.store().dropped_below(version);
+    pipeline_.versions().dropped_below(version);
     out.emplace_back(drop_below{version});
   }
   out.emplace_back(send_status{});
@@ -140,7 +140,7 @@ ps_shard_actions ps_shard_core::on_snapshot_durable(version_id version) {
 
 ps_shard_actions ps_shard_core::on_snapshot_failed(version_id version) {
   ps_shard_actions out;
-  pipeline_.store().failed(version);
+  pipeline_.versions().failed(version);
   pipeline_.apply_next(out);
   return out;
 }
@@ -151,18 +151,18 @@ ps_shard_actions ps_shard_core::on_name_snapshot(const protocol::name_snapshot& 
   const bool is_usable = config_->durability != durability::off && order.timeline == timeline() &&
                          !rewinding_ && order.version > pipeline_.applied() &&
                          order.version.value <= config_->steps;
-  if (is_usable) pipeline_.store().ask_for(order.version);
+  if (is_usable) pipeline_.versions().ask_for(order.version);
   return {};
 }
 
 ps_shard_actions ps_shard_core::on_floor(const protocol::floor& order) {
   if (pipeline_.is_halted() || order.timeline != timeline()) return {};
   const auto kept = order.keeps ? std::optional(order.kept) : std::nullopt;
-  auto bound = pipeline_.store().droppable(order.version, order.dispatcher, kept);
+  auto bound = pipeline_.versions().droppable(order.version, order.dispatcher, kept);
   if (is_planted(config_->bug, planted_bug::untagged_status)) // to the letter, not lowered to what is there
     bound = order.version;
   if (!bound) return {};
-  pipeline_.store().dropped_below(*bound, kept);
+  pipeline_.versions().dropped_below(*bound, kept);
   return {drop_below{*bound, kept}};
 }
 
@@ -176,7 +176,7 @@ ps_shard_actions ps_shard_core::on_go_on(const protocol::go_on& order) {
 
 ps_shard_actions ps_shard_core::on_pin(const protocol::pin& order) {
   if (pipeline_.is_halted() || order.timeline != timeline()) return {};
-  pipeline_.store().set_pin(order.dispatcher, order.version);
+  pipeline_.versions().set_pin(order.dispatcher, order.version);
   return {send_status{}};
 }
 
@@ -195,13 +195,14 @@ ps_shard_actions ps_shard_core::on_rewind(const protocol::rewind& order) {
     pipeline_.apply_next(out);
     return out;
   }
-  if (order.timeline <= timeline() || !pipeline_.store().can_restore(order.version)) return {send_status{}};
+  if (order.timeline <= timeline() || !pipeline_.versions().can_restore(order.version))
+    return {send_status{}};
   rewinding_ = true;
   pipeline_.halt();
   return {perform_rewind{order.timeline, order.version, order.history}};
 }
 
-ps_shard_actions ps_shard_core::on_rewound(restored_state loaded) {
+ps_shard_actions ps_shard_core::on_rewound(loaded_standing loaded) {
   DLRUN_CHECK(rewinding_, "version {} is loaded, but nobody went back", loaded.version);
   ps_shard_actions out;
   pipeline_.drop_gradients(out);
@@ -221,7 +222,7 @@ ps_shard_actions ps_shard_core::on_rewound(restored_state loaded) {
 bool ps_shard_core::trained() const { return pipeline_.applied().value == config_->steps; }
 
 bool ps_shard_core::has_snapshot(timeline_id wanted, version_id version) const {
-  return !rewinding_ && wanted == timeline() && pipeline_.store().has_snapshot(version);
+  return !rewinding_ && wanted == timeline() && pipeline_.versions().has_snapshot(version);
 }
 
 protocol::shard_state ps_shard_core::state() const {

@@ -14,8 +14,8 @@ namespace dlrun::ps_shard {
 /// Pure: same calls, same answers. It knows which subtrees are there, never their numbers.
 class ps_shard_core {
 public:
-  /// Starts where the store stands; a new job (or one without a store) with `restored_state{}`.
-  ps_shard_core(ps_shard_core_config config, restored_state restored);
+  /// Starts where the store stands; a new job (or one without a store) with `loaded_standing{}`.
+  ps_shard_core(ps_shard_core_config config, loaded_standing restored);
 
   /// To be called once, when the shell can carry out actions: announces where it stands, which is
   /// the whole handshake of a restart (R9), makes named snapshots that a crash cut short, applies
@@ -70,7 +70,7 @@ public:
   /// on_tick().
   ps_shard_actions on_snapshot_failed(version_id version);
   /// perform_rewind is done. `loaded` as after an opening of the store.
-  ps_shard_actions on_rewound(restored_state loaded);
+  ps_shard_actions on_rewound(loaded_standing loaded);
   /// Periodic, e.g. every 100 ms: repeats what may have been lost between shards (R12), and failed
   /// snapshots.
   ps_shard_actions on_tick();

@@ -2,7 +2,7 @@
 
 namespace dlrun::ps_shard {
 
-void shard_disk::open(shard_storage_options options,
+void shard_disk::open(threaded_store_options options,
                       std::function<void(const std::optional<error>&)> stalled) {
   options.watcher = {[this, post = post_, stalled](const error& why) {
                        post([stalled, why] { stalled(why); });
@@ -10,46 +10,46 @@ void shard_disk::open(shard_storage_options options,
                      },
                      [post = post_, stalled] { post([stalled] { stalled(std::nullopt); }); }};
   opened_ = std::make_shared<decltype(opened_)::element_type>(nullptr);
-  maker_.run([opened = opened_, options = std::move(options)] { *opened = shard_storage::open(options); });
+  maker_.run([opened = opened_, options = std::move(options)] { *opened = threaded_store::open(options); });
 }
 
 void shard_disk::load_newest(loaded done) {
   maker_.run([this, opened = opened_, parameters = maker_.parameters(), post = post_, done] {
     const auto restored = *opened ? (**opened)->restore_newest(*parameters)
-                                  : result<restored_state>{tl::unexpected(opened->error())};
+                                  : result<loaded_standing>{tl::unexpected(opened->error())};
     post([this, opened, restored, done] {
-      if (*opened) storage_ = **opened;
+      if (*opened) store_ = **opened;
       done(restored);
     });
   });
 }
 
-void shard_disk::run(shard_storage_events events) {
+void shard_disk::run(threaded_store_events events) {
   const auto at_owner = [post = post_](auto event) {
     return [post, event](const auto&... what) { post([event, what...] { event(what...); }); };
   };
-  storage_->run({.log = {.committed = at_owner(std::move(events.log.committed)),
-                         .stalled = at_owner(std::move(events.log.stalled)),
-                         .broken = at_owner(std::move(events.log.broken))},
-                 .snapshot_durable = at_owner(std::move(events.snapshot_durable)),
-                 .snapshot_failed = at_owner(std::move(events.snapshot_failed))});
+  store_->run({.log = {.committed = at_owner(std::move(events.log.committed)),
+                       .stalled = at_owner(std::move(events.log.stalled)),
+                       .broken = at_owner(std::move(events.log.broken))},
+               .snapshot_durable = at_owner(std::move(events.snapshot_durable)),
+               .snapshot_failed = at_owner(std::move(events.snapshot_failed))});
 }
 
 void shard_disk::go_back(const perform_rewind& order, loaded done) {
   const auto load = [this, order, done](const result<void>& truncated) {
     if (!truncated) return done(tl::unexpected(truncated.error()));
-    maker_.run([storage = storage_, parameters = maker_.parameters(), order, post = post_, done] {
-      post([restored = storage->load_after_rewind(*parameters, order), done] { done(restored); });
+    maker_.run([store = store_, parameters = maker_.parameters(), order, post = post_, done] {
+      post([restored = store->load_after_rewind(*parameters, order), done] { done(restored); });
     });
   };
-  storage_->rewind(order, [post = post_, load](const result<void>& truncated) {
+  store_->rewind(order, [post = post_, load](const result<void>& truncated) {
     post([load, truncated] { load(truncated); });
   });
 }
 
 void shard_disk::freeze(timeline_id timeline, version_id version,
                         std::function<void(const result<transport::frozen_parameters_writer>&)> done) {
-  storage_->freeze(maker_.parameters(), timeline, version, [post = post_, done](auto frozen) {
+  store_->freeze(maker_.parameters(), timeline, version, [post = post_, done](auto frozen) {
     auto shared = std::make_shared<result<transport::frozen_parameters_writer>>(std::move(frozen));
     post([done, shared] { done(*shared); });
   });

@@ -1,7 +1,7 @@
 /// The disk of a PS shard as its actor sees it: whatever it does is answered on the actor.
 #pragma once
 
-#include "actors/ps_shard/shard_storage.hpp"
+#include "actors/ps_shard/threaded_store.hpp"
 #include "actors/ps_shard/version_maker.hpp"
 
 #include <atomic>
@@ -11,11 +11,11 @@
 
 namespace dlrun::ps_shard {
 
-/// Opening and replaying happen on the thread of `maker`, writing on those of the storage. Called
+/// Opening and replaying happen on the thread of `maker`, writing on those of the store. Called
 /// by its owner only, where events and `done` are called too.
 class shard_disk {
 public:
-  using loaded = std::function<void(const result<restored_state>&)>;
+  using loaded = std::function<void(const result<loaded_standing>&)>;
 
   /// `maker` outlives this. `post` as in common::way_back.
   shard_disk(version_maker& maker, std::function<void(std::function<void()>)> post)
@@ -25,27 +25,27 @@ public:
   /// Begins to open the store. The caller can get memory for the parameters meanwhile. `stalled`
   /// hears now and then why a full disk keeps it from that, and nothing when that is over; the
   /// watcher of `options` is made of it.
-  void open(shard_storage_options options, std::function<void(const std::optional<error>&)> stalled);
+  void open(threaded_store_options options, std::function<void(const std::optional<error>&)> stalled);
   /// The owner ends: it is not waited for a full disk any more.
   void leave() { is_gone_ = true; }
   /// Loads the newest version that is there, into the maker's parameters. Requires open().
   void load_newest(loaded done);
   /// From here on events come. Requires load_newest(), as all below does.
-  void run(shard_storage_events events);
+  void run(threaded_store_events events);
   /// First the disk, then the numbers (R16).
   void go_back(const perform_rewind& order, loaded done);
-  /// As shard_storage::freeze().
+  /// As threaded_store::freeze().
   void freeze(timeline_id timeline, version_id version,
               std::function<void(const result<transport::frozen_parameters_writer>&)> done);
 
   /// Null until load_newest() is done, and where nothing is kept on disk.
-  const std::shared_ptr<shard_storage>& storage() const { return storage_; }
+  const std::shared_ptr<threaded_store>& store() const { return store_; }
 
 private:
   version_maker& maker_;
   std::function<void(std::function<void()>)> post_;
-  std::shared_ptr<result<std::shared_ptr<shard_storage>>> opened_; ///< of the maker's thread
-  std::shared_ptr<shard_storage> storage_;
+  std::shared_ptr<result<std::shared_ptr<threaded_store>>> opened_; ///< of the maker's thread
+  std::shared_ptr<threaded_store> store_;
   std::atomic<bool> is_gone_ = false;
 };
 

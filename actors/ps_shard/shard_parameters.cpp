@@ -86,12 +86,12 @@ result<void> shard_parameters::extract(const state_source& source, std::span<flo
   return {};
 }
 
-std::shared_ptr<state_image> shard_parameters::begin_image(std::size_t pool_blocks) {
+std::shared_ptr<copy_on_write_image> shard_parameters::begin_image(std::size_t pool_blocks) {
   std::vector<block_memory> memory;
   memory.reserve(updates_.blocks().size());
   for (const auto& owned : updates_.blocks())
     memory.push_back({writer_.current().subspan(owned.offset, owned.block.size), state_of(owned)});
-  auto image = std::make_shared<state_image>(std::move(memory), pool_blocks);
+  auto image = std::make_shared<copy_on_write_image>(std::move(memory), pool_blocks);
   images_.push_back(image);
   return image;
 }

@@ -3,10 +3,10 @@
 #pragma once
 
 #include "actors/common/job_context.hpp"
-#include "actors/common/stored_records.hpp"
+#include "actors/common/store_replay.hpp"
+#include "actors/ps_shard/copy_on_write_image.hpp"
 #include "actors/ps_shard/epoch_metrics.hpp"
 #include "actors/ps_shard/ps_shard_actions.hpp"
-#include "actors/ps_shard/state_image.hpp"
 #include "base/thread_team.hpp"
 #include "transport/parameter_segment.hpp"
 
@@ -67,9 +67,9 @@ public:
                    const root_source& root, const std::function<bool()>& intact);
 
   /// The state of the version published last, for a snapshot of it: may be read from another thread
-  /// while apply() goes on. `pool_blocks` as for state_image. The image must not outlive this
-  /// object.
-  std::shared_ptr<state_image> begin_image(std::size_t pool_blocks);
+  /// while apply() goes on. `pool_blocks` as for copy_on_write_image. The image must not outlive
+  /// this object.
+  std::shared_ptr<copy_on_write_image> begin_image(std::size_t pool_blocks);
 
   /// Serves nothing, until load() or reset() is done.
   void withdraw();
@@ -126,7 +126,7 @@ private:
   transport::parameter_writer writer_;
   engine::block_updates updates_;
   std::vector<float> state_;
-  std::vector<std::weak_ptr<state_image>> images_;
+  std::vector<std::weak_ptr<copy_on_write_image>> images_;
   std::optional<begun_step> begun_;
   std::shared_ptr<base::thread_team> team_;
 };

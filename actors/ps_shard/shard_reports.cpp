@@ -15,9 +15,9 @@ void shard_reports::follow(const protocol::data_dispatcher_actor& dispatcher) {
   if (std::exchange(dispatcher_, dispatcher) != dispatcher) status_sender_.change_receiver();
 }
 
-void shard_reports::restart(std::shared_ptr<const shard_storage> storage) {
-  storage_ = std::move(storage);
-  metrics_ = epoch_metrics{storage_->restored_metrics()};
+void shard_reports::restart(std::shared_ptr<const threaded_store> store) {
+  store_ = std::move(store);
+  metrics_ = epoch_metrics{store_->restored_metrics()};
   divergence_.forget();
 }
 
@@ -33,8 +33,8 @@ protocol::shard_status shard_reports::status(std::uint64_t probe) {
   status.has_metrics = metrics().has_value();
   status.metrics = metrics().value_or(protocol::training_metrics{});
   status.step_times = step_times_.quantiles();
-  if (!storage_) return status;
-  const auto counters = storage_->counters();
+  if (!store_) return status;
+  const auto counters = store_->counters();
   status.bytes_logged = counters.bytes_logged;
   status.bytes_snapshotted = counters.bytes_snapshotted;
   return status;
@@ -57,7 +57,7 @@ void shard_reports::report_alive() {
                                           : applied.value == context_.job->steps() ? "done"
                                                                                    : "training",
                                  .step = applied.value,
-                                 .durable_step = storage_ ? storage_->newest().value : 0,
+                                 .durable_step = store_ ? store_->newest().value : 0,
                                  .has_metrics = metrics().has_value(),
                                  .metrics = metrics().value_or(protocol::training_metrics{})};
   heartbeat_sender_.send_for_answer<protocol::coordinator_location>(

@@ -6,9 +6,9 @@
 #include "actors/common/sender.hpp"
 #include "actors/ps_shard/divergence_watch.hpp"
 #include "actors/ps_shard/epoch_metrics.hpp"
-#include "actors/ps_shard/shard_storage.hpp"
 #include "actors/ps_shard/stall_watch.hpp"
 #include "actors/ps_shard/step_times.hpp"
+#include "actors/ps_shard/threaded_store.hpp"
 
 #include <functional>
 #include <memory>
@@ -35,8 +35,8 @@ public:
 
   /// Who dispatches now. What is on the way to a dispatcher of before is not waited for.
   void follow(const protocol::data_dispatcher_actor& dispatcher);
-  /// It stands at what `storage` restored. Nothing that diverged counts any more.
-  void restart(std::shared_ptr<const shard_storage> storage);
+  /// It stands at what `store` restored. Nothing that diverged counts any more.
+  void restart(std::shared_ptr<const threaded_store> store);
   void add(step_id step, const step_metrics& metrics);
   void on_served(version_id version) { step_times_.add(version, common::now()); }
   const std::optional<protocol::training_metrics>& metrics() const { return metrics_.sums(); }
@@ -66,7 +66,7 @@ private:
   const common::role_context& context_;
   links asked_;
   protocol::data_dispatcher_actor dispatcher_;
-  std::shared_ptr<const shard_storage> storage_; ///< null where nothing is kept on disk
+  std::shared_ptr<const threaded_store> store_; ///< null where nothing is kept on disk
   epoch_metrics metrics_;
   step_times step_times_;
   stall_watch stalls_;

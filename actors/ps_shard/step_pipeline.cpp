@@ -27,13 +27,13 @@ step_pipeline::step_pipeline(std::shared_ptr<const ps_shard_core_config> config)
     , plan_(config_)
     , open_(config_->slots_of, first_own_value, config_->bug)
     , norms_(config_->self, config_->ps_shards, config_->early_publish_bound + 2, config_->combine_norms)
-    , store_(named_snapshots(*config_))
+    , versions_(named_snapshots(*config_))
     , gate_(config_->gates) {
   DLRUN_CHECK(config_->early_publish_bound >= 1, "a bound of 0 publishes nothing");
   DLRUN_CHECK(config_->snapshots_in_work_max >= 1, "a pool for no snapshot at all");
 }
 
-void step_pipeline::restart(restored_state&& restored) {
+void step_pipeline::restart(loaded_standing&& restored) {
   DLRUN_CHECK(restored.version.value <= config_->steps, "version {} of a job of {} steps", restored.version,
               config_->steps);
   plan_.restart(std::move(restored.history));
@@ -45,7 +45,7 @@ void step_pipeline::restart(restored_state&& restored) {
   logging_.clear();
   ledger_.restart(restored.ledger, step_from(restored.version));
   norms_.restart(plan_.timeline(), std::move(restored.partials));
-  store_.restart(std::move(restored.restorable), restored.snapshots);
+  versions_.restart(std::move(restored.restorable), restored.snapshots);
   gate_.restart(applied_);
 }
 
@@ -112,7 +112,7 @@ bool step_pipeline::may_apply(step_id step) const {
                        version_after(step).value > committed_.value + config_->early_publish_bound &&
                        !is_planted(config_->bug, planted_bug::no_bound);
   const bool pool_is_full =
-      store_.is_wanted(version_after(step)) && store_.in_work() >= config_->snapshots_in_work_max;
+      versions_.is_wanted(version_after(step)) && versions_.in_work() >= config_->snapshots_in_work_max;
   const bool is_held =
       !gate_.may_reach(version_after(step)) && !is_planted(config_->bug, planted_bug::no_gate);
   return !too_far && !pool_is_full && !is_held;
@@ -152,7 +152,7 @@ void step_pipeline::on_applied(step_id step, protocol::duration took, ps_shard_a
   if (!logging_.contains(step)) out.emplace_back(release{root});
   if (halted_) return;
   out.emplace_back(publish{});
-  if (store_.is_wanted(applied_)) order_snapshot(applied_, out);
+  if (versions_.is_wanted(applied_)) order_snapshot(applied_, out);
   apply_next(out);
 }
 
@@ -168,7 +168,7 @@ void step_pipeline::on_committed(version_id version, ps_shard_actions& out) {
   DLRUN_CHECK(logging_.empty() ? version.value <= applied_.value + 1
                                : version == version_before(logging_.begin()->first),
               "version {} is in the log, but not everything of it was appended", version);
-  store_.committed(committed_, version);
+  versions_.committed(committed_, version);
   committed_ = version;
   if (halted_) return;
   out.emplace_back(publish{});
@@ -176,7 +176,7 @@ void step_pipeline::on_committed(version_id version, ps_shard_actions& out) {
 }
 
 void step_pipeline::on_snapshot_durable(version_id version, ps_shard_actions& out) {
-  store_.snapshot_durable(version);
+  versions_.snapshot_durable(version);
   if (config_->durability == durability::snapshots) {
     committed_ = std::max(committed_, version);
     if (!halted_) out.emplace_back(publish{});
@@ -187,14 +187,14 @@ void step_pipeline::on_snapshot_durable(version_id version, ps_shard_actions& ou
 // ---- snapshots, norms
 
 void step_pipeline::order_snapshot(version_id version, ps_shard_actions& out) {
-  store_.begin(version);
+  versions_.begin(version);
   out.emplace_back(take_snapshot{version, ledger_.totals()});
 }
 
 void step_pipeline::order_missing_snapshots(ps_shard_actions& out) {
   const auto at_hand = applying_ ? std::nullopt : std::optional(applied_);
-  for (const auto version : store_.missing(applied_, at_hand))
-    if (store_.in_work() < config_->snapshots_in_work_max) order_snapshot(version, out);
+  for (const auto version : versions_.missing(applied_, at_hand))
+    if (versions_.in_work() < config_->snapshots_in_work_max) order_snapshot(version, out);
 }
 
 void step_pipeline::repeat_norms(ps_shard_actions& out) const {
@@ -204,15 +204,15 @@ void step_pipeline::repeat_norms(ps_shard_actions& out) const {
 protocol::durability_status step_pipeline::durable() const {
   protocol::durability_status kept;
   kept.history = plan_.history();
-  kept.restorable = store_.restorable();
-  kept.snapshots = store_.snapshots();
-  kept.planned = store_.planned(applied_);
+  kept.restorable = versions_.restorable();
+  kept.snapshots = versions_.snapshots();
+  kept.planned = versions_.planned(applied_);
   kept.serves_previous = serves_previous();
   kept.norms_from = norms_.known_from(step_from(applied_));
   kept.held = open_.runs(step_from(applied_));
   kept.may_reach = gate_.limit();
   kept.replay_us = replay_.estimate_us(applied_, kept.snapshots);
-  if (const auto& pinned = store_.pinned()) {
+  if (const auto& pinned = versions_.pinned()) {
     kept.has_pin = true;
     kept.pinned_by = pinned->dispatcher;
     kept.pinned = pinned->version;

@@ -8,7 +8,7 @@
 #include "actors/ps_shard/open_steps.hpp"
 #include "actors/ps_shard/replay_cost.hpp"
 #include "actors/ps_shard/timeline_plan.hpp"
-#include "actors/ps_shard/version_store.hpp"
+#include "actors/ps_shard/version_book.hpp"
 
 #include <map>
 #include <memory>
@@ -24,7 +24,7 @@ public:
   explicit step_pipeline(std::shared_ptr<const ps_shard_core_config> config);
 
   /// It stands at what was loaded, and is not halted.
-  void restart(restored_state&& restored);
+  void restart(loaded_standing&& restored);
   void halt() { halted_ = true; }
   bool is_halted() const { return halted_; }
 
@@ -61,8 +61,8 @@ public:
   timeline_plan& plan() { return plan_; }
   const timeline_plan& plan() const { return plan_; }
   norm_exchange& norms() { return norms_; }
-  version_store& store() { return store_; }
-  const version_store& store() const { return store_; }
+  version_book& versions() { return versions_; }
+  const version_book& versions() const { return versions_; }
   evaluation_gate& gate() { return gate_; }
 
 private:
@@ -82,7 +82,7 @@ private:
   bool is_early_ = false;               ///< of that step: apply is not ordered yet
   std::map<step_id, value_id> logging_; ///< roots that are not yet in the log
   norm_exchange norms_;
-  version_store store_;
+  version_book versions_;
   evaluation_gate gate_;
   ledger ledger_;
   replay_cost replay_;

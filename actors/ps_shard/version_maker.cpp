@@ -168,21 +168,21 @@ void version_maker::apply_now(const apply& action, timeline_id timeline, const s
 
 // ---- what is kept, and what is told of it
 
-void version_maker::carry_out(const append& action, const std::shared_ptr<shard_storage>& storage) {
-  thread_.run([this, action, storage] {
+void version_maker::carry_out(const append& action, const std::shared_ptr<threaded_store>& store) {
+  thread_.run([this, action, store] {
     const auto& root = root_of(action.root);
     if (!root.is_finite) return; // then it is applied nowhere, not even by a replay
-    storage->append({action.step, action.timeline,
-                     encode(step_extra{action.revision, action.coupled, action.partials, action.ledger}),
-                     root.of.floats, root.of.memory, root.of.intact});
+    store->append({action.step, action.timeline,
+                   encode(step_extra{action.revision, action.coupled, action.partials, action.ledger}),
+                   root.of.floats, root.of.memory, root.of.intact});
   });
 }
 
 void version_maker::carry_out(snapshot_order order, bool is_current,
-                              const std::shared_ptr<shard_storage>& storage) {
-  thread_.run([this, order = std::move(order), is_current, storage]() mutable {
+                              const std::shared_ptr<threaded_store>& store) {
+  thread_.run([this, order = std::move(order), is_current, store]() mutable {
     if (is_current) order.image = parameters_->begin_image(snapshot_pool_blocks);
-    storage->take_snapshot(std::move(order));
+    store->take_snapshot(std::move(order));
   });
 }
 

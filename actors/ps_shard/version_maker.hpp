@@ -7,8 +7,8 @@
 #include "actors/ps_shard/gradient.hpp"
 #include "actors/ps_shard/ps_shard_actions.hpp"
 #include "actors/ps_shard/shard_parameters.hpp"
-#include "actors/ps_shard/shard_storage.hpp"
 #include "actors/ps_shard/sum_buffers.hpp"
+#include "actors/ps_shard/threaded_store.hpp"
 
 #include <functional>
 #include <map>
@@ -50,10 +50,10 @@ public:
   /// `parked` are those of `timeline`, sorted.
   void carry_out(const measure& action, const std::vector<protocol::parked_slot>& parked);
   void carry_out(const apply& action, timeline_id timeline, const std::vector<protocol::parked_slot>& parked);
-  void carry_out(const append& action, const std::shared_ptr<shard_storage>& storage);
+  void carry_out(const append& action, const std::shared_ptr<threaded_store>& store);
   /// Takes the image of the version that stands when all before this is done, where the order is
   /// one for it.
-  void carry_out(snapshot_order order, bool is_current, const std::shared_ptr<shard_storage>& storage);
+  void carry_out(snapshot_order order, bool is_current, const std::shared_ptr<threaded_store>& store);
 
   /// A part of a gradient of the step that is applied next is there. @returns whether more of the
   /// step can be applied now.

@@ -1,6 +1,6 @@
 #include "inference/model_source.hpp"
 
-#include "actors/common/stored_history.hpp"
+#include "actors/common/history_conversion.hpp"
 #include "job/spec_reader.hpp"
 #include "job/spec_writer.hpp"
 #include "tests/actors/ps_shard/shard_fixture.hpp"

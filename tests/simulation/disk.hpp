@@ -21,9 +21,9 @@ struct shard_image {
 
 /// Log, snapshots and history of a PS shard. Snapshots and rewinds are synced before they count; of
 /// the log what is below `synced` survives a power cut.
-class shard_disk {
+class simulated_store {
 public:
-  shard_disk(ps_shard_id shard, protocol::durability mode, bool syncs_each_step)
+  simulated_store(ps_shard_id shard, protocol::durability mode, bool syncs_each_step)
       : shard_(shard)
       , mode_(mode)
       , syncs_each_step_(syncs_each_step) {}
@@ -38,7 +38,7 @@ public:
   /// `version` must be restorable.
   shard_image restore(version_id version) const;
   /// What the core is told after an opening or a rewind to `version`.
-  ps_shard::restored_state describe(version_id version) const;
+  ps_shard::loaded_standing describe(version_id version) const;
 
   void append(const ps_shard::append& record, value root);
   void sync(std::uint64_t end) { synced_ = std::max(synced_, std::min(end, appended_)); }

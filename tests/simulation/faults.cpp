@@ -155,7 +155,7 @@ void fault_injector::lose_disk() {
   happened.disk_lost = happened.ps_shard_lost = true;
   auto& disk = world_.disk_of(shard);
   const auto opened_by = disk.opened_by;
-  disk = shard_disk(shard, world_.plan().durability, world_.plan().syncs_each_step);
+  disk = simulated_store(shard, world_.plan().durability, world_.plan().syncs_each_step);
   disk.opened_by = opened_by; // so that zombies stay out
   for (auto* one : world_.living(protocol::ps_shard_role(shard))) world_.kill(*one, "its disk is lost");
 }

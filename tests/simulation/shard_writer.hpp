@@ -27,7 +27,7 @@ public:
 
   shard_writer(world& where, process& of, ps_shard_id shard, core_side core);
 
-  shard_disk& disk() const;
+  simulated_store& disk() const;
   /// The disk refuses the writes of an older start (R4): that is its end.
   bool owns_disk();
   /// Happens unless a rewind came first.

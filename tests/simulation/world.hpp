@@ -44,7 +44,7 @@ public:
   bool is_planted(protocol::planted_bug which) const { return protocol::is_planted(bug_, which); }
   protocol::time_point now() const { return now_; }
   random_source& random() { return random_; }
-  shard_disk& disk_of(ps_shard_id shard) { return disks_.at(shard.value); }
+  simulated_store& disk_of(ps_shard_id shard) { return disks_.at(shard.value); }
   coordinator_journal& journal() { return journal_; }
   what_happened& happened() { return happened_; }
 
@@ -106,7 +106,7 @@ private:
   event_queue queue_;
   std::vector<std::unique_ptr<process>> processes_;
   std::map<protocol::role_name, std::vector<process*>> living_;
-  std::vector<shard_disk> disks_;
+  std::vector<simulated_store> disks_;
   coordinator_journal journal_;
   what_happened happened_;
   bool calm_ = false;

@@ -208,8 +208,8 @@ TEST_F(job_report_test, the_parameters_are_named_by_the_hash_of_their_digests) {
 TEST_F(job_report_test, goodput_is_what_was_needed_of_what_was_computed) {
   EXPECT_EQ(report().goodput, 0) << "nobody said what was computed";
   const auto with_slots = [&](std::uint64_t slots) {
-    sources.record = {};
-    sources.record.add_tallies(
+    sources.tallies = {};
+    sources.tallies.add_tallies(
         {{.role = {protocol::role_kind::worker, 0}, .incarnation = {1}, .slots_computed = slots}});
     return report().goodput;
   };
@@ -222,13 +222,13 @@ TEST_F(job_report_test, goodput_is_what_was_needed_of_what_was_computed) {
 
 TEST_F(job_report_test, losses_and_time_of_earlier_starts_are_part_of_it) {
   const auto day_before = job->started - seconds(10'000);
-  run_record before{{}, day_before, {1}};
+  run_tallies before{{}, day_before, {1}};
   recovery_record loss;
   loss.role = {protocol::role_kind::ps_shard, 1};
   loss.noticed = day_before + seconds(3);
   std::map<std::string, std::string> entries;
   for (const auto& [key, value] : before.changes({loss}, day_before + seconds(30))) entries[key] = *value;
-  sources.record = run_record{entries, job->started, {2}};
+  sources.tallies = run_tallies{entries, job->started, {2}};
   loss.noticed = job->started + seconds(4);
   loss.detected = milliseconds(25);
   sources.recoveries = {loss};
@@ -244,8 +244,8 @@ TEST_F(job_report_test, losses_and_time_of_earlier_starts_are_part_of_it) {
 
 /// A PS shard counts them too, unless it died meanwhile.
 TEST_F(job_report_test, a_step_that_was_computed_again_counts_once) {
-  sources.record.add_rewind({{1}, {5}, 3, "lost"}, job->started + seconds(1));
-  sources.record.add_rewind({{2}, {6}, 1, "lost again"}, job->started + seconds(2));
+  sources.tallies.add_rewind({{1}, {5}, 3, "lost"}, job->started + seconds(1));
+  sources.tallies.add_rewind({{2}, {6}, 1, "lost again"}, job->started + seconds(2));
   sources.shards[0].ledger.steps_redone = 4;
   const auto made = report();
   EXPECT_EQ(made.steps_redone, 4U);

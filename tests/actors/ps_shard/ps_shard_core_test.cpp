@@ -169,7 +169,7 @@ TEST_F(ps_shard_core_test, a_root_stays_until_it_is_applied_and_in_the_log) {
 }
 
 TEST_F(ps_shard_core_test, a_restored_shard_goes_on_where_it_was) {
-  restored_state found;
+  loaded_standing found;
   found.version = {4};
   found.serves_previous = true;
   found.restorable = {{{0}, {4}}};
@@ -238,7 +238,7 @@ TEST_F(ps_shard_core_test, a_complete_step_that_has_to_wait_is_summed_meanwhile)
 }
 
 TEST_F(ps_shard_core_test, the_end_is_told_at_once) {
-  restored_state last;
+  loaded_standing last;
   last.version = {9};
   ps_shard_core resumed(config(protocol::durability::off), last);
   resumed.on_push(gradient(9, 0, 4), {1});

@@ -32,8 +32,8 @@ protected:
     made.durability = mode;
     return made;
   }
-  static restored_state restored(std::uint64_t version, std::vector<version_id> snapshots = {}) {
-    restored_state made;
+  static loaded_standing restored(std::uint64_t version, std::vector<version_id> snapshots = {}) {
+    loaded_standing made;
     made.version = {version};
     made.serves_previous = version > 0;
     made.restorable = {{{0}, {version}}};

@@ -1,9 +1,9 @@
 /// The numbers of a PS shard as training makes them, and their records for the log.
 #pragma once
 
-#include "actors/ps_shard/durable_state.hpp"
 #include "actors/ps_shard/norm_exchange.hpp"
 #include "actors/ps_shard/step_log.hpp"
+#include "actors/ps_shard/store_transfer.hpp"
 #include "tests/actors/small_job.hpp"
 
 #include <bit>

@@ -32,13 +32,13 @@ struct run_totals {
 
 /// Kept in the journal beside what the cores need; nothing but the report depends on it, so it is
 /// written lazily.
-class run_record {
+class run_tallies {
 public:
-  run_record() = default;
+  run_tallies() = default;
   /// `entries`: of the journal. `started`: of the root process, whose roles may see several
   /// coordinators.
-  run_record(const std::map<std::string, std::string>& entries, protocol::time_point started,
-             incarnation self);
+  run_tallies(const std::map<std::string, std::string>& entries, protocol::time_point started,
+              incarnation self);
 
   const earlier_starts& earlier() const { return earlier_; }
   /// Whether a start before this one noted that loss.

@@ -1,4 +1,4 @@
-#include "actors/ps_shard/shard_storage.hpp"
+#include "actors/ps_shard/threaded_store.hpp"
 
 #include "tests/actors/ps_shard/shard_fixture.hpp"
 #include "tests/actors/told.hpp"
@@ -21,9 +21,9 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 
 /// A PS shard that trains and stores, and numbers that are restored from there.
-class shard_storage_test : public testing::Test {
+class threaded_store_test : public testing::Test {
 protected:
-  shard_storage_options options(std::uint64_t opener) const {
+  threaded_store_options options(std::uint64_t opener) const {
     return {.job = job,
             .shard = {0},
             .opener = {opener},
@@ -32,14 +32,14 @@ protected:
             .files = files};
   }
   /// Opens, restores, and lets it run; what was open before is closed.
-  restored_state open(std::uint64_t opener = 1) {
-    storage.reset();
-    storage = shard_storage::open(options(opener)).value();
-    auto restored = storage->restore_newest(numbers).value();
-    storage->run(events());
+  loaded_standing open(std::uint64_t opener = 1) {
+    store.reset();
+    store = threaded_store::open(options(opener)).value();
+    auto restored = store->restore_newest(numbers).value();
+    store->run(events());
     return restored;
   }
-  shard_storage_events events() {
+  threaded_store_events events() {
     return {.log = {.committed =
                         [this](timeline_id timeline, version_id version) {
                           told.add(fmt::format("committed {} on {}", version, timeline));
@@ -63,7 +63,7 @@ protected:
     return made;
   }
   void append(const std::vector<step_to_log>& steps) {
-    for (const auto& step : steps) storage->append(step);
+    for (const auto& step : steps) store->append(step);
   }
   void train_logged(int steps, timeline_id timeline = {0}) {
     append(train(steps, timeline));
@@ -73,19 +73,19 @@ protected:
     return {live.version, timeline, live.parameters.begin_image(64), live.metrics.sums(), live.ledger};
   }
   void take_snapshot() {
-    storage->take_snapshot(snapshot_now());
+    store->take_snapshot(snapshot_now());
     told.wait_for(fmt::format("snapshot {}", live.version));
   }
   result<transport::frozen_parameters_writer> freeze(std::uint64_t version) {
     std::promise<result<transport::frozen_parameters_writer>> done;
     const auto shape = std::make_shared<shard_parameters>(shard_parameters::create(job, {0}).value());
-    storage->freeze(shape, {0}, {version}, [&](auto frozen) { done.set_value(std::move(frozen)); });
+    store->freeze(shape, {0}, {version}, [&](auto frozen) { done.set_value(std::move(frozen)); });
     return done.get_future().get();
   }
   /// @returns how the truncation went.
   result<void> rewind(const perform_rewind& order) {
     const auto done = std::make_shared<std::promise<result<void>>>();
-    storage->rewind(order, [done](result<void> truncated) { done->set_value(std::move(truncated)); });
+    store->rewind(order, [done](result<void> truncated) { done->set_value(std::move(truncated)); });
     return done->get_future().get();
   }
   static perform_rewind rewind_to(std::uint64_t version) {
@@ -106,13 +106,13 @@ protected:
   shard_parameters numbers = shard_parameters::create(job, {0}).value();
   std::map<std::uint64_t, std::string> digests{{0, live.digests()}};
   test::told told;
-  std::unique_ptr<shard_storage> storage; ///< ends before what it uses
+  std::unique_ptr<threaded_store> store; ///< ends before what it uses
 };
 
 // ---- norms
 
 /// Rule R12: shards that lag behind may ask for them.
-TEST_F(shard_storage_test, where_shards_exchange_norms_the_newest_partials_come_back) {
+TEST_F(threaded_store_test, where_shards_exchange_norms_the_newest_partials_come_back) {
   job = test::small_job(folder.path(), {"train.clip_norm=0.1"});
   live = test::training_shard{job};
   numbers = shard_parameters::create(job, {0}).value();
@@ -130,7 +130,7 @@ TEST_F(shard_storage_test, where_shards_exchange_norms_the_newest_partials_come_
 }
 
 /// The limit came with `resume --set`.
-TEST_F(shard_storage_test, steps_from_before_norms_were_exchanged_have_none) {
+TEST_F(threaded_store_test, steps_from_before_norms_were_exchanged_have_none) {
   open();
   train_logged(3);
   auto clipped = job->spec.train();
@@ -142,13 +142,13 @@ TEST_F(shard_storage_test, steps_from_before_norms_were_exchanged_have_none) {
 
 // ---- opening
 
-TEST_F(shard_storage_test, a_new_one_begins_with_the_initial_parameters) {
-  EXPECT_EQ(open(), restored_state{});
-  EXPECT_FALSE(storage->restored_metrics());
+TEST_F(threaded_store_test, a_new_one_begins_with_the_initial_parameters) {
+  EXPECT_EQ(open(), loaded_standing{});
+  EXPECT_FALSE(store->restored_metrics());
   EXPECT_TRUE(has_bits_of(0));
 }
 
-TEST_F(shard_storage_test, what_was_logged_is_there_at_the_next_start) {
+TEST_F(threaded_store_test, what_was_logged_is_there_at_the_next_start) {
   open();
   train_logged(5);
   const auto restored = open(2);
@@ -157,36 +157,36 @@ TEST_F(shard_storage_test, what_was_logged_is_there_at_the_next_start) {
   EXPECT_EQ(restored.ledger, live.ledger);
   EXPECT_EQ(restored.restorable, (version_set{{{0}, {5}}}));
   EXPECT_THAT(restored.snapshots, IsEmpty());
-  EXPECT_EQ(storage->restored_metrics(), live.metrics.sums());
+  EXPECT_EQ(store->restored_metrics(), live.metrics.sums());
   EXPECT_TRUE(has_bits_of(5));
   train_logged(1);
   EXPECT_EQ(open(3).version, version_id{6});
   EXPECT_TRUE(has_bits_of(6));
 }
 
-TEST_F(shard_storage_test, is_refused_while_another_start_has_it) {
+TEST_F(threaded_store_test, is_refused_while_another_start_has_it) {
   open(1);
-  const auto second = shard_storage::open(options(2));
+  const auto second = threaded_store::open(options(2));
   ASSERT_FALSE(second);
   EXPECT_EQ(second.error().code, error_code::in_use);
 }
 
-TEST_F(shard_storage_test, is_refused_to_a_start_that_was_overtaken) {
+TEST_F(threaded_store_test, is_refused_to_a_start_that_was_overtaken) {
   open(3);
-  storage.reset();
-  const auto late = shard_storage::open(options(2));
+  store.reset();
+  const auto late = threaded_store::open(options(2));
   ASSERT_FALSE(late);
   EXPECT_EQ(late.error().code, error_code::fenced);
 }
 
-TEST_F(shard_storage_test, takes_the_newest_version_that_is_whole) {
+TEST_F(threaded_store_test, takes_the_newest_version_that_is_whole) {
   job = test::small_job(folder.path(), {"durability.log=snapshots"});
   open();
   for (int i = 0; i < 2; ++i) {
     train(3);
     take_snapshot();
   }
-  storage.reset();
+  store.reset();
   test::flip_byte(directory() / "snapshots" / "6-0.snap", 1000, 1);
   const auto restored = open(2);
   EXPECT_EQ(restored.version, version_id{3});
@@ -196,19 +196,19 @@ TEST_F(shard_storage_test, takes_the_newest_version_that_is_whole) {
 
 // ---- snapshots
 
-TEST_F(shard_storage_test, a_snapshot_waits_for_the_log) {
+TEST_F(threaded_store_test, a_snapshot_waits_for_the_log) {
   open();
   const auto steps = train(3);
-  storage->take_snapshot(snapshot_now());
+  store->take_snapshot(snapshot_now());
   append(steps);
   told.wait_for("snapshot 3");
   const auto lines = told.lines();
   const auto at = [&](const std::string& line) { return std::ranges::find(lines, line) - lines.begin(); };
   EXPECT_LT(at("committed 3 on 0"), at("snapshot 3"));
-  EXPECT_THAT(storage->snapshots(), ElementsAre(version_id{3}));
+  EXPECT_THAT(store->snapshots(), ElementsAre(version_id{3}));
 }
 
-TEST_F(shard_storage_test, where_only_snapshots_are_kept_they_wait_for_nothing) {
+TEST_F(threaded_store_test, where_only_snapshots_are_kept_they_wait_for_nothing) {
   job = test::small_job(folder.path(), {"durability.log=snapshots"});
   open();
   train(3);
@@ -220,24 +220,24 @@ TEST_F(shard_storage_test, where_only_snapshots_are_kept_they_wait_for_nothing) 
   EXPECT_TRUE(has_bits_of(3));
 }
 
-TEST_F(shard_storage_test, a_snapshot_of_a_version_that_is_past_is_made_from_the_log) {
+TEST_F(threaded_store_test, a_snapshot_of_a_version_that_is_past_is_made_from_the_log) {
   open();
   train_logged(5);
-  storage->take_snapshot({{3}, {0}, nullptr, {}, {}});
+  store->take_snapshot({{3}, {0}, nullptr, {}, {}});
   told.wait_for("snapshot 3");
-  storage->drop_below({3});
+  store->drop_below({3});
   train_logged(1);
-  EXPECT_EQ(storage->restorable(), (version_set{{{0}, {0}}, {{3}, {6}}}));
+  EXPECT_EQ(store->restorable(), (version_set{{{0}, {0}}, {{3}, {6}}}));
   EXPECT_EQ(open(2).version, version_id{6});
-  EXPECT_EQ(storage->restored_metrics(), live.metrics.sums());
+  EXPECT_EQ(store->restored_metrics(), live.metrics.sums());
   EXPECT_TRUE(has_bits_of(6));
 }
 
-TEST_F(shard_storage_test, a_snapshot_that_fails_is_told_and_training_goes_on) {
+TEST_F(threaded_store_test, a_snapshot_that_fails_is_told_and_training_goes_on) {
   open();
   train_logged(2);
   files->fail(test::faulty_file_system::operation::rename, "/snapshots/");
-  storage->take_snapshot(snapshot_now());
+  store->take_snapshot(snapshot_now());
   EXPECT_THAT(told.wait_for("no snapshot 2"), HasSubstr("/snapshots/"));
   files->fail(test::faulty_file_system::operation::rename, "");
   train_logged(1);
@@ -245,15 +245,15 @@ TEST_F(shard_storage_test, a_snapshot_that_fails_is_told_and_training_goes_on) {
   EXPECT_EQ(told.count("broken"), 0);
 }
 
-TEST_F(shard_storage_test, ends_while_a_snapshot_waits_for_steps_that_never_come) {
+TEST_F(threaded_store_test, ends_while_a_snapshot_waits_for_steps_that_never_come) {
   open();
   train(3);
-  storage->take_snapshot(snapshot_now());
-  storage.reset();
+  store->take_snapshot(snapshot_now());
+  store.reset();
   EXPECT_EQ(told.count("snapshot"), 0);
 }
 
-TEST_F(shard_storage_test, hands_out_the_parameters_of_a_snapshot_without_what_the_optimizer_keeps) {
+TEST_F(threaded_store_test, hands_out_the_parameters_of_a_snapshot_without_what_the_optimizer_keeps) {
   open();
   train_logged(3);
   take_snapshot();
@@ -269,7 +269,7 @@ TEST_F(shard_storage_test, hands_out_the_parameters_of_a_snapshot_without_what_t
   EXPECT_TRUE(std::ranges::equal(*values, trained));
 }
 
-TEST_F(shard_storage_test, a_damaged_snapshot_is_not_handed_out_but_dropped) {
+TEST_F(threaded_store_test, a_damaged_snapshot_is_not_handed_out_but_dropped) {
   open();
   train_logged(3);
   take_snapshot();
@@ -277,19 +277,19 @@ TEST_F(shard_storage_test, a_damaged_snapshot_is_not_handed_out_but_dropped) {
   const auto frozen = freeze(3);
   ASSERT_FALSE(frozen);
   EXPECT_EQ(frozen.error().code, error_code::storage_damaged);
-  EXPECT_THAT(storage->snapshots(), IsEmpty());
+  EXPECT_THAT(store->snapshots(), IsEmpty());
   EXPECT_EQ(freeze(3).error().code, error_code::bad_usage) << "there is none";
   EXPECT_EQ(open(2).version, version_id{3}) << "the log has it";
 }
 
 // ---- rewinds
 
-TEST_F(shard_storage_test, a_rewind_goes_back_to_the_same_bits_and_is_remembered) {
+TEST_F(threaded_store_test, a_rewind_goes_back_to_the_same_bits_and_is_remembered) {
   open();
   train_logged(5);
   const auto order = rewind_to(2);
   ASSERT_TRUE(rewind(order));
-  const auto back = storage->load_after_rewind(numbers, order);
+  const auto back = store->load_after_rewind(numbers, order);
   ASSERT_TRUE(back) << back.error().message;
   EXPECT_EQ(back->version, version_id{2});
   EXPECT_EQ(back->history, order.history);
@@ -300,7 +300,7 @@ TEST_F(shard_storage_test, a_rewind_goes_back_to_the_same_bits_and_is_remembered
   EXPECT_EQ(restored.history, order.history);
 }
 
-TEST_F(shard_storage_test, after_a_rewind_the_log_goes_on_from_there) {
+TEST_F(threaded_store_test, after_a_rewind_the_log_goes_on_from_there) {
   open();
   train_logged(5);
   ASSERT_TRUE(rewind(rewind_to(2)));
@@ -311,7 +311,7 @@ TEST_F(shard_storage_test, after_a_rewind_the_log_goes_on_from_there) {
   EXPECT_TRUE(has_bits_of(4));
 }
 
-TEST_F(shard_storage_test, slots_that_are_left_out_are_remembered) {
+TEST_F(threaded_store_test, slots_that_are_left_out_are_remembered) {
   open();
   train_logged(3);
   auto order = rewind_to(2);
@@ -321,19 +321,19 @@ TEST_F(shard_storage_test, slots_that_are_left_out_are_remembered) {
   EXPECT_EQ(open(2).history, order.history);
 }
 
-TEST_F(shard_storage_test, a_rewind_voids_the_snapshots_that_were_ordered_before) {
+TEST_F(threaded_store_test, a_rewind_voids_the_snapshots_that_were_ordered_before) {
   open();
   train_logged(2);
   train(3);
-  storage->take_snapshot(snapshot_now()); // waits for steps that are not appended any more
+  store->take_snapshot(snapshot_now()); // waits for steps that are not appended any more
   ASSERT_TRUE(rewind(rewind_to(2)));
   EXPECT_THAT(told.wait_for("no snapshot 5"), HasSubstr("interrupted"));
-  storage->take_snapshot({{6}, {0}, live.parameters.begin_image(64), {}, {}}); // late
+  store->take_snapshot({{6}, {0}, live.parameters.begin_image(64), {}, {}}); // late
   told.wait_for("no snapshot 6: interrupted");
-  EXPECT_THAT(storage->snapshots(), IsEmpty());
+  EXPECT_THAT(store->snapshots(), IsEmpty());
 }
 
-TEST_F(shard_storage_test, a_rewind_to_what_is_not_there_is_refused_and_changes_nothing) {
+TEST_F(threaded_store_test, a_rewind_to_what_is_not_there_is_refused_and_changes_nothing) {
   open();
   train_logged(2);
   EXPECT_EQ(rewind(rewind_to(3)).error().code, error_code::bad_usage);
@@ -342,14 +342,14 @@ TEST_F(shard_storage_test, a_rewind_to_what_is_not_there_is_refused_and_changes_
 
 // ---- the disk
 
-TEST_F(shard_storage_test, a_full_disk_is_waited_out) {
+TEST_F(threaded_store_test, a_full_disk_is_waited_out) {
   open();
   train_logged(2);
   files->set_free_bytes(0);
   append(train(1));
   EXPECT_THAT(told.wait_for("stalled"), HasSubstr(directory().string()));
   files->set_free_bytes(std::nullopt);
-  storage->drop_below({0}); // other work is followed by another try, so nobody waits for the next one
+  store->drop_below({0}); // other work is followed by another try, so nobody waits for the next one
   told.wait_for("committed 3 on 0");
   told.wait_for("goes on");
   EXPECT_EQ(open(2).version, version_id{3});
@@ -357,23 +357,23 @@ TEST_F(shard_storage_test, a_full_disk_is_waited_out) {
 }
 
 /// It asks for room to make room.
-TEST_F(shard_storage_test, a_disk_too_full_to_drop_what_is_old_is_waited_out_too) {
+TEST_F(threaded_store_test, a_disk_too_full_to_drop_what_is_old_is_waited_out_too) {
   open();
   train_logged(2);
   take_snapshot();
   files->set_free_bytes(0);
-  storage->drop_below({2});
+  store->drop_below({2});
   append(train(1));
   told.wait_for("stalled");
   EXPECT_EQ(told.count("broken"), 0);
   files->set_free_bytes(std::nullopt);
-  storage->drop_below({2});
+  store->drop_below({2});
   told.wait_for("committed 3 on 0");
   train_logged(1);
-  EXPECT_EQ(storage->restorable(), (version_set{{{0}, {0}}, {{2}, {4}}}));
+  EXPECT_EQ(store->restorable(), (version_set{{{0}, {0}}, {{2}, {4}}}));
 }
 
-TEST_F(shard_storage_test, the_quota_of_the_job_is_divided_among_its_ps_shards) {
+TEST_F(threaded_store_test, the_quota_of_the_job_is_divided_among_its_ps_shards) {
   job = test::small_job(folder.path(), {"durability.disk_quota=1kB", "cluster.ps_shards=2"});
   live = test::training_shard{job};
   numbers = shard_parameters::create(job, {0}).value();

@@ -1,6 +1,6 @@
-#include "inference/stored_part.hpp"
+#include "inference/rebuilt_part.hpp"
 
-#include "actors/common/stored_history.hpp"
+#include "actors/common/history_conversion.hpp"
 #include "weights/initial_weights.hpp"
 #include "weights/model_weights.hpp"
 
@@ -9,8 +9,8 @@
 
 namespace dlrun::inference {
 
-stored_part::stored_part(const persistence::shard_store& store, const training_recipe& recipe,
-                         const engine::shard_range& range, const engine::block_updates& updates)
+rebuilt_part::rebuilt_part(const persistence::shard_store& store, const training_recipe& recipe,
+                           const engine::shard_range& range, const engine::block_updates& updates)
     : store_{store}
     , recipe_{recipe}
     , range_{range}
@@ -19,7 +19,7 @@ stored_part::stored_part(const persistence::shard_store& store, const training_r
     , floats_(range.size)
     , state_(updates.state_floats()) {}
 
-result<void> stored_part::load(version_id version, std::vector<std::string>& damaged) {
+result<void> rebuilt_part::load(version_id version, std::vector<std::string>& damaged) {
   auto bases = common::bases_for(store_, version);
   if (!bases.empty() && bases.back().version == version)
     std::rotate(bases.begin(), bases.end() - 1, bases.end());
@@ -35,14 +35,14 @@ result<void> stored_part::load(version_id version, std::vector<std::string>& dam
   return tl::unexpected(why);
 }
 
-result<void> stored_part::load_from(const common::base_version& base, version_id version) {
+result<void> rebuilt_part::load_from(const common::base_version& base, version_id version) {
   if (auto loaded = base.is_snapshot ? load_snapshot(base.version) : load_initial(); !loaded) return loaded;
   for (auto step = step_from(base.version); step < step_from(version); ++step.value)
     if (auto made = make_again(step); !made) return made;
   return {};
 }
 
-result<void> stored_part::load_initial() {
+result<void> rebuilt_part::load_initial() {
   const auto& train = recipe_.revisions.front();
   const auto& layout = recipe_.model->layout();
   std::ranges::fill(floats_, 0.0F);
@@ -54,7 +54,7 @@ result<void> stored_part::load_initial() {
   return weights::read_part(initial->file, layout, range_.offset, floats_);
 }
 
-result<void> stored_part::load_snapshot(version_id version) {
+result<void> rebuilt_part::load_snapshot(version_id version) {
   auto reader = store_.open_snapshot(version);
   if (!reader) return tl::unexpected(reader.error());
   const auto extra = common::decode_snapshot_extra(reader->metadata(), range_, updates_.image_floats(),
@@ -70,7 +70,7 @@ result<void> stored_part::load_snapshot(version_id version) {
   return common::check_read_to_end(*reader);
 }
 
-result<void> stored_part::make_again(step_id step) {
+result<void> rebuilt_part::make_again(step_id step) {
   const auto record = store_.read(step);
   if (!record) return tl::unexpected(record.error());
   const auto extra = common::decode_step_extra(record->head.extra);
@@ -90,7 +90,7 @@ result<void> stored_part::make_again(step_id step) {
   return {};
 }
 
-std::string stored_part::digests() const {
+std::string rebuilt_part::digests() const {
   std::string all;
   auto number = range_.first_block;
   for (const auto& owned : updates_.blocks())

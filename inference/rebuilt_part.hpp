@@ -1,18 +1,18 @@
 /// A PS shard's part of one version, made from its store in plain memory.
 #pragma once
 
-#include "actors/common/stored_records.hpp"
-#include "inference/stored_run.hpp"
+#include "actors/common/store_replay.hpp"
+#include "inference/run_stores.hpp"
 
 namespace dlrun::inference {
 
-class stored_part {
+class rebuilt_part {
 public:
   /// All must outlive it.
-  stored_part(const persistence::shard_store& store, const training_recipe& recipe,
-              const engine::shard_range& range, const engine::block_updates& updates);
+  rebuilt_part(const persistence::shard_store& store, const training_recipe& recipe,
+               const engine::shard_range& range, const engine::block_updates& updates);
 
-  /// From the best base that is whole; as stored_run::load().
+  /// From the best base that is whole; as run_stores::load().
   result<void> load(version_id version, std::vector<std::string>& damaged);
 
   std::span<const float> floats() const { return floats_; } ///< range.size

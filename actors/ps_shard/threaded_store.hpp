@@ -1,11 +1,11 @@
-/// The disk of a PS shard, as its actor uses it: everything slow happens on threads of its own.
+/// A PS shard's store with threads of its own: one appends to the log, one writes snapshots.
 #pragma once
 
 #include "actors/common/patience.hpp"
 #include "actors/common/task_thread.hpp"
-#include "actors/ps_shard/durable_state.hpp"
 #include "actors/ps_shard/ps_shard_actions.hpp"
 #include "actors/ps_shard/step_log.hpp"
+#include "actors/ps_shard/store_transfer.hpp"
 
 #include <atomic>
 #include <memory>
@@ -13,8 +13,8 @@
 
 namespace dlrun::ps_shard {
 
-/// What the storage tells; called on its threads.
-struct shard_storage_events {
+/// What the threads of a store tell; called on them.
+struct threaded_store_events {
   step_log_events log;
   std::function<void(version_id)> snapshot_durable;
   /// A snapshot failed; training goes on without it.
@@ -25,12 +25,12 @@ struct shard_storage_events {
 struct snapshot_order {
   version_id version;
   timeline_id timeline;
-  std::shared_ptr<state_image> image; ///< null: of a version that is past; to be made from the log
+  std::shared_ptr<copy_on_write_image> image; ///< null: of a version that is past; to be made from the log
   std::optional<protocol::training_metrics> metrics;
   protocol::applied_ledger ledger;
 };
 
-struct shard_storage_options {
+struct threaded_store_options {
   std::shared_ptr<const common::job_context> job;
   ps_shard_id shard;
   incarnation opener;
@@ -45,20 +45,20 @@ struct shard_storage_options {
 
 /// Thread-safe where not said otherwise. On destruction the write in hand is finished, the rest
 /// dropped.
-class shard_storage {
+class threaded_store {
 public:
   /// Opens the store in the run folder. Blocks. @returns as shard_store::open() does.
-  static result<std::unique_ptr<shard_storage>> open(shard_storage_options options);
-  ~shard_storage();
+  static result<std::unique_ptr<threaded_store>> open(threaded_store_options options);
+  ~threaded_store();
 
   /// What is there, loaded into `parameters` (which the caller must not use meanwhile): the newest
   /// version that can be had. Blocks. To be called once, before run().
-  result<restored_state> restore_newest(shard_parameters& parameters);
+  result<loaded_standing> restore_newest(shard_parameters& parameters);
   /// Metrics of the epoch as of what was restored last.
   const std::optional<protocol::training_metrics>& restored_metrics() const { return metrics_; }
 
   /// From here on events come, and the functions below may be called.
-  void run(shard_storage_events events);
+  void run(threaded_store_events events);
 
   void append(step_to_log step) { log_->append(std::move(step)); }
   /// In version order.
@@ -74,7 +74,7 @@ public:
   /// durable, and must see to it that load_after_rewind() is called on the thread that owns the
   /// parameters.
   void rewind(const perform_rewind& order, std::function<void(result<void>)> load);
-  result<restored_state> load_after_rewind(shard_parameters& parameters, const perform_rewind& order);
+  result<loaded_standing> load_after_rewind(shard_parameters& parameters, const perform_rewind& order);
 
   persistence::store_counters counters() const { return store_->counters(); }
   /// Versions it can go back to, and snapshots there are.
@@ -84,18 +84,18 @@ public:
   version_id newest() const;
 
 private:
-  explicit shard_storage(shard_storage_options options)
+  explicit threaded_store(threaded_store_options options)
       : options_(std::move(options)) {}
 
-  result<restored_state> restore_version(shard_parameters& parameters, version_id version);
+  result<loaded_standing> restore_version(shard_parameters& parameters, version_id version);
   std::map<step_id, norm_partials> newest_partials(version_id version) const;
   result<void> write(const snapshot_order& order);
   result<void> write_from_log(const snapshot_order& order);
 
-  shard_storage_options options_;
+  threaded_store_options options_;
   std::unique_ptr<persistence::shard_store> store_;
   std::optional<protocol::training_metrics> metrics_;
-  shard_storage_events events_;
+  threaded_store_events events_;
   std::atomic<timeline_id> timeline_{}; ///< of the newest rewind: snapshots of those before are void
   std::unique_ptr<step_log> log_;
   std::unique_ptr<common::task_thread> snapshot_thread_; ///< last: its tasks use all of the above

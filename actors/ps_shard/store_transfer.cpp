@@ -1,4 +1,4 @@
-#include "actors/ps_shard/durable_state.hpp"
+#include "actors/ps_shard/store_transfer.hpp"
 
 #include "actors/common/clock.hpp"
 #include "base/crc32c.hpp"
@@ -65,7 +65,7 @@ public:
       , history_(history)
       , timeline_(protocol::newest_timeline(history)) {}
 
-  result<restored_numbers> from(version_id base, bool is_snapshot, version_id version) {
+  result<restore_outcome> from(version_id base, bool is_snapshot, version_id version) {
     const auto begin = common::now();
     parameters_.withdraw();
     if (auto loaded = is_snapshot ? load(base) : load_initial(); !loaded)
@@ -73,7 +73,7 @@ public:
     if (auto replayed = replay_all(step_from(base), step_from(version)); !replayed)
       return tl::unexpected(replayed.error());
     const auto steps = version.value - base.value;
-    return restored_numbers{version, steps > 0, metrics_.sums(), ledger_, steps, common::now() - begin};
+    return restore_outcome{version, steps > 0, metrics_.sums(), ledger_, steps, common::now() - begin};
   }
 
 private:
@@ -139,9 +139,9 @@ version_id newest_restorable(const persistence::shard_store& store) {
   return ranges.empty() ? version_id{0} : ranges.back().last;
 }
 
-result<restored_numbers> restore(persistence::shard_store& store, shard_parameters& parameters,
-                                 const data::sampler& sampler, const protocol::history& history,
-                                 version_id version, damaged_snapshot damaged, spdlog::logger& log) {
+result<restore_outcome> restore(persistence::shard_store& store, shard_parameters& parameters,
+                                const data::sampler& sampler, const protocol::history& history,
+                                version_id version, damaged_snapshot damaged, spdlog::logger& log) {
   error why{
       error_code::storage_damaged,
       fmt::format("nothing on disk leads to version {}; 'dlrun resume' may find an older one", version)};
@@ -174,7 +174,7 @@ result<transport::frozen_parameters_writer> freeze_snapshot(const persistence::s
 }
 
 result<void> write_snapshot(persistence::shard_store& store, version_id version, timeline_id timeline,
-                            state_image& image, const common::snapshot_extra& extra,
+                            copy_on_write_image& image, const common::snapshot_extra& extra,
                             const std::function<bool()>& may_commit) {
   auto writer = store.begin_snapshot(version, timeline);
   if (!writer) return tl::unexpected(writer.error());

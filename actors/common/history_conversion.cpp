@@ -1,4 +1,4 @@
-#include "actors/common/stored_history.hpp"
+#include "actors/common/history_conversion.hpp"
 
 namespace dlrun::common {
 

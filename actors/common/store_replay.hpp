@@ -1,45 +1,17 @@
-/// What the store of a PS shard keeps beside numbers, and which of its versions lead to which. For
-/// whoever writes a store and whoever reads one.
+/// Versions made again from a PS shard's store: what to begin with, and how a step was made.
 #pragma once
 
-#include "actors/protocol/status_messages.hpp"
+#include "actors/common/store_extras.hpp"
 #include "actors/protocol/timeline.hpp"
 #include "data/sampler.hpp"
-#include "engine/block_updates.hpp"
 #include "persistence/shard_store.hpp"
 
-#include <optional>
+#include <functional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace dlrun::common {
-
-/// What goes into a snapshot beside the numbers.
-struct snapshot_extra {
-  engine::shard_range range;
-  std::size_t floats = 0; ///< as block_updates::image_floats()
-  std::optional<protocol::training_metrics> metrics;
-  protocol::applied_ledger ledger;
-};
-std::string encode(const snapshot_extra& extra);
-/// @returns what came with a snapshot of this range of this model; bad_usage for a whole one of
-/// another version or job, which is not ours to drop; storage_damaged.
-result<snapshot_extra> decode_snapshot_extra(std::span<const std::byte> bytes,
-                                             const engine::shard_range& range, std::size_t image_floats,
-                                             std::size_t metric_sums);
-
-/// What the log keeps of a step beside its gradient.
-struct step_extra {
-  std::uint64_t revision = 0;
-  std::uint64_t coupled = 0;
-  std::vector<std::uint64_t> partials;
-  protocol::applied_ledger ledger;
-};
-std::string encode(const step_extra& extra);
-/// @returns storage_damaged.
-result<step_extra> decode_step_extra(std::string_view bytes);
 
 /// Of `step` on a timeline with these parked slots (sorted). `coupled` as in step_extra.
 engine::step_shape shape_of(const data::sampler& sampler, step_id step, std::uint64_t revision,

@@ -12,10 +12,10 @@
 namespace dlrun::ps_shard {
 
 /// Pure: keeps the books of what the shell writes and drops.
-class version_store {
+class version_book {
 public:
   /// `named`: versions that are snapshotted whoever asks.
-  explicit version_store(std::set<version_id> named);
+  explicit version_book(std::set<version_id> named);
 
   void restart(protocol::version_set restorable, const std::vector<version_id>& snapshots);
 

@@ -1,7 +1,7 @@
-#include "inference/stored_run.hpp"
+#include "inference/run_stores.hpp"
 
-#include "actors/common/stored_history.hpp"
-#include "inference/stored_part.hpp"
+#include "actors/common/history_conversion.hpp"
+#include "inference/rebuilt_part.hpp"
 
 #include <algorithm>
 #include <dlrun/check.hpp>
@@ -46,14 +46,14 @@ result<std::vector<engine::update_rule>> rules_of(const training_recipe& recipe)
 
 } // namespace
 
-stored_run::stored_run(store_list stores)
+run_stores::run_stores(store_list stores)
     : stores_(std::move(stores)) {
   const auto newest = newest_history(stores_);
   versions_ = versions_of(*stores_.front(), newest);
   for (const auto& store : stores_) versions_ = protocol::common(versions_, versions_of(*store, newest));
 }
 
-result<stored_run> stored_run::open(const std::filesystem::path& run_dir, std::uint32_t ps_shards) {
+result<run_stores> run_stores::open(const std::filesystem::path& run_dir, std::uint32_t ps_shards) {
   DLRUN_CHECK(ps_shards > 0, "a run without PS shards");
   store_list stores;
   for (std::uint32_t shard = 0; shard < ps_shards; ++shard) {
@@ -64,10 +64,10 @@ result<stored_run> stored_run::open(const std::filesystem::path& run_dir, std::u
     if (!store) return tl::unexpected(store.error());
     stores.push_back(std::move(*store));
   }
-  return stored_run{std::move(stores)};
+  return run_stores{std::move(stores)};
 }
 
-bool stored_run::is_whole(version_id version) const {
+bool run_stores::is_whole(version_id version) const {
   if (version.value == 0) return true;
   return protocol::contains(versions_, version) && std::ranges::all_of(stores_, [&](const auto& store) {
            const auto snapshots = store->snapshots();
@@ -76,23 +76,23 @@ bool stored_run::is_whole(version_id version) const {
          });
 }
 
-std::vector<std::string> stored_run::damaged() const {
+std::vector<std::string> run_stores::damaged() const {
   std::vector<std::string> lines;
   for (const auto& store : stores_)
     lines.insert(lines.end(), store->found().damaged.begin(), store->found().damaged.end());
   return lines;
 }
 
-result<stored_version> stored_run::load(const training_recipe& recipe, version_id version,
-                                        std::vector<std::string>& damaged) const {
+result<rebuilt_version> run_stores::load(const training_recipe& recipe, version_id version,
+                                         std::vector<std::string>& damaged) const {
   const auto& layout = recipe.model->layout();
   const auto rules = rules_of(recipe);
   if (!rules) return tl::unexpected(rules.error());
-  stored_version made{std::vector<float>(layout.flat_size()), {}};
+  rebuilt_version made{std::vector<float>(layout.flat_size()), {}};
   const auto ranges = engine::place_blocks(layout, static_cast<std::uint32_t>(stores_.size()));
   for (std::size_t shard = 0; shard < stores_.size(); ++shard) {
     const engine::block_updates updates{layout, ranges[shard], *rules};
-    stored_part part{*stores_[shard], recipe, ranges[shard], updates};
+    rebuilt_part part{*stores_[shard], recipe, ranges[shard], updates};
     if (auto loaded = part.load(version, damaged); !loaded) return tl::unexpected(loaded.error());
     std::ranges::copy(part.floats(),
                       made.parameters.begin() + static_cast<std::ptrdiff_t>(ranges[shard].offset));

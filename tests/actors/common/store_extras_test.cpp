@@ -1,4 +1,4 @@
-#include "actors/common/stored_records.hpp"
+#include "actors/common/store_extras.hpp"
 
 #include <gtest/gtest.h>
 

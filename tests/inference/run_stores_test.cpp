@@ -1,6 +1,6 @@
-#include "inference/stored_run.hpp"
+#include "inference/run_stores.hpp"
 
-#include "actors/common/stored_history.hpp"
+#include "actors/common/history_conversion.hpp"
 #include "tests/actors/ps_shard/shard_fixture.hpp"
 #include "tests/data/files.hpp"
 #include "tests/persistence/damage.hpp"
@@ -14,14 +14,14 @@ using protocol::version_set;
 using testing::HasSubstr;
 
 /// Two PS shards that train and write down, each its own way.
-class stored_run_test : public testing::Test {
+class run_stores_test : public testing::Test {
 protected:
   struct live_shard {
     test::training_shard numbers;
     std::unique_ptr<persistence::shard_store> store;
   };
 
-  stored_run_test() {
+  run_stores_test() {
     for (std::uint32_t shard = 0; shard < 2; ++shard) open_store(shard);
   }
   void open_store(std::uint32_t shard) {
@@ -54,16 +54,16 @@ protected:
     ASSERT_TRUE(ps_shard::write_snapshot(*store, numbers.version, {0}, *image, extra, [] { return true; }));
   }
   /// Nobody trains any more.
-  stored_run look() {
+  run_stores look() {
     for (auto& shard : shards) shard.store.reset();
-    return stored_run::open(folder.path(), 2).value();
+    return run_stores::open(folder.path(), 2).value();
   }
   /// With what is needed to make steps again.
-  result<stored_version> load(const stored_run& run, version_id version) {
+  result<rebuilt_version> load(const run_stores& run, version_id version) {
     return run.load({job->model, {job->spec.train()}, job->sampler}, version, damaged);
   }
   /// Without.
-  result<stored_version> load_whole(const stored_run& run, version_id version) {
+  result<rebuilt_version> load_whole(const run_stores& run, version_id version) {
     return run.load({job->model, {job->spec.train()}}, version, damaged);
   }
   const std::string& bits_at(std::uint64_t version) const { return digests.at({version, version}); }
@@ -75,7 +75,7 @@ protected:
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::string> digests;
 };
 
-TEST_F(stored_run_test, puts_the_parts_of_a_logged_version_together) {
+TEST_F(run_stores_test, puts_the_parts_of_a_logged_version_together) {
   for (int step = 0; step < 5; ++step)
     for (const std::uint32_t shard : {0U, 1U}) train(shard, 1);
   const auto run = look();
@@ -88,7 +88,7 @@ TEST_F(stored_run_test, puts_the_parts_of_a_logged_version_together) {
   }
 }
 
-TEST_F(stored_run_test, the_flat_vector_is_that_of_both_shards) {
+TEST_F(run_stores_test, the_flat_vector_is_that_of_both_shards) {
   for (const std::uint32_t shard : {0U, 1U}) train(shard, 2);
   const auto run = look();
   const auto made = load(run, {2}).value();
@@ -99,7 +99,7 @@ TEST_F(stored_run_test, the_flat_vector_is_that_of_both_shards) {
   }
 }
 
-TEST_F(stored_run_test, without_a_log_there_is_what_all_have_a_snapshot_of) {
+TEST_F(run_stores_test, without_a_log_there_is_what_all_have_a_snapshot_of) {
   for (const std::uint32_t shard : {0U, 1U}) train(shard, 2, false);
   for (const std::uint32_t shard : {0U, 1U}) snapshot(shard);
   for (const std::uint32_t shard : {0U, 1U}) train(shard, 2, false);
@@ -114,7 +114,7 @@ TEST_F(stored_run_test, without_a_log_there_is_what_all_have_a_snapshot_of) {
 }
 
 /// A snapshot needs no sampler: not even the number of records.
-TEST_F(stored_run_test, a_whole_version_is_loaded_without_knowing_the_data) {
+TEST_F(run_stores_test, a_whole_version_is_loaded_without_knowing_the_data) {
   for (const std::uint32_t shard : {0U, 1U}) train(shard, 3);
   for (const std::uint32_t shard : {0U, 1U}) snapshot(shard);
   const auto run = look();
@@ -123,7 +123,7 @@ TEST_F(stored_run_test, a_whole_version_is_loaded_without_knowing_the_data) {
   EXPECT_EQ(made->block_digests, bits_at(3));
 }
 
-TEST_F(stored_run_test, version_0_is_what_training_begins_with) {
+TEST_F(run_stores_test, version_0_is_what_training_begins_with) {
   remember();
   const auto run = look();
   EXPECT_TRUE(run.is_whole({0}));
@@ -131,14 +131,14 @@ TEST_F(stored_run_test, version_0_is_what_training_begins_with) {
 }
 
 /// What a shard made on a timeline that was left counts up to where it was left.
-TEST_F(stored_run_test, a_shard_that_has_not_gone_back_counts_up_to_the_branch) {
+TEST_F(run_stores_test, a_shard_that_has_not_gone_back_counts_up_to_the_branch) {
   for (const std::uint32_t shard : {0U, 1U}) train(shard, 6);
   ASSERT_TRUE(shards[0].store->rewind(
       std::vector<persistence::history_entry>{{{0}, {0}, 0, {}}, {{1}, {4}, 0, {{{4}, {0}}}}}, {4}));
   EXPECT_EQ(look().versions(), (version_set{{{0}, {4}}}));
 }
 
-TEST_F(stored_run_test, a_damaged_snapshot_is_an_error_and_stays) {
+TEST_F(run_stores_test, a_damaged_snapshot_is_an_error_and_stays) {
   for (const std::uint32_t shard : {0U, 1U}) train(shard, 2);
   for (const std::uint32_t shard : {0U, 1U}) snapshot(shard);
   const auto run = look();
@@ -152,12 +152,12 @@ TEST_F(stored_run_test, a_damaged_snapshot_is_an_error_and_stays) {
   EXPECT_THAT(damaged, testing::ElementsAre(HasSubstr(file.string()))) << "told once";
 }
 
-TEST_F(stored_run_test, a_store_that_is_missing_or_in_use_is_an_error_that_names_it) {
-  const auto used = stored_run::open(folder.path(), 2);
+TEST_F(run_stores_test, a_store_that_is_missing_or_in_use_is_an_error_that_names_it) {
+  const auto used = run_stores::open(folder.path(), 2);
   ASSERT_FALSE(used);
   EXPECT_EQ(used.error().code, error_code::in_use);
   shards.clear();
-  const auto missing = stored_run::open(folder.path(), 3);
+  const auto missing = run_stores::open(folder.path(), 3);
   ASSERT_FALSE(missing);
   EXPECT_EQ(missing.error().code, error_code::bad_usage);
   EXPECT_THAT(missing.error().message, HasSubstr("ps_shard-2"));

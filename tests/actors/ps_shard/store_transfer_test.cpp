@@ -1,4 +1,4 @@
-#include "actors/ps_shard/durable_state.hpp"
+#include "actors/ps_shard/store_transfer.hpp"
 
 #include "proto/shard_snapshot.pb.h"
 #include "tests/actors/ps_shard/shard_fixture.hpp"
@@ -15,7 +15,7 @@ using operation = test::faulty_file_system::operation;
 using testing::HasSubstr;
 
 /// A PS shard that trains and writes down, and another one that is restored from what was written.
-class durable_state_test : public test::store_test {
+class store_transfer_test : public test::store_test {
 protected:
   /// Makes so many steps, each also in the log.
   void train_logged(int steps, std::uint64_t revision = 0, timeline_id timeline = {0},
@@ -60,9 +60,8 @@ protected:
   void damage_snapshot(std::uint64_t version) const {
     test::flip_byte(directory() + fmt::format("/snapshots/{}-0.snap", version), 1000, 1);
   }
-  result<restored_numbers> restore_to(std::uint64_t version,
-                                      damaged_snapshot damaged = damaged_snapshot::drop,
-                                      const protocol::history& history = protocol::first_history()) {
+  result<restore_outcome> restore_to(std::uint64_t version, damaged_snapshot damaged = damaged_snapshot::drop,
+                                     const protocol::history& history = protocol::first_history()) {
     return restore(*store, numbers, job->sampler, history, {version}, damaged, log);
   }
   std::vector<std::uint64_t> snapshots() const {
@@ -89,7 +88,7 @@ protected:
 
 // ---- coming back
 
-TEST_F(durable_state_test, an_empty_store_leads_to_the_initial_parameters) {
+TEST_F(store_transfer_test, an_empty_store_leads_to_the_initial_parameters) {
   const auto made = restore_to(0);
   ASSERT_TRUE(made) << made.error().message;
   EXPECT_EQ(newest_restorable(*store), version_id{0});
@@ -98,7 +97,7 @@ TEST_F(durable_state_test, an_empty_store_leads_to_the_initial_parameters) {
   EXPECT_TRUE(has_bits_of(0));
 }
 
-TEST_F(durable_state_test, a_log_is_replayed_to_the_same_bits) {
+TEST_F(store_transfer_test, a_log_is_replayed_to_the_same_bits) {
   train_logged(5);
   EXPECT_EQ(newest_restorable(*store), version_id{5});
   const auto made = restore_to(5);
@@ -111,7 +110,7 @@ TEST_F(durable_state_test, a_log_is_replayed_to_the_same_bits) {
   EXPECT_TRUE(has_bits_of(5));
 }
 
-TEST_F(durable_state_test, a_snapshot_comes_back_with_the_same_bits) {
+TEST_F(store_transfer_test, a_snapshot_comes_back_with_the_same_bits) {
   train(5);
   ASSERT_TRUE(snapshot());
   const auto made = restore_to(5);
@@ -123,7 +122,7 @@ TEST_F(durable_state_test, a_snapshot_comes_back_with_the_same_bits) {
   EXPECT_TRUE(has_bits_of(5));
 }
 
-TEST_F(durable_state_test, training_goes_on_from_a_snapshot_with_the_same_bits) {
+TEST_F(store_transfer_test, training_goes_on_from_a_snapshot_with_the_same_bits) {
   train_logged(2);
   ASSERT_TRUE(snapshot());
   train_logged(5);
@@ -136,7 +135,7 @@ TEST_F(durable_state_test, training_goes_on_from_a_snapshot_with_the_same_bits) 
 }
 
 /// Workers that are one version behind are served too (R8), so it is worth a replay.
-TEST_F(durable_state_test, the_version_before_is_made_too_where_the_log_allows_it) {
+TEST_F(store_transfer_test, the_version_before_is_made_too_where_the_log_allows_it) {
   train_logged(2);
   ASSERT_TRUE(snapshot());
   train_logged(3);
@@ -148,7 +147,7 @@ TEST_F(durable_state_test, the_version_before_is_made_too_where_the_log_allows_i
   EXPECT_TRUE(has_bits_of(5));
 }
 
-TEST_F(durable_state_test, any_version_that_the_log_leads_to_can_be_had) {
+TEST_F(store_transfer_test, any_version_that_the_log_leads_to_can_be_had) {
   train_logged(2);
   ASSERT_TRUE(snapshot());
   train_logged(4);
@@ -158,7 +157,7 @@ TEST_F(durable_state_test, any_version_that_the_log_leads_to_can_be_had) {
   }
 }
 
-TEST_F(durable_state_test, a_step_is_made_again_by_the_revision_it_was_made_by) {
+TEST_F(store_transfer_test, a_step_is_made_again_by_the_revision_it_was_made_by) {
   auto slower = job->spec.train();
   slower.mutable_optimizer()->mutable_sgd()->set_lr(0.01);
   job = test::small_job(folder.path(), {}, {job->spec.train(), slower});
@@ -170,7 +169,7 @@ TEST_F(durable_state_test, a_step_is_made_again_by_the_revision_it_was_made_by) 
   EXPECT_TRUE(has_bits_of(5));
 }
 
-TEST_F(durable_state_test, a_step_is_made_again_without_the_slots_it_was_made_without) {
+TEST_F(store_transfer_test, a_step_is_made_again_without_the_slots_it_was_made_without) {
   const std::vector<protocol::parked_slot> parked{{{3}, {1}}};
   const protocol::history history{{{0}, {0}, 0, {}}, {{1}, {3}, 0, parked}};
   train_logged(3);
@@ -181,7 +180,7 @@ TEST_F(durable_state_test, a_step_is_made_again_without_the_slots_it_was_made_wi
   EXPECT_TRUE(has_bits_of(5));
 }
 
-TEST_F(durable_state_test, a_step_is_clipped_again_by_the_norm_that_is_in_its_record) {
+TEST_F(store_transfer_test, a_step_is_clipped_again_by_the_norm_that_is_in_its_record) {
   auto looser = job->spec.train();
   looser.set_clip_norm(0.3);
   job = test::small_job(folder.path(), {"train.clip_norm=0.1"});
@@ -198,7 +197,7 @@ TEST_F(durable_state_test, a_step_is_clipped_again_by_the_norm_that_is_in_its_re
 
 // ---- what is damaged, or of somebody else
 
-TEST_F(durable_state_test, a_damaged_snapshot_gives_way_to_the_one_before) {
+TEST_F(store_transfer_test, a_damaged_snapshot_gives_way_to_the_one_before) {
   train_logged(2);
   ASSERT_TRUE(snapshot());
   train_logged(3);
@@ -215,7 +214,7 @@ TEST_F(durable_state_test, a_damaged_snapshot_gives_way_to_the_one_before) {
   EXPECT_EQ(snapshots(), (versions{2}));
 }
 
-TEST_F(durable_state_test, where_nothing_is_whole_the_error_names_it_and_nothing_wrong_is_served) {
+TEST_F(store_transfer_test, where_nothing_is_whole_the_error_names_it_and_nothing_wrong_is_served) {
   train(2);
   ASSERT_TRUE(snapshot());
   damage_snapshot(2);
@@ -226,7 +225,7 @@ TEST_F(durable_state_test, where_nothing_is_whole_the_error_names_it_and_nothing
   EXPECT_EQ(newest_restorable(*store), version_id{0});
 }
 
-TEST_F(durable_state_test, where_nothing_leads_the_error_names_the_way_out) {
+TEST_F(store_transfer_test, where_nothing_leads_the_error_names_the_way_out) {
   train(2);
   ASSERT_TRUE(snapshot());
   const auto made = restore_to(1);
@@ -235,7 +234,7 @@ TEST_F(durable_state_test, where_nothing_leads_the_error_names_the_way_out) {
   EXPECT_THAT(made.error().message, HasSubstr("nothing on disk leads to version 1; 'dlrun resume'"));
 }
 
-TEST_F(durable_state_test, a_snapshot_that_cannot_be_read_just_now_is_kept) {
+TEST_F(store_transfer_test, a_snapshot_that_cannot_be_read_just_now_is_kept) {
   train(2);
   ASSERT_TRUE(snapshot());
   files->fail(operation::read, "/snapshots/");
@@ -246,7 +245,7 @@ TEST_F(durable_state_test, a_snapshot_that_cannot_be_read_just_now_is_kept) {
 }
 
 /// A newer dlrun could go on with it: nothing of it may be dropped.
-TEST_F(durable_state_test, a_snapshot_of_another_version_is_refused_naming_both_and_kept) {
+TEST_F(store_transfer_test, a_snapshot_of_another_version_is_refused_naming_both_and_kept) {
   train(2);
   auto newer = description();
   newer.set_format(3);
@@ -257,7 +256,7 @@ TEST_F(durable_state_test, a_snapshot_of_another_version_is_refused_naming_both_
   EXPECT_EQ(snapshots(), (versions{2}));
 }
 
-TEST_F(durable_state_test, a_snapshot_of_another_model_is_refused_and_kept) {
+TEST_F(store_transfer_test, a_snapshot_of_another_model_is_refused_and_kept) {
   train(2);
   auto other = description();
   other.set_last_block(other.last_block() + 1);
@@ -268,7 +267,7 @@ TEST_F(durable_state_test, a_snapshot_of_another_model_is_refused_and_kept) {
   EXPECT_EQ(snapshots(), (versions{2}));
 }
 
-TEST_F(durable_state_test, a_snapshot_with_the_sums_of_other_metrics_is_refused_and_kept) {
+TEST_F(store_transfer_test, a_snapshot_with_the_sums_of_other_metrics_is_refused_and_kept) {
   train(2);
   auto other = description();
   other.set_has_metrics(true);
@@ -281,7 +280,7 @@ TEST_F(durable_state_test, a_snapshot_with_the_sums_of_other_metrics_is_refused_
   EXPECT_EQ(snapshots(), (versions{2}));
 }
 
-TEST_F(durable_state_test, a_snapshot_that_does_not_say_what_it_is_counts_as_damaged) {
+TEST_F(store_transfer_test, a_snapshot_that_does_not_say_what_it_is_counts_as_damaged) {
   train(2);
   auto writer = store->begin_snapshot(live.version, {0}).value();
   const std::string metadata = "\xff\xff\xff";
@@ -290,7 +289,7 @@ TEST_F(durable_state_test, a_snapshot_that_does_not_say_what_it_is_counts_as_dam
   EXPECT_EQ(snapshots(), versions{});
 }
 
-TEST_F(durable_state_test, a_snapshot_with_fewer_numbers_than_it_says_counts_as_damaged) {
+TEST_F(store_transfer_test, a_snapshot_with_fewer_numbers_than_it_says_counts_as_damaged) {
   train(2);
   auto writer = store->begin_snapshot(live.version, {0}).value();
   const auto metadata = description().SerializeAsString();
@@ -301,7 +300,7 @@ TEST_F(durable_state_test, a_snapshot_with_fewer_numbers_than_it_says_counts_as_
   EXPECT_THAT(made.error().message, HasSubstr("the snapshot of version 2 is too short"));
 }
 
-TEST_F(durable_state_test, a_record_of_another_size_is_refused_naming_the_step) {
+TEST_F(store_transfer_test, a_record_of_another_size_is_refused_naming_the_step) {
   ASSERT_TRUE(append(*store, 0, 1)); // not as long as a gradient
   const auto made = restore_to(1);
   ASSERT_FALSE(made);
@@ -311,7 +310,7 @@ TEST_F(durable_state_test, a_record_of_another_size_is_refused_naming_the_step) 
 
 // ---- writing a snapshot
 
-TEST_F(durable_state_test, a_snapshot_that_was_overtaken_leaves_nothing_and_can_be_taken_later) {
+TEST_F(store_transfer_test, a_snapshot_that_was_overtaken_leaves_nothing_and_can_be_taken_later) {
   train(2);
   EXPECT_EQ(snapshot(false).error().code, error_code::interrupted);
   EXPECT_EQ(snapshots(), versions{});
@@ -321,7 +320,7 @@ TEST_F(durable_state_test, a_snapshot_that_was_overtaken_leaves_nothing_and_can_
   EXPECT_TRUE(has_bits_of(2));
 }
 
-TEST_F(durable_state_test, a_snapshot_that_the_disk_has_no_room_for_leaves_nothing_and_can_be_taken_later) {
+TEST_F(store_transfer_test, a_snapshot_that_the_disk_has_no_room_for_leaves_nothing_and_can_be_taken_later) {
   train(2);
   files->set_free_bytes(1000);
   const auto written = snapshot();
@@ -335,7 +334,7 @@ TEST_F(durable_state_test, a_snapshot_that_the_disk_has_no_room_for_leaves_nothi
   EXPECT_TRUE(has_bits_of(2));
 }
 
-TEST_F(durable_state_test, a_snapshot_is_of_its_version_although_training_goes_on) {
+TEST_F(store_transfer_test, a_snapshot_is_of_its_version_although_training_goes_on) {
   train(2);
   const auto image = live.parameters.begin_image(64);
   const common::snapshot_extra extra{live.parameters.range(), image->floats(), live.metrics.sums(),

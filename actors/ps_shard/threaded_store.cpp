@@ -1,8 +1,8 @@
-#include "actors/ps_shard/shard_storage.hpp"
+#include "actors/ps_shard/threaded_store.hpp"
 
 #include "actors/common/clock.hpp"
+#include "actors/common/history_conversion.hpp"
 #include "actors/common/patience.hpp"
-#include "actors/common/stored_history.hpp"
 #include "job/quantity.hpp"
 
 #include <dlrun/check.hpp>
@@ -11,7 +11,7 @@
 namespace dlrun::ps_shard {
 namespace {
 
-persistence::shard_store_options store_options(const shard_storage_options& options) {
+persistence::shard_store_options store_options(const threaded_store_options& options) {
   const auto& spec = options.job->spec.durability();
   return {.directory = common::store_directory(options.job->run_dir, options.shard).string(),
           .opener = options.opener,
@@ -25,12 +25,12 @@ persistence::shard_store_options store_options(const shard_storage_options& opti
 
 // ---- coming back
 
-result<std::unique_ptr<shard_storage>> shard_storage::open(shard_storage_options options) {
+result<std::unique_ptr<threaded_store>> threaded_store::open(threaded_store_options options) {
   const auto begin = common::now();
   auto store = common::try_patiently(options.patience, options.watcher,
                                      [&] { return persistence::shard_store::open(store_options(options)); });
   if (!store) return tl::unexpected(store.error());
-  std::unique_ptr<shard_storage> made{new shard_storage(std::move(options))};
+  std::unique_ptr<threaded_store> made{new threaded_store(std::move(options))};
   made->store_ = std::move(*store);
   const auto& found = made->store_->found();
   made->options_.log->info("opened: {} snapshots, log of steps [{}, {}), in {:.1f} ms",
@@ -40,12 +40,12 @@ result<std::unique_ptr<shard_storage>> shard_storage::open(shard_storage_options
   return made;
 }
 
-shard_storage::~shard_storage() {
+threaded_store::~threaded_store() {
   if (log_) log_->stop(); // a snapshot may be waiting for it
   snapshot_thread_.reset();
 }
 
-result<restored_state> shard_storage::restore_newest(shard_parameters& parameters) {
+result<loaded_standing> threaded_store::restore_newest(shard_parameters& parameters) {
   for (;;) {
     const auto version = newest_restorable(*store_);
     auto restored = restore_version(parameters, version);
@@ -54,7 +54,7 @@ result<restored_state> shard_storage::restore_newest(shard_parameters& parameter
   }
 }
 
-result<restored_state> shard_storage::restore_version(shard_parameters& parameters, version_id version) {
+result<loaded_standing> threaded_store::restore_version(shard_parameters& parameters, version_id version) {
   const auto history = common::history_from(store_->history());
   const auto made = restore(*store_, parameters, options_.job->sampler, history, version,
                             damaged_snapshot::drop, *options_.log);
@@ -63,7 +63,7 @@ result<restored_state> shard_storage::restore_version(shard_parameters& paramete
                      protocol::newest_timeline(history), made->steps_replayed,
                      std::chrono::duration<double, std::milli>(made->replay_time).count());
   metrics_ = made->metrics;
-  restored_state state{.history = history, .version = version, .serves_previous = made->has_previous};
+  loaded_standing state{.history = history, .version = version, .serves_previous = made->has_previous};
   state.restorable = restorable();
   state.snapshots = snapshots();
   state.ledger = made->ledger;
@@ -73,7 +73,7 @@ result<restored_state> shard_storage::restore_version(shard_parameters& paramete
 
 /// What a shard that lags behind may still ask for (R12). A step from before the job coupled has
 /// none.
-std::map<step_id, norm_partials> shard_storage::newest_partials(version_id version) const {
+std::map<step_id, norm_partials> threaded_store::newest_partials(version_id version) const {
   const auto blocks =
       engine::parameter_blocks(options_.job->model->layout(), options_.job->shards.at(options_.shard.value));
   std::map<step_id, norm_partials> found;
@@ -90,13 +90,13 @@ std::map<step_id, norm_partials> shard_storage::newest_partials(version_id versi
 
 // ---- while training goes on
 
-void shard_storage::run(shard_storage_events events) {
+void threaded_store::run(threaded_store_events events) {
   events_ = std::move(events);
   log_ = std::make_unique<step_log>(*store_, events_.log);
   snapshot_thread_ = std::make_unique<common::task_thread>("snapshots");
 }
 
-void shard_storage::take_snapshot(snapshot_order order) {
+void threaded_store::take_snapshot(snapshot_order order) {
   snapshot_thread_->run([this, order = std::move(order)] {
     const auto written = order.timeline < timeline_.load()
                              ? fail(error_code::interrupted, "overtaken by a rewind")
@@ -109,7 +109,7 @@ void shard_storage::take_snapshot(snapshot_order order) {
   });
 }
 
-result<void> shard_storage::write(const snapshot_order& order) {
+result<void> threaded_store::write(const snapshot_order& order) {
   if (!order.image) return write_from_log(order);
   const auto floats = order.image->floats();
   const common::snapshot_extra extra{options_.job->shards.at(options_.shard.value), floats, order.metrics,
@@ -120,7 +120,7 @@ result<void> shard_storage::write(const snapshot_order& order) {
 }
 
 /// The version is past: it is made again beside the one that is trained on.
-result<void> shard_storage::write_from_log(const snapshot_order& order) {
+result<void> threaded_store::write_from_log(const snapshot_order& order) {
   auto scratch = shard_parameters::create_empty(options_.job, options_.shard);
   if (!scratch) return tl::unexpected(scratch.error());
   const auto made = restore(*store_, *scratch, options_.job->sampler, common::history_from(store_->history()),
@@ -131,9 +131,9 @@ result<void> shard_storage::write_from_log(const snapshot_order& order) {
   return write_snapshot(*store_, order.version, order.timeline, *image, extra, [] { return true; });
 }
 
-void shard_storage::freeze(std::shared_ptr<const shard_parameters> shape, timeline_id timeline,
-                           version_id version,
-                           std::function<void(result<transport::frozen_parameters_writer>)> done) {
+void threaded_store::freeze(std::shared_ptr<const shard_parameters> shape, timeline_id timeline,
+                            version_id version,
+                            std::function<void(result<transport::frozen_parameters_writer>)> done) {
   snapshot_thread_->run([this, shape = std::move(shape), timeline, version, done = std::move(done)] {
     auto frozen = freeze_snapshot(*store_, *shape, timeline, version);
     if (frozen || frozen.error().code != error_code::storage_damaged) return done(std::move(frozen));
@@ -144,7 +144,7 @@ void shard_storage::freeze(std::shared_ptr<const shard_parameters> shape, timeli
   });
 }
 
-void shard_storage::drop_below(version_id version, std::optional<version_id> kept) {
+void threaded_store::drop_below(version_id version, std::optional<version_id> kept) {
   log_->between_writes([this, version, kept] {
     const auto dropped = store_->drop_below(version, kept);
     // On a full disk it stays for now: the next order drops it too.
@@ -152,33 +152,33 @@ void shard_storage::drop_below(version_id version, std::optional<version_id> kep
   });
 }
 
-void shard_storage::rewind(const perform_rewind& order, std::function<void(result<void>)> load) {
+void threaded_store::rewind(const perform_rewind& order, std::function<void(result<void>)> load) {
   timeline_ = order.timeline;
   log_->interrupt(order.timeline, [this, order, load = std::move(load)] {
     load(store_->rewind(common::history_to_store(order.history), order.version));
   });
 }
 
-result<restored_state> shard_storage::load_after_rewind(shard_parameters& parameters,
-                                                        const perform_rewind& order) {
+result<loaded_standing> threaded_store::load_after_rewind(shard_parameters& parameters,
+                                                          const perform_rewind& order) {
   return restore_version(parameters, order.version);
 }
 
 // ---- what is there
 
-protocol::version_set shard_storage::restorable() const {
+protocol::version_set threaded_store::restorable() const {
   protocol::version_set all{{{0}, {0}}};
   for (const auto& range : store_->restorable()) protocol::insert(all, range);
   return all;
 }
 
-version_id shard_storage::newest() const {
+version_id threaded_store::newest() const {
   if (options_.job->spec.durability().sync() != "power") return {store_->next_step().value};
   const auto taken = snapshots();
   return {std::max(store_->synced_end().value, taken.empty() ? 0 : taken.back().value)};
 }
 
-std::vector<version_id> shard_storage::snapshots() const {
+std::vector<version_id> threaded_store::snapshots() const {
   std::vector<version_id> all;
   for (const auto& one : store_->snapshots()) all.push_back(one.version);
   return all;

@@ -1,4 +1,4 @@
-#include "actors/coordinator/run_record.hpp"
+#include "actors/coordinator/run_tallies.hpp"
 
 #include "proto/journal_records.pb.h"
 
@@ -100,8 +100,8 @@ dlrun::recovery to_recovery(const recovery_record& record, protocol::time_point 
           .steps_redone = record.steps_redone};
 }
 
-run_record::run_record(const std::map<std::string, std::string>& entries, protocol::time_point started,
-                       incarnation self)
+run_tallies::run_tallies(const std::map<std::string, std::string>& entries, protocol::time_point started,
+                         incarnation self)
     : started_(started)
     , self_(self) {
   std::map<std::int64_t, double> wall; // of each start of the root
@@ -120,18 +120,18 @@ run_record::run_record(const std::map<std::string, std::string>& entries, protoc
   for (const auto& [start, seconds] : wall) earlier_.wall_seconds += seconds;
 }
 
-bool run_record::knows(const protocol::role_exited& loss) const {
+bool run_tallies::knows(const protocol::role_exited& loss) const {
   return earlier_.losses.contains(
       {std::string{protocol::to_string(loss.role.kind)}, loss.role.index, loss.self.incarnation.value});
 }
 
-std::vector<dlrun::rewind> run_record::rewinds() const {
+std::vector<dlrun::rewind> run_tallies::rewinds() const {
   std::vector<dlrun::rewind> all;
   for (const auto& [timeline, rewind] : rewinds_) all.push_back(rewind);
   return all;
 }
 
-run_totals run_record::totals() const {
+run_totals run_tallies::totals() const {
   run_totals sums;
   for (const auto& [start, tally] : tallies_) {
     sums.slots_computed += tally.slots_computed;
@@ -141,13 +141,13 @@ run_totals run_record::totals() const {
   return sums;
 }
 
-void run_record::add_rewind(const protocol::timeline_started& what, protocol::time_point now) {
+void run_tallies::add_rewind(const protocol::timeline_started& what, protocol::time_point now) {
   rewinds_[what.timeline.value] = {what.timeline.value, what.branch.value, what.steps_redone,
                                    earlier_.wall_seconds + protocol::to_seconds(now - started_), what.reason};
   unwritten_rewinds_.insert(what.timeline.value);
 }
 
-void run_record::add_tallies(const std::vector<protocol::start_tally>& tallies) {
+void run_tallies::add_tallies(const std::vector<protocol::start_tally>& tallies) {
   for (const auto& tally : tallies) {
     const start who{tally.role, tally.incarnation};
     if (auto& known = tallies_[who]; known != tally) {
@@ -157,8 +157,8 @@ void run_record::add_tallies(const std::vector<protocol::start_tally>& tallies) 
   }
 }
 
-std::vector<persistence::journal_write> run_record::changes(const std::vector<recovery_record>& recoveries,
-                                                            protocol::time_point now) {
+std::vector<persistence::journal_write> run_tallies::changes(const std::vector<recovery_record>& recoveries,
+                                                             protocol::time_point now) {
   std::vector<persistence::journal_write> writes;
   written_.resize(recoveries.size());
   for (std::size_t i = 0; i < recoveries.size(); ++i) {

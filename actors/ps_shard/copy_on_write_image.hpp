@@ -18,12 +18,12 @@ struct block_memory {
 
 /// For threads that change the state, no block by two of them at a time, and one that reads the
 /// image. The memory must outlive the image.
-class state_image {
+class copy_on_write_image {
 public:
   /// `pool_blocks` (at least 1): copies of blocks that may exist at a time. Larger: the one that
   /// changes the state waits less for the one that reads; each costs the memory of the largest
   /// block.
-  state_image(std::vector<block_memory> blocks, std::size_t pool_blocks);
+  copy_on_write_image(std::vector<block_memory> blocks, std::size_t pool_blocks);
 
   /// To be called before block `index` is changed. Copies it if it was not read yet; waits while
   /// the pool is used up.

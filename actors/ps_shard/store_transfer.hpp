@@ -1,7 +1,7 @@
 /// Between the numbers of a PS shard and its store: what is written down, and how it comes back.
 #pragma once
 
-#include "actors/common/stored_records.hpp"
+#include "actors/common/store_replay.hpp"
 #include "actors/ps_shard/epoch_metrics.hpp"
 #include "actors/ps_shard/shard_parameters.hpp"
 #include "persistence/shard_store.hpp"
@@ -12,7 +12,7 @@
 namespace dlrun::ps_shard {
 
 /// Where a restore ended.
-struct restored_numbers {
+struct restore_outcome {
   version_id version;
   bool has_previous = false; ///< the version before it is served too (R8)
   std::optional<protocol::training_metrics> metrics;
@@ -25,7 +25,7 @@ struct restored_numbers {
 /// `may_commit()` says so (R11c: never ahead of the log). Blocks. @returns as snapshot_writer does;
 /// interrupted when `may_commit` says no.
 result<void> write_snapshot(persistence::shard_store& store, version_id version, timeline_id timeline,
-                            state_image& image, const common::snapshot_extra& extra,
+                            copy_on_write_image& image, const common::snapshot_extra& extra,
                             const std::function<bool()>& may_commit);
 
 /// The parameters of the snapshot of `version`, without the optimizer's state, for whoever
@@ -44,9 +44,9 @@ enum class damaged_snapshot : std::uint8_t { drop, leave };
 /// `history`. Blocks. `drop` is for the thread that appends to the store only.
 /// @returns storage_damaged when nothing of what is there leads to `version`; bad_usage when what
 /// does was written by another version or for another job: it is left as it is.
-result<restored_numbers> restore(persistence::shard_store& store, shard_parameters& parameters,
-                                 const data::sampler& sampler, const protocol::history& history,
-                                 version_id version, damaged_snapshot damaged, spdlog::logger& log);
+result<restore_outcome> restore(persistence::shard_store& store, shard_parameters& parameters,
+                                const data::sampler& sampler, const protocol::history& history,
+                                version_id version, damaged_snapshot damaged, spdlog::logger& log);
 
 /// The newest version that restore() can be asked for.
 version_id newest_restorable(const persistence::shard_store& store);

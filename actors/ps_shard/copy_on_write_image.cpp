@@ -1,24 +1,24 @@
-#include "actors/ps_shard/state_image.hpp"
+#include "actors/ps_shard/copy_on_write_image.hpp"
 
 #include <algorithm>
 #include <dlrun/check.hpp>
 
 namespace dlrun::ps_shard {
 
-state_image::state_image(std::vector<block_memory> blocks, std::size_t pool_blocks)
+copy_on_write_image::copy_on_write_image(std::vector<block_memory> blocks, std::size_t pool_blocks)
     : pool_(pool_blocks) {
   DLRUN_CHECK(pool_blocks >= 1, "without a pool the state could not change while it is read");
   blocks_.reserve(blocks.size());
   for (auto& memory : blocks) blocks_.push_back({memory, stage::live, {}});
 }
 
-void state_image::copy_block(const block_memory& from, std::vector<float>& into) {
+void copy_on_write_image::copy_block(const block_memory& from, std::vector<float>& into) {
   into.resize(from.parameters.size() + from.state.size());
   const auto behind = std::ranges::copy(from.parameters, into.begin()).out;
   std::ranges::copy(from.state, behind);
 }
 
-void state_image::preserve(std::size_t index) {
+void copy_on_write_image::preserve(std::size_t index) {
   std::unique_lock lock{mutex_};
   auto& block = blocks_.at(index);
   changed_.wait(lock, [&] {
@@ -38,7 +38,7 @@ void state_image::preserve(std::size_t index) {
 }
 
 /// What the reader got last goes back to the pool.
-void state_image::release_last() {
+void copy_on_write_image::release_last() {
   if (next_ == 0 || blocks_[next_ - 1].at != stage::kept) return;
   auto& last = blocks_[next_ - 1];
   last.at = stage::done;
@@ -46,7 +46,7 @@ void state_image::release_last() {
   changed_.notify_all();
 }
 
-std::span<const float> state_image::next() {
+std::span<const float> copy_on_write_image::next() {
   std::unique_lock lock{mutex_};
   release_last();
   if (next_ == blocks_.size()) return {};
@@ -62,13 +62,13 @@ std::span<const float> state_image::next() {
   return reader_copy_;
 }
 
-void state_image::abandon() {
+void copy_on_write_image::abandon() {
   const std::scoped_lock lock{mutex_};
   abandoned_ = true;
   changed_.notify_all();
 }
 
-std::size_t state_image::floats() const {
+std::size_t copy_on_write_image::floats() const {
   std::size_t all = 0;
   for (const auto& block : blocks_) all += block.memory.parameters.size() + block.memory.state.size();
   return all;

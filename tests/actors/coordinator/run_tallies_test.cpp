@@ -1,4 +1,4 @@
-#include "actors/coordinator/run_record.hpp"
+#include "actors/coordinator/run_tallies.hpp"
 
 #include "tests/actors/journal_writes.hpp"
 
@@ -42,24 +42,24 @@ std::vector<std::string> keys_of(const std::vector<persistence::journal_write>& 
   return keys;
 }
 
-TEST(run_record, of_a_new_run_has_nothing_to_add) {
-  const run_record record{{}, first_root, {1}};
-  EXPECT_THAT(record.earlier().recoveries, IsEmpty());
-  EXPECT_EQ(record.earlier().wall_seconds, 0);
-  EXPECT_THAT(record.rewinds(), IsEmpty());
-  EXPECT_EQ(record.totals().slots_computed, 0U);
+TEST(run_tallies, of_a_new_run_has_nothing_to_add) {
+  const run_tallies tallies{{}, first_root, {1}};
+  EXPECT_THAT(tallies.earlier().recoveries, IsEmpty());
+  EXPECT_EQ(tallies.earlier().wall_seconds, 0);
+  EXPECT_THAT(tallies.rewinds(), IsEmpty());
+  EXPECT_EQ(tallies.totals().slots_computed, 0U);
 }
 
-TEST(run_record, a_loss_is_written_when_it_is_noticed_and_when_more_is_known_of_it) {
-  run_record record{{}, first_root, {1}};
+TEST(run_tallies, a_loss_is_written_when_it_is_noticed_and_when_more_is_known_of_it) {
+  run_tallies tallies{{}, first_root, {1}};
   auto lost = loss(3, first_root + seconds(2));
-  EXPECT_THAT(keys_of(record.changes({lost}, first_root + seconds(2))).front(), StartsWith("recovery/"));
-  EXPECT_THAT(record.changes({lost}, first_root + milliseconds(2100)), IsEmpty());
+  EXPECT_THAT(keys_of(tallies.changes({lost}, first_root + seconds(2))).front(), StartsWith("recovery/"));
+  EXPECT_THAT(tallies.changes({lost}, first_root + milliseconds(2100)), IsEmpty());
   lost.redispatched = milliseconds(4);
   lost.resumed = milliseconds(130);
   lost.steps_redone = 12;
-  const auto entries = written(record.changes({lost}, first_root + milliseconds(2200)));
-  const run_record next{entries, second_root, {2}};
+  const auto entries = written(tallies.changes({lost}, first_root + milliseconds(2200)));
+  const run_tallies next{entries, second_root, {2}};
   EXPECT_TRUE(next.knows({.role = {role_kind::worker, 3}, .self = {{1}, 7}, .cause = ""}));
   EXPECT_FALSE(next.knows({.role = {role_kind::worker, 3}, .self = {{2}, 7}, .cause = ""}));
   EXPECT_FALSE(next.knows({.role = {role_kind::ps_shard, 3}, .self = {{1}, 7}, .cause = ""}));
@@ -76,81 +76,81 @@ TEST(run_record, a_loss_is_written_when_it_is_noticed_and_when_more_is_known_of_
   EXPECT_EQ(kept.steps_redone, 12U);
 }
 
-TEST(run_record, the_time_is_written_every_second_and_not_more_often) {
-  run_record record{{}, first_root, {1}};
-  EXPECT_THAT(keys_of(record.changes({}, first_root)), ElementsAre(StartsWith("run/")));
-  EXPECT_THAT(record.changes({}, first_root + milliseconds(900)), IsEmpty());
-  EXPECT_THAT(record.changes({}, first_root + milliseconds(1000)), SizeIs(1));
+TEST(run_tallies, the_time_is_written_every_second_and_not_more_often) {
+  run_tallies tallies{{}, first_root, {1}};
+  EXPECT_THAT(keys_of(tallies.changes({}, first_root)), ElementsAre(StartsWith("run/")));
+  EXPECT_THAT(tallies.changes({}, first_root + milliseconds(900)), IsEmpty());
+  EXPECT_THAT(tallies.changes({}, first_root + milliseconds(1000)), SizeIs(1));
 }
 
-TEST(run_record, losses_and_time_of_all_starts_of_a_run_add_up) {
-  run_record first{{}, first_root, {1}};
+TEST(run_tallies, losses_and_time_of_all_starts_of_a_run_add_up) {
+  run_tallies first{{}, first_root, {1}};
   auto entries = written(first.changes({loss(0, first_root + seconds(2))}, first_root + seconds(10)));
-  run_record second{entries, second_root, {2}};
+  run_tallies second{entries, second_root, {2}};
   EXPECT_EQ(second.earlier().wall_seconds, 10);
   entries = written(second.changes({loss(1, second_root + seconds(3)), loss(2, second_root + seconds(4))},
                                    second_root + seconds(20)),
                     entries);
-  const run_record third{entries, second_root + seconds(500), {3}};
+  const run_tallies third{entries, second_root + seconds(500), {3}};
   EXPECT_EQ(third.earlier().wall_seconds, 30);
   std::vector<double> times;
   for (const auto& one : third.earlier().recoveries) times.push_back(one.at_seconds);
   EXPECT_THAT(times, ElementsAre(2, 13, 14)) << "since the start of the run";
 }
 
-TEST(run_record, the_time_of_a_root_counts_once_however_many_coordinators_it_had) {
-  run_record first{{}, first_root, {1}};
+TEST(run_tallies, the_time_of_a_root_counts_once_however_many_coordinators_it_had) {
+  run_tallies first{{}, first_root, {1}};
   auto entries = written(first.changes({}, first_root + seconds(10)));
-  run_record again{entries, first_root, {2}};
+  run_tallies again{entries, first_root, {2}};
   EXPECT_EQ(again.earlier().wall_seconds, 0) << "it is of this root";
   entries = written(again.changes({}, first_root + seconds(25)), entries);
-  EXPECT_EQ((run_record{entries, second_root, {3}}.earlier().wall_seconds), 25);
+  EXPECT_EQ((run_tallies{entries, second_root, {3}}.earlier().wall_seconds), 25);
 }
 
-TEST(run_record, of_each_start_of_a_role_the_latest_word_counts) {
-  run_record record{{}, first_root, {1}};
-  record.add_tallies({worker_tally(0, 1, 10), worker_tally(1, 1, 5)});
-  record.add_tallies({worker_tally(0, 1, 30)});
-  record.add_tallies({worker_tally(0, 4, 7)}); // its replacement
-  record.add_tallies({{.role = {role_kind::ps_shard, 0},
-                       .incarnation = {1},
-                       .bytes_logged = 1000,
-                       .bytes_snapshotted = 200}});
-  EXPECT_EQ(record.totals().slots_computed, 42U);
-  EXPECT_EQ(record.totals().bytes_logged, 1000U);
-  EXPECT_EQ(record.totals().bytes_snapshotted, 200U);
+TEST(run_tallies, of_each_start_of_a_role_the_latest_word_counts) {
+  run_tallies tallies{{}, first_root, {1}};
+  tallies.add_tallies({worker_tally(0, 1, 10), worker_tally(1, 1, 5)});
+  tallies.add_tallies({worker_tally(0, 1, 30)});
+  tallies.add_tallies({worker_tally(0, 4, 7)}); // its replacement
+  tallies.add_tallies({{.role = {role_kind::ps_shard, 0},
+                        .incarnation = {1},
+                        .bytes_logged = 1000,
+                        .bytes_snapshotted = 200}});
+  EXPECT_EQ(tallies.totals().slots_computed, 42U);
+  EXPECT_EQ(tallies.totals().bytes_logged, 1000U);
+  EXPECT_EQ(tallies.totals().bytes_snapshotted, 200U);
 }
 
 /// A worker outlives the coordinator, and tells the next one of all that it ever computed.
-TEST(run_record, what_a_start_did_under_two_coordinators_counts_once) {
-  run_record first{{}, first_root, {1}};
+TEST(run_tallies, what_a_start_did_under_two_coordinators_counts_once) {
+  run_tallies first{{}, first_root, {1}};
   first.add_tallies({worker_tally(0, 1, 10), worker_tally(12, 1, 5)});
   const auto entries = written(first.changes({}, first_root + seconds(10)));
-  run_record second{entries, first_root, {2}};
+  run_tallies second{entries, first_root, {2}};
   EXPECT_EQ(second.totals().slots_computed, 15U);
   second.add_tallies({worker_tally(0, 1, 25)});
   EXPECT_EQ(second.totals().slots_computed, 30U);
 }
 
-TEST(run_record, tallies_are_written_with_the_time_and_only_those_that_changed) {
-  run_record record{{}, first_root, {1}};
-  record.add_tallies({worker_tally(0, 1, 10), worker_tally(1, 1, 5)});
-  EXPECT_THAT(record.changes({}, first_root + seconds(1)), SizeIs(3));
-  record.add_tallies({worker_tally(0, 1, 10), worker_tally(1, 1, 6)});
-  EXPECT_THAT(record.changes({}, first_root + milliseconds(1500)), IsEmpty());
-  EXPECT_THAT(record.changes({}, first_root + seconds(2)), SizeIs(2));
+TEST(run_tallies, tallies_are_written_with_the_time_and_only_those_that_changed) {
+  run_tallies tallies{{}, first_root, {1}};
+  tallies.add_tallies({worker_tally(0, 1, 10), worker_tally(1, 1, 5)});
+  EXPECT_THAT(tallies.changes({}, first_root + seconds(1)), SizeIs(3));
+  tallies.add_tallies({worker_tally(0, 1, 10), worker_tally(1, 1, 6)});
+  EXPECT_THAT(tallies.changes({}, first_root + milliseconds(1500)), IsEmpty());
+  EXPECT_THAT(tallies.changes({}, first_root + seconds(2)), SizeIs(2));
 }
 
-TEST(run_record, rewinds_are_written_at_once_and_come_back_in_their_order) {
-  run_record first{{}, first_root, {1}};
+TEST(run_tallies, rewinds_are_written_at_once_and_come_back_in_their_order) {
+  run_tallies first{{}, first_root, {1}};
   auto entries = written(first.changes({}, first_root + seconds(10)));
   first.add_rewind({{12}, {40}, 3, "the gradients of step 42 are lost"}, first_root + seconds(10));
   entries = written(first.changes({}, first_root + seconds(10)), entries);
-  run_record second{entries, second_root, {2}};
+  run_tallies second{entries, second_root, {2}};
   second.add_rewind({{113}, {30}, 20, "slot 1 of step 30 is left out"}, second_root + seconds(5));
   ASSERT_THAT(second.rewinds(), SizeIs(2));
   entries = written(second.changes({}, second_root + seconds(5)), entries);
-  const auto rewinds = run_record{entries, second_root + seconds(900), {3}}.rewinds();
+  const auto rewinds = run_tallies{entries, second_root + seconds(900), {3}}.rewinds();
   ASSERT_THAT(rewinds, SizeIs(2));
   EXPECT_EQ(rewinds[0].timeline, 12U);
   EXPECT_EQ(rewinds[0].version, 40U);
@@ -162,20 +162,20 @@ TEST(run_record, rewinds_are_written_at_once_and_come_back_in_their_order) {
 }
 
 /// Nothing but the report depends on it.
-TEST(run_record, what_cannot_be_read_is_left_out) {
-  const run_record record{{{"recovery/000000000001/000000", "\xff"},
-                           {"rewind/000000000001", "\xff"},
-                           {"run/000000000001", "\xff"},
-                           {"tally/3/0/1", "\xff"},
-                           {"tally/", ""},
-                           {"tally/x/0/1", ""},
-                           {"role/worker 0", "\xff"}},
-                          first_root,
-                          {2}};
-  EXPECT_THAT(record.earlier().recoveries, IsEmpty());
-  EXPECT_EQ(record.earlier().wall_seconds, 0);
-  EXPECT_THAT(record.rewinds(), IsEmpty());
-  EXPECT_EQ(record.totals().slots_computed, 0U);
+TEST(run_tallies, what_cannot_be_read_is_left_out) {
+  const run_tallies tallies{{{"recovery/000000000001/000000", "\xff"},
+                             {"rewind/000000000001", "\xff"},
+                             {"run/000000000001", "\xff"},
+                             {"tally/3/0/1", "\xff"},
+                             {"tally/", ""},
+                             {"tally/x/0/1", ""},
+                             {"role/worker 0", "\xff"}},
+                            first_root,
+                            {2}};
+  EXPECT_THAT(tallies.earlier().recoveries, IsEmpty());
+  EXPECT_EQ(tallies.earlier().wall_seconds, 0);
+  EXPECT_THAT(tallies.rewinds(), IsEmpty());
+  EXPECT_EQ(tallies.totals().slots_computed, 0U);
 }
 
 } // namespace

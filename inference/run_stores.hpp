@@ -1,4 +1,4 @@
-/// What the PS shards of a run have on disk, read without them: while nobody trains.
+/// The stores of all PS shards of a run, read without them: while nobody trains.
 #pragma once
 
 #include "actors/protocol/timeline.hpp"
@@ -26,18 +26,18 @@ struct training_recipe {
 };
 
 /// One version of a model, all shards together.
-struct stored_version {
+struct rebuilt_version {
   std::vector<float> parameters; ///< the flat vector: parameters and buffers; metrics and padding zero
   std::string block_digests;     ///< of all blocks, 32 bytes each: what parameters_sha256 is the SHA-256 of
 };
 
 /// The stores of all PS shards, opened for a look: nothing in them is changed, and they may lie
 /// where nothing can be written.
-class stored_run {
+class run_stores {
 public:
   /// Opens the stores in `run_dir`. @returns in_use while a PS shard has one open, bad_usage when
   /// one is missing (nothing was kept), storage_damaged, system.
-  static result<stored_run> open(const std::filesystem::path& run_dir, std::uint32_t ps_shards);
+  static result<run_stores> open(const std::filesystem::path& run_dir, std::uint32_t ps_shards);
 
   /// Versions that all shards lead to, on one history of the training; version 0 always.
   const protocol::version_set& versions() const { return versions_; }
@@ -51,11 +51,11 @@ public:
   /// `damaged`.
   /// @returns storage_damaged, bad_usage for stores of another model, bad_data for a
   /// train.init_from that is not that of the start.
-  result<stored_version> load(const training_recipe& recipe, version_id version,
-                              std::vector<std::string>& damaged) const;
+  result<rebuilt_version> load(const training_recipe& recipe, version_id version,
+                               std::vector<std::string>& damaged) const;
 
 private:
-  explicit stored_run(std::vector<std::unique_ptr<persistence::shard_store>> stores);
+  explicit run_stores(std::vector<std::unique_ptr<persistence::shard_store>> stores);
 
   std::vector<std::unique_ptr<persistence::shard_store>> stores_; ///< by shard
   protocol::version_set versions_;
