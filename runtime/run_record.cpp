@@ -119,7 +119,7 @@ result<std::optional<records::RunRecord>> read_record(const std::filesystem::pat
   if (!bytes.starts_with(first_line_of(content)) ||
       !record.ParseFromArray(content.data(), static_cast<int>(content.size())) || record.revisions().empty())
     return fail(
-        error_code::storage_damaged,
+        error_code::bad_usage,
         fmt::format("'{}' is not what dlrun wrote (an edited or damaged file, or one of a later version): "
                     "restore it from a copy; without one, remove it: 'dlrun resume {} --unrecorded' then "
                     "goes on with spec.yaml and the data as they are",

@@ -14,7 +14,8 @@ namespace dlrun::runtime {
 records::RunRecord make_record(const prepared_job& job);
 
 /// The record in a run's folder; nothing where there is none, as in those of dlrun 0.1. Keys that
-/// are newer than it have their defaults. @returns storage_damaged when it is not what was written.
+/// are newer than it have their defaults. @returns bad_usage, naming the file and the way out, when
+/// it cannot be read or is not what was written.
 result<std::optional<records::RunRecord>> read_record(const std::filesystem::path& run_dir);
 
 /// Appears whole or not at all, in place of the one before.

@@ -19,7 +19,7 @@ struct trained_with {
   std::optional<records::RunRecord> record{}; ///< nothing for a run of dlrun 0.1: its files are believed
 };
 
-/// @returns storage_damaged for a record that is not what was written, bad_spec where there is no
+/// @returns bad_usage for a record that is not what was written, bad_spec where there is no
 /// record and a spec.yaml cannot be read.
 result<trained_with> read_trained_with(const run_folder& folder);
 

@@ -103,7 +103,7 @@ TEST_F(run_record_test, what_is_not_as_written_is_refused_wherever_it_was_change
     folder.write(record_name, test::text_bytes(content));
     const auto read = read_record(folder.path());
     ASSERT_FALSE(read) << at;
-    EXPECT_EQ(read.error().code, error_code::storage_damaged);
+    EXPECT_EQ(read.error().code, error_code::bad_usage);
     EXPECT_THAT(read.error().message, AllOf(HasSubstr("run.record"), HasSubstr("--unrecorded")));
   };
   for (std::size_t at = 0; at < whole.size(); at += at < 100 ? 1 : 13) {
