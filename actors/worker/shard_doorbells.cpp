@@ -6,8 +6,6 @@ namespace dlrun::worker {
 namespace {
 
 constexpr auto connect_deadline = std::chrono::seconds(2);
-/// Meanwhile all goes by messages, as where there are no doorbells.
-constexpr auto bell_pause = std::chrono::seconds(1);
 
 } // namespace
 
@@ -19,46 +17,51 @@ shard_doorbells::shard_doorbells(const common::role_context& context, transport:
     , asked_(std::move(asked)) {}
 
 void shard_doorbells::follow(const protocol::shard_state& state) {
-  auto& one = bells_[state.shard];
-  if (state.incarnation < one.incarnation) return;
-  if (state.incarnation > one.incarnation) one = {};
-  one.incarnation = state.incarnation;
-  if (!one.told || one.told->timeline <= state.timeline) one.told = state;
-  connect(state.shard, state.parameters.address);
+  if (!attempts_.follow(state.shard, state.incarnation)) return;
+  auto& one = bells_.try_emplace(state.shard, shard_bell{state, nullptr}).first->second;
+  if (one.told.incarnation != state.incarnation)
+    one = {state, nullptr};
+  else if (one.told.timeline <= state.timeline)
+    one.told = state;
+  if (client_.is_shared() && attempts_.begin(state.shard, common::now()))
+    connect(state.shard, state.incarnation, state.parameters.address);
 }
 
-void shard_doorbells::connect(ps_shard_id shard, const std::string& address) {
-  auto& one = bells_[shard];
-  if (!client_.is_shared() || one.doorbell || one.is_connecting || common::now() < one.again) return;
+void shard_doorbells::connect(ps_shard_id shard, incarnation start, const std::string& address) {
   const auto asked = client_.connect_doorbell(
       address, std::chrono::steady_clock::now() + connect_deadline,
-      [this, post = asked_.back.post, shard,
-       start = one.incarnation](result<std::unique_ptr<transport::doorbell>> made) {
+      [this, post = asked_.back.post, shard, start](result<std::unique_ptr<transport::doorbell>> made) {
         auto shared = std::make_shared<result<std::unique_ptr<transport::doorbell>>>(std::move(made));
         post([this, shard, start, shared] { on_connected(shard, start, std::move(*shared)); });
       });
-  one.is_connecting = asked.has_value();
+  if (!asked) on_connected(shard, start, tl::unexpected(asked.error()));
 }
 
 void shard_doorbells::on_connected(ps_shard_id shard, incarnation start,
                                    result<std::unique_ptr<transport::doorbell>> made) {
-  auto& one = bells_[shard];
-  if (one.incarnation != start) return;
-  one.is_connecting = false;
-  one.again = common::now() + bell_pause;
-  if (!made) {
-    context_.log->info("doorbell-refused: ps_shard {}: {}", shard, made.error().message);
-    return;
+  auto& one = bells_.at(shard);
+  if (one.told.incarnation != start) return; // a newer start of the shard took its place
+  const auto opened = open(shard, start, std::move(made));
+  if (opened) {
+    one.doorbell = *opened;
+    return attempts_.on_connected(shard, start, common::now());
   }
+  context_.log->info("doorbell-refused: ps_shard {}: {}", shard, opened.error().message);
+  attempts_.on_failed(shard, start, common::now());
+}
+
+/// Its first word is who rings.
+result<shard_doorbells::bell> shard_doorbells::open(ps_shard_id shard, incarnation start,
+                                                    result<std::unique_ptr<transport::doorbell>> made) {
+  if (!made) return tl::unexpected(made.error());
   const bell rung{std::move(*made)};
   const auto hello = protocol::make_hello({context_.role.index}, context_.self, tensor_address_);
-  if (!hello || !rung->ring(protocol::bytes_of(*hello))) return;
+  if (!hello || !rung->ring(protocol::bytes_of(*hello)))
+    return fail(error_code::role_lost, "it takes no hello");
   const auto heard =
       asked_.listen(rung, [this, shard, start](auto packet) { return on_packet(shard, start, packet); });
-  if (heard)
-    one.doorbell = rung;
-  else
-    context_.log->warn("doorbell-unheard: ps_shard {}: {}", shard, heard.error().message);
+  if (!heard) return tl::unexpected(heard.error());
+  return rung;
 }
 
 /// On the compute thread. Returns whether to go on listening.
@@ -66,14 +69,16 @@ bool shard_doorbells::on_packet(ps_shard_id shard, incarnation start,
                                 std::optional<std::span<const std::byte>> packet) {
   bool is_alive = false;
   asked_.back.enter([&] {
-    auto& one = bells_[shard];
-    if (one.incarnation != start) return; // a newer start of the shard took its place
+    auto& one = bells_.at(shard);
+    if (one.told.incarnation != start) return; // a newer start of the shard took its place
     const auto state = packet ? protocol::read_packet<protocol::state_packet>(*packet) : std::nullopt;
     is_alive = state && state->shard_incarnation == start;
-    if (!is_alive)
+    if (!is_alive) {
       one.doorbell = nullptr;
-    else if (one.told && one.told->timeline == state->timeline) // else the message is on its way
-      asked_.heard(protocol::unpacked(*state, *one.told));
+      attempts_.on_lost(shard, start);
+    } else if (one.told.timeline == state->timeline) { // else the message is on its way
+      asked_.heard(protocol::unpacked(*state, one.told));
+    }
   });
   return is_alive;
 }

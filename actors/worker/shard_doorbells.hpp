@@ -5,6 +5,7 @@
 #include "actors/common/task_thread.hpp"
 #include "actors/common/way_back.hpp"
 #include "actors/protocol/step_packets.hpp"
+#include "actors/worker/doorbell_attempts.hpp"
 
 #include <functional>
 #include <map>
@@ -42,21 +43,20 @@ public:
 
 private:
   struct shard_bell {
-    dlrun::incarnation incarnation;            ///< of the shard's start, as all below
-    std::optional<protocol::shard_state> told; ///< by message, of the newest timeline: packets say the rest
-    bell doorbell;                             ///< or null
-    bool is_connecting = false;
-    protocol::time_point again{}; ///< when to try to connect it
+    protocol::shard_state told; ///< by message, of the newest start and timeline: packets say the rest
+    bell doorbell;              ///< at that start, or null
   };
 
-  void connect(ps_shard_id shard, const std::string& address);
+  void connect(ps_shard_id shard, incarnation start, const std::string& address);
   void on_connected(ps_shard_id shard, incarnation start, result<std::unique_ptr<transport::doorbell>> made);
+  result<bell> open(ps_shard_id shard, incarnation start, result<std::unique_ptr<transport::doorbell>> made);
   bool on_packet(ps_shard_id shard, incarnation start, std::optional<std::span<const std::byte>> packet);
 
   const common::role_context& context_;
   transport::segment_fetches& client_;
   std::string tensor_address_;
   links asked_;
+  doorbell_attempts attempts_;
   std::map<ps_shard_id, shard_bell> bells_;
 };
 

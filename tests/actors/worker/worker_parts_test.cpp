@@ -1,6 +1,7 @@
 // The parts of worker_core, each alone: what is kept, what is in memory, where the shards stand.
 #include "actors/worker/kept_gradients.hpp"
 
+#include "actors/worker/doorbell_attempts.hpp"
 #include "actors/worker/parameter_parts.hpp"
 #include "actors/worker/shard_connections.hpp"
 #include "actors/worker/shard_standings.hpp"
@@ -153,6 +154,46 @@ TEST_F(shard_connections_test, a_newer_start_ends_the_attempts_at_the_one_before
   EXPECT_FALSE(connections.on_failed({0}, {1}, begin));
   EXPECT_THAT(connections.on_tick(begin + milliseconds(300)), IsEmpty());
   EXPECT_THAT(hear({entry(0, 1)}), IsEmpty()) << "it is older";
+}
+
+class doorbell_attempts_test : public testing::Test {
+protected:
+  /// The shard's first start has spoken, and is asked for a doorbell.
+  doorbell_attempts_test() {
+    EXPECT_TRUE(attempts.follow({0}, {1}));
+    EXPECT_TRUE(attempts.begin({0}, begin));
+  }
+  doorbell_attempts attempts;
+};
+
+TEST_F(doorbell_attempts_test, one_attempt_is_under_way_at_a_time) {
+  EXPECT_FALSE(attempts.begin({0}, begin + 2 * doorbell_attempts::pause)) << "nobody has answered yet";
+  EXPECT_TRUE(attempts.follow({1}, {1}));
+  EXPECT_TRUE(attempts.begin({1}, begin)) << "of another shard";
+}
+
+TEST_F(doorbell_attempts_test, who_refuses_is_asked_again_after_a_pause) {
+  attempts.on_failed({0}, {1}, begin);
+  EXPECT_FALSE(attempts.begin({0}, begin + doorbell_attempts::pause - milliseconds(1)));
+  EXPECT_TRUE(attempts.begin({0}, begin + doorbell_attempts::pause));
+}
+
+TEST_F(doorbell_attempts_test, one_that_is_lost_is_asked_for_again_but_not_sooner_than_after_the_pause) {
+  attempts.on_connected({0}, {1}, begin);
+  EXPECT_FALSE(attempts.begin({0}, begin + 2 * doorbell_attempts::pause)) << "it is there";
+  attempts.on_lost({0}, {1});
+  EXPECT_FALSE(attempts.begin({0}, begin + doorbell_attempts::pause - milliseconds(1)));
+  EXPECT_TRUE(attempts.begin({0}, begin + doorbell_attempts::pause));
+}
+
+TEST_F(doorbell_attempts_test, a_newer_start_is_asked_at_once_and_the_one_before_counts_no_more) {
+  attempts.on_failed({0}, {1}, begin);
+  EXPECT_TRUE(attempts.follow({0}, {2}));
+  EXPECT_TRUE(attempts.begin({0}, begin));
+  EXPECT_FALSE(attempts.follow({0}, {1}));
+  attempts.on_failed({0}, {1}, begin);
+  attempts.on_lost({0}, {1});
+  EXPECT_FALSE(attempts.begin({0}, begin + 2 * doorbell_attempts::pause)) << "that of the newer is under way";
 }
 
 class shard_standings_test : public testing::Test {
