@@ -18,7 +18,7 @@ std::vector<protocol::directory_entry> shard_connections::on_directory(const pro
 std::vector<protocol::directory_entry> shard_connections::on_tick(protocol::time_point now) {
   std::vector<protocol::directory_entry> again;
   for (auto& [shard, one] : all_) {
-    if (one.is != state::failed || now - one.failed < retry_after_) continue;
+    if (one.is != state::unconnected || now - one.since < retry_after_) continue;
     one.is = state::connecting;
     again.push_back(one.wanted);
   }
@@ -31,11 +31,11 @@ bool shard_connections::on_connected(ps_shard_id shard, incarnation start) {
   return one != nullptr;
 }
 
-bool shard_connections::on_failed(ps_shard_id shard, incarnation start, protocol::time_point now) {
+bool shard_connections::on_unconnected(ps_shard_id shard, incarnation start, protocol::time_point now) {
   auto* one = find(shard, start);
   if (one == nullptr) return false;
-  one->is = state::failed;
-  one->failed = now;
+  one->is = state::unconnected;
+  one->since = now;
   return true;
 }
 

@@ -10,11 +10,11 @@
 namespace dlrun::worker {
 
 /// Follows the directory: of each PS shard the newest start that has joined is connected to, once.
-/// An attempt that failed is made again for as long as no newer start is named; only that ends it.
-/// Pure.
+/// An attempt that failed is made again, and a connection that was lost, for as long as no newer
+/// start is named; only that ends it. Pure.
 class shard_connections {
 public:
-  /// An attempt that failed is made again after `retry_after`.
+  /// It is tried again `retry_after` after an attempt failed, or a connection was lost.
   shard_connections(std::uint32_t ps_shards, protocol::duration retry_after)
       : ps_shards_{ps_shards}
       , retry_after_{retry_after} {}
@@ -23,16 +23,17 @@ public:
   std::vector<protocol::directory_entry> on_directory(const protocol::directory& directory);
   /// @returns the starts to connect to again.
   std::vector<protocol::directory_entry> on_tick(protocol::time_point now);
-  /// An attempt has ended. @returns false for a start that a newer one has replaced.
+  // What came of an attempt, or of the connection. @returns false for a start that a newer one has
+  // replaced.
   bool on_connected(ps_shard_id shard, incarnation start);
-  bool on_failed(ps_shard_id shard, incarnation start, protocol::time_point now);
+  bool on_unconnected(ps_shard_id shard, incarnation start, protocol::time_point now);
 
 private:
-  enum class state : std::uint8_t { connecting, connected, failed };
+  enum class state : std::uint8_t { connecting, connected, unconnected };
   struct connection {
     protocol::directory_entry wanted;
     state is = state::connecting;
-    protocol::time_point failed{};
+    protocol::time_point since{}; ///< when it was unconnected
   };
 
   connection* find(ps_shard_id shard, incarnation start);

@@ -19,12 +19,23 @@ void shard_links::connect(const protocol::directory_entry& entry) {
         auto& found = links_[shard];
         if (found.incarnation != start) return;
         found.handle = handle;
+        self_->monitor(handle); // one that was gone before says so at once
         told_.connected(shard, start);
       },
       [this, shard, start](const std::string& why) {
         context_.log->info("connect-failed: {}; trying again", why);
-        told_.failed(shard, start);
+        told_.unconnected(shard, start);
       });
+}
+
+/// The shard may live on: only the connection is known to be gone.
+void shard_links::on_down(const caf::actor_addr& gone) {
+  for (auto& [shard, one] : links_) {
+    if (!one.handle || one.handle->address() != gone) continue;
+    context_.log->info("link-lost: ps_shard {} incarnation {}; connecting again", shard, one.incarnation);
+    one.handle = nullptr;
+    told_.unconnected(shard, one.incarnation);
+  }
 }
 
 } // namespace dlrun::worker

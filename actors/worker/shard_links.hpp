@@ -17,14 +17,18 @@ public:
   using pointer = protocol::worker_actor::base*;
   struct events {
     std::function<void(ps_shard_id, incarnation)> connected;
-    std::function<void(ps_shard_id, incarnation)> failed;
+    /// There is no connection: it could not be made, or is lost.
+    std::function<void(ps_shard_id, incarnation)> unconnected;
   };
 
   /// `context` outlives this.
   shard_links(pointer self, const common::role_context& context, events told);
 
-  /// To this start, from now on, instead of any other. One of the events follows.
+  /// To this start, from now on, instead of any other. One of the events follows, and after
+  /// `connected` the other when the connection is lost.
   void connect(const protocol::directory_entry& entry);
+  /// An actor that is monitored has ended, or the connection to it.
+  void on_down(const caf::actor_addr& gone);
 
   /// For the actor's handlers, and for its threads inside its entry lock.
   template <class... Messages>

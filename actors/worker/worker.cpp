@@ -29,6 +29,7 @@ worker_core_config core_config(const common::role_context& context) {
 worker_state::behavior worker_state::start(pointer self, common::role_context context) {
   self->state.role.reset(new worker_state(self, std::move(context)));
   auto& role = *self->state.role;
+  self->set_down_handler([&role](const caf::down_msg& down) { role.links_.on_down(down.source); });
   if (const auto ready = role.acquire(); !ready) role.quit(ready.error().message);
   return role.make_behavior();
 }

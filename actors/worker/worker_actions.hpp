@@ -72,7 +72,8 @@ struct push_gradient {
   bool operator==(const push_gradient&) const = default;
 };
 /// Connect to that start of a PS shard, instead of any other, then call on_connected() or
-/// on_unconnected(). What is ordered for a shard that is not connected is lost, and comes again.
+/// on_unconnected(), and on_unconnected() also when the connection is lost. What is ordered for a
+/// shard that is not connected is lost, and comes again.
 struct connect_shard {
   protocol::directory_entry entry;
   bool operator==(const connect_shard&) const = default;

@@ -65,7 +65,7 @@ worker_actions worker_core::on_connected(ps_shard_id shard, incarnation start, t
 }
 
 worker_actions worker_core::on_unconnected(ps_shard_id shard, incarnation start, time_point now) {
-  connections_.on_failed(shard, start, now);
+  connections_.on_unconnected(shard, start, now);
   return {};
 }
 

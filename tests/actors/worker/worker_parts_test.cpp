@@ -141,17 +141,26 @@ TEST_F(shard_connections_test, each_start_that_has_joined_is_connected_to_once) 
 
 TEST_F(shard_connections_test, an_attempt_that_failed_is_made_again_after_a_while) {
   hear({entry(0, 1)});
-  EXPECT_TRUE(connections.on_failed({0}, {1}, begin));
+  EXPECT_TRUE(connections.on_unconnected({0}, {1}, begin));
   EXPECT_THAT(connections.on_tick(begin + milliseconds(99)), IsEmpty());
   EXPECT_THAT(connections.on_tick(begin + milliseconds(100)), ElementsAre(entry(0, 1)));
   EXPECT_THAT(connections.on_tick(begin + milliseconds(300)), IsEmpty()) << "it is under way";
+}
+
+TEST_F(shard_connections_test, a_connection_that_is_lost_is_made_again_after_a_while) {
+  hear({entry(0, 1)});
+  EXPECT_TRUE(connections.on_connected({0}, {1}));
+  EXPECT_THAT(connections.on_tick(begin), IsEmpty());
+  EXPECT_TRUE(connections.on_unconnected({0}, {1}, begin));
+  EXPECT_THAT(connections.on_tick(begin + milliseconds(99)), IsEmpty());
+  EXPECT_THAT(connections.on_tick(begin + milliseconds(100)), ElementsAre(entry(0, 1)));
 }
 
 TEST_F(shard_connections_test, a_newer_start_ends_the_attempts_at_the_one_before) {
   hear({entry(0, 1)});
   EXPECT_THAT(hear({entry(0, 2)}), ElementsAre(entry(0, 2)));
   EXPECT_FALSE(connections.on_connected({0}, {1}));
-  EXPECT_FALSE(connections.on_failed({0}, {1}, begin));
+  EXPECT_FALSE(connections.on_unconnected({0}, {1}, begin));
   EXPECT_THAT(connections.on_tick(begin + milliseconds(300)), IsEmpty());
   EXPECT_THAT(hear({entry(0, 1)}), IsEmpty()) << "it is older";
 }

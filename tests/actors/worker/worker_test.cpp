@@ -230,6 +230,19 @@ TEST_F(worker_test, a_shard_that_is_not_there_yet_is_connected_to_when_it_is) {
   EXPECT_TRUE(await_pull());
 }
 
+/// Where both ends have a process of their own, the connection between them can end alone. Here the
+/// mailbox ends, and the same start has another one.
+TEST_F(worker_test, a_shard_whose_connection_is_lost_is_connected_to_again_while_that_start_lives_on) {
+  start();
+  name_shard();
+  ASSERT_TRUE(await_pull());
+  shard.emplace(system);
+  local->remember(protocol::ps_shard_role({0}), {1}, strong(*shard));
+  const auto pull = await_pull();
+  ASSERT_TRUE(pull);
+  EXPECT_EQ(pull->self, self);
+}
+
 TEST_F(worker_test, who_is_refused_ends_with_the_reason) {
   start({false, "another build"});
   EXPECT_THAT(end(), HasSubstr("another build"));
