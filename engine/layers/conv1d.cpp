@@ -13,9 +13,7 @@ public:
   conv1d_layer(std::string name, const shape& input, const convolution_geometry& g)
       : layer(std::move(name), {input}, {g.out_channels, g.out_width})
       , geometry_(g) {
-    const float bound = initial_bound(g.in_channels * g.kernel);
-    add_tensor({"weight", {g.out_channels, g.in_channels, g.kernel}, tensor_kind::parameter, -bound, bound});
-    if (g.bias) add_tensor({"bias", {g.out_channels}, tensor_kind::parameter, -bound, bound});
+    for (auto& tensor : kernel_tensors(g, g.bias ? g.out_channels : 0)) add_tensor(std::move(tensor));
   }
 
   std::unique_ptr<operation> make_operation(kernels::cpu::onednn& context,

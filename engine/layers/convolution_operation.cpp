@@ -48,9 +48,10 @@ std::unique_ptr<operation> make_convolution_operation(kernels::cpu::onednn& cont
 }
 
 std::vector<layer_tensor> kernel_tensors(const convolution_geometry& g, std::int64_t biases) {
-  const float bound = initial_bound(g.in_channels * g.kernel * g.kernel);
-  std::vector<layer_tensor> tensors{
-      {"weight", {g.out_channels, g.in_channels, g.kernel, g.kernel}, tensor_kind::parameter, -bound, bound}};
+  shape weight{g.out_channels, g.in_channels, g.kernel};
+  if (!g.flat) weight.push_back(g.kernel);
+  const float bound = initial_bound(g.in_channels * g.kernel_height() * g.kernel);
+  std::vector<layer_tensor> tensors{{"weight", std::move(weight), tensor_kind::parameter, -bound, bound}};
   if (biases != 0) tensors.push_back({"bias", {biases}, tensor_kind::parameter, -bound, bound});
   return tensors;
 }

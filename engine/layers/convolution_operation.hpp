@@ -18,7 +18,7 @@ std::unique_ptr<operation> make_convolution_operation(kernels::cpu::onednn& cont
                                                       const kernels::cpu::convolution_geometry& geometry,
                                                       bool input_gradient);
 
-/// Weight, and bias where `biases` is not 0, of a convolution in two dimensions. Initialised as
+/// Weight, and bias where `biases` is not 0, of a convolution. Initialised as
 /// PyTorch does: uniform, within a bound that the weight's second axis and the kernel give.
 std::vector<layer_tensor> kernel_tensors(const kernels::cpu::convolution_geometry& geometry,
                                          std::int64_t biases);

@@ -1,5 +1,6 @@
 #include "tests/simulation/coordinator_process.hpp"
 
+#include "actors/common/action_handlers.hpp"
 #include "tests/simulation/world.hpp"
 
 namespace dlrun::simulation {
@@ -70,8 +71,8 @@ void coordinator_process::restart_dispatcher() {
 
 void coordinator_process::receive(const message& what) {
   const auto now = world_.now();
-  std::visit(
-      overloaded{[&](const agent_hello&) { perform(core_->on_agent()); },
+  std::visit(common::action_handlers{
+                 [&](const agent_hello&) { perform(core_->on_agent()); },
                  [&](const protocol::role_started& one) { perform(core_->on_role_started(one)); },
                  [&](const protocol::role_exited& one) { perform(core_->on_role_exited(one, now)); },
                  [&](const protocol::join& one) {
@@ -80,14 +81,14 @@ void coordinator_process::receive(const message& what) {
                  },
                  [&](const shard_digests& one) { perform(core_->ending().on_digests(one.shard, one.reply)); },
                  [&](const auto&) { dispatcher_->receive(what); }},
-      what);
+             what);
 }
 
 void coordinator_process::perform(const coordinator::coordinator_actions& actions) {
   for (const auto& action : actions) {
     if (!alive) return;
-    std::visit(overloaded{[](const coordinator::slot_suspected&) {}, // it is in the directory
-                          [this](const auto& order) { perform_one(order); }},
+    std::visit(common::action_handlers{[](const coordinator::slot_suspected&) {}, // it is in the directory
+                                       [this](const auto& order) { perform_one(order); }},
                action);
   }
 }
@@ -150,7 +151,7 @@ void coordinator_process::perform_one(const coordinator::announce_end& order) {
 void coordinator_process::hear(const data_dispatcher::to_coordinator& what) {
   const auto now = world_.now();
   std::visit(
-      overloaded{
+      common::action_handlers{
           [&](const protocol::training_finished& one) {
             perform(core_->ending().on_training_finished(one.timeline, one.version));
           },

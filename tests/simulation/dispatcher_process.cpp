@@ -1,5 +1,6 @@
 #include "tests/simulation/dispatcher_process.hpp"
 
+#include "actors/common/action_handlers.hpp"
 #include "tests/simulation/coordinator_process.hpp"
 #include "tests/simulation/world.hpp"
 
@@ -52,13 +53,13 @@ dispatcher_process::dispatcher_process(world& where, coordinator_process& in, in
 
 void dispatcher_process::receive(const message& what) {
   const auto now = world_.now();
-  std::visit(
-      overloaded{[&](const protocol::worker_status& one) { perform(core_.on_worker_status(one, now)); },
+  std::visit(common::action_handlers{
+                 [&](const protocol::worker_status& one) { perform(core_.on_worker_status(one, now)); },
                  [&](const protocol::shard_status& one) { perform(core_.on_shard_status(one, now)); },
                  [&](const protocol::kept& one) { perform(core_.on_kept(one, now)); },
                  [&](const protocol::evaluated& one) { perform(core_.on_evaluated(one, now)); },
                  [](const auto&) {}},
-      what);
+             what);
 }
 
 void dispatcher_process::tick() { perform(core_.on_tick(world_.now())); }

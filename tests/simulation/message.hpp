@@ -54,11 +54,4 @@ using message =
                  protocol::name_snapshot, protocol::floor, protocol::go_on, protocol::pin, protocol::probe,
                  protocol::kept, protocol::norm, protocol::norm_request>;
 
-template <class... Handlers>
-struct overloaded : Handlers... {
-  using Handlers::operator()...;
-};
-template <class... Handlers>
-overloaded(Handlers...) -> overloaded<Handlers...>;
-
 } // namespace dlrun::simulation

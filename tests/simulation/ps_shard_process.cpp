@@ -1,5 +1,6 @@
 #include "tests/simulation/ps_shard_process.hpp"
 
+#include "actors/common/action_handlers.hpp"
 #include "tests/simulation/world.hpp"
 
 namespace dlrun::simulation {
@@ -98,26 +99,27 @@ void ps_shard_process::check_distance() const {
 }
 
 void ps_shard_process::hear(const message& what) {
-  std::visit(overloaded{[&](const gradient_push& one) { on_push(one); },
-                        [&](const protocol::pull& one) { perform(core_->on_pull(one)); },
-                        [&](const protocol::directory& one) {
-                          for (const auto& entry : one.entries)
-                            if (entry.role.kind == protocol::role_kind::worker) {
-                              auto& newest = newest_worker_[{entry.role.index}];
-                              newest = std::max(newest, entry.incarnation);
-                            }
-                          perform(core_->on_directory(one));
-                        },
-                        [&](const protocol::norm& one) { perform(core_->on_norm(one)); },
-                        [&](const protocol::norm_request& one) { perform(core_->on_norm_request(one)); },
-                        [&](const protocol::rewind& one) { perform(core_->on_rewind(one)); },
-                        [&](const protocol::name_snapshot& one) { perform(core_->on_name_snapshot(one)); },
-                        [&](const protocol::floor& one) { perform(core_->on_floor(one)); },
-                        [&](const protocol::pin& one) { perform(core_->on_pin(one)); },
-                        [&](const protocol::go_on& one) { perform(core_->on_go_on(one)); },
-                        [&](const protocol::probe& one) { perform(core_->on_probe(one)); },
-                        [&](const protocol::digest_request& one) { answer_digests(one); },
-                        [&](const snapshot_pull& one) { answer_snapshot(one); }, [](const auto&) {}},
+  std::visit(common::action_handlers{
+                 [&](const gradient_push& one) { on_push(one); },
+                 [&](const protocol::pull& one) { perform(core_->on_pull(one)); },
+                 [&](const protocol::directory& one) {
+                   for (const auto& entry : one.entries)
+                     if (entry.role.kind == protocol::role_kind::worker) {
+                       auto& newest = newest_worker_[{entry.role.index}];
+                       newest = std::max(newest, entry.incarnation);
+                     }
+                   perform(core_->on_directory(one));
+                 },
+                 [&](const protocol::norm& one) { perform(core_->on_norm(one)); },
+                 [&](const protocol::norm_request& one) { perform(core_->on_norm_request(one)); },
+                 [&](const protocol::rewind& one) { perform(core_->on_rewind(one)); },
+                 [&](const protocol::name_snapshot& one) { perform(core_->on_name_snapshot(one)); },
+                 [&](const protocol::floor& one) { perform(core_->on_floor(one)); },
+                 [&](const protocol::pin& one) { perform(core_->on_pin(one)); },
+                 [&](const protocol::go_on& one) { perform(core_->on_go_on(one)); },
+                 [&](const protocol::probe& one) { perform(core_->on_probe(one)); },
+                 [&](const protocol::digest_request& one) { answer_digests(one); },
+                 [&](const snapshot_pull& one) { answer_snapshot(one); }, [](const auto&) {}},
              what);
 }
 
@@ -146,7 +148,7 @@ void ps_shard_process::begin_early(step_id step) {
 // ---- what the core decided
 
 void ps_shard_process::perform(const ps_shard::ps_shard_actions& actions) {
-  const auto carry_out = overloaded{
+  const auto carry_out = common::action_handlers{
       [this](const ps_shard::combine& order) { gradients_.combine(order, core_->timeline()); },
       [this](const ps_shard::make_zero& order) { gradients_.make_zero(order); },
       [this](const ps_shard::release& order) { gradients_.release(order); },

@@ -1,5 +1,6 @@
 #include "tests/simulation/worker_process.hpp"
 
+#include "actors/common/action_handlers.hpp"
 #include "tests/simulation/minefield.hpp"
 #include "tests/simulation/world.hpp"
 
@@ -51,8 +52,8 @@ void worker_process::died() { gradients_->gone = true; }
 
 void worker_process::hear(const message& what) {
   const auto now = world_.now();
-  std::visit(
-      overloaded{[&](const announced_state& one) {
+  std::visit(common::action_handlers{
+                 [&](const announced_state& one) {
                    auto& known = shard_memory_[one.state.shard];
                    if (known.first <= one.state.incarnation) known = {one.state.incarnation, one.memory};
                    perform(core_.on_shard_state(one.state, now));
@@ -67,7 +68,7 @@ void worker_process::hear(const message& what) {
                  [&](const protocol::probe& one) { perform(core_.on_probe(one, now)); },
                  [&](const protocol::evaluate& one) { perform(evaluation_.on_order(one, core_.timeline())); },
                  [&](const snapshot_part& one) { on_snapshot_part(one); }, [](const auto&) {}},
-      what);
+             what);
 }
 
 void worker_process::perform(const worker::worker_actions& actions) {
