@@ -1,0 +1,118 @@
+// An agent's core where state is kept: the coordinator and PS shards are started again too.
+#include "tests/actors/agent/agent_core_fixture.hpp"
+
+namespace dlrun::agent {
+namespace {
+
+using namespace std::chrono_literals;
+
+struct durable_agent_core_test : agent_core_test {
+  durable_agent_core_test()
+      : agent_core_test(true) {}
+};
+
+TEST_F(durable_agent_core_test, a_ps_shard_is_started_again_with_a_fence_granted_in_advance) {
+  start_all();
+  started.clear();
+  exit(shard);
+  EXPECT_THAT(started, ::testing::ElementsAre(shard));
+  EXPECT_EQ(running.at(shard).incarnation.value, 2u);
+  ASSERT_EQ(exits_told.size(), 1u);
+  EXPECT_TRUE(exits_told.front().replaced);
+  EXPECT_FALSE(core.ending());
+}
+
+TEST_F(durable_agent_core_test, the_coordinator_is_started_again_and_nobody_else) {
+  start_all();
+  grant(coordinator, 2);
+  started.clear();
+  exit(coordinator);
+  EXPECT_THAT(started, ::testing::ElementsAre(coordinator));
+  EXPECT_EQ(running.at(coordinator).incarnation.value, 2u);
+  EXPECT_TRUE(stopped.empty());
+  EXPECT_TRUE(core.accepts(joining(coordinator, running.at(coordinator))));
+}
+
+TEST_F(durable_agent_core_test, a_new_coordinator_hears_what_ended_meanwhile_and_what_runs) {
+  start_all();
+  grant(coordinator, 2);
+  exit(coordinator);
+  exit(worker0);
+  EXPECT_TRUE(exits_told.empty()) << "there is nobody to tell";
+  starts_told.clear();
+  now += std::chrono::milliseconds(7);
+  follow(core.on_coordinator_joined(now));
+  ASSERT_EQ(exits_told.size(), 2u);
+  EXPECT_EQ(exits_told[0].role, coordinator);
+  EXPECT_EQ(exits_told[1].role, worker0);
+  EXPECT_EQ(exits_told[1].age_us, 7000u);
+  EXPECT_THAT(starts_told, ::testing::UnorderedElementsAre(shard, worker0, worker1));
+}
+
+TEST_F(durable_agent_core_test, a_new_coordinator_hears_again_of_what_the_one_before_was_told) {
+  start_all();
+  grant(coordinator, 2);
+  exit(worker0);
+  exit(coordinator);
+  exits_told.clear();
+  follow(core.on_coordinator_joined(now));
+  ASSERT_EQ(exits_told.size(), 2u);
+  EXPECT_EQ(exits_told[0].role, worker0);
+  EXPECT_TRUE(exits_told[0].again) << "it may have died before that was in its journal";
+  EXPECT_EQ(exits_told[1].role, coordinator);
+  EXPECT_FALSE(exits_told[1].again);
+  grant(coordinator, 3);
+  exit(coordinator);
+  exits_told.clear();
+  follow(core.on_coordinator_joined(now));
+  ASSERT_EQ(exits_told.size(), 3u);
+  EXPECT_TRUE(exits_told[1].again);
+  EXPECT_FALSE(exits_told[2].again);
+}
+
+TEST_F(durable_agent_core_test, the_coordinator_hears_of_a_start_that_failed_and_issues_another_fence) {
+  start_all();
+  start_failure = error{error_code::system, "there is no memory"};
+  exit(worker1);
+  ASSERT_EQ(exits_told.size(), 2u);
+  EXPECT_EQ(exits_told[1].self.incarnation, incarnation{2});
+  EXPECT_EQ(exits_told[1].cause, "could not be started: there is no memory");
+  start_failure.reset();
+  grant(worker1, 3);
+  EXPECT_FALSE(running.contains(worker1)) << "the pause before another try is not over";
+  now += 100ms;
+  follow(core.on_tick(now));
+  EXPECT_EQ(running.at(worker1).incarnation, incarnation{3});
+}
+
+TEST_F(durable_agent_core_test, a_coordinator_that_is_out_of_fences_ends_the_job_after_a_moment) {
+  start_all();
+  exit(coordinator);
+  follow(core.on_tick(now));
+  EXPECT_FALSE(core.ending()) << "a grant may be on its way";
+  now += 3s;
+  for (const auto& role : {shard, worker0, worker1}) beat(role);
+  follow(core.on_tick(now));
+  EXPECT_TRUE(core.ending());
+  for (const auto& role : {worker1, worker0, shard}) exit(role);
+  ASSERT_TRUE(ended.has_value());
+  EXPECT_EQ(ended->outcome, protocol::job_outcome::failed);
+  EXPECT_THAT(ended->reason, ::testing::HasSubstr("killed by signal 9"));
+  EXPECT_THAT(ended->reason, ::testing::HasSubstr("dlrun resume"));
+}
+
+TEST_F(durable_agent_core_test, a_coordinator_whose_fence_comes_late_is_started) {
+  start_all();
+  exit(coordinator);
+  follow(core.on_tick(now));
+  now += 1s;
+  grant(coordinator, 2);
+  now += 5s;
+  for (const auto& role : {shard, worker0, worker1}) beat(role);
+  follow(core.on_tick(now));
+  EXPECT_FALSE(core.ending());
+  EXPECT_EQ(running.at(coordinator).incarnation, incarnation{2});
+}
+
+} // namespace
+} // namespace dlrun::agent
