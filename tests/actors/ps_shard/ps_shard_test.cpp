@@ -2,9 +2,8 @@
 // looks into; waiting ends with the message that is waited for.
 #include "actors/ps_shard/ps_shard.hpp"
 
-#include "actors/protocol/type_ids.hpp"
+#include "tests/actors/played_roles.hpp"
 #include "tests/actors/small_job.hpp"
-#include "tests/data/files.hpp"
 #include "transport/gradient_segment.hpp"
 
 #include <algorithm>
@@ -20,76 +19,18 @@ using protocol::make_slot_range;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-constexpr auto patience = std::chrono::seconds(20);
-
 /// One PS shard of a job with steps of two slots of two records; its worker 0 is the test.
-class ps_shard_test : public testing::Test {
+class ps_shard_test : public test::played_roles<protocol::ps_shard_actor> {
 protected:
-  struct quiet : caf::actor_system_config {
-    quiet() {
-      set("scheduler.max-threads", 1);
-      add_message_types<caf::id_block::dlrun>();
-    }
-  };
-
   void start(std::vector<std::string> overrides = {"durability.log=off"}) {
     overrides.emplace_back("cluster.placement=threads");
     job = test::small_job(folder.path(), overrides);
-    const protocol::role_name coordinator_role{protocol::role_kind::coordinator, 0};
-    const auto local = std::make_shared<common::local_roles>();
-    local->remember(coordinator_role, {1}, caf::actor_cast<caf::strong_actor_ptr>(*coordinator));
-    const common::role_context context{
-        .role = protocol::ps_shard_role({0}),
-        .self = {{3}, 33},
-        .job = job,
-        .local = local,
-        .agent = as<protocol::agent_actor>(*agent),
-        .coordinator = protocol::endpoint{"", 0, job->process, ""},
-        .coordinator_incarnation = {1},
-        .log = std::make_shared<spdlog::logger>("test"),
-    };
-    shard = system.spawn(ps_shard_state::start, context);
-    (*observer)->monitor(shard);
-    answer_join({true, ""});
+    start_role(ps_shard_state::start, protocol::ps_shard_role({0}), {true, ""});
     name_worker(1, 11);
-  }
-  void answer_join(const protocol::join_reply& reply) {
-    bool asked = false;
-    (*coordinator)
-        ->receive(
-            [&](const protocol::join& question, const protocol::ps_shard_actor&) {
-              EXPECT_EQ(question.role, protocol::ps_shard_role({0}));
-              asked = true;
-              return caf::make_result(reply, as<protocol::data_dispatcher_actor>(*dispatcher));
-            },
-            caf::after(patience) >> [] {});
-    ASSERT_TRUE(asked) << "it does not join";
   }
   /// The directory names worker 0, with this incarnation and token.
   void name_worker(std::uint64_t incarnation, std::uint64_t token) {
-    protocol::directory made{{1}, ++directories, {}};
-    made.entries.push_back({protocol::worker_role({0}), {incarnation}, true, {}, token});
-    tell(made, as<protocol::data_dispatcher_actor>(*dispatcher));
-  }
-  template <class Handle>
-  static Handle as(const caf::scoped_actor& who) {
-    return caf::actor_cast<Handle>(caf::actor_cast<caf::strong_actor_ptr>(who));
-  }
-  template <class... Messages>
-  void tell(Messages... messages) {
-    caf::anon_send(shard, std::move(messages)...);
-  }
-  /// The first message of the kind that satisfies `wanted`; what comes before it is dropped.
-  template <class Message, class Wanted>
-  std::optional<Message> await(caf::scoped_actor& who, Wanted wanted) {
-    std::optional<Message> found;
-    bool late = false;
-    while (!found && !late)
-      who->receive([&](const Message& one) { found = wanted(one) ? std::optional{one} : std::nullopt; },
-                   [](const protocol::shard_status&) {}, [](const protocol::heartbeat&) {},
-                   [](const protocol::job_event&) {}, [](const protocol::shard_state&) {},
-                   [](const protocol::divergence&) {}, caf::after(patience) >> [&late] { late = true; });
-    return found;
+    name({{protocol::worker_role({0}), {incarnation}, true, {}, token}});
   }
   std::optional<protocol::shard_state> await_version(std::uint64_t version) {
     return await<protocol::shard_state>(
@@ -117,34 +58,9 @@ protected:
     made.where = {offers->address(), segment.value, writer.shared().size()};
     return made;
   }
-  /// Why it ended.
-  std::string end() {
-    std::string why = "it has not ended";
-    (*observer)->receive([&](const caf::down_msg& down) { why = to_string(down.reason); },
-                         caf::after(patience) >> [] {});
-    return why;
-  }
-
-  test::temporary_folder folder;
-  std::shared_ptr<const common::job_context> job;
+  std::optional<caf::scoped_actor>& worker = peer;
   std::shared_ptr<transport::segment_offers> offers;
   std::deque<transport::gradient_writer> buffers;
-  std::uint64_t directories = 0;
-  quiet config;
-  caf::actor_system system{config};
-  std::optional<caf::scoped_actor> coordinator{std::in_place, system};
-  std::optional<caf::scoped_actor> dispatcher{std::in_place, system};
-  std::optional<caf::scoped_actor> agent{std::in_place, system};
-  std::optional<caf::scoped_actor> worker{std::in_place, system};
-  std::optional<caf::scoped_actor> observer{std::in_place, system};
-  protocol::ps_shard_actor shard;
-
-  void TearDown() override {
-    if (shard) caf::anon_send_exit(shard, caf::exit_reason::user_shutdown);
-    shard = nullptr;
-    for (auto* one : {&coordinator, &dispatcher, &agent, &worker, &observer}) one->reset();
-    system.await_all_actors_done();
-  }
 };
 
 TEST_F(ps_shard_test, a_worker_that_pulls_hears_where_it_stands_and_where_the_parameters_lie) {
@@ -235,20 +151,18 @@ TEST_F(ps_shard_test, an_old_message_about_a_buffer_that_is_used_again_is_answer
 TEST_F(ps_shard_test, digests_are_those_of_the_version_that_was_asked_for_or_none) {
   start();
   (*observer)
-      ->request(shard, patience, protocol::digest_request{{0}, {0}, 0, 1})
+      ->request(at_work, patience, protocol::digest_request{{0}, {0}, 0, 1})
       .receive([](const protocol::digest_reply& reply) { EXPECT_EQ(reply.digests.size(), 32U); },
                [](const caf::error& why) { ADD_FAILURE() << to_string(why); });
   (*observer)
-      ->request(shard, patience, protocol::digest_request{{0}, {4}, 0, 1})
+      ->request(at_work, patience, protocol::digest_request{{0}, {4}, 0, 1})
       .receive([](const protocol::digest_reply&) { ADD_FAILURE() << "it stands at version 0"; },
                [](const caf::error& why) { EXPECT_THAT(to_string(why), HasSubstr("another version")); });
 }
 
 TEST_F(ps_shard_test, a_newer_start_of_it_ends_it) {
   start();
-  protocol::directory made{{1}, ++directories, {}};
-  made.entries.push_back({protocol::ps_shard_role({0}), {4}, true, {}, 44});
-  tell(made, as<protocol::data_dispatcher_actor>(*dispatcher));
+  name({{protocol::ps_shard_role({0}), {4}, true, {}, 44}});
   EXPECT_THAT(end(), HasSubstr("incarnation 4 of ps_shard 0 exists"));
 }
 
@@ -271,7 +185,7 @@ TEST_F(ps_shard_test, what_it_logged_is_there_for_its_successor) {
   tell(push(0, 0, 2));
   ASSERT_TRUE(
       await<protocol::shard_state>(*worker, [](const auto& one) { return one.committed.value == 1; }));
-  caf::anon_send_exit(shard, caf::exit_reason::user_shutdown);
+  caf::anon_send_exit(at_work, caf::exit_reason::user_shutdown);
   EXPECT_THAT(end(), HasSubstr("user_shutdown"));
   start({"durability.log=every_step"});
   pull();

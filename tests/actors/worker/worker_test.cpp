@@ -2,7 +2,7 @@
 // into; waiting ends with the message that is waited for.
 #include "actors/worker/worker.hpp"
 
-#include "actors/protocol/type_ids.hpp"
+#include "tests/actors/played_roles.hpp"
 #include "tests/actors/small_job.hpp"
 #include "tests/data/files.hpp"
 #include "transport/frozen_parameters.hpp"
@@ -25,36 +25,13 @@ using testing::Each;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-constexpr auto patience = std::chrono::seconds(20);
-constexpr protocol::fence self{{3}, 33};
-
 /// Worker 0 of a job with steps of two slots of two records; its one PS shard is the test.
-class worker_test : public testing::Test {
+class worker_test : public test::played_roles<protocol::worker_actor> {
 protected:
-  struct quiet : caf::actor_system_config {
-    quiet() {
-      set("scheduler.max-threads", 1);
-      add_message_types<caf::id_block::dlrun>();
-    }
-  };
-
   void start(const protocol::join_reply& reply = {true, ""}) {
     job = job_with_data();
-    local->remember({protocol::role_kind::coordinator, 0}, {1}, strong(*coordinator));
     local->remember(protocol::ps_shard_role({0}), {1}, strong(*shard));
-    const common::role_context context{
-        .role = protocol::worker_role({0}),
-        .self = self,
-        .job = job,
-        .local = local,
-        .agent = as<protocol::agent_actor>(*agent),
-        .coordinator = here(),
-        .coordinator_incarnation = {1},
-        .log = std::make_shared<spdlog::logger>("test"),
-    };
-    worker = system.spawn(worker_state::start, context);
-    (*observer)->monitor(worker);
-    answer_join(reply);
+    start_role(worker_state::start, protocol::worker_role({0}), reply);
   }
   std::shared_ptr<const common::job_context> job_with_data() const {
     std::vector<std::uint8_t> classes(10);
@@ -67,37 +44,6 @@ protected:
     made.data = std::make_shared<const data::job_data>(
         data::decode_job_data(*made.spec.mutable_data(), 1, target_kind::classes).value());
     return std::make_shared<const common::job_context>(std::move(made));
-  }
-  void answer_join(const protocol::join_reply& reply) {
-    bool asked = false;
-    (*coordinator)
-        ->receive(
-            [&](const protocol::join& question, const protocol::worker_actor&) {
-              EXPECT_EQ(question.role, protocol::worker_role({0}));
-              EXPECT_EQ(question.self, self);
-              asked = true;
-              return caf::make_result(reply, as<protocol::data_dispatcher_actor>(*dispatcher));
-            },
-            caf::after(patience) >> [] {});
-    ASSERT_TRUE(asked) << "it does not join";
-  }
-  protocol::endpoint here() const { return {"", 0, job->process, ""}; }
-
-  static caf::strong_actor_ptr strong(const caf::scoped_actor& who) {
-    return caf::actor_cast<caf::strong_actor_ptr>(who);
-  }
-  template <class Handle>
-  static Handle as(const caf::scoped_actor& who) {
-    return caf::actor_cast<Handle>(strong(who));
-  }
-  template <class... Messages>
-  void tell(Messages... messages) {
-    caf::anon_send(worker, std::move(messages)...);
-  }
-  /// The directory names what is given.
-  void name(std::vector<protocol::directory_entry> entries) {
-    tell(protocol::directory{{1}, ++directories, std::move(entries)},
-         as<protocol::data_dispatcher_actor>(*dispatcher));
   }
   void name_shard(std::uint64_t start = 1) { name({{protocol::ps_shard_role({0}), {start}, true, here()}}); }
   /// Whose slots are `begin` to `end` from now on.
@@ -136,18 +82,6 @@ protected:
     tell(state(0));
   }
 
-  /// The first message of the kind that satisfies `wanted`; what comes before it is dropped.
-  template <class Message, class Wanted>
-  std::optional<Message> await(caf::scoped_actor& who, Wanted wanted) {
-    std::optional<Message> found;
-    bool is_late = false;
-    while (!found && !is_late)
-      who->receive([&](const Message& one) { found = wanted(one) ? std::optional{one} : std::nullopt; },
-                   [](const protocol::worker_status&) {}, [](const protocol::heartbeat&) {},
-                   [](const protocol::push&) {}, [](const protocol::pull&, const protocol::worker_actor&) {},
-                   caf::after(patience) >> [&is_late] { is_late = true; });
-    return found;
-  }
   std::optional<protocol::push> await_push(std::uint64_t step, std::uint64_t timeline = 0) {
     return await<protocol::push>(*shard, [&](const protocol::push& push) {
       return push.step.value == step && push.timeline.value == timeline;
@@ -179,37 +113,11 @@ protected:
                      push.slots.end, push.records, floats, push.tensor_sequence});
     return {values.value().begin(), values.value().end()};
   }
-  /// Why it ended.
-  std::string end() {
-    std::string why = "it has not ended";
-    (*observer)->receive([&](const caf::down_msg& down) { why = to_string(down.reason); },
-                         caf::after(patience) >> [] {});
-    return why;
-  }
-
-  test::temporary_folder folder;
-  std::shared_ptr<const common::job_context> job;
-  std::shared_ptr<common::local_roles> local = std::make_shared<common::local_roles>();
+  std::optional<caf::scoped_actor>& shard = peer;
   std::optional<transport::parameter_writer> parameters;
   std::shared_ptr<transport::segment_offers> offers;
   protocol::tensor_location parameters_at;
-  std::uint64_t directories = 0, leases = 0, probes = 0;
-  quiet config;
-  caf::actor_system system{config};
-  std::optional<caf::scoped_actor> coordinator{std::in_place, system};
-  std::optional<caf::scoped_actor> dispatcher{std::in_place, system};
-  std::optional<caf::scoped_actor> agent{std::in_place, system};
-  std::optional<caf::scoped_actor> shard{std::in_place, system};
-  std::optional<caf::scoped_actor> observer{std::in_place, system};
-  protocol::worker_actor worker;
-
-  void TearDown() override {
-    if (worker) caf::anon_send_exit(worker, caf::exit_reason::user_shutdown);
-    worker = nullptr;
-    for (auto* one : {&coordinator, &dispatcher, &agent, &shard, &observer}) one->reset();
-    local = nullptr; // it holds handles
-    system.await_all_actors_done();
-  }
+  std::uint64_t leases = 0, probes = 0;
 };
 
 TEST_F(worker_test, a_shard_that_the_directory_names_is_asked_where_it_stands) {
@@ -361,7 +269,7 @@ TEST_F(worker_test, joins_the_coordinator_that_its_agent_names) {
         return protocol::coordinator_location{{2}, here()};
       },
       caf::after(patience) >> [] { ADD_FAILURE() << "no heartbeat"; });
-  answer_join({true, ""});
+  answer_join(protocol::worker_role({0}), {true, ""});
 }
 
 TEST_F(worker_test, a_newer_start_of_it_ends_it) {
@@ -380,7 +288,7 @@ TEST_F(worker_test, a_shard_that_knows_a_newer_start_of_it_ends_it) {
 
 TEST_F(worker_test, who_is_told_to_stop_finishes_what_it_computes_and_ends) {
   begin();
-  caf::anon_send_exit(worker, caf::exit_reason::user_shutdown);
+  caf::anon_send_exit(at_work, caf::exit_reason::user_shutdown);
   EXPECT_THAT(end(), HasSubstr("user_shutdown"));
 }
 
