@@ -1,0 +1,50 @@
+/// certificate_authority: issues the certificates of one job.
+#pragma once
+
+#include "security/certificate_name.hpp"
+#include "security/credentials.hpp"
+
+#include <chrono>
+#include <memory>
+#include <openssl/types.h>
+
+namespace dlrun::security {
+
+/// A certificate is valid this much earlier than it was issued: clocks of hosts differ.
+inline constexpr std::chrono::minutes clock_skew{5};
+
+/// When a certificate is valid: [from - clock_skew, from + lifetime).
+struct validity {
+  std::chrono::system_clock::time_point from = std::chrono::system_clock::now();
+  std::chrono::seconds lifetime = std::chrono::hours{24};
+};
+
+/// An ECDSA P-256 key and its self-signed certificate, made for a job and gone with this object:
+/// the key is never written anywhere. Move only. One thread at a time.
+class certificate_authority {
+public:
+  /// @returns bad_usage when `job` cannot be part of a certificate_name; system when OpenSSL cannot
+  /// make a key.
+  static result<certificate_authority> make(const std::string& job);
+
+  const std::string& job() const { return job_; }
+  const std::string& certificate_pem() const { return certificate_pem_; }
+
+  /// A new key and a certificate for it: for both ends of a connection, with a random serial number
+  /// of 128 bits.
+  /// @returns bad_usage for a name that is none or is another job's, or a lifetime below a second.
+  result<credentials> issue(const certificate_name& name, const validity& when = {}) const;
+
+private:
+  using key_pointer = std::unique_ptr<EVP_PKEY, void (*)(EVP_PKEY*)>;
+  using certificate_pointer = std::unique_ptr<X509, void (*)(X509*)>;
+  certificate_authority(std::string job, key_pointer key, certificate_pointer certificate,
+                        std::string certificate_pem);
+
+  std::string job_;
+  key_pointer key_;
+  certificate_pointer certificate_;
+  std::string certificate_pem_;
+};
+
+} // namespace dlrun::security

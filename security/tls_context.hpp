@@ -1,0 +1,54 @@
+/// tls_context: what the TLS sessions of one process have in common.
+#pragma once
+
+#include "security/certificate_name.hpp"
+#include "security/credentials.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <openssl/types.h>
+
+namespace dlrun::security {
+
+struct tls_options {
+  /// A session takes a new key after it has sent so much under one: AES-GCM is safe for 2^24.5
+  /// records of 16 KiB (RFC 8446, 5.5), 380 GB.
+  std::uint64_t key_bytes_max = std::uint64_t{1} << 36;
+};
+
+/// Credentials, and rules that are the same for all: TLS 1.3 only, AES-GCM, a certificate of each
+/// end, the job's authority as the only trust; no tickets, no early data, no compression.
+/// Thread-safe.
+class tls_context {
+public:
+  /// @returns bad_usage when a PEM text does not hold what it should, when key, certificate and
+  /// authority do not belong together, or when the certificate has no name or another than one
+  /// certificate_name.
+  static result<std::shared_ptr<tls_context>> make(const credentials& mine, const tls_options& options = {});
+
+  tls_context(const tls_context&) = delete;
+  tls_context& operator=(const tls_context&) = delete;
+  ~tls_context();
+
+  /// Rotation: sessions that start from now on use `mine`; those that run go on as they are.
+  /// @returns errors as make(), and bad_usage when `mine` has another name.
+  result<void> renew(const credentials& mine);
+
+  /// Whom its certificates speak for. Never changes.
+  const certificate_name& name() const { return name_; }
+  const tls_options& options() const { return options_; }
+
+  /// What OpenSSL makes a session of; for tls_session.
+  std::shared_ptr<SSL_CTX> current() const;
+
+private:
+  tls_context(certificate_name name, const tls_options& options, std::shared_ptr<SSL_CTX> made);
+
+  const certificate_name name_;
+  const tls_options options_;
+  mutable std::mutex mutex_;
+  std::shared_ptr<SSL_CTX> current_; ///< guarded by mutex_
+};
+
+} // namespace dlrun::security
