@@ -1,0 +1,96 @@
+// Credentials that do not belong together, and rotation.
+#include "security/certificate_authority.hpp"
+#include "tests/security/raw_peers.hpp"
+
+#include <gmock/gmock.h>
+
+namespace dlrun::security {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using testing::raw_authority;
+using testing::session_pair;
+using testing::shard_name;
+using testing::worker_name;
+
+class tls_context_ : public ::testing::Test {
+protected:
+  /// The text that refuses `what`, without a word of its key.
+  static std::string refusal_of(const credentials& what) {
+    const auto made = tls_context::make(what);
+    EXPECT_FALSE(made);
+    if (made) return "";
+    EXPECT_EQ(made.error().code, error_code::bad_usage);
+    const auto key = what.key_pem.reveal();
+    if (key.size() > 80) {
+      EXPECT_THAT(made.error().message, Not(HasSubstr(key.substr(30, 20))));
+    }
+    return made.error().message;
+  }
+
+  certificate_authority authority = certificate_authority::make("j1").value();
+  credentials good = authority.issue(worker_name).value();
+};
+
+TEST_F(tls_context_, it_knows_whom_it_speaks_for) {
+  EXPECT_EQ(tls_context::make(good).value()->name(), worker_name);
+}
+
+TEST_F(tls_context_, texts_that_are_no_pem_are_refused_and_not_repeated) {
+  auto one = good;
+  one.certificate_pem = "nothing";
+  EXPECT_THAT(refusal_of(one), HasSubstr("the certificate is no PEM"));
+  one = good;
+  one.authority_pem = one.key_pem.reveal();
+  EXPECT_THAT(refusal_of(one), HasSubstr("the authority's certificate is no PEM"));
+  one = good;
+  one.key_pem = secret_text(one.key_pem.reveal().substr(0, 120));
+  EXPECT_THAT(refusal_of(one), HasSubstr("private key"));
+  one = good;
+  one.authority_pem += one.authority_pem;
+  EXPECT_THAT(refusal_of(one), HasSubstr("more than one"));
+}
+
+TEST_F(tls_context_, what_does_not_belong_together_is_refused) {
+  auto one = good;
+  one.key_pem = authority.issue(worker_name).value().key_pem;
+  EXPECT_THAT(refusal_of(one), HasSubstr("not that of the certificate"));
+  one = good;
+  one.authority_pem = certificate_authority::make("j1").value().certificate_pem();
+  EXPECT_THAT(refusal_of(one), HasSubstr("not of this authority"));
+  EXPECT_THAT(refusal_of(raw_authority().issue(testing::wish{"DNS:b"})), HasSubstr("not a URI"));
+}
+
+TEST_F(tls_context_, new_sessions_use_what_was_renewed_and_running_ones_go_on) {
+  const auto context = tls_context::make(good).value();
+  const auto other = tls_context::make(authority.issue(shard_name).value()).value();
+  session_pair before(*context, *other);
+  ASSERT_TRUE(before.carry());
+
+  const certificate_authority successor = certificate_authority::make("j1").value();
+  ASSERT_TRUE(context->renew(successor.issue(worker_name).value()));
+  ASSERT_TRUE(before.client.write(testing::bytes_of("goes on")));
+  ASSERT_TRUE(before.carry());
+  EXPECT_EQ(testing::text_of(before.at_server), "goes on");
+
+  session_pair mixed(*context, *other);
+  EXPECT_THAT(mixed.carry().error().message, HasSubstr("not of this job's authority"));
+  ASSERT_TRUE(other->renew(successor.issue(shard_name).value()));
+  session_pair after(*context, *other);
+  EXPECT_TRUE(after.carry());
+  EXPECT_EQ(after.server.peer(), worker_name);
+}
+
+TEST_F(tls_context_, what_is_renewed_keeps_its_name) {
+  const auto context = tls_context::make(good).value();
+  const auto refused = context->renew(authority.issue(shard_name).value());
+  EXPECT_EQ(refused.error().code, error_code::bad_usage);
+  EXPECT_THAT(refused.error().message,
+              AllOf(HasSubstr(describe(shard_name)), HasSubstr(describe(worker_name))));
+  EXPECT_FALSE(context->renew({}));
+}
+
+} // namespace
+} // namespace dlrun::security
