@@ -1,6 +1,7 @@
 #include "data/csv_columns.hpp"
 
 #include "base/utf8.hpp"
+#include "job/choices.hpp"
 #include "job/field_rules.hpp"
 
 #include <algorithm>
@@ -43,18 +44,21 @@ std::optional<std::size_t> vocabulary::find(std::string_view text) const {
 csv_column::csv_column(const spec::CsvColumn& spec, std::size_t place)
     : spec_(spec)
     , place_(place)
-    , learns_vocabulary_(is_categorical() && spec.vocabulary_size() == 0)
+    , is_categorical_(job::type_of(spec) == job::column_type::categorical)
+    , is_one_hot_(job::encoding_of(spec) == job::category_encoding::one_hot)
+    , has_bucket_(job::unknown_of(spec) == job::unknown_word::bucket)
+    , learns_vocabulary_(is_categorical_ && spec.vocabulary_size() == 0)
     , learns_statistics_(spec.standardize() && !spec.has_mean()) {
   for (const auto& word : spec.vocabulary()) words_.add(word);
 }
 
 std::size_t csv_column::width() const {
-  if (!is_categorical() || !is_one_hot()) return 1;
-  return words_.size() + (has_bucket() ? 1 : 0);
+  if (!is_categorical_ || !is_one_hot_) return 1;
+  return words_.size() + (has_bucket_ ? 1 : 0);
 }
 
 result<void> csv_column::check() const {
-  if (is_categorical() || !spec_.has_missing()) return {};
+  if (is_categorical_ || !spec_.has_missing()) return {};
   const auto number = parse_cell(spec_.missing());
   if (number) return {};
   return fail(error_code::bad_spec,
@@ -62,7 +66,7 @@ result<void> csv_column::check() const {
 }
 
 result<std::string_view> csv_column::text_of(std::string_view cell, bool quoted) const {
-  if (!cell.empty() || (quoted && is_categorical())) return cell;
+  if (!cell.empty() || (quoted && is_categorical_)) return cell;
   if (spec_.has_missing()) return std::string_view(spec_.missing());
   return bad("the cell is empty; write missing: VALUE at the column if that is as it should be");
 }
@@ -87,7 +91,7 @@ result<void> csv_column::learn_number(std::string_view text) {
 }
 
 void csv_column::finish_words(spec::CsvColumn& spec) {
-  if (spec_.order() == "sorted") words_.sort();
+  if (job::order_of(spec_) == job::vocabulary_order::sorted) words_.sort();
   spec.clear_vocabulary();
   for (const auto& word : words_.texts()) spec.add_vocabulary(word);
   learns_vocabulary_ = false;
@@ -113,7 +117,7 @@ result<void> csv_column::finish_numbers(spec::CsvColumn& spec) {
 
 result<std::size_t> csv_column::category(std::string_view text) const {
   if (const auto known = words_.find(text)) return *known;
-  if (has_bucket()) return words_.size();
+  if (has_bucket_) return words_.size();
   return bad(
       fmt::format("\"{}\" is none of the {} categories of the training data; write unknown: bucket at the "
                   "column if there may be others",
@@ -122,10 +126,10 @@ result<std::size_t> csv_column::category(std::string_view text) const {
 
 result<void> csv_column::convert(std::string_view text, std::span<float> out) const {
   DLRUN_CHECK(out.size() == width(), "{} floats for column {} of {}", out.size(), name(), width());
-  if (is_categorical()) {
+  if (is_categorical_) {
     const auto number = category(text);
     if (!number) return tl::unexpected(number.error());
-    if (is_one_hot()) {
+    if (is_one_hot_) {
       std::ranges::fill(out, 0.0F);
       out[*number] = 1.0F;
     } else {

@@ -43,7 +43,7 @@ public:
 
   std::size_t place() const { return place_; }
   const std::string& name() const { return spec_.column(); }
-  bool is_categorical() const { return spec_.type() == "categorical"; }
+  bool is_categorical() const { return is_categorical_; }
   bool learns_vocabulary() const { return learns_vocabulary_; }
   bool learns_statistics() const { return learns_statistics_; }
   /// Floats of a record: 1, or for one_hot the number of categories.
@@ -68,11 +68,12 @@ public:
 
 private:
   result<std::size_t> category(std::string_view text) const;
-  bool has_bucket() const { return spec_.unknown() == "bucket"; }
-  bool is_one_hot() const { return spec_.encoding() == "one_hot"; }
 
   spec::CsvColumn spec_;
   std::size_t place_;
+  bool is_categorical_;
+  bool is_one_hot_;
+  bool has_bucket_; ///< for words that the vocabulary does not have
   bool learns_vocabulary_;
   bool learns_statistics_;
   vocabulary words_;

@@ -1,6 +1,7 @@
 #include "data/job_data.hpp"
 
 #include "data/decode.hpp"
+#include "job/choices.hpp"
 #include "job/quantity.hpp"
 
 #include <algorithm>
@@ -17,7 +18,7 @@ target_kind kind_of(const spec::DatasetSpec& spec) {
 void take_learnt_column(const spec::CsvSpec& trained, spec::CsvColumn& column) {
   const auto known = std::ranges::find(trained.columns(), column.column(), &spec::CsvColumn::column);
   if (known == trained.columns().end()) return;
-  if (column.type() == "categorical" && column.vocabulary_size() == 0)
+  if (job::type_of(column) == job::column_type::categorical && column.vocabulary_size() == 0)
     *column.mutable_vocabulary() = known->vocabulary();
   if (!column.standardize() || column.has_mean() || !known->has_mean()) return;
   column.set_mean(known->mean());

@@ -4,6 +4,7 @@
 #include "data/job_data.hpp"
 #include "inference/model_data.hpp"
 #include "inference/run_stores.hpp"
+#include "job/choices.hpp"
 #include "job/spec_reader.hpp"
 #include "weights/model_weights.hpp"
 #include <dlrun/report.hpp>
@@ -31,7 +32,7 @@ result<past_run> read_run(const run_source& run) {
 }
 
 result<run_stores> open_stores(const past_run& run) {
-  if (run.spec.durability().log() == "off")
+  if (job::durability_log_of(run.spec) == job::durability_log::off)
     return fail(error_code::bad_usage,
                 fmt::format("the run in '{}' kept nothing on disk (durability.log is off): train with "
                             "durability.log: snapshots, or every_step, to get at its model",

@@ -1,5 +1,7 @@
 #include "runtime/descriptor_limit.hpp"
 
+#include "job/choices.hpp"
+
 #include <fmt/format.h>
 #include <sys/resource.h>
 
@@ -18,7 +20,7 @@ constexpr std::uint64_t each_peer = 8;
 result<void> check_descriptor_limit(const spec::JobSpec& spec) {
   const auto& cluster = spec.cluster();
   const auto roles = static_cast<std::uint64_t>(cluster.workers() + cluster.ps_shards());
-  const auto in_one_process = cluster.placement() == "threads" ? roles : 1;
+  const auto in_one_process = job::placement_of(spec) == job::placement::threads ? roles : 1;
   const auto needed = in_one_process * alone + each_peer * roles;
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= needed) return {};

@@ -3,6 +3,7 @@
 #include "base/unique_fd.hpp"
 #include "data/sampler.hpp"
 #include "engine/computer.hpp"
+#include "job/choices.hpp"
 #include "job/spec_writer.hpp"
 
 #include <algorithm>
@@ -102,7 +103,7 @@ result<durability_choice> measure_durability(const prepared_job& job, const std:
 }
 
 result<std::optional<durability_choice>> settle_durability(prepared_job& job, const run_folder& folder) {
-  if (job.spec.durability().log() != "auto") return std::nullopt;
+  if (job::durability_log_of(job.spec) != job::durability_log::automatic) return std::nullopt;
   auto choice = measure_durability(job, folder.path());
   if (!choice) return tl::unexpected(choice.error());
   job.spec.mutable_durability()->set_log(choice->log);

@@ -8,6 +8,7 @@
 #include "actors/common/fingerprint.hpp"
 #include "actors/common/role_log.hpp"
 #include "engine/fingerprint.hpp"
+#include "job/choices.hpp"
 #include "observability/run_publisher.hpp"
 #include "runtime/thread_launcher.hpp"
 
@@ -63,7 +64,7 @@ struct launcher_choice {
 result<launcher_choice> choose_launcher(caf::actor_system& system,
                                         const std::shared_ptr<const common::job_context>& job,
                                         const std::string& role_program) {
-  if (job->spec.cluster().placement() == "threads") {
+  if (job::placement_of(job->spec) == job::placement::threads) {
     auto threads = std::make_shared<thread_launcher>(system, job);
     return launcher_choice{threads,
                            [threads](caf::actor_system&, const protocol::agent_actor& agent) -> result<void> {
@@ -154,7 +155,7 @@ result<report> run_locally(const prepared_job& prepared, const local_run_options
   block_broken_pipes();
   auto job = make_context(prepared, options.run_dir);
   if (!job) return tl::unexpected(job.error());
-  const bool threads = (*job)->spec.cluster().placement() == "threads";
+  const bool threads = job::placement_of((*job)->spec) == job::placement::threads;
   common::actor_config config{threads ? all_roles_threads : agent_threads};
   caf::actor_system system{config};
   const auto board = std::make_shared<agent::run_board>();

@@ -6,6 +6,7 @@
 #include "engine/optimizer.hpp"
 #include "engine/update_rule.hpp"
 #include "inference/model_data.hpp"
+#include "job/choices.hpp"
 #include "job/quantity.hpp"
 #include "job/spec_reader.hpp"
 #include "job/spec_writer.hpp"
@@ -121,7 +122,7 @@ result<void> check_ps_shards(const spec::JobSpec& spec, const engine::model& mod
 /// for sure.
 result<void> check_disk_quota(const spec::JobSpec& spec, const engine::model& model) {
   const auto quota = job::parse_bytes(spec.durability().disk_quota()).value_or(0);
-  if (quota == 0 || spec.durability().log() == "off") return {};
+  if (quota == 0 || job::durability_log_of(spec) == job::durability_log::off) return {};
   const auto optimizer = engine::optimizer::build(spec.train().optimizer());
   if (!optimizer) return tl::unexpected(optimizer.error());
   const auto snapshot =

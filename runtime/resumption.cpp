@@ -4,6 +4,7 @@
 #include "actors/coordinator/coordinator_journal.hpp"
 #include "actors/protocol/timeline.hpp"
 #include "base/output_file.hpp"
+#include "job/choices.hpp"
 #include "job/spec_reader.hpp"
 #include "job/spec_writer.hpp"
 #include "runtime/changed_spec.hpp"
@@ -61,7 +62,7 @@ result<void> set_from(std::optional<std::uint64_t> from, prepared_job& job) {
 }
 
 result<void> check_kept(const spec::JobSpec& spec, const run_folder& folder) {
-  if (spec.durability().log() != "off") return {};
+  if (job::durability_log_of(spec) != job::durability_log::off) return {};
   return fail(error_code::bad_usage,
               fmt::format("the run in '{}' kept nothing on disk (durability.log is off): it cannot be "
                           "resumed, only trained again in another folder",

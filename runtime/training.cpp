@@ -3,6 +3,7 @@
 #include "actors/agent/process_launcher.hpp"
 #include "actors/common/clock.hpp"
 #include "data/sampler.hpp"
+#include "job/choices.hpp"
 #include "observability/told_evaluation.hpp"
 #include "runtime/local_run.hpp"
 #include "runtime/new_run.hpp"
@@ -42,7 +43,7 @@ result<void> check_role_program(const spec::JobSpec& spec, const training_option
     return fail(error_code::bad_usage,
                 "this process is a role of a run, and starts no other: main() must return what "
                 "dlrun::run_role(argc, argv) gives before it does anything else");
-  if (spec.cluster().placement() == "threads" || !options.role_program.empty() ||
+  if (job::placement_of(spec) == job::placement::threads || !options.role_program.empty() ||
       runtime::role_entry_passed())
     return {};
   return fail(

@@ -6,6 +6,7 @@
 #include "base/unique_fd.hpp"
 #include "engine/model.hpp"
 #include "engine/update_rule.hpp"
+#include "job/choices.hpp"
 #include "transport/joined_parameters.hpp"
 #include "transport/run_token.hpp"
 #include "transport/tensor_channel.hpp"
@@ -44,8 +45,8 @@ struct job_context : job_facts {
   /// beyond.
   version_id goes_on_from() const { return {spec.train().has_from() ? spec.train().from() : steps()}; }
   transport::channel_kind channel() const {
-    return spec.cluster().tensor_channel() == "tcp" ? transport::channel_kind::tcp
-                                                    : transport::channel_kind::shared_memory;
+    return job::tensor_channel_of(spec) == job::tensor_channel::tcp ? transport::channel_kind::tcp
+                                                                    : transport::channel_kind::shared_memory;
   }
   /// Whether workers compute from the parameters where their PS shards have them.
   bool reads_in_place() const {

@@ -1,5 +1,6 @@
 #include "actors/common/job_facts.hpp"
 
+#include "job/choices.hpp"
 #include "job/quantity.hpp"
 
 #include <algorithm>
@@ -45,9 +46,13 @@ std::vector<protocol::parked_slot> job_facts::skipped() const {
 }
 
 protocol::durability job_facts::durability() const {
-  const auto& log = spec.durability().log();
-  if (log == "every_step") return protocol::durability::every_step;
-  return log == "snapshots" ? protocol::durability::snapshots : protocol::durability::off;
+  switch (job::durability_log_of(spec)) {
+  case job::durability_log::every_step: return protocol::durability::every_step;
+  case job::durability_log::snapshots: return protocol::durability::snapshots;
+  case job::durability_log::automatic: // nobody has measured it, so nothing is kept
+  case job::durability_log::off: return protocol::durability::off;
+  }
+  return protocol::durability::off;
 }
 
 result<std::shared_ptr<const data::dataset>> open_dataset(const job_facts& job, data::data_part part) {

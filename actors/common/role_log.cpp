@@ -1,6 +1,7 @@
 #include "actors/common/role_log.hpp"
 
 #include "actors/common/job_facts.hpp"
+#include "job/choices.hpp"
 
 #include <nlohmann/json.hpp>
 #include <spdlog/pattern_formatter.h>
@@ -50,7 +51,7 @@ std::shared_ptr<spdlog::logger> make_role_log(const job_facts& job, const protoc
   auto log = std::make_shared<spdlog::logger>(
       fmt::format("{}-{} inc={}", protocol::to_string(role.kind), role.index, incarnation), std::move(sink));
   auto formatter = std::make_unique<spdlog::pattern_formatter>();
-  if (job.spec.observability().log_format() == "json")
+  if (job::log_format_of(job.spec) == job::log_format::json)
     formatter->add_flag<json_text_flag>(json_text).set_pattern(json_pattern(role, incarnation));
   else
     formatter->set_pattern("%Y-%m-%dT%H:%M:%S.%e %l %n %v");

@@ -3,6 +3,7 @@
 #include "actors/common/clock.hpp"
 #include "actors/common/evaluation_metrics.hpp"
 #include "actors/coordinator/job_report.hpp"
+#include "job/quantity.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -64,7 +65,7 @@ void coordinator_reports::tell(const protocol::timeline_started& what) {
 /// The one at the end is in the summary, so that alone it is told only there.
 void coordinator_reports::tell(const protocol::evaluated& result) {
   const auto& job = *context_.job;
-  if (job.spec.train().evaluate_every() == "off") return;
+  if (!job::parse_interval(job.spec.train().evaluate_every())) return; // off
   const auto values = common::values_of(job, result);
   auto text = fmt::format("step {} (epoch {:.4g}): val_loss {:.4f}", result.version,
                           job.epochs_at(result.version), values.loss);

@@ -3,6 +3,7 @@
 #include "actors/common/clock.hpp"
 #include "actors/common/history_conversion.hpp"
 #include "actors/common/patience.hpp"
+#include "job/choices.hpp"
 #include "job/quantity.hpp"
 
 #include <dlrun/check.hpp>
@@ -11,12 +12,17 @@
 namespace dlrun::ps_shard {
 namespace {
 
+persistence::sync_mode sync_of(const common::job_context& job) {
+  return job::durability_sync_of(job.spec) == job::durability_sync::power ? persistence::sync_mode::power
+                                                                          : persistence::sync_mode::process;
+}
+
 persistence::shard_store_options store_options(const threaded_store_options& options) {
   const auto& spec = options.job->spec.durability();
   return {.directory = common::store_directory(options.job->run_dir, options.shard).string(),
           .opener = options.opener,
           .files = options.files,
-          .sync = spec.sync() == "power" ? persistence::sync_mode::power : persistence::sync_mode::process,
+          .sync = sync_of(*options.job),
           // The quota is of the whole run folder: each PS shard gets its part.
           .disk_quota_bytes = job::parse_bytes(spec.disk_quota()).value_or(0) / options.job->ps_shards()};
 }
@@ -114,7 +120,7 @@ result<void> threaded_store::write(const snapshot_order& order) {
   const auto floats = order.image->floats();
   const common::snapshot_extra extra{options_.job->shards.at(options_.shard.value), floats, order.metrics,
                                      order.ledger};
-  const bool logs = options_.job->spec.durability().log() == "every_step";
+  const bool logs = options_.job->durability() == protocol::durability::every_step;
   return write_snapshot(*store_, order.version, order.timeline, *order.image, extra,
                         [&] { return !logs || log_->wait_for(order.timeline, order.version); });
 }
@@ -173,7 +179,7 @@ protocol::version_set threaded_store::restorable() const {
 }
 
 version_id threaded_store::newest() const {
-  if (options_.job->spec.durability().sync() != "power") return {store_->next_step().value};
+  if (sync_of(*options_.job) != persistence::sync_mode::power) return {store_->next_step().value};
   const auto taken = snapshots();
   return {std::max(store_->synced_end().value, taken.empty() ? 0 : taken.back().value)};
 }

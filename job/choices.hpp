@@ -1,0 +1,51 @@
+/// Keys that take one of a few words, as enums: the one place where those words are read. A key
+/// that is not set has its default. A word that no key has is a broken invariant: validate()
+/// refuses it.
+#pragma once
+
+#include "proto/job_spec.pb.h"
+
+#include <cstdint>
+
+namespace dlrun::job {
+
+// Enumerators are in the order of `one_of` (proto/job_spec.proto), the default first.
+
+/// `cluster.placement`: where the roles run.
+enum class placement : std::uint8_t { processes, threads };
+placement placement_of(const spec::JobSpec& spec);
+
+/// `cluster.tensor_channel`: what parameters and gradients go through.
+enum class tensor_channel : std::uint8_t { shared_memory, tcp };
+tensor_channel tensor_channel_of(const spec::JobSpec& spec);
+
+/// `durability.log`: what PS shards keep on disk. `automatic`, "auto", until it is measured.
+enum class durability_log : std::uint8_t { automatic, every_step, snapshots, off };
+durability_log durability_log_of(const spec::JobSpec& spec);
+
+/// `durability.sync`: what that survives, the death of processes or a power cut.
+enum class durability_sync : std::uint8_t { process, power };
+durability_sync durability_sync_of(const spec::JobSpec& spec);
+
+/// `observability.log_format`.
+enum class log_format : std::uint8_t { text, json };
+log_format log_format_of(const spec::JobSpec& spec);
+
+// Of a column of a table.
+
+enum class column_type : std::uint8_t { numeric, categorical };
+column_type type_of(const spec::CsvColumn& column);
+
+/// How categories become floats.
+enum class category_encoding : std::uint8_t { index, one_hot };
+category_encoding encoding_of(const spec::CsvColumn& column);
+
+/// In which order a vocabulary that is learnt has its words.
+enum class vocabulary_order : std::uint8_t { appearance, sorted };
+vocabulary_order order_of(const spec::CsvColumn& column);
+
+/// What a word is that no vocabulary has.
+enum class unknown_word : std::uint8_t { error, bucket };
+unknown_word unknown_of(const spec::CsvColumn& column);
+
+} // namespace dlrun::job

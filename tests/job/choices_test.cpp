@@ -1,0 +1,53 @@
+// The words of keys that are a choice: those of the specification's rules, each read as another
+// enumerator.
+#include "job/choices.hpp"
+
+#include "job/field_rules.hpp"
+
+#include <gtest/gtest.h>
+
+namespace dlrun::job {
+namespace {
+
+/// `part` is the message of `whole` that has the key.
+template <class Whole, class Choice>
+void expect_choice(Whole& whole, google::protobuf::Message& part, const std::string& key,
+                   Choice (*chosen)(const Whole&)) {
+  const auto& field = *part.GetDescriptor()->FindFieldByName(key);
+  const auto& rule = rule_of(field);
+  ASSERT_GE(rule.one_of_size(), 2) << key;
+  EXPECT_EQ(static_cast<int>(chosen(whole)), 0) << key << " is not set";
+  if (rule.has_default_()) {
+    EXPECT_EQ(rule.one_of(0), rule.default_()) << key;
+  }
+  for (int i = 0; i < rule.one_of_size(); ++i) {
+    part.GetReflection()->SetString(&part, &field, rule.one_of(i));
+    EXPECT_EQ(static_cast<int>(chosen(whole)), i) << key << ": " << rule.one_of(i);
+  }
+}
+
+TEST(choices, of_a_job_are_the_words_of_their_rules) {
+  spec::JobSpec spec;
+  expect_choice(spec, *spec.mutable_cluster(), "placement", placement_of);
+  expect_choice(spec, *spec.mutable_cluster(), "tensor_channel", tensor_channel_of);
+  expect_choice(spec, *spec.mutable_durability(), "log", durability_log_of);
+  expect_choice(spec, *spec.mutable_durability(), "sync", durability_sync_of);
+  expect_choice(spec, *spec.mutable_observability(), "log_format", log_format_of);
+}
+
+TEST(choices, of_a_column_are_the_words_of_their_rules) {
+  spec::CsvColumn column;
+  expect_choice(column, column, "type", type_of);
+  expect_choice(column, column, "encoding", encoding_of);
+  expect_choice(column, column, "order", order_of);
+  expect_choice(column, column, "unknown", unknown_of);
+}
+
+TEST(choices_death_test, a_word_that_is_none_is_a_broken_invariant) {
+  spec::JobSpec spec;
+  spec.mutable_cluster()->set_placement("somewhere");
+  EXPECT_DEATH(placement_of(spec), "cluster.placement is 'somewhere'");
+}
+
+} // namespace
+} // namespace dlrun::job
