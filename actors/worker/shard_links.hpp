@@ -41,6 +41,7 @@ private:
   struct link {
     dlrun::incarnation incarnation;  ///< of the start that `handle` belongs to
     protocol::ps_shard_actor handle; ///< null while connecting
+    bool is_missed = false;          ///< the log says that there is no connection
   };
 
   pointer self_;
