@@ -1,8 +1,10 @@
 // The tensor channel over TCP: what a worker does to get a PS shard's parameters where they share
-// no memory, beside a bare socket that moves as many bytes from the same kind of buffer to the same
-// kind of buffer.
+// no memory, without and with TLS, beside a bare socket that moves as many bytes from the same kind
+// of buffer to the same kind of buffer.
 //   build/release/bin/tcp_throughput
 #include "benchmarks/buffer_sizes.hpp"
+#include "security/certificate_authority.hpp"
+#include "security/tls_context.hpp"
 #include "transport/copy_buffers.hpp"
 #include "transport/parameter_segment.hpp"
 #include "transport/tcp_client.hpp"
@@ -77,11 +79,12 @@ void raw_socket(benchmark::State& state) {
   set_bytes(state);
 }
 
-void tensor_channel(benchmark::State& state) {
+/// Fetches by `tls`, or without if there is none.
+void fetch_all(benchmark::State& state, const std::shared_ptr<const security::tls_context>& tls) {
   const auto floats = floats_of(state);
   const auto token = transport::run_token::random().value();
-  const auto server = transport::tcp_server::start({.token = token});
-  const auto client = transport::tcp_client::start({.token = token});
+  const auto server = transport::tcp_server::start({.token = token, .tls = tls});
+  const auto client = transport::tcp_client::start({.token = token, .tls = tls});
   auto writer = transport::parameter_writer::create(floats);
   if (!server || !client || !writer) return state.SkipWithError("no server, no client or no memory");
   std::ranges::fill(writer->begin_write({0}, {0}), 1.0F);
@@ -101,7 +104,20 @@ void tensor_channel(benchmark::State& state) {
   set_bytes(state);
 }
 
+void tensor_channel(benchmark::State& state) { fetch_all(state, nullptr); }
+
+void tls_channel(benchmark::State& state) {
+  const auto authority = security::certificate_authority::make("benchmark");
+  if (!authority) return state.SkipWithError(authority.error().message.c_str());
+  const auto mine = authority->issue({"benchmark", "any", 0, "here"});
+  if (!mine) return state.SkipWithError(mine.error().message.c_str());
+  const auto context = security::tls_context::make(*mine);
+  if (!context) return state.SkipWithError(context.error().message.c_str());
+  fetch_all(state, *context);
+}
+
 BENCHMARK(raw_socket)->Apply(sizes)->UseRealTime();
 BENCHMARK(tensor_channel)->Apply(sizes)->UseRealTime();
+BENCHMARK(tls_channel)->Apply(sizes)->UseRealTime();
 
 } // namespace

@@ -27,12 +27,20 @@ public:
   result<segment_id> add(What what) {
     auto offered = std::make_shared<const What>(std::move(what));
     const std::lock_guard lock(mutex_);
-    if (offers_.size() >= most_)
-      return fail(error_code::limit_exceeded,
-                  fmt::format("{} segments are offered already; withdraw some first", offers_.size()));
+    if (offers_.size() >= most_) return too_many();
     const segment_id id{next_id_++};
     offers_[id] = std::move(offered);
     return id;
+  }
+
+  /// Under an id of another book, which gave it to nothing else. Of one book either all are added
+  /// so or none. @returns as add().
+  result<void> add_as(segment_id id, What what) {
+    auto offered = std::make_shared<const What>(std::move(what));
+    const std::lock_guard lock(mutex_);
+    if (offers_.size() >= most_) return too_many();
+    offers_[id] = std::move(offered);
+    return {};
   }
 
   /// Who has found it keeps it. Unknown ids are ignored.
@@ -50,6 +58,11 @@ public:
   }
 
 private:
+  tl::unexpected<error> too_many() const {
+    return fail(error_code::limit_exceeded,
+                fmt::format("{} segments are offered already; withdraw some first", offers_.size()));
+  }
+
   const std::size_t most_;
   mutable std::mutex mutex_;
   offer_map offers_; // guarded by mutex_, as is the next

@@ -27,7 +27,7 @@ public:
   static result<std::unique_ptr<segment_client>> start(segment_client_options options);
   ~segment_client() override;
 
-  bool is_shared() const override { return true; }
+  bool is_shared(std::string_view) const override { return true; }
   /// Maps it read-only, all of it: `part` does not matter.
   result<void> fetch(std::string address, segment_id id, std::size_t expected_bytes, const segment_part& part,
                      std::chrono::steady_clock::time_point deadline, callback done) override;

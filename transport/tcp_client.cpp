@@ -18,8 +18,8 @@ using clock = std::chrono::steady_clock;
 class tcp_client::loop final : base::polled_service {
 public:
   explicit loop(tcp_client_options options)
-      : options_(options)
-      , queue_("the tensor client", "parts of segments are being fetched already", options.queue_max) {}
+      : options_(std::move(options))
+      , queue_("the tensor client", "parts of segments are being fetched already", options_.queue_max) {}
 
   result<void> start() { return thread_.start("dlrun-fetch", "the tensor client", *this); }
 
@@ -40,7 +40,7 @@ private:
     auto next = clock::time_point::max();
     for (const auto& one : links_) {
       fds.push_back({one.socket(), one.wants(), 0});
-      next = std::min(next, one.deadline());
+      next = std::min(next, one.is_ready() ? clock::now() : one.deadline());
     }
     return next;
   }
@@ -48,7 +48,7 @@ private:
   void serve(std::span<const pollfd> fds) override {
     std::size_t index = 0;
     for (auto at = links_.begin(); at != links_.end() && index < fds.size(); ++index)
-      at = fds[index].revents != 0 ? go_on(at) : std::next(at);
+      at = fds[index].revents != 0 || at->is_ready() ? go_on(at) : std::next(at);
     give_up_late(clock::now());
   }
 
@@ -66,7 +66,7 @@ private:
     if (at == links_.end()) {
       const auto mine = run_token::random();
       if (!mine) return finish(what, tl::unexpected(mine.error()));
-      at = links_.emplace(links_.end(), what.address, options_.token, mine->bytes);
+      at = links_.emplace(links_.end(), what.address, options_.token, mine->bytes, options_.tls.get());
     }
     at->want(std::move(what));
     go_on(at);

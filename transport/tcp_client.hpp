@@ -1,6 +1,7 @@
 /// tcp_client: gets copies of parts of segments from the tcp_servers of other processes.
 #pragma once
 
+#include "security/tls_context.hpp"
 #include "transport/tensor_channel.hpp"
 
 #include <cstddef>
@@ -11,6 +12,8 @@ namespace dlrun::transport {
 
 struct tcp_client_options {
   run_token token;
+  /// For servers whose address says that they want it; null: they are not asked.
+  std::shared_ptr<const security::tls_context> tls{};
   /// Fetches accepted and not yet answered; more are refused.
   std::size_t queue_max = 4096;
   /// The largest segment of which a part is copied.
@@ -26,7 +29,7 @@ public:
   static result<std::unique_ptr<tcp_client>> start(tcp_client_options options);
   ~tcp_client() override;
 
-  bool is_shared() const override { return false; }
+  bool is_shared(std::string_view) const override { return false; }
   result<void> fetch(std::string address, segment_id id, std::size_t expected_bytes, const segment_part& part,
                      std::chrono::steady_clock::time_point deadline, callback done) override;
 

@@ -2,15 +2,14 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
 #include <cstring>
-#include <sys/socket.h>
 
 namespace dlrun::transport::tcp {
 namespace {
 
 /// Sent at a stretch, before others have their turn.
 constexpr std::size_t send_turn_bytes = std::size_t{4} << 20;
+constexpr std::chrono::milliseconds stranger_deadline{5000};
 
 template <class Message>
 Message read_as(const std::vector<std::byte>& bytes) {
@@ -31,20 +30,14 @@ void append_words(const segment& from, const segment_piece& mark, std::vector<st
 
 } // namespace
 
-connection::connection(base::unique_fd socket, const run_token& token, const nonce& self, const nonce& mine,
+connection::connection(stream with, const run_token& token, const nonce& self, const nonce& mine,
                        std::chrono::milliseconds idle, time_point now)
-    : socket_(std::move(socket))
+    : stream_(std::move(with))
     , token_(token)
     , self_(self)
     , mine_(mine)
     , idle_(idle)
-    , deadline_(now + idle) {}
-
-void connection::reset() {
-  const linger at_once{1, 0};
-  ::setsockopt(socket_.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
-  socket_.reset();
-}
+    , deadline_(now + std::min(idle, stranger_deadline)) {}
 
 bool connection::go_on(const finder& find, time_point now) {
   if (is_sending()) return send(now);
@@ -57,11 +50,10 @@ bool connection::receive(const finder& find) {
   while (!is_sending()) {
     const auto have = in_.size();
     in_.resize(wanted_);
-    const auto got = ::recv(socket_.get(), in_.data() + have, wanted_ - have, 0);
-    in_.resize(have + static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
-    if (got == 0) return false;
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return would_block(errno);
+    const auto got = stream_.receive(std::span(in_).subspan(have));
+    in_.resize(have + (got ? got->value_or(0) : 0));
+    if (!got || *got == 0) return false;
+    if (!*got) return true;
     if (in_.size() == wanted_ && !take_message(find)) return false;
   }
   return true;
@@ -134,7 +126,7 @@ void connection::say(const void* data, std::size_t size) {
 /// them.
 bool connection::send(time_point now) {
   if (deadline_ == time_point::max()) deadline_ = now + idle_;
-  for (std::size_t turn = values_sent_; is_sending() && values_sent_ - turn < send_turn_bytes;) {
+  for (std::size_t turn = values_sent_; has_answer() && values_sent_ - turn < send_turn_bytes;) {
     const bool is_small = sent_ < small_.size();
     const auto left = is_small ? std::span<const std::byte>(small_).subspan(sent_)
                                : from_->bytes().subspan(part_.values.offset + values_sent_,
@@ -143,10 +135,13 @@ bool connection::send(time_point now) {
       auto& done = is_small ? sent_ : values_sent_;
       const auto before = done;
       if (!send_some(left.first(std::min(left.size(), send_turn_bytes)), done, now)) return false;
-      if (done == before) return true; // the socket takes no more
+      if (done == before) break; // the socket takes no more
     }
     if (sent_ == small_.size() && from_ && values_sent_ == part_.values.bytes) finish_part();
   }
+  const auto flushed = stream_.flush();
+  if (!flushed) return false;
+  if (*flushed && stage_ == stage::serving) deadline_ = now + idle_;
   if (is_sending()) return true;
   small_.clear();
   sent_ = 0;
@@ -156,11 +151,10 @@ bool connection::send(time_point now) {
 
 /// @returns false when the connection is over.
 bool connection::send_some(std::span<const std::byte> from, std::size_t& done, time_point now) {
-  ssize_t sent = 0;
-  do sent = ::send(socket_.get(), from.data(), from.size(), MSG_NOSIGNAL);
-  while (sent < 0 && errno == EINTR);
-  if (sent < 0) return would_block(errno);
-  done += static_cast<std::size_t>(sent);
+  const auto sent = stream_.send(from);
+  if (!sent) return false;
+  if (!*sent) return true;
+  done += **sent;
   if (stage_ == stage::serving) deadline_ = now + idle_;
   return true;
 }

@@ -1,6 +1,7 @@
 /// One connection of a tcp_server.
 #pragma once
 
+#include "transport/tcp_stream.hpp"
 #include "transport/tcp_wire.hpp"
 
 #include <chrono>
@@ -21,20 +22,22 @@ public:
   /// The segment that is offered under an id, or null.
   using finder = std::function<std::shared_ptr<const segment>(segment_id)>;
 
-  /// `self` is the server's own address, `mine` a fresh nonce. The other end has `idle` to show
-  /// that it knows the token.
-  connection(base::unique_fd socket, const run_token& token, const nonce& self, const nonce& mine,
+  /// `self` is the server's own address, `mine` a fresh nonce. The other end has `idle`, and 5 s at
+  /// most, to show that it knows the token.
+  connection(stream with, const run_token& token, const nonce& self, const nonce& mine,
              std::chrono::milliseconds idle, time_point now);
 
-  int socket() const { return socket_.get(); }
+  int socket() const { return stream_.socket(); }
   /// What to poll for: POLLIN or POLLOUT.
   short wants() const { return is_sending() ? POLLOUT : POLLIN; }
+  /// Whether there is something to go on with, whatever poll() says.
+  bool is_ready() const { return !is_sending() && stream_.has_received(); }
   /// When it is to be given up unless it gets on; max() while it is the other end's turn to ask.
   time_point deadline() const { return deadline_; }
 
   /// Breaks it off: what was sent and not taken is forgotten, and not kept for who may never take
   /// it.
-  void reset();
+  void reset() { stream_.reset(); }
 
   /// Goes on as far as the socket lets it, but no longer than others can wait.
   /// @returns false when the connection is over.
@@ -43,7 +46,8 @@ public:
 private:
   enum class stage { greeting, proving, serving };
 
-  bool is_sending() const { return sent_ < small_.size() || from_; }
+  bool has_answer() const { return sent_ < small_.size() || from_; }
+  bool is_sending() const { return has_answer() || stream_.has_unsent(); }
   bool receive(const finder& find);
   bool take_message(const finder& find);
   void greet();
@@ -54,7 +58,7 @@ private:
   std::vector<std::byte> read_marks() const;
   void say(const void* data, std::size_t size);
 
-  base::unique_fd socket_;
+  stream stream_;
   run_token token_;
   nonce self_, mine_;
   std::chrono::milliseconds idle_;

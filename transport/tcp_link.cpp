@@ -19,21 +19,30 @@ std::span<std::byte> bytes_of(Message& message) {
 
 } // namespace
 
-link::link(std::string address, const run_token& token, const nonce& mine)
+link::link(std::string address, const run_token& token, const nonce& mine, const security::tls_context* tls)
     : address_(std::move(address))
     , token_(token) {
   greeting_.client = mine;
-  begun_ = begin_connect();
+  begun_ = begin_connect(tls);
 }
 
-result<void> link::begin_connect() {
+result<void> link::begin_connect(const security::tls_context* tls) {
   const auto where = parse_address(address_);
   if (!where) return tl::unexpected(where.error());
   greeting_.server = where->server;
   auto socket = make_socket();
   if (!socket) return tl::unexpected(socket.error());
-  socket_ = std::move(*socket);
-  if (::connect(socket_.get(), reinterpret_cast<const sockaddr*>(&where->at), sizeof where->at) != 0 &&
+  const int fd = socket->get();
+  std::optional<security::tls_session> session;
+  if (where->is_tls) {
+    if (tls == nullptr) return broken(error_code::fenced, "wants TLS, and this process has no certificate");
+    auto made = security::tls_session::start(*tls, security::tls_session::side::client);
+    if (!made) return tl::unexpected(made.error());
+    session = std::move(*made);
+    set_watched(fd);
+  }
+  stream_ = stream(std::move(*socket), std::move(session));
+  if (::connect(fd, reinterpret_cast<const sockaddr*>(&where->at), sizeof where->at) != 0 &&
       errno != EINPROGRESS)
     return base::fail_errno(
         fmt::format("cannot reach the tensor server {} (has its process ended?)", address_));
@@ -41,8 +50,8 @@ result<void> link::begin_connect() {
 }
 
 short link::wants() const {
-  if (stage_ == stage::connecting || sent_ < out_.size()) return POLLIN | POLLOUT;
-  return POLLIN;
+  const bool has_more = stream_.has_unsent() || (sent_ < out_.size() && stream_.is_open());
+  return stage_ == stage::connecting || has_more ? POLLIN | POLLOUT : POLLIN;
 }
 
 link::time_point link::deadline() const {
@@ -65,11 +74,11 @@ result<void> link::go_on(copy_buffers& memory, std::vector<finished>& over) {
 
 /// Called when the socket is ready, and before.
 result<void> link::finish_connect() {
-  pollfd ready{socket_.get(), POLLOUT, 0};
+  pollfd ready{stream_.socket(), POLLOUT, 0};
   if (::poll(&ready, 1, 0) != 1) return {};
   int failed = 0;
   socklen_t length = sizeof failed;
-  if (::getsockopt(socket_.get(), SOL_SOCKET, SO_ERROR, &failed, &length) != 0) failed = errno;
+  if (::getsockopt(stream_.socket(), SOL_SOCKET, SO_ERROR, &failed, &length) != 0) failed = errno;
   if (failed != 0)
     return base::fail_errno(
         fmt::format("cannot reach the tensor server {} (has its process ended?)", address_), failed);
@@ -92,12 +101,13 @@ result<void> link::send_waiting() {
     say(&one, sizeof one);
   }
   while (sent_ < out_.size()) {
-    const auto sent = ::send(socket_.get(), out_.data() + sent_, out_.size() - sent_, MSG_NOSIGNAL);
-    if (sent < 0 && errno == EINTR) continue;
-    if (sent < 0 && would_block(errno)) return {};
-    if (sent < 0) return base::fail_errno(fmt::format("the tensor server {} is gone", address_));
-    sent_ += static_cast<std::size_t>(sent);
+    const auto sent = stream_.send(std::as_bytes(std::span(out_)).subspan(sent_));
+    if (!sent) return lost(sent.error());
+    if (!*sent) break;
+    sent_ += **sent;
   }
+  if (const auto flushed = stream_.flush(); !flushed) return lost(flushed.error());
+  if (sent_ < out_.size()) return {};
   out_.clear();
   sent_ = 0;
   return {};
@@ -129,15 +139,14 @@ result<void> link::receive(copy_buffers& memory, std::vector<finished>& over) {
       if (auto taken = take(memory, over); !taken) return taken;
       continue;
     }
-    const auto got = ::recv(socket_.get(), into.data(), into.size(), 0);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0 && would_block(errno)) return {};
-    if (got < 0) return base::fail_errno(fmt::format("the tensor server {} is gone", address_));
-    if (got == 0) // before the proof: that is what a server does to a stranger
+    const auto got = stream_.receive(into);
+    if (!got) return lost(got.error());
+    if (!*got) return {};
+    if (**got == 0) // before the proof: that is what a server does to a stranger
       return stage_ == stage::ready ? broken(error_code::system, "has closed the connection")
                                     : broken(error_code::fenced, "does not know us: it is another one");
-    received_ += static_cast<std::size_t>(got);
-    turn += static_cast<std::size_t>(got);
+    received_ += **got;
+    turn += **got;
   }
   return {};
 }
@@ -217,6 +226,10 @@ void link::finish_first(result<segment> outcome, std::vector<finished>& over) {
 
 tl::unexpected<error> link::broken(error_code code, std::string_view what) const {
   return fail(code, fmt::format("the tensor server {} {}", address_, what));
+}
+
+tl::unexpected<error> link::lost(const error& why) const {
+  return fail(why.code, fmt::format("the tensor server {}: {}", address_, why.message));
 }
 
 } // namespace dlrun::transport::tcp

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "transport/copy_buffers.hpp"
+#include "transport/tcp_stream.hpp"
 #include "transport/tcp_wire.hpp"
 
 #include <chrono>
@@ -36,12 +37,15 @@ class link {
 public:
   using time_point = std::chrono::steady_clock::time_point;
 
-  /// Begins to connect. What is wrong with the address is found out by go_on().
-  link(std::string address, const run_token& token, const nonce& mine);
+  /// Begins to connect; `tls` is for addresses that want it, and may be null. What is wrong with
+  /// the address is found out by go_on().
+  link(std::string address, const run_token& token, const nonce& mine, const security::tls_context* tls);
 
   const std::string& address() const { return address_; }
-  int socket() const { return socket_.get(); }
+  int socket() const { return stream_.socket(); }
   short wants() const;
+  /// Whether there is something to go on with, whatever poll() says.
+  bool is_ready() const { return stream_.has_received(); }
   /// The first deadline of what is wanted; max() for none.
   time_point deadline() const;
 
@@ -60,7 +64,7 @@ private:
   /// What comes next of the first answer.
   enum class expected { reply, first_mark, second_mark, values, trailer };
 
-  result<void> begin_connect();
+  result<void> begin_connect(const security::tls_context* tls);
   result<void> finish_connect();
   result<void> send_waiting();
   result<void> receive(copy_buffers& memory, std::vector<finished>& over);
@@ -72,12 +76,13 @@ private:
   void finish_first(result<segment> outcome, std::vector<finished>& over);
   void say(const void* data, std::size_t size);
   tl::unexpected<error> broken(error_code code, std::string_view what) const;
+  tl::unexpected<error> lost(const error& why) const;
 
   std::string address_;
   run_token token_;
   hello greeting_;
   result<void> begun_;
-  base::unique_fd socket_;
+  stream stream_;
   stage stage_ = stage::connecting;
 
   std::deque<wanted> asked_;  ///< in the order of the answers

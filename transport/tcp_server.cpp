@@ -6,6 +6,8 @@
 #include "transport/offer_book.hpp"
 #include "transport/tcp_connection.hpp"
 
+#include <arpa/inet.h>
+
 namespace dlrun::transport {
 namespace {
 
@@ -16,19 +18,33 @@ struct listening {
   tcp::address at;
 };
 
-result<listening> listen_on_loopback() {
+result<sockaddr_in> address_to_listen_on(const tcp_server_options& options) {
+  sockaddr_in at{};
+  at.sin_family = AF_INET;
+  if (::inet_pton(AF_INET, options.listen.c_str(), &at.sin_addr) != 1 || at.sin_addr.s_addr == INADDR_ANY)
+    return fail(error_code::bad_usage,
+                fmt::format("tensors cannot be served at '{}': it must be the IPv4 address, in numbers, by "
+                            "which other hosts reach this one",
+                            options.listen));
+  if (!options.tls && !tcp::is_loopback(at))
+    return fail(error_code::bad_usage,
+                fmt::format("tensors are not served at {} without TLS", options.listen));
+  return at;
+}
+
+result<listening> listen_at(const tcp_server_options& options) {
+  const auto at = address_to_listen_on(options);
+  if (!at) return tl::unexpected(at.error());
   const auto identity = run_token::random();
   if (!identity) return tl::unexpected(identity.error());
   auto socket = tcp::make_socket();
   if (!socket) return tl::unexpected(socket.error());
-  listening made{std::move(*socket), {{}, identity->bytes}};
-  made.at.at.sin_family = AF_INET;
-  made.at.at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  listening made{std::move(*socket), {*at, identity->bytes, options.tls != nullptr}};
   auto* const where = reinterpret_cast<sockaddr*>(&made.at.at);
   socklen_t length = sizeof made.at.at;
   if (::bind(made.socket.get(), where, length) != 0 || ::listen(made.socket.get(), 1024) != 0 ||
       ::getsockname(made.socket.get(), where, &length) != 0)
-    return base::fail_errno("cannot listen on a port of the loopback interface");
+    return base::fail_errno(fmt::format("cannot listen on a port of {} for tensors", options.listen));
   return made;
 }
 
@@ -37,7 +53,7 @@ result<listening> listen_on_loopback() {
 class tcp_server::loop final : base::polled_service {
 public:
   loop(tcp_server_options options, listening listener)
-      : options_(options)
+      : options_(std::move(options))
       , listener_(std::move(listener.socket))
       , identity_(listener.at.server)
       , address_(tcp::to_string(listener.at)) {}
@@ -47,23 +63,33 @@ public:
   const std::string& address() const { return address_; }
 
   result<segment_id> offer(const segment& what) {
-    auto copy = what.duplicate();
-    if (!copy) return tl::unexpected(copy.error());
-    auto mapped = segment::adopt(std::move(*copy), what.size());
+    auto mapped = map(what);
     if (!mapped) return tl::unexpected(mapped.error());
     return offers_.add(std::move(*mapped));
+  }
+
+  result<void> offer_as(segment_id id, const segment& what) {
+    auto mapped = map(what);
+    if (!mapped) return tl::unexpected(mapped.error());
+    return offers_.add_as(id, std::move(*mapped));
   }
 
   void withdraw(segment_id id) { offers_.remove(id); }
 
 private:
+  static result<segment> map(const segment& what) {
+    auto copy = what.duplicate();
+    if (!copy) return tl::unexpected(copy.error());
+    return segment::adopt(std::move(*copy), what.size());
+  }
+
   clock::time_point watch(std::vector<pollfd>& fds) override {
     const auto now = clock::now();
     auto next = listener_.pause_end(now);
     fds.push_back(listener_.watched(has_room(), now));
     for (const auto& c : connections_) {
       fds.push_back({c.socket(), c.wants(), 0});
-      next = std::min(next, c.deadline());
+      next = std::min(next, c.is_ready() ? now : c.deadline());
     }
     return next;
   }
@@ -85,7 +111,7 @@ private:
     const auto find = [this](segment_id id) { return offers_.find(id); };
     std::size_t at = 0;
     std::erase_if(connections_, [&](tcp::connection& c) {
-      if (fds[at++].revents != 0) return !c.go_on(find, now);
+      if (fds[at++].revents != 0 || c.is_ready()) return !c.go_on(find, now);
       if (now < c.deadline()) return false;
       c.reset();
       return true;
@@ -96,7 +122,15 @@ private:
     const auto mine = run_token::random();
     if (!mine) return;
     tcp::set_no_delay(socket.get());
-    connections_.emplace_back(std::move(socket), options_.token, identity_, mine->bytes, options_.idle, now);
+    std::optional<security::tls_session> session;
+    if (options_.tls) {
+      auto started = security::tls_session::start(*options_.tls, security::tls_session::side::server);
+      if (!started) return;
+      session = std::move(*started);
+      tcp::set_watched(socket.get());
+    }
+    connections_.emplace_back(tcp::stream(std::move(socket), std::move(session)), options_.token, identity_,
+                              mine->bytes, options_.idle, now);
   }
 
   const tcp_server_options options_;
@@ -113,7 +147,7 @@ tcp_server::tcp_server(std::unique_ptr<loop> loop)
 tcp_server::~tcp_server() = default;
 
 result<std::unique_ptr<tcp_server>> tcp_server::start(tcp_server_options options) {
-  auto listener = listen_on_loopback();
+  auto listener = listen_at(options);
   if (!listener) return tl::unexpected(listener.error());
   auto made = std::make_unique<loop>(options, std::move(*listener));
   if (auto ok = made->start(); !ok) return tl::unexpected(ok.error());
@@ -123,6 +157,8 @@ result<std::unique_ptr<tcp_server>> tcp_server::start(tcp_server_options options
 const std::string& tcp_server::address() const { return loop_->address(); }
 
 result<segment_id> tcp_server::offer(const segment& what) { return loop_->offer(what); }
+
+result<void> tcp_server::offer_as(segment_id id, const segment& what) { return loop_->offer_as(id, what); }
 
 void tcp_server::withdraw(segment_id id) { loop_->withdraw(id); }
 

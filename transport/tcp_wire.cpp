@@ -13,7 +13,8 @@
 namespace dlrun::transport::tcp {
 namespace {
 
-constexpr std::string_view scheme = "tcp://";
+constexpr std::string_view plain_scheme = "tcp://";
+constexpr std::string_view tls_scheme = "tls://"; // as long
 
 bool inside(const segment_piece& piece, std::uint64_t bytes) {
   return piece.bytes <= bytes && piece.offset <= bytes - piece.bytes;
@@ -55,7 +56,8 @@ bool same(const proof& a, const proof& b) {
 std::string to_string(const address& where) {
   char host[INET_ADDRSTRLEN] = "";
   ::inet_ntop(AF_INET, &where.at.sin_addr, host, sizeof host);
-  return fmt::format("{}{}:{}/{}", scheme, host, ntohs(where.at.sin_port), run_token{where.server}.to_hex());
+  return fmt::format("{}{}:{}/{}", where.is_tls ? tls_scheme : plain_scheme, host, ntohs(where.at.sin_port),
+                     run_token{where.server}.to_hex());
 }
 
 result<address> parse_address(std::string_view text) {
@@ -63,8 +65,9 @@ result<address> parse_address(std::string_view text) {
     return fail(error_code::protocol,
                 fmt::format("'{}' is not the address of a tensor server", text.substr(0, 120)));
   };
-  if (!text.starts_with(scheme)) return wrong();
-  const auto rest = text.substr(scheme.size());
+  const bool is_tls = text.starts_with(tls_scheme);
+  if (!is_tls && !text.starts_with(plain_scheme)) return wrong();
+  const auto rest = text.substr(plain_scheme.size());
   const auto colon = rest.find(':');
   const auto slash = rest.find('/');
   if (colon == rest.npos || slash == rest.npos || slash < colon) return wrong();
@@ -80,7 +83,8 @@ result<address> parse_address(std::string_view text) {
     return wrong();
   where.at.sin_port = htons(number);
   where.server = server->bytes;
-  if (ntohl(where.at.sin_addr.s_addr) >> 24 != 127)
+  where.is_tls = is_tls;
+  if (!is_tls && !is_loopback(where.at))
     return fail(error_code::fenced,
                 fmt::format("{} is another host's: tensors do not leave this host without TLS", text));
   return where;
@@ -97,6 +101,20 @@ void set_no_delay(int socket) {
   const int on = 1;
   ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on); // it works without, only later
 }
+
+void set_watched(int socket) {
+  const int on = 1;
+  const int seconds_of_silence = 5;
+  const int probes = 3;
+  const unsigned unanswered_ms = 10'000;
+  ::setsockopt(socket, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+  ::setsockopt(socket, IPPROTO_TCP, TCP_KEEPIDLE, &seconds_of_silence, sizeof seconds_of_silence);
+  ::setsockopt(socket, IPPROTO_TCP, TCP_KEEPINTVL, &seconds_of_silence, sizeof seconds_of_silence);
+  ::setsockopt(socket, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
+  ::setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &unanswered_ms, sizeof unanswered_ms);
+}
+
+bool is_loopback(const sockaddr_in& at) { return ntohl(at.sin_addr.s_addr) >> 24 == 127; }
 
 bool would_block(int code) { return code == EAGAIN || code == EWOULDBLOCK; }
 

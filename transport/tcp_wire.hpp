@@ -79,19 +79,24 @@ proof prove(const run_token& token, std::string_view side, const hello& greeting
 /// Takes the same time wherever the first difference is.
 bool same(const proof& a, const proof& b);
 
-/// Where a server is and which one: "tcp://127.0.0.1:PORT/<32 hexadecimal digits>".
+/// Where a server is and which one: "tcp://127.0.0.1:PORT/<32 hexadecimal digits>", or
+/// "tls://ADDRESS:PORT/.." when all of the above goes through TLS.
 struct address {
   sockaddr_in at{};
   nonce server{};
+  bool is_tls = false;
 };
 std::string to_string(const address& where);
-/// @returns protocol for any other text; fenced for a host that is not this one: between hosts the
-/// channel needs TLS, which it does not have yet.
+/// @returns protocol for any other text; fenced for a host that is not this one and no TLS.
 result<address> parse_address(std::string_view text);
 
 /// A close-on-exec, non-blocking TCP socket without Nagle's delay.
 result<base::unique_fd> make_socket();
 void set_no_delay(int socket);
+/// Of a connection to another host: it ends within 20 s when that host does not answer any more.
+void set_watched(int socket);
+/// 127.0.0.0/8?
+bool is_loopback(const sockaddr_in& at);
 /// Whether an errno says that a socket has nothing to give or takes nothing at the moment.
 bool would_block(int code);
 

@@ -1,4 +1,5 @@
-/// The two ends of a tensor channel, whatever carries the bytes: shared memory on one host, or TCP.
+/// The two ends of a tensor channel, whatever carries the bytes: shared memory on one host, TCP, or
+/// TLS between hosts.
 #pragma once
 
 #include "transport/doorbell.hpp"
@@ -11,6 +12,11 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
+
+namespace dlrun::security {
+class tls_context;
+}
 
 namespace dlrun::transport {
 
@@ -27,6 +33,9 @@ public:
   /// What the other end passes to segment_fetches::fetch(). Printable; never that of another
   /// server.
   virtual const std::string& address() const = 0;
+
+  /// A shorter one, for processes of the same host only.
+  virtual const std::string& near_address() const { return address(); }
 
   /// Offers `what` until withdrawn; `what` may go before.
   /// @returns the segment's id, given to no other segment of this server; limit_exceeded when too
@@ -73,10 +82,10 @@ public:
   /// Ends all fetches with error_code::interrupted. Not to be called from a callback.
   virtual ~segment_fetches() = default;
 
-  /// Whether what was fetched is the owner's memory, and shows what the owner writes from then on.
-  /// Otherwise it is a copy of `part` as it was; the rest of it, first page included, is zero or of
-  /// no meaning.
-  virtual bool is_shared() const = 0;
+  /// Whether what was fetched from `address` is the owner's memory, and shows what the owner writes
+  /// from then on. Otherwise it is a copy of `part` as it was; the rest of it, first page included,
+  /// is zero or of no meaning.
+  virtual bool is_shared(std::string_view address) const = 0;
 
   /// Asks the server at `address` for `part` of `id`, which must be `expected_bytes` long. Errors
   /// the callback gets: timed_out at `deadline`; system when nobody listens there (its process is
@@ -102,11 +111,26 @@ public:
   }
 };
 
-/// What carries tensors: `cluster.tensor_channel` of a job.
+/// What carries tensors on one host: `cluster.tensor_channel` of a job.
 enum class channel_kind : std::uint8_t { shared_memory, tcp };
 
-/// Ends of the kind, with their own limits.
-result<std::shared_ptr<segment_offers>> open_offers(channel_kind kind, const run_token& token);
-result<std::unique_ptr<segment_fetches>> open_fetches(channel_kind kind, const run_token& token);
+/// How a process and those of the job's other hosts reach one another: by TLS.
+struct host_access {
+  /// Of this host, as others reach it: an IPv4 address in numbers.
+  std::string listen;
+  /// Credentials of this process, and the name of its host. Null: the job has one host.
+  std::shared_ptr<const security::tls_context> tls;
+};
+
+struct channel_options {
+  channel_kind near = channel_kind::shared_memory; ///< between processes of one host
+  run_token token;
+  host_access other_hosts{};
+};
+
+/// Ends with their own limits. With other hosts, each segment is offered both ways, and a fetch
+/// goes by TLS to other hosts only. Errors as of the ends' start().
+result<std::shared_ptr<segment_offers>> open_offers(const channel_options& options);
+result<std::unique_ptr<segment_fetches>> open_fetches(const channel_options& options);
 
 } // namespace dlrun::transport

@@ -23,7 +23,8 @@ namespace dlrun::common {
 inline constexpr std::uint32_t early_publish_bound = 2;
 
 /// The facts of the job, and what is computed by them: its model, how it is trained, and how
-/// tensors travel. The same in every process; immutable after make_job_context().
+/// tensors travel. The same in every process but for `other_hosts`; immutable after
+/// make_job_context().
 struct job_context : job_facts {
   /// `train` of each revision of the specification; `spec` is the newest (docs/cli.md, resume
   /// --set).
@@ -31,6 +32,8 @@ struct job_context : job_facts {
   std::shared_ptr<const engine::model> model{};
   std::uint64_t validation_records = 0;
   transport::run_token run_token{};
+  /// How this process reaches those of other hosts.
+  transport::host_access other_hosts{};
   /// What train.init_from names, as the host agent opened and checked it; null: to be opened by its
   /// path.
   std::shared_ptr<const base::unique_fd> initial_weights{};
@@ -44,13 +47,14 @@ struct job_context : job_facts {
   /// The version from which on the newest revision holds; the newest that is there when it is
   /// beyond.
   version_id goes_on_from() const { return {spec.train().has_from() ? spec.train().from() : steps()}; }
-  transport::channel_kind channel() const {
+  transport::channel_kind near_channel() const {
     return job::tensor_channel_of(spec) == job::tensor_channel::tcp ? transport::channel_kind::tcp
                                                                     : transport::channel_kind::shared_memory;
   }
-  /// Whether workers compute from the parameters where their PS shards have them.
+  transport::channel_options channel() const { return {near_channel(), run_token, other_hosts}; }
+  /// Whether workers compute from the parameters where their PS shards have them: all on one host.
   bool reads_in_place() const {
-    return channel() == transport::channel_kind::shared_memory &&
+    return near_channel() == transport::channel_kind::shared_memory && !other_hosts.tls &&
            (ps_shards() == 1 || transport::joined_parameters::is_possible());
   }
 };
@@ -63,6 +67,7 @@ struct job_context_arguments {
   std::filesystem::path run_dir{};
   std::uint64_t agent_process = 0; ///< 0: this process is the agent's
   transport::run_token run_token{};
+  transport::host_access other_hosts{};
   protocol::time_point started{};
   std::shared_ptr<const data::job_data> data{};
   std::shared_ptr<const base::unique_fd> initial_weights{};

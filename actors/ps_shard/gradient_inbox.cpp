@@ -65,7 +65,7 @@ void gradient_inbox::on_fetched(const segment_key& key, result<transport::segmen
   }
   const auto opened = std::make_shared<const transport::gradient_reader>(std::move(*reader));
   const auto waiting = std::exchange(found->second.waiting, {});
-  if (channel_->is_shared())
+  if (channel_->is_shared(key.first))
     found->second.reader = opened;
   else
     sources_.erase(found); // a copy is of one gradient, not of the next

@@ -122,9 +122,9 @@ result<void> ps_shard_state::acquire() {
 
 result<void> ps_shard_state::open_channel() {
   const auto& job = *context_.job;
-  auto server = transport::open_offers(job.channel(), job.run_token);
+  auto server = transport::open_offers(job.channel());
   if (!server) return tl::unexpected(server.error());
-  auto channel = transport::open_fetches(job.channel(), job.run_token);
+  auto channel = transport::open_fetches(job.channel());
   if (!channel) return tl::unexpected(channel.error());
   server_ = std::move(*server);
   server_->on_doorbell([this, post = post_](std::unique_ptr<transport::doorbell> rung) {

@@ -43,6 +43,11 @@ std::vector<parameter_source> parameter_sources::all() const {
   return sources;
 }
 
+bool parameter_sources::is_shared(ps_shard_id shard) const {
+  const auto found = shards_.find(shard);
+  return found != shards_.end() && client_.is_shared(found->second.parameters.address);
+}
+
 void parameter_sources::fetch(ps_shard_id shard) {
   auto& memory = shards_[shard];
   const auto& range = context_.job->shards.at(shard.value);
@@ -67,7 +72,7 @@ void parameter_sources::on_fetched(ps_shard_id shard, incarnation start, result<
   const auto source =
       reader ? std::make_shared<const transport::parameter_reader>(std::move(*reader)) : nullptr;
   if (!source) context_.log->warn("parameters-unreachable: ps_shard {}: {}", shard, reader.error().message);
-  if (are_shared()) memory.source = source;
+  if (is_shared(shard)) memory.source = source;
   for (const auto& done : std::exchange(memory.waiting, {})) done(source);
 }
 

@@ -33,7 +33,7 @@ public:
   /// Of all shards in their order, null where nothing is mapped.
   std::vector<parameter_source> all() const;
   /// Whether a source shows what the shard writes from then on.
-  bool are_shared() const { return client_.is_shared(); }
+  bool is_shared(ps_shard_id shard) const;
 
 private:
   struct shard_memory {

@@ -23,7 +23,7 @@ void shard_doorbells::follow(const protocol::shard_state& state) {
     one = {state, nullptr};
   else if (one.told.timeline <= state.timeline)
     one.told = state;
-  if (client_.is_shared() && attempts_.begin(state.shard, common::now()))
+  if (client_.is_shared(state.parameters.address) && attempts_.begin(state.shard, common::now()))
     connect(state.shard, state.incarnation, state.parameters.address);
 }
 

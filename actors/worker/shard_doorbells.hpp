@@ -29,7 +29,8 @@ public:
     std::function<void(const protocol::shard_state&)> heard;
   };
 
-  /// `context` and `client` outlive this. `tensor_address` is the worker's own.
+  /// `context` and `client` outlive this. `tensor_address` is the worker's own,
+  /// for processes of its host.
   shard_doorbells(const common::role_context& context, transport::segment_fetches& client,
                   std::string tensor_address, links asked);
 

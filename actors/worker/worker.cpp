@@ -85,10 +85,10 @@ common::way_back worker_state::way_back() {
 
 result<void> worker_state::acquire() {
   const auto& job = *context_.job;
-  auto server = transport::open_offers(job.channel(), job.run_token);
+  auto server = transport::open_offers(job.channel());
   if (!server) return tl::unexpected(server.error());
   server_ = std::move(*server);
-  auto client = transport::open_fetches(job.channel(), job.run_token);
+  auto client = transport::open_fetches(job.channel());
   if (!client) return tl::unexpected(client.error());
   client_ = std::move(*client);
   make_parts();
@@ -102,7 +102,7 @@ result<void> worker_state::acquire() {
 void worker_state::make_parts() {
   const auto listen = [this](const auto& bell, const auto& heard) { return maker_.listen(bell, heard); };
   const auto hear = [this](const auto& state) { carry_out(core_.on_shard_state(state, common::now())); };
-  bells_ = std::make_unique<shard_doorbells>(context_, *client_, server_->address(),
+  bells_ = std::make_unique<shard_doorbells>(context_, *client_, server_->near_address(),
                                              shard_doorbells::links{way_back(), listen, hear});
   sources_ = std::make_unique<parameter_sources>(context_, *client_, way_back());
   evaluations_ = std::make_unique<evaluations>(context_, *client_, make_evaluation_links());
@@ -238,7 +238,7 @@ void worker_state::fetch(const fetch_part& order) {
     const auto end = [&](fetch_outcome outcome) { carry_out(core_.on_part(order, outcome, common::now())); };
     if (!source) return end(fetch_outcome::gone);
     if (!source->view(order.timeline, order.version))
-      return end(sources_->are_shared() ? fetch_outcome::gone : fetch_outcome::elsewhere);
+      return end(sources_->is_shared(order.shard) ? fetch_outcome::gone : fetch_outcome::elsewhere);
     if (context_.job->reads_in_place()) return end(fetch_outcome::taken);
     maker_.copy(order, source);
   });

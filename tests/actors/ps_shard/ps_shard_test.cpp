@@ -47,7 +47,7 @@ protected:
     std::ranges::fill(writer.begin_write(), fill);
     const auto records = job->sampler.records_in_slot({step}, {begin}) * (end - begin);
     const auto header = writer.seal_as({{0}, {0}, {1}, {step}, {begin}, {end}, records, floats, 0});
-    if (!offers) offers = transport::open_offers(job->channel(), job->run_token).value();
+    if (!offers) offers = transport::open_offers(job->channel()).value();
     const auto segment = offers->offer(writer.shared()).value();
     protocol::push made;
     made.self = {{1}, 11};

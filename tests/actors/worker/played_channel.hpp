@@ -5,6 +5,7 @@
 
 #include <deque>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace dlrun::test {
@@ -17,7 +18,7 @@ struct played_channel : transport::segment_fetches {
     callback done;
   };
 
-  bool is_shared() const override { return shared; }
+  bool is_shared(std::string_view) const override { return shared; }
   result<void> fetch(std::string address, transport::segment_id, std::size_t,
                      const transport::segment_part& part, std::chrono::steady_clock::time_point,
                      callback done) override {

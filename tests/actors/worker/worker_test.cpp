@@ -52,7 +52,7 @@ protected:
   }
 
   protocol::tensor_location offer(const transport::segment& what) {
-    if (!offers) offers = transport::open_offers(job->channel(), job->run_token).value();
+    if (!offers) offers = transport::open_offers(job->channel()).value();
     return {offers->address(), offers->offer(what).value().value, what.size()};
   }
   /// Serves a version of the parameters: all of them are `fill`.
@@ -100,7 +100,7 @@ protected:
   /// What a PS shard reads there.
   std::vector<float> read_gradient(const protocol::push& push) const {
     const auto floats = job->model->layout().flat_size();
-    const auto client = transport::open_fetches(job->channel(), job->run_token).value();
+    const auto client = transport::open_fetches(job->channel()).value();
     std::promise<result<transport::segment>> fetched;
     const auto asked =
         client->fetch(push.where.address, {push.where.segment}, transport::gradient_segment_bytes(floats),
