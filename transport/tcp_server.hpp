@@ -20,8 +20,8 @@ struct tcp_server_options {
   /// Who connects needs a certificate of the same job, and all that is said is encrypted. Null: no
   /// TLS.
   std::shared_ptr<const security::tls_context> tls{};
-  /// A connection that has not shown it for so long (5 s at most), or takes nothing of what it asked
-  /// for, is dropped.
+  /// A connection that has not shown it for so long (5 s at most), or takes nothing of what it
+  /// asked for, is dropped.
   std::chrono::milliseconds idle{10'000};
   /// Connections served at a time; more wait in the backlog of the listening socket.
   std::size_t connections_max = 2048;
