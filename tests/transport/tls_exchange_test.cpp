@@ -4,6 +4,7 @@
 #include "tests/transport/tcp_peers.hpp"
 #include "transport/frozen_parameters.hpp"
 #include "transport/tcp_client.hpp"
+#include "transport/tcp_connection.hpp"
 #include "transport/tcp_server.hpp"
 
 #include <algorithm>
@@ -218,6 +219,16 @@ TEST_F(tls_exchange, who_speaks_no_tls_or_nothing_is_hung_up_on) {
   EXPECT_FALSE(plain.receive(alert)) << "no challenge, only why not";
   const auto hasty = serve(200ms);
   EXPECT_TRUE(connect_plain(hasty->address()).hangs_up());
+}
+
+TEST_F(tls_exchange, a_stranger_has_five_seconds_however_patient_the_server_is) {
+  const auto now = clock::now();
+  const auto deadline = [&](std::chrono::milliseconds idle) {
+    const tcp::connection one(tcp::stream(tcp::make_socket().value()), token, {}, {}, idle, now);
+    return one.deadline() - now;
+  };
+  EXPECT_EQ(deadline(60s), 5s);
+  EXPECT_EQ(deadline(200ms), 200ms);
 }
 
 TEST_F(tls_exchange, a_plain_server_is_not_taken_for_one_with_tls) {
