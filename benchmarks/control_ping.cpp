@@ -1,14 +1,17 @@
 // How long a control message and its answer take between two processes, alone and while the tensor
-// channel is busy in both: a request over loopback TCP through CAF, as roles send them, beside a
-// thread a process that copies parameters out of shared memory without a pause.
+// channel is busy in both: a heartbeat over the control link, as roles send it, beside a thread a
+// process that copies parameters out of shared memory without a pause.
 //   build/release/bin/control_ping
 #include "actors/common/actor_config.hpp"
+#include "actors/link/io_thread_actor.hpp"
+#include "actors/link/process_link.hpp"
 #include "transport/parameter_segment.hpp"
 
 #include <algorithm>
 #include <atomic>
 #include <benchmark/benchmark.h>
 #include <cstdlib>
+#include <future>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <thread>
@@ -17,11 +20,13 @@
 namespace {
 
 using namespace dlrun;
-using echo_actor = caf::typed_actor<caf::replies_to<std::uint64_t>::with<std::uint64_t>>;
 
 constexpr std::size_t bulk_floats = (std::size_t{64} << 20) / sizeof(float);
 constexpr auto pause = std::chrono::microseconds(500);
 constexpr auto patience = std::chrono::seconds(10);
+constexpr link::peer_id agent_peer{{protocol::role_kind::agent, 0}, {1}};
+constexpr link::peer_id worker_peer{{protocol::role_kind::worker, 0}, {1}};
+constexpr std::size_t address_bytes_max = 64;
 constexpr int pings = 4000;
 /// Between the two processes of one benchmark.
 constexpr char begin_bulk = 'b';
@@ -52,19 +57,41 @@ private:
   std::jthread thread_;
 };
 
-echo_actor::behavior_type echo() {
-  return {[](std::uint64_t number) { return number; }};
+struct echo_holder {
+  static inline const char* name = "echo";
+};
+using echo_actor = link::io_thread_actor<echo_holder, protocol::agent_actor>;
+
+/// Answers heartbeats with their step.
+protocol::agent_actor::behavior_type echo(echo_actor*) {
+  return {[](const protocol::join&, const protocol::coordinator_actor&) { return protocol::join_reply{}; },
+          [](const protocol::grant&) {},
+          [](const protocol::job_event&) {},
+          [](const protocol::job_ended&) {},
+          [](const protocol::heartbeat& beat) {
+            return protocol::coordinator_location{{beat.step}, {}};
+          },
+          [](const protocol::stop_job&) {},
+          [](const protocol::tick&) {},
+          [](const protocol::continuation&) {}};
 }
 
-/// The other process: says its port, learns whether to be busy, and answers until the pipe is
+std::unique_ptr<link::process_link> open_link(caf::actor_system& system, const link::peer_id& self) {
+  return link::process_link::create(system, {.token = {}, .self = self, .warn = [](const std::string&) {}})
+      .value();
+}
+
+/// The other process: says its address, learns whether to be busy, and answers until the pipe is
 /// closed.
 [[noreturn]] void answer(int from, int to) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   common::actor_config config{2};
   caf::actor_system system{config};
-  const auto self = system.spawn(echo);
-  const auto port = system.middleman().publish(self, 0, "127.0.0.1");
-  if (!port || ::write(to, &*port, sizeof *port) != sizeof *port) std::_Exit(1);
+  const auto link = open_link(system, agent_peer);
+  link->publish(protocol::agent_actor{system.spawn(echo)});
+  char address[address_bytes_max] = {};
+  std::ranges::copy(link->address(), address);
+  if (::write(to, address, sizeof address) != sizeof address) std::_Exit(1);
   char order = 0;
   if (::read(from, &order, 1) != 1) std::_Exit(1);
   std::optional<bulk_copy> bulk;
@@ -73,20 +100,28 @@ echo_actor::behavior_type echo() {
   std::_Exit(0);
 }
 
+protocol::agent_actor find(link::process_link& link, const std::string& address) {
+  auto found = std::make_shared<std::promise<result<protocol::agent_actor>>>();
+  link.connect<protocol::agent_actor>(address, agent_peer,
+                                      [found](const auto& who) { found->set_value(who); });
+  return found->get_future().get().value();
+}
+
 /// Milliseconds of each ping, sorted.
-std::vector<double> measure(std::uint16_t port, bool busy) {
+std::vector<double> measure(const std::string& address, bool busy) {
   common::actor_config config{2};
   caf::actor_system system{config};
-  auto remote = system.middleman().remote_actor<echo_actor>("127.0.0.1", port);
-  if (!remote) return {};
-  auto ask = caf::make_function_view(*remote, caf::duration{patience});
+  const auto link = open_link(system, worker_peer);
+  auto ask = caf::make_function_view(find(*link, address), caf::duration{patience});
   std::optional<bulk_copy> bulk;
   if (busy) bulk.emplace();
   std::vector<double> times;
   for (std::uint64_t number = 0; number < pings; ++number) {
     std::this_thread::sleep_for(pause);
     const auto begin = std::chrono::steady_clock::now();
-    if (ask(number) != number) return {};
+    const auto answered =
+        ask(protocol::heartbeat{.role = worker_peer.role, .self = {}, .state = "training", .step = number});
+    if (!answered || answered->incarnation.value != number) return {};
     const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
     times.push_back(took.count());
   }
@@ -104,10 +139,10 @@ void ping(benchmark::State& state, bool busy) {
       answer(orders[0], answers[1]);
     }
     const char order = busy ? begin_bulk : ' ';
-    std::uint16_t port = 0;
+    char address[address_bytes_max] = {};
     std::vector<double> times;
-    if (::read(answers[0], &port, sizeof port) == sizeof port && ::write(orders[1], &order, 1) == 1)
-      times = measure(port, busy);
+    if (::read(answers[0], address, sizeof address) == sizeof address && ::write(orders[1], &order, 1) == 1)
+      times = measure(address, busy);
     for (const int one : {orders[0], orders[1], answers[0], answers[1]}) ::close(one);
     ::waitpid(other, nullptr, 0);
     if (times.empty()) return state.SkipWithError("the other process does not answer");

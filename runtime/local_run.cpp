@@ -55,35 +55,35 @@ result<agent::executable> program_at(const std::string& path) {
   return agent::executable{full, full};
 }
 
-/// The launcher that the specification asks for, and how it learns where the agent is.
+/// The launcher that the specification asks for, and what goes with it.
 struct launcher_choice {
   std::shared_ptr<agent::role_launcher> launcher;
-  std::function<result<void>(caf::actor_system&, const protocol::agent_actor&)> introduce;
+  std::function<void(const protocol::agent_actor&)> introduce; ///< it learns how roles find the agent
+  std::unique_ptr<link::process_link> link;                    ///< to roles of other processes
 };
 
-result<launcher_choice> choose_launcher(caf::actor_system& system,
-                                        const std::shared_ptr<const common::job_context>& job,
-                                        const std::string& role_program) {
-  if (job::placement_of(job->spec) == job::placement::threads) {
-    auto threads = std::make_shared<thread_launcher>(system, job);
-    return launcher_choice{threads,
-                           [threads](caf::actor_system&, const protocol::agent_actor& agent) -> result<void> {
-                             threads->agent_is(agent);
-                             return {};
-                           }};
-  }
+result<launcher_choice> choose_threads(caf::actor_system& system,
+                                       const std::shared_ptr<const common::job_context>& job) {
+  auto threads = std::make_shared<thread_launcher>(system, job);
+  return launcher_choice{threads, [threads](const auto& agent) { threads->agent_is(agent); }, nullptr};
+}
+
+result<launcher_choice> choose_processes(caf::actor_system& system,
+                                         const std::shared_ptr<const common::job_context>& job,
+                                         const std::string& role_program,
+                                         const std::shared_ptr<spdlog::logger>& log) {
   auto program = role_program.empty() ? agent::own_executable() : program_at(role_program);
   if (!program) return tl::unexpected(program.error());
   auto made = agent::process_launcher::create({.job = job, .program = *program});
   if (!made) return tl::unexpected(made.error());
-  auto processes = std::shared_ptr<agent::process_launcher>{std::move(*made)};
-  return launcher_choice{
-      processes, [processes](caf::actor_system& actors, const protocol::agent_actor& agent) -> result<void> {
-        const auto port = actors.middleman().publish(agent, 0, "127.0.0.1");
-        if (!port) return fail(error_code::system, "cannot listen on loopback: " + to_string(port.error()));
-        processes->agent_listens_at(*port);
-        return {};
-      }};
+  auto link = link::process_link::create(
+      system, {.token = job->run_token, .self = agent::agent_peer, .warn = [log](const std::string& text) {
+                 log->warn("{}", text);
+               }});
+  if (!link) return tl::unexpected(link.error());
+  (*made)->agent_listens_at((*link)->address());
+  return launcher_choice{std::move(*made), [to = link->get()](const auto& agent) { to->publish(agent); },
+                         std::move(*link)};
 }
 
 /// What the specification wants to be shown to the tools of others.
@@ -159,16 +159,14 @@ result<report> run_locally(const prepared_job& prepared, const local_run_options
   common::actor_config config{threads ? all_roles_threads : agent_threads};
   caf::actor_system system{config};
   const auto board = std::make_shared<agent::run_board>();
-  auto chosen = choose_launcher(system, *job, options.role_program);
+  const auto log = common::make_role_log(**job, agent::agent_peer.role, agent::agent_peer.incarnation);
+  auto chosen =
+      threads ? choose_threads(system, *job) : choose_processes(system, *job, options.role_program, log);
   if (!chosen) return tl::unexpected(chosen.error());
-  const auto log = common::make_role_log(**job, {protocol::role_kind::agent, 0}, {1});
   auto agent =
       system.spawn(agent::agent_state::start,
                    agent::agent_arguments{*job, fence_of(options.coordinator), chosen->launcher, board, log});
-  if (auto ready = chosen->introduce(system, agent); !ready) {
-    caf::anon_send_exit(agent, caf::exit_reason::user_shutdown);
-    return tl::unexpected(ready.error());
-  }
+  chosen->introduce(agent);
   auto control = agent::control_server::start(options.run_dir, [board, agent](const std::string& request) {
     return answer_control(*board, agent, request);
   });

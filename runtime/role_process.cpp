@@ -24,7 +24,6 @@ namespace dlrun::runtime {
 namespace {
 
 constexpr std::size_t scheduler_threads = 2;
-constexpr auto agent_deadline = std::chrono::seconds(10);
 
 struct role_options {
   int bootstrap_fd = -1;
@@ -41,9 +40,9 @@ result<bootstrap::Bootstrap> read_message(const role_options& options) {
   bootstrap::Bootstrap message;
   if (!message.ParseFromString(*bytes))
     return fail(error_code::protocol, "the bootstrap message cannot be read");
-  if (message.format() != 1)
-    return fail(error_code::protocol,
-                fmt::format("bootstrap format {} is not known, only 1", message.format()));
+  if (message.format() != agent::bootstrap_format)
+    return fail(error_code::protocol, fmt::format("bootstrap format {} is not known, only {}",
+                                                  message.format(), agent::bootstrap_format));
   if (message.run_token().size() != 16 ||
       message.data_files_size() != static_cast<int>(options.data_fds.size()))
     return fail(error_code::protocol, "the bootstrap message does not fit the command line");
@@ -92,19 +91,23 @@ result<std::shared_ptr<const common::job_context>> make_job(const bootstrap::Boo
   return common::make_job_context(std::move(arguments));
 }
 
-result<protocol::agent_actor> find_agent(caf::actor_system& system, std::uint16_t port) {
-  const caf::scoped_actor self{system};
-  result<protocol::agent_actor> found = fail(error_code::timed_out, "the agent does not answer");
-  self->request(system.middleman().actor_handle(), agent_deadline, caf::connect_atom_v,
-                std::string{"127.0.0.1"}, port)
-      .receive(
-          [&](const caf::node_id&, const caf::strong_actor_ptr& agent, const std::set<std::string>&) {
-            if (agent) found = caf::actor_cast<protocol::agent_actor>(agent);
-          },
-          [&](const caf::error& why) {
-            found = fail(error_code::role_lost, "cannot reach the agent: " + to_string(why));
-          });
-  return found;
+result<std::unique_ptr<link::process_link>> open_link(caf::actor_system& system,
+                                                      const common::role_context& context) {
+  return link::process_link::create(
+      system, {.token = context.job->run_token,
+               .self = {context.role, context.self.incarnation},
+               .warn = [log = context.log](const std::string& text) { log->warn("{}", text); }});
+}
+
+/// Blocks until the agent has answered, or has not in time.
+result<protocol::agent_actor> find_agent(link::process_link& link, const std::string& address) {
+  auto found = std::make_shared<std::promise<result<protocol::agent_actor>>>();
+  auto answer = found->get_future();
+  link.connect<protocol::agent_actor>(address, agent::agent_peer,
+                                      [found](const auto& agent) { found->set_value(agent); });
+  auto agent = answer.get();
+  if (!agent) return fail(error_code::role_lost, "cannot reach the agent: " + agent.error().message);
+  return agent;
 }
 
 /// A worker's, which says from now on how this process ends; null for others.
@@ -120,16 +123,13 @@ result<std::shared_ptr<common::progress_word>> adopt_progress(const role_options
 }
 
 common::role_context make_role_context(const bootstrap::Bootstrap& message, protocol::role_kind kind,
-                                       std::shared_ptr<const common::job_context> job,
-                                       protocol::agent_actor agent) {
+                                       std::shared_ptr<const common::job_context> job) {
   common::role_context context{.role = {kind, message.index()},
                                .self = {{message.incarnation()}, message.token()},
-                               .job = std::move(job),
-                               .agent = std::move(agent)};
+                               .job = std::move(job)};
   if (message.has_coordinator()) {
     const auto& address = message.coordinator();
-    context.coordinator =
-        protocol::endpoint{address.host(), static_cast<std::uint16_t>(address.port()), address.process(), {}};
+    context.coordinator = protocol::endpoint{address.control(), address.process(), {}};
     context.coordinator_incarnation = {address.incarnation()};
   }
   context.log = common::make_role_log(*context.job, context.role, context.self.incarnation);
@@ -200,9 +200,13 @@ result<void> run_role(const role_options& options) {
 
   common::actor_config config{scheduler_threads};
   caf::actor_system system{config};
-  auto agent = find_agent(system, static_cast<std::uint16_t>(message->agent_port()));
+  auto context = make_role_context(*message, *kind, std::move(*job));
+  auto link = open_link(system, context);
+  if (!link) return tl::unexpected(link.error());
+  auto agent = find_agent(**link, message->agent_control());
   if (!agent) return tl::unexpected(agent.error());
-  auto context = make_role_context(*message, *kind, std::move(*job), std::move(*agent));
+  context.link = link->get();
+  context.agent = std::move(*agent);
   context.progress = *progress;
   const auto role = start_role(system, std::move(context));
   return run_to_end(role, signals);

@@ -7,11 +7,15 @@
 #include "actors/agent/run_board.hpp"
 #include "actors/common/clock.hpp"
 #include "actors/common/job_context.hpp"
+#include "actors/link/greeting.hpp"
 
 #include <functional>
 #include <memory>
 
 namespace dlrun::agent {
+
+/// What the root is at the ends of its control connections: there is one a run.
+inline constexpr link::peer_id agent_peer{{protocol::role_kind::agent, 0}, {1}};
 
 struct agent_arguments {
   std::shared_ptr<const common::job_context> job;

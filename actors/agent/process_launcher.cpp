@@ -46,23 +46,22 @@ void add_data(const data::job_data& data, bootstrap::Bootstrap& message) {
   if (data.validation) *message.mutable_validation() = data::to_message(*data.validation, memory);
 }
 
-bootstrap::Bootstrap make_message(const process_launch_options& options, std::uint16_t agent_port,
+bootstrap::Bootstrap make_message(const process_launch_options& options, const std::string& agent_control,
                                   const launch_order& order) {
   const auto& job = *options.job;
   bootstrap::Bootstrap message;
-  message.set_format(1);
+  message.set_format(bootstrap_format);
   message.set_role(std::string{protocol::to_string(order.role.kind)});
   message.set_index(order.role.index);
   message.set_incarnation(order.self.incarnation.value);
   message.set_token(order.self.token);
   message.set_run_token(job.run_token.bytes.data(), job.run_token.bytes.size());
   message.set_parent_pid(::getpid());
-  message.set_agent_port(agent_port);
+  message.set_agent_control(agent_control);
   message.set_agent_process(job.process);
   if (order.coordinator) {
     auto& address = *message.mutable_coordinator();
-    address.set_host(order.coordinator->at.host);
-    address.set_port(order.coordinator->at.port);
+    address.set_control(order.coordinator->at.control);
     address.set_process(order.coordinator->at.process);
     address.set_incarnation(order.coordinator->self.incarnation.value);
   }
@@ -119,7 +118,7 @@ result<child_spec> process_launcher::make_child(const launch_order& order, const
   const auto threads = options_.job->spec.cluster().threads_per_worker();
   child.environment = {
       {"OMP_NUM_THREADS", std::to_string(threads)}, {"OMP_DYNAMIC", "false"}, {role_variable, "1"}};
-  child.bootstrap = make_message(options_, agent_port_, order).SerializeAsString();
+  child.bootstrap = make_message(options_, agent_control_, order).SerializeAsString();
   child.standard_output = child.standard_error = log.release(); // start() closes it
   return child;
 }

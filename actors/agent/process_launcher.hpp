@@ -8,9 +8,9 @@
 #include "actors/common/progress_word.hpp"
 #include "base/unique_fd.hpp"
 
-#include <atomic>
 #include <map>
 #include <mutex>
+#include <string>
 
 namespace dlrun::agent {
 
@@ -19,6 +19,8 @@ namespace dlrun::agent {
 inline constexpr std::string_view role_argument = "dlrun-role";
 inline constexpr std::string_view data_option = "--data-fd"; ///< one for each file of decoded data
 inline constexpr std::string_view weights_option = "--weights-fd";
+/// Of the message that a role's process finds (proto/bootstrap.proto).
+inline constexpr std::uint32_t bootstrap_format = 2;
 /// In the environment of a role's process: that it is one.
 inline constexpr const char* role_variable = "DLRUN_ROLE";
 
@@ -34,8 +36,8 @@ public:
   static result<std::unique_ptr<process_launcher>> create(process_launch_options options);
   ~process_launcher() override;
 
-  /// Where the agent can be reached, on loopback. To be called before the first start().
-  void agent_listens_at(std::uint16_t port) { agent_port_ = port; }
+  /// Where the control link of the agent is. To be called before the first start().
+  void agent_listens_at(std::string address) { agent_control_ = std::move(address); }
 
   void start(const launch_order& order, const launch_events& events) override;
   std::vector<seen_work> look() override;
@@ -64,7 +66,7 @@ private:
   result<child_spec> make_child(const launch_order& order, const child_memory& memory) const;
 
   process_launch_options options_;
-  std::atomic<std::uint16_t> agent_port_{0};
+  std::string agent_control_;
   base::unique_fd lifeline_root_; ///< closed by the kernel when this process dies: every child sees that
   base::unique_fd lifeline_leaf_;
   mutable std::mutex mutex_;

@@ -3,6 +3,7 @@
 
 #include "actors/common/local_roles.hpp"
 #include "actors/common/progress_word.hpp"
+#include "actors/link/process_link.hpp"
 #include "actors/protocol/handles.hpp"
 
 #include <memory>
@@ -19,6 +20,8 @@ struct basic_role_context {
   std::shared_ptr<const Job> job;
   /// The roles of this process.
   std::shared_ptr<local_roles> local = std::make_shared<local_roles>();
+  /// To those of other processes; outlives the role. Null where all roles share the process.
+  link::process_link* link = nullptr;
   protocol::agent_actor agent{};
   /// Where the coordinator is; unset for the coordinator itself.
   std::optional<protocol::endpoint> coordinator{};
@@ -29,7 +32,7 @@ struct basic_role_context {
   /// The same for a role that knows less of the job.
   template <class Less>
   basic_role_context<Less> for_less() const {
-    return {role, self, job, local, agent, coordinator, coordinator_incarnation, progress, log};
+    return {role, self, job, local, link, agent, coordinator, coordinator_incarnation, progress, log};
   }
 };
 

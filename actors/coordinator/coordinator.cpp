@@ -113,8 +113,7 @@ void coordinator_state::acquire() {
 
 void coordinator_state::enter(const journaled_job& journaled) {
   core_.emplace(core_config(context_), journaled);
-  common::publish<protocol::coordinator_actor>(self_, context_, {},
-                                               [this](const protocol::endpoint& at) { on_published(at); });
+  on_published(common::publish<protocol::coordinator_actor>(self_, context_, {}));
 }
 
 void coordinator_state::on_published(const protocol::endpoint& at) {

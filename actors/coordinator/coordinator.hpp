@@ -7,7 +7,6 @@
 #pragma once
 
 #include "actors/common/ask.hpp"
-#include "actors/common/io_thread_actor.hpp"
 #include "actors/coordinator/coordinator_context.hpp"
 #include "actors/coordinator/coordinator_core.hpp"
 #include "actors/coordinator/coordinator_disk.hpp"
@@ -15,6 +14,7 @@
 #include "actors/coordinator/dispatcher_keeper.hpp"
 #include "actors/coordinator/member_links.hpp"
 #include "actors/coordinator/report_writer.hpp"
+#include "actors/link/io_thread_actor.hpp"
 
 #include <functional>
 #include <memory>
@@ -35,7 +35,7 @@ public:
     std::unique_ptr<coordinator_state> role;
     static inline const char* name = "coordinator";
   };
-  using pointer = common::io_thread_actor<holder, protocol::coordinator_actor>*;
+  using pointer = link::io_thread_actor<holder, protocol::coordinator_actor>*;
   using behavior = protocol::coordinator_actor::behavior_type;
 
   /// For `system.spawn(coordinator_state::start, context, starter)`. The actor quits with an error

@@ -3,10 +3,10 @@
 #pragma once
 
 #include "actors/common/clock.hpp"
-#include "actors/common/io_thread_actor.hpp"
 #include "actors/common/job_context.hpp"
 #include "actors/common/job_journal.hpp"
 #include "actors/data_dispatcher/data_dispatcher_core.hpp"
+#include "actors/link/io_thread_actor.hpp"
 
 #include <functional>
 #include <map>
@@ -20,7 +20,7 @@ public:
     std::unique_ptr<data_dispatcher_state> role;
     static inline const char* name = "data_dispatcher";
   };
-  using pointer = common::io_thread_actor<holder, protocol::local_data_dispatcher_actor>*;
+  using pointer = link::io_thread_actor<holder, protocol::local_data_dispatcher_actor>*;
   using behavior = protocol::local_data_dispatcher_actor::behavior_type;
 
   /// What a dispatcher starts with beside its context.

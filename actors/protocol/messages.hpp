@@ -24,17 +24,15 @@ namespace dlrun::protocol {
 
 /// Control and tensor address of one started role.
 struct endpoint {
-  std::string host;          ///< loopback on one host
-  std::uint16_t port = 0;    ///< control plane; 0 = in the process `process_token` names
-  std::uint64_t process = 0; ///< random number of the process, so that a role knows who shares its process
-  std::string
-      tensor_address; ///< segment server of the process (transport/segment_server.hpp); empty = offers none
+  std::string control;        ///< of its process (actors/link/process_link.hpp); empty = all roles share it
+  std::uint64_t process = 0;  ///< random number of the process, so that a role knows who shares its process
+  std::string tensor_address; ///< of its process's segment_offers; empty = offers none
 
   bool operator==(const endpoint&) const = default;
 
   template <class Inspector>
   friend auto inspect(Inspector& f, endpoint& x) {
-    return f(x.host, x.port, x.process, x.tensor_address);
+    return f(x.control, x.process, x.tensor_address);
   }
 };
 

@@ -162,8 +162,7 @@ result<void> ps_shard_state::enter(loaded_standing restored) {
                              [this](const auto& worker, const auto& offer) { self_->send(worker, offer); },
                              [this](const std::string& why) { quit(why); }});
   core_.emplace(core_config(context_), std::move(restored));
-  common::publish<protocol::ps_shard_actor>(self_, context_, server_->address(),
-                                            [this](const protocol::endpoint& at) { on_published(at); });
+  on_published(common::publish<protocol::ps_shard_actor>(self_, context_, server_->address()));
   return {};
 }
 

@@ -8,8 +8,8 @@
 #pragma once
 
 #include "actors/common/ask.hpp"
-#include "actors/common/io_thread_actor.hpp"
 #include "actors/common/job_context.hpp"
+#include "actors/link/io_thread_actor.hpp"
 #include "actors/protocol/step_packets.hpp"
 #include "actors/ps_shard/attached_workers.hpp"
 #include "actors/ps_shard/gradient_inbox.hpp"
@@ -34,7 +34,7 @@ public:
     std::unique_ptr<ps_shard_state> role;
     static inline const char* name = "ps_shard";
   };
-  using pointer = common::io_thread_actor<holder, protocol::ps_shard_actor>*;
+  using pointer = link::io_thread_actor<holder, protocol::ps_shard_actor>*;
   using behavior = protocol::ps_shard_actor::behavior_type;
 
   /// For `system.spawn(ps_shard_state::start, context)`. The actor quits with an error if it cannot

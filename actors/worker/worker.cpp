@@ -94,8 +94,7 @@ result<void> worker_state::acquire() {
   make_parts();
   if (auto opened = maker_.open(server_); !opened) return opened;
   if (auto opened = evaluations_->open(); !opened) return opened;
-  common::publish<protocol::worker_actor>(self_, context_, server_->address(),
-                                          [this](const protocol::endpoint& at) { on_published(at); });
+  on_published(common::publish<protocol::worker_actor>(self_, context_, server_->address()));
   return {};
 }
 

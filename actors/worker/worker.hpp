@@ -7,8 +7,8 @@
 #pragma once
 
 #include "actors/common/ask.hpp"
-#include "actors/common/io_thread_actor.hpp"
 #include "actors/common/job_context.hpp"
+#include "actors/link/io_thread_actor.hpp"
 #include "actors/worker/evaluations.hpp"
 #include "actors/worker/gradient_maker.hpp"
 #include "actors/worker/parameter_sources.hpp"
@@ -31,7 +31,7 @@ public:
     std::unique_ptr<worker_state> role;
     static inline const char* name = "worker";
   };
-  using pointer = common::io_thread_actor<holder, protocol::worker_actor>*;
+  using pointer = link::io_thread_actor<holder, protocol::worker_actor>*;
   using behavior = protocol::worker_actor::behavior_type;
 
   /// For `system.spawn(worker_state::start, context)`. The actor quits with an error if it cannot

@@ -55,7 +55,7 @@ protected:
             caf::after(patience) >> [] {});
     ASSERT_TRUE(asked) << "it does not join";
   }
-  protocol::endpoint here() const { return {"", 0, job->process, ""}; }
+  protocol::endpoint here() const { return {"", job->process, ""}; }
 
   static caf::strong_actor_ptr strong(const caf::scoped_actor& who) {
     return caf::actor_cast<caf::strong_actor_ptr>(who);

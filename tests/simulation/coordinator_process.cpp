@@ -60,7 +60,7 @@ void coordinator_process::start() {
 void coordinator_process::restart_dispatcher() {
   finish_writes();
   if (!alive) return;
-  const protocol::endpoint at{"127.0.0.1", 1, self().incarnation.value, {}};
+  const protocol::endpoint at{"somewhere", self().incarnation.value, {}};
   const auto announce = core_->on_dispatcher_started(at);
   dispatcher_.emplace(world_, *this, core_->dispatcher_incarnation());
   world_.say(this, "starts dispatcher incarnation {}", core_->dispatcher_incarnation());

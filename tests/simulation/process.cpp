@@ -26,7 +26,7 @@ void member_process::start() {
 void member_process::ask_to_join() {
   after(world_.plan().period, [this] { ask_to_join(); });
   if (coordinator_ >= joining_) return;
-  const protocol::endpoint at{"127.0.0.1", 1, self().incarnation.value, {}};
+  const protocol::endpoint at{"somewhere", self().incarnation.value, {}};
   send(coordinator_role, protocol::join{role(), self(), 1, at, "the same everywhere"});
 }
 

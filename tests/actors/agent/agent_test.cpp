@@ -108,8 +108,8 @@ protected:
   }
 
   // what roles do
-  protocol::join_reply join(const protocol::fence& self, std::uint16_t port = 4000) {
-    const protocol::join message{coordinator_role, self, 100, {"127.0.0.1", port, 0, {}}, {}};
+  protocol::join_reply join(const protocol::fence& self, const std::string& control = "somewhere") {
+    const protocol::join message{coordinator_role, self, 100, {control, 0, {}}, {}};
     const auto handle =
         caf::actor_cast<protocol::coordinator_actor>(caf::actor_cast<caf::strong_actor_ptr>(coordinator));
     auto question = coordinator->request(agent, 1s, message, handle);
@@ -188,7 +188,7 @@ TEST_F(agent_test, roles_are_started_in_order_with_the_fences_that_were_granted)
   EXPECT_EQ(launcher->starts[0].self, (protocol::fence{{1}, 77}));
   EXPECT_FALSE(launcher->starts[0].coordinator) << "it needs nobody's address";
   started(coordinator_role);
-  EXPECT_TRUE(join({{1}, 77}, 4711).accepted);
+  EXPECT_TRUE(join({{1}, 77}, "elsewhere").accepted);
   EXPECT_THAT(launcher->starts, SizeIs(1)) << "no fence was granted";
   grant(worker, 1, 2);
   EXPECT_THAT(launcher->starts, SizeIs(1)) << "the PS shard comes first";
@@ -196,7 +196,7 @@ TEST_F(agent_test, roles_are_started_in_order_with_the_fences_that_were_granted)
   ASSERT_THAT(roles_of(launcher->starts), ElementsAre(coordinator_role, shard));
   EXPECT_EQ(launcher->starts[1].self, (protocol::fence{{1}, 1001}));
   ASSERT_TRUE(launcher->starts[1].coordinator);
-  EXPECT_EQ(launcher->starts[1].coordinator->at.port, 4711);
+  EXPECT_EQ(launcher->starts[1].coordinator->at.control, "elsewhere");
   started(shard, 200);
   ASSERT_THAT(roles_of(launcher->starts), ElementsAre(coordinator_role, shard, worker));
   const auto told = take<protocol::role_started>(coordinator);
@@ -291,7 +291,7 @@ TEST_F(agent_test, a_heartbeat_is_answered_with_where_the_coordinator_is) {
   question.receive([&](const protocol::coordinator_location& answer) { where = answer; },
                    [](const caf::error& why) { ADD_FAILURE() << to_string(why); });
   EXPECT_EQ(where.incarnation, incarnation{1});
-  EXPECT_EQ(where.at.port, 4000);
+  EXPECT_EQ(where.at.control, "somewhere");
 }
 
 TEST_F(agent_test, a_job_that_is_stopped_ends_with_the_report_and_then_role_by_role) {

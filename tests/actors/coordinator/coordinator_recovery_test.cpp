@@ -63,7 +63,7 @@ protected:
   }
   bool join(coordinator_core& core, role_name role, fence self) {
     for (const auto& action :
-         perform(core, core.on_join({role, self, 100, {"127.0.0.1", 9, self.incarnation.value, ""}, "A"})))
+         perform(core, core.on_join({role, self, 100, {"somewhere", self.incarnation.value, ""}, "A"})))
       if (const auto* answer = std::get_if<answer_join>(&action)) return answer->reply.accepted;
     return false;
   }

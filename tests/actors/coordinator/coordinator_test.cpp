@@ -103,7 +103,7 @@ protected:
   template <class Handle>
   protocol::join_reply join(caf::scoped_actor& who, const role_name& role, const protocol::fence& self) {
     protocol::join_reply answer{false, "no answer"};
-    const protocol::join message{role, self, 100, {"", 0, job->process, ""}, "A"};
+    const protocol::join message{role, self, 100, {"", job->process, ""}, "A"};
     who->request(coordinator, patience, message, as<Handle>(who))
         .receive([&](const protocol::join_reply& reply,
                      const protocol::data_dispatcher_actor&) { answer = reply; },

@@ -1,5 +1,5 @@
 // Where an io_thread_actor runs.
-#include "actors/common/io_thread_actor.hpp"
+#include "actors/link/io_thread_actor.hpp"
 
 #include "actors/common/actor_config.hpp"
 
@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 #include <thread>
 
-namespace dlrun::common {
+namespace dlrun::link {
 namespace {
 
 /// Says whether it runs on the thread of the sockets.
@@ -32,7 +32,7 @@ bool ask_place(const caf::scoped_actor& self, const place_actor& actor) {
 }
 
 TEST(io_thread_actor, runs_on_the_thread_of_the_sockets_once_it_has_started) {
-  actor_config config{2};
+  common::actor_config config{2};
   caf::actor_system system{config};
   {
     const caf::scoped_actor self{system};
@@ -67,7 +67,7 @@ struct counter_holder {
 };
 
 TEST(io_thread_actor, a_thread_of_its_own_may_enter_between_its_handlers) {
-  actor_config config{2};
+  common::actor_config config{2};
   caf::actor_system system{config};
   io_thread_actor<counter_holder, counter_actor>* inside = nullptr;
   const caf::scoped_actor self{system};
@@ -123,4 +123,4 @@ TEST(entry_lock, who_is_not_inside_does_not_come_in_by_waiting) {
 }
 
 } // namespace
-} // namespace dlrun::common
+} // namespace dlrun::link

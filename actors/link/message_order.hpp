@@ -13,7 +13,7 @@
 #include <sanitizer/tsan_interface.h>
 #endif
 
-namespace dlrun::common {
+namespace dlrun::link {
 
 /// Before a message is put into the mailbox of `receiver`.
 inline void message_sent([[maybe_unused]] void* receiver) {
@@ -29,4 +29,4 @@ inline void messages_received([[maybe_unused]] void* receiver) {
 #endif
 }
 
-} // namespace dlrun::common
+} // namespace dlrun::link

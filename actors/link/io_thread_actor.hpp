@@ -1,13 +1,13 @@
 /// Actors on the thread of the sockets.
 #pragma once
 
-#include "actors/common/message_order.hpp"
+#include "actors/link/message_order.hpp"
 #include "base/entry_lock.hpp"
 
 #include <caf/io/middleman.hpp>
 #include <caf/stateful_actor.hpp>
 
-namespace dlrun::common {
+namespace dlrun::link {
 
 /// An actor that CAF runs on the thread that reads and writes the sockets, as it does brokers, and
 /// not on those of the scheduler. A message from another process reaches it, and what it sends in
@@ -47,4 +47,4 @@ private:
   base::entry_lock entry_;
 };
 
-} // namespace dlrun::common
+} // namespace dlrun::link
