@@ -48,8 +48,7 @@ protected:
     return self;
   }
   coordinator_actions join(role_name role, fence self, std::string fingerprint = "A") {
-    return perform(
-        core.on_join({role, self, 100, {"somewhere", self.incarnation.value, ""}, fingerprint}));
+    return perform(core.on_join({role, self, 100, {"somewhere", self.incarnation.value, ""}, fingerprint}));
   }
   fence start_and_join(role_name role) {
     const auto self = start(role);
