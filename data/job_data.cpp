@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <string_view>
+#include <unordered_map>
 
 namespace dlrun::data {
 namespace {
@@ -14,10 +16,13 @@ target_kind kind_of(const spec::DatasetSpec& spec) {
   return spec.targets() == "values" ? target_kind::values : target_kind::classes;
 }
 
-/// A validation column without what has to be learnt is as the training column of its name.
-void take_learnt_column(const spec::CsvSpec& trained, spec::CsvColumn& column) {
-  const auto known = std::ranges::find(trained.columns(), column.column(), &spec::CsvColumn::column);
-  if (known == trained.columns().end()) return;
+/// A validation column without what has to be learnt is as the training column of its name. Those
+/// are `trained`, by their names.
+void take_learnt_column(const std::unordered_map<std::string_view, const spec::CsvColumn*>& trained,
+                        spec::CsvColumn& column) {
+  const auto found = trained.find(column.column());
+  if (found == trained.end()) return;
+  const auto* const known = found->second;
   if (job::type_of(column) == job::column_type::categorical && column.vocabulary_size() == 0)
     *column.mutable_vocabulary() = known->vocabulary();
   if (!column.standardize() || column.has_mean() || !known->has_mean()) return;
@@ -30,7 +35,9 @@ void take_learnt(const spec::DatasetSpec& trained, spec::DatasetSpec& spec) {
   if (spec.format() == "csv") {
     auto& csv = *spec.mutable_csv();
     if (csv.columns().empty()) *csv.mutable_columns() = trained.csv().columns();
-    for (auto& column : *csv.mutable_columns()) take_learnt_column(trained.csv(), column);
+    std::unordered_map<std::string_view, const spec::CsvColumn*> known;
+    for (const auto& column : trained.csv().columns()) known.emplace(column.column(), &column);
+    for (auto& column : *csv.mutable_columns()) take_learnt_column(known, column);
     if (csv.classes().empty()) *csv.mutable_classes() = trained.csv().classes();
   }
   if (spec.format() == "image_folder" && spec.image_folder().classes().empty())
