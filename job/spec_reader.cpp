@@ -1,25 +1,16 @@
 #include "job/spec_reader.hpp"
 
-#include "base/utf8.hpp"
 #include "job/defaults.hpp"
+#include "job/source_text.hpp"
 #include "job/spec_mapper.hpp"
 #include "job/spec_override.hpp"
 #include "job/spec_writer.hpp"
 #include "job/validate.hpp"
 
-#include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <fmt/format.h>
-#include <fstream>
 
 namespace dlrun::job {
 namespace {
-
-int line_at(std::string_view text, std::size_t offset) {
-  return 1 +
-         static_cast<int>(std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(offset), '\n'));
-}
 
 struct size_limits {
   std::size_t bytes = spec_bytes_max;
@@ -33,50 +24,8 @@ size_limits limits_of(std::string_view text) {
                                         : size_limits{};
 }
 
-/// Refuses what is not text before any parser sees it.
-result<void> check_text(std::string_view text, const std::string& name) {
-  if (const auto most = limits_of(text).bytes; text.size() > most)
-    return fail(error_code::bad_spec,
-                fmt::format("{}: larger than {} KiB, is this a job specification?", name, most / 1024));
-  if (const auto offset = base::first_invalid_utf8(text))
-    return fail(error_code::bad_spec,
-                fmt::format("{}:{}: byte {} (0x{:02x}) is not UTF-8 text", name, line_at(text, *offset),
-                            *offset, static_cast<unsigned char>(text[*offset])));
-  const auto control = std::find_if(text.begin(), text.end(), [](unsigned char c) {
-    return (c < 0x20 && c != '\n' && c != '\r' && c != '\t') || c == 0x7F;
-  });
-  if (control != text.end()) {
-    const auto offset = static_cast<std::size_t>(control - text.begin());
-    return fail(error_code::bad_spec,
-                fmt::format("{}:{}: byte {} is the control character 0x{:02x}; is this a text file?", name,
-                            line_at(text, offset), offset, static_cast<unsigned char>(*control)));
-  }
-  return {};
-}
-
-result<std::string> read_text(const std::filesystem::path& file) {
-  std::error_code problem;
-  const auto about = std::filesystem::status(file, problem);
-  if (!std::filesystem::exists(about))
-    return fail(error_code::bad_spec, fmt::format("{}: no such file", file.string()));
-  if (!std::filesystem::is_regular_file(about))
-    return fail(error_code::bad_spec, fmt::format("{}: not a file", file.string()));
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream)
-    return fail(errno == EACCES ? error_code::bad_spec : error_code::system,
-                fmt::format("cannot open {}: {}", file.string(), std::strerror(errno)));
-  // One byte more than allowed tells a larger file, whatever its size was a moment ago.
-  std::string text;
-  for (auto most = spec_bytes_max; text.size() <= most && !stream.eof(); most = limits_of(text).bytes) {
-    const auto there = text.size();
-    text.resize(most + 1);
-    stream.read(text.data() + there, static_cast<std::streamsize>(text.size() - there));
-    if (stream.bad())
-      return fail(error_code::system, fmt::format("cannot read {}: {}", file.string(), std::strerror(errno)));
-    text.resize(there + static_cast<std::size_t>(stream.gcount()));
-  }
-  return text;
-}
+constexpr std::string_view what_it_is = "a job specification";
+std::size_t bytes_limit(std::string_view text) { return limits_of(text).bytes; }
 
 /// What is the same however the specification came to be; `problems` are those of before.
 result<spec::JobSpec> finish(spec::JobSpec spec, const std::string& origin,
@@ -95,7 +44,8 @@ result<spec::JobSpec> finish(spec::JobSpec spec, const std::string& origin,
 result<spec::JobSpec> parse_spec(std::string_view text, const std::string& file_name,
                                  const std::filesystem::path& base_dir,
                                  std::span<const std::string> overrides) {
-  if (auto fine = check_text(text, file_name); !fine) return tl::unexpected(fine.error());
+  if (auto fine = check_source_text(text, file_name, what_it_is, bytes_limit); !fine)
+    return tl::unexpected(fine.error());
   auto tree = parse_yaml(text, spec_depth_max, limits_of(text).values);
   if (!tree)
     return fail(error_code::bad_spec,
@@ -126,7 +76,7 @@ result<spec::JobSpec> complete_spec(spec::JobSpec built, const std::string& orig
 }
 
 result<spec::JobSpec> read_spec(const std::filesystem::path& file, std::span<const std::string> overrides) {
-  const auto text = read_text(file);
+  const auto text = read_source_text(file, bytes_limit);
   if (!text) return tl::unexpected(text.error());
   return parse_spec(*text, file.string(), file.parent_path().empty() ? "." : file.parent_path(), overrides);
 }

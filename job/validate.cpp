@@ -240,8 +240,13 @@ void check_evaluation(const spec::JobSpec& spec, const source_map& sources, prob
 
 } // namespace
 
+void check_rules(const google::protobuf::Message& message, const source_map& sources,
+                 problem_list& problems) {
+  rule_check(sources, problems).check(message, "");
+}
+
 void validate(const spec::JobSpec& spec, const source_map& sources, problem_list& problems) {
-  rule_check(sources, problems).check(spec, "");
+  check_rules(spec, sources, problems);
   check_layers(spec.model(), sources, problems);
   check_input_counts(spec.model(), sources, problems);
   check_arguments(spec.model(), sources, problems);

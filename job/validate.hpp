@@ -16,4 +16,7 @@ void validate(const spec::JobSpec& spec, const source_map& sources, problem_list
 /// @returns bad_spec with all problems, one a line.
 result<void> validate(const spec::JobSpec& spec);
 
+/// The rules of a message's fields alone (proto/field_rule.proto), whatever it is part of.
+void check_rules(const google::protobuf::Message& message, const source_map& sources, problem_list& problems);
+
 } // namespace dlrun::job

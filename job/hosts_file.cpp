@@ -1,0 +1,107 @@
+#include "job/hosts_file.hpp"
+
+#include "base/utf8.hpp"
+#include "job/source_text.hpp"
+#include "job/spec_mapper.hpp"
+#include "job/spec_path.hpp"
+#include "job/validate.hpp"
+
+#include <fmt/format.h>
+#include <map>
+
+namespace dlrun::job {
+namespace {
+
+constexpr std::size_t hosts_bytes_max = 256 * 1024;
+constexpr int hosts_depth_max = 8;
+
+std::size_t hosts_bytes_limit(std::string_view /*beginning*/) { return hosts_bytes_max; }
+
+/// Each value of a key of the hosts is there once.
+class one_of_each {
+public:
+  one_of_each(std::string key, const source_map& sources, problem_list& problems)
+      : key_{std::move(key)}
+      , sources_{sources}
+      , problems_{problems} {}
+
+  void check(std::size_t index, const std::string& value) {
+    const auto path = item_path("hosts", index) + "." + key_;
+    const auto where = sources_.find(path);
+    const auto [first, is_new] = lines_.emplace(value, where.line);
+    if (is_new || value.empty() || problems_.reported(path)) return;
+    problems_.add(where, path,
+                  fmt::format("\"{}\" is a host's already, on line {}; list each host once",
+                              base::printable(value), first->second));
+  }
+
+private:
+  std::string key_;
+  const source_map& sources_;
+  problem_list& problems_;
+  std::map<std::string, int> lines_;
+};
+
+void check_hosts(const spec::HostsFile& file, const source_map& sources, problem_list& problems) {
+  one_of_each names{"name", sources, problems};
+  one_of_each addresses{"address", sources, problems};
+  for (int i = 0; i < file.hosts_size(); ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    const auto& host = file.hosts(i);
+    names.check(at, host.name());
+    addresses.check(at, host.address());
+    const auto path = item_path("hosts", at) + ".address";
+    if (host.has_address() && (host.address().empty() || host.address().front() == '-' ||
+                               host.address().find_first_of(" /\t\n") != std::string::npos))
+      problems.add(sources.find(path), path,
+                   fmt::format("expected a number or name that the other hosts reach {} by, without a port; "
+                               "found \"{}\"",
+                               host.name(), base::printable(host.address())));
+  }
+}
+
+std::string replaced(std::string word, const std::string& what, const std::string& by) {
+  for (auto at = word.find(what); at != std::string::npos; at = word.find(what, at + by.size()))
+    word.replace(at, what.size(), by);
+  return word;
+}
+
+} // namespace
+
+result<spec::HostsFile> parse_hosts(std::string_view text, const std::string& file_name) {
+  if (auto fine = check_source_text(text, file_name, "a list of hosts", hosts_bytes_limit); !fine)
+    return tl::unexpected(fine.error());
+  const auto tree = parse_yaml(text, hosts_depth_max);
+  if (!tree)
+    return fail(error_code::bad_spec,
+                fmt::format("{}:{}: {}", file_name, tree.error().line, tree.error().text));
+  problem_list problems;
+  source_map sources;
+  sources.set_root({file_name, 1});
+  spec::HostsFile file;
+  mapping into{problems, sources, file_name, true, file.GetDescriptor()};
+  map_message(*tree, file, "", into);
+  check_rules(file, sources, problems);
+  check_hosts(file, sources, problems);
+  if (!problems.empty()) return tl::unexpected(problems.to_error());
+  if (file.start().empty())
+    for (const auto* word : {"ssh", "-o", "BatchMode=yes", "--", "{address}"}) file.add_start(word);
+  return file;
+}
+
+result<spec::HostsFile> read_hosts(const std::filesystem::path& file) {
+  const auto text = read_source_text(file, hosts_bytes_limit);
+  if (!text) return tl::unexpected(text.error());
+  return parse_hosts(*text, file.string());
+}
+
+std::vector<std::string> start_command(const spec::HostsFile& file, const spec::HostSpec& host,
+                                       const std::vector<std::string>& program) {
+  std::vector<std::string> words;
+  for (const auto& word : file.start())
+    words.push_back(replaced(replaced(word, "{host}", host.name()), "{address}", host.address()));
+  words.insert(words.end(), program.begin(), program.end());
+  return words;
+}
+
+} // namespace dlrun::job

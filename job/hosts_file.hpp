@@ -1,0 +1,26 @@
+/// Reads the file that lists the hosts of a job.
+#pragma once
+
+#include "proto/hosts_file.pb.h"
+
+#include <dlrun/error.hpp>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dlrun::job {
+
+/// Reads `file`, fills in how programs are started on other hosts, and checks it: every host has a
+/// name of its own and an address of its own.
+/// @returns bad_spec with all problems, one a line, each naming file, line, key and the way out;
+///          system if the file cannot be read.
+result<spec::HostsFile> read_hosts(const std::filesystem::path& file);
+/// The same for text in memory. `file_name` is what errors call it.
+result<spec::HostsFile> parse_hosts(std::string_view text, const std::string& file_name);
+
+/// The words that start `program` with `arguments` on a host.
+std::vector<std::string> start_command(const spec::HostsFile& file, const spec::HostSpec& host,
+                                       const std::vector<std::string>& program);
+
+} // namespace dlrun::job

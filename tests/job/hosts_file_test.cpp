@@ -1,0 +1,89 @@
+#include "job/hosts_file.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace dlrun::job {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+const std::string two_hosts = R"(hosts:
+  - name: alpha
+    address: 10.0.0.1
+  - {name: beta, address: 10.0.0.2, cpus: 2, folder: /var/tmp/job}
+)";
+
+std::string problems_in(const std::string& text) {
+  const auto file = parse_hosts(text, "hosts.yaml");
+  return file ? "" : file.error().message;
+}
+
+TEST(hosts_file, has_its_hosts_in_the_order_of_the_file) {
+  const auto file = parse_hosts(two_hosts, "hosts.yaml");
+  ASSERT_TRUE(file.has_value()) << file.error().message;
+  ASSERT_EQ(file->hosts_size(), 2);
+  EXPECT_EQ(file->hosts(0).name(), "alpha");
+  EXPECT_FALSE(file->hosts(0).has_cpus());
+  EXPECT_EQ(file->hosts(1).cpus(), 2);
+  EXPECT_EQ(file->hosts(1).folder(), "/var/tmp/job");
+}
+
+TEST(hosts_file, starts_programs_by_ssh_without_questions_where_it_says_nothing) {
+  const auto file = parse_hosts(two_hosts, "hosts.yaml");
+  ASSERT_TRUE(file.has_value()) << file.error().message;
+  EXPECT_THAT(start_command(*file, file->hosts(1), {"/opt/dlrun", "agent"}),
+              ElementsAre("ssh", "-o", "BatchMode=yes", "--", "10.0.0.2", "/opt/dlrun", "agent"));
+}
+
+TEST(hosts_file, puts_host_and_address_into_the_words_of_its_own_command) {
+  const auto file = parse_hosts(two_hosts + "start: [ip, netns, exec, \"ns-{host}-{host}\", \"{address}\"]\n",
+                                "hosts.yaml");
+  ASSERT_TRUE(file.has_value()) << file.error().message;
+  EXPECT_THAT(start_command(*file, file->hosts(0), {"dlrun"}),
+              ElementsAre("ip", "netns", "exec", "ns-alpha-alpha", "10.0.0.1", "dlrun"));
+}
+
+TEST(hosts_file, refuses_a_host_that_is_listed_twice_and_names_both_lines) {
+  EXPECT_THAT(problems_in(two_hosts + "  - {name: alpha, address: 10.0.0.3}\n"),
+              testing::AllOf(HasSubstr("hosts.yaml:5: hosts[2].name"), HasSubstr("on line 2"),
+                             HasSubstr("list each host once")));
+}
+
+TEST(hosts_file, refuses_an_address_that_two_hosts_share) {
+  EXPECT_THAT(problems_in(two_hosts + "  - {name: gamma, address: 10.0.0.2}\n"),
+              HasSubstr("hosts.yaml:5: hosts[2].address: \"10.0.0.2\" is a host's already, on line 4"));
+}
+
+TEST(hosts_file, refuses_a_host_without_a_name_or_an_address) {
+  EXPECT_THAT(problems_in("hosts: [{name: alpha}]"), HasSubstr("hosts[0].address: is missing"));
+  EXPECT_THAT(problems_in("hosts: [{address: 10.0.0.1}]"), HasSubstr("hosts[0].name: is missing"));
+}
+
+TEST(hosts_file, refuses_a_key_that_it_does_not_know_and_says_which_was_meant) {
+  EXPECT_THAT(problems_in("hosts:\n  - {name: alpha, adress: 10.0.0.1}\n"),
+              testing::AllOf(HasSubstr("hosts.yaml:2:"), HasSubstr("unknown key \"adress\""),
+                             HasSubstr("did you mean \"address\"?")));
+}
+
+TEST(hosts_file, refuses_an_address_that_would_be_an_option_or_a_url) {
+  for (const auto* wrong : {"-oProxyCommand=x", "http://alpha", "\"two words\"", "\"\""})
+    EXPECT_THAT(problems_in(std::string{"hosts: [{name: alpha, address: "} + wrong + "}]"),
+                HasSubstr("hosts[0].address"))
+        << wrong;
+}
+
+TEST(hosts_file, refuses_a_file_without_hosts) {
+  EXPECT_THAT(problems_in("hosts: []"), HasSubstr("hosts: is missing or empty"));
+  EXPECT_THAT(problems_in("start: [ssh]"), HasSubstr("hosts: is missing or empty"));
+}
+
+TEST(hosts_file, refuses_what_is_no_text_and_what_is_not_there) {
+  EXPECT_THAT(problems_in(std::string{"hosts:\0", 7}), HasSubstr("control character"));
+  EXPECT_THAT(problems_in("- alpha"), HasSubstr("hosts.yaml:1"));
+  EXPECT_THAT(read_hosts("/nowhere/hosts.yaml").error().message, HasSubstr("no such file"));
+}
+
+} // namespace
+} // namespace dlrun::job
