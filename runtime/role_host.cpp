@@ -39,7 +39,8 @@ caf::actor start_role(caf::actor_system& system, common::role_context context) {
   case role_kind::worker:
     return caf::actor_cast<caf::actor>(system.spawn(worker::worker_state::start, std::move(context)));
   case role_kind::data_dispatcher:
-  case role_kind::agent: break;
+  case role_kind::agent:
+  case role_kind::host_agent: break;
   }
   DLRUN_CHECK(false, "{} is not started by an agent", protocol::to_string(context.role.kind));
 }

@@ -68,7 +68,9 @@ const char* status_word(protocol::job_outcome outcome) {
 
 agent_state::behavior agent_state::start(pointer self, agent_arguments arguments) {
   self->state.role.reset(new agent_state(self, std::move(arguments)));
-  return self->state.role->make_behavior();
+  auto* role = self->state.role.get();
+  if (role->arguments_.hosts) role->begin_hosts();
+  return role->make_behavior();
 }
 
 agent_state::agent_state(pointer self, agent_arguments arguments)
@@ -87,6 +89,15 @@ agent_state::behavior agent_state::make_behavior() {
       [this](const protocol::job_ended& ended) { carry_out(core_.on_job_ended(ended, arguments_.now())); },
       [this](const protocol::heartbeat& beat) { return on_heartbeat(beat); },
       [this](const protocol::stop_job& stop) { carry_out(core_.on_stop(stop, arguments_.now())); },
+      [this](const protocol::host_joined& joined, const protocol::host_agent_actor& who) {
+        return on_host_joined(joined, who);
+      },
+      [this](const protocol::start_report& report) {
+        if (arguments_.hosts) arguments_.hosts->on_report(report);
+      },
+      [this](const protocol::work_report& work) {
+        if (arguments_.hosts) arguments_.hosts->on_work(work);
+      },
       [this](const protocol::tick&) { on_tick(); },
       [](const protocol::continuation& task) { common::run(task); },
   };
@@ -114,10 +125,37 @@ protocol::coordinator_location agent_state::on_heartbeat(const protocol::heartbe
   return {coordinator_at_->self.incarnation, coordinator_at_->at};
 }
 
+// ---- other hosts
+
+void agent_state::begin_hosts() {
+  arguments_.hosts->agent_is(
+      [post = common::poster<protocol::agent_actor>{self_}](std::function<void()> task) {
+        post(std::move(task));
+      },
+      [this](const std::string& event, const std::string& text) {
+        add_event({event,
+                   {protocol::role_kind::agent, 0},
+                   {1},
+                   static_cast<std::uint64_t>(arguments_.now().time_since_epoch().count()),
+                   text});
+      });
+  self_->set_down_handler([this](const caf::down_msg& down) { arguments_.hosts->on_down(down.source); });
+  arguments_.hosts->begin();
+}
+
+protocol::join_reply agent_state::on_host_joined(const protocol::host_joined& joined,
+                                                 const protocol::host_agent_actor& who) {
+  if (!arguments_.hosts) return {false, "this job runs on one host"};
+  const auto reply = arguments_.hosts->on_joined(joined, who);
+  if (reply.accepted) self_->monitor(who);
+  return reply;
+}
+
 void agent_state::on_tick() {
   self_->delayed_send(self_, tick_period, protocol::tick{});
   if (!std::exchange(started_, true)) carry_out(core_.start(arguments_.now()));
   carry_out(core_.on_tick(arguments_.now()));
+  if (arguments_.hosts) arguments_.hosts->tick();
   for (const auto& seen : arguments_.launcher->look()) carry_out(core_.on_work_seen(seen, arguments_.now()));
   events_.flush();
   show();
@@ -188,7 +226,9 @@ void agent_state::carry_out(const all_stopped& action) {
   status_ = status_word(action.ended.outcome);
   show();
   arguments_.board->finish(action.ended);
-  self_->quit();
+  if (!arguments_.hosts) return self_->quit();
+  // It stays until it is told to end: with it the connections end, and they are to hear this.
+  arguments_.hosts->dismiss("the job is over");
 }
 
 } // namespace dlrun::agent

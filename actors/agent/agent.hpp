@@ -4,6 +4,7 @@
 #include "actors/agent/agent_core.hpp"
 #include "actors/agent/event_file.hpp"
 #include "actors/agent/role_launcher.hpp"
+#include "actors/agent/routed_launcher.hpp"
 #include "actors/agent/run_board.hpp"
 #include "actors/common/clock.hpp"
 #include "actors/common/job_context.hpp"
@@ -25,6 +26,8 @@ struct agent_arguments {
   std::shared_ptr<run_board> board;
   std::shared_ptr<spdlog::logger> log;
   std::function<protocol::time_point()> now = common::now; ///< the time by which it decides
+  /// The launcher, where the job may use other hosts; else null.
+  std::shared_ptr<routed_launcher> hosts{};
 };
 
 class agent_state {
@@ -48,6 +51,9 @@ private:
                                             const protocol::coordinator_actor& coordinator);
   void on_grant(const protocol::grant& grant);
   protocol::coordinator_location on_heartbeat(const protocol::heartbeat& beat);
+  void begin_hosts();
+  protocol::join_reply on_host_joined(const protocol::host_joined& joined,
+                                      const protocol::host_agent_actor& who);
   void on_tick();
   void add_event(const protocol::job_event& event);
 

@@ -58,7 +58,7 @@ bootstrap::Bootstrap make_message(const process_launch_options& options, const s
   message.set_run_token(job.run_token.bytes.data(), job.run_token.bytes.size());
   message.set_parent_pid(::getpid());
   message.set_agent_control(agent_control);
-  message.set_agent_process(job.process);
+  message.set_agent_process(job.agent_process);
   if (order.coordinator) {
     auto& address = *message.mutable_coordinator();
     address.set_control(order.coordinator->at.control);
@@ -70,6 +70,13 @@ bootstrap::Bootstrap make_message(const process_launch_options& options, const s
   message.set_train_records(job.sampler.options().record_count);
   message.set_validation_records(job.validation_records);
   message.set_started_us(common::to_us(job.started));
+  if (order.credentials) {
+    message.set_host_address(options.host_address);
+    auto& shown = *message.mutable_credentials();
+    shown.set_certificate(order.credentials->certificate);
+    shown.set_key(order.credentials->key);
+    shown.set_authority(order.credentials->authority);
+  }
   if (job.data != nullptr) add_data(*job.data, message);
   for (const auto& revision : job.revisions) *message.add_revisions() = revision;
   return message;

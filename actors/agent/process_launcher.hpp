@@ -28,6 +28,8 @@ inline constexpr const char* role_variable = "DLRUN_ROLE";
 struct process_launch_options {
   std::shared_ptr<const common::job_context> job;
   executable program; ///< begins with run_role(); own_executable() as a rule
+  /// Number by which other hosts reach this one; "" in a job of one host.
+  std::string host_address{};
 };
 
 /// Thread-safe. When it is destroyed its children are killed and reaped.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "actors/agent/role_end.hpp"
+#include "actors/protocol/host_messages.hpp"
 #include "actors/protocol/messages.hpp"
 #include "actors/protocol/roles.hpp"
 
@@ -27,6 +28,8 @@ struct launch_order {
   protocol::fence self;
   /// Control address of the coordinator; unset when the role is the coordinator.
   std::optional<protocol::join> coordinator{};
+  /// What its process shows to those of other hosts; unset in a job of one host.
+  std::optional<protocol::role_credentials> credentials{};
 };
 
 class role_launcher {

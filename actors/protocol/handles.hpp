@@ -2,6 +2,7 @@
 /// said here and nowhere else.
 #pragma once
 
+#include "actors/protocol/host_messages.hpp"
 #include "actors/protocol/local_messages.hpp"
 #include "actors/protocol/messages.hpp"
 
@@ -73,6 +74,14 @@ using coordinator_actor = caf::typed_actor<                                     
     caf::reacts_to<tick>,               // own clock
     caf::reacts_to<continuation>>;      // own threads
 
+using host_agent_actor = caf::typed_actor< //
+    caf::reacts_to<start_order>,           // agent: run this role
+    caf::reacts_to<stop_order>,            // agent: end it
+    caf::reacts_to<start_told>,            // agent: its end is known
+    caf::reacts_to<dismissal>,             // agent: end yourself
+    caf::reacts_to<tick>,                  // own clock
+    caf::reacts_to<continuation>>;         // own threads
+
 using agent_actor = caf::typed_actor<                           //
     caf::replies_to<join, coordinator_actor>::with<join_reply>, // coordinator: here I am
     caf::reacts_to<grant>,                                      // coordinator: fences to start roles with
@@ -80,7 +89,10 @@ using agent_actor = caf::typed_actor<                           //
     caf::reacts_to<job_ended>,                                  // coordinator: stop everything
     caf::replies_to<heartbeat>::with<coordinator_location>,     // every role: sign of life
     caf::reacts_to<stop_job>,                                   // root: Ctrl-C, `dlrun stop`; PS shard: quota
-    caf::reacts_to<tick>,                                       // own clock
-    caf::reacts_to<continuation>>;                              // own threads
+    caf::replies_to<host_joined, host_agent_actor>::with<join_reply>, // host agent: here I am
+    caf::reacts_to<start_report>,                                     // host agent: what became of a start
+    caf::reacts_to<work_report>,                                      // host agent: sign of life; its workers
+    caf::reacts_to<tick>,                                             // own clock
+    caf::reacts_to<continuation>>;                                    // own threads
 
 } // namespace dlrun::protocol

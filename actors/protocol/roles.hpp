@@ -8,7 +8,7 @@
 
 namespace dlrun::protocol {
 
-enum class role_kind : std::uint8_t { coordinator, data_dispatcher, ps_shard, worker, agent };
+enum class role_kind : std::uint8_t { coordinator, data_dispatcher, ps_shard, worker, agent, host_agent };
 
 constexpr std::string_view to_string(role_kind kind) {
   switch (kind) {
@@ -17,6 +17,7 @@ constexpr std::string_view to_string(role_kind kind) {
   case role_kind::ps_shard: return "ps_shard";
   case role_kind::worker: return "worker";
   case role_kind::agent: return "agent";
+  case role_kind::host_agent: return "host_agent";
   }
   return "unknown";
 }

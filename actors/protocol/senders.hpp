@@ -107,5 +107,21 @@ inline constexpr role_set senders<agent_actor, heartbeat>{role_kind::coordinator
                                                           role_kind::worker};
 template <>
 inline constexpr role_set senders<agent_actor, stop_job>{role_kind::ps_shard};
+template <>
+inline constexpr role_set senders<agent_actor, host_joined>{role_kind::host_agent};
+template <>
+inline constexpr role_set senders<agent_actor, start_report>{role_kind::host_agent};
+template <>
+inline constexpr role_set senders<agent_actor, work_report>{role_kind::host_agent};
+
+// ---- to the agent of another host
+template <>
+inline constexpr role_set senders<host_agent_actor, start_order>{role_kind::agent};
+template <>
+inline constexpr role_set senders<host_agent_actor, stop_order>{role_kind::agent};
+template <>
+inline constexpr role_set senders<host_agent_actor, start_told>{role_kind::agent};
+template <>
+inline constexpr role_set senders<host_agent_actor, dismissal>{role_kind::agent};
 
 } // namespace dlrun::protocol

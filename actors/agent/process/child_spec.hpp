@@ -35,8 +35,8 @@ struct executable {
 };
 
 /// A program and all that its process gets from us. What is not named here does not get through:
-/// standard input is /dev/null, other descriptors are closed, signal handlers and mask are the
-/// defaults.
+/// standard input is /dev/null where none is named, other descriptors are closed, signal handlers
+/// and mask are the defaults.
 struct child_spec {
   /// What is executed, and argv[0]; usually own_executable().
   executable program;
@@ -44,6 +44,8 @@ struct child_spec {
   std::vector<std::string> arguments;
   /// Applied to our own environment as it is when the child starts.
   std::vector<environment_edit> environment;
+  /// What it reads as standard input; duplicated as `inherit` is. -1: /dev/null.
+  int standard_input = -1;
   /// Where standard output and error go; duplicated as `inherit` is. -1: to our own.
   int standard_output = -1;
   int standard_error = -1;

@@ -43,7 +43,10 @@ public:
 
   /// Standard streams, then the inherited ones from 3 on, then nothing else.
   void place_descriptors(const prepared_child& child) {
-    posix_spawn_file_actions_addopen(&actions_, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    if (child.standard_input)
+      place(child.standard_input.get(), STDIN_FILENO);
+    else
+      posix_spawn_file_actions_addopen(&actions_, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     if (child.standard_output) place(child.standard_output.get(), STDOUT_FILENO);
     if (child.standard_error) place(child.standard_error.get(), STDERR_FILENO);
     int number = first_inherited;
@@ -118,9 +121,10 @@ result<void> take(prepared_child& child, int fd, const std::string& option, std:
 
 result<prepared_child> prepare(child_spec spec) {
   const std::size_t inherited = spec.inherit.size() + (spec.bootstrap.empty() ? 0 : 1);
-  prepared_child child{std::move(spec), {}, {}, {}};
+  prepared_child child{std::move(spec), {}, {}, {}, {}};
   for (const auto& [fd, number, kept] :
-       {std::tuple{child.spec.standard_output, "standard output", &child.standard_output},
+       {std::tuple{child.spec.standard_input, "standard input", &child.standard_input},
+        std::tuple{child.spec.standard_output, "standard output", &child.standard_output},
         std::tuple{child.spec.standard_error, "standard error", &child.standard_error}}) {
     if (fd < 0) continue;
     auto copy = duplicate(fd, number, inherited);

@@ -11,6 +11,7 @@ namespace dlrun::agent {
 /// A child_spec with all its descriptors in hand, so that the caller of spawn() may close his.
 struct prepared_child {
   child_spec spec;
+  base::unique_fd standard_input;  ///< Empty: /dev/null.
   base::unique_fd standard_output; ///< Empty: ours.
   base::unique_fd standard_error;
   std::vector<base::unique_fd> inherit; ///< The child gets them as 3, 4, ... in this order.

@@ -68,6 +68,11 @@ protocol::agent_actor::behavior_type play_agent(protocol::agent_actor::pointer s
             return protocol::coordinator_location{{beat.step}, {"there", 5, ""}};
           },
           [script](const protocol::stop_job& stop) { script->hear(stop.reason); },
+          [](const protocol::host_joined&, const protocol::host_agent_actor&) {
+            return protocol::join_reply{false, "one host"};
+          },
+          [](const protocol::start_report&) {},
+          [](const protocol::work_report&) {},
           [script](const protocol::tick&) { script->hear("tick"); },
           [](const protocol::continuation&) {}};
 }
@@ -386,7 +391,11 @@ std::vector<bool> sent_by(role_kind who, const message_table& table) {
 
 TEST(message_tables, who_may_send_what_is_said_for_every_message) {
   EXPECT_THAT(sent_by(role_kind::worker, table_of<protocol::agent_actor>()),
-              ElementsAre(false, false, false, false, true, false, false, false));
+              ElementsAre(false, false, false, false, true, false, false, false, false, false, false));
+  EXPECT_THAT(sent_by(role_kind::host_agent, table_of<protocol::agent_actor>()),
+              ElementsAre(false, false, false, false, false, false, true, true, true, false, false));
+  EXPECT_THAT(sent_by(role_kind::agent, table_of<protocol::host_agent_actor>()),
+              ElementsAre(true, true, true, true, false, false));
   EXPECT_THAT(sent_by(role_kind::coordinator, table_of<protocol::worker_actor>()),
               ElementsAre(false, true, true, false, true, false, true, false, false));
   EXPECT_THAT(sent_by(role_kind::ps_shard, table_of<protocol::worker_actor>()),
@@ -398,6 +407,7 @@ TEST(message_tables, who_may_send_what_is_said_for_every_message) {
   only_own_clock_and_threads(table_of<protocol::worker_actor>(), 2);
   only_own_clock_and_threads(table_of<protocol::ps_shard_actor>(), 2);
   only_own_clock_and_threads(table_of<protocol::agent_actor>(), 2);
+  only_own_clock_and_threads(table_of<protocol::host_agent_actor>(), 2);
   only_own_clock_and_threads(table_of<protocol::data_dispatcher_actor>(), 1);
 }
 

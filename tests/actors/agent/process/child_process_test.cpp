@@ -114,6 +114,16 @@ TEST_F(child_processes, get_exactly_what_was_named_for_them) {
             "leader=true null=true added=yes home=unset");
 }
 
+TEST_F(child_processes, read_what_is_named_as_their_standard_input) {
+  const base::unique_fd input(::open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC));
+  output_pipe out;
+  auto spec = program({"describe"});
+  spec.standard_input = input.get();
+  spec.standard_output = out.write_end.get();
+  spawn(std::move(spec)).report();
+  EXPECT_THAT(out.line(), ::testing::AllOf(HasSubstr("open=0,1,2 "), HasSubstr("null=false")));
+}
+
 TEST_F(child_processes, can_stay_in_our_process_group) {
   output_pipe out;
   auto spec = program({"describe"});

@@ -1,0 +1,146 @@
+#include "actors/agent/host_agent.hpp"
+
+#include "actors/common/ask.hpp"
+
+#include <unistd.h>
+#include <utility>
+
+namespace dlrun::agent {
+namespace {
+
+constexpr auto host_tick_period = std::chrono::milliseconds(100);
+constexpr auto join_deadline = std::chrono::seconds(2);
+
+} // namespace
+
+host_agent_state::behavior host_agent_state::start(pointer self, host_agent_arguments arguments) {
+  self->state.role.reset(new host_agent_state(self, std::move(arguments)));
+  auto* role = self->state.role.get();
+  self->set_down_handler([role](const caf::down_msg& down) { role->lose_link(to_string(down.reason)); });
+  role->dial();
+  self->delayed_send(self, host_tick_period, protocol::tick{});
+  return role->make_behavior();
+}
+
+host_agent_state::host_agent_state(pointer self, host_agent_arguments arguments)
+    : self_{self}
+    , arguments_{std::move(arguments)}
+    , core_{arguments_.core, arguments_.now()} {}
+
+host_agent_state::behavior host_agent_state::make_behavior() {
+  return {
+      [this](const protocol::start_order& order) {
+        carry_out(core_.on_start_order(order, arguments_.now()));
+      },
+      [this](const protocol::stop_order& order) { carry_out(core_.on_stop_order(order)); },
+      [this](const protocol::start_told& told) { core_.on_start_told(told); },
+      [this](const protocol::dismissal& dismissal) { carry_out(core_.on_dismissal(dismissal)); },
+      [this](const protocol::tick&) { on_tick(); },
+      [](const protocol::continuation& task) { common::run(task); },
+  };
+}
+
+void host_agent_state::on_tick() {
+  self_->delayed_send(self_, host_tick_period, protocol::tick{});
+  carry_out(core_.on_tick(arguments_.now()));
+  const auto seen = arguments_.launcher->look();
+  if (core_.has_link())
+    self_->send(agent_, core_.work_report(seen));
+  else if (!agent_)
+    dial();
+}
+
+// ---- the link
+
+void host_agent_state::dial() {
+  if (std::exchange(dialling_, true)) return;
+  arguments_.dial([this, post = common::poster<protocol::host_agent_actor>{self_}](const auto& found) {
+    post([this, found] { on_found(found); });
+  });
+}
+
+void host_agent_state::on_found(const result<protocol::agent_actor>& found) {
+  if (!found) {
+    dialling_ = false;
+    arguments_.log->warn("link: {}", found.error().message);
+    return;
+  }
+  agent_ = *found;
+  self_->monitor(agent_);
+  join();
+}
+
+void host_agent_state::join() {
+  const protocol::host_joined here{arguments_.core.host, arguments_.core.boot,
+                                   static_cast<std::int32_t>(::getpid()), arguments_.cpus};
+  common::ask_with(
+      self_, agent_, join_deadline, here, protocol::host_agent_actor{self_},
+      [this](const protocol::join_reply& reply) { on_join_reply(reply); },
+      [this](const caf::error& why) {
+        if (agent_) self_->demonitor(agent_.address());
+        lose_link(to_string(why));
+      });
+}
+
+void host_agent_state::on_join_reply(const protocol::join_reply& reply) {
+  dialling_ = false;
+  if (!reply.accepted) return carry_out(leave{"refused: " + reply.reason});
+  if (!agent_) return; // lost again meanwhile
+  arguments_.log->info("joined: host {} is one of the job's", arguments_.core.host);
+  carry_out(core_.on_link(arguments_.now()));
+}
+
+void host_agent_state::lose_link(const std::string& why) {
+  dialling_ = false;
+  if (!std::exchange(agent_, nullptr)) return;
+  arguments_.log->warn("link-lost: {}", why);
+  core_.on_link_lost(arguments_.now());
+}
+
+// ---- what the core decided
+
+void host_agent_state::carry_out(const host_agent_actions& actions) {
+  for (const auto& action : actions) std::visit([this](const auto& what) { carry_out(what); }, action);
+}
+
+launch_events host_agent_state::make_launch_events() {
+  const auto post = common::poster<protocol::host_agent_actor>{self_};
+  return {
+      .started =
+          [this, post](const auto& role, const auto& self, std::int32_t pid) {
+            post([this, role, self, pid] { carry_out(core_.on_started(role, self, pid, arguments_.now())); });
+          },
+      .start_failed =
+          [this, post](const auto& role, const auto& self, const error& why) {
+            post([this, role, self, why] {
+              carry_out(core_.on_start_failed(role, self, why, arguments_.now()));
+            });
+          },
+      .exited =
+          [this, post](const auto& role, const auto& self, const role_end& how) {
+            post([this, role, self, how] { carry_out(core_.on_exited(role, self, how, arguments_.now())); });
+          }};
+}
+
+void host_agent_state::carry_out(const launch_role& action) {
+  const auto& wanted = action.order;
+  protocol::join coordinator{.role = {protocol::role_kind::coordinator, 0},
+                             .self = {wanted.coordinator, 0},
+                             .at = wanted.coordinator_at,
+                             .fingerprint = {}};
+  arguments_.launcher->start({wanted.role, wanted.self, std::move(coordinator), wanted.credentials},
+                             make_launch_events());
+}
+
+void host_agent_state::carry_out(const end_role& action) {
+  arguments_.launcher->stop(action.role, action.self, action.kill);
+}
+
+void host_agent_state::carry_out(const tell_agent& action) { self_->send(agent_, action.report); }
+
+void host_agent_state::carry_out(const leave& action) {
+  arguments_.log->info("leaves: {}", action.reason);
+  self_->quit();
+}
+
+} // namespace dlrun::agent

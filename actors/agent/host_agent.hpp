@@ -1,0 +1,65 @@
+/// The host agent actor: runs roles on a host for the agent of the job, which is on another one.
+#pragma once
+
+#include "actors/agent/host_agent_core.hpp"
+#include "actors/agent/role_launcher.hpp"
+#include "actors/common/clock.hpp"
+#include "actors/protocol/handles.hpp"
+
+#include <caf/all.hpp>
+#include <functional>
+#include <memory>
+#include <spdlog/logger.h>
+
+namespace dlrun::agent {
+
+struct host_agent_arguments {
+  host_agent_config core;
+  std::uint32_t cpus = 1; ///< that roles may use here
+  /// Finds the agent of the job. Never blocks; calls its argument once, on any thread.
+  std::function<void(std::function<void(result<protocol::agent_actor>)>)> dial;
+  /// Must outlive the actor.
+  std::shared_ptr<role_launcher> launcher;
+  std::shared_ptr<spdlog::logger> log;
+  std::function<protocol::time_point()> now = common::now; ///< the time by which it decides
+};
+
+/// Quits when it has to leave; who owns the launcher then ends what it started.
+class host_agent_state {
+public:
+  struct holder {
+    std::unique_ptr<host_agent_state> role;
+    static inline const char* name = "host-agent";
+  };
+  using pointer = protocol::host_agent_actor::stateful_pointer<holder>;
+  using behavior = protocol::host_agent_actor::behavior_type;
+
+  /// For `system.spawn(host_agent_state::start, arguments)`. Begins at once.
+  static behavior start(pointer self, host_agent_arguments arguments);
+
+private:
+  host_agent_state(pointer self, host_agent_arguments arguments);
+  behavior make_behavior();
+
+  void on_tick();
+  void dial();
+  void on_found(const result<protocol::agent_actor>& found);
+  void join();
+  void on_join_reply(const protocol::join_reply& reply);
+  void lose_link(const std::string& why);
+
+  void carry_out(const host_agent_actions& actions);
+  void carry_out(const launch_role& action);
+  void carry_out(const end_role& action);
+  void carry_out(const tell_agent& action);
+  void carry_out(const leave& action);
+  launch_events make_launch_events();
+
+  pointer self_;
+  host_agent_arguments arguments_;
+  host_agent_core core_;
+  protocol::agent_actor agent_{}; ///< null while it is not found
+  bool dialling_ = false;
+};
+
+} // namespace dlrun::agent

@@ -1,0 +1,99 @@
+/// What the agent of another host does: runs what the agent of the job orders, and says what became
+/// of it.
+#pragma once
+
+#include "actors/agent/role_end.hpp"
+#include "actors/protocol/host_messages.hpp"
+#include "actors/protocol/time.hpp"
+
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace dlrun::agent {
+
+struct host_agent_config {
+  std::string host;
+  std::uint64_t boot = 0; ///< random number of this start
+  /// How long its roles go on without a link to the agent of the job.
+  protocol::duration orphan_grace = std::chrono::seconds(10);
+  /// Between two reports of the same end.
+  protocol::duration repeat_after = std::chrono::milliseconds(500);
+};
+
+// ---- what the shell must do
+
+/// Start it here; answer with on_started() or on_start_failed(), and on_exited() when it is over.
+struct launch_role {
+  protocol::start_order order;
+};
+struct end_role {
+  protocol::role_name role;
+  protocol::fence self;
+  bool kill = false;
+};
+/// To the agent of the job.
+struct tell_agent {
+  protocol::start_report report;
+};
+/// End this process, and with it all that it started. Given once.
+struct leave {
+  std::string reason;
+};
+using host_agent_action = std::variant<launch_role, end_role, tell_agent, leave>;
+using host_agent_actions = std::vector<host_agent_action>;
+
+/// Pure: which starts there are, and what the agent of the job does not know yet. A start is made
+/// once, however often it is ordered, and never after a later one of the same role.
+class host_agent_core {
+public:
+  host_agent_core(host_agent_config config, protocol::time_point now)
+      : config_{std::move(config)}
+      , cut_off_since_{now} {}
+
+  host_agent_actions on_start_order(const protocol::start_order& order, protocol::time_point now);
+  host_agent_actions on_stop_order(const protocol::stop_order& order);
+  void on_start_told(const protocol::start_told& told);
+  host_agent_actions on_dismissal(const protocol::dismissal& dismissal);
+
+  host_agent_actions on_started(const protocol::role_name& role, const protocol::fence& self,
+                                std::int32_t pid, protocol::time_point now);
+  host_agent_actions on_start_failed(const protocol::role_name& role, const protocol::fence& self,
+                                     const error& why, protocol::time_point now);
+  host_agent_actions on_exited(const protocol::role_name& role, const protocol::fence& self,
+                               const role_end& how, protocol::time_point now);
+
+  /// The agent of the job has let this host in: it is told all that it may not know.
+  host_agent_actions on_link(protocol::time_point now);
+  void on_link_lost(protocol::time_point now);
+  host_agent_actions on_tick(protocol::time_point now);
+
+  bool has_link() const { return !cut_off_since_; }
+  /// A sign of life, with what these workers are at; those that the shell saw.
+  protocol::work_report work_report(const std::vector<seen_work>& seen);
+
+private:
+  using start_key = std::pair<protocol::role_name, dlrun::incarnation>;
+  struct start {
+    protocol::start_report report;
+    bool is_answered = false; ///< there is something to report
+    bool is_over = false;
+    protocol::time_point reported{};
+  };
+
+  bool is_mine(std::uint64_t boot) const { return boot == config_.boot && !left_; }
+  start* find(const protocol::role_name& role, const protocol::fence& self);
+  host_agent_actions report(start& which, protocol::time_point now);
+  host_agent_actions end(std::string reason);
+
+  host_agent_config config_;
+  std::map<start_key, start> starts_; ///< that run, or whose end is not known to the agent yet
+  std::map<protocol::role_name, dlrun::incarnation> newest_; ///< ever ordered
+  std::optional<protocol::time_point> cut_off_since_;
+  std::size_t next_worker_ = 0; ///< of those whose turn it is in a work_report
+  bool left_ = false;
+};
+
+} // namespace dlrun::agent

@@ -1,0 +1,172 @@
+#include "actors/agent/host_roster.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <utility>
+
+namespace dlrun::agent {
+
+using protocol::time_point;
+
+namespace {
+
+/// Ticks that far apart mean that this process was stopped: silence meanwhile proves nothing.
+constexpr auto own_pause_min = std::chrono::milliseconds(700);
+
+} // namespace
+
+host_roster::host_roster(host_rules rules, const std::vector<std::string>& hosts)
+    : rules_{rules} {
+  for (const auto& host : hosts) hosts_[host].retry_after = rules_.retry_first;
+}
+
+roster_events host_roster::start(time_point now) {
+  roster_events out;
+  for (auto& [host, one] : hosts_) begin(host, one, now, out);
+  return out;
+}
+
+void host_roster::begin(const std::string& host, entry& one, time_point now, roster_events& out) {
+  one.retry_at.reset();
+  one.began = now;
+  one.command_runs = true;
+  out.push_back(run_command{host, ++one.attempt});
+}
+
+void host_roster::retry_later(const std::string& host, entry& one, time_point now, roster_events& out) {
+  if (std::exchange(one.command_runs, false)) out.push_back(kill_command{host, one.attempt});
+  if (closed_) return;
+  one.retry_at = now + one.retry_after;
+  one.retry_after = std::min(2 * one.retry_after, rules_.retry_max);
+}
+
+void host_roster::give_up(const std::string& host, entry& one, std::string why, time_point now,
+                          roster_events& out) {
+  const auto boot = *one.boot;
+  one.boot.reset();
+  one.link_lost.reset();
+  one.given_up.insert(boot);
+  out.push_back(host_lost{host, boot, std::move(why)});
+  retry_later(host, one, now, out);
+}
+
+void host_roster::fail_start(const std::string& host, entry& one, std::string why, time_point now,
+                             roster_events& out) {
+  out.push_back(host_not_started{host, std::move(why)});
+  retry_later(host, one, now, out);
+}
+
+// ---- what is heard
+
+std::string host_roster::on_joined(const std::string& host, std::uint64_t boot, time_point now,
+                                   roster_events& out) {
+  const auto found = hosts_.find(host);
+  if (found == hosts_.end()) return fmt::format("host {} is not one of the job's", host);
+  auto& one = found->second;
+  if (closed_) return "the job is over";
+  if (one.given_up.contains(boot))
+    return fmt::format("host {} was given up, and its roles run elsewhere", host);
+  if (one.boot && *one.boot != boot) {
+    give_up(host, one, "its agent was started again", now, out);
+    // The command that runs is the new agent's.
+    std::erase_if(out, [](const auto& event) { return std::holds_alternative<kill_command>(event); });
+    one.command_runs = true;
+  }
+  one.boot = boot;
+  one.heard = now;
+  one.link_lost.reset();
+  one.retry_at.reset();
+  one.retry_after = rules_.retry_first;
+  return "";
+}
+
+void host_roster::on_heard(const std::string& host, std::uint64_t boot, time_point now) {
+  const auto found = hosts_.find(host);
+  if (found != hosts_.end() && found->second.boot == boot) found->second.heard = now;
+}
+
+void host_roster::on_link_lost(const std::string& host, std::uint64_t boot, time_point now) {
+  const auto found = hosts_.find(host);
+  if (found != hosts_.end() && found->second.boot == boot && !found->second.link_lost)
+    found->second.link_lost = now;
+}
+
+roster_events host_roster::on_command_ended(const std::string& host, std::uint64_t attempt,
+                                            const std::string& why, time_point now) {
+  roster_events out;
+  const auto found = hosts_.find(host);
+  if (closed_ || found == hosts_.end() || found->second.attempt != attempt || !found->second.command_runs)
+    return out;
+  auto& one = found->second;
+  one.command_runs = false;
+  if (!one.boot)
+    fail_start(host, one, why, now, out);
+  else if (one.link_lost)
+    give_up(host, one, "its agent " + why, now, out);
+  // Else the agent may well live on without it, as behind ssh: its link tells.
+  return out;
+}
+
+roster_events host_roster::tick(time_point now) {
+  roster_events out;
+  if (closed_) return out; // hosts leave as they should
+  const auto before = std::exchange(ticked_, now).value_or(now);
+  const auto paused = now - before >= own_pause_min ? now - before : protocol::duration{0};
+  for (auto& [host, one] : hosts_) {
+    one.heard += paused;
+    if (one.link_lost) *one.link_lost += paused;
+    check(host, one, now, out);
+  }
+  return out;
+}
+
+void host_roster::check(const std::string& host, entry& one, time_point now, roster_events& out) {
+  if (one.boot) {
+    if (one.link_lost && !one.command_runs)
+      give_up(host, one, "its agent has ended", now, out);
+    else if (one.link_lost && now - *one.link_lost >= rules_.link_patience)
+      give_up(host, one, "the link to it is lost", now, out);
+    else if (now - one.heard >= rules_.silence_max)
+      give_up(host, one,
+              fmt::format("it has given no sign of life for {:.1f} s", protocol::to_seconds(now - one.heard)),
+              now, out);
+  } else if (one.retry_at) {
+    if (now >= *one.retry_at) begin(host, one, now, out);
+  } else if (one.command_runs && now - one.began >= rules_.start_patience) {
+    fail_start(host, one,
+               fmt::format("gave no word within {:.0f} s", protocol::to_seconds(rules_.start_patience)), now,
+               out);
+  }
+}
+
+roster_events host_roster::close() {
+  closed_ = true;
+  roster_events out;
+  for (auto& [host, one] : hosts_) {
+    one.retry_at.reset();
+    if (!one.boot && std::exchange(one.command_runs, false)) out.push_back(kill_command{host, one.attempt});
+  }
+  return out;
+}
+
+// ---- views
+
+std::optional<std::uint64_t> host_roster::boot_of(const std::string& host) const {
+  const auto found = hosts_.find(host);
+  return found == hosts_.end() ? std::nullopt : found->second.boot;
+}
+
+bool host_roster::is_expected(const std::string& host) const {
+  const auto found = hosts_.find(host);
+  return found != hosts_.end() && !found->second.boot &&
+         (found->second.command_runs || found->second.retry_at);
+}
+
+std::vector<std::string> host_roster::missing() const {
+  std::vector<std::string> all;
+  for (const auto& [host, one] : hosts_)
+    if (!one.boot) all.push_back(host);
+  return all;
+}
+
+} // namespace dlrun::agent

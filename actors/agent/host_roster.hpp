@@ -1,0 +1,105 @@
+/// Which hosts are there.
+#pragma once
+
+#include "actors/protocol/host_messages.hpp"
+#include "actors/protocol/time.hpp"
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace dlrun::agent {
+
+struct host_rules {
+  /// From the start of a host's agent to its first word: it decodes and checks the data first.
+  protocol::duration start_patience = std::chrono::seconds(60);
+  /// How long a lost link may take to come back. A lost link alone is not a lost host.
+  protocol::duration link_patience = std::chrono::seconds(1);
+  /// A host that is there says so ten times a second.
+  protocol::duration silence_max = std::chrono::seconds(3);
+  /// Before the agent of a lost host is started again; doubles up to the second.
+  protocol::duration retry_first = std::chrono::milliseconds(500);
+  protocol::duration retry_max = std::chrono::seconds(15);
+};
+
+/// Run the command that starts the agent of this host; answer with on_command_ended().
+struct run_command {
+  std::string host;
+  std::uint64_t attempt = 0;
+};
+/// Kill that command.
+struct kill_command {
+  std::string host;
+  std::uint64_t attempt = 0;
+};
+/// This start of the host's agent counts no more, nor does what it runs.
+struct host_lost {
+  std::string host;
+  std::uint64_t boot = 0;
+  std::string why;
+};
+/// Its agent did not come up.
+struct host_not_started {
+  std::string host;
+  std::string why;
+};
+using roster_event = std::variant<run_command, kill_command, host_lost, host_not_started>;
+using roster_events = std::vector<roster_event>;
+
+/// Pure: of each host but the root's, whether its agent is there, by its boot. A boot that was
+/// given up is let in no more: what it runs was started again elsewhere.
+class host_roster {
+public:
+  host_roster(host_rules rules, const std::vector<std::string>& hosts);
+
+  roster_events start(protocol::time_point now);
+  /// @returns why it is refused, "" when it is let in. A boot that replaces one that is there gives
+  /// that up.
+  std::string on_joined(const std::string& host, std::uint64_t boot, protocol::time_point now,
+                        roster_events& out);
+  void on_heard(const std::string& host, std::uint64_t boot, protocol::time_point now);
+  void on_link_lost(const std::string& host, std::uint64_t boot, protocol::time_point now);
+  roster_events on_command_ended(const std::string& host, std::uint64_t attempt, const std::string& why,
+                                 protocol::time_point now);
+  roster_events tick(protocol::time_point now);
+  /// Nobody is started any more.
+  roster_events close();
+
+  /// Of the agent that is there; nothing when none is.
+  std::optional<std::uint64_t> boot_of(const std::string& host) const;
+  /// Its agent is being started, or will be.
+  bool is_expected(const std::string& host) const;
+  std::vector<std::string> missing() const;
+
+private:
+  struct entry {
+    std::optional<std::uint64_t> boot;               ///< of the agent that is there
+    protocol::time_point heard{};                    ///< of that
+    std::optional<protocol::time_point> link_lost{}; ///< of that
+    std::uint64_t attempt = 0;
+    bool command_runs = false;
+    protocol::time_point began{}; ///< the attempt
+    std::optional<protocol::time_point> retry_at{};
+    protocol::duration retry_after{};
+    std::set<std::uint64_t> given_up{};
+  };
+
+  void begin(const std::string& host, entry& one, protocol::time_point now, roster_events& out);
+  void give_up(const std::string& host, entry& one, std::string why, protocol::time_point now,
+               roster_events& out);
+  void fail_start(const std::string& host, entry& one, std::string why, protocol::time_point now,
+                  roster_events& out);
+  void retry_later(const std::string& host, entry& one, protocol::time_point now, roster_events& out);
+  void check(const std::string& host, entry& one, protocol::time_point now, roster_events& out);
+
+  host_rules rules_;
+  std::map<std::string, entry> hosts_;
+  std::optional<protocol::time_point> ticked_;
+  bool closed_ = false;
+};
+
+} // namespace dlrun::agent

@@ -1,0 +1,250 @@
+#include "actors/agent/hosted_roles.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <utility>
+
+namespace dlrun::agent {
+namespace {
+
+using protocol::fence;
+using protocol::role_kind;
+using protocol::role_name;
+using protocol::start_state;
+using protocol::time_point;
+
+std::vector<std::string> names_of(const std::map<std::string, std::uint32_t>& hosts) {
+  std::vector<std::string> all;
+  for (const auto& [name, cpus] : hosts) all.push_back(name);
+  return all;
+}
+
+role_end end_of(const protocol::start_report& report, const std::string& host) {
+  role_end end{.cause = fmt::format("{} on host {}", report.why, host), .is_lasting = report.is_lasting};
+  if (report.has_slot) end.slot = report.slot;
+  if (report.was_killed_in) end.killed_in = report.killed_in;
+  return end;
+}
+
+} // namespace
+
+hosted_roles::hosted_roles(hosted_roles_config config)
+    : config_{std::move(config)}
+    , roster_{config_.rules, names_of(config_.hosts)}
+    , placement_{config_.root, config_.threads_per_worker} {
+  placement_.add_host(config_.root, config_.root_cpus);
+}
+
+hosted_actions hosted_roles::begin(time_point now) {
+  hosted_actions out;
+  follow(roster_.start(now), now, out);
+  return out;
+}
+
+// ---- starts
+
+/// Its store is on a host that is away but may come back.
+bool hosted_roles::waits_for_store(const role_name& role) const {
+  if (role.kind != role_kind::ps_shard) return false;
+  const auto* before = placement_.find(role);
+  return before != nullptr && !placement_.has_host(before->host) && roster_.is_expected(before->host);
+}
+
+hosted_actions hosted_roles::start(const role_name& role, const fence& self, time_point now) {
+  hosted_actions out;
+  hosted_start one{.self = self, .waits_until = now + config_.store_patience};
+  if (!waits_for_store(role)) {
+    settle(role, one, now, out);
+    return out;
+  }
+  out.push_back(tell_user{"role-waits",
+                          fmt::format("{} waits up to {:.0f} s for host {}, where its store is",
+                                      protocol::to_string(role), protocol::to_seconds(config_.store_patience),
+                                      placement_.find(role)->host)});
+  starts_[{role, self.incarnation}] = one;
+  return out;
+}
+
+/// Gives it a place, and orders it there.
+void hosted_roles::settle(const role_name& role, hosted_start one, time_point now, hosted_actions& out) {
+  const auto* before = placement_.find(role);
+  const auto was = before == nullptr ? std::string{} : before->host;
+  const auto& chosen = placement_.put(role);
+  if (chosen.host != was)
+    out.push_back(tell_user{"role-placed", fmt::format("{} runs on host {}: {}", protocol::to_string(role),
+                                                       chosen.host, chosen.reason)});
+  const start_key key{role, one.self.incarnation};
+  if (chosen.host == config_.root) {
+    starts_.erase(key);
+    out.push_back(start_here{role, one.self});
+    return;
+  }
+  one.host = chosen.host;
+  one.boot = roster_.boot_of(chosen.host).value_or(0);
+  auto& kept = starts_[key] = one;
+  send(role, kept, now, out);
+}
+
+/// All that the host has not answered yet.
+void hosted_roles::send(const role_name& role, hosted_start& one, time_point now, hosted_actions& out) {
+  one.sent = now;
+  if (!one.is_answered)
+    out.push_back(to_host{
+        *one.host, protocol::start_order{one.boot, role, one.self, coordinator_, coordinator_at_, {}}});
+  if (one.stop) out.push_back(to_host{*one.host, protocol::stop_order{one.boot, role, one.self, *one.stop}});
+}
+
+bool hosted_roles::has(const role_name& role, const fence& self) const {
+  const auto found = starts_.find({role, self.incarnation});
+  return found != starts_.end() && found->second.self == self;
+}
+
+hosted_actions hosted_roles::stop(const role_name& role, const fence& self, bool kill, time_point now) {
+  hosted_actions out;
+  if (!has(role, self)) return out;
+  auto& one = starts_.at({role, self.incarnation});
+  if (!one.host) {
+    starts_.erase({role, self.incarnation});
+    out.push_back(tell_launch{role, self, role_end{.cause = "was ended before it had a host"}});
+    return out;
+  }
+  one.stop = kill || one.stop.value_or(false);
+  send(role, one, now, out);
+  return out;
+}
+
+// ---- what hosts say
+
+hosted_actions hosted_roles::on_joined(const protocol::host_joined& joined, time_point now,
+                                       std::string& refused) {
+  hosted_actions out;
+  const auto before = roster_.boot_of(joined.host);
+  roster_events events;
+  refused = roster_.on_joined(joined.host, joined.boot, now, events);
+  follow(std::move(events), now, out);
+  if (!refused.empty()) return out;
+  const auto wanted = config_.hosts.at(joined.host);
+  const auto cpus = wanted != 0 ? wanted : std::max(joined.cpus, 1U);
+  placement_.add_host(joined.host, cpus);
+  if (before != joined.boot)
+    out.push_back(
+        tell_user{"host-joined", fmt::format("host {} is there, with {} cores", joined.host, cpus)});
+  for (auto& [key, one] : starts_)
+    if (one.host == joined.host) send(key.first, one, now, out);
+  settle_waiting(now, out);
+  return out;
+}
+
+hosted_actions hosted_roles::on_report(const protocol::start_report& report, time_point now) {
+  hosted_actions out;
+  roster_.on_heard(report.host, report.boot, now);
+  const bool is_over = report.state != start_state::running;
+  if (is_over)
+    out.push_back(to_host{report.host, protocol::start_told{report.boot, report.role, report.self}});
+  const auto found = starts_.find({report.role, report.self.incarnation});
+  if (found == starts_.end()) return out;
+  auto& one = found->second;
+  if (one.self != report.self || one.host != report.host || one.boot != report.boot) return out;
+  if (!is_over) {
+    if (!std::exchange(one.is_answered, true))
+      out.push_back(tell_launch{report.role, report.self, role_runs{report.pid}});
+    return out;
+  }
+  starts_.erase(found);
+  if (report.state == start_state::not_started)
+    out.push_back(tell_launch{report.role, report.self,
+                              error{report.code, fmt::format("{} (on host {})", report.why, report.host)}});
+  else
+    out.push_back(tell_launch{report.role, report.self, end_of(report, report.host)});
+  return out;
+}
+
+void hosted_roles::on_work(const protocol::work_report& work, time_point now) {
+  roster_.on_heard(work.host, work.boot, now);
+  if (roster_.boot_of(work.host) == work.boot) sights_[work.host] = work.workers;
+}
+
+std::vector<seen_work> hosted_roles::look() const {
+  std::vector<seen_work> all;
+  for (const auto& [host, workers] : sights_)
+    for (const auto& one : workers)
+      all.push_back({one.role, one.self, one.sequence, one.has_slot ? std::optional{one.at} : std::nullopt});
+  return all;
+}
+
+// ---- hosts come and go
+
+hosted_actions hosted_roles::on_link_lost(const std::string& host, std::uint64_t boot, time_point now) {
+  hosted_actions out;
+  roster_.on_link_lost(host, boot, now);
+  follow(roster_.tick(now), now, out);
+  return out;
+}
+
+hosted_actions hosted_roles::on_command_ended(const std::string& host, std::uint64_t attempt,
+                                              const std::string& why, time_point now) {
+  hosted_actions out;
+  follow(roster_.on_command_ended(host, attempt, why, now), now, out);
+  return out;
+}
+
+void hosted_roles::follow(roster_events events, time_point now, hosted_actions& out) {
+  for (auto& event : events) {
+    if (const auto* run = std::get_if<run_command>(&event)) {
+      out.push_back(*run);
+    } else if (const auto* kill = std::get_if<kill_command>(&event)) {
+      out.push_back(*kill);
+    } else if (const auto* lost = std::get_if<host_lost>(&event)) {
+      lose(*lost, now, out);
+    } else if (const auto* failed = std::get_if<host_not_started>(&event)) {
+      out.push_back(
+          tell_user{"host-not-started", fmt::format("the agent of host {} {}", failed->host, failed->why)});
+    }
+  }
+}
+
+void hosted_roles::lose(const host_lost& lost, time_point now, hosted_actions& out) {
+  placement_.remove_host(lost.host);
+  sights_.erase(lost.host);
+  out.push_back(tell_user{"host-lost", fmt::format("host {} is given up: {}", lost.host, lost.why)});
+  // It may be alive behind a link that works one way.
+  out.push_back(to_host{lost.host, protocol::dismissal{lost.boot, "the host was given up: " + lost.why}});
+  const role_end end{.cause = fmt::format("is lost with host {}: {}", lost.host, lost.why)};
+  std::erase_if(starts_, [&](const auto& entry) {
+    const auto& [key, one] = entry;
+    if (one.host != lost.host || one.boot != lost.boot) return false;
+    out.push_back(tell_launch{key.first, one.self, end});
+    return true;
+  });
+  settle_waiting(now, out);
+}
+
+/// Those whose host is back, or waited for in vain.
+void hosted_roles::settle_waiting(time_point now, hosted_actions& out) {
+  std::vector<start_key> ready;
+  for (const auto& [key, one] : starts_)
+    if (!one.host && (now >= one.waits_until || !waits_for_store(key.first))) ready.push_back(key);
+  for (const auto& key : ready) settle(key.first, starts_.at(key), now, out);
+}
+
+hosted_actions hosted_roles::tick(time_point now) {
+  hosted_actions out;
+  follow(roster_.tick(now), now, out);
+  settle_waiting(now, out);
+  for (auto& [key, one] : starts_)
+    if (one.host && (!one.is_answered || one.stop) && now - one.sent >= config_.repeat_after)
+      send(key.first, one, now, out);
+  return out;
+}
+
+hosted_actions hosted_roles::dismiss(const std::string& reason) {
+  hosted_actions out;
+  for (const auto& [host, cpus] : config_.hosts)
+    if (const auto boot = roster_.boot_of(host))
+      out.push_back(to_host{host, protocol::dismissal{*boot, reason}});
+  for (const auto& event : roster_.close())
+    if (const auto* kill = std::get_if<kill_command>(&event)) out.push_back(*kill);
+  return out;
+}
+
+} // namespace dlrun::agent

@@ -1,0 +1,128 @@
+/// The roles that run on other hosts, as the agent of the job sees them.
+#pragma once
+
+#include "actors/agent/host_roster.hpp"
+#include "actors/agent/placement.hpp"
+#include "actors/agent/role_end.hpp"
+#include "actors/protocol/host_messages.hpp"
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace dlrun::agent {
+
+struct hosted_roles_config {
+  std::string root; ///< name of this host
+  std::uint32_t root_cpus = 1;
+  /// The others: by name, with the cores they are to be used with; 0: those their agents tell of.
+  std::map<std::string, std::uint32_t> hosts;
+  std::uint32_t threads_per_worker = 1;
+  host_rules rules{};
+  /// How long a PS shard waits for the host of its store when that is lost, before it begins
+  /// elsewhere without a store, which costs the work since the last version that all can go back
+  /// to.
+  protocol::duration store_patience = std::chrono::seconds(10);
+  /// Between two sendings of an order that has not been answered.
+  protocol::duration repeat_after = std::chrono::milliseconds(500);
+};
+
+// ---- what the shell must do; and roster_event: run_command, kill_command
+
+/// Of a start_order the shell adds the credentials.
+struct to_host {
+  std::string host;
+  std::variant<protocol::start_order, protocol::stop_order, protocol::start_told, protocol::dismissal>
+      message;
+};
+/// Start it here, on the root's host.
+struct start_here {
+  protocol::role_name role;
+  protocol::fence self;
+};
+/// As a launcher tells it: it runs, it could not be started, or it is over.
+struct role_runs {
+  std::int32_t pid = 0;
+};
+struct tell_launch {
+  protocol::role_name role;
+  protocol::fence self;
+  std::variant<role_runs, error, role_end> what;
+};
+/// For the user.
+struct tell_user {
+  std::string event;
+  std::string text;
+};
+using hosted_action = std::variant<to_host, start_here, tell_launch, tell_user, run_command, kill_command>;
+using hosted_actions = std::vector<hosted_action>;
+
+/// Pure: places each start, orders it until the host has answered, and turns what hosts say, or
+/// their loss, into what a launcher says. Orders are repeated from state; an end is told once.
+class hosted_roles {
+public:
+  explicit hosted_roles(hosted_roles_config config);
+
+  hosted_actions begin(protocol::time_point now);
+  /// Places it, and orders it unless its place is here.
+  hosted_actions start(const protocol::role_name& role, const protocol::fence& self,
+                       protocol::time_point now);
+  /// Where the coordinator is now: whom roles are to join that are ordered from here on.
+  void coordinator_is(dlrun::incarnation incarnation, const protocol::endpoint& at) {
+    coordinator_ = incarnation;
+    coordinator_at_ = at;
+  }
+  /// Is this start in hand here? Else it was placed on the root's host, or is over.
+  bool has(const protocol::role_name& role, const protocol::fence& self) const;
+  hosted_actions stop(const protocol::role_name& role, const protocol::fence& self, bool kill,
+                      protocol::time_point now);
+
+  hosted_actions on_joined(const protocol::host_joined& joined, protocol::time_point now,
+                           std::string& refused);
+  hosted_actions on_report(const protocol::start_report& report, protocol::time_point now);
+  void on_work(const protocol::work_report& work, protocol::time_point now);
+  hosted_actions on_link_lost(const std::string& host, std::uint64_t boot, protocol::time_point now);
+  hosted_actions on_command_ended(const std::string& host, std::uint64_t attempt, const std::string& why,
+                                  protocol::time_point now);
+  hosted_actions tick(protocol::time_point now);
+  /// The job is over: hosts are dismissed, and none is started any more.
+  hosted_actions dismiss(const std::string& reason);
+
+  std::vector<seen_work> look() const;
+  const host_roster& roster() const { return roster_; }
+  const placement& places() const { return placement_; }
+
+private:
+  using start_key = std::pair<protocol::role_name, dlrun::incarnation>;
+  struct hosted_start {
+    protocol::fence self;
+    std::optional<std::string> host{}; ///< where it was ordered; nothing: it waits for its store's
+    std::uint64_t boot = 0;
+    bool is_answered = false;
+    std::optional<bool> stop{}; ///< asked to end; true: killed
+    protocol::time_point sent{};
+    protocol::time_point waits_until{};
+  };
+
+  bool waits_for_store(const protocol::role_name& role) const;
+  void settle(const protocol::role_name& role, hosted_start one, protocol::time_point now,
+              hosted_actions& out);
+  void send(const protocol::role_name& role, hosted_start& one, protocol::time_point now,
+            hosted_actions& out);
+  void follow(roster_events events, protocol::time_point now, hosted_actions& out);
+  void lose(const host_lost& lost, protocol::time_point now, hosted_actions& out);
+  void settle_waiting(protocol::time_point now, hosted_actions& out);
+
+  hosted_roles_config config_;
+  host_roster roster_;
+  placement placement_;
+  std::map<start_key, hosted_start> starts_; ///< on other hosts, or waiting for one
+  std::map<std::string, std::vector<protocol::worker_sight>> sights_;
+  dlrun::incarnation coordinator_{};
+  protocol::endpoint coordinator_at_{};
+};
+
+} // namespace dlrun::agent

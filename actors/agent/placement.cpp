@@ -1,0 +1,100 @@
+#include "actors/agent/placement.hpp"
+
+#include <algorithm>
+#include <dlrun/check.hpp>
+#include <fmt/format.h>
+#include <tuple>
+#include <utility>
+
+namespace dlrun::agent {
+
+using protocol::role_kind;
+using protocol::role_name;
+
+placement::placement(std::string root, std::uint32_t threads_per_worker)
+    : root_{std::move(root)}
+    , threads_per_worker_{threads_per_worker} {}
+
+void placement::add_host(const std::string& name, std::uint32_t cpus) {
+  DLRUN_CHECK(cpus > 0, "host {} has cores", name);
+  hosts_[name] = cpus;
+  if (std::ranges::find(order_, name) == order_.end()) order_.push_back(name);
+}
+
+void placement::remove_host(const std::string& name) { hosts_.erase(name); }
+
+const place* placement::find(const role_name& role) const {
+  const auto found = places_.find(role);
+  return found == places_.end() ? nullptr : &found->second;
+}
+
+const place& placement::put(const role_name& role) {
+  DLRUN_CHECK(hosts_.contains(root_), "the root's host {} is there", root_);
+  const auto* before = find(role);
+  if (before != nullptr && hosts_.contains(before->host)) return *before;
+  auto chosen = choose(role);
+  if (before != nullptr) chosen.reason += fmt::format("; {} is lost", before->host);
+  return places_[role] = std::move(chosen);
+}
+
+std::uint32_t placement::threads_of(const role_name& role) const {
+  switch (role.kind) {
+  case role_kind::worker: return threads_per_worker_;
+  case role_kind::ps_shard: return 1;
+  default: return 0;
+  }
+}
+
+placement::load placement::load_of(const std::string& host, const role_name& except) const {
+  load sum;
+  for (const auto& [role, where] : places_) {
+    if (where.host != host || role == except) continue;
+    sum.threads += threads_of(role);
+    if (role.kind == role_kind::ps_shard) ++sum.ps_shards;
+  }
+  return sum;
+}
+
+place placement::choose(const role_name& role) const {
+  switch (role.kind) {
+  case role_kind::ps_shard: return choose_for_shard(role);
+  case role_kind::worker: return choose_for_worker(role);
+  default: return {root_, "its journal and the run folder are there"};
+  }
+}
+
+place placement::choose_for_shard(const role_name& role) const {
+  std::optional<std::tuple<std::uint32_t, bool, std::uint32_t>> best;
+  place chosen;
+  for (const auto& host : order_) {
+    if (!hosts_.contains(host)) continue;
+    const auto there = load_of(host, role);
+    const std::tuple cost{there.ps_shards, host != root_, there.threads};
+    if (best && cost >= *best) continue;
+    best = cost;
+    const auto others = there.ps_shards == 0
+                            ? std::string{"no PS shard is there"}
+                            : fmt::format("{} PS shards are there, nowhere fewer", there.ps_shards);
+    chosen = {host, host == root_ ? others + ", and the job ends with that host anyway" : others};
+  }
+  return chosen;
+}
+
+place placement::choose_for_worker(const role_name& role) const {
+  // Busy threads a core once the worker is there, compared as fractions.
+  std::optional<std::pair<std::uint64_t, std::uint64_t>> best;
+  place chosen;
+  for (const auto& host : order_) {
+    const auto found = hosts_.find(host);
+    if (found == hosts_.end()) continue;
+    const auto busy = load_of(host, role).threads;
+    const std::pair<std::uint64_t, std::uint64_t> cost{busy + threads_of(role), found->second};
+    if (best && cost.first * best->second >= best->first * cost.second) continue;
+    best = cost;
+    chosen = {host,
+              fmt::format("{} threads on {} cores with it, nowhere fewer a core", cost.first, cost.second)};
+  }
+  return chosen;
+}
+
+} // namespace dlrun::agent

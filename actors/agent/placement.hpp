@@ -1,0 +1,61 @@
+/// Which host each role runs on, and why.
+#pragma once
+
+#include "actors/protocol/roles.hpp"
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace dlrun::agent {
+
+/// Where a role is, or is to be.
+struct place {
+  std::string host;
+  std::string reason; ///< for people
+};
+
+/// Pure: the coordinator stays with the root. A PS shard goes to the host that has the fewest, for
+/// its disk and its link are what it needs; of equals to the root's, whose loss ends the job
+/// anyway. A worker goes where the fewest threads of roles share a core. A role that starts again
+/// goes where it was, if that host is there: a PS shard's store is there. What never happens:
+/// a role that runs is moved.
+class placement {
+public:
+  /// @param threads_per_worker threads that a worker keeps busy; a PS shard keeps one busy.
+  placement(std::string root, std::uint32_t threads_per_worker);
+
+  /// A host is there (again). Roles may be placed on it from now on.
+  void add_host(const std::string& name, std::uint32_t cpus);
+  /// It is not any more. Roles that were there stay its roles until they are placed anew.
+  void remove_host(const std::string& name);
+  bool has_host(const std::string& name) const { return hosts_.contains(name); }
+
+  /// Places one start of `role` on a host that is there; the root's host must be.
+  const place& put(const protocol::role_name& role);
+  /// Where it was put last; null before that.
+  const place* find(const protocol::role_name& role) const;
+  const std::map<protocol::role_name, place>& all() const { return places_; }
+
+private:
+  struct load {
+    std::uint32_t ps_shards = 0;
+    std::uint32_t threads = 0;
+  };
+
+  std::uint32_t threads_of(const protocol::role_name& role) const;
+  load load_of(const std::string& host, const protocol::role_name& except) const;
+  place choose(const protocol::role_name& role) const;
+  place choose_for_shard(const protocol::role_name& role) const;
+  place choose_for_worker(const protocol::role_name& role) const;
+
+  std::string root_;
+  std::uint32_t threads_per_worker_;
+  std::map<std::string, std::uint32_t> hosts_; ///< that are there, with their cores
+  std::vector<std::string> order_;             ///< in which hosts came first
+  std::map<protocol::role_name, place> places_;
+};
+
+} // namespace dlrun::agent

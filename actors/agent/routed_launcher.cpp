@@ -1,0 +1,159 @@
+#include "actors/agent/routed_launcher.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <utility>
+
+namespace dlrun::agent {
+
+routed_launcher::routed_launcher(routed_launcher_options options)
+    : options_{std::move(options)}
+    , hosts_{options_.hosts} {
+  note_missing();
+}
+
+void routed_launcher::begin() { carry_out(hosts_.begin(options_.now())); }
+
+result<void> routed_launcher::wait_for_hosts(std::chrono::milliseconds patience) {
+  std::unique_lock lock{mutex_};
+  const bool settled =
+      changed_.wait_for(lock, patience, [this] { return missing_.empty() || !failure_.empty(); });
+  if (!failure_.empty()) return fail(error_code::bad_usage, failure_);
+  if (!settled)
+    return fail(error_code::timed_out,
+                fmt::format("no word from the agents of these hosts: {}", fmt::join(missing_, ", ")));
+  return {};
+}
+
+void routed_launcher::note_missing() {
+  const std::scoped_lock lock{mutex_};
+  missing_ = hosts_.roster().missing();
+  changed_.notify_all();
+}
+
+// ---- the launcher of the agent
+
+void routed_launcher::start(const launch_order& order, const launch_events& events) {
+  if (order.coordinator) hosts_.coordinator_is(order.coordinator->self.incarnation, order.coordinator->at);
+  ordered_[{order.role, order.self.incarnation}] = {order, events};
+  carry_out(hosts_.start(order.role, order.self, options_.now()));
+}
+
+std::vector<seen_work> routed_launcher::look() {
+  auto all = options_.here->look();
+  for (auto& one : hosts_.look()) all.push_back(std::move(one));
+  return all;
+}
+
+void routed_launcher::stop(const protocol::role_name& role, const protocol::fence& self, bool kill) {
+  if (hosts_.has(role, self))
+    carry_out(hosts_.stop(role, self, kill, options_.now()));
+  else
+    options_.here->stop(role, self, kill);
+}
+
+// ---- hosts
+
+protocol::join_reply routed_launcher::on_joined(const protocol::host_joined& joined,
+                                                const protocol::host_agent_actor& who) {
+  std::string refused;
+  const auto actions = hosts_.on_joined(joined, options_.now(), refused);
+  if (refused.empty()) linked_[joined.host] = {joined.boot, who};
+  carry_out(actions);
+  note_missing();
+  return {refused.empty(), refused};
+}
+
+void routed_launcher::on_report(const protocol::start_report& report) {
+  carry_out(hosts_.on_report(report, options_.now()));
+}
+
+void routed_launcher::on_down(const caf::actor_addr& who) {
+  for (const auto& [host, linked] : linked_)
+    if (linked.agent && linked.agent.address() == who)
+      return carry_out(hosts_.on_link_lost(host, linked.boot, options_.now()));
+}
+
+void routed_launcher::tick() { carry_out(hosts_.tick(options_.now())); }
+
+void routed_launcher::dismiss(const std::string& reason) { carry_out(hosts_.dismiss(reason)); }
+
+// ---- what the core decided
+
+void routed_launcher::carry_out(const hosted_actions& actions) {
+  for (const auto& action : actions) std::visit([this](const auto& what) { carry_out(what); }, action);
+}
+
+void routed_launcher::carry_out(const to_host& action) {
+  const auto found = linked_.find(action.host);
+  if (found == linked_.end() || !found->second.agent) return;
+  if (const auto* order = std::get_if<protocol::start_order>(&action.message))
+    return send(found->second.agent, *order, action.host);
+  std::visit([&](const auto& message) { caf::anon_send(found->second.agent, message); }, action.message);
+}
+
+void routed_launcher::send(const protocol::host_agent_actor& to, protocol::start_order order,
+                           const std::string& host) {
+  const auto found = ordered_.find({order.role, order.self.incarnation});
+  if (found == ordered_.end() || !give_credentials(found->second, host)) return; // the order is repeated
+  order.credentials = *found->second.order.credentials;
+  caf::anon_send(to, std::move(order));
+}
+
+/// Once for each start and host. @returns whether it has them.
+bool routed_launcher::give_credentials(ordered_start& start, const std::string& host) {
+  if (start.order.credentials && start.host == host) return true;
+  auto issued = options_.issue(start.order.role, host);
+  if (!issued) {
+    tell_("credentials-failed", issued.error().message);
+    return false;
+  }
+  start.order.credentials = std::move(*issued);
+  start.host = host;
+  return true;
+}
+
+void routed_launcher::carry_out(const start_here& action) {
+  const auto found = ordered_.extract({action.role, action.self.incarnation});
+  if (found.empty()) return;
+  auto& start = found.mapped();
+  if (give_credentials(start, options_.hosts.root))
+    options_.here->start(start.order, start.events);
+  else
+    start.events.start_failed(action.role, action.self,
+                              {error_code::system, "no certificate can be made for it"});
+}
+
+void routed_launcher::carry_out(const tell_launch& action) {
+  const auto found = ordered_.find({action.role, action.self.incarnation});
+  if (found == ordered_.end()) return;
+  const auto events = found->second.events;
+  if (const auto* runs = std::get_if<role_runs>(&action.what))
+    return events.started(action.role, action.self, runs->pid);
+  ordered_.erase(found);
+  if (const auto* why = std::get_if<error>(&action.what))
+    events.start_failed(action.role, action.self, *why);
+  else
+    events.exited(action.role, action.self, std::get<role_end>(action.what));
+}
+
+void routed_launcher::carry_out(const tell_user& action) {
+  if (action.event == "host-not-started") {
+    const std::scoped_lock lock{mutex_};
+    if (failure_.empty()) failure_ = action.text;
+    changed_.notify_all();
+  }
+  tell_(action.event, action.text);
+}
+
+void routed_launcher::carry_out(const run_command& action) {
+  options_.starter->run(action.host, [this, post = post_, action](const std::string& why) {
+    post([this, action, why] {
+      carry_out(hosts_.on_command_ended(action.host, action.attempt, why, options_.now()));
+    });
+  });
+}
+
+void routed_launcher::carry_out(const kill_command& action) { options_.starter->kill(action.host); }
+
+} // namespace dlrun::agent

@@ -1,0 +1,105 @@
+/// Starts each role where it is placed: here, or through the agent of another host.
+#pragma once
+
+#include "actors/agent/hosted_roles.hpp"
+#include "actors/agent/role_launcher.hpp"
+#include "actors/common/clock.hpp"
+#include "actors/protocol/handles.hpp"
+
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+
+namespace dlrun::agent {
+
+/// Starts the agents of other hosts.
+class host_starter {
+public:
+  virtual ~host_starter() = default;
+  /// Never blocks. `ended` is called once, on any thread: how the command ended, or that it could
+  /// not be started.
+  virtual void run(const std::string& host, std::function<void(std::string why)> ended) = 0;
+  /// Kills the command of that host; nothing happens if none runs.
+  virtual void kill(const std::string& host) = 0;
+};
+
+struct routed_launcher_options {
+  hosted_roles_config hosts;
+  std::shared_ptr<role_launcher> here; ///< for roles on this host
+  std::shared_ptr<host_starter> starter;
+  /// For a start of a role on a host.
+  std::function<result<protocol::role_credentials>(const protocol::role_name& role, const std::string& host)>
+      issue;
+  std::function<protocol::time_point()> now = common::now;
+};
+
+/// All calls but wait_for_hosts() are the agent actor's, on its own thread.
+class routed_launcher final : public role_launcher {
+public:
+  explicit routed_launcher(routed_launcher_options options);
+
+  /// Before anything else: runs `task` on the agent actor, from any thread; and tells the user.
+  void agent_is(std::function<void(std::function<void()>)> post,
+                std::function<void(const std::string& event, const std::string& text)> tell) {
+    post_ = std::move(post);
+    tell_ = std::move(tell);
+  }
+  /// Starts the agents of all hosts.
+  void begin();
+  /// Blocks until all hosts are there, or one of them cannot be started. Any thread. @returns
+  /// timed_out naming those that are not there yet.
+  result<void> wait_for_hosts(std::chrono::milliseconds patience);
+
+  void start(const launch_order& order, const launch_events& events) override;
+  std::vector<seen_work> look() override;
+  void stop(const protocol::role_name& role, const protocol::fence& self, bool kill) override;
+
+  // what hosts say
+  protocol::join_reply on_joined(const protocol::host_joined& joined, const protocol::host_agent_actor& who);
+  void on_report(const protocol::start_report& report);
+  void on_work(const protocol::work_report& work) { hosts_.on_work(work, options_.now()); }
+  /// The connection to an agent of a host is lost, or that agent has ended.
+  void on_down(const caf::actor_addr& who);
+  void tick();
+  /// The job is over.
+  void dismiss(const std::string& reason);
+
+private:
+  using start_key = std::pair<protocol::role_name, dlrun::incarnation>;
+  struct ordered_start {
+    launch_order order;
+    launch_events events;
+    std::string host{}; ///< that the credentials of the order are for
+  };
+  struct linked_host {
+    std::uint64_t boot = 0;
+    protocol::host_agent_actor agent;
+  };
+
+  bool give_credentials(ordered_start& start, const std::string& host);
+  void carry_out(const hosted_actions& actions);
+  void carry_out(const to_host& action);
+  void send(const protocol::host_agent_actor& to, protocol::start_order order, const std::string& host);
+  void carry_out(const start_here& action);
+  void carry_out(const tell_launch& action);
+  void carry_out(const tell_user& action);
+  void carry_out(const run_command& action);
+  void carry_out(const kill_command& action);
+  void note_missing();
+
+  routed_launcher_options options_;
+  hosted_roles hosts_;
+  std::function<void(std::function<void()>)> post_;
+  std::function<void(const std::string&, const std::string&)> tell_;
+  std::map<start_key, ordered_start> ordered_; ///< to whom what hosts say goes
+  std::map<std::string, linked_host> linked_;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<std::string> missing_; ///< guarded by mutex_
+  std::string failure_;              ///< why a host did not come up; guarded by mutex_
+};
+
+} // namespace dlrun::agent

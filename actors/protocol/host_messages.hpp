@@ -1,0 +1,148 @@
+/// Between the agent, which decides what runs, and the agents of other hosts, which run it. The
+/// rules of messages.hpp hold. Orders name the boot of the host's agent that they are for: one that
+/// comes late means a process that is gone, and has no effect (R24).
+#pragma once
+
+#include "actors/protocol/messages.hpp"
+#include "actors/protocol/parking.hpp"
+
+#include <dlrun/error.hpp>
+#include <string>
+#include <vector>
+
+namespace dlrun::protocol {
+
+/// Host agent -> agent, after its start and whenever the link was lost, until answered: here I am.
+struct host_joined {
+  std::string host;       ///< as the list of hosts calls it
+  std::uint64_t boot = 0; ///< random number of this start of the host agent
+  std::int32_t pid = 0;
+  std::uint32_t cpus = 1; ///< cores that it may use
+
+  template <class Inspector>
+  friend auto inspect(Inspector& f, host_joined& x) {
+    return f(x.host, x.boot, x.pid, x.cpus);
+  }
+};
+
+/// What a process shows to those of other hosts, as PEM texts. Made for one start of a role.
+struct role_credentials {
+  std::string certificate;
+  std::string key;       ///< kept out of argv, environment and logs
+  std::string authority; ///< the certificate of whom it trusts
+
+  template <class Inspector>
+  friend auto inspect(Inspector& f, role_credentials& x) {
+    return f(x.certificate, x.key, x.authority);
+  }
+};
+
+/// Agent -> host agent: start this role. Repeated until there is a report of it; idempotent.
+struct start_order {
+  std::uint64_t boot = 0;
+  role_name role;
+  fence self;
+  dlrun::incarnation coordinator; ///< whom the role shall join
+  endpoint coordinator_at;
+  role_credentials credentials{};
+
+  template <class Inspector>
+  friend auto inspect(Inspector& f, start_order& x) {
+    return f(x.boot, x.role, x.self, x.coordinator, x.coordinator_at, x.credentials);
+  }
+};
+
+/// Agent -> host agent: ask that start to end, or kill it. Repeated until its end is reported;
+/// idempotent.
+struct stop_order {
+  std::uint64_t boot = 0;
+  role_name role;
+  fence self;
+  bool kill = false;
+
+  template <class Inspector>
+  friend auto inspect(Inspector& f, stop_order& x) {
+    return f(x.boot, x.role, x.self, x.kill);
+  }
+};
+
+/// What became of a start.
+enum class start_state : std::uint8_t { running, not_started, ended };
+
+/// Host agent -> agent. Of a start that is over it is repeated until `start_told`.
+struct start_report {
+  std::string host;
+  std::uint64_t boot = 0;
+  role_name role;
+  fence self;
+  start_state state = start_state::running;
+  std::int32_t pid = 0;                    ///< running
+  std::string why;                         ///< not_started, ended
+  error_code code = error_code::role_lost; ///< not_started
+  bool is_lasting = false;                 ///< ended: another start would end in the same way
+  bool has_slot = false;                   ///< ended: a worker's, by its own doing in `slot` (R18)
+  slot_progress slot{};
+  bool was_killed_in = false; ///< ended: it was killed by order, while at `killed_in`
+  slot_progress killed_in{};
+
+  template <class Inspector>
+  friend auto inspect(Inspector& f, start_report& x) {
+    return f(x.host, x.boot, x.role, x.self, x.state, x.pid, x.why, x.code, x.is_lasting, x.has_slot, x.slot,
+             x.was_killed_in, x.killed_in);
+  }
+};
+/// Longer reasons are cut.
+inline constexpr std::size_t report_reason_bytes_max = 8192;
+
+/// Agent -> host agent: the end of this start is known; it need not be told again.
+struct start_told {
+  std::uint64_t boot = 0;
+  role_name role;
+  fence self;
+
+  template <class Inspector>
+  friend auto inspect(Inspector& f, start_told& x) {
+    return f(x.boot, x.role, x.self);
+  }
+};
+
+/// What a worker was seen to compute.
+struct worker_sight {
+  role_name role;
+  fence self;
+  std::uint64_t sequence = 0; ///< changes when it begins with something or ends it
+  bool has_slot = false;
+  slot_progress at{};
+
+  template <class Inspector>
+  friend auto inspect(Inspector& f, worker_sight& x) {
+    return f(x.role, x.self, x.sequence, x.has_slot, x.at);
+  }
+};
+
+/// Host agent -> agent, periodic: a sign of life, and what its workers are at.
+struct work_report {
+  std::string host;
+  std::uint64_t boot = 0;
+  std::vector<worker_sight> workers;
+
+  template <class Inspector>
+  friend auto inspect(Inspector& f, work_report& x) {
+    return f(x.host, x.boot, x.workers);
+  }
+};
+/// A message has room for so many; the workers of a host take turns where there are more.
+inline constexpr std::size_t reported_workers_max = 512;
+
+/// Agent -> host agent: end, with all that you started.
+struct dismissal {
+  std::uint64_t boot = 0;
+  std::string reason;
+
+  template <class Inspector>
+  friend auto inspect(Inspector& f, dismissal& x) {
+    return f(x.boot, x.reason);
+  }
+};
+
+} // namespace dlrun::protocol

@@ -1,0 +1,149 @@
+#include "actors/agent/host_agent_core.hpp"
+
+#include "tests/actors/only.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace dlrun::agent {
+namespace {
+
+using namespace std::chrono_literals;
+using protocol::fence;
+using protocol::role_kind;
+using protocol::role_name;
+using protocol::start_state;
+using testing::IsEmpty;
+
+constexpr role_name the_worker{role_kind::worker, 3};
+
+class host_agent_core_test : public testing::Test {
+protected:
+  host_agent_core_test() { core.on_link(now); }
+
+  static protocol::start_order order(const fence& self, std::uint64_t boot = 7) {
+    return {boot, the_worker, self, {1}, {}, {}};
+  }
+  protocol::start_report only_report(const host_agent_actions& actions) {
+    return test::the_only<tell_agent>(actions).report;
+  }
+  void run(const fence& self) {
+    core.on_start_order(order(self), now);
+    core.on_started(the_worker, self, 100, now);
+  }
+
+  protocol::time_point now{1h};
+  host_agent_core core{{.host = "beta", .boot = 7, .orphan_grace = 10s, .repeat_after = 500ms}, now};
+};
+
+TEST_F(host_agent_core_test, starts_a_role_once_however_often_it_is_ordered) {
+  const auto launch = test::the_only<launch_role>(core.on_start_order(order({{1}, 11}), now));
+  EXPECT_EQ(launch.order.role, the_worker);
+  EXPECT_THAT(core.on_start_order(order({{1}, 11}), now), IsEmpty()); // it does not know yet
+  EXPECT_EQ(only_report(core.on_started(the_worker, {{1}, 11}, 100, now)).pid, 100);
+  const auto again = only_report(core.on_start_order(order({{1}, 11}), now));
+  EXPECT_EQ(again.state, start_state::running);
+  EXPECT_EQ(again.host, "beta");
+}
+
+TEST_F(host_agent_core_test, ignores_orders_that_are_for_another_boot) {
+  EXPECT_THAT(core.on_start_order(order({{1}, 11}, 6), now), IsEmpty());
+  run({{1}, 11});
+  EXPECT_THAT(core.on_stop_order({6, the_worker, {{1}, 11}, true}), IsEmpty());
+  EXPECT_THAT(core.on_dismissal({6, "over"}), IsEmpty());
+}
+
+TEST_F(host_agent_core_test, makes_no_start_that_is_older_than_the_newest_of_the_role) {
+  run({{2}, 22});
+  EXPECT_THAT(core.on_start_order(order({{1}, 11}), now), IsEmpty());
+}
+
+TEST_F(host_agent_core_test, does_not_start_again_what_has_ended_and_is_known_to_have) {
+  run({{1}, 11});
+  core.on_exited(the_worker, {{1}, 11}, {.cause = "exited"}, now);
+  core.on_start_told({7, the_worker, {{1}, 11}});
+  EXPECT_THAT(core.on_start_order(order({{1}, 11}), now), IsEmpty());
+}
+
+TEST_F(host_agent_core_test, repeats_an_end_until_it_is_known) {
+  run({{1}, 11});
+  role_end how{.cause = "killed by signal 9 (KILL)", .is_lasting = false};
+  how.slot = protocol::slot_progress{};
+  const auto told = only_report(core.on_exited(the_worker, {{1}, 11}, how, now));
+  EXPECT_EQ(told.state, start_state::ended);
+  EXPECT_EQ(told.why, how.cause);
+  EXPECT_TRUE(told.has_slot);
+  EXPECT_FALSE(told.was_killed_in);
+  EXPECT_THAT(core.on_tick(now + 499ms), IsEmpty());
+  EXPECT_EQ(only_report(core.on_tick(now + 500ms)).state, start_state::ended);
+  EXPECT_THAT(core.on_tick(now + 600ms), IsEmpty());
+  core.on_start_told({7, the_worker, {{1}, 11}});
+  EXPECT_THAT(core.on_tick(now + 5s), IsEmpty());
+}
+
+TEST_F(host_agent_core_test, tells_why_a_start_failed) {
+  core.on_start_order(order({{1}, 11}), now);
+  const auto told = only_report(
+      core.on_start_failed(the_worker, {{1}, 11}, {error_code::bad_usage, "no such program"}, now));
+  EXPECT_EQ(told.state, start_state::not_started);
+  EXPECT_EQ(told.code, error_code::bad_usage);
+  EXPECT_EQ(told.why, "no such program");
+}
+
+TEST_F(host_agent_core_test, cuts_a_reason_that_no_message_has_room_for) {
+  run({{1}, 11});
+  const auto told =
+      only_report(core.on_exited(the_worker, {{1}, 11}, {.cause = std::string(100'000, 'x')}, now));
+  EXPECT_EQ(told.why.size(), protocol::report_reason_bytes_max);
+}
+
+TEST_F(host_agent_core_test, ends_a_start_that_runs_and_no_other) {
+  run({{1}, 11});
+  EXPECT_THAT(core.on_stop_order({7, the_worker, {{2}, 22}, true}), IsEmpty());
+  const auto end = test::the_only<end_role>(core.on_stop_order({7, the_worker, {{1}, 11}, true}));
+  EXPECT_TRUE(end.kill);
+  core.on_exited(the_worker, {{1}, 11}, {.cause = "exited"}, now);
+  EXPECT_THAT(core.on_stop_order({7, the_worker, {{1}, 11}, true}), IsEmpty());
+}
+
+TEST_F(host_agent_core_test, keeps_its_roles_through_a_short_cut_and_tells_all_afterwards) {
+  run({{1}, 11});
+  core.on_link_lost(now);
+  EXPECT_THAT(core.on_tick(now + 9s), IsEmpty());
+  EXPECT_THAT(core.on_exited(the_worker, {{1}, 11}, {.cause = "exited"}, now + 9s),
+              IsEmpty()); // nobody hears
+  EXPECT_EQ(only_report(core.on_link(now + 9500ms)).state, start_state::ended);
+  EXPECT_THAT(core.on_tick(now + 9600ms), IsEmpty());
+}
+
+TEST_F(host_agent_core_test, leaves_when_it_is_cut_off_for_longer_than_the_grace) {
+  run({{1}, 11});
+  core.on_link_lost(now);
+  core.on_link_lost(now + 5s); // once is enough
+  test::the_only<leave>(core.on_tick(now + 10s));
+  EXPECT_THAT(core.on_tick(now + 11s), IsEmpty());
+  EXPECT_THAT(core.on_start_order(order({{2}, 22}), now + 11s), IsEmpty());
+}
+
+TEST_F(host_agent_core_test, leaves_when_it_has_no_link_from_the_start) {
+  host_agent_core alone{{.host = "beta", .boot = 7, .orphan_grace = 10s}, now};
+  EXPECT_THAT(alone.on_tick(now + 9s), IsEmpty());
+  test::the_only<leave>(alone.on_tick(now + 10s));
+}
+
+TEST_F(host_agent_core_test, leaves_when_it_is_dismissed) {
+  EXPECT_EQ(test::the_only<leave>(core.on_dismissal({7, "the job is over"})).reason, "the job is over");
+}
+
+TEST_F(host_agent_core_test, lets_its_workers_take_turns_where_a_message_has_no_room_for_all) {
+  std::vector<seen_work> many(protocol::reported_workers_max + 1);
+  for (std::uint32_t i = 0; i < many.size(); ++i) many[i].role.index = i;
+  const auto first = core.work_report(many);
+  ASSERT_EQ(first.workers.size(), protocol::reported_workers_max);
+  EXPECT_EQ(first.workers.front().role.index, 0U);
+  EXPECT_EQ(core.work_report(many).workers.front().role.index, protocol::reported_workers_max);
+  EXPECT_EQ(core.work_report({}).workers.size(), 0U);
+}
+
+} // namespace
+} // namespace dlrun::agent

@@ -1,0 +1,283 @@
+// The agent of the job and the agent of another host in one actor system, in virtual time: roles
+// are scripts, and a dropped or lost message is one that the test does not deliver.
+#include "actors/agent/agent.hpp"
+#include "actors/agent/host_agent.hpp"
+
+#include "actors/protocol/type_ids.hpp"
+#include "tests/actors/mailbox.hpp"
+#include "tests/actors/small_job.hpp"
+#include "tests/data/files.hpp"
+
+#include <algorithm>
+#include <caf/scheduler/test_coordinator.hpp>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace dlrun::agent {
+namespace {
+
+using namespace std::chrono_literals;
+using protocol::role_kind;
+using protocol::role_name;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+struct virtual_actors : caf::actor_system_config {
+  virtual_actors() {
+    set("scheduler.policy", caf::atom("testing"));
+    add_message_types<caf::id_block::dlrun>();
+  }
+};
+
+/// Starts nothing: keeps what is ordered.
+class order_book : public role_launcher {
+public:
+  void start(const launch_order& order, const launch_events& events) override {
+    starts.push_back(order);
+    events_ = events;
+  }
+  std::vector<seen_work> look() override { return work; }
+  void stop(const role_name& role, const protocol::fence&, bool) override { stops.push_back(role); }
+  bool has(const role_name& role) const {
+    return std::ranges::find(starts, role, &launch_order::role) != starts.end();
+  }
+  void started(const launch_order& which) { events_.started(which.role, which.self, 100); }
+  void exited(const launch_order& which, const role_end& how) { events_.exited(which.role, which.self, how); }
+
+  std::vector<launch_order> starts;
+  std::vector<role_name> stops;
+  std::vector<seen_work> work;
+
+private:
+  launch_events events_;
+};
+
+/// Runs no command: the test makes the agents of hosts.
+class order_of_hosts : public host_starter {
+public:
+  void run(const std::string& host, std::function<void(std::string)> ended) override {
+    runs.push_back(host);
+    ended_ = std::move(ended);
+  }
+  void kill(const std::string& host) override { kills.push_back(host); }
+  void end(const std::string& why) { ended_(why); }
+
+  std::vector<std::string> runs;
+  std::vector<std::string> kills;
+
+private:
+  std::function<void(std::string)> ended_;
+};
+
+class host_agent_test : public testing::Test {
+protected:
+  host_agent_test() {
+    routed = std::make_shared<routed_launcher>(routed_launcher_options{
+        .hosts = {.root = "alpha", .root_cpus = 1, .hosts = {{"beta", 8}}},
+        .here = here,
+        .starter = starter,
+        .issue =
+            [](const role_name& role, const std::string& host) {
+              return protocol::role_credentials{protocol::to_string(role), "key", host};
+            },
+        .now = [this] { return now; }});
+    agent = system.spawn(agent_state::start, agent_arguments{.job = job,
+                                                             .coordinator = {{1}, 77},
+                                                             .launcher = routed,
+                                                             .board = board,
+                                                             .log = log,
+                                                             .now = [this] { return now; },
+                                                             .hosts = routed});
+    dispatch();
+  }
+  void TearDown() override {
+    if (agent) caf::anon_send_exit(agent, caf::exit_reason::kill);
+    if (beta) caf::anon_send_exit(beta, caf::exit_reason::kill);
+    agent = nullptr;
+    beta = nullptr;
+    routed = nullptr;
+    dispatch();
+  }
+
+  void dispatch() {
+    while (scheduler.try_run_once()) {
+    }
+  }
+  void pass(std::chrono::milliseconds time) {
+    for (; time > 0ms; time -= 100ms) {
+      now += 100ms;
+      scheduler.advance_time(100ms);
+      dispatch();
+    }
+  }
+  /// The agent of beta comes up.
+  void start_beta(std::uint64_t boot) {
+    there = std::make_shared<order_book>();
+    beta = system.spawn(host_agent_state::start,
+                        host_agent_arguments{.core = {.host = "beta", .boot = boot},
+                                             .cpus = 8,
+                                             .dial =
+                                                 [this](const auto& found) {
+                                                   if (agent)
+                                                     found(agent);
+                                                   else
+                                                     found(fail(error_code::role_lost, "nobody is there"));
+                                                 },
+                                             .launcher = there,
+                                             .log = log,
+                                             .now = [this] { return now; }});
+    dispatch();
+  }
+  void lose_beta() {
+    caf::anon_send_exit(beta, caf::exit_reason::kill);
+    beta = nullptr;
+    dispatch();
+  }
+  /// The coordinator is up, and has granted what roles start with.
+  void begin_job() {
+    caf::anon_send(agent, protocol::tick{});
+    dispatch();
+    here->started(here->starts.at(0));
+    dispatch();
+    const protocol::join message{{role_kind::coordinator, 0}, {{1}, 77}, 100, {}, {}};
+    auto question = coordinator->request(
+        agent, 1s, message,
+        caf::actor_cast<protocol::coordinator_actor>(caf::actor_cast<caf::strong_actor_ptr>(coordinator)));
+    dispatch();
+    question.receive([](const protocol::join_reply& reply) { EXPECT_TRUE(reply.accepted); },
+                     [](const caf::error& why) { ADD_FAILURE() << to_string(why); });
+    for (const auto& role : {shard_role, worker_role}) {
+      protocol::grant grant{role, {}, job->process};
+      for (std::uint64_t i = 1; i < 6; ++i) grant.fences.push_back({{i}, 1000 + i});
+      caf::anon_send(agent, grant);
+    }
+    dispatch();
+    if (here->has(shard_role)) here->started(here->starts.back());
+    dispatch();
+  }
+
+  static constexpr role_name shard_role{role_kind::ps_shard, 0};
+  static constexpr role_name worker_role{role_kind::worker, 0};
+
+  test::temporary_folder folder;
+  std::shared_ptr<const common::job_context> job = test::small_job(folder.path());
+  protocol::time_point now{1h};
+  virtual_actors config;
+  caf::actor_system system{config};
+  caf::scheduler::test_coordinator& scheduler =
+      dynamic_cast<caf::scheduler::test_coordinator&>(system.scheduler());
+  caf::scoped_actor coordinator{system};
+  std::shared_ptr<spdlog::logger> log = std::make_shared<spdlog::logger>("test");
+  std::shared_ptr<order_book> here = std::make_shared<order_book>();
+  std::shared_ptr<order_book> there;
+  std::shared_ptr<order_of_hosts> starter = std::make_shared<order_of_hosts>();
+  std::shared_ptr<run_board> board = std::make_shared<run_board>();
+  std::shared_ptr<routed_launcher> routed;
+  protocol::agent_actor agent;
+  protocol::host_agent_actor beta;
+};
+
+TEST_F(host_agent_test, a_run_waits_until_all_hosts_are_there) {
+  EXPECT_THAT(starter->runs, testing::ElementsAre("beta"));
+  EXPECT_THAT(routed->wait_for_hosts(0s).error().message, HasSubstr("beta"));
+  start_beta(7);
+  EXPECT_TRUE(routed->wait_for_hosts(0s).has_value());
+}
+
+TEST_F(host_agent_test, a_run_is_told_why_a_host_did_not_come_up) {
+  starter->end("exited with code 2: dlrun: the data is not that of host alpha");
+  dispatch();
+  const auto failed = routed->wait_for_hosts(0s);
+  ASSERT_FALSE(failed.has_value());
+  EXPECT_EQ(failed.error().code, error_code::bad_usage);
+  EXPECT_THAT(failed.error().message,
+              testing::AllOf(HasSubstr("host beta"), HasSubstr("is not that of host alpha")));
+}
+
+TEST_F(host_agent_test, a_worker_runs_on_the_host_that_has_the_cores) {
+  start_beta(7);
+  begin_job();
+  ASSERT_TRUE(there->has(worker_role));
+  EXPECT_EQ(there->starts.at(0).coordinator->self.incarnation, dlrun::incarnation{1});
+  EXPECT_EQ(there->starts.at(0).credentials->certificate, "worker 0");
+  EXPECT_EQ(there->starts.at(0).credentials->authority, "beta");
+  EXPECT_EQ(here->starts.at(0).credentials->authority, "alpha");
+  there->started(there->starts.at(0));
+  dispatch();
+  EXPECT_EQ(test::take<protocol::role_started>(coordinator).back().role, worker_role);
+}
+
+TEST_F(host_agent_test, a_worker_that_dies_there_is_started_there_again) {
+  start_beta(7);
+  begin_job();
+  there->started(there->starts.at(0));
+  dispatch();
+  caf::anon_send(
+      agent, protocol::heartbeat{.role = worker_role, .self = there->starts.at(0).self, .state = "training"});
+  there->exited(there->starts.at(0), {.cause = "killed by signal 9 (KILL)"});
+  dispatch();
+  EXPECT_THAT(test::take<protocol::role_exited>(coordinator).at(0).cause,
+              HasSubstr("signal 9 (KILL) on host beta"));
+  ASSERT_EQ(there->starts.size(), 2U);
+  EXPECT_EQ(there->starts.at(1).self.incarnation, dlrun::incarnation{2});
+  EXPECT_FALSE(here->has(worker_role));
+}
+
+TEST_F(host_agent_test, the_roles_of_a_host_whose_agent_is_lost_start_elsewhere) {
+  start_beta(7);
+  begin_job();
+  there->started(there->starts.at(0));
+  dispatch();
+  caf::anon_send(
+      agent, protocol::heartbeat{.role = worker_role, .self = there->starts.at(0).self, .state = "training"});
+  lose_beta();
+  starter->end("killed by signal 9 (KILL)");
+  pass(100ms);
+  EXPECT_THAT(test::take<protocol::role_exited>(coordinator).at(0).cause, HasSubstr("lost with host beta"));
+  EXPECT_TRUE(here->has(worker_role));
+}
+
+TEST_F(host_agent_test, a_host_that_comes_back_is_let_in_under_a_new_boot_only) {
+  start_beta(7);
+  begin_job();
+  lose_beta();
+  pass(1500ms);
+  caf::scoped_actor watch{system};
+  start_beta(7);
+  watch->monitor(beta);
+  pass(200ms);
+  bool ended = false;
+  watch->receive([&](const caf::down_msg&) { ended = true; }, caf::after(0s) >> [] {});
+  EXPECT_TRUE(ended);
+  start_beta(8);
+  EXPECT_TRUE(routed->wait_for_hosts(0s).has_value());
+}
+
+TEST_F(host_agent_test, a_host_agent_leaves_when_its_root_is_gone_for_long) {
+  start_beta(7);
+  caf::scoped_actor watch{system};
+  watch->monitor(beta);
+  caf::anon_send_exit(agent, caf::exit_reason::kill);
+  agent = nullptr;
+  dispatch();
+  pass(9s);
+  bool ended = false;
+  watch->receive([&](const caf::down_msg&) { ended = true; }, caf::after(0s) >> [] {});
+  EXPECT_FALSE(ended);
+  pass(2s);
+  watch->receive([&](const caf::down_msg&) { ended = true; }, caf::after(0s) >> [] {});
+  EXPECT_TRUE(ended);
+}
+
+TEST_F(host_agent_test, what_a_worker_there_is_at_reaches_the_agent) {
+  start_beta(7);
+  begin_job();
+  there->work = {{worker_role, there->starts.at(0).self, 5, std::nullopt}};
+  pass(100ms);
+  const auto seen = routed->look();
+  ASSERT_EQ(seen.size(), 1U);
+  EXPECT_EQ(seen.at(0).sequence, 5U);
+}
+
+} // namespace
+} // namespace dlrun::agent

@@ -1,0 +1,151 @@
+#include "actors/agent/host_roster.hpp"
+
+#include "tests/actors/only.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace dlrun::agent {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class host_roster_test : public testing::Test {
+protected:
+  host_roster_test() { attempt = test::the_only<run_command>(roster.start(now)).attempt; }
+
+  std::string join(std::uint64_t boot) {
+    events.clear();
+    return roster.on_joined("beta", boot, now, events);
+  }
+  /// Time passes in steps of a tick; the host is heard meanwhile if `boot` is given.
+  roster_events pass(protocol::duration time, std::optional<std::uint64_t> boot = {}) {
+    roster_events all;
+    for (; time > 0ms; time -= 100ms) {
+      now += 100ms;
+      if (boot) roster.on_heard("beta", *boot, now);
+      for (auto& event : roster.tick(now)) all.push_back(std::move(event));
+    }
+    return all;
+  }
+
+  protocol::time_point now{1h};
+  host_roster roster{{}, {"beta"}};
+  std::uint64_t attempt = 0;
+  roster_events events;
+};
+
+TEST_F(host_roster_test, lets_a_host_in_that_is_listed) {
+  EXPECT_EQ(roster.missing().size(), 1U);
+  EXPECT_EQ(join(7), "");
+  EXPECT_EQ(roster.boot_of("beta"), 7U);
+  EXPECT_THAT(roster.missing(), IsEmpty());
+  EXPECT_THAT(roster.on_joined("delta", 8, now, events), HasSubstr("not one of the job's"));
+}
+
+TEST_F(host_roster_test, keeps_a_host_that_is_heard) {
+  join(7);
+  EXPECT_THAT(pass(10s, 7), IsEmpty());
+}
+
+TEST_F(host_roster_test, gives_up_a_host_that_is_silent) {
+  join(7);
+  EXPECT_THAT(pass(2900ms), IsEmpty());
+  const auto lost = pass(100ms);
+  EXPECT_EQ(test::the_only<host_lost>(lost).boot, 7U);
+  EXPECT_THAT(test::the_only<host_lost>(lost).why, HasSubstr("no sign of life for 3.0 s"));
+  EXPECT_EQ(test::the_only<kill_command>(lost).attempt, attempt);
+}
+
+TEST_F(host_roster_test, blames_nobody_for_a_time_in_which_it_was_stopped_itself) {
+  join(7);
+  EXPECT_THAT(pass(1s), IsEmpty());
+  now += 1min;
+  EXPECT_THAT(roster.tick(now), IsEmpty());
+  EXPECT_THAT(pass(1900ms), IsEmpty());
+  test::the_only<host_lost>(pass(100ms));
+}
+
+TEST_F(host_roster_test, waits_for_a_lost_link_to_come_back) {
+  join(7);
+  roster.on_link_lost("beta", 7, now);
+  EXPECT_THAT(pass(900ms, 7), IsEmpty());
+  EXPECT_EQ(join(7), "");
+  EXPECT_THAT(pass(5s, 7), IsEmpty());
+  roster.on_link_lost("beta", 7, now);
+  EXPECT_THAT(test::the_only<host_lost>(pass(1s, 7)).why, HasSubstr("link"));
+}
+
+TEST_F(host_roster_test, gives_up_at_once_when_the_link_and_the_command_are_gone) {
+  join(7);
+  roster.on_link_lost("beta", 7, now);
+  const auto lost = roster.on_command_ended("beta", attempt, "was killed by signal 9 (KILL)", now);
+  EXPECT_THAT(test::the_only<host_lost>(lost).why, HasSubstr("signal 9"));
+}
+
+TEST_F(host_roster_test, does_so_in_the_other_order_too) {
+  join(7);
+  EXPECT_THAT(roster.on_command_ended("beta", attempt, "exited", now), IsEmpty()); // behind ssh it lives on
+  EXPECT_THAT(pass(5s, 7), IsEmpty());
+  roster.on_link_lost("beta", 7, now);
+  test::the_only<host_lost>(roster.tick(now));
+}
+
+TEST_F(host_roster_test, lets_a_boot_that_was_given_up_in_no_more) {
+  join(7);
+  roster.on_link_lost("beta", 7, now);
+  pass(1s);
+  EXPECT_THAT(join(7), HasSubstr("given up"));
+  EXPECT_EQ(join(8), "");
+  EXPECT_EQ(roster.boot_of("beta"), 8U);
+}
+
+TEST_F(host_roster_test, gives_up_a_boot_that_another_one_replaces_and_keeps_the_newer_command) {
+  join(7);
+  EXPECT_EQ(join(8), "");
+  EXPECT_EQ(test::the_only<host_lost>(events).boot, 7U);
+  EXPECT_EQ(events.size(), 1U);
+  EXPECT_EQ(roster.boot_of("beta"), 8U);
+  EXPECT_THAT(pass(5s, 8), IsEmpty());
+}
+
+TEST_F(host_roster_test, starts_the_agent_of_a_lost_host_again_and_less_and_less_often) {
+  join(7);
+  roster.on_link_lost("beta", 7, now);
+  pass(1s);
+  EXPECT_TRUE(roster.is_expected("beta"));
+  attempt = test::the_only<run_command>(pass(500ms)).attempt;
+  EXPECT_THAT(
+      test::the_only<host_not_started>(roster.on_command_ended("beta", attempt, "exited with code 255", now))
+          .why,
+      HasSubstr("255"));
+  EXPECT_THAT(pass(900ms), IsEmpty());
+  test::the_only<run_command>(pass(100ms));
+}
+
+TEST_F(host_roster_test, gives_up_a_start_that_says_nothing) {
+  EXPECT_THAT(pass(59900ms), IsEmpty());
+  const auto failed = pass(100ms);
+  EXPECT_THAT(test::the_only<host_not_started>(failed).why, HasSubstr("no word"));
+  test::the_only<kill_command>(failed);
+}
+
+TEST_F(host_roster_test, says_nothing_of_hosts_that_leave_when_it_is_closed) {
+  join(7);
+  EXPECT_THAT(roster.close(), IsEmpty());
+  roster.on_link_lost("beta", 7, now);
+  EXPECT_THAT(roster.on_command_ended("beta", attempt, "exited with code 0", now + 1ms), IsEmpty());
+  EXPECT_THAT(pass(10s), IsEmpty());
+}
+
+TEST_F(host_roster_test, starts_nobody_any_more_when_it_is_closed) {
+  const auto closing = roster.close();
+  EXPECT_EQ(test::the_only<kill_command>(closing).host, "beta");
+  EXPECT_THAT(pass(2min), IsEmpty());
+  EXPECT_THAT(join(9), HasSubstr("over"));
+}
+
+} // namespace
+} // namespace dlrun::agent

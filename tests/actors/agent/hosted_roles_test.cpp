@@ -1,0 +1,224 @@
+// The agent's view of other hosts: beta and gamma, and alpha, which is its own.
+#include "actors/agent/hosted_roles.hpp"
+
+#include "tests/actors/only.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace dlrun::agent {
+namespace {
+
+using namespace std::chrono_literals;
+using protocol::fence;
+using protocol::ps_shard_role;
+using protocol::role_kind;
+using protocol::role_name;
+using protocol::start_state;
+using protocol::worker_role;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr fence first{{1}, 11};
+constexpr fence second{{2}, 22};
+
+template <class Action>
+std::vector<Action> all_of(const hosted_actions& actions) {
+  std::vector<Action> found;
+  for (const auto& one : actions)
+    if (const auto* which = std::get_if<Action>(&one)) found.push_back(*which);
+  return found;
+}
+/// The messages of one kind, to any host.
+template <class Message>
+std::vector<Message> sent(const hosted_actions& actions) {
+  std::vector<Message> found;
+  for (const auto& one : all_of<to_host>(actions))
+    if (const auto* which = std::get_if<Message>(&one.message)) found.push_back(*which);
+  return found;
+}
+
+class hosted_roles_test : public testing::Test {
+protected:
+  hosted_roles_test() {
+    roles.begin(now);
+    roles.coordinator_is({1}, {});
+    join("beta", 7);
+    join("gamma", 8);
+  }
+  hosted_actions join(const std::string& host, std::uint64_t boot) {
+    return roles.on_joined({host, boot, 100, 2}, now, refused);
+  }
+  /// Time passes; the hosts that are named with their boots are heard.
+  hosted_actions pass(protocol::duration time, const std::map<std::string, std::uint64_t>& heard) {
+    hosted_actions all;
+    for (; time > 0ms; time -= 100ms) {
+      now += 100ms;
+      for (const auto& [host, boot] : heard) roles.on_work({host, boot, {}}, now);
+      for (auto& action : roles.tick(now)) all.push_back(std::move(action));
+    }
+    return all;
+  }
+  static protocol::start_report report(const std::string& host, std::uint64_t boot, const role_name& role,
+                                       const fence& self, start_state state) {
+    return {
+        .host = host, .boot = boot, .role = role, .self = self, .state = state, .pid = 100, .why = "exited"};
+  }
+  /// A worker that runs on beta; alpha has one already.
+  void run_worker_on_beta() {
+    ASSERT_EQ(all_of<start_here>(roles.start(worker_role({0}), first, now)).size(), 1U);
+    ASSERT_EQ(sent<protocol::start_order>(roles.start(worker_role({1}), first, now)).at(0).boot, 7U);
+    roles.on_report(report("beta", 7, worker_role({1}), first, start_state::running), now);
+  }
+
+  protocol::time_point now{1h};
+  std::string refused;
+  hosted_roles roles{{.root = "alpha", .root_cpus = 2, .hosts = {{"beta", 0}, {"gamma", 0}}}};
+};
+
+TEST_F(hosted_roles_test, starts_on_its_own_host_what_is_placed_there) {
+  const auto here = all_of<start_here>(roles.start({role_kind::coordinator, 0}, first, now));
+  ASSERT_EQ(here.size(), 1U);
+  EXPECT_FALSE(roles.has({role_kind::coordinator, 0}, first));
+}
+
+TEST_F(hosted_roles_test, repeats_an_order_until_the_host_says_that_it_runs) {
+  roles.start(worker_role({0}), first, now);
+  EXPECT_EQ(sent<protocol::start_order>(roles.start(worker_role({1}), first, now)).size(), 1U);
+  EXPECT_EQ(sent<protocol::start_order>(pass(1s, {{"beta", 7}, {"gamma", 8}})).size(), 2U);
+  const auto told = test::the_only<tell_launch>(
+      roles.on_report(report("beta", 7, worker_role({1}), first, start_state::running), now));
+  EXPECT_EQ(std::get<role_runs>(told.what).pid, 100);
+  EXPECT_THAT(roles.on_report(report("beta", 7, worker_role({1}), first, start_state::running), now),
+              IsEmpty());
+  EXPECT_THAT(pass(1s, {{"beta", 7}, {"gamma", 8}}), IsEmpty());
+}
+
+TEST_F(hosted_roles_test, tells_an_end_once_and_thanks_for_it_each_time) {
+  run_worker_on_beta();
+  auto how = report("beta", 7, worker_role({1}), first, start_state::ended);
+  how.has_slot = true;
+  const auto out = roles.on_report(how, now);
+  const auto end = std::get<role_end>(test::the_only<tell_launch>(out).what);
+  EXPECT_EQ(end.cause, "exited on host beta");
+  EXPECT_TRUE(end.slot.has_value());
+  EXPECT_EQ(sent<protocol::start_told>(out).size(), 1U);
+  const auto again = roles.on_report(how, now);
+  EXPECT_THAT(all_of<tell_launch>(again), IsEmpty());
+  EXPECT_EQ(sent<protocol::start_told>(again).size(), 1U);
+}
+
+TEST_F(hosted_roles_test, passes_on_why_a_start_failed) {
+  roles.start(worker_role({0}), first, now);
+  roles.start(worker_role({1}), first, now);
+  auto how = report("beta", 7, worker_role({1}), first, start_state::not_started);
+  how.code = error_code::bad_usage;
+  const auto told = test::the_only<tell_launch>(roles.on_report(how, now));
+  EXPECT_EQ(std::get<error>(told.what).code, error_code::bad_usage);
+  EXPECT_THAT(std::get<error>(told.what).message, HasSubstr("on host beta"));
+}
+
+TEST_F(hosted_roles_test, asks_for_an_end_until_it_has_come) {
+  run_worker_on_beta();
+  EXPECT_FALSE(sent<protocol::stop_order>(roles.stop(worker_role({1}), first, false, now)).at(0).kill);
+  EXPECT_EQ(sent<protocol::stop_order>(pass(1s, {{"beta", 7}, {"gamma", 8}})).size(), 2U);
+  EXPECT_TRUE(sent<protocol::stop_order>(roles.stop(worker_role({1}), first, true, now)).at(0).kill);
+  roles.on_report(report("beta", 7, worker_role({1}), first, start_state::ended), now);
+  EXPECT_THAT(pass(1s, {{"beta", 7}, {"gamma", 8}}), IsEmpty());
+  EXPECT_THAT(roles.stop(worker_role({1}), first, true, now), IsEmpty());
+}
+
+TEST_F(hosted_roles_test, believes_no_report_of_another_boot_or_fence) {
+  run_worker_on_beta();
+  EXPECT_THAT(all_of<tell_launch>(
+                  roles.on_report(report("beta", 6, worker_role({1}), first, start_state::ended), now)),
+              IsEmpty());
+  EXPECT_THAT(all_of<tell_launch>(
+                  roles.on_report(report("beta", 7, worker_role({1}), {{1}, 99}, start_state::ended), now)),
+              IsEmpty());
+  EXPECT_TRUE(roles.has(worker_role({1}), first));
+}
+
+TEST_F(hosted_roles_test, tells_the_end_of_all_that_a_lost_host_ran_and_starts_it_elsewhere) {
+  run_worker_on_beta();
+  const auto lost = pass(3s, {{"gamma", 8}});
+  const auto told = all_of<tell_launch>(lost);
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_EQ(told.at(0).role, worker_role({1}));
+  EXPECT_THAT(std::get<role_end>(told.at(0).what).cause, HasSubstr("lost with host beta"));
+  EXPECT_EQ(sent<protocol::dismissal>(lost).at(0).boot, 7U); // in case it hears
+  EXPECT_EQ(all_of<tell_user>(lost).at(0).event, "host-lost");
+  const auto next = sent<protocol::start_order>(roles.start(worker_role({1}), second, now));
+  ASSERT_EQ(next.size(), 1U);
+  EXPECT_EQ(next.at(0).boot, 8U);
+}
+
+TEST_F(hosted_roles_test, lets_a_ps_shard_wait_for_the_host_of_its_store) {
+  roles.start(ps_shard_role({0}), first, now); // alpha
+  roles.start(ps_shard_role({1}), first, now); // beta
+  roles.on_report(report("beta", 7, ps_shard_role({1}), first, start_state::running), now);
+  pass(3s, {{"gamma", 8}});
+  const auto waits = roles.start(ps_shard_role({1}), second, now);
+  EXPECT_EQ(test::the_only<tell_user>(waits).event, "role-waits");
+  pass(2s, {{"gamma", 8}});
+  const auto back = sent<protocol::start_order>(join("beta", 70));
+  ASSERT_EQ(back.size(), 1U);
+  EXPECT_EQ(back.at(0).boot, 70U);
+  EXPECT_EQ(back.at(0).self, second);
+}
+
+TEST_F(hosted_roles_test, starts_a_ps_shard_elsewhere_when_that_host_does_not_come_back) {
+  roles.start(ps_shard_role({0}), first, now);
+  roles.start(ps_shard_role({1}), first, now);
+  pass(3s, {{"gamma", 8}});
+  roles.start(ps_shard_role({1}), second, now);
+  const auto moved = sent<protocol::start_order>(pass(10s, {{"gamma", 8}}));
+  ASSERT_FALSE(moved.empty());
+  EXPECT_EQ(moved.at(0).boot, 8U);
+  EXPECT_EQ(roles.places().find(ps_shard_role({1}))->host, "gamma");
+}
+
+TEST_F(hosted_roles_test, ends_a_start_that_still_waits_for_a_host) {
+  roles.start(ps_shard_role({0}), first, now);
+  roles.start(ps_shard_role({1}), first, now);
+  pass(3s, {{"gamma", 8}});
+  roles.start(ps_shard_role({1}), second, now);
+  const auto told = test::the_only<tell_launch>(roles.stop(ps_shard_role({1}), second, false, now));
+  EXPECT_TRUE(std::holds_alternative<role_end>(told.what));
+}
+
+TEST_F(hosted_roles_test, orders_again_what_a_host_may_not_have_heard_when_its_link_is_back) {
+  roles.start(worker_role({0}), first, now);
+  roles.start(worker_role({1}), first, now);
+  roles.on_link_lost("beta", 7, now);
+  EXPECT_EQ(sent<protocol::start_order>(join("beta", 7)).size(), 1U);
+  EXPECT_EQ(refused, "");
+}
+
+TEST_F(hosted_roles_test, shows_what_workers_of_hosts_that_are_there_are_at) {
+  run_worker_on_beta();
+  roles.on_work({"beta", 7, {{worker_role({1}), first, 5, true, {}}}}, now);
+  roles.on_work({"beta", 6, {}}, now); // of another boot
+  ASSERT_EQ(roles.look().size(), 1U);
+  EXPECT_EQ(roles.look().at(0).sequence, 5U);
+  pass(3s, {{"gamma", 8}});
+  EXPECT_THAT(roles.look(), IsEmpty());
+}
+
+TEST_F(hosted_roles_test, takes_cores_from_the_list_before_those_that_a_host_tells) {
+  hosted_roles own{{.root = "alpha", .root_cpus = 2, .hosts = {{"beta", 16}}}};
+  own.begin(now);
+  own.on_joined({"beta", 7, 100, 1}, now, refused);
+  for (std::uint32_t i = 0; i < 7; ++i)
+    EXPECT_THAT(all_of<start_here>(own.start(worker_role({i}), first, now)), IsEmpty());
+}
+
+TEST_F(hosted_roles_test, dismisses_all_hosts_at_the_end) {
+  const auto over = sent<protocol::dismissal>(roles.dismiss("the job is over"));
+  ASSERT_EQ(over.size(), 2U);
+  EXPECT_EQ(over.at(0).boot, 7U);
+  EXPECT_EQ(over.at(1).boot, 8U);
+}
+
+} // namespace
+} // namespace dlrun::agent

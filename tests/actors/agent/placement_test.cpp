@@ -1,0 +1,102 @@
+#include "actors/agent/placement.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace dlrun::agent {
+namespace {
+
+using protocol::ps_shard_role;
+using protocol::role_kind;
+using protocol::role_name;
+using protocol::worker_role;
+using testing::HasSubstr;
+
+constexpr role_name the_coordinator{role_kind::coordinator, 0};
+
+placement three_hosts() {
+  placement made{"alpha", 1};
+  made.add_host("alpha", 2);
+  made.add_host("beta", 2);
+  made.add_host("gamma", 2);
+  return made;
+}
+
+TEST(placement, keeps_the_coordinator_with_the_root) {
+  auto hosts = three_hosts();
+  EXPECT_EQ(hosts.put(the_coordinator).host, "alpha");
+  EXPECT_THAT(hosts.find(the_coordinator)->reason, HasSubstr("journal"));
+}
+
+TEST(placement, puts_ps_shards_apart_the_first_with_the_root) {
+  auto hosts = three_hosts();
+  EXPECT_EQ(hosts.put(ps_shard_role({0})).host, "alpha");
+  EXPECT_EQ(hosts.put(ps_shard_role({1})).host, "beta");
+  EXPECT_EQ(hosts.put(ps_shard_role({2})).host, "gamma");
+  EXPECT_EQ(hosts.put(ps_shard_role({3})).host, "alpha");
+  EXPECT_THAT(hosts.find(ps_shard_role({3}))->reason, HasSubstr("1 PS shards are there, nowhere fewer"));
+}
+
+TEST(placement, spreads_workers_by_cores_that_are_free) {
+  placement hosts{"alpha", 1};
+  hosts.add_host("alpha", 2);
+  hosts.add_host("beta", 4);
+  hosts.put(ps_shard_role({0})); // alpha
+  EXPECT_EQ(hosts.put(worker_role({0})).host, "beta");
+  EXPECT_EQ(hosts.put(worker_role({1})).host, "beta");
+  EXPECT_EQ(hosts.put(worker_role({2})).host, "beta");
+  EXPECT_EQ(hosts.put(worker_role({3})).host, "alpha");
+  EXPECT_EQ(hosts.put(worker_role({4})).host, "beta");
+  EXPECT_THAT(hosts.find(worker_role({4}))->reason, HasSubstr("4 threads on 4 cores"));
+}
+
+TEST(placement, counts_all_threads_of_a_worker) {
+  placement hosts{"alpha", 3};
+  hosts.add_host("alpha", 2);
+  hosts.add_host("beta", 1);
+  EXPECT_EQ(hosts.put(worker_role({0})).host, "alpha");
+  EXPECT_EQ(hosts.put(worker_role({1})).host, "alpha"); // 6 threads on 2 cores, and not 3 on 1
+}
+
+TEST(placement, starts_a_role_again_where_it_was) {
+  auto hosts = three_hosts();
+  hosts.put(ps_shard_role({0}));
+  hosts.put(ps_shard_role({1}));
+  hosts.remove_host("beta");
+  EXPECT_EQ(hosts.find(ps_shard_role({1}))->host, "beta"); // until it is placed anew
+  hosts.add_host("beta", 2);
+  EXPECT_EQ(hosts.put(ps_shard_role({1})).host, "beta");
+}
+
+TEST(placement, moves_the_roles_of_a_lost_host_and_says_why) {
+  auto hosts = three_hosts();
+  for (std::uint32_t i = 0; i < 3; ++i) hosts.put(worker_role({i}));
+  const auto lost = hosts.find(worker_role({1}))->host;
+  ASSERT_EQ(lost, "beta");
+  hosts.remove_host("beta");
+  EXPECT_NE(hosts.put(worker_role({1})).host, "beta");
+  EXPECT_THAT(hosts.find(worker_role({1}))->reason, HasSubstr("beta is lost"));
+}
+
+TEST(placement, leaves_what_was_moved_where_it_is_when_the_host_is_back) {
+  auto hosts = three_hosts();
+  for (std::uint32_t i = 0; i < 2; ++i) hosts.put(ps_shard_role({i}));
+  hosts.remove_host("beta");
+  EXPECT_EQ(hosts.put(ps_shard_role({1})).host, "gamma");
+  hosts.add_host("beta", 2);
+  EXPECT_EQ(hosts.put(ps_shard_role({1})).host, "gamma");
+}
+
+TEST(placement, goes_on_with_the_root_alone) {
+  auto hosts = three_hosts();
+  for (std::uint32_t i = 0; i < 3; ++i) hosts.put(ps_shard_role({i})), hosts.put(worker_role({i}));
+  hosts.remove_host("beta");
+  hosts.remove_host("gamma");
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(hosts.put(ps_shard_role({i})).host, "alpha");
+    EXPECT_EQ(hosts.put(worker_role({i})).host, "alpha");
+  }
+}
+
+} // namespace
+} // namespace dlrun::agent
