@@ -1,12 +1,15 @@
 #include "actors/link/gatekeeper.hpp"
 
+#include "actors/link/tls_carrier.hpp"
 #include "base/call_queue.hpp"
 #include "base/listener.hpp"
 #include "base/os_error.hpp"
 #include "base/service_loop.hpp"
 #include "transport/exchange_wire.hpp"
 
+#include <algorithm>
 #include <cstring>
+#include <mutex>
 
 namespace dlrun::link {
 namespace {
@@ -89,8 +92,25 @@ private:
 struct stranger {
   base::unique_fd socket;
   clock::time_point deadline;
+  std::optional<security::certificate_name> shown{}; ///< of one on another host
   incoming words{};
 };
+
+/// Whether the certificate is one of that role, in whatever start.
+bool speaks_for(const security::certificate_name& shown, const peer_id& who) {
+  return shown.role == protocol::to_string(who.role.kind) && shown.index == who.role.index;
+}
+
+/// "NAME@NUMBER:PORT": the Unix socket, and where other hosts reach the process.
+struct split_address {
+  std::string name;
+  std::string remote; ///< "" of a process of a job of one host
+};
+split_address split(const std::string& address) {
+  const auto at = address.find('@');
+  if (at == std::string::npos) return {address, {}};
+  return {address.substr(0, at), address.substr(at + 1)};
+}
 
 struct dial_call {
   std::string address;
@@ -101,9 +121,17 @@ struct dial_call {
 struct dialling {
   dial_call call;
   clock::time_point deadline;
+  std::uint64_t number = 0;
+  bool is_carried = false;  ///< the TLS carrier connects it
   base::unique_fd socket{}; ///< empty until connected
   clock::time_point connect_at{};
   incoming words{};
+};
+
+/// What the TLS carrier has connected, for the gatekeeper's thread.
+struct carried_call {
+  std::optional<std::uint64_t> dial; ///< nothing: it was accepted
+  result<carried_socket> how;
 };
 
 } // namespace
@@ -116,7 +144,23 @@ public:
       , address_{std::move(address)}
       , listener_{std::move(listening)} {}
 
-  result<void> start() { return thread_.start("dlrun-gate", "the gatekeeper", *this); }
+  result<void> start() {
+    if (auto ok = thread_.start("dlrun-gate", "the gatekeeper", *this); !ok || !options_.remote) return ok;
+    auto carrier = tls_carrier::start({.host = options_.remote->host,
+                                       .identity = options_.remote->identity,
+                                       .handshake_deadline = options_.greeting_deadline,
+                                       .strangers_max = options_.strangers_max},
+                                      [this](carried_socket one) {
+                                        hand_over({std::nullopt, std::move(one)});
+                                      });
+    if (!carrier) return tl::unexpected(carrier.error());
+    address_ += "@" + (*carrier)->address();
+    carrier_ = std::move(*carrier);
+    return {};
+  }
+  /// The thread uses the carrier, and the carrier wakes the thread.
+  ~loop() override { thread_.stop(); }
+
   const std::string& address() const { return address_; }
 
   void dial(dial_call call) {
@@ -129,7 +173,9 @@ private:
   clock::time_point watch(std::vector<pollfd>& fds) override {
     const auto now = clock::now();
     for (auto& call : calls_.take())
-      dials_.push_back({.call = std::move(call), .deadline = now + options_.greeting_deadline});
+      dials_.push_back(
+          {.call = std::move(call), .deadline = now + options_.greeting_deadline, .number = ++last_dial_});
+    take_carried(now);
     connect_waiting(now);
     auto next = listener_.pause_end(now);
     fds.push_back(listener_.watched(has_room(), now));
@@ -139,7 +185,7 @@ private:
     }
     for (const auto& one : dials_) {
       fds.push_back({one.socket.get(), POLLIN, 0});
-      next = std::min({next, one.deadline, one.socket ? one.deadline : one.connect_at});
+      next = std::min({next, one.deadline, one.socket || one.is_carried ? one.deadline : one.connect_at});
     }
     return next;
   }
@@ -166,6 +212,58 @@ private:
 
   bool has_room() const { return strangers_.size() < options_.strangers_max; }
 
+  // ---- other hosts
+
+  /// On the carrier's thread.
+  void hand_over(carried_call call) {
+    {
+      const std::scoped_lock lock{carried_mutex_};
+      carried_.push_back(std::move(call));
+    }
+    thread_.wake();
+  }
+
+  void take_carried(clock::time_point now) {
+    std::vector<carried_call> all;
+    {
+      const std::scoped_lock lock{carried_mutex_};
+      all.swap(carried_);
+    }
+    for (auto& one : all) {
+      if (one.dial)
+        connected(*one.dial, std::move(one.how));
+      else if (one.how && has_room())
+        strangers_.push_back({std::move(one.how->socket), now + options_.greeting_deadline, one.how->peer});
+    }
+  }
+
+  void connected(std::uint64_t number, result<carried_socket> how) {
+    const auto found = std::ranges::find(dials_, number, &dialling::number);
+    if (found == dials_.end()) return; // the deadline was earlier
+    if (how && !speaks_for(how->peer, found->call.wanted))
+      how =
+          fail(error_code::fenced, fmt::format("{} is wanted, and {} is there", to_string(found->call.wanted),
+                                               security::describe(how->peer)));
+    if (!how) {
+      finish(found->call, tl::unexpected(how.error()));
+      dials_.erase(found);
+      return;
+    }
+    found->socket = std::move(how->socket);
+    send_greeting(found->socket.get(), make_hello(options_.token, options_.self, found->call.wanted));
+  }
+
+  /// @returns whether the carrier connects it.
+  bool carry(dialling& one) {
+    const auto to = split(one.call.address);
+    if (!carrier_ || to.remote.empty() || carrier_->is_here(to.remote)) return false;
+    one.is_carried = true;
+    carrier_->dial(to.remote, [this, number = one.number](result<carried_socket> how) {
+      hand_over({number, std::move(how)});
+    });
+    return true;
+  }
+
   void hear_strangers(std::span<const pollfd> fds, clock::time_point now) {
     std::vector<stranger> kept;
     for (std::size_t i = 0; i < strangers_.size(); ++i) {
@@ -186,6 +284,7 @@ private:
     const auto from = dialler_of(said);
     const auto to = wanted_of(said);
     if (said.magic != hello_magic || !from || !to) return;
+    if (one.shown && !speaks_for(*one.shown, *from)) return;
     welcome reply;
     if (said.version != link_version)
       reply.status = greeting_status::other_version;
@@ -200,8 +299,8 @@ private:
   void connect_waiting(clock::time_point now) {
     std::vector<dialling> kept;
     for (auto& one : dials_) {
-      if (!one.socket && one.connect_at <= now) {
-        auto socket = connect_to(one.call.address, one.call.wanted);
+      if (!one.socket && !one.is_carried && one.connect_at <= now && !carry(one)) {
+        auto socket = connect_to(split(one.call.address).name, one.call.wanted);
         if (!socket) {
           finish(one.call, tl::unexpected(socket.error()));
           continue;
@@ -249,12 +348,16 @@ private:
 
   const gatekeeper_options options_;
   const events told_;
-  const std::string address_;
+  std::string address_;     // constant once started
   base::listener listener_; // the thread's own, as are the next two
   std::vector<stranger> strangers_;
   std::vector<dialling> dials_;
+  std::uint64_t last_dial_ = 0;
+  std::mutex carried_mutex_;
+  std::vector<carried_call> carried_; // guarded by carried_mutex_
   base::call_queue<dial_call> calls_{"the control link", "connections are being made already", dials_max};
   base::service_loop thread_;
+  std::unique_ptr<tls_carrier> carrier_; // null without remote_access
 };
 
 gatekeeper::gatekeeper(std::unique_ptr<loop> loop)

@@ -4,14 +4,23 @@
 
 #include "actors/link/greeting.hpp"
 #include "base/unique_fd.hpp"
+#include "security/tls_context.hpp"
 
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace dlrun::link {
+
+/// How processes of other hosts reach this one, and this one them.
+struct remote_access {
+  std::string host; ///< number of this host's address
+  /// Its name says which role this process runs, as peer_id does.
+  std::shared_ptr<security::tls_context> identity;
+};
 
 struct gatekeeper_options {
   transport::run_token token{}; ///< of the run; who does not know it stays outside
@@ -21,6 +30,7 @@ struct gatekeeper_options {
   /// Connections that have not greeted yet, each of which holds under 1 KiB; more wait in the
   /// backlog of the listening socket.
   std::size_t strangers_max = 256;
+  std::optional<remote_access> remote{}; ///< nothing: this host alone
 };
 
 /// A connection whose ends know each other.
@@ -31,7 +41,9 @@ struct open_socket {
 };
 
 /// Accepts on an abstract Unix socket with a random name, and dials those of others. Both ends
-/// check that the other runs as the same user. Thread-safe; no call blocks on a peer.
+/// check that the other runs as the same user. With remote_access it does the same with processes
+/// of other hosts, in TLS: both ends check that the other's certificate is that of the role which
+/// it says, or shall, run. Thread-safe; no call blocks on a peer.
 class gatekeeper {
 public:
   struct events {
@@ -48,7 +60,7 @@ public:
   gatekeeper(const gatekeeper&) = delete;
   gatekeeper& operator=(const gatekeeper&) = delete;
 
-  /// Where others dial: the name of the socket.
+  /// Where others dial: the name of the socket, and with remote_access "@NUMBER:PORT".
   const std::string& address() const;
 
   /// Connects to the process at `address` if it is `wanted`; `done` is called once. Errors: system

@@ -118,13 +118,13 @@ process_link::~process_link() {
 result<std::unique_ptr<process_link>> process_link::create(caf::actor_system& system,
                                                            process_link_options options) {
   std::shared_ptr<state> shared{new state{.system = system, .options = std::move(options)}};
-  auto gate =
-      gatekeeper::start({.token = shared->options.token, .self = shared->options.self},
-                        {.is_here = [shared](const peer_id& wanted) { return shared->is_here(wanted); },
-                         .accepted =
-                             [shared](open_socket socket) {
-                               opening::run(std::make_shared<opening>(opening{shared, std::move(socket)}));
-                             }});
+  auto gate = gatekeeper::start(
+      {.token = shared->options.token, .self = shared->options.self, .remote = shared->options.remote},
+      {.is_here = [shared](const peer_id& wanted) { return shared->is_here(wanted); },
+       .accepted =
+           [shared](open_socket socket) {
+             opening::run(std::make_shared<opening>(opening{shared, std::move(socket)}));
+           }});
   if (!gate) return tl::unexpected(gate.error());
   std::unique_ptr<process_link> made{new process_link(std::move(shared))};
   made->gate_ = std::move(*gate);

@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace dlrun::link {
@@ -13,6 +14,7 @@ namespace dlrun::link {
 struct process_link_options {
   transport::run_token token; ///< of the run
   peer_id self;
+  std::optional<remote_access> remote{}; ///< nothing: processes of this host alone
   /// Is told of peers that say what no correct peer says. Any thread.
   std::function<void(const std::string&)> warn;
 };
@@ -31,7 +33,7 @@ public:
   process_link(const process_link&) = delete;
   process_link& operator=(const process_link&) = delete;
 
-  /// Where other processes of this host reach this one.
+  /// Where other processes reach this one.
   const std::string& address() const { return gate_->address(); }
 
   /// From now on peers reach `role`, which is what `self` of the options says. Its end ends all
