@@ -2,6 +2,7 @@
 #include "cli/displayed_run.hpp"
 #include "cli/verbs.hpp"
 #include "cli/warn_of_trained_on.hpp"
+#include "runtime/hosts_run.hpp"
 #include "runtime/new_run.hpp"
 
 #include <nlohmann/json.hpp>
@@ -13,6 +14,7 @@ struct train_options {
   std::string file;
   std::string run_dir;
   std::vector<std::string> overrides;
+  std::string hosts;
   bool json = false;
 };
 
@@ -27,13 +29,21 @@ void tell(const runtime::durability_choice& choice, bool json) {
 }
 
 int train(const train_options& options) {
+  std::optional<runtime::hosts_plan> hosts;
+  if (!options.hosts.empty()) {
+    auto planned = runtime::plan_hosts(options.hosts);
+    if (!planned) return complain(planned.error());
+    hosts = std::move(*planned);
+  }
   auto job = runtime::prepare_new_job(options.file, options.overrides);
   if (!job) return complain(job.error());
+  if (hosts)
+    if (auto fits = runtime::check_for_hosts(*job); !fits) return complain(fits.error());
   warn_of_trained_on(*job);
   const auto run = runtime::begin_run(*job, options.run_dir);
   if (!run) return complain(run.error());
   if (run->durability) tell(*run->durability, options.json);
-  return run_displayed(*job, {run->folder.path()}, options.json);
+  return run_displayed(*job, {.run_dir = run->folder.path(), .hosts = hosts}, options.json);
 }
 
 } // namespace
@@ -49,6 +59,8 @@ void add_train(CLI::App& app, verb& chosen) {
       ->add_option("--set", options->overrides,
                    "Override a value: path=value, e.g. train.epochs=3; may be repeated")
       ->allow_extra_args(false);
+  command->add_option("--hosts", options->hosts,
+                      "Use the hosts that this file lists, see docs/hosts.md (default: this host alone)");
   command->add_flag("--json", options->json, "Progress, events and the report as JSON, one object a line");
   command->footer(
       "Examples:\n"

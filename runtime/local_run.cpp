@@ -4,12 +4,14 @@
 #include "actors/agent/control_socket.hpp"
 #include "actors/agent/process_launcher.hpp"
 #include "actors/common/actor_config.hpp"
+#include "actors/common/ask.hpp"
 #include "actors/common/clock.hpp"
 #include "actors/common/fingerprint.hpp"
 #include "actors/common/role_log.hpp"
 #include "engine/fingerprint.hpp"
 #include "job/choices.hpp"
 #include "observability/run_publisher.hpp"
+#include "runtime/hosts_run.hpp"
 #include "runtime/thread_launcher.hpp"
 
 #include <csignal>
@@ -60,6 +62,7 @@ struct launcher_choice {
   std::shared_ptr<agent::role_launcher> launcher;
   std::function<void(const protocol::agent_actor&)> introduce; ///< it learns how roles find the agent
   std::unique_ptr<link::process_link> link;                    ///< to roles of other processes
+  std::unique_ptr<hosts_run> hosts{};                          ///< of a run on several hosts
 };
 
 result<launcher_choice> choose_threads(caf::actor_system& system,
@@ -68,22 +71,56 @@ result<launcher_choice> choose_threads(caf::actor_system& system,
   return launcher_choice{threads, [threads](const auto& agent) { threads->agent_is(agent); }, nullptr};
 }
 
+/// Roles as processes: of this host, or of those of `options`.
 result<launcher_choice> choose_processes(caf::actor_system& system,
                                          const std::shared_ptr<const common::job_context>& job,
-                                         const std::string& role_program,
+                                         const local_run_options& options,
                                          const std::shared_ptr<spdlog::logger>& log) {
-  auto program = role_program.empty() ? agent::own_executable() : program_at(role_program);
+  auto program = options.role_program.empty() ? agent::own_executable() : program_at(options.role_program);
   if (!program) return tl::unexpected(program.error());
-  auto made = agent::process_launcher::create({.job = job, .program = *program});
+  const auto& hosts = options.hosts;
+  auto made = agent::process_launcher::create(
+      {.job = job, .program = *program, .host_address = hosts ? hosts->own_number() : ""});
   if (!made) return tl::unexpected(made.error());
-  auto link = link::process_link::create(
-      system, {.token = job->run_token, .self = agent::agent_peer, .warn = [log](const std::string& text) {
-                 log->warn("{}", text);
-               }});
+  link::process_link_options to_others{.token = job->run_token,
+                                       .self = agent::agent_peer,
+                                       .remote = {},
+                                       .warn = [log](const std::string& text) { log->warn("{}", text); }};
+  std::shared_ptr<job_identity> identity;
+  if (hosts) {
+    auto access = open_to_hosts(*hosts, job->process, identity);
+    if (!access) return tl::unexpected(access.error());
+    to_others.remote = std::move(*access);
+  }
+  auto link = link::process_link::create(system, std::move(to_others));
   if (!link) return tl::unexpected(link.error());
   (*made)->agent_listens_at((*link)->address());
-  return launcher_choice{std::move(*made), [to = link->get()](const auto& agent) { to->publish(agent); },
+  launcher_choice choice{std::move(*made), [to = link->get()](const auto& agent) { to->publish(agent); },
                          std::move(*link)};
+  if (!hosts) return choice;
+  auto run = hosts_run::create(*hosts, job, choice.launcher, choice.link->address(), identity);
+  if (!run) return tl::unexpected(run.error());
+  choice.hosts = std::move(*run);
+  choice.launcher = choice.hosts->launcher();
+  return choice;
+}
+
+/// Waits for the hosts of the run, if it has others. On failure those that came are dismissed.
+result<void> gather(const launcher_choice& chosen, const protocol::agent_actor& agent,
+                    run_observer& observer) {
+  if (!chosen.hosts) return {};
+  auto there = chosen.hosts->wait_until_there(observer);
+  if (there) return there;
+  common::post(agent, [launcher = chosen.hosts->launcher()] { launcher->dismiss("the run did not begin"); });
+  chosen.hosts->wait_until_gone();
+  return there;
+}
+
+/// The run is over: its hosts were told so.
+void release(const launcher_choice& chosen, const protocol::agent_actor& agent) {
+  if (!chosen.hosts) return;
+  chosen.hosts->wait_until_gone();
+  caf::anon_send_exit(agent, caf::exit_reason::user_shutdown);
 }
 
 /// What the specification wants to be shown to the tools of others.
@@ -160,13 +197,21 @@ result<report> run_locally(const prepared_job& prepared, const local_run_options
   caf::actor_system system{config};
   const auto board = std::make_shared<agent::run_board>();
   const auto log = common::make_role_log(**job, agent::agent_peer.role, agent::agent_peer.incarnation);
-  auto chosen =
-      threads ? choose_threads(system, *job) : choose_processes(system, *job, options.role_program, log);
+  auto chosen = threads ? choose_threads(system, *job) : choose_processes(system, *job, options, log);
   if (!chosen) return tl::unexpected(chosen.error());
   auto agent =
       system.spawn(agent::agent_state::start,
-                   agent::agent_arguments{*job, fence_of(options.coordinator), chosen->launcher, board, log});
+                   agent::agent_arguments{.job = *job,
+                                          .coordinator = fence_of(options.coordinator),
+                                          .launcher = chosen->launcher,
+                                          .board = board,
+                                          .log = log,
+                                          .hosts = chosen->hosts ? chosen->hosts->launcher() : nullptr});
   chosen->introduce(agent);
+  if (auto there = gather(*chosen, agent, observer); !there) {
+    caf::anon_send_exit(agent, caf::exit_reason::user_shutdown);
+    return tl::unexpected(there.error());
+  }
   auto control = agent::control_server::start(options.run_dir, [board, agent](const std::string& request) {
     return answer_control(*board, agent, request);
   });
@@ -177,6 +222,7 @@ result<report> run_locally(const prepared_job& prepared, const local_run_options
   auto publisher = make_publisher(**job, prepared.metrics, agent);
   caf::anon_send(agent, protocol::tick{});
   const auto ended = watch(*board, observer, publisher, agent);
+  release(*chosen, agent);
 
   const auto path = options.run_dir / "report.json";
   auto report = final_report(**job, ended, board->snapshot(), path, *log);

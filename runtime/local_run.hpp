@@ -1,10 +1,12 @@
-/// Runs a job on this machine: this process is its root and agent.
+/// Runs a job: this process is its root and agent.
 #pragma once
 
+#include "runtime/hosts_plan.hpp"
 #include "runtime/prepared_job.hpp"
 #include "runtime/run_observer.hpp"
 
 #include <dlrun/report.hpp>
+#include <optional>
 
 namespace dlrun::runtime {
 
@@ -15,6 +17,8 @@ struct local_run_options {
   incarnation coordinator{1};
   /// Executed by the processes of the roles; "" is the program of this process.
   std::string role_program{};
+  /// The hosts to use; nothing: this one alone. check_for_hosts() comes first.
+  std::optional<hosts_plan> hosts{};
 };
 
 /// Starts the roles, answers `dlrun status` and `dlrun stop`, and waits for the end. Blocks.

@@ -1,24 +1,23 @@
+#include "actors/agent/agent.hpp"
 #include "actors/agent/process/bootstrap.hpp"
 #include "actors/agent/process/last_words.hpp"
 #include "actors/agent/process/parent_bond.hpp"
 #include "actors/agent/process_launcher.hpp"
 #include "actors/common/actor_config.hpp"
 #include "actors/common/role_log.hpp"
-#include "base/wake_event.hpp"
 #include "job/exit_code.hpp"
 #include "proto/bootstrap.pb.h"
+#include "runtime/job_identity.hpp"
 #include "runtime/role_entry.hpp"
 #include "runtime/role_host.hpp"
+#include "runtime/stop_wait.hpp"
 
 #include <atomic>
 #include <charconv>
-#include <csignal>
 #include <dlrun/detail/named_factories.hpp>
 #include <dlrun/training.hpp>
 #include <future>
-#include <poll.h>
 #include <sys/prctl.h>
-#include <sys/signalfd.h>
 
 namespace dlrun::runtime {
 namespace {
@@ -70,8 +69,19 @@ result<std::shared_ptr<const data::job_data>> adopt_data(const bootstrap::Bootst
   return std::make_shared<const data::job_data>(std::move(data));
 }
 
-result<std::shared_ptr<const common::job_context>> make_job(const bootstrap::Bootstrap& message,
-                                                            const role_options& options) {
+/// How processes of other hosts reach this one; nothing in a job of one host.
+result<std::optional<link::remote_access>> take_access(const bootstrap::Bootstrap& message) {
+  if (!message.has_credentials()) return std::nullopt;
+  const auto& shown = message.credentials();
+  auto made =
+      make_remote_access({shown.certificate(), shown.key(), shown.authority()}, message.host_address());
+  if (!made) return tl::unexpected(made.error());
+  return std::move(*made);
+}
+
+result<std::shared_ptr<const common::job_context>>
+make_job(const bootstrap::Bootstrap& message, const role_options& options,
+         const std::optional<link::remote_access>& remote) {
   common::job_context_arguments arguments{.spec = message.spec(),
                                           .train_records = message.train_records(),
                                           .validation_records = message.validation_records(),
@@ -79,6 +89,7 @@ result<std::shared_ptr<const common::job_context>> make_job(const bootstrap::Boo
                                           .agent_process = message.agent_process(),
                                           .started =
                                               protocol::time_point{protocol::duration{message.started_us()}}};
+  if (remote) arguments.other_hosts = {remote->host, remote->identity};
   std::ranges::copy(message.run_token(), arguments.run_token.bytes.begin());
   arguments.revisions.assign(message.revisions().begin(), message.revisions().end());
   if (message.has_training()) {
@@ -92,10 +103,12 @@ result<std::shared_ptr<const common::job_context>> make_job(const bootstrap::Boo
 }
 
 result<std::unique_ptr<link::process_link>> open_link(caf::actor_system& system,
-                                                      const common::role_context& context) {
+                                                      const common::role_context& context,
+                                                      std::optional<link::remote_access> remote) {
   return link::process_link::create(
       system, {.token = context.job->run_token,
                .self = {context.role, context.self.incarnation},
+               .remote = std::move(remote),
                .warn = [log = context.log](const std::string& text) { log->warn("{}", text); }});
 }
 
@@ -136,53 +149,6 @@ common::role_context make_role_context(const bootstrap::Bootstrap& message, prot
   return context;
 }
 
-/// SIGTERM asks the role to end in order; SIGINT is the root's business (Ctrl-C on a terminal
-/// reaches everybody).
-base::unique_fd take_stop_signals() {
-  sigset_t handled;
-  sigemptyset(&handled);
-  sigaddset(&handled, SIGTERM);
-  sigset_t blocked = handled;
-  sigaddset(&blocked, SIGINT);
-  sigaddset(&blocked, SIGHUP);
-  pthread_sigmask(SIG_BLOCK, &blocked, nullptr);
-  std::signal(SIGPIPE, SIG_IGN);
-  return base::unique_fd{::signalfd(-1, &handled, SFD_CLOEXEC)};
-}
-
-/// The reason as the role gave it, without CAF's code around it.
-std::string text_of(const caf::error& why) {
-  const auto& said = why.context();
-  return said.match_elements<std::string>() ? said.get_as<std::string>(0) : to_string(why);
-}
-
-/// Waits until the role has ended, passing a SIGTERM on to it. @returns why it ended, if that was
-/// an error.
-result<void> run_to_end(const caf::actor& role, const base::unique_fd& signals) {
-  const auto ended = base::wake_event::create();
-  if (!ended) return tl::unexpected(ended.error());
-  auto reason = std::make_shared<std::promise<caf::error>>();
-  role->attach_functor([reason, event = ended->fd()](const caf::error& why) {
-    reason->set_value(why);
-    const std::uint64_t one = 1;
-    [[maybe_unused]] const auto written = ::write(event, &one, sizeof one);
-  });
-  for (;;) {
-    pollfd watched[] = {{ended->fd(), POLLIN, 0}, {signals.get(), POLLIN, 0}};
-    if (::poll(watched, 2, -1) < 0 && errno != EINTR)
-      return fail(error_code::system, "cannot wait for the role");
-    if (watched[0].revents != 0) {
-      const auto why = reason->get_future().get();
-      if (!why || why == caf::exit_reason::user_shutdown) return {};
-      return fail(error_code::role_lost, text_of(why));
-    }
-    if (watched[1].revents == 0) continue;
-    signalfd_siginfo info{};
-    [[maybe_unused]] const auto got = ::read(signals.get(), &info, sizeof info);
-    caf::anon_send_exit(role, caf::exit_reason::user_shutdown);
-  }
-}
-
 result<void> run_role(const role_options& options) {
   const auto signals = take_stop_signals();
   const auto message = read_message(options);
@@ -195,13 +161,15 @@ result<void> run_role(const role_options& options) {
   if (!kind) return fail(error_code::protocol, fmt::format("role '{}' is not known", message->role()));
   const auto progress = adopt_progress(options);
   if (!progress) return tl::unexpected(progress.error());
-  auto job = make_job(*message, options);
+  auto remote = take_access(*message);
+  if (!remote) return tl::unexpected(remote.error());
+  auto job = make_job(*message, options, *remote);
   if (!job) return tl::unexpected(job.error());
 
   common::actor_config config{scheduler_threads};
   caf::actor_system system{config};
   auto context = make_role_context(*message, *kind, std::move(*job));
-  auto link = open_link(system, context);
+  auto link = open_link(system, context, std::move(*remote));
   if (!link) return tl::unexpected(link.error());
   auto agent = find_agent(**link, message->agent_control());
   if (!agent) return tl::unexpected(agent.error());

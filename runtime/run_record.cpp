@@ -135,8 +135,7 @@ result<void> write_record(const std::filesystem::path& run_dir, const records::R
   return base::write_file_atomically(run_dir / record_name, parts);
 }
 
-result<void> check_same_inputs(const records::RunRecord& record, const prepared_job& job) {
-  if (auto same = check_same_model(record, job); !same) return same;
+std::string data_difference(const records::RunRecord& record, const prepared_job& job) {
   const auto arrays = arrays_of(*job.data);
   std::vector<std::string> changed;
   for (int i = 0; i < record.data_size() && static_cast<std::size_t>(i) < arrays.size(); ++i) {
@@ -144,13 +143,19 @@ result<void> check_same_inputs(const records::RunRecord& record, const prepared_
     if (const auto how = difference(record.data(i), digest_of(one)); !how.empty())
       changed.push_back(fmt::format("{} ('{}'): {}", one.what, one.array->name, how));
   }
+  return fmt::format("{}", fmt::join(changed, "; "));
+}
+
+result<void> check_same_inputs(const records::RunRecord& record, const prepared_job& job) {
+  if (auto same = check_same_model(record, job); !same) return same;
+  const auto changed = data_difference(record, job);
   if (changed.empty()) return {};
   return fail(
       error_code::bad_data,
       fmt::format("the data is not what the run was trained on: {}; put it back, or say where it is now, as "
                   "in --set data.train.records=FILE; with other data train in another folder, from the "
                   "export of this run if you like (train.init_from)",
-                  fmt::join(changed, "; ")));
+                  changed));
 }
 
 } // namespace dlrun::runtime

@@ -21,6 +21,10 @@ result<std::optional<records::RunRecord>> read_record(const std::filesystem::pat
 /// Appears whole or not at all, in place of the one before.
 result<void> write_record(const std::filesystem::path& run_dir, const records::RunRecord& record);
 
+/// What of the job's data is not what the record has, "" when nothing is: names each file and the
+/// place in it. Hashes all of the data.
+std::string data_difference(const records::RunRecord& record, const prepared_job& job);
+
 /// Does the job train the same model on the same data as that of the record? Hashes all of its
 /// data.
 /// @returns bad_data naming what differs, the file, where in it, and the way out.

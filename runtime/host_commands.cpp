@@ -1,0 +1,114 @@
+#include "runtime/host_commands.hpp"
+
+#include "actors/agent/process/bootstrap.hpp"
+#include "base/os_error.hpp"
+
+#include <algorithm>
+#include <csignal>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <fstream>
+#include <unistd.h>
+
+namespace dlrun::runtime {
+namespace {
+
+/// What was written last, behind `from`.
+std::string last_line(const std::filesystem::path& file, std::uintmax_t from) {
+  std::ifstream stream(file, std::ios::binary);
+  stream.seekg(static_cast<std::streamoff>(from));
+  std::string last;
+  for (std::string line; std::getline(stream, line);)
+    if (!line.empty()) last = std::move(line);
+  return last;
+}
+
+/// The same for a reader of the bytes as for a file: from the beginning.
+result<base::unique_fd> as_input(const std::string& bytes) {
+  auto input = agent::make_bootstrap(bytes);
+  if (input && ::lseek(input->get(), 0, SEEK_SET) != 0) return base::fail_errno("cannot rewind an input");
+  return input;
+}
+
+} // namespace
+
+host_commands::host_commands(hosts_plan plan, std::filesystem::path run_dir, bundle_maker make_bundle)
+    : plan_{std::move(plan)}
+    , run_dir_{std::move(run_dir)}
+    , make_bundle_{std::move(make_bundle)} {}
+
+result<std::shared_ptr<host_commands>> host_commands::create(hosts_plan plan, std::filesystem::path run_dir,
+                                                             bundle_maker make_bundle) {
+  std::shared_ptr<host_commands> made{
+      new host_commands(std::move(plan), std::move(run_dir), std::move(make_bundle))};
+  auto spawner = agent::process_spawner::create();
+  if (!spawner) return tl::unexpected(spawner.error());
+  made->spawner_ = std::move(*spawner);
+  return made;
+}
+
+void host_commands::wait_for_end(std::chrono::seconds patience) {
+  std::unique_lock lock{mutex_};
+  ended_.wait_for(lock, patience, [this] { return running_.empty(); });
+}
+
+std::filesystem::path host_commands::log_of(const std::string& host) const {
+  return run_dir_ / "logs" / fmt::format("host-{}.log", host);
+}
+
+agent::child_spec host_commands::make_child(const spec::HostSpec& host, int input, int output) const {
+  auto words = plan_.command_for(host);
+  agent::child_spec child;
+  child.program = {words.front(), words.front()};
+  child.arguments.assign(words.begin() + 1, words.end());
+  child.standard_input = input;
+  child.standard_output = child.standard_error = output;
+  return child;
+}
+
+void host_commands::run(const std::string& name, std::function<void(std::string why)> ended) {
+  const auto& hosts = plan_.hosts.hosts();
+  const auto host = std::ranges::find(hosts, name, &spec::HostSpec::name);
+  const auto bundle = make_bundle_(*host);
+  if (!bundle) return ended("cannot be started: " + bundle.error().message);
+  const auto input = as_input(*bundle);
+  const auto path = log_of(name);
+  const base::unique_fd output{::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666)};
+  if (!input || !output)
+    return ended(fmt::format("cannot be started: '{}' cannot be written", path.string()));
+  std::error_code why;
+  const auto before = std::filesystem::file_size(path, why);
+  auto child = make_child(*host, input->get(), output.get());
+  const std::scoped_lock lock{mutex_}; // so that no callback comes before the id is known
+  const auto id = spawner_->spawn(
+      std::move(child),
+      [this, name, ended](agent::child_id which, const result<pid_t>& pid) {
+        if (pid) return;
+        forget(name, which);
+        ended("cannot be started: " + pid.error().message);
+      },
+      [this, name, ended, path, before](agent::child_id which, const agent::exit_report& report) {
+        forget(name, which);
+        const auto last = last_line(path, before);
+        ended(last.empty() ? describe(report) : fmt::format("{}: {}", describe(report), last));
+      });
+  if (id)
+    running_[name] = *id;
+  else
+    ended("cannot be started: " + id.error().message);
+}
+
+void host_commands::forget(const std::string& host, agent::child_id id) {
+  const std::scoped_lock lock{mutex_};
+  if (const auto found = running_.find(host); found != running_.end() && found->second == id)
+    running_.erase(found);
+  ended_.notify_all();
+}
+
+void host_commands::kill(const std::string& host) {
+  const std::scoped_lock lock{mutex_};
+  if (const auto found = running_.find(host); found != running_.end())
+    static_cast<void>(spawner_->signal(found->second, SIGKILL));
+}
+
+} // namespace dlrun::runtime

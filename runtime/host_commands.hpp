@@ -1,0 +1,46 @@
+/// Starts the agents of other hosts, by the command that the list of hosts names.
+#pragma once
+
+#include "actors/agent/process/process_spawner.hpp"
+#include "actors/agent/routed_launcher.hpp"
+#include "runtime/hosts_plan.hpp"
+
+#include <filesystem>
+#include <map>
+#include <mutex>
+
+namespace dlrun::runtime {
+
+/// Thread-safe. What a command prints goes to logs/host-NAME.log of the run folder; its last line
+/// there is the reason that is told when it ends.
+class host_commands final : public agent::host_starter {
+public:
+  /// What a host's agent is to read (written_bundle()), made anew for each start.
+  using bundle_maker = std::function<result<std::string>(const spec::HostSpec& host)>;
+
+  static result<std::shared_ptr<host_commands>> create(hosts_plan plan, std::filesystem::path run_dir,
+                                                       bundle_maker make_bundle);
+  /// Kills the commands that run.
+  ~host_commands() override = default;
+
+  void run(const std::string& host, std::function<void(std::string why)> ended) override;
+  void kill(const std::string& host) override;
+  /// Waits until no command runs, at most so long.
+  void wait_for_end(std::chrono::seconds patience);
+
+private:
+  host_commands(hosts_plan plan, std::filesystem::path run_dir, bundle_maker make_bundle);
+  agent::child_spec make_child(const spec::HostSpec& host, int input, int output) const;
+  std::filesystem::path log_of(const std::string& host) const;
+  void forget(const std::string& host, agent::child_id id);
+
+  const hosts_plan plan_;
+  const std::filesystem::path run_dir_;
+  const bundle_maker make_bundle_;
+  std::mutex mutex_;
+  std::condition_variable ended_;
+  std::map<std::string, agent::child_id> running_;  ///< guarded by mutex_
+  std::unique_ptr<agent::process_spawner> spawner_; ///< last: its thread uses the members above
+};
+
+} // namespace dlrun::runtime

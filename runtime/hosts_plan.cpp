@@ -1,0 +1,149 @@
+#include "runtime/hosts_plan.hpp"
+
+#include "base/os_error.hpp"
+#include "job/hosts_file.hpp"
+
+#include <algorithm>
+#include <arpa/inet.h>
+#include <cstdlib>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <ifaddrs.h>
+#include <memory>
+#include <netdb.h>
+#include <sched.h>
+#include <set>
+#include <sstream>
+#include <unistd.h>
+
+namespace dlrun::runtime {
+namespace {
+
+std::string to_number(const sockaddr* address) {
+  char text[NI_MAXHOST] = {};
+  const auto known =
+      ::getnameinfo(address, sizeof(sockaddr_in), text, sizeof text, nullptr, 0, NI_NUMERICHOST);
+  return known == 0 ? text : "";
+}
+
+std::set<std::string> own_addresses() {
+  std::set<std::string> all;
+  ifaddrs* first = nullptr;
+  if (::getifaddrs(&first) != 0) return all;
+  const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> owner{first, ::freeifaddrs};
+  for (const auto* one = first; one != nullptr; one = one->ifa_next)
+    if (one->ifa_addr != nullptr && one->ifa_addr->sa_family == AF_INET) all.insert(to_number(one->ifa_addr));
+  return all;
+}
+
+/// The numbers that a name or number stands for.
+std::set<std::string> numbers_of(const std::string& address) {
+  addrinfo wanted{};
+  wanted.ai_family = AF_INET; // tensors go over IPv4 alone
+  wanted.ai_socktype = SOCK_STREAM;
+  addrinfo* first = nullptr;
+  std::set<std::string> all;
+  if (::getaddrinfo(address.c_str(), nullptr, &wanted, &first) != 0) return all;
+  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owner{first, ::freeaddrinfo};
+  for (const auto* one = first; one != nullptr; one = one->ai_next) all.insert(to_number(one->ai_addr));
+  return all;
+}
+
+/// Which of them this is; fills in their numbers.
+result<int> find_here(hosts_plan& plan) {
+  const auto own = own_addresses();
+  std::vector<int> found;
+  for (int i = 0; i < plan.hosts.hosts_size(); ++i) {
+    const auto& host = plan.hosts.hosts(i);
+    const auto numbers = numbers_of(host.address());
+    if (numbers.empty())
+      return fail(
+          error_code::bad_usage,
+          fmt::format("{}: host {}: nobody knows an IPv4 address of '{}': write the number, or add the name "
+                      "to /etc/hosts or the name service",
+                      plan.file, host.name(), host.address()));
+    const auto mine = std::ranges::find_if(numbers, [&](const auto& one) { return own.contains(one); });
+    if (mine != numbers.end()) found.push_back(i);
+    plan.numbers.push_back(mine != numbers.end() ? *mine : *numbers.begin());
+  }
+  if (found.size() == 1) return found.front();
+  if (found.empty())
+    return fail(
+        error_code::bad_usage,
+        fmt::format("{}: no host has an address of this machine, which runs the job's coordinator: add "
+                    "it, with one of {}",
+                    plan.file, fmt::join(own, ", ")));
+  return fail(error_code::bad_usage,
+              fmt::format("{}: hosts {} and {} are both this machine: list each host once", plan.file,
+                          plan.hosts.hosts(found[0]).name(), plan.hosts.hosts(found[1]).name()));
+}
+
+/// As a shell finds it.
+result<std::string> find_program(const std::string& word, const std::string& file) {
+  const auto is_program = [](const std::string& path) { return ::access(path.c_str(), X_OK) == 0; };
+  if (word.find('/') != std::string::npos && is_program(word))
+    return std::filesystem::absolute(word).string();
+  const char* path = std::getenv("PATH");
+  std::istringstream folders{path == nullptr ? "/usr/bin:/bin" : path};
+  for (std::string folder; word.find('/') == std::string::npos && std::getline(folders, folder, ':');)
+    if (const auto full = (std::filesystem::path{folder} / word).string(); is_program(full)) return full;
+  return fail(
+      error_code::bad_usage,
+      fmt::format("{}: start: there is no program '{}' here to start agents with: install it, or write "
+                  "another command there",
+                  file, word));
+}
+
+/// It may go through a shell of the other host, as ssh's words do.
+result<std::string> program_on_hosts(const hosts_plan& plan) {
+  std::error_code why;
+  const auto own = std::filesystem::read_symlink("/proc/self/exe", why).string();
+  const auto program = plan.hosts.has_program() ? plan.hosts.program() : own;
+  const auto is_plain = [](unsigned char c) {
+    return (c < 0x80 && std::isalnum(c) != 0) ||
+           std::string_view{"/._-+"}.find(static_cast<char>(c)) != std::string_view::npos;
+  };
+  if (!program.empty() && std::ranges::all_of(program, is_plain)) return program;
+  return fail(
+      error_code::bad_usage,
+      fmt::format("{}: program: the path of dlrun on the other hosts may have letters, digits and / . "
+                  "_ - + only; '{}' has others",
+                  plan.file, program));
+}
+
+} // namespace
+
+std::vector<std::string> hosts_plan::command_for(const spec::HostSpec& host) const {
+  auto words = job::start_command(hosts, host, {agent_program, "agent"});
+  words.front() = starter_program;
+  return words;
+}
+
+result<hosts_plan> plan_hosts(const std::filesystem::path& file) {
+  auto hosts = job::read_hosts(file);
+  if (!hosts) return tl::unexpected(hosts.error());
+  hosts_plan plan{.file = file.string(),
+                  .hosts = std::move(*hosts),
+                  .numbers = {},
+                  .starter_program = {},
+                  .agent_program = {}};
+  const auto here = find_here(plan);
+  if (!here) return tl::unexpected(here.error());
+  plan.here = *here;
+  auto starter = find_program(plan.hosts.start(0), plan.file);
+  if (!starter) return tl::unexpected(starter.error());
+  plan.starter_program = std::move(*starter);
+  auto program = program_on_hosts(plan);
+  if (!program) return tl::unexpected(program.error());
+  plan.agent_program = std::move(*program);
+  return plan;
+}
+
+std::uint32_t usable_cpus() {
+  cpu_set_t usable;
+  CPU_ZERO(&usable);
+  if (::sched_getaffinity(0, sizeof usable, &usable) != 0) return 1;
+  return static_cast<std::uint32_t>(std::max(CPU_COUNT(&usable), 1));
+}
+
+} // namespace dlrun::runtime

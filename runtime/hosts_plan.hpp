@@ -1,0 +1,36 @@
+/// The hosts that a run may use, and which of them this is.
+#pragma once
+
+#include "proto/hosts_file.pb.h"
+
+#include <dlrun/error.hpp>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace dlrun::runtime {
+
+struct hosts_plan {
+  std::string file; ///< as the user called it
+  spec::HostsFile hosts;
+  int here = 0;                     ///< place of this host among them
+  std::vector<std::string> numbers; ///< of the address of each
+
+  const spec::HostSpec& own() const { return hosts.hosts(here); }
+  const std::string& own_number() const { return numbers.at(static_cast<std::size_t>(here)); }
+  /// Words of the command that starts the agent of a host; the first is the path of a program of
+  /// this host.
+  std::vector<std::string> command_for(const spec::HostSpec& host) const;
+  std::string starter_program; ///< full path of the first word of `hosts.start`
+  std::string agent_program;   ///< path of dlrun on the others
+};
+
+/// Reads the list and finds the host whose address is one of this machine's.
+/// @returns bad_spec as job::read_hosts(); bad_usage when no host or several are this one, or the
+/// command that starts agents is not there.
+result<hosts_plan> plan_hosts(const std::filesystem::path& file);
+
+/// Cores that this process may use.
+std::uint32_t usable_cpus();
+
+} // namespace dlrun::runtime

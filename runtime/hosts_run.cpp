@@ -1,0 +1,129 @@
+#include "runtime/hosts_run.hpp"
+
+#include "job/choices.hpp"
+#include "runtime/host_bundle.hpp"
+#include "runtime/run_record.hpp"
+
+#include <fmt/format.h>
+
+namespace dlrun::runtime {
+namespace {
+
+/// A host decodes and compares all of the data before it is there.
+constexpr auto there_patience = std::chrono::minutes(5);
+constexpr auto hosts_look_period = std::chrono::milliseconds(100);
+constexpr auto gone_patience = std::chrono::seconds(5);
+
+/// What all agents of hosts are told alike.
+bootstrap::HostBundle common_bundle(const hosts_plan& plan, const common::job_context& job,
+                                    records::RunRecord record, const std::string& agent_address) {
+  bootstrap::HostBundle bundle;
+  bundle.set_root(plan.own().name());
+  bundle.set_agent_address(agent_address);
+  bundle.set_agent_process(job.process);
+  bundle.set_run_token(job.run_token.bytes.data(), job.run_token.bytes.size());
+  *bundle.mutable_spec() = job.spec;
+  record.clear_revisions();
+  *bundle.mutable_record() = std::move(record);
+  for (const auto& revision : job.revisions) *bundle.add_revisions() = revision;
+  return bundle;
+}
+
+std::string folder_of(const spec::HostSpec& host, const common::job_context& job) {
+  if (host.has_folder()) return host.folder();
+  return (job.run_dir / fmt::format("host-{}", host.name())).string();
+}
+
+int place_of(const hosts_plan& plan, const std::string& name) {
+  int place = 0;
+  while (plan.hosts.hosts(place).name() != name) ++place;
+  return place;
+}
+
+result<std::string> bundle_for(const spec::HostSpec& host, bootstrap::HostBundle bundle,
+                               const hosts_plan& plan, const common::job_context& job,
+                               const job_identity& identity) {
+  const auto place = place_of(plan, host.name());
+  const auto index = static_cast<std::uint32_t>(place);
+  const auto credentials = identity.issue({protocol::role_kind::host_agent, index}, host.name());
+  if (!credentials) return tl::unexpected(credentials.error());
+  bundle.set_host(host.name());
+  bundle.set_index(index);
+  bundle.set_address(plan.numbers.at(static_cast<std::size_t>(place)));
+  bundle.set_folder(folder_of(host, job));
+  bundle.set_cpus(static_cast<std::uint32_t>(host.cpus()));
+  auto& shown = *bundle.mutable_credentials();
+  shown.set_certificate(credentials->certificate);
+  shown.set_key(credentials->key);
+  shown.set_authority(credentials->authority);
+  return written_bundle(bundle);
+}
+
+agent::hosted_roles_config config_of(const hosts_plan& plan, const common::job_context& job) {
+  agent::hosted_roles_config config;
+  config.root = plan.own().name();
+  config.root_cpus = plan.own().has_cpus() ? static_cast<std::uint32_t>(plan.own().cpus()) : usable_cpus();
+  config.threads_per_worker = static_cast<std::uint32_t>(job.spec.cluster().threads_per_worker());
+  config.rules.start_patience = there_patience;
+  for (const auto& host : plan.hosts.hosts())
+    if (host.name() != config.root) config.hosts[host.name()] = static_cast<std::uint32_t>(host.cpus());
+  return config;
+}
+
+} // namespace
+
+result<void> check_for_hosts(const prepared_job& job) {
+  if (job::placement_of(job.spec) == job::placement::processes) return {};
+  return fail(
+      error_code::bad_spec,
+      "cluster.placement: with \"threads\" all roles are in one process, and so on one host: leave --hosts "
+      "out, or let it be \"processes\"");
+}
+
+result<link::remote_access> open_to_hosts(const hosts_plan& plan, std::uint64_t run,
+                                          std::shared_ptr<job_identity>& identity) {
+  auto made = job_identity::make(run);
+  if (!made) return tl::unexpected(made.error());
+  identity = std::move(*made);
+  const auto own = identity->issue({protocol::role_kind::agent, 0}, plan.own().name());
+  if (!own) return tl::unexpected(own.error());
+  return make_remote_access(*own, plan.own_number());
+}
+
+result<std::unique_ptr<hosts_run>> hosts_run::create(const hosts_plan& plan,
+                                                     const std::shared_ptr<const common::job_context>& job,
+                                                     std::shared_ptr<agent::role_launcher> here,
+                                                     const std::string& agent_address,
+                                                     const std::shared_ptr<const job_identity>& identity) {
+  auto record = read_record(job->run_dir);
+  if (!record) return tl::unexpected(record.error());
+  if (!*record)
+    return fail(error_code::bad_usage,
+                fmt::format("the run in '{}' has no run.record, which other hosts compare their data with",
+                            job->run_dir.string()));
+  const auto shared = common_bundle(plan, *job, std::move(**record), agent_address);
+  auto commands = host_commands::create(plan, job->run_dir, [shared, plan, job, identity](const auto& host) {
+    return bundle_for(host, shared, plan, *job, *identity);
+  });
+  if (!commands) return tl::unexpected(commands.error());
+  auto launcher = std::make_shared<agent::routed_launcher>(agent::routed_launcher_options{
+      .hosts = config_of(plan, *job),
+      .here = std::move(here),
+      .starter = *commands,
+      .issue = [identity](const auto& role, const auto& host) { return identity->issue(role, host); }});
+  return std::unique_ptr<hosts_run>{new hosts_run(std::move(*commands), std::move(launcher))};
+}
+
+result<void> hosts_run::wait_until_there(run_observer& observer) {
+  const auto due = std::chrono::steady_clock::now() + there_patience;
+  for (;;) {
+    auto there = launcher_->wait_for_hosts(hosts_look_period);
+    if (there || there.error().code != error_code::timed_out) return there;
+    if (std::chrono::steady_clock::now() >= due) return there;
+    if (const auto reason = observer.asked_to_stop()) return fail(error_code::interrupted, *reason);
+  }
+}
+
+void hosts_run::wait_until_gone() { commands_->wait_for_end(gone_patience); }
+
+} // namespace dlrun::runtime

@@ -1,0 +1,48 @@
+/// A run on several hosts, at its root.
+#pragma once
+
+#include "runtime/host_commands.hpp"
+#include "runtime/job_identity.hpp"
+#include "runtime/prepared_job.hpp"
+#include "runtime/run_observer.hpp"
+
+#include <memory>
+
+namespace dlrun::runtime {
+
+/// Can the job run on several hosts? @returns bad_spec for one that cannot leave its process.
+result<void> check_for_hosts(const prepared_job& job);
+
+/// How the root is reached by the other hosts; makes the identity of the run, `run` being its
+/// random number. @returns system.
+result<link::remote_access> open_to_hosts(const hosts_plan& plan, std::uint64_t run,
+                                          std::shared_ptr<job_identity>& identity);
+
+/// The launcher of such a run, and the agents that it starts.
+class hosts_run {
+public:
+  /// @param here launcher of roles on this host
+  /// @param agent_address where the agents of hosts find the agent of the job
+  static result<std::unique_ptr<hosts_run>> create(const hosts_plan& plan,
+                                                   const std::shared_ptr<const common::job_context>& job,
+                                                   std::shared_ptr<agent::role_launcher> here,
+                                                   const std::string& agent_address,
+                                                   const std::shared_ptr<const job_identity>& identity);
+
+  const std::shared_ptr<agent::routed_launcher>& launcher() const { return launcher_; }
+  /// Blocks until the agents of all hosts are there, with the same data. @returns bad_usage naming
+  /// the host and the reason, timed_out, or interrupted when `observer` asks to stop.
+  result<void> wait_until_there(run_observer& observer);
+  /// Blocks until those that were dismissed have ended, for a few seconds at most.
+  void wait_until_gone();
+
+private:
+  hosts_run(std::shared_ptr<host_commands> commands, std::shared_ptr<agent::routed_launcher> launcher)
+      : commands_{std::move(commands)}
+      , launcher_{std::move(launcher)} {}
+
+  std::shared_ptr<host_commands> commands_;
+  std::shared_ptr<agent::routed_launcher> launcher_;
+};
+
+} // namespace dlrun::runtime

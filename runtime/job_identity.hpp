@@ -1,0 +1,36 @@
+/// Who the processes of a job of several hosts are to each other.
+#pragma once
+
+#include "actors/link/gatekeeper.hpp"
+#include "actors/protocol/host_messages.hpp"
+#include "security/certificate_authority.hpp"
+
+#include <memory>
+#include <string>
+
+namespace dlrun::runtime {
+
+/// What a process with these credentials needs, to be reached by other hosts at `address`, a
+/// number.
+/// @returns bad_usage when the credentials are not what they should be.
+result<link::remote_access> make_remote_access(const protocol::role_credentials& credentials,
+                                               const std::string& address);
+
+/// Issues what the processes of one run show to each other. It is the root's; its key is written
+/// nowhere and gone with it. One thread at a time.
+class job_identity {
+public:
+  /// @param run random number of the run. @returns system.
+  static result<std::shared_ptr<job_identity>> make(std::uint64_t run);
+
+  /// A key and a certificate for one start of a role on a host.
+  result<protocol::role_credentials> issue(const protocol::role_name& role, const std::string& host) const;
+
+private:
+  explicit job_identity(security::certificate_authority authority)
+      : authority_{std::move(authority)} {}
+
+  security::certificate_authority authority_;
+};
+
+} // namespace dlrun::runtime

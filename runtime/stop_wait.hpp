@@ -1,0 +1,21 @@
+/// How a process that runs one actor waits for its end.
+#pragma once
+
+#include "base/unique_fd.hpp"
+
+#include <caf/actor.hpp>
+#include <dlrun/error.hpp>
+
+namespace dlrun::runtime {
+
+/// SIGTERM asks the role to end in order; SIGINT is the root's business (Ctrl-C on a terminal
+/// reaches everybody).
+/// Threads that are made from here on inherit it. @returns the descriptor that such a signal can be
+/// read from.
+base::unique_fd take_stop_signals();
+
+/// Waits until the role has ended, passing a SIGTERM on to it. @returns why it ended, if that was
+/// an error.
+result<void> run_to_end(const caf::actor& role, const base::unique_fd& signals);
+
+} // namespace dlrun::runtime

@@ -1,0 +1,102 @@
+"""Hosts for tests: network namespaces on one switch, each with a folder of its own."""
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+
+NAMES = ("alpha", "beta", "gamma", "delta")
+NET = "10.78.0"
+
+
+class no_namespaces(Exception):
+    """None can be made here, and why."""
+
+
+def ip(*words):
+    done = subprocess.run(["ip", *words], capture_output=True, text=True)
+    if done.returncode != 0:
+        raise no_namespaces(f"ip {' '.join(words)}: {done.stderr.strip()}")
+
+
+class net_hosts:
+    """`count` hosts, the first of which runs the root; gone at the end, with all that runs in them."""
+
+    def __init__(self, folder, count=3):
+        self.names, self.folder = NAMES[:count], folder / "hosts"
+        self.prefix = f"dlrun{os.getpid()}-"
+        self.switch = f"{self.prefix}switch"
+
+    def __enter__(self):
+        try:
+            self.make()
+        except (no_namespaces, OSError):
+            self.__exit__()
+            raise
+        return self
+
+    def make(self):
+        if not shutil.which("ip") or os.geteuid() != 0:
+            raise no_namespaces("network namespaces take root and iproute2")
+        ip("netns", "add", self.switch)
+        ip("-n", self.switch, "link", "add", "lan", "type", "bridge")
+        ip("-n", self.switch, "link", "set", "lan", "up")
+        for number, name in enumerate(self.names, 1):
+            inside = self.namespace(name)
+            ip("netns", "add", inside)
+            ip("-n", inside, "link", "add", "lan", "type", "veth", "peer", "name", name, "netns", self.switch)
+            ip("-n", self.switch, "link", "set", name, "master", "lan", "up")
+            ip("-n", inside, "addr", "add", f"{self.address(name)}/24", "dev", "lan")
+            for link in ("lan", "lo"):
+                ip("-n", inside, "link", "set", link, "up")
+            self.folder_of(name).mkdir(parents=True)
+
+    def __exit__(self, *_):
+        for name in self.names:
+            self.kill_all(name)
+        for inside in (*map(self.namespace, self.names), self.switch):
+            subprocess.run(["ip", "netns", "del", inside], capture_output=True)
+
+    def namespace(self, name):
+        return f"{self.prefix}{name}"
+
+    def address(self, name):
+        return f"{NET}.{self.names.index(name) + 1}"
+
+    def folder_of(self, name):
+        return self.folder / name
+
+    def within(self, name=NAMES[0]):
+        """The words that run a command there."""
+        return ["ip", "netns", "exec", self.namespace(name)]
+
+    def write_file(self, path, **options):
+        """A list of the hosts. @param options further keys for each host: {name: {key: value}}"""
+        hosts = []
+        for name in self.names:
+            folder = {} if name == self.names[0] else {"folder": str(self.folder_of(name) / "run")}
+            hosts.append({"name": name, "address": self.address(name), "cpus": 2, **folder, **options.get(name, {})})
+        path.write_text(json.dumps({"start": ["ip", "netns", "exec", f"{self.prefix}{{host}}"], "hosts": hosts}))
+        return path
+
+    def processes(self, name):
+        """All that run there."""
+        listed = subprocess.run(["ip", "netns", "pids", self.namespace(name)], capture_output=True, text=True)
+        return [int(pid) for pid in listed.stdout.split()]
+
+    def kill_all(self, name):
+        for pid in self.processes(name):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+    def set_link(self, name, state):
+        """Up or down, at its end."""
+        ip("-n", self.switch, "link", "set", name, state)
+
+    def lose(self, name):
+        """The whole host: its link goes first, so that nobody hears of the ends; then all that runs, and its disk."""
+        self.set_link(name, "down")
+        self.kill_all(name)
+        shutil.rmtree(self.folder_of(name), ignore_errors=True)

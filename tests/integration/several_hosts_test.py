@@ -1,0 +1,173 @@
+"""One job on several hosts, each a network namespace with a folder of its own: the same bits as on one, whatever is lost."""
+
+import json
+import os
+import signal
+
+import net_hosts
+import small_data
+from bench_case import bench_case, main
+from dlrun_job import option, running_job, wait_until
+
+EPOCHS = 90
+WORKERS, PS_SHARDS = 4, 2
+
+
+class on_several_hosts(bench_case):
+    def setUp(self):
+        super().setUp()
+        self.hosts = net_hosts.net_hosts(self.bench.folder)
+        try:
+            self.hosts.__enter__()
+        except net_hosts.no_namespaces as why:
+            if os.environ.get("CI"):
+                raise
+            self.skipTest(f"no hosts can be made here: {why}")
+        self.addCleanup(self.hosts.__exit__)
+        self.list = self.hosts.write_file(self.bench.folder / "hosts.yaml")
+
+    def small_job(self, **options):
+        spec = small_data.make_spec("mlp_dropout", self.data, epochs=EPOCHS, workers=WORKERS, ps_shards=PS_SHARDS)
+        spec["durability"] = {"log": "every_step"}
+        spec["cluster"].update(options)
+        return spec
+
+    def start(self, spec, overrides=(), hosts=None):
+        run_dir = self.bench.new_run_dir()
+        file = small_data.write_spec(run_dir.with_suffix(".yaml"), spec)
+        arguments = ["train", str(file), "--run-dir", str(run_dir), "--hosts", str(hosts or self.list),
+                     *option("--set", overrides)]
+        return running_job(self.program, run_dir, arguments, run_dir.with_suffix(".out"), self.hosts.within())
+
+    def expect_same_bits(self, job, spec, may_redo=False):
+        report = job.expect_complete(may_redo=may_redo)
+        self.assertEqual(report["parameters_sha256"], self.undisturbed(spec)["parameters_sha256"])
+        self.expect_nobody_left()
+        return report
+
+    def expect_nobody_left(self):
+        for name in self.hosts.names:
+            wait_until(lambda one=name: not self.hosts.processes(one), f"nothing runs on {name}", patience_s=15)
+
+    def roles_on(self, name):
+        """Processes of roles on a host that is not the root's: all there but its agent."""
+        return [pid for pid in self.hosts.processes(name) if pid != self.agent_of(name)]
+
+    def agent_of(self, name):
+        """The agent's: the parent of the others."""
+        pids = self.hosts.processes(name)
+        for pid in pids:
+            with open(f"/proc/{pid}/cmdline", "rb") as words:
+                if words.read().split(b"\0")[1:2] == [b"agent"]:
+                    return pid
+        return None
+
+
+class trains_on_them(on_several_hosts):
+    def test_with_the_bits_of_one_host_and_roles_on_each(self):
+        spec = self.small_job()
+        with self.start(spec) as job:
+            job.wait_until_all_run()
+            for name in self.hosts.names[1:]:
+                self.assertTrue(self.roles_on(name), f"nothing runs on {name}")
+            self.expect_same_bits(job, spec)
+        placed = {event["text"].split(" runs on host ")[0] for event in job.events("role-placed")}
+        self.assertEqual(len(placed), 1 + WORKERS + PS_SHARDS)
+        self.assertEqual(len(job.events("host-joined")), 2)
+
+
+class survives(on_several_hosts):
+    def test_the_end_of_each_worker_on_another_host(self):
+        spec = self.small_job()
+        with self.start(spec) as job:
+            job.wait_for_step(20)
+            status = job.wait_until_all_run()
+            there = {pid for name in self.hosts.names[1:] for pid in self.hosts.processes(name)}
+            workers = [one["pid"] for one in status["roles"] if one["role"] == "worker" and one["pid"] in there]
+            self.assertTrue(workers)
+            for pid in workers:
+                os.kill(pid, signal.SIGKILL)
+            report = self.expect_same_bits(job, spec)
+        self.assertGreaterEqual(len(report["recoveries"]), len(workers))
+
+    def test_the_end_of_the_agent_of_a_host(self):
+        spec = self.small_job()
+        with self.start(spec) as job:
+            job.wait_for_step(20)
+            os.kill(self.agent_of("gamma"), signal.SIGKILL)
+            wait_until(lambda: job.events("host-lost"), "the loss of gamma is told")
+            self.expect_same_bits(job, spec, may_redo=True)
+        self.assertEqual(len(job.events("host-joined")), 3)  # it came back
+
+    def test_the_loss_of_a_host_with_its_disk(self):
+        spec = self.small_job()
+        with self.start(spec) as job:
+            job.wait_for_step(20)
+            self.hosts.lose("beta")
+            self.expect_same_bits(job, spec, may_redo=True)
+        [lost] = job.events("host-lost")
+        self.assertIn("host beta", lost["text"])
+
+    def test_a_host_that_is_cut_off_for_good_ends_all_that_it_runs(self):
+        spec = self.small_job()
+        with self.start(spec) as job:
+            job.wait_for_step(20)
+            self.hosts.set_link("gamma", "down")
+            self.expect_same_bits(job, spec, may_redo=True)
+
+
+class is_refused(on_several_hosts):
+    def expect_refused(self, job, *words):
+        self.assertEqual(job.wait_end(), 2, job.output())
+        last = job.output().splitlines()[-1]
+        for word in words:
+            self.assertIn(word, last)
+        self.expect_nobody_left()
+
+    def rewrite(self, change):
+        """The list of hosts with a change. @returns its path"""
+        content = json.loads(self.list.read_text())
+        change(content)
+        path = self.bench.folder / "changed.yaml"
+        path.write_text(json.dumps(content))
+        return path
+
+    def test_a_list_with_a_host_twice_before_anything_is_made(self):
+        changed = self.rewrite(lambda content: content["hosts"].append(content["hosts"][1]))
+        with self.start(self.small_job(), hosts=changed) as job:
+            self.expect_refused(job, "changed.yaml", "10.78.0.2")
+        self.assertFalse(job.run_dir.exists())
+
+    def test_a_list_without_the_host_that_it_is_on(self):
+        changed = self.rewrite(lambda content: content["hosts"].pop(0))
+        with self.start(self.small_job(), hosts=changed) as job:
+            self.expect_refused(job, "changed.yaml", "10.78.0.1")
+
+    def test_a_host_whose_data_is_other_data(self):
+        other = self.bench.folder / "other"
+        other.mkdir()
+        changed = small_data.write_images(other, "train", self.records, seed=2)
+        script = (f'[ "$0" != beta ] || mount --bind {changed["records"]} {self.data["records"]}; '
+                  f'exec ip netns exec {self.hosts.prefix}$0 "$@"')
+        start = ["unshare", "-m", "sh", "-c", script, "{host}"]
+        with self.start(self.small_job(), hosts=self.rewrite(lambda content: content.update(start=start))) as job:
+            self.expect_refused(job, "host beta", "not that of host alpha", self.data["records"])
+
+    def test_a_host_whose_folder_holds_something_else(self):
+        (self.hosts.folder_of("gamma") / "run").mkdir()
+        (self.hosts.folder_of("gamma") / "run" / "thesis.tex").touch()
+        with self.start(self.small_job()) as job:
+            self.expect_refused(job, "host gamma", str(self.hosts.folder_of("gamma") / "run"))
+
+    def test_a_host_on_which_the_program_is_missing(self):
+        changed = self.rewrite(lambda content: content.update(program="/nowhere/dlrun"))
+        with self.start(self.small_job(), hosts=changed) as job:
+            self.expect_refused(job, "/nowhere/dlrun")
+
+    def test_roles_that_share_a_process(self):
+        with self.start(self.small_job(placement="threads")) as job:
+            self.expect_refused(job, "cluster.placement")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,73 @@
+#include "runtime/hosts_plan.hpp"
+
+#include "tests/data/files.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace dlrun::runtime {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class hosts_plan_test : public testing::Test {
+protected:
+  result<hosts_plan> plan(const std::string& hosts, const std::string& more = "start: [sh]\n") {
+    const auto text = "hosts: [" + hosts + "]\n" + more;
+    return plan_hosts(folder.write("hosts.yaml", {text.begin(), text.end()}));
+  }
+  test::temporary_folder folder;
+};
+
+// 192.0.2.0/24 is for documentation (RFC 5737): nobody has it.
+TEST_F(hosts_plan_test, finds_the_host_that_it_is_on_by_its_address) {
+  const auto found = plan("{name: beta, address: 192.0.2.7}, {name: alpha, address: 127.0.0.1}");
+  ASSERT_TRUE(found.has_value()) << found.error().message;
+  EXPECT_EQ(found->here, 1);
+  EXPECT_EQ(found->own().name(), "alpha");
+}
+
+TEST_F(hosts_plan_test, starts_agents_by_the_full_path_of_the_command) {
+  const auto found = plan("{name: alpha, address: 127.0.0.1}, {name: beta, address: 192.0.2.7}",
+                          "start: [sh, \"{host}\"]\nprogram: /opt/dlrun/bin/dlrun\n");
+  ASSERT_TRUE(found.has_value()) << found.error().message;
+  EXPECT_THAT(found->command_for(found->hosts.hosts(1)),
+              ElementsAre(testing::EndsWith("/sh"), "beta", "/opt/dlrun/bin/dlrun", "agent"));
+}
+
+TEST_F(hosts_plan_test, refuses_a_list_without_this_machine_and_says_what_to_add) {
+  const auto found = plan("{name: beta, address: 192.0.2.7}");
+  ASSERT_FALSE(found.has_value());
+  EXPECT_EQ(found.error().code, error_code::bad_usage);
+  EXPECT_THAT(found.error().message, AllOf(HasSubstr("hosts.yaml"), HasSubstr("127.0.0.1")));
+}
+
+TEST_F(hosts_plan_test, refuses_one_machine_under_two_names) {
+  const auto found = plan("{name: alpha, address: 127.0.0.1}, {name: beta, address: localhost}");
+  ASSERT_FALSE(found.has_value());
+  EXPECT_THAT(found.error().message, AllOf(HasSubstr("alpha"), HasSubstr("beta"), HasSubstr("once")));
+}
+
+TEST_F(hosts_plan_test, refuses_an_address_that_nobody_knows) {
+  const auto found = plan("{name: alpha, address: 127.0.0.1}, {name: beta, address: no.such.host.invalid}");
+  ASSERT_FALSE(found.has_value());
+  EXPECT_THAT(found.error().message, AllOf(HasSubstr("host beta"), HasSubstr("no.such.host.invalid")));
+}
+
+TEST_F(hosts_plan_test, refuses_a_command_that_is_not_there) {
+  const auto found = plan("{name: alpha, address: 127.0.0.1}", "start: [no-such-starter]\n");
+  ASSERT_FALSE(found.has_value());
+  EXPECT_THAT(found.error().message, AllOf(HasSubstr("no-such-starter"), HasSubstr("start:")));
+}
+
+TEST_F(hosts_plan_test, refuses_a_program_that_a_shell_would_take_for_more_than_one_word) {
+  const auto found =
+      plan("{name: alpha, address: 127.0.0.1}", "start: [sh]\nprogram: /opt/my programs/dlrun\n");
+  ASSERT_FALSE(found.has_value());
+  EXPECT_THAT(found.error().message, HasSubstr("/opt/my programs/dlrun"));
+}
+
+} // namespace
+} // namespace dlrun::runtime
