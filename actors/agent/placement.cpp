@@ -1,6 +1,5 @@
 #include "actors/agent/placement.hpp"
 
-#include <algorithm>
 #include <dlrun/check.hpp>
 #include <fmt/format.h>
 #include <tuple>
@@ -18,7 +17,6 @@ placement::placement(std::string root, std::uint32_t threads_per_worker)
 void placement::add_host(const std::string& name, std::uint32_t cpus) {
   DLRUN_CHECK(cpus > 0, "host {} has cores", name);
   hosts_[name] = cpus;
-  if (std::ranges::find(order_, name) == order_.end()) order_.push_back(name);
 }
 
 void placement::remove_host(const std::string& name) { hosts_.erase(name); }
@@ -66,8 +64,7 @@ place placement::choose(const role_name& role) const {
 place placement::choose_for_shard(const role_name& role) const {
   std::optional<std::tuple<std::uint32_t, bool, std::uint32_t>> best;
   place chosen;
-  for (const auto& host : order_) {
-    if (!hosts_.contains(host)) continue;
+  for (const auto& [host, cpus] : hosts_) {
     const auto there = load_of(host, role);
     const std::tuple cost{there.ps_shards, host != root_, there.threads};
     if (best && cost >= *best) continue;
@@ -84,11 +81,9 @@ place placement::choose_for_worker(const role_name& role) const {
   // Busy threads a core once the worker is there, compared as fractions.
   std::optional<std::pair<std::uint64_t, std::uint64_t>> best;
   place chosen;
-  for (const auto& host : order_) {
-    const auto found = hosts_.find(host);
-    if (found == hosts_.end()) continue;
+  for (const auto& [host, cpus] : hosts_) {
     const auto busy = load_of(host, role).threads;
-    const std::pair<std::uint64_t, std::uint64_t> cost{busy + threads_of(role), found->second};
+    const std::pair<std::uint64_t, std::uint64_t> cost{busy + threads_of(role), cpus};
     if (best && cost.first * best->second >= best->first * cost.second) continue;
     best = cost;
     chosen = {host,

@@ -7,7 +7,6 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <vector>
 
 namespace dlrun::agent {
 
@@ -20,8 +19,9 @@ struct place {
 /// Pure: the coordinator stays with the root. A PS shard goes to the host that has the fewest, for
 /// its disk and its link are what it needs; of equals to the root's, whose loss ends the job
 /// anyway. A worker goes where the fewest threads of roles share a core. A role that starts again
-/// goes where it was, if that host is there: a PS shard's store is there. What never happens:
-/// a role that runs is moved.
+/// goes where it was, if that host is there: a PS shard's store is there. What never happens: a
+/// role that runs is moved. Of hosts that are as good the first by name is taken, so that the same
+/// hosts get the same roles, whichever was there first.
 class placement {
 public:
   /// @param threads_per_worker threads that a worker keeps busy; a PS shard keeps one busy.
@@ -54,7 +54,6 @@ private:
   std::string root_;
   std::uint32_t threads_per_worker_;
   std::map<std::string, std::uint32_t> hosts_; ///< that are there, with their cores
-  std::vector<std::string> order_;             ///< in which hosts came first
   std::map<protocol::role_name, place> places_;
 };
 

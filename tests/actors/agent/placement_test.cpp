@@ -37,6 +37,18 @@ TEST(placement, puts_ps_shards_apart_the_first_with_the_root) {
   EXPECT_THAT(hosts.find(ps_shard_role({3}))->reason, HasSubstr("1 PS shards are there, nowhere fewer"));
 }
 
+TEST(placement, does_not_depend_on_which_host_was_there_first) {
+  placement late{"alpha", 1};
+  late.add_host("gamma", 2);
+  late.add_host("alpha", 2);
+  late.add_host("beta", 2);
+  auto early = three_hosts();
+  for (std::uint32_t i = 0; i < 6; ++i) {
+    EXPECT_EQ(late.put(ps_shard_role({i})).host, early.put(ps_shard_role({i})).host);
+    EXPECT_EQ(late.put(worker_role({i})).host, early.put(worker_role({i})).host);
+  }
+}
+
 TEST(placement, spreads_workers_by_cores_that_are_free) {
   placement hosts{"alpha", 1};
   hosts.add_host("alpha", 2);
