@@ -55,9 +55,10 @@ class poison(bench_case):
     def test_a_healthy_worker_that_is_killed_counts_against_no_slot(self):
         with poison_runs.disarmed():  # computes for so long that it dies in the middle of a slot
             _, job = self.job_with({}, workers=2, epochs=10_000, restarts=100)
-        for which in (signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT, signal.SIGKILL, signal.SIGSEGV, signal.SIGUSR1):
+        signals = (signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT, signal.SIGKILL, signal.SIGSEGV, signal.SIGUSR1)
+        for count, which in enumerate(signals, 1):
             job.kill("worker", 0, which)
-        job.wait_for_exits(6)
+            job.wait_for_exits(count)  # else the next one may be for a process that is about to end
         job.root.send_signal(signal.SIGINT)
         self.assertEqual(job.wait_end(), INTERRUPTED, job.output())
         self.assertEqual(job.report()["parked_shards"], [])
