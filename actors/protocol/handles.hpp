@@ -85,10 +85,10 @@ using host_agent_actor = caf::typed_actor< //
 using agent_actor = caf::typed_actor<                           //
     caf::replies_to<join, coordinator_actor>::with<join_reply>, // coordinator: here I am
     caf::reacts_to<grant>,                                      // coordinator: fences to start roles with
-    caf::reacts_to<job_event>,                                  // coordinator: tell the user
+    caf::reacts_to<job_event>,                                  // coordinator, PS shard: tell the user
     caf::reacts_to<job_ended>,                                  // coordinator: stop everything
     caf::replies_to<heartbeat>::with<coordinator_location>,     // every role: sign of life
-    caf::reacts_to<stop_job>,                                   // root: Ctrl-C, `dlrun stop`; PS shard: quota
+    caf::reacts_to<stop_job>, // root: Ctrl-C; PS shard: quota; worker: its data
     caf::replies_to<host_joined, host_agent_actor>::with<join_reply>, // host agent: here I am
     caf::reacts_to<start_report>,                                     // host agent: what became of a start
     caf::reacts_to<work_report>,                                      // host agent: sign of life; its workers

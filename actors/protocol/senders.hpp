@@ -99,14 +99,14 @@ inline constexpr role_set senders<agent_actor, join>{role_kind::coordinator};
 template <>
 inline constexpr role_set senders<agent_actor, grant>{role_kind::coordinator};
 template <>
-inline constexpr role_set senders<agent_actor, job_event>{role_kind::coordinator};
+inline constexpr role_set senders<agent_actor, job_event>{role_kind::coordinator, role_kind::ps_shard};
 template <>
 inline constexpr role_set senders<agent_actor, job_ended>{role_kind::coordinator};
 template <>
 inline constexpr role_set senders<agent_actor, heartbeat>{role_kind::coordinator, role_kind::ps_shard,
                                                           role_kind::worker};
 template <>
-inline constexpr role_set senders<agent_actor, stop_job>{role_kind::ps_shard};
+inline constexpr role_set senders<agent_actor, stop_job>{role_kind::ps_shard, role_kind::worker};
 template <>
 inline constexpr role_set senders<agent_actor, host_joined>{role_kind::host_agent};
 template <>
