@@ -107,7 +107,7 @@ class running_job:
     def __init__(self, program, run_dir, arguments, output_file=None, within=()):
         """@param within words of a command that runs another where the job is, as in another network namespace"""
         self.program = os.path.realpath(program)
-        self.command = [*within, self.program]
+        self.within = within
         self.run_dir = pathlib.Path(run_dir).resolve()
         self.output_file = output_file or self.run_dir.with_name(self.run_dir.name + ".out")
         self.seen = {}  # pid -> start time, of every process that `status` named
@@ -124,7 +124,7 @@ class running_job:
 
     def begin(self):
         with open(self.output_file, "ab") as output:
-            self.root = subprocess.Popen([*self.command, *self.arguments], stdin=subprocess.DEVNULL, stdout=output,
+            self.root = subprocess.Popen([*self.within, self.program, *self.arguments], stdin=subprocess.DEVNULL, stdout=output,
                                          stderr=subprocess.STDOUT, start_new_session=True)
 
     def begin_again(self):
@@ -170,7 +170,7 @@ class running_job:
 
     def try_status(self):
         """`dlrun status --json`, or None while the job does not answer."""
-        answer = subprocess.run([*self.command, "status", str(self.run_dir), "--json"], capture_output=True, text=True,
+        answer = subprocess.run([*self.within, self.program, "status", str(self.run_dir), "--json"], capture_output=True, text=True,
                                 timeout=PATIENCE_S)
         if answer.returncode != 0:
             return None
@@ -183,7 +183,7 @@ class running_job:
 
     def ask(self, verb, *options):
         """`dlrun VERB` on the run folder. @returns exit code, output, complaints"""
-        answer = subprocess.run([*self.command, verb, str(self.run_dir), *options], capture_output=True, text=True,
+        answer = subprocess.run([*self.within, self.program, verb, str(self.run_dir), *options], capture_output=True, text=True,
                                 timeout=PATIENCE_S)
         return answer.returncode, answer.stdout, answer.stderr
 
