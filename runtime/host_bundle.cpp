@@ -38,7 +38,7 @@ result<std::string> read_bytes(int fd, std::size_t count) {
 result<std::string> read_first_line(int fd) {
   std::string line;
   while (line.size() < first_line_max) {
-    const auto next = read_bytes(fd, 1);
+    auto next = read_bytes(fd, 1);
     if (!next) return next;
     if (next->empty() || *next == "\n") return line;
     line += *next;

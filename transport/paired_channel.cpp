@@ -26,7 +26,7 @@ paired_offers::paired_offers(std::shared_ptr<segment_offers> near, std::string h
     , address_(to_string({near_->address(), std::move(host), far_->address()})) {}
 
 result<segment_id> paired_offers::offer(const segment& what) {
-  const auto id = near_->offer(what);
+  auto id = near_->offer(what);
   if (!id) return id;
   if (const auto also = far_->offer_as(*id, what); !also) {
     near_->withdraw(*id);

@@ -35,7 +35,7 @@ result<std::optional<std::size_t>> stream::receive(std::span<std::byte> into) {
     if (const auto sent = flush(); !sent) return tl::unexpected(sent.error()); // of the handshake
     if (session_->is_closed()) return 0;
     in_.resize(session_->is_established() ? stretch_bytes : stranger_bytes);
-    const auto came = receive_plain(in_);
+    auto came = receive_plain(in_);
     if (!came || !*came || **came == 0) return came;
     in_begin_ = 0;
     in_end_ = **came;
@@ -45,7 +45,7 @@ result<std::optional<std::size_t>> stream::receive(std::span<std::byte> into) {
 /// Of what has been received already.
 result<std::size_t> stream::decrypt(std::span<std::byte> into) {
   auto wire = std::span<const std::byte>(in_).subspan(in_begin_, in_end_ - in_begin_);
-  const auto got = session_->read(wire, into);
+  auto got = session_->read(wire, into);
   in_begin_ = in_end_ - wire.size();
   return got;
 }

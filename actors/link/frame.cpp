@@ -1,6 +1,7 @@
 #include "actors/link/frame.hpp"
 
 #include <cstring>
+#include <fmt/format.h>
 
 namespace dlrun::link {
 namespace {
