@@ -91,7 +91,9 @@ struct message_of<
         if (!promise.async()) promise.deliver(caf::make_error(caf::sec::remote_lookup_failed));
         return promise;
       }
-      if constexpr (!senders<Handle>.is_empty()) {
+      if constexpr (senders<Handle>.is_empty()) {
+        static_cast<void>(actor), static_cast<void>(place); // it goes nowhere
+      } else {
         const auto payload = write_values(*to, message, carried...);
         if (promise.async())
           to->send(actor, place, payload);
