@@ -33,12 +33,15 @@ struct process_link::state {
   }
 
   /// @returns whether it may stay.
-  bool add(const caf::strong_actor_ptr& broker, const std::shared_ptr<connection>& link, bool was_dialled) {
+  bool add(const caf::strong_actor_ptr& broker) {
     const std::scoped_lock lock{mutex};
-    if (is_over) return false;
-    brokers.insert(broker);
-    if (was_dialled) dialled.insert_or_assign(link->peer(), link);
-    return true;
+    if (!is_over) brokers.insert(broker);
+    return !is_over;
+  }
+
+  void note_dialled(const std::shared_ptr<connection>& link) {
+    const std::scoped_lock lock{mutex};
+    dialled.insert_or_assign(link->peer(), link);
   }
 
   void remove(const caf::actor_addr& broker, const std::shared_ptr<connection>& link) {
@@ -89,6 +92,10 @@ struct process_link::opening {
   }
 
   caf::behavior behave(broker_pointer self) {
+    if (!shared->add(caf::actor_cast<caf::strong_actor_ptr>(self))) { // before CAF has the socket
+      if (done) done(fail(error_code::interrupted, "the control link was stopped"));
+      return {};
+    }
     const auto handle = self->add_scribe(socket.socket.release());
     self->configure_read(handle, caf::io::receive_policy::at_most(frame_bytes_max));
     const auto& warn = shared->options.warn;
@@ -99,7 +106,7 @@ struct process_link::opening {
       link->end(fmt::format("the connection to {} has ended", to_string(link->peer())));
       state->remove(broker, link);
     });
-    if (!shared->add(caf::actor_cast<caf::strong_actor_ptr>(self), link, was_dialled)) self->quit();
+    if (was_dialled) shared->note_dialled(link);
     if (done) done(link);
     if (!socket.rest.empty()) take(self, *link, socket.rest, warn);
     return {[self, link, warn](const caf::io::new_data_msg& what) { take(self, *link, what.buf, warn); },
