@@ -1,6 +1,7 @@
 #include "actors/agent/agent.hpp"
 
 #include "actors/agent/event_json.hpp"
+#include "actors/agent/posted_events.hpp"
 #include "actors/common/ask.hpp"
 #include <dlrun/report.hpp>
 
@@ -188,22 +189,8 @@ void agent_state::carry_out(const agent_actions& actions) {
 }
 
 launch_events agent_state::make_launch_events() {
-  const auto post = common::poster<protocol::agent_actor>{self_};
-  return {
-      .started =
-          [this, post](const auto& role, const auto& self, std::int32_t pid) {
-            post([this, role, self, pid] { carry_out(core_.on_started(role, self, pid, arguments_.now())); });
-          },
-      .start_failed =
-          [this, post](const auto& role, const auto& self, const error& why) {
-            post([this, role, self, why] {
-              carry_out(core_.on_start_failed(role, self, why, arguments_.now()));
-            });
-          },
-      .exited =
-          [this, post](const auto& role, const auto& self, const role_end& how) {
-            post([this, role, self, how] { carry_out(core_.on_exited(role, self, how, arguments_.now())); });
-          }};
+  return posted_events(common::poster<protocol::agent_actor>{self_}, core_, arguments_.now,
+                       [this](const agent_actions& actions) { carry_out(actions); });
 }
 
 void agent_state::carry_out(const start_role& action) {

@@ -1,5 +1,6 @@
 #include "actors/agent/host_agent.hpp"
 
+#include "actors/agent/posted_events.hpp"
 #include "actors/common/ask.hpp"
 
 #include <unistd.h>
@@ -104,22 +105,8 @@ void host_agent_state::carry_out(const host_agent_actions& actions) {
 }
 
 launch_events host_agent_state::make_launch_events() {
-  const auto post = common::poster<protocol::host_agent_actor>{self_};
-  return {
-      .started =
-          [this, post](const auto& role, const auto& self, std::int32_t pid) {
-            post([this, role, self, pid] { carry_out(core_.on_started(role, self, pid, arguments_.now())); });
-          },
-      .start_failed =
-          [this, post](const auto& role, const auto& self, const error& why) {
-            post([this, role, self, why] {
-              carry_out(core_.on_start_failed(role, self, why, arguments_.now()));
-            });
-          },
-      .exited =
-          [this, post](const auto& role, const auto& self, const role_end& how) {
-            post([this, role, self, how] { carry_out(core_.on_exited(role, self, how, arguments_.now())); });
-          }};
+  return posted_events(common::poster<protocol::host_agent_actor>{self_}, core_, arguments_.now,
+                       [this](const host_agent_actions& actions) { carry_out(actions); });
 }
 
 void host_agent_state::carry_out(const launch_role& action) {
