@@ -1,10 +1,8 @@
-#include "actors/link/gatekeeper.hpp"
-
+#include "tests/actors/link/gate_test.hpp"
 #include "tests/actors/link/raw_peer.hpp"
 
 #include <future>
 #include <gmock/gmock.h>
-#include <mutex>
 
 namespace dlrun::link {
 namespace {
@@ -16,45 +14,15 @@ using test::raw_peer;
 const peer_id coordinator{{role_kind::coordinator, 0}, {3}};
 const peer_id worker{{role_kind::worker, 1}, {8}};
 
-class gatekeeper_test : public testing::Test {
+class gatekeeper_test : public test::gate_test {
 protected:
   std::unique_ptr<gatekeeper> open(const peer_id& self, gatekeeper_options options = {}) {
     options.token = token;
     options.self = self;
-    return gatekeeper::start(options, {.is_here = [self](const peer_id& wanted) { return wanted == self; },
-                                       .accepted = [this](open_socket socket) { accept(std::move(socket)); }})
-        .value();
-  }
-
-  void accept(open_socket socket) {
-    const std::scoped_lock lock{mutex};
-    accepted.push_back(std::move(socket));
-    changed.notify_all();
-  }
-
-  open_socket wait_for_one() {
-    std::unique_lock lock{mutex};
-    EXPECT_TRUE(changed.wait_for(lock, 60s, [this] { return !accepted.empty(); }));
-    auto first = std::move(accepted.front());
-    accepted.erase(accepted.begin());
-    return first;
-  }
-
-  static result<open_socket> dial(gatekeeper& from, const std::string& address, const peer_id& wanted) {
-    std::promise<result<open_socket>> reached;
-    from.dial(address, wanted, [&](result<open_socket> how) { reached.set_value(std::move(how)); });
-    return reached.get_future().get();
-  }
-
-  std::size_t count() {
-    const std::scoped_lock lock{mutex};
-    return accepted.size();
+    return start(options);
   }
 
   transport::run_token token{{1, 2, 3}};
-  std::mutex mutex;
-  std::condition_variable changed;
-  std::vector<open_socket> accepted;
 };
 
 TEST_F(gatekeeper_test, both_ends_learn_who_the_other_is) {

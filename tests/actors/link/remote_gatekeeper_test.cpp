@@ -1,13 +1,8 @@
 // Two hosts are two addresses of loopback: what is not on one's own is reached by TLS.
-#include "actors/link/gatekeeper.hpp"
-
 #include "security/certificate_authority.hpp"
+#include "tests/actors/link/gate_test.hpp"
 
-#include <condition_variable>
-#include <future>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
-#include <mutex>
 
 namespace dlrun::link {
 namespace {
@@ -18,44 +13,23 @@ using protocol::role_kind;
 const peer_id the_agent{{role_kind::agent, 0}, {1}};
 const peer_id worker_1{{role_kind::worker, 1}, {8}};
 
-class remote_gatekeeper_test : public testing::Test {
+class remote_gatekeeper_test : public test::gate_test {
 protected:
   /// A process that says it is `self`, with the certificate of `shown`.
   std::unique_ptr<gatekeeper> open(const peer_id& self, const std::string& host, const peer_id& shown) {
     const security::certificate_name name{"j1", std::string{protocol::to_string(shown.role.kind)},
                                           shown.role.index, "host"};
     auto identity = security::tls_context::make(authority.issue(name).value()).value();
-    return gatekeeper::start({.token = {{1, 2, 3}},
-                              .self = self,
-                              .greeting_deadline = 500ms,
-                              .remote = remote_access{host, std::move(identity)}},
-                             {.is_here = [self](const peer_id& wanted) { return wanted == self; },
-                              .accepted =
-                                  [this](open_socket socket) {
-                                    const std::scoped_lock lock{mutex};
-                                    accepted.push_back(std::move(socket));
-                                    changed.notify_all();
-                                  }})
-        .value();
+    return start({.token = {{1, 2, 3}},
+                  .self = self,
+                  .greeting_deadline = 500ms,
+                  .remote = remote_access{host, std::move(identity)}});
   }
   std::unique_ptr<gatekeeper> open(const peer_id& self, const std::string& host) {
     return open(self, host, self);
   }
 
-  static result<open_socket> dial(gatekeeper& from, const std::string& address, const peer_id& wanted) {
-    std::promise<result<open_socket>> reached;
-    from.dial(address, wanted, [&](result<open_socket> how) { reached.set_value(std::move(how)); });
-    return reached.get_future().get();
-  }
-  std::size_t count() {
-    const std::scoped_lock lock{mutex};
-    return accepted.size();
-  }
-
   security::certificate_authority authority = security::certificate_authority::make("j1").value();
-  std::mutex mutex;
-  std::condition_variable changed;
-  std::vector<open_socket> accepted;
 };
 
 TEST_F(remote_gatekeeper_test, processes_of_two_hosts_reach_each_other) {
@@ -63,9 +37,7 @@ TEST_F(remote_gatekeeper_test, processes_of_two_hosts_reach_each_other) {
   const auto there = open(worker_1, "127.0.0.2");
   const auto dialled = dial(*there, here->address(), the_agent);
   ASSERT_TRUE(dialled.has_value()) << dialled.error().message;
-  std::unique_lock lock{mutex};
-  ASSERT_TRUE(changed.wait_for(lock, 20s, [this] { return !accepted.empty(); }));
-  EXPECT_EQ(accepted.front().peer, worker_1);
+  EXPECT_EQ(wait_for_one().peer, worker_1);
 }
 
 TEST_F(remote_gatekeeper_test, those_of_one_host_meet_on_its_own_socket) {
