@@ -8,9 +8,8 @@
 namespace dlrun::common {
 
 /// `threads`: scheduler threads; the actors only route, so few are enough. Work sharing has less
-/// than half the latency of the default work stealing. CAF's own heartbeats stay off: on loopback a
-/// dead peer closes its connection at once, and a frozen one is told by our own heartbeats, which
-/// come from the actor and not from the I/O thread.
+/// than half the latency of the default work stealing. CAF's own heartbeats belong to BASP,
+/// which is not spoken: our own come from the actor and not from the I/O thread.
 class actor_config : public caf::actor_system_config {
 public:
   explicit actor_config(std::size_t threads);

@@ -9,8 +9,8 @@
 namespace dlrun::common {
 
 /// Sends `message` to `to`. Exactly one of the handlers runs, on the actor: `on_answer` with the
-/// response, `on_error` at the deadline or when the receiver is gone. (A request to a dead node
-/// fails only at its deadline: keep deadlines short.)
+/// response, `on_error` at the deadline or when the receiver is gone. (Of one on a host
+/// that is cut off it is the deadline: keep deadlines short.)
 template <class Self, class Handle, class Message, class OnAnswer, class OnError>
 void ask(Self* self, const Handle& to, protocol::duration deadline, Message message, OnAnswer on_answer,
          OnError on_error) {

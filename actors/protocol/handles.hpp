@@ -1,5 +1,5 @@
-/// The wiring diagram: every role's typed handle, one line a message. Who may send what to whom is
-/// said here and nowhere else.
+/// The wiring diagram: every role's typed handle, one line a message. senders.hpp has its senders,
+/// as a control connection checks them.
 #pragma once
 
 #include "actors/protocol/host_messages.hpp"

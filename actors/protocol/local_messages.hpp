@@ -17,8 +17,7 @@ struct tick {
 };
 
 /// "Run this on the actor": how a thread that works for an actor (compute, tensor channel) hands
-/// its result back. Has no serialised form: one that arrives from another process is empty, and
-/// does nothing.
+/// its result back. Has no serialised form: a control connection lets none through.
 struct continuation {
   std::shared_ptr<const std::function<void()>> run;
 

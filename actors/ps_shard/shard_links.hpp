@@ -11,9 +11,8 @@
 namespace dlrun::ps_shard {
 
 /// Connections to the other PS shards. Of two the one with the higher index connects, and the other
-/// answers whoever speaks: if both connect at once, CAF may take each of the two connections for
-/// superfluous and close both. Called by the actor `self` only. What is sent to a shard that is not
-/// connected is lost: it is repeated by timer.
+/// answers whoever speaks: one connection serves both. Called by the actor `self` only. What is
+/// sent to a shard that is not connected is lost: it is repeated by timer.
 class shard_links {
 public:
   using pointer = protocol::ps_shard_actor::base*;
