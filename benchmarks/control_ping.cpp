@@ -64,16 +64,20 @@ using echo_actor = link::io_thread_actor<echo_holder, protocol::agent_actor>;
 
 /// Answers heartbeats with their step.
 protocol::agent_actor::behavior_type echo(echo_actor*) {
-  return {[](const protocol::join&, const protocol::coordinator_actor&) { return protocol::join_reply{}; },
-          [](const protocol::grant&) {},
-          [](const protocol::job_event&) {},
-          [](const protocol::job_ended&) {},
-          [](const protocol::heartbeat& beat) {
-            return protocol::coordinator_location{{beat.step}, {}};
-          },
-          [](const protocol::stop_job&) {},
-          [](const protocol::tick&) {},
-          [](const protocol::continuation&) {}};
+  return {
+      [](const protocol::join&, const protocol::coordinator_actor&) { return protocol::join_reply{}; },
+      [](const protocol::grant&) {},
+      [](const protocol::job_event&) {},
+      [](const protocol::job_ended&) {},
+      [](const protocol::heartbeat& beat) {
+        return protocol::coordinator_location{{beat.step}, {}};
+      },
+      [](const protocol::stop_job&) {},
+      [](const protocol::host_joined&, const protocol::host_agent_actor&) { return protocol::join_reply{}; },
+      [](const protocol::start_report&) {},
+      [](const protocol::work_report&) {},
+      [](const protocol::tick&) {},
+      [](const protocol::continuation&) {}};
 }
 
 std::unique_ptr<link::process_link> open_link(caf::actor_system& system, const link::peer_id& self) {
