@@ -1,0 +1,237 @@
+#include "actors/agent/beats/beat_exchange.hpp"
+
+#include "actors/agent/beats/own_time.hpp"
+#include "base/os_error.hpp"
+#include "base/service_loop.hpp"
+
+#include <arpa/inet.h>
+#include <atomic>
+#include <charconv>
+#include <fmt/format.h>
+#include <map>
+#include <mutex>
+#include <netinet/in.h>
+#include <netinet/ip.h>
+#include <optional>
+#include <sys/socket.h>
+
+namespace dlrun::agent {
+
+using protocol::duration;
+using protocol::time_point;
+
+namespace {
+
+/// A flood is read in portions, so that our own beats go out between them.
+constexpr int datagrams_a_turn = 256;
+
+time_point now() { return std::chrono::time_point_cast<duration>(std::chrono::steady_clock::now()); }
+
+/// "10.0.0.1:41234"; IPv4, as all between hosts.
+result<sockaddr_in> parse(std::string_view text) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  const auto colon = std::min(text.rfind(':'), text.size());
+  const auto port_text = text.substr(std::min(colon + 1, text.size()));
+  std::uint16_t port = 0;
+  const auto* last = port_text.data() + port_text.size();
+  const auto [end, wrong] = std::from_chars(port_text.data(), last, port);
+  const bool is_number =
+      ::inet_pton(AF_INET, std::string{text.substr(0, colon)}.c_str(), &address.sin_addr) == 1;
+  if (!is_number || wrong != std::errc{} || end != last)
+    return fail(error_code::bad_usage, fmt::format("'{}' is not IPv4 NUMBER:PORT", text));
+  address.sin_port = htons(port);
+  return address;
+}
+
+struct open_socket {
+  base::unique_fd socket;
+  std::string address;
+};
+
+result<open_socket> open_on(const std::string& host) {
+  auto address = parse(host + ":0");
+  if (!address) return tl::unexpected(address.error());
+  open_socket made{base::unique_fd{::socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)}, {}};
+  if (!made.socket) return base::fail_errno("cannot create a UDP socket");
+  const int fd = made.socket.get();
+  // Ahead of tensors, where a router or a network card has more than one queue.
+  const int urgent = IPTOS_LOWDELAY;
+  ::setsockopt(fd, IPPROTO_IP, IP_TOS, &urgent, sizeof urgent);
+  socklen_t size = sizeof(sockaddr_in);
+  auto* const there = reinterpret_cast<sockaddr*>(&*address);
+  if (::bind(fd, there, size) != 0) {
+    auto why =
+        base::fail_errno(fmt::format("cannot take a UDP port of {} (is it an address of this host?)", host));
+    why.value().code = error_code::bad_usage;
+    return why;
+  }
+  if (::getsockname(fd, there, &size) != 0) return base::fail_errno("cannot read the port of a UDP socket");
+  made.address = fmt::format("{}:{}", host, ntohs(address->sin_port));
+  return made;
+}
+
+} // namespace
+
+class beat_exchange::loop final : base::polled_service {
+public:
+  loop(const beat_options& options, open_socket opened)
+      : options_{options}
+      , socket_{std::move(opened.socket)}
+      , address_{std::move(opened.address)} {}
+
+  result<void> start() { return thread_.start("dlrun-beats", "the exchange of beats", *this); }
+  const std::string& address() const { return address_; }
+  void note_turn() { turn_ = now(); }
+
+  result<void> watch(const beat_peer& peer, told tell) {
+    std::optional<sockaddr_in> at;
+    if (!peer.address.empty()) {
+      const auto address = parse(peer.address);
+      if (!address) return tl::unexpected(address.error());
+      at = *address;
+    }
+    const std::scoped_lock lock{mutex_};
+    const auto found = peers_.find(peer.name);
+    if (found != peers_.end() && found->second.peer.boot == peer.boot) return {};
+    peers_.insert_or_assign(peer.name, watched{.peer = peer,
+                                               .at = at,
+                                               .watch = {options_.rules, options_.boot, peer.boot},
+                                               .tell = std::move(tell)});
+    return {};
+  }
+  void forget(const std::string& name) {
+    const std::scoped_lock lock{mutex_};
+    peers_.erase(name);
+  }
+
+private:
+  struct watched {
+    beat_peer peer;
+    std::optional<sockaddr_in> at; ///< nothing: it is not known yet
+    peer_watch watch;
+    told tell;
+    sight seen = sight::unproven; ///< as it was told
+  };
+  struct news {
+    told tell;
+    sighting what;
+  };
+
+  std::chrono::steady_clock::time_point watch(std::vector<pollfd>& fds) override;
+  void serve(std::span<const pollfd> fds) override;
+  void note_own_pause(time_point at);
+  void read_all(time_point at);
+  void take(std::span<const std::byte> datagram, const sockaddr_in& from, time_point at);
+  void send_all(time_point at);
+  std::vector<news> look_at_all(time_point at);
+
+  const beat_options options_;
+  const base::unique_fd socket_;
+  const std::string address_;
+  std::atomic<time_point> turn_{}; ///< of the actor; none yet: the epoch
+
+  // of the thread
+  own_time own_time_{options_.rules.period};
+  time_point next_beat_ = now();
+  time_point due_ = next_beat_; ///< until when it waits at the latest
+
+  std::mutex mutex_;
+  std::map<std::string, watched> peers_; ///< guarded by mutex_
+  base::service_loop thread_;            ///< last: it uses the members above
+};
+
+std::chrono::steady_clock::time_point beat_exchange::loop::watch(std::vector<pollfd>& fds) {
+  fds.push_back({socket_.get(), POLLIN, 0});
+  const std::scoped_lock lock{mutex_};
+  due_ = next_beat_;
+  const auto at = now();
+  for (const auto& [name, one] : peers_) due_ = std::min(due_, one.watch.silent_at(at));
+  return due_;
+}
+
+void beat_exchange::loop::serve(std::span<const pollfd>) {
+  const auto at = now();
+  std::vector<news> changes;
+  {
+    const std::scoped_lock lock{mutex_};
+    note_own_pause(at);
+    read_all(at);
+    send_all(at);
+    changes = look_at_all(at);
+  }
+  for (const auto& one : changes) one.tell(one.what);
+}
+
+void beat_exchange::loop::note_own_pause(time_point at) {
+  const auto paused = own_time_.woke(due_, at);
+  if (paused == duration{0}) return;
+  for (auto& [name, one] : peers_) one.watch.on_own_pause(paused);
+}
+
+void beat_exchange::loop::read_all(time_point at) {
+  std::array<std::byte, beat_bytes + 1> datagram{}; // one more, so that a longer one is seen to be
+  for (int i = 0; i < datagrams_a_turn; ++i) {
+    sockaddr_in from{};
+    socklen_t size = sizeof from;
+    const auto got = ::recvfrom(socket_.get(), datagram.data(), datagram.size(), MSG_DONTWAIT,
+                                reinterpret_cast<sockaddr*>(&from), &size);
+    if (got < 0) return;
+    take(std::span{datagram}.first(static_cast<std::size_t>(got)), from, at);
+  }
+}
+
+void beat_exchange::loop::take(std::span<const std::byte> datagram, const sockaddr_in& from, time_point at) {
+  const auto boot = claimed_boot(datagram);
+  for (auto& [name, one] : peers_) {
+    if (boot != one.peer.boot) continue;
+    const auto heard = opened(datagram, one.peer.keys.receive);
+    if (heard && one.watch.on_beat(*heard, at) && one.peer.address.empty()) one.at = from;
+  }
+}
+
+void beat_exchange::loop::send_all(time_point at) {
+  if (at < next_beat_) return;
+  const auto period = options_.rules.period;
+  next_beat_ = std::max(next_beat_ + period, at + period / 2);
+  const auto turn = turn_.load();
+  const auto turn_age = turn == time_point{} ? duration{0} : own_time_.turn_age(turn, at);
+  for (auto& [name, one] : peers_) {
+    if (!one.at) continue;
+    const auto datagram = sealed(one.watch.next(turn_age, at), one.peer.keys.send);
+    // What cannot be sent is lost, as on the way.
+    [[maybe_unused]] const auto sent =
+        ::sendto(socket_.get(), datagram.data(), datagram.size(), MSG_DONTWAIT | MSG_NOSIGNAL,
+                 reinterpret_cast<const sockaddr*>(&*one.at), sizeof *one.at);
+  }
+}
+
+std::vector<beat_exchange::loop::news> beat_exchange::loop::look_at_all(time_point at) {
+  std::vector<news> changes;
+  for (auto& [name, one] : peers_) {
+    const auto seen = one.watch.look(at);
+    if (seen != std::exchange(one.seen, seen)) changes.push_back({one.tell, {seen, one.watch.silence(at)}});
+  }
+  return changes;
+}
+
+beat_exchange::beat_exchange(std::unique_ptr<loop> loop)
+    : loop_{std::move(loop)} {}
+beat_exchange::~beat_exchange() = default;
+
+result<std::unique_ptr<beat_exchange>> beat_exchange::start(const beat_options& options) {
+  auto opened = open_on(options.address);
+  if (!opened) return tl::unexpected(opened.error());
+  auto made = std::make_unique<loop>(options, std::move(*opened));
+  if (auto started = made->start(); !started) return tl::unexpected(started.error());
+  return std::unique_ptr<beat_exchange>{new beat_exchange(std::move(made))};
+}
+
+const std::string& beat_exchange::address() const { return loop_->address(); }
+result<void> beat_exchange::watch(const beat_peer& peer, told tell) {
+  return loop_->watch(peer, std::move(tell));
+}
+void beat_exchange::forget(const std::string& name) { loop_->forget(name); }
+void beat_exchange::note_turn() { loop_->note_turn(); }
+
+} // namespace dlrun::agent

@@ -1,0 +1,22 @@
+/// What the beats of a peer tell of it.
+#pragma once
+
+#include "actors/protocol/time.hpp"
+
+#include <cstdint>
+
+namespace dlrun::agent {
+
+enum class sight : std::uint8_t {
+  unproven, ///< it has answered nothing yet
+  there,
+  silent, ///< it has answered nothing of late
+  hangs   ///< it answers, but does nothing else
+};
+
+struct sighting {
+  sight seen = sight::unproven;
+  protocol::duration silence{}; ///< since the newest beat that it has answered
+};
+
+} // namespace dlrun::agent
