@@ -19,7 +19,7 @@ void add_agent(CLI::App& app, verb& chosen) {
       "agent", "Run roles of a job on this host: what 'dlrun train --hosts' starts on the other hosts");
   command->footer(
       "It reads on its standard input what to do, and is of no use otherwise. It ends with its job, "
-      "or when it\nhas had no link to it for 10 s, and leaves no process behind.");
+      "or when it\nhas had no link to it, or no answer, for 10 s, and leaves no process behind.");
   command->callback([&chosen] { chosen = [] { return run_agent(); }; });
 }
 

@@ -1,6 +1,7 @@
 #include "runtime/host_bundle.hpp"
 
 #include "actors/common/fingerprint.hpp"
+#include "base/hmac.hpp"
 #include "base/os_error.hpp"
 
 #include <charconv>
@@ -84,7 +85,8 @@ result<bootstrap::HostBundle> read_bundle(int fd) {
   const auto bytes = read_bytes(fd, parsed->bytes);
   if (!bytes) return tl::unexpected(bytes.error());
   bootstrap::HostBundle bundle;
-  if (bytes->size() != parsed->bytes || !bundle.ParseFromString(*bytes) || bundle.run_token().size() != 16)
+  if (bytes->size() != parsed->bytes || !bundle.ParseFromString(*bytes) || bundle.run_token().size() != 16 ||
+      bundle.beat_key().size() != sizeof(base::hmac_key))
     return fail(error_code::bad_usage, "what the root told on the standard input was cut off");
   return bundle;
 }

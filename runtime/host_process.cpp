@@ -18,6 +18,7 @@
 #include <fmt/format.h>
 #include <fstream>
 #include <random>
+#include <span>
 #include <sys/file.h>
 #include <thread>
 
@@ -125,6 +126,12 @@ result<std::unique_ptr<link::process_link>> open_host_link(caf::actor_system& sy
   return link::process_link::create(system, std::move(options));
 }
 
+agent::beat_peer root_of(const bootstrap::HostBundle& bundle) {
+  base::hmac_key key{};
+  std::ranges::copy(std::as_bytes(std::span{bundle.beat_key()}), key.begin());
+  return {bundle.root(), bundle.agent_process(), bundle.root_beats_at(), agent::keys_of_host(key)};
+}
+
 /// Runs the agent until it ends.
 result<void> serve(const bootstrap::HostBundle& bundle, const std::shared_ptr<const common::job_context>& job,
                    const base::unique_fd& signals) {
@@ -135,6 +142,9 @@ result<void> serve(const bootstrap::HostBundle& bundle, const std::shared_ptr<co
   if (!launcher) return tl::unexpected(launcher.error());
   const std::shared_ptr<agent::process_launcher> roles{std::move(*launcher)};
   const auto boot = random_boot();
+  auto exchange = agent::beat_exchange::start({.address = bundle.address(), .boot = boot});
+  if (!exchange) return tl::unexpected(exchange.error());
+  const std::shared_ptr<agent::beat_exchange> beats{std::move(*exchange)};
   const link::peer_id self{{protocol::role_kind::host_agent, bundle.index()}, {boot}};
   const auto log = common::make_role_log(*job, self.role, self.incarnation);
   common::actor_config config{host_agent_threads};
@@ -153,6 +163,8 @@ result<void> serve(const bootstrap::HostBundle& bundle, const std::shared_ptr<co
                                                                            std::move(found));
                                       },
                                   .launcher = roles,
+                                  .beats = beats,
+                                  .root = root_of(bundle),
                                   .log = log});
   return run_to_end(caf::actor_cast<caf::actor>(role), signals);
 }

@@ -40,9 +40,23 @@ int place_of(const hosts_plan& plan, const std::string& name) {
   return place;
 }
 
+/// What the root needs to exchange beats with its hosts.
+struct root_beats {
+  std::shared_ptr<agent::beat_exchange> exchange;
+  base::hmac_key key{}; ///< of the run
+};
+
+result<root_beats> start_beats(const hosts_plan& plan, const common::job_context& job) {
+  const auto key = base::random_key();
+  if (!key) return tl::unexpected(key.error());
+  auto exchange = agent::beat_exchange::start({.address = plan.own_number(), .boot = job.process});
+  if (!exchange) return tl::unexpected(exchange.error());
+  return root_beats{std::move(*exchange), *key};
+}
+
 result<std::string> bundle_for(const spec::HostSpec& host, bootstrap::HostBundle bundle,
                                const hosts_plan& plan, const common::job_context& job,
-                               const job_identity& identity) {
+                               const job_identity& identity, const root_beats& beats) {
   const auto place = place_of(plan, host.name());
   const auto index = static_cast<std::uint32_t>(place);
   const auto credentials = identity.issue({protocol::role_kind::host_agent, index}, host.name());
@@ -52,6 +66,9 @@ result<std::string> bundle_for(const spec::HostSpec& host, bootstrap::HostBundle
   bundle.set_address(plan.numbers.at(static_cast<std::size_t>(place)));
   bundle.set_folder(folder_of(host, job));
   bundle.set_cpus(static_cast<std::uint32_t>(host.cpus()));
+  bundle.set_root_beats_at(beats.exchange->address());
+  const auto key = agent::pair_key(beats.key, host.name());
+  bundle.set_beat_key(key.data(), key.size());
   auto& shown = *bundle.mutable_credentials();
   shown.set_certificate(credentials->certificate);
   shown.set_key(credentials->key);
@@ -59,8 +76,10 @@ result<std::string> bundle_for(const spec::HostSpec& host, bootstrap::HostBundle
   return written_bundle(bundle);
 }
 
-agent::hosted_roles_config config_of(const hosts_plan& plan, const common::job_context& job) {
+agent::hosted_roles_config config_of(const hosts_plan& plan, const common::job_context& job,
+                                     const root_beats& beats) {
   agent::hosted_roles_config config;
+  config.root_beats_at = beats.exchange->address();
   config.root = plan.own().name();
   config.root_cpus = plan.own().has_cpus() ? static_cast<std::uint32_t>(plan.own().cpus()) : usable_cpus();
   config.threads_per_worker = static_cast<std::uint32_t>(job.spec.cluster().threads_per_worker());
@@ -101,16 +120,21 @@ result<std::unique_ptr<hosts_run>> hosts_run::create(const hosts_plan& plan,
     return fail(error_code::bad_usage,
                 fmt::format("the run in '{}' has no run.record, which other hosts compare their data with",
                             job->run_dir.string()));
+  const auto beats = start_beats(plan, *job);
+  if (!beats) return tl::unexpected(beats.error());
   const auto shared = common_bundle(plan, *job, std::move(**record), agent_address);
-  auto commands = host_commands::create(plan, job->run_dir, [shared, plan, job, identity](const auto& host) {
-    return bundle_for(host, shared, plan, *job, *identity);
-  });
+  auto commands = host_commands::create(plan, job->run_dir,
+                                        [shared, plan, job, identity, beats = *beats](const auto& host) {
+                                          return bundle_for(host, shared, plan, *job, *identity, beats);
+                                        });
   if (!commands) return tl::unexpected(commands.error());
   auto launcher = std::make_shared<agent::routed_launcher>(agent::routed_launcher_options{
-      .hosts = config_of(plan, *job),
+      .hosts = config_of(plan, *job, *beats),
       .here = std::move(here),
       .starter = *commands,
-      .issue = [identity](const auto& role, const auto& host) { return identity->issue(role, host); }});
+      .issue = [identity](const auto& role, const auto& host) { return identity->issue(role, host); },
+      .beats = beats->exchange,
+      .beat_key = beats->key});
   return std::unique_ptr<hosts_run>{new hosts_run(std::move(*commands), std::move(launcher))};
 }
 

@@ -18,6 +18,10 @@ host_agent_state::behavior host_agent_state::start(pointer self, host_agent_argu
   self->state.role.reset(new host_agent_state(self, std::move(arguments)));
   auto* role = self->state.role.get();
   self->set_down_handler([role](const caf::down_msg& down) { role->lose_link(to_string(down.reason)); });
+  if (const auto begun = role->begin_beats(); !begun) {
+    role->carry_out(leave{begun.error().message});
+    return role->make_behavior();
+  }
   role->dial();
   self->delayed_send(self, host_tick_period, protocol::tick{});
   return role->make_behavior();
@@ -43,6 +47,7 @@ host_agent_state::behavior host_agent_state::make_behavior() {
 
 void host_agent_state::on_tick() {
   self_->delayed_send(self_, host_tick_period, protocol::tick{});
+  arguments_.beats->note_turn();
   carry_out(core_.on_tick(arguments_.now()));
   const auto seen = arguments_.launcher->look();
   if (core_.has_link())
@@ -96,6 +101,25 @@ void host_agent_state::lose_link(const std::string& why) {
   if (!std::exchange(agent_, nullptr)) return;
   arguments_.log->warn("link-lost: {}", why);
   core_.on_link_lost(arguments_.now());
+}
+
+// ---- beats
+
+result<void> host_agent_state::begin_beats() {
+  return arguments_.beats->watch(arguments_.root,
+                                 [this, post = common::poster<protocol::host_agent_actor>{self_}](
+                                     const sighting& seen) { post([this, seen] { on_sighting(seen); }); });
+}
+
+void host_agent_state::on_sighting(const sighting& seen) {
+  if (seen.seen == sight::there)
+    arguments_.log->info("root-there: it answers beats");
+  else
+    arguments_.log->warn("root-silent: it {}", seen.seen == sight::hangs
+                                                   ? "answers beats, but does nothing else"
+                                                   : fmt::format("has answered no beat for {:.2f} s",
+                                                                 protocol::to_seconds(seen.silence)));
+  core_.on_sighting(seen, arguments_.now());
 }
 
 // ---- what the core decided

@@ -1,6 +1,7 @@
 /// The host agent actor: runs roles on a host for the agent of the job, which is on another one.
 #pragma once
 
+#include "actors/agent/beats/beat_exchange.hpp"
 #include "actors/agent/host_agent_core.hpp"
 #include "actors/agent/role_launcher.hpp"
 #include "actors/common/clock.hpp"
@@ -20,6 +21,8 @@ struct host_agent_arguments {
   std::function<void(std::function<void(result<protocol::agent_actor>)>)> dial;
   /// Must outlive the actor.
   std::shared_ptr<role_launcher> launcher;
+  std::shared_ptr<beat_service> beats; ///< with the root
+  beat_peer root{};
   std::shared_ptr<spdlog::logger> log;
   std::function<protocol::time_point()> now = common::now; ///< the time by which it decides
 };
@@ -45,6 +48,8 @@ private:
   void dial();
   void on_found(const result<protocol::agent_actor>& found);
   void join();
+  result<void> begin_beats();
+  void on_sighting(const sighting& seen);
   void on_join_reply(const protocol::join_reply& reply);
   void lose_link(const std::string& why);
 

@@ -101,7 +101,7 @@ host_agent_actions host_agent_core::on_exited(const role_name& role, const fence
 // ---- the link
 
 host_agent_actions host_agent_core::on_link(time_point now) {
-  cut_off_since_.reset();
+  link_lost_since_.reset();
   host_agent_actions out;
   for (auto& [key, one] : starts_)
     for (auto& action : report(one, now)) out.push_back(std::move(action));
@@ -109,16 +109,25 @@ host_agent_actions host_agent_core::on_link(time_point now) {
 }
 
 void host_agent_core::on_link_lost(time_point now) {
-  if (!cut_off_since_) cut_off_since_ = now;
+  if (!link_lost_since_) link_lost_since_ = now;
+}
+
+void host_agent_core::on_sighting(const sighting& seen, time_point now) {
+  if (seen.seen == sight::there)
+    silent_since_.reset();
+  else if (seen.seen != sight::unproven && !silent_since_)
+    silent_since_ = now;
 }
 
 host_agent_actions host_agent_core::on_tick(time_point now) {
-  if (cut_off_since_) {
-    if (now - *cut_off_since_ < config_.orphan_grace) return {};
-    return end(
-        fmt::format("without a link to the root for {:.0f} s", protocol::to_seconds(now - *cut_off_since_)));
-  }
+  const auto is_too_long = [&](const auto& since) { return since && now - *since >= config_.orphan_grace; };
+  const auto grace_s = protocol::to_seconds(config_.orphan_grace);
+  if (is_too_long(link_lost_since_))
+    return end(fmt::format("without a link to the root for {:.0f} s", grace_s));
+  if (is_too_long(silent_since_))
+    return end(fmt::format("the root has answered no beat for {:.0f} s", grace_s));
   host_agent_actions out;
+  if (!has_link()) return out;
   for (auto& [key, one] : starts_)
     if (one.is_over && now - one.reported >= config_.repeat_after)
       for (auto& action : report(one, now)) out.push_back(std::move(action));

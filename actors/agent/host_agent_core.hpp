@@ -2,6 +2,7 @@
 /// of it.
 #pragma once
 
+#include "actors/agent/beats/sighting.hpp"
 #include "actors/agent/role_end.hpp"
 #include "actors/protocol/host_messages.hpp"
 #include "actors/protocol/time.hpp"
@@ -17,7 +18,8 @@ namespace dlrun::agent {
 struct host_agent_config {
   std::string host;
   std::uint64_t boot = 0; ///< random number of this start
-  /// How long its roles go on without a link to the agent of the job.
+  /// How long its roles go on without a link to the agent of the job, or when that answers no
+  /// beats.
   protocol::duration orphan_grace = std::chrono::seconds(10);
   /// Between two reports of the same end.
   protocol::duration repeat_after = std::chrono::milliseconds(500);
@@ -51,7 +53,7 @@ class host_agent_core {
 public:
   host_agent_core(host_agent_config config, protocol::time_point now)
       : config_{std::move(config)}
-      , cut_off_since_{now} {}
+      , link_lost_since_{now} {}
 
   host_agent_actions on_start_order(const protocol::start_order& order, protocol::time_point now);
   host_agent_actions on_stop_order(const protocol::stop_order& order);
@@ -68,9 +70,11 @@ public:
   /// The agent of the job has let this host in: it is told all that it may not know.
   host_agent_actions on_link(protocol::time_point now);
   void on_link_lost(protocol::time_point now);
+  /// What beats tell of the agent of the job (R29). Where none pass, the link alone tells.
+  void on_sighting(const sighting& seen, protocol::time_point now);
   host_agent_actions on_tick(protocol::time_point now);
 
-  bool has_link() const { return !cut_off_since_; }
+  bool has_link() const { return !link_lost_since_; }
   /// A sign of life, with what these workers are at; those that the shell saw.
   protocol::work_report work_report(const std::vector<seen_work>& seen);
 
@@ -91,7 +95,8 @@ private:
   host_agent_config config_;
   std::map<start_key, start> starts_; ///< that run, or whose end is not known to the agent yet
   std::map<protocol::role_name, dlrun::incarnation> newest_; ///< ever ordered
-  std::optional<protocol::time_point> cut_off_since_;
+  std::optional<protocol::time_point> link_lost_since_;
+  std::optional<protocol::time_point> silent_since_{};
   std::size_t next_worker_ = 0; ///< of those whose turn it is in a work_report
   bool left_ = false;
 };

@@ -72,7 +72,12 @@ std::string host_roster::on_joined(const std::string& host, std::uint64_t boot, 
     std::erase_if(out, [](const auto& event) { return std::holds_alternative<kill_command>(event); });
     one.command_runs = true;
   }
-  one.boot = boot;
+  if (one.boot != boot) {
+    one.boot = boot;
+    one.joined = now;
+    one.seen = {};
+    one.is_told_blocked = false;
+  }
   one.heard = now;
   one.link_lost.reset();
   one.retry_at.reset();
@@ -83,6 +88,18 @@ std::string host_roster::on_joined(const std::string& host, std::uint64_t boot, 
 void host_roster::on_heard(const std::string& host, std::uint64_t boot, time_point now) {
   const auto found = hosts_.find(host);
   if (found != hosts_.end() && found->second.boot == boot) found->second.heard = now;
+}
+
+roster_events host_roster::on_sighting(const std::string& host, std::uint64_t boot, const sighting& now_seen,
+                                       time_point now) {
+  roster_events out;
+  const auto found = hosts_.find(host);
+  if (closed_ || found == hosts_.end() || found->second.boot != boot) return out;
+  auto& one = found->second;
+  one.seen = now_seen;
+  if (std::exchange(one.is_told_blocked, false)) out.push_back(host_beats{host, true});
+  check(host, one, now, out);
+  return out;
 }
 
 void host_roster::on_link_lost(const std::string& host, std::uint64_t boot, time_point now) {
@@ -113,6 +130,7 @@ roster_events host_roster::tick(time_point now) {
   const auto before = std::exchange(ticked_, now).value_or(now);
   const auto paused = now - before >= own_pause_min ? now - before : protocol::duration{0};
   for (auto& [host, one] : hosts_) {
+    one.joined += paused;
     one.heard += paused;
     if (one.link_lost) *one.link_lost += paused;
     check(host, one, now, out);
@@ -122,14 +140,10 @@ roster_events host_roster::tick(time_point now) {
 
 void host_roster::check(const std::string& host, entry& one, time_point now, roster_events& out) {
   if (one.boot) {
-    if (one.link_lost && !one.command_runs)
-      give_up(host, one, "its agent has ended", now, out);
-    else if (one.link_lost && now - *one.link_lost >= rules_.link_patience)
-      give_up(host, one, "the link to it is lost", now, out);
-    else if (now - one.heard >= rules_.silence_max)
-      give_up(host, one,
-              fmt::format("it has given no sign of life for {:.1f} s", protocol::to_seconds(now - one.heard)),
-              now, out);
+    const bool is_proven = one.seen.seen != sight::unproven;
+    if (!is_proven && now - one.joined >= rules_.beats_patience && !std::exchange(one.is_told_blocked, true))
+      out.push_back(host_beats{host, false});
+    if (auto why = why_lost(one, now); !why.empty()) give_up(host, one, std::move(why), now, out);
   } else if (one.retry_at) {
     if (now >= *one.retry_at) begin(host, one, now, out);
   } else if (one.command_runs && now - one.began >= rules_.start_patience) {
@@ -137,6 +151,24 @@ void host_roster::check(const std::string& host, entry& one, time_point now, ros
                fmt::format("gave no word within {:.0f} s", protocol::to_seconds(rules_.start_patience)), now,
                out);
   }
+}
+
+/// "" when it is not.
+std::string host_roster::why_lost(const entry& one, time_point now) const {
+  const auto is_longer = [now](time_point since, protocol::duration patience) {
+    return now - since >= patience;
+  };
+  const auto& [seen, silence] = one.seen;
+  if (one.link_lost && !one.command_runs) return "its agent has ended";
+  if (seen == sight::silent)
+    return fmt::format("it has answered no beat for {:.2f} s", protocol::to_seconds(silence));
+  if (seen == sight::hangs) return "its agent answers beats, but does nothing else";
+  const bool is_proven = seen == sight::there;
+  const auto link_patience = is_proven ? rules_.link_patience : rules_.only_link_patience;
+  if (one.link_lost && is_longer(*one.link_lost, link_patience)) return "the link to it is lost";
+  if (!is_proven && is_longer(one.heard, rules_.silence_max))
+    return fmt::format("it has given no sign of life for {:.1f} s", protocol::to_seconds(now - one.heard));
+  return "";
 }
 
 roster_events host_roster::close() {

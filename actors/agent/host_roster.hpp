@@ -1,6 +1,7 @@
 /// Which hosts are there.
 #pragma once
 
+#include "actors/agent/beats/sighting.hpp"
 #include "actors/protocol/host_messages.hpp"
 #include "actors/protocol/time.hpp"
 
@@ -17,9 +18,13 @@ namespace dlrun::agent {
 struct host_rules {
   /// From the start of a host's agent to its first word: it decodes and checks the data first.
   protocol::duration start_patience = std::chrono::seconds(60);
-  /// How long a lost link may take to come back. A lost link alone is not a lost host.
-  protocol::duration link_patience = std::chrono::seconds(1);
-  /// A host that is there says so ten times a second.
+  /// How long a lost link may take to come back while beats tell that the host is there.
+  protocol::duration link_patience = std::chrono::seconds(10);
+  /// From its coming to its first answered beat; then no beats pass, and the next two rules hold.
+  protocol::duration beats_patience = std::chrono::seconds(2);
+  /// How long a lost link may take to come back where nothing else tells of the host.
+  protocol::duration only_link_patience = std::chrono::seconds(1);
+  /// Such a host says ten times a second that it is there.
   protocol::duration silence_max = std::chrono::seconds(3);
   /// Before the agent of a lost host is started again; doubles up to the second.
   protocol::duration retry_first = std::chrono::milliseconds(500);
@@ -47,11 +52,17 @@ struct host_not_started {
   std::string host;
   std::string why;
 };
-using roster_event = std::variant<run_command, kill_command, host_lost, host_not_started>;
+/// Do its beats pass? Told when they do not, and when they do after all.
+struct host_beats {
+  std::string host;
+  bool pass = false;
+};
+using roster_event = std::variant<run_command, kill_command, host_lost, host_not_started, host_beats>;
 using roster_events = std::vector<roster_event>;
 
-/// Pure: of each host but the root's, whether its agent is there, by its boot. A boot that was
-/// given up is let in no more: what it runs was started again elsewhere.
+/// Pure: of each host but the root's, whether its agent is there, by its boot: whether it answers
+/// beats (R29), and where none pass, whether its link is there. A boot that was given up is let in
+/// no more: what it runs was started again elsewhere.
 class host_roster {
 public:
   host_roster(host_rules rules, const std::vector<std::string>& hosts);
@@ -62,6 +73,9 @@ public:
   std::string on_joined(const std::string& host, std::uint64_t boot, protocol::time_point now,
                         roster_events& out);
   void on_heard(const std::string& host, std::uint64_t boot, protocol::time_point now);
+  /// What its beats tell of it.
+  roster_events on_sighting(const std::string& host, std::uint64_t boot, const sighting& now_seen,
+                            protocol::time_point now);
   void on_link_lost(const std::string& host, std::uint64_t boot, protocol::time_point now);
   roster_events on_command_ended(const std::string& host, std::uint64_t attempt, const std::string& why,
                                  protocol::time_point now);
@@ -78,7 +92,10 @@ public:
 private:
   struct entry {
     std::optional<std::uint64_t> boot;               ///< of the agent that is there
+    protocol::time_point joined{};                   ///< of that
     protocol::time_point heard{};                    ///< of that
+    sighting seen{};                                 ///< of that
+    bool is_told_blocked = false;                    ///< of that: no beats pass
     std::optional<protocol::time_point> link_lost{}; ///< of that
     std::uint64_t attempt = 0;
     bool command_runs = false;
@@ -95,6 +112,7 @@ private:
                   roster_events& out);
   void retry_later(const std::string& host, entry& one, protocol::time_point now, roster_events& out);
   void check(const std::string& host, entry& one, protocol::time_point now, roster_events& out);
+  std::string why_lost(const entry& one, protocol::time_point now) const;
 
   host_rules rules_;
   std::map<std::string, entry> hosts_;

@@ -126,9 +126,11 @@ hosted_actions hosted_roles::on_joined(const protocol::host_joined& joined, time
   const auto wanted = config_.hosts.at(joined.host);
   const auto cpus = wanted != 0 ? wanted : std::max(joined.cpus, 1U);
   placement_.add_host(joined.host, cpus);
-  if (before != joined.boot)
+  if (before != joined.boot) {
     out.push_back(
         tell_user{"host-joined", fmt::format("host {} is there, with {} cores", joined.host, cpus)});
+    out.push_back(watch_beats{joined.host, joined.boot});
+  }
   for (auto& [key, one] : starts_)
     if (one.host == joined.host) send(key.first, one, now, out);
   settle_waiting(now, out);
@@ -162,6 +164,13 @@ hosted_actions hosted_roles::on_report(const protocol::start_report& report, tim
 void hosted_roles::on_work(const protocol::work_report& work, time_point now) {
   roster_.on_heard(work.host, work.boot, now);
   if (roster_.boot_of(work.host) == work.boot) sights_[work.host] = work.workers;
+}
+
+hosted_actions hosted_roles::on_sighting(const std::string& host, std::uint64_t boot, const sighting& seen,
+                                         time_point now) {
+  hosted_actions out;
+  follow(roster_.on_sighting(host, boot, seen, now), now, out);
+  return out;
 }
 
 std::vector<seen_work> hosted_roles::look() const {
@@ -199,13 +208,30 @@ void hosted_roles::follow(roster_events events, time_point now, hosted_actions& 
     } else if (const auto* failed = std::get_if<host_not_started>(&event)) {
       out.push_back(
           tell_user{"host-not-started", fmt::format("the agent of host {} {}", failed->host, failed->why)});
+    } else if (const auto* beats = std::get_if<host_beats>(&event)) {
+      tell(*beats, out);
     }
   }
+}
+
+void hosted_roles::tell(const host_beats& beats, hosted_actions& out) const {
+  if (beats.pass) {
+    out.push_back(tell_user{"beats-pass", fmt::format("host {} answers beats now", beats.host)});
+    return;
+  }
+  out.push_back(tell_user{
+      "beats-blocked",
+      fmt::format(
+          "no UDP passes from host {} to {}, a port of host {}, and back: the loss of {} is noticed by its "
+          "TCP connections alone, after up to {:.0f} s instead of 1; let UDP pass between the hosts",
+          beats.host, config_.root_beats_at, config_.root, beats.host,
+          protocol::to_seconds(config_.rules.silence_max))});
 }
 
 void hosted_roles::lose(const host_lost& lost, time_point now, hosted_actions& out) {
   placement_.remove_host(lost.host);
   sights_.erase(lost.host);
+  out.push_back(forget_beats{lost.host});
   out.push_back(tell_user{"host-lost", fmt::format("host {} is given up: {}", lost.host, lost.why)});
   // It may be alive behind a link that works one way.
   out.push_back(to_host{lost.host, protocol::dismissal{lost.boot, "the host was given up: " + lost.why}});

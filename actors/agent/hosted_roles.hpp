@@ -18,6 +18,7 @@ namespace dlrun::agent {
 struct hosted_roles_config {
   std::string root; ///< name of this host
   std::uint32_t root_cpus = 1;
+  std::string root_beats_at{}; ///< number and UDP port of this host's beats
   /// The others: by name, with the cores they are to be used with; 0: those their agents tell of.
   std::map<std::string, std::uint32_t> hosts;
   std::uint32_t threads_per_worker = 1;
@@ -57,7 +58,16 @@ struct tell_user {
   std::string event;
   std::string text;
 };
-using hosted_action = std::variant<to_host, start_here, tell_launch, tell_user, run_command, kill_command>;
+/// Exchange beats with that start of the host's agent; answer with on_sighting().
+struct watch_beats {
+  std::string host;
+  std::uint64_t boot = 0;
+};
+struct forget_beats {
+  std::string host;
+};
+using hosted_action = std::variant<to_host, start_here, tell_launch, tell_user, run_command, kill_command,
+                                   watch_beats, forget_beats>;
 using hosted_actions = std::vector<hosted_action>;
 
 /// Pure: places each start, orders it until the host has answered, and turns what hosts say, or
@@ -84,6 +94,8 @@ public:
                            std::string& refused);
   hosted_actions on_report(const protocol::start_report& report, protocol::time_point now);
   void on_work(const protocol::work_report& work, protocol::time_point now);
+  hosted_actions on_sighting(const std::string& host, std::uint64_t boot, const sighting& seen,
+                             protocol::time_point now);
   hosted_actions on_link_lost(const std::string& host, std::uint64_t boot, protocol::time_point now);
   hosted_actions on_command_ended(const std::string& host, std::uint64_t attempt, const std::string& why,
                                   protocol::time_point now);
@@ -113,6 +125,7 @@ private:
   void send(const protocol::role_name& role, hosted_start& one, protocol::time_point now,
             hosted_actions& out);
   void follow(roster_events events, protocol::time_point now, hosted_actions& out);
+  void tell(const host_beats& beats, hosted_actions& out) const;
   void lose(const host_lost& lost, protocol::time_point now, hosted_actions& out);
   void settle_waiting(protocol::time_point now, hosted_actions& out);
 

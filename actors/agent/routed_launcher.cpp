@@ -1,5 +1,6 @@
 #include "actors/agent/routed_launcher.hpp"
 
+#include <dlrun/check.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <utility>
@@ -74,7 +75,10 @@ void routed_launcher::on_down(const caf::actor_addr& who) {
       return carry_out(hosts_.on_link_lost(host, linked.boot, options_.now()));
 }
 
-void routed_launcher::tick() { carry_out(hosts_.tick(options_.now())); }
+void routed_launcher::tick() {
+  options_.beats->note_turn();
+  carry_out(hosts_.tick(options_.now()));
+}
 
 void routed_launcher::dismiss(const std::string& reason) { carry_out(hosts_.dismiss(reason)); }
 
@@ -153,6 +157,19 @@ void routed_launcher::carry_out(const run_command& action) {
     });
   });
 }
+
+void routed_launcher::carry_out(const watch_beats& action) {
+  const auto tell = [this, post = post_, action](const sighting& seen) {
+    post([this, action, seen] {
+      carry_out(hosts_.on_sighting(action.host, action.boot, seen, options_.now()));
+    });
+  };
+  const auto watched = options_.beats->watch(
+      {action.host, action.boot, "", keys_of_root(pair_key(options_.beat_key, action.host))}, tell);
+  DLRUN_CHECK(watched.has_value(), "a peer without an address has no wrong one");
+}
+
+void routed_launcher::carry_out(const forget_beats& action) { options_.beats->forget(action.host); }
 
 void routed_launcher::carry_out(const kill_command& action) { options_.starter->kill(action.host); }
 

@@ -1,6 +1,7 @@
 /// Starts each role where it is placed: here, or through the agent of another host.
 #pragma once
 
+#include "actors/agent/beats/beat_exchange.hpp"
 #include "actors/agent/hosted_roles.hpp"
 #include "actors/agent/role_launcher.hpp"
 #include "actors/common/clock.hpp"
@@ -32,6 +33,8 @@ struct routed_launcher_options {
   /// For a start of a role on a host.
   std::function<result<protocol::role_credentials>(const protocol::role_name& role, const std::string& host)>
       issue;
+  std::shared_ptr<beat_service> beats; ///< with the agents of other hosts
+  base::hmac_key beat_key{};           ///< of the run, which no host is given
   std::function<protocol::time_point()> now = common::now;
 };
 
@@ -87,6 +90,8 @@ private:
   void carry_out(const tell_user& action);
   void carry_out(const run_command& action);
   void carry_out(const kill_command& action);
+  void carry_out(const watch_beats& action);
+  void carry_out(const forget_beats& action);
   void note_missing();
 
   routed_launcher_options options_;

@@ -24,6 +24,7 @@ bootstrap::HostBundle small_bundle() {
   bootstrap::HostBundle bundle;
   bundle.set_host("beta");
   bundle.set_run_token(std::string(16, 'x'));
+  bundle.set_beat_key(std::string(32, 'y'));
   bundle.mutable_spec()->set_name("job");
   return bundle;
 }

@@ -131,6 +131,24 @@ TEST_F(host_agent_core_test, leaves_when_it_has_no_link_from_the_start) {
   test::the_only<leave>(alone.on_tick(now + 10s));
 }
 
+TEST_F(host_agent_core_test, leaves_when_the_root_answers_no_beat_for_longer_than_the_grace) {
+  run({{1}, 11});
+  core.on_sighting({sight::there, 0ms}, now);
+  core.on_sighting({sight::silent, 800ms}, now);
+  EXPECT_TRUE(core.has_link());
+  EXPECT_THAT(core.on_tick(now + 9s), IsEmpty());
+  core.on_sighting({sight::there, 0ms}, now + 9s);
+  EXPECT_THAT(core.on_tick(now + 30s), IsEmpty());
+  core.on_sighting({sight::hangs, 0ms}, now + 30s);
+  core.on_sighting({sight::silent, 800ms}, now + 35s); // the same silence
+  EXPECT_THAT(test::the_only<leave>(core.on_tick(now + 40s)).reason, testing::HasSubstr("no beat for 10 s"));
+}
+
+TEST_F(host_agent_core_test, hears_nothing_of_the_root_in_beats_that_never_passed) {
+  core.on_sighting({sight::unproven, 0ms}, now);
+  EXPECT_THAT(core.on_tick(now + 1h), IsEmpty());
+}
+
 TEST_F(host_agent_core_test, leaves_when_it_is_dismissed) {
   EXPECT_EQ(test::the_only<leave>(core.on_dismissal({7, "the job is over"})).reason, "the job is over");
 }

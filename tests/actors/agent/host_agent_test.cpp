@@ -69,6 +69,30 @@ private:
   std::function<void(std::string)> ended_;
 };
 
+/// Beats nobody: the test says what is seen.
+class beats_by_hand : public beat_service {
+public:
+  explicit beats_by_hand(std::string address)
+      : address_{std::move(address)} {}
+
+  const std::string& address() const override { return address_; }
+  result<void> watch(const beat_peer& peer, told tell) override {
+    watched[peer.name] = peer;
+    tells_[peer.name] = std::move(tell);
+    return {};
+  }
+  void forget(const std::string& name) override { watched.erase(name); }
+  void note_turn() override { ++turns; }
+  void see(const std::string& name, const sighting& what) { tells_.at(name)(what); }
+
+  std::map<std::string, beat_peer> watched;
+  int turns = 0;
+
+private:
+  std::string address_;
+  std::map<std::string, told> tells_;
+};
+
 class host_agent_test : public testing::Test {
 protected:
   host_agent_test() {
@@ -80,6 +104,7 @@ protected:
             [](const role_name& role, const std::string& host) {
               return protocol::role_credentials{protocol::to_string(role), "key", host};
             },
+        .beats = root_beats,
         .now = [this] { return now; }});
     agent = system.spawn(agent_state::start, agent_arguments{.job = job,
                                                              .coordinator = {{1}, 77},
@@ -113,6 +138,7 @@ protected:
   /// The agent of beta comes up.
   void start_beta(std::uint64_t boot) {
     there = std::make_shared<order_book>();
+    beta_beats = std::make_shared<beats_by_hand>("10.0.0.2:5000");
     beta = system.spawn(host_agent_state::start,
                         host_agent_arguments{.core = {.host = "beta", .boot = boot},
                                              .cpus = 8,
@@ -124,6 +150,8 @@ protected:
                                                      found(fail(error_code::role_lost, "nobody is there"));
                                                  },
                                              .launcher = there,
+                                             .beats = beta_beats,
+                                             .root = {.name = "alpha"},
                                              .log = log,
                                              .now = [this] { return now; }});
     dispatch();
@@ -171,6 +199,8 @@ protected:
   std::shared_ptr<order_book> here = std::make_shared<order_book>();
   std::shared_ptr<order_book> there;
   std::shared_ptr<order_of_hosts> starter = std::make_shared<order_of_hosts>();
+  std::shared_ptr<beats_by_hand> root_beats = std::make_shared<beats_by_hand>("10.0.0.1:4000");
+  std::shared_ptr<beats_by_hand> beta_beats;
   std::shared_ptr<run_board> board = std::make_shared<run_board>();
   std::shared_ptr<routed_launcher> routed;
   protocol::agent_actor agent;
@@ -192,6 +222,44 @@ TEST_F(host_agent_test, a_run_is_told_why_a_host_did_not_come_up) {
   EXPECT_EQ(failed.error().code, error_code::bad_usage);
   EXPECT_THAT(failed.error().message,
               testing::AllOf(HasSubstr("host beta"), HasSubstr("is not that of host alpha")));
+}
+
+TEST_F(host_agent_test, a_host_that_answers_no_beat_is_lost_at_once) {
+  start_beta(7);
+  begin_job();
+  ASSERT_TRUE(there->has(worker_role));
+  there->started(there->starts.at(0));
+  dispatch();
+  caf::anon_send(
+      agent, protocol::heartbeat{.role = worker_role, .self = there->starts.at(0).self, .state = "training"});
+  EXPECT_EQ(root_beats->watched.at("beta").boot, 7U);
+  root_beats->see("beta", {sight::there, 0ms});
+  root_beats->see("beta", {sight::silent, 710ms});
+  dispatch();
+  EXPECT_FALSE(root_beats->watched.contains("beta"));
+  EXPECT_TRUE(here->has(worker_role));
+}
+
+TEST_F(host_agent_test, both_ends_count_their_turns_while_the_job_runs) {
+  start_beta(7);
+  begin_job();
+  const auto before = root_beats->turns;
+  pass(1s);
+  EXPECT_GE(root_beats->turns - before, 9);
+  EXPECT_GE(beta_beats->turns, 9);
+}
+
+TEST_F(host_agent_test, an_agent_leaves_when_the_root_answers_no_beat_for_longer_than_its_grace) {
+  start_beta(7);
+  beta_beats->see("alpha", {sight::there, 0ms});
+  beta_beats->see("alpha", {sight::silent, 710ms});
+  caf::scoped_actor watcher{system};
+  watcher->monitor(beta);
+  dispatch();
+  pass(9900ms);
+  EXPECT_FALSE(watcher->has_next_message());
+  pass(200ms);
+  EXPECT_TRUE(watcher->has_next_message());
 }
 
 TEST_F(host_agent_test, a_worker_runs_on_the_host_that_has_the_cores) {

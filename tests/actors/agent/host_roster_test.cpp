@@ -31,6 +31,11 @@ protected:
     return all;
   }
 
+  /// Beats of boot 7 tell this.
+  roster_events see(sight what, protocol::duration silence = {}) {
+    return roster.on_sighting("beta", 7, {what, silence}, now);
+  }
+
   protocol::time_point now{1h};
   host_roster roster{{}, {"beta"}};
   std::uint64_t attempt = 0;
@@ -47,12 +52,64 @@ TEST_F(host_roster_test, lets_a_host_in_that_is_listed) {
 
 TEST_F(host_roster_test, keeps_a_host_that_is_heard) {
   join(7);
+  pass(2s, 7);
   EXPECT_THAT(pass(10s, 7), IsEmpty());
 }
 
-TEST_F(host_roster_test, gives_up_a_host_that_is_silent) {
+TEST_F(host_roster_test, gives_up_a_host_that_answers_no_beat_and_says_since_when) {
   join(7);
-  EXPECT_THAT(pass(2900ms), IsEmpty());
+  EXPECT_THAT(see(sight::there), IsEmpty());
+  const auto lost = see(sight::silent, 730ms);
+  EXPECT_EQ(test::the_only<host_lost>(lost).boot, 7U);
+  EXPECT_THAT(test::the_only<host_lost>(lost).why, HasSubstr("no beat for 0.73 s"));
+  EXPECT_EQ(test::the_only<kill_command>(lost).attempt, attempt);
+  EXPECT_THAT(join(7), HasSubstr("given up"));
+}
+
+TEST_F(host_roster_test, keeps_a_host_that_answers_beats_whatever_else_it_says) {
+  join(7);
+  see(sight::there);
+  EXPECT_THAT(pass(1min), IsEmpty());
+}
+
+TEST_F(host_roster_test, gives_up_a_host_that_answers_beats_and_does_nothing_else) {
+  join(7);
+  see(sight::there);
+  EXPECT_THAT(test::the_only<host_lost>(see(sight::hangs)).why, HasSubstr("does nothing else"));
+}
+
+TEST_F(host_roster_test, a_lost_link_is_no_death_of_a_host_that_answers_beats) {
+  join(7);
+  see(sight::there);
+  roster.on_link_lost("beta", 7, now);
+  EXPECT_THAT(pass(9900ms), IsEmpty());
+  EXPECT_EQ(join(7), "");
+  EXPECT_THAT(pass(1min), IsEmpty());
+  roster.on_link_lost("beta", 7, now);
+  EXPECT_THAT(test::the_only<host_lost>(pass(10s)).why, HasSubstr("link")); // it cannot be for ever
+}
+
+TEST_F(host_roster_test, says_that_no_beats_pass_and_that_they_do_after_all) {
+  join(7);
+  EXPECT_THAT(pass(1900ms, 7), IsEmpty());
+  EXPECT_FALSE(test::the_only<host_beats>(pass(100ms, 7)).pass);
+  EXPECT_THAT(pass(1min, 7), IsEmpty()); // once, and the host is kept
+  EXPECT_TRUE(test::the_only<host_beats>(see(sight::there)).pass);
+  test::the_only<host_lost>(see(sight::silent));
+}
+
+TEST_F(host_roster_test, believes_beats_of_the_start_that_is_there_only) {
+  join(7);
+  EXPECT_THAT(roster.on_sighting("beta", 6, {sight::silent, 1s}, now), IsEmpty());
+  EXPECT_THAT(roster.on_sighting("delta", 7, {sight::silent, 1s}, now), IsEmpty());
+  see(sight::there);
+  EXPECT_EQ(join(8), "");
+  EXPECT_FALSE(test::the_only<host_beats>(pass(2s, 8)).pass); // what 7 answered tells nothing of 8
+}
+
+TEST_F(host_roster_test, gives_up_a_host_that_is_silent_where_no_beats_pass) {
+  join(7);
+  EXPECT_FALSE(test::the_only<host_beats>(pass(2900ms)).pass);
   const auto lost = pass(100ms);
   EXPECT_EQ(test::the_only<host_lost>(lost).boot, 7U);
   EXPECT_THAT(test::the_only<host_lost>(lost).why, HasSubstr("no sign of life for 3.0 s"));
@@ -64,7 +121,7 @@ TEST_F(host_roster_test, blames_nobody_for_a_time_in_which_it_was_stopped_itself
   EXPECT_THAT(pass(1s), IsEmpty());
   now += 1min;
   EXPECT_THAT(roster.tick(now), IsEmpty());
-  EXPECT_THAT(pass(1900ms), IsEmpty());
+  EXPECT_FALSE(test::the_only<host_beats>(pass(1900ms)).pass); // only now has it had two seconds
   test::the_only<host_lost>(pass(100ms));
 }
 
@@ -73,7 +130,7 @@ TEST_F(host_roster_test, waits_for_a_lost_link_to_come_back) {
   roster.on_link_lost("beta", 7, now);
   EXPECT_THAT(pass(900ms, 7), IsEmpty());
   EXPECT_EQ(join(7), "");
-  EXPECT_THAT(pass(5s, 7), IsEmpty());
+  EXPECT_FALSE(test::the_only<host_beats>(pass(5s, 7)).pass);
   roster.on_link_lost("beta", 7, now);
   EXPECT_THAT(test::the_only<host_lost>(pass(1s, 7)).why, HasSubstr("link"));
 }
@@ -88,6 +145,7 @@ TEST_F(host_roster_test, gives_up_at_once_when_the_link_and_the_command_are_gone
 TEST_F(host_roster_test, does_so_in_the_other_order_too) {
   join(7);
   EXPECT_THAT(roster.on_command_ended("beta", attempt, "exited", now), IsEmpty()); // behind ssh it lives on
+  see(sight::there);
   EXPECT_THAT(pass(5s, 7), IsEmpty());
   roster.on_link_lost("beta", 7, now);
   test::the_only<host_lost>(roster.tick(now));
@@ -108,7 +166,7 @@ TEST_F(host_roster_test, gives_up_a_boot_that_another_one_replaces_and_keeps_the
   EXPECT_EQ(test::the_only<host_lost>(events).boot, 7U);
   EXPECT_EQ(events.size(), 1U);
   EXPECT_EQ(roster.boot_of("beta"), 8U);
-  EXPECT_THAT(pass(5s, 8), IsEmpty());
+  EXPECT_THAT(pass(1900ms, 8), IsEmpty());
 }
 
 TEST_F(host_roster_test, starts_the_agent_of_a_lost_host_again_and_less_and_less_often) {
@@ -136,6 +194,7 @@ TEST_F(host_roster_test, says_nothing_of_hosts_that_leave_when_it_is_closed) {
   join(7);
   EXPECT_THAT(roster.close(), IsEmpty());
   roster.on_link_lost("beta", 7, now);
+  EXPECT_THAT(see(sight::silent), IsEmpty());
   EXPECT_THAT(roster.on_command_ended("beta", attempt, "exited with code 0", now + 1ms), IsEmpty());
   EXPECT_THAT(pass(10s), IsEmpty());
 }

@@ -45,13 +45,16 @@ protected:
     roles.coordinator_is({1}, {});
     join("beta", 7);
     join("gamma", 8);
+    for (const auto& [host, boot] : first_boots) roles.on_sighting(host, boot, {sight::there, 0ms}, now);
   }
   hosted_actions join(const std::string& host, std::uint64_t boot) {
     return roles.on_joined({host, boot, 100, 2}, now, refused);
   }
-  /// Time passes; the hosts that are named with their boots are heard.
+  /// Time passes; the hosts that are named with their boots are there, others answer nothing.
   hosted_actions pass(protocol::duration time, const std::map<std::string, std::uint64_t>& heard) {
     hosted_actions all;
+    for (const auto& [host, boot] : first_boots)
+      if (!heard.contains(host)) all = roles.on_sighting(host, boot, {sight::silent, 800ms}, now);
     for (; time > 0ms; time -= 100ms) {
       now += 100ms;
       for (const auto& [host, boot] : heard) roles.on_work({host, boot, {}}, now);
@@ -71,9 +74,13 @@ protected:
     roles.on_report(report("beta", 7, worker_role({1}), first, start_state::running), now);
   }
 
+  static inline const std::map<std::string, std::uint64_t> first_boots{{"beta", 7}, {"gamma", 8}};
   protocol::time_point now{1h};
   std::string refused;
-  hosted_roles roles{{.root = "alpha", .root_cpus = 2, .hosts = {{"beta", 0}, {"gamma", 0}}}};
+  hosted_roles roles{{.root = "alpha",
+                      .root_cpus = 2,
+                      .root_beats_at = "10.0.0.1:4000",
+                      .hosts = {{"beta", 0}, {"gamma", 0}}}};
 };
 
 TEST_F(hosted_roles_test, starts_on_its_own_host_what_is_placed_there) {
@@ -151,6 +158,25 @@ TEST_F(hosted_roles_test, tells_the_end_of_all_that_a_lost_host_ran_and_starts_i
   const auto next = sent<protocol::start_order>(roles.start(worker_role({1}), second, now));
   ASSERT_EQ(next.size(), 1U);
   EXPECT_EQ(next.at(0).boot, 8U);
+}
+
+TEST_F(hosted_roles_test, exchanges_beats_with_each_start_of_a_host_that_is_let_in) {
+  const auto came = all_of<watch_beats>(join("beta", 70)); // in place of 7
+  ASSERT_EQ(came.size(), 1U);
+  EXPECT_EQ(came.at(0).boot, 70U);
+  EXPECT_THAT(all_of<watch_beats>(join("beta", 70)), IsEmpty()); // its link was lost
+  const auto lost = roles.on_sighting("beta", 70, {sight::silent, 800ms}, now);
+  EXPECT_EQ(test::the_only<forget_beats>(lost).host, "beta");
+}
+
+TEST_F(hosted_roles_test, says_to_which_port_no_beats_pass_and_what_that_means) {
+  join("beta", 70);
+  const auto told = test::the_only<tell_user>(pass(2s, {{"beta", 70}, {"gamma", 8}}));
+  EXPECT_EQ(told.event, "beats-blocked");
+  for (const auto* part : {"host beta to 10.0.0.1:4000", "host alpha", "up to 3 s", "let UDP pass"})
+    EXPECT_THAT(told.text, HasSubstr(part));
+  const auto after = roles.on_sighting("beta", 70, {sight::there, 0ms}, now);
+  EXPECT_EQ(test::the_only<tell_user>(after).event, "beats-pass");
 }
 
 TEST_F(hosted_roles_test, lets_a_ps_shard_wait_for_the_host_of_its_store) {
