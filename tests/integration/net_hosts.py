@@ -86,6 +86,15 @@ class net_hosts:
         listed = subprocess.run(["ip", "netns", "pids", self.namespace(name)], capture_output=True, text=True)
         return [int(pid) for pid in listed.stdout.split()]
 
+    def agent_of(self, name):
+        """The agent's: the parent of the others."""
+        pids = self.processes(name)
+        for pid in pids:
+            with open(f"/proc/{pid}/cmdline", "rb") as words:
+                if words.read().split(b"\0")[1:2] == [b"agent"]:
+                    return pid
+        return None
+
     def kill_all(self, name):
         for pid in self.processes(name):
             with contextlib.suppress(ProcessLookupError):
@@ -94,6 +103,24 @@ class net_hosts:
     def set_link(self, name, state):
         """Up or down, at its end."""
         ip("-n", self.switch, "link", "set", name, state)
+
+    def drop(self, name, what):
+        """What comes there and matches `what`, a condition of nftables, is lost silently; in place of what was so before."""
+        self.filter(name, "add table ip lost", "delete table ip lost",
+                    f"table ip lost {{ chain heard {{ type filter hook input priority 0; iif lan {what} drop; }}; }}")
+
+    def heal(self, name):
+        """Nothing is lost there any more."""
+        self.filter(name, "delete table ip lost")
+
+    def filter(self, name, *commands):
+        if not shutil.which("nft"):
+            raise no_namespaces("packets are lost by nftables: the program nft is missing")
+        subprocess.run([*self.within(name), "nft", "-f", "-"], input="\n".join(commands), text=True, check=True)
+
+    def drop_from(self, name, other):
+        """`name` hears nothing of `other`, which hears it."""
+        self.drop(name, f"ip saddr {self.address(other)}")
 
     def lose(self, name):
         """The whole host: its link goes first, so that nobody hears of the ends; then all that runs, and its disk."""

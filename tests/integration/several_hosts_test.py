@@ -4,63 +4,10 @@ import json
 import os
 import signal
 
-import net_hosts
+from bench_case import main
+from dlrun_job import wait_until
+from hosts_case import PS_SHARDS, WORKERS, on_several_hosts
 import small_data
-from bench_case import bench_case, main
-from dlrun_job import option, running_job, wait_until
-
-EPOCHS = 90
-WORKERS, PS_SHARDS = 4, 2
-
-
-class on_several_hosts(bench_case):
-    def setUp(self):
-        super().setUp()
-        self.hosts = net_hosts.net_hosts(self.bench.folder)
-        try:
-            self.hosts.__enter__()
-        except net_hosts.no_namespaces as why:
-            if os.environ.get("CI"):
-                raise
-            self.skipTest(f"no hosts can be made here: {why}")
-        self.addCleanup(self.hosts.__exit__)
-        self.list = self.hosts.write_file(self.bench.folder / "hosts.yaml")
-
-    def small_job(self, **options):
-        spec = small_data.make_spec("mlp_dropout", self.data, epochs=EPOCHS, workers=WORKERS, ps_shards=PS_SHARDS)
-        spec["durability"] = {"log": "every_step"}
-        spec["cluster"].update(options)
-        return spec
-
-    def start(self, spec, overrides=(), hosts=None):
-        run_dir = self.bench.new_run_dir()
-        file = small_data.write_spec(run_dir.with_suffix(".yaml"), spec)
-        arguments = ["train", str(file), "--run-dir", str(run_dir), "--hosts", str(hosts or self.list),
-                     *option("--set", overrides)]
-        return running_job(self.program, run_dir, arguments, run_dir.with_suffix(".out"), self.hosts.within())
-
-    def expect_same_bits(self, job, spec, may_redo=False):
-        report = job.expect_complete(may_redo=may_redo)
-        self.assertEqual(report["parameters_sha256"], self.undisturbed(spec)["parameters_sha256"])
-        self.expect_nobody_left()
-        return report
-
-    def expect_nobody_left(self):
-        for name in self.hosts.names:
-            wait_until(lambda one=name: not self.hosts.processes(one), f"nothing runs on {name}", patience_s=15)
-
-    def roles_on(self, name):
-        """Processes of roles on a host that is not the root's: all there but its agent."""
-        return [pid for pid in self.hosts.processes(name) if pid != self.agent_of(name)]
-
-    def agent_of(self, name):
-        """The agent's: the parent of the others."""
-        pids = self.hosts.processes(name)
-        for pid in pids:
-            with open(f"/proc/{pid}/cmdline", "rb") as words:
-                if words.read().split(b"\0")[1:2] == [b"agent"]:
-                    return pid
-        return None
 
 
 class trains_on_them(on_several_hosts):
@@ -94,7 +41,7 @@ class survives(on_several_hosts):
         spec = self.small_job()
         with self.start(spec) as job:
             job.wait_for_step(20)
-            os.kill(self.agent_of("gamma"), signal.SIGKILL)
+            os.kill(self.hosts.agent_of("gamma"), signal.SIGKILL)
             wait_until(lambda: job.events("host-lost"), "the loss of gamma is told")
             self.expect_same_bits(job, spec, may_redo=True)
         self.assertEqual(len(job.events("host-joined")), 3)  # it came back

@@ -1,0 +1,52 @@
+"""Base of tests of jobs on several hosts, each a network namespace with a folder of its own."""
+
+import os
+
+import net_hosts
+import small_data
+from bench_case import bench_case
+from dlrun_job import option, running_job, wait_until
+
+EPOCHS = 90
+WORKERS, PS_SHARDS = 4, 2
+
+
+class on_several_hosts(bench_case):
+    def setUp(self):
+        super().setUp()
+        self.hosts = net_hosts.net_hosts(self.bench.folder)
+        try:
+            self.hosts.__enter__()
+        except net_hosts.no_namespaces as why:
+            if os.environ.get("CI"):
+                raise
+            self.skipTest(f"no hosts can be made here: {why}")
+        self.addCleanup(self.hosts.__exit__)
+        self.list = self.hosts.write_file(self.bench.folder / "hosts.yaml")
+
+    def small_job(self, epochs=EPOCHS, **options):
+        spec = small_data.make_spec("mlp_dropout", self.data, epochs=epochs, workers=WORKERS, ps_shards=PS_SHARDS)
+        spec["durability"] = {"log": "every_step"}
+        spec["cluster"].update(options)
+        return spec
+
+    def start(self, spec, overrides=(), hosts=None):
+        run_dir = self.bench.new_run_dir()
+        file = small_data.write_spec(run_dir.with_suffix(".yaml"), spec)
+        arguments = ["train", str(file), "--run-dir", str(run_dir), "--hosts", str(hosts or self.list),
+                     *option("--set", overrides)]
+        return running_job(self.program, run_dir, arguments, run_dir.with_suffix(".out"), self.hosts.within())
+
+    def expect_same_bits(self, job, spec, may_redo=False):
+        report = job.expect_complete(may_redo=may_redo)
+        self.assertEqual(report["parameters_sha256"], self.undisturbed(spec)["parameters_sha256"])
+        self.expect_nobody_left()
+        return report
+
+    def expect_nobody_left(self):
+        for name in self.hosts.names:
+            wait_until(lambda one=name: not self.hosts.processes(one), f"nothing runs on {name}", patience_s=15)
+
+    def roles_on(self, name):
+        """Processes of roles on a host that is not the root's: all there but its agent."""
+        return [pid for pid in self.hosts.processes(name) if pid != self.hosts.agent_of(name)]
