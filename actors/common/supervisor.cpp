@@ -42,6 +42,35 @@ actions supervisor::shutdown(time_point now) {
   return advance();
 }
 
+actions supervisor::add(child_spec spec, time_point now) {
+  now_ = std::max(now_, now);
+  if (phase_ != phase::running) return {};
+  const bool starts_are_under_way =
+      std::any_of(children_.begin(), children_.end(), [](const child& c) { return c.in_order; });
+  child* c = find(spec.id);
+  if (c == nullptr) c = &children_.emplace_back();
+  c->spec = std::move(spec);
+  c->has_been_up = true;
+  c->wanted = true;
+  c->in_order = starts_are_under_way;
+  c->start_at = now_;
+  c->delays = 0;
+  c->why = "added";
+  return advance();
+}
+
+actions supervisor::dismiss(std::string_view id, milliseconds grace, time_point now) {
+  now_ = std::max(now_, now);
+  child* c = find(id);
+  if (phase_ != phase::running || c == nullptr) return {};
+  c->wanted = false;
+  c->in_order = false;
+  actions out;
+  if (c->live() && c->state != child_state::stopping) stop(*c, stop_child::kind::leave, grace, out);
+  for (auto& a : advance()) out.push_back(std::move(a));
+  return out;
+}
+
 actions supervisor::tick(time_point now) {
   now_ = std::max(now_, now);
   actions out;
@@ -148,6 +177,8 @@ void supervisor::stop_everything() {
   for (auto& c : children_) {
     c.wanted = false;
     c.in_order = false;
+    if (c.state == child_state::stopping)
+      c.state = child_state::up; // it was leaving: there is no time for that
     c.stop_pending = c.state == child_state::starting || c.state == child_state::up;
   }
 }
@@ -166,9 +197,10 @@ actions supervisor::advance() {
 
 /// The last of those that must go, when nobody behind it is still going.
 void supervisor::issue_stop(actions& out) {
+  if (phase_ != phase::stopping) return;
   for (auto c = children_.rbegin(); c != children_.rend(); ++c) {
     if (c->state == child_state::stopping) return;
-    if (c->stop_pending) return stop(*c, out);
+    if (c->stop_pending) return stop(*c, stop_child::kind::terminate, c->spec.patience, out);
   }
 }
 
@@ -198,12 +230,12 @@ void supervisor::issue_kills(actions& out) {
   }
 }
 
-void supervisor::stop(child& which, actions& out) {
+void supervisor::stop(child& which, stop_child::kind how, milliseconds patience, actions& out) {
   which.state = child_state::stopping;
   which.stop_pending = false;
   which.killed = false;
-  which.kill_at = now_ + which.spec.patience;
-  out.emplace_back(stop_child{which.spec.id, which.number, stop_child::kind::terminate});
+  which.kill_at = now_ + patience;
+  out.emplace_back(stop_child{which.spec.id, which.number, how});
 }
 
 void supervisor::start(child& which, actions& out) {

@@ -32,6 +32,13 @@ public:
   actions start(time_point now);
   /// Stops the children, then the supervisor. Repeating it changes nothing.
   actions shutdown(time_point now);
+  /// Has the child running from now on: a new one, last in the order of starts, or one that was
+  /// dismissed. A start of it that fails is a restart like any other (OTP: start_child,
+  /// restart_child).
+  actions add(child_spec spec, time_point now);
+  /// The child is to leave, and is killed when it has not within `grace`. It is not started again
+  /// until it is added again (OTP: terminate_child).
+  actions dismiss(std::string_view id, milliseconds grace, time_point now);
   /// To be called often: turns late terminations into kills and ends restart delays.
   actions tick(time_point now);
 
@@ -80,7 +87,7 @@ private:
   void issue_starts(actions& out);
   void issue_end(actions& out);
   void issue_kills(actions& out);
-  void stop(child& which, actions& out);
+  void stop(child& which, stop_child::kind how, milliseconds patience, actions& out);
   void start(child& which, actions& out);
 
   supervisor_options options_;

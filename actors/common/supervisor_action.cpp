@@ -6,10 +6,19 @@ namespace dlrun::supervision {
 
 namespace {
 
+const char* word_of(stop_child::kind how) {
+  switch (how) {
+  case stop_child::kind::leave: return "dismiss";
+  case stop_child::kind::terminate: return "terminate";
+  case stop_child::kind::kill: break;
+  }
+  return "kill";
+}
+
 struct naming {
   std::string operator()(const start_child& a) const { return fmt::format("start {}#{}", a.id, a.number); }
   std::string operator()(const stop_child& a) const {
-    return fmt::format("{} {}#{}", a.how == stop_child::kind::kill ? "kill" : "terminate", a.id, a.number);
+    return fmt::format("{} {}#{}", word_of(a.how), a.id, a.number);
   }
   std::string operator()(const escalate&) const { return "escalate"; }
   std::string operator()(const supervisor_stopped&) const { return "stopped"; }

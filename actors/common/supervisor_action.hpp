@@ -29,9 +29,10 @@ struct start_child {
 };
 
 /// Stop that start of the child, which may not be up yet. Answer with child_exited() (or
-/// child_start_failed()) when it is gone. May come a second time, as a kill.
+/// child_start_failed()) when it is gone. May come again, as something stronger.
 struct stop_child {
-  enum class kind : std::uint8_t { terminate, kill };
+  /// `leave`: it alone goes, and may put its things in order first; the supervisor goes on.
+  enum class kind : std::uint8_t { leave, terminate, kill };
   std::string id;
   generation number = 0;
   kind how = kind::terminate;

@@ -33,6 +33,29 @@ const std::vector<row> restart_rows{
      {{"a ends", "start a#2"}, {"a up", ""}}},
 };
 
+const std::vector<row> number_rows{
+    {"starts_a_child_that_is_added", "", "a",
+     {{"add b", "start b#1"}, {"b up", ""}, {"b ends", "start b#2"}}},
+    {"a_child_that_is_added_during_the_start_waits_for_its_turn", "", "a b",
+     {{"start", "start a#1"}, {"add c", ""}, {"a up", "start b#1"}, {"b up", "start c#1"}}, from_start},
+    {"an_added_child_that_does_not_start_is_tried_again", "2/1000", "a",
+     {{"add b", "start b#1"}, {"b nostart", "start b#2"}, {"b up", ""}}},
+    {"a_child_that_is_dismissed_is_not_started_again", "", "a b",
+     {{"dismiss b", "dismiss b#1"}, {"b ends", ""}, {"a ends", "start a#2"}}},
+    {"several_leave_at_the_same_time", "", "a b c",
+     {{"dismiss b", "dismiss b#1"}, {"dismiss c", "dismiss c#1"}, {"b ends", ""}, {"c ends", ""}}},
+    {"a_dismissed_child_that_stays_is_killed", "", "a b",
+     {{"dismiss b", "dismiss b#1"}, {"+499", ""}, {"+1", "kill b#1"}, {"b ends", ""}}},
+    {"a_dismissed_child_that_waits_for_its_restart_stays_away", "delay=100-400", "a b",
+     {{"b ends", ""}, {"dismiss b", ""}, {"+500", ""}}},
+    {"a_child_that_is_added_again_while_it_leaves_starts_when_it_is_gone", "", "a b",
+     {{"dismiss b", "dismiss b#1"}, {"add b", ""}, {"b ends", "start b#2"}}},
+    {"a_dismissed_child_that_failed_uses_no_restart", "0/1000", "a b",
+     {{"dismiss b", "dismiss b#1"}, {"b ends", ""}, {"add b", "start b#2"}, {"b up", ""}}},
+    {"a_shutdown_ends_those_that_are_leaving_in_their_turn", "", "a b c",
+     {{"dismiss b", "dismiss b#1"}, {"shutdown", "terminate c#1"}, {"c ends", "terminate b#1"}, {"b ends", "terminate a#1"}, {"a ends", "stopped"}}},
+};
+
 const std::vector<row> intensity_rows{
     {"intensity_0_gives_up_at_the_first_failure", "0/5000", "a b",
      {{"a ends", "terminate b#1"}, {"b ends", "escalate"}}},
@@ -145,7 +168,7 @@ const std::vector<row> delay_rows{
 std::vector<row> all_rows() {
   std::vector<row> rows;
   for (const auto& some :
-       {restart_rows, intensity_rows, start_rows, shutdown_rows, late_event_rows, delay_rows})
+       {restart_rows, number_rows, intensity_rows, start_rows, shutdown_rows, late_event_rows, delay_rows})
     rows.insert(rows.end(), some.begin(), some.end());
   return rows;
 }

@@ -85,6 +85,8 @@ actions player::dispatch(const std::string& event) {
     return event.front() == '+' ? core_.tick(now_) : actions{};
   }
   const auto words = split(event, ' ');
+  if (words.at(0) == "add") return core_.add(child_of(words.at(1)), now_);
+  if (words.at(0) == "dismiss") return core_.dismiss(words.at(1), milliseconds{500}, now_);
   return child_event(words.at(0), words.at(1));
 }
 

@@ -17,9 +17,11 @@ namespace dlrun::supervision::testing {
 ///   a excused                   child_exited, by somebody else's fault: it does not count
 ///   a nostart                   child_start_failed
 ///   a#1 up, a#1 ends, ...       the same of an older start
+///   add d                       a child that is wanted from now on, or again
+///   dismiss a                   it is not wanted any more; it has 500 ms to leave
 ///   +1500                       1500 ms pass, and tick() is called
 ///   ~1500                       1500 ms pass, nobody calls
-/// Actions are joined by ", ": start a#1, terminate a#1, kill a#1, escalate, stopped.
+/// Actions are joined by ", ": start a#1, dismiss a#1, terminate a#1, kill a#1, escalate, stopped.
 struct step {
   std::string event;
   std::string actions;
