@@ -30,6 +30,12 @@ void print_table(const nlohmann::json& status) {
   if (status.contains("steps"))
     say(stdout, " of {}, {} on disk", status["steps"].get<std::uint64_t>(), status.value("durable_step", 0));
   say(stdout, "\n");
+  if (status.contains("workers")) {
+    const auto& workers = status["workers"];
+    const auto leaving = workers.value("leaving", 0);
+    say(stdout, "workers: {} wanted, {} there{}\n", workers.value("wanted", 0), workers.value("present", 0),
+        leaving > 0 ? fmt::format(", {} leaving", leaving) : "");
+  }
   if (status["roles"].empty()) return;
   say(stdout, "{:<16} {:>5} {:>8} {:>11}  {}\n", "role", "index", "pid", "incarnation", "state");
   for (const auto& role : status["roles"])

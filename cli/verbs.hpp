@@ -16,6 +16,7 @@ void add_agent(CLI::App& app, verb& chosen);
 void add_resume(CLI::App& app, verb& chosen);
 void add_validate(CLI::App& app, verb& chosen);
 void add_status(CLI::App& app, verb& chosen);
+void add_scale(CLI::App& app, verb& chosen);
 void add_stop(CLI::App& app, verb& chosen);
 void add_export(CLI::App& app, verb& chosen);
 void add_evaluate(CLI::App& app, verb& chosen);

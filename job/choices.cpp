@@ -1,5 +1,6 @@
 #include "job/choices.hpp"
 
+#include <algorithm>
 #include <array>
 #include <dlrun/check.hpp>
 #include <string_view>
@@ -21,6 +22,12 @@ Choice choose(std::string_view key, std::string_view text, const std::array<std:
 placement placement_of(const spec::JobSpec& spec) {
   constexpr std::array<std::string_view, 2> words{"processes", "threads"};
   return choose<placement>("cluster.placement", spec.cluster().placement(), words);
+}
+
+std::uint32_t workers_max_of(const spec::JobSpec& spec) {
+  const auto& cluster = spec.cluster();
+  if (cluster.workers_max() > 0) return static_cast<std::uint32_t>(cluster.workers_max());
+  return static_cast<std::uint32_t>(std::max(cluster.workers(), spec.train().microbatches_per_step()));
 }
 
 tensor_channel tensor_channel_of(const spec::JobSpec& spec) {

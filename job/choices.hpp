@@ -15,6 +15,10 @@ namespace dlrun::job {
 enum class placement : std::uint8_t { processes, threads };
 placement placement_of(const spec::JobSpec& spec);
 
+/// `cluster.workers_max`, or what stands for it: K, since more workers than slots have nothing to
+/// do, or `cluster.workers` where those are more.
+std::uint32_t workers_max_of(const spec::JobSpec& spec);
+
 /// `cluster.tensor_channel`: what parameters and gradients go through.
 enum class tensor_channel : std::uint8_t { shared_memory, tcp };
 tensor_channel tensor_channel_of(const spec::JobSpec& spec);

@@ -219,6 +219,21 @@ void check_weights(const spec::TrainSpec& train, const source_map& sources, prob
                                          base::printable(train.init_sha256())));
 }
 
+void check_worker_bounds(const spec::JobSpec& spec, const source_map& sources, problem_list& problems) {
+  const auto& cluster = spec.cluster();
+  const auto add = [&](const std::string& path, std::string text) {
+    if (!problems.reported(path)) problems.add(sources.find(path), path, std::move(text));
+  };
+  if (problems.reported("cluster.workers") || !cluster.has_workers()) return;
+  if (cluster.has_workers_min() && cluster.workers_min() > cluster.workers())
+    add("cluster.workers_min",
+        fmt::format("{} is above cluster.workers, which is {}", cluster.workers_min(), cluster.workers()));
+  if (cluster.workers_max() > 0 && cluster.workers_max() < cluster.workers())
+    add("cluster.workers_max",
+        fmt::format("{} is below cluster.workers, which is {}; 0 is as many as a step has slots",
+                    cluster.workers_max(), cluster.workers()));
+}
+
 /// What is evaluated on the way needs records for it, and snapshots to read it from.
 void check_evaluation(const spec::JobSpec& spec, const source_map& sources, problem_list& problems) {
   const auto& train = spec.train();
@@ -255,6 +270,7 @@ void validate(const spec::JobSpec& spec, const source_map& sources, problem_list
   check_milestones(spec.train().lr_schedule(), sources, problems);
   check_weights(spec.train(), sources, problems);
   check_evaluation(spec, sources, problems);
+  check_worker_bounds(spec, sources, problems);
 }
 
 result<void> validate(const spec::JobSpec& spec) {

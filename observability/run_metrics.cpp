@@ -188,6 +188,10 @@ void run_metrics::collect_roles(families& all) const {
   for (const auto& role : now_.roles) up.push_back(gauge(is_up(role) ? 1 : 0, labels_of(role.role)));
   all.push_back(
       family("dlrun_role_up", "1 while a role runs and is heard of.", MetricType::Gauge, std::move(up)));
+  all.push_back(gauge_family("dlrun_workers_wanted",
+                             "Workers that there should be; 'dlrun scale' changes it.", now_.workers.wanted));
+  all.push_back(
+      gauge_family("dlrun_workers_present", "Workers that have joined, and stay.", now_.workers.present));
   std::vector<ClientMetric> restarts;
   for (const auto& [role, count] : restarts_) restarts.push_back(counter(count, labels_of(role)));
   all.push_back(family("dlrun_role_restarts_total", "Starts of a role that followed its end.",

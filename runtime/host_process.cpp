@@ -166,7 +166,8 @@ result<void> serve(const bootstrap::HostBundle& bundle, const std::shared_ptr<co
                                   .beats = beats,
                                   .root = root_of(bundle),
                                   .log = log});
-  return run_to_end(caf::actor_cast<caf::actor>(role), signals);
+  const auto ends = caf::actor_cast<caf::actor>(role);
+  return run_to_end(ends, signals, [&] { caf::anon_send_exit(ends, caf::exit_reason::user_shutdown); });
 }
 
 } // namespace

@@ -12,6 +12,7 @@
 #include "job/choices.hpp"
 #include "observability/run_publisher.hpp"
 #include "runtime/hosts_run.hpp"
+#include "runtime/run_control.hpp"
 #include "runtime/thread_launcher.hpp"
 
 #include <csignal>
@@ -177,14 +178,6 @@ protocol::fence fence_of(incarnation coordinator) {
   return {coordinator, (std::uint64_t{random()} << 32) | random()};
 }
 
-std::string answer_control(const agent::run_board& board, const protocol::agent_actor& agent,
-                           const std::string& request) {
-  if (request == "status") return agent::to_json(board.snapshot());
-  if (request != "stop") return R"({"error":"unknown request"})";
-  caf::anon_send(agent, protocol::stop_job{protocol::job_outcome::interrupted, "stopped by 'dlrun stop'"});
-  return "stopping";
-}
-
 } // namespace
 
 result<report> run_locally(const prepared_job& prepared, const local_run_options& options,
@@ -212,9 +205,10 @@ result<report> run_locally(const prepared_job& prepared, const local_run_options
     caf::anon_send_exit(agent, caf::exit_reason::user_shutdown);
     return tl::unexpected(there.error());
   }
-  auto control = agent::control_server::start(options.run_dir, [board, agent](const std::string& request) {
-    return answer_control(*board, agent, request);
-  });
+  auto control = agent::control_server::start(
+      options.run_dir, [control = run_control{system, (*job)->spec, board, agent}](const auto& request) {
+        return control.answer(request);
+      });
   if (!control) {
     caf::anon_send_exit(agent, caf::exit_reason::user_shutdown);
     return tl::unexpected(control.error());

@@ -45,6 +45,13 @@ caf::actor start_role(caf::actor_system& system, common::role_context context) {
   DLRUN_CHECK(false, "{} is not started by an agent", protocol::to_string(context.role.kind));
 }
 
+void ask_to_leave(role_kind kind, const caf::actor& role) {
+  if (kind == role_kind::worker)
+    caf::anon_send(caf::actor_cast<protocol::worker_actor>(role), protocol::leave_job{});
+  else
+    caf::anon_send_exit(role, caf::exit_reason::user_shutdown);
+}
+
 std::optional<role_kind> role_kind_from(std::string_view word) {
   for (const auto kind : {role_kind::coordinator, role_kind::ps_shard, role_kind::worker})
     if (protocol::to_string(kind) == word) return kind;

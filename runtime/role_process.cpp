@@ -149,11 +149,13 @@ common::role_context make_role_context(const bootstrap::Bootstrap& message, prot
   return context;
 }
 
-result<void> run_role(const role_options& options) {
+/// @returns the exit code of its process.
+result<int> run_role(const role_options& options) {
   const auto signals = take_stop_signals();
   const auto message = read_message(options);
   if (!message) return tl::unexpected(message.error());
-  if (const auto bound = agent::bind_to_parent(message->parent_pid()); !bound) return bound;
+  if (const auto bound = agent::bind_to_parent(message->parent_pid()); !bound)
+    return tl::unexpected(bound.error());
   // Whoever dies above us, we die at once: what is not committed is void anyway.
   const auto bond = agent::lifeline::watch(base::unique_fd{options.lifeline_fd}, [] { std::_Exit(1); });
   if (!bond) return tl::unexpected(bond.error());
@@ -177,7 +179,13 @@ result<void> run_role(const role_options& options) {
   context.agent = std::move(*agent);
   context.progress = *progress;
   const auto role = start_role(system, std::move(context));
-  return run_to_end(role, signals);
+  int code = 0;
+  const auto leave = [&] {
+    code = agent::left_code;
+    ask_to_leave(*kind, role);
+  };
+  if (const auto ended = run_to_end(role, signals, leave); !ended) return tl::unexpected(ended.error());
+  return code;
 }
 
 /// What the launcher wrote (process_launcher::make_child): descriptors by name. @returns nothing
@@ -217,7 +225,7 @@ int failed(const error& why) {
 int run_and_tell(const role_options& options) {
   try {
     const auto ended = run_role(options);
-    if (ended) return 0;
+    if (ended) return *ended;
     agent::leave_last_words(options.last_words_fd, ended.error().message);
     return failed(ended.error());
   } catch (const std::exception& thrown) {

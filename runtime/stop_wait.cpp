@@ -1,5 +1,6 @@
 #include "runtime/stop_wait.hpp"
 
+#include "actors/agent/process/bootstrap.hpp"
 #include "base/wake_event.hpp"
 
 #include <caf/all.hpp>
@@ -26,6 +27,7 @@ base::unique_fd take_stop_signals() {
   sigset_t handled;
   sigemptyset(&handled);
   sigaddset(&handled, SIGTERM);
+  sigaddset(&handled, agent::end_signal);
   sigset_t blocked = handled;
   sigaddset(&blocked, SIGINT);
   sigaddset(&blocked, SIGHUP);
@@ -34,7 +36,8 @@ base::unique_fd take_stop_signals() {
   return base::unique_fd{::signalfd(-1, &handled, SFD_CLOEXEC)};
 }
 
-result<void> run_to_end(const caf::actor& role, const base::unique_fd& signals) {
+result<void> run_to_end(const caf::actor& role, const base::unique_fd& signals,
+                        const std::function<void()>& leave) {
   const auto ended = base::wake_event::create();
   if (!ended) return tl::unexpected(ended.error());
   auto reason = std::make_shared<std::promise<caf::error>>();
@@ -55,7 +58,10 @@ result<void> run_to_end(const caf::actor& role, const base::unique_fd& signals) 
     if (watched[1].revents == 0) continue;
     signalfd_siginfo info{};
     [[maybe_unused]] const auto got = ::read(signals.get(), &info, sizeof info);
-    caf::anon_send_exit(role, caf::exit_reason::user_shutdown);
+    if (info.ssi_signo == SIGTERM)
+      leave();
+    else
+      caf::anon_send_exit(role, caf::exit_reason::user_shutdown);
   }
 }
 

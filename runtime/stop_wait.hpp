@@ -5,17 +5,19 @@
 
 #include <caf/actor.hpp>
 #include <dlrun/error.hpp>
+#include <functional>
 
 namespace dlrun::runtime {
 
-/// SIGTERM asks the role to end in order; SIGINT is the root's business (Ctrl-C on a terminal
-/// reaches everybody).
+/// SIGTERM and the signal of the agent (end_signal) ask the role to end in order; SIGINT is the
+/// root's business (Ctrl-C on a terminal reaches everybody).
 /// Threads that are made from here on inherit it. @returns the descriptor that such a signal can be
 /// read from.
 base::unique_fd take_stop_signals();
 
-/// Waits until the role has ended, passing a SIGTERM on to it. @returns why it ended, if that was
-/// an error.
-result<void> run_to_end(const caf::actor& role, const base::unique_fd& signals);
+/// Waits until the role has ended. A SIGTERM calls `leave`; by the signal of the agent the role
+/// ends at once. @returns why it ended, if that was an error.
+result<void> run_to_end(const caf::actor& role, const base::unique_fd& signals,
+                        const std::function<void()>& leave);
 
 } // namespace dlrun::runtime

@@ -32,14 +32,22 @@ void thread_launcher::start(const agent::launch_order& order, const agent::launc
     }
     local->forget(order.role, order.self.incarnation);
     const bool clean = !why || why == caf::exit_reason::user_shutdown;
-    events.exited(order.role, order.self, {clean ? "ended" : "ended: " + to_string(why)});
+    events.exited(order.role, order.self,
+                  {.cause = clean ? "ended" : "ended: " + to_string(why),
+                   .left = clean && order.role.kind == protocol::role_kind::worker});
   });
 }
 
-void thread_launcher::stop(const protocol::role_name& role, const protocol::fence& self, bool kill) {
+void thread_launcher::stop(const protocol::role_name& role, const protocol::fence& self,
+                           protocol::stop_how how) {
   const std::scoped_lock lock{running_->mutex};
-  if (const auto found = running_->actors.find({role, self.incarnation}); found != running_->actors.end())
-    caf::anon_send_exit(found->second, kill ? caf::exit_reason::kill : caf::exit_reason::user_shutdown);
+  const auto found = running_->actors.find({role, self.incarnation});
+  if (found == running_->actors.end()) return;
+  switch (how) {
+  case protocol::stop_how::leave: return ask_to_leave(role.kind, found->second);
+  case protocol::stop_how::end: return caf::anon_send_exit(found->second, caf::exit_reason::user_shutdown);
+  case protocol::stop_how::kill: return caf::anon_send_exit(found->second, caf::exit_reason::kill);
+  }
 }
 
 } // namespace dlrun::runtime

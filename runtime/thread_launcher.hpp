@@ -20,7 +20,7 @@ public:
 
   void start(const agent::launch_order& order, const agent::launch_events& events) override;
   std::vector<agent::seen_work> look() override { return {}; }
-  void stop(const protocol::role_name& role, const protocol::fence& self, bool kill) override;
+  void stop(const protocol::role_name& role, const protocol::fence& self, protocol::stop_how how) override;
 
 private:
   using start_key = std::pair<protocol::role_name, dlrun::incarnation>;

@@ -20,13 +20,19 @@ agent_core_config core_config(const agent_arguments& arguments) {
   const auto seconds = [](double number) {
     return std::chrono::duration_cast<protocol::duration>(std::chrono::duration<double>(number));
   };
-  agent_core_config config{.workers = arguments.job->workers(),
-                           .ps_shards = arguments.job->ps_shards(),
-                           .coordinator = arguments.coordinator,
-                           .state_is_durable = arguments.job->spec.durability().log() != "off",
-                           .restart_intensity = static_cast<std::size_t>(cluster.restart().intensity()),
-                           .restart_period = std::chrono::milliseconds(
-                               static_cast<std::int64_t>(cluster.restart().period_s() * 1000))};
+  agent_core_config config{
+      .workers = arguments.job->workers(),
+      .ps_shards = arguments.job->ps_shards(),
+      .scale = {.least = std::max(1U, static_cast<std::uint32_t>(cluster.workers_min())),
+                .most = arguments.job->workers_max(),
+                .slots = arguments.job->microbatches_per_step()},
+      .leave_grace = std::chrono::milliseconds(static_cast<std::int64_t>(cluster.leave_grace_s() * 1000)),
+      .agent = arguments.job->process,
+      .coordinator = arguments.coordinator,
+      .state_is_durable = arguments.job->spec.durability().log() != "off",
+      .restart_intensity = static_cast<std::size_t>(cluster.restart().intensity()),
+      .restart_period =
+          std::chrono::milliseconds(static_cast<std::int64_t>(cluster.restart().period_s() * 1000))};
   if (cluster.slot_timeout_s() > 0) config.life.slot_timeout = seconds(cluster.slot_timeout_s());
   return config;
 }
@@ -86,6 +92,8 @@ agent_state::behavior agent_state::make_behavior() {
         return on_join(join, who);
       },
       [this](const protocol::grant& grant) { on_grant(grant); },
+      [this](const protocol::workers_wanted& word) { on_workers_wanted(word); },
+      [this](const protocol::scale_request& request) { return on_scale_request(request); },
       [this](const protocol::job_event& event) { add_event(event); },
       [this](const protocol::job_ended& ended) { carry_out(core_.on_job_ended(ended, arguments_.now())); },
       [this](const protocol::heartbeat& beat) { return on_heartbeat(beat); },
@@ -118,6 +126,27 @@ caf::result<protocol::join_reply> agent_state::on_join(const protocol::join& joi
 /// What was issued to the root of an earlier start of the run is not for this one.
 void agent_state::on_grant(const protocol::grant& grant) {
   if (grant.agent == arguments_.job->process) carry_out(core_.on_grant(grant, arguments_.now()));
+}
+
+caf::result<protocol::scale_reply> agent_state::on_scale_request(const protocol::scale_request& request) {
+  agent_actions actions;
+  const auto number = core_.on_scale_request(request.workers, actions);
+  if (!number) return protocol::scale_reply{false, number.error().message};
+  auto promise = self_->make_response_promise<protocol::scale_reply>();
+  scaling_[*number] = promise;
+  carry_out(actions);
+  return promise;
+}
+
+void agent_state::on_workers_wanted(const protocol::workers_wanted& word) {
+  if (word.agent != arguments_.job->process) return;
+  carry_out(core_.on_workers_wanted(word, arguments_.now()));
+  if (scaling_.empty()) return;
+  show(); // who has the answer and looks sees the new number
+  while (!scaling_.empty() && scaling_.begin()->first <= word.request) {
+    scaling_.begin()->second.deliver(protocol::scale_reply{true, {}});
+    scaling_.erase(scaling_.begin());
+  }
 }
 
 protocol::coordinator_location agent_state::on_heartbeat(const protocol::heartbeat& beat) {
@@ -169,6 +198,7 @@ void agent_state::show() {
                         .durable_step = core_.reports().durable_step(),
                         .steps = arguments_.job->steps(),
                         .train = std::nullopt,
+                        .workers = core_.workers(),
                         .roles = core_.roles()};
   if (const auto& metrics = core_.reports().metrics())
     snapshot.train = progress_of(*metrics, arguments_.job->model->metrics(), core_.reports().metrics_step());
@@ -200,7 +230,7 @@ void agent_state::carry_out(const start_role& action) {
 }
 
 void agent_state::carry_out(const stop_role& action) {
-  arguments_.launcher->stop(action.role, action.self, action.kill);
+  arguments_.launcher->stop(action.role, action.self, action.how);
 }
 
 void agent_state::carry_out(const to_coordinator& action) {

@@ -11,6 +11,7 @@
 #include "actors/link/greeting.hpp"
 
 #include <functional>
+#include <map>
 #include <memory>
 
 namespace dlrun::agent {
@@ -50,6 +51,8 @@ private:
   caf::result<protocol::join_reply> on_join(const protocol::join& join,
                                             const protocol::coordinator_actor& coordinator);
   void on_grant(const protocol::grant& grant);
+  caf::result<protocol::scale_reply> on_scale_request(const protocol::scale_request& request);
+  void on_workers_wanted(const protocol::workers_wanted& word);
   protocol::coordinator_location on_heartbeat(const protocol::heartbeat& beat);
   void begin_hosts();
   protocol::join_reply on_host_joined(const protocol::host_joined& joined,
@@ -72,6 +75,8 @@ private:
   bool started_ = false;
   std::optional<protocol::join> coordinator_at_;
   protocol::coordinator_actor coordinator_;
+  /// Requests whose number is not journaled yet, by the agent's number of them.
+  std::map<std::uint64_t, caf::typed_response_promise<protocol::scale_reply>> scaling_;
   event_file events_; ///< events.jsonl of the run folder
   std::string status_ = "running";
 };

@@ -34,6 +34,15 @@ void tell(const char* event, const role_name& role, incarnation incarnation, std
                                              std::move(text), std::move(numbers)}});
 }
 
+protocol::stop_how how_to(supervision::stop_child::kind how) {
+  switch (how) {
+  case supervision::stop_child::kind::leave: return protocol::stop_how::leave;
+  case supervision::stop_child::kind::terminate: return protocol::stop_how::end;
+  case supervision::stop_child::kind::kill: break;
+  }
+  return protocol::stop_how::kill;
+}
+
 std::vector<role_name> roles_in_order(const agent_core_config& config) {
   std::vector<role_name> all{{role_kind::coordinator, 0}};
   for (std::uint32_t i = 0; i < config.ps_shards; ++i) all.push_back({role_kind::ps_shard, i});
@@ -65,25 +74,10 @@ agent_core::agent_core(agent_core_config config)
     , supervisor_{make_supervisor(config)}
     , signs_{config.life}
     , reports_{config.ps_shards}
-    , excused_{config.workers} {
-  for (const auto& role : roles_in_order(config_)) {
-    order_.push_back(protocol::to_string(role));
-    auto& managed = roles_[order_.back()];
-    managed.name = role;
-    managed.is_replaceable = is_replaceable(role, config_);
-  }
-  coordinator().fences.add({config_.coordinator});
-}
-
-agent_core::managed_role& agent_core::of_child(const std::string& id) {
-  const auto found = roles_.find(id);
-  DLRUN_CHECK(found != roles_.end(), "the supervisor knows only our children, not '{}'", id);
-  return found->second;
-}
-
-agent_core::managed_role* agent_core::find(const role_name& role, const protocol::fence& self) {
-  const auto found = roles_.find(protocol::to_string(role));
-  return found != roles_.end() && found->second.current == self ? &found->second : nullptr;
+    , excused_{config.workers}
+    , orders_{config.agent, config.workers} {
+  for (const auto& role : roles_in_order(config_)) roles_.add(role, is_replaceable(role, config_));
+  roles_.coordinator().fences.add({config_.coordinator});
 }
 
 // ---- starting
@@ -97,17 +91,16 @@ agent_actions agent_core::start(time_point now) {
 void agent_core::follow(const supervision::actions& actions, time_point now, agent_actions& out) {
   for (const auto& action : actions) {
     if (const auto* start = std::get_if<supervision::start_child>(&action)) {
-      auto& role = of_child(start->id);
+      auto& role = roles_.of_child(start->id);
       role.generation = start->number;
       role.wanted = true;
       order_start(role, now, out);
       tell_restart(role, now, out);
     } else if (const auto* stop = std::get_if<supervision::stop_child>(&action)) {
-      auto& role = of_child(stop->id);
-      const bool kill = stop->how == supervision::stop_child::kind::kill;
-      role.stopping = true;
+      auto& role = roles_.of_child(stop->id);
+      (stop->how == supervision::stop_child::kind::leave ? role.leaving : role.stopping) = true;
       if (role.current) {
-        out.push_back(stop_role{role.name, *role.current, kill});
+        out.push_back(stop_role{role.name, *role.current, how_to(stop->how)});
       } else { // it was waiting for a fence: there is nothing to stop
         role.wanted = false;
         follow(supervisor_.child_exited(stop->id, role.generation, {"not started"}, now), now, out);
@@ -129,7 +122,7 @@ void agent_core::order_start(managed_role& role, time_point now, agent_actions& 
   role.current = role.fences.take();
   if (!role.current) return; // starts when a grant comes
   role.wanted = false;
-  role.stopping = false;
+  role.stopping = role.leaving = false;
   signs_.begin(role.name, now);
   reports_.set_state(role.name, "starting");
   out.push_back(start_role{role.name, *role.current});
@@ -137,35 +130,36 @@ void agent_core::order_start(managed_role& role, time_point now, agent_actions& 
 
 agent_actions agent_core::on_grant(const protocol::grant& grant, time_point now) {
   agent_actions out;
-  const auto found = roles_.find(protocol::to_string(grant.role));
-  if (found == roles_.end()) return out;
-  found->second.fences.add(grant.fences);
-  order_start(found->second, now, out);
+  auto* role = roles_.find(grant.role);
+  if (role == nullptr) return out;
+  role->fences.add(grant.fences);
+  order_start(*role, now, out);
   return out;
 }
 
 bool agent_core::accepts(const protocol::join& join) const {
-  const auto& coordinator = roles_.at(order_.front());
+  const auto& coordinator = roles_.coordinator();
   return join.role == coordinator.name && coordinator.current == join.self;
 }
 
 agent_actions agent_core::on_coordinator_joined(time_point now) {
   agent_actions out;
-  if (coordinator().up) return out;
-  coordinator().up = true;
-  signs_.hear(coordinator().name, now);
+  if (roles_.coordinator().up) return out;
+  roles_.coordinator().up = true;
+  orders_.forget_coordinator();
+  signs_.hear(roles_.coordinator().name, now);
   for (auto& exited : exits_.for_new_coordinator(now)) out.push_back(to_coordinator{std::move(exited)});
-  for (const auto& [id, role] : roles_)
+  for (const auto& [id, role] : roles_.all())
     if (role.up && role.name.kind != role_kind::coordinator)
       out.push_back(to_coordinator{protocol::role_started{role.name, *role.current, role.pid}});
-  follow(supervisor_.child_started(order_.front(), coordinator().generation, now), now, out);
+  follow(supervisor_.child_started(roles_.coordinator_id(), roles_.coordinator().generation, now), now, out);
   return out;
 }
 
 agent_actions agent_core::on_started(const role_name& name, const protocol::fence& self, std::int32_t pid,
                                      time_point now) {
   agent_actions out;
-  auto* role = find(name, self);
+  auto* role = roles_.find(name, self);
   if (!role) return out;
   role->pid = pid;
   if (name.kind == role_kind::coordinator) return out; // up when it has joined
@@ -178,7 +172,7 @@ agent_actions agent_core::on_started(const role_name& name, const protocol::fenc
 agent_actions agent_core::on_start_failed(const role_name& name, const protocol::fence& self,
                                           const error& why, time_point now) {
   agent_actions out;
-  auto* role = find(name, self);
+  auto* role = roles_.find(name, self);
   if (!role) return out;
   role->current.reset();
   signs_.end(name);
@@ -203,18 +197,21 @@ agent_actions agent_core::on_start_failed(const role_name& name, const protocol:
 agent_actions agent_core::on_exited(const role_name& name, const protocol::fence& self, const role_end& how,
                                     time_point now) {
   agent_actions out;
-  auto* role = find(name, self);
+  auto* role = roles_.find(name, self);
   if (!role) return out;
   const bool expected = shutting_down_ || role->stopping;
+  // One that was killed while it left had its time.
+  const bool left = role->leaving || how.left || reports_.state(name) == "leaving";
   role->current.reset();
   role->up = false;
   role->pid = 0;
   signs_.end(name);
   reports_.set_state(name, expected ? "stopped" : "down");
   const auto end = expected ? supervision::child_exit{how.cause, signs_.has_settled(name)}
+                   : left   ? note_leave(*role, self, how, now, out)
                             : note_end(*role, self, how, now, out);
   follow(supervisor_.child_exited(protocol::to_string(name), role->generation, end, now), now, out);
-  if (!expected) end_if_lost(*role, now, out);
+  if (!expected && !left) end_if_lost(*role, now, out);
   return out;
 }
 
@@ -233,6 +230,22 @@ void agent_core::end_if_lost(const managed_role& role, time_point now, agent_act
                         "cannot go on. Run it again, with another durability.log to survive this",
                         name, role.last_failure),
             now, out);
+}
+
+/// R33. Of a worker that somebody else has asked to leave another start follows.
+supervision::child_exit agent_core::note_leave(managed_role& role, const protocol::fence& self,
+                                               const role_end& how, time_point now, agent_actions& out) {
+  role.restart_untold = !role.dismissed;
+  const auto why =
+      role.dismissed ? fmt::format("{} workers are wanted", orders_.workers()) : "it had a SIGTERM";
+  tell("worker-left", role.name, self.incarnation,
+       fmt::format("{} (incarnation {}) has left: {}{}", protocol::to_string(role.name), self.incarnation,
+                   why, how.left ? "" : fmt::format("; it {}", how.cause)),
+       now, out);
+  tell_coordinator_of(
+      {.role = role.name, .self = self, .cause = how.cause, .replaced = !role.dismissed, .left = true}, now,
+      out);
+  return {how.cause, signs_.has_settled(role.name), false};
 }
 
 /// Tells of an end that nobody ordered, and whether it counts against a slot (R18): by the role's
@@ -270,7 +283,7 @@ supervision::child_exit agent_core::note_end(managed_role& role, const protocol:
 
 void agent_core::tell_coordinator_of(const protocol::role_exited& exited, time_point now,
                                      agent_actions& out) {
-  if (exits_.add(exited, coordinator().up, now)) out.push_back(to_coordinator{exited});
+  if (exits_.add(exited, roles_.coordinator().up, now)) out.push_back(to_coordinator{exited});
 }
 
 void agent_core::tell_restart(managed_role& role, time_point now, agent_actions& out) {
@@ -286,7 +299,7 @@ void agent_core::begin_end(protocol::job_outcome outcome, const std::string& rea
                            agent_actions& out, error_code code) {
   if (ended_) return;
   ended_ = protocol::job_ended{outcome, reason, code};
-  if (!coordinator().up) return shut_down(now, out);
+  if (!roles_.coordinator().up) return shut_down(now, out);
   report_due_ = now + config_.report_patience;
   out.push_back(to_coordinator{protocol::stop_job{outcome, reason, code}});
 }
@@ -311,10 +324,44 @@ agent_actions agent_core::on_stop(const protocol::stop_job& stop, time_point now
   return out;
 }
 
+// ---- how many
+
+result<std::uint64_t> agent_core::on_scale_request(std::uint32_t workers, agent_actions& out) {
+  if (ended_ || shutting_down_) return fail(error_code::bad_usage, "the job is ending");
+  if (auto why = config_.scale.why_refused(workers); !why.empty())
+    return fail(error_code::bad_usage, std::move(why));
+  const auto request = orders_.ask(workers);
+  if (const auto due = orders_.due(); due && roles_.coordinator().up) out.push_back(to_coordinator{*due});
+  return request;
+}
+
+agent_actions agent_core::on_workers_wanted(const protocol::workers_wanted& word, time_point now) {
+  agent_actions out;
+  const auto before = orders_.workers();
+  const auto wanted = orders_.hear(word);
+  if (!wanted || shutting_down_) return out;
+  tell("workers-scaled", roles_.coordinator().name, {},
+       fmt::format("{} workers are wanted, {} were", *wanted, before), now, out);
+  excused_.set_workers(*wanted);
+  for (auto worker = before; worker < *wanted; ++worker) {
+    const role_name name{role_kind::worker, worker};
+    roles_.add(name, true);
+    follow(supervisor_.add(child_of(name, config_), now), now, out);
+  }
+  for (auto worker = *wanted; worker < before; ++worker) {
+    const auto id = protocol::to_string(role_name{role_kind::worker, worker});
+    auto& role = roles_.of_child(id);
+    role.dismissed = true;
+    role.wanted = false;
+    follow(supervisor_.dismiss(id, config_.leave_grace, now), now, out);
+  }
+  return out;
+}
+
 // ---- signs of life
 
 void agent_core::on_heartbeat(const protocol::heartbeat& beat, time_point now) {
-  if (find(beat.role, beat.self) != nullptr)
+  if (roles_.find(beat.role, beat.self) != nullptr)
     signs_.hear(beat.role, now);
   else if (beat.role.kind != role_kind::data_dispatcher)
     return;
@@ -328,16 +375,17 @@ agent_actions agent_core::on_tick(time_point now) {
   follow(supervisor_.tick(now), now, out);
   if (shutting_down_) return out;
   for (const auto& name : silent)
-    kill_hung(of_child(protocol::to_string(name)),
+    kill_hung(roles_.of_child(protocol::to_string(name)),
               fmt::format("{} gives no sign of life and is killed", protocol::to_string(name)), now, out);
   check_coordinator(now, out);
+  if (const auto due = orders_.due(); due && roles_.coordinator().up) out.push_back(to_coordinator{*due});
   return out;
 }
 
 /// It issues the fences of all, its own too. One that has used them up before it was there comes
 /// back no more.
 void agent_core::check_coordinator(time_point now, agent_actions& out) {
-  const auto& which = coordinator();
+  const auto& which = roles_.coordinator();
   const bool waits = which.wanted && !which.current && which.fences.empty();
   if (!waits) return stranded_since_.reset();
   if (!stranded_since_) stranded_since_ = now; // a grant may be on its way
@@ -351,8 +399,8 @@ void agent_core::check_coordinator(time_point now, agent_actions& out) {
 
 agent_actions agent_core::on_work_seen(const seen_work& seen, time_point now) {
   agent_actions out;
-  auto* role = find(seen.role, seen.self);
-  if (!role || role->stopping || shutting_down_) return out;
+  auto* role = roles_.find(seen.role, seen.self);
+  if (!role || role->stopping || role->leaving || shutting_down_) return out;
   if (const auto time = signs_.look(seen, now))
     kill_hung(*role,
               fmt::format("{} has been in {} for {:.1f} s and is killed", protocol::to_string(seen.role),
@@ -364,23 +412,7 @@ agent_actions agent_core::on_work_seen(const seen_work& seen, time_point now) {
 void agent_core::kill_hung(managed_role& role, std::string text, time_point now, agent_actions& out) {
   if (!role.current) return;
   tell("role-hung", role.name, role.current->incarnation, std::move(text), now, out);
-  out.push_back(stop_role{role.name, *role.current, true});
-}
-
-// ---- views
-
-std::vector<role_view> agent_core::roles() const {
-  std::vector<role_view> all;
-  for (const auto& id : order_) {
-    const auto& role = roles_.at(id);
-    all.push_back({role.name, role.pid, role.current ? role.current->incarnation : dlrun::incarnation{},
-                   reports_.state(role.name)});
-    const auto& dispatcher = reports_.dispatcher(); // lives in the coordinator's process
-    if (role.name.kind != role_kind::coordinator || !dispatcher) continue;
-    all.push_back({dispatcher->role, role.pid, dispatcher->self.incarnation,
-                   role.up ? dispatcher->state : all.back().state});
-  }
-  return all;
+  out.push_back(stop_role{role.name, *role.current, protocol::stop_how::kill});
 }
 
 } // namespace dlrun::agent

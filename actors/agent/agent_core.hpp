@@ -4,15 +4,16 @@
 
 #include "actors/agent/excused_deaths.hpp"
 #include "actors/agent/exit_notices.hpp"
-#include "actors/agent/fence_stock.hpp"
 #include "actors/agent/life_signs.hpp"
+#include "actors/agent/managed_roles.hpp"
 #include "actors/agent/role_end.hpp"
 #include "actors/agent/role_reports.hpp"
+#include "actors/agent/scale_orders.hpp"
 #include "actors/common/supervisor.hpp"
+#include "actors/protocol/host_messages.hpp"
 #include "actors/protocol/messages.hpp"
 #include "actors/protocol/time.hpp"
 
-#include <map>
 #include <optional>
 #include <string>
 #include <variant>
@@ -23,7 +24,10 @@ namespace dlrun::agent {
 struct agent_core_config {
   std::uint32_t workers = 1;
   std::uint32_t ps_shards = 1;
-  protocol::fence coordinator; ///< of the first start of the coordinator
+  scale_limits scale{};
+  std::chrono::milliseconds leave_grace{30000}; ///< between a request to leave and a kill
+  std::uint64_t agent = 0;                      ///< random number of this process
+  protocol::fence coordinator;                  ///< of the first start of the coordinator
   /// The coordinator and the PS shards find their state on disk when they are started again. False:
   /// it was in their memory only, so their end is the job's.
   bool state_is_durable = false;
@@ -47,10 +51,11 @@ struct start_role {
 struct stop_role {
   protocol::role_name role;
   protocol::fence self;
-  bool kill = false; ///< false: ask it to end
+  protocol::stop_how how = protocol::stop_how::end;
 };
 /// To the coordinator.
-using to_coordinator = std::variant<protocol::role_started, protocol::role_exited, protocol::stop_job>;
+using to_coordinator =
+    std::variant<protocol::role_started, protocol::role_exited, protocol::stop_job, protocol::scale_job>;
 /// A line for the user and for events.jsonl.
 struct announce {
   protocol::job_event event;
@@ -76,6 +81,10 @@ public:
   /// and what ended while there was none.
   agent_actions on_coordinator_joined(protocol::time_point now);
   agent_actions on_grant(const protocol::grant& grant, protocol::time_point now);
+  /// The operator wants so many workers. @returns the number of the request: it is done once
+  /// on_workers_wanted() has heard of it, or bad_usage.
+  result<std::uint64_t> on_scale_request(std::uint32_t workers, agent_actions& out);
+  agent_actions on_workers_wanted(const protocol::workers_wanted& word, protocol::time_point now);
   agent_actions on_started(const protocol::role_name& role, const protocol::fence& self, std::int32_t pid,
                            protocol::time_point now);
   agent_actions on_start_failed(const protocol::role_name& role, const protocol::fence& self,
@@ -90,31 +99,16 @@ public:
   agent_actions on_stop(const protocol::stop_job& stop, protocol::time_point now);
   agent_actions on_tick(protocol::time_point now);
 
-  std::vector<role_view> roles() const;
+  std::vector<role_view> roles() const { return roles_.views(reports_); }
+  worker_counts workers() const { return roles_.count(reports_, orders_.workers()); }
   const role_reports& reports() const { return reports_; }
   bool ending() const { return ended_.has_value(); }
 
 private:
-  struct managed_role {
-    protocol::role_name name;
-    bool is_replaceable = true; ///< another start of it finds its state, or needs none
-    supervision::generation generation = 0;
-    std::optional<protocol::fence> current; ///< of the start in hand
-    bool wanted = false;                    ///< to be started as soon as there is a fence
-    bool up = false;
-    std::int32_t pid = 0;
-    fence_stock fences;
-    bool stopping = false;       ///< its end was ordered
-    bool is_hopeless = false;    ///< another start would fail as the last one did
-    bool restart_untold = false; ///< it ended, and nobody was told of its next start yet
-    std::string last_failure;
-  };
-
+  supervision::child_exit note_leave(managed_role& role, const protocol::fence& self, const role_end& how,
+                                     protocol::time_point now, agent_actions& out);
   supervision::child_exit note_end(managed_role& role, const protocol::fence& self, const role_end& how,
                                    protocol::time_point now, agent_actions& out);
-  managed_role& coordinator() { return roles_.at(order_.front()); }
-  managed_role* find(const protocol::role_name& role, const protocol::fence& self);
-  managed_role& of_child(const std::string& id);
   void follow(const supervision::actions& actions, protocol::time_point now, agent_actions& out);
   void order_start(managed_role& role, protocol::time_point now, agent_actions& out);
   void begin_end(protocol::job_outcome outcome, const std::string& reason, protocol::time_point now,
@@ -132,8 +126,8 @@ private:
   role_reports reports_;
   exit_notices exits_;
   excused_deaths excused_;
-  std::map<std::string, managed_role> roles_; ///< by child id, which is to_string(role_name)
-  std::vector<std::string> order_;
+  managed_roles roles_;
+  scale_orders orders_;
   std::optional<protocol::job_ended> ended_;       ///< how the job ends, once that is known
   std::optional<protocol::time_point> report_due_; ///< while the coordinator writes the report
   bool shutting_down_ = false;

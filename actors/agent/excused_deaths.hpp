@@ -3,6 +3,7 @@
 
 #include "actors/protocol/parking.hpp"
 
+#include <algorithm>
 #include <map>
 
 namespace dlrun::agent {
@@ -16,6 +17,8 @@ public:
   explicit excused_deaths(std::uint32_t workers)
       : deaths_max_(workers + 2) {}
 
+  /// There may be so many workers from now on.
+  void set_workers(std::uint32_t workers) { deaths_max_ = std::max(deaths_max_, workers + 2); }
   /// A worker died by its own doing at `where`. @returns whether that is excused.
   bool excuses(const protocol::slot_progress& where) {
     const auto [at, is_new] = deaths_.try_emplace(where, 0);

@@ -144,7 +144,7 @@ void host_agent_state::carry_out(const launch_role& action) {
 }
 
 void host_agent_state::carry_out(const end_role& action) {
-  arguments_.launcher->stop(action.role, action.self, action.kill);
+  arguments_.launcher->stop(action.role, action.self, action.how);
 }
 
 void host_agent_state::carry_out(const tell_agent& action) { self_->send(agent_, action.report); }

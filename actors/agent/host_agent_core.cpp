@@ -46,7 +46,7 @@ host_agent_actions host_agent_core::on_stop_order(const protocol::stop_order& or
   if (!is_mine(order.boot)) return {};
   const auto* known = find(order.role, order.self);
   if (known == nullptr || known->is_over) return {};
-  return {end_role{order.role, order.self, order.kill}};
+  return {end_role{order.role, order.self, order.how}};
 }
 
 void host_agent_core::on_start_told(const protocol::start_told& told) {
@@ -95,6 +95,7 @@ host_agent_actions host_agent_core::on_exited(const role_name& role, const fence
   told.slot = how.slot.value_or(protocol::slot_progress{});
   told.was_killed_in = how.killed_in.has_value();
   told.killed_in = how.killed_in.value_or(protocol::slot_progress{});
+  told.left = how.left;
   return report(*known, now);
 }
 

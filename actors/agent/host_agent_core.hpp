@@ -34,7 +34,7 @@ struct launch_role {
 struct end_role {
   protocol::role_name role;
   protocol::fence self;
-  bool kill = false;
+  protocol::stop_how how = protocol::stop_how::end;
 };
 /// To the agent of the job.
 struct tell_agent {

@@ -23,6 +23,7 @@ role_end end_of(const protocol::start_report& report, const std::string& host) {
   role_end end{.cause = fmt::format("{} on host {}", report.why, host), .is_lasting = report.is_lasting};
   if (report.has_slot) end.slot = report.slot;
   if (report.was_killed_in) end.killed_in = report.killed_in;
+  end.left = report.left;
   return end;
 }
 
@@ -99,7 +100,8 @@ bool hosted_roles::has(const role_name& role, const fence& self) const {
   return found != starts_.end() && found->second.self == self;
 }
 
-hosted_actions hosted_roles::stop(const role_name& role, const fence& self, bool kill, time_point now) {
+hosted_actions hosted_roles::stop(const role_name& role, const fence& self, protocol::stop_how how,
+                                  time_point now) {
   hosted_actions out;
   if (!has(role, self)) return out;
   auto& one = starts_.at({role, self.incarnation});
@@ -108,7 +110,7 @@ hosted_actions hosted_roles::stop(const role_name& role, const fence& self, bool
     out.push_back(tell_launch{role, self, role_end{.cause = "was ended before it had a host"}});
     return out;
   }
-  one.stop = kill || one.stop.value_or(false);
+  one.stop = std::max(how, one.stop.value_or(how));
   send(role, one, now, out);
   return out;
 }

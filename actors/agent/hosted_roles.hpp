@@ -87,7 +87,7 @@ public:
   }
   /// Is this start in hand here? Else it was placed on the root's host, or is over.
   bool has(const protocol::role_name& role, const protocol::fence& self) const;
-  hosted_actions stop(const protocol::role_name& role, const protocol::fence& self, bool kill,
+  hosted_actions stop(const protocol::role_name& role, const protocol::fence& self, protocol::stop_how how,
                       protocol::time_point now);
 
   hosted_actions on_joined(const protocol::host_joined& joined, protocol::time_point now,
@@ -114,7 +114,7 @@ private:
     std::optional<std::string> host{}; ///< where it was ordered; nothing: it waits for its store's
     std::uint64_t boot = 0;
     bool is_answered = false;
-    std::optional<bool> stop{}; ///< asked to end; true: killed
+    std::optional<protocol::stop_how> stop{}; ///< asked to end
     protocol::time_point sent{};
     protocol::time_point waits_until{};
   };

@@ -1,5 +1,6 @@
 #include "actors/agent/process_launcher.hpp"
 
+#include "actors/agent/process/bootstrap.hpp"
 #include "actors/agent/process/last_words.hpp"
 #include "actors/agent/process/parent_bond.hpp"
 #include "actors/common/clock.hpp"
@@ -82,6 +83,15 @@ bootstrap::Bootstrap make_message(const process_launch_options& options, const s
   return message;
 }
 
+int signal_of(protocol::stop_how how) {
+  switch (how) {
+  case protocol::stop_how::leave: return SIGTERM;
+  case protocol::stop_how::end: return end_signal;
+  case protocol::stop_how::kill: break;
+  }
+  return SIGKILL;
+}
+
 /// By SIGSTOP, a terminal or a debugger: not by itself (proc(5), the state in /proc/PID/stat).
 bool is_stopped(pid_t pid) {
   std::ifstream file(fmt::format("/proc/{}/stat", pid));
@@ -144,6 +154,9 @@ role_end process_launcher::end_of(const exit_report& report, const running_child
       !report.signaled && std::ranges::find(lasting_codes, report.code_or_signal) != lasting_codes.end();
   if (memory.progress) end.slot = memory.progress->slot_of_death(how);
   end.killed_in = child.killed_in;
+  // Its program may not have begun when the signal came.
+  const bool had_to = report.code_or_signal == (report.signaled ? SIGTERM : left_code);
+  end.left = memory.progress && !end.slot && had_to;
   return end;
 }
 
@@ -200,7 +213,9 @@ std::vector<seen_work> process_launcher::look() {
   return all;
 }
 
-void process_launcher::stop(const protocol::role_name& role, const protocol::fence& self, bool kill) {
+void process_launcher::stop(const protocol::role_name& role, const protocol::fence& self,
+                            protocol::stop_how how) {
+  const bool kill = how == protocol::stop_how::kill;
   const std::scoped_lock lock{mutex_};
   const auto found = children_.find({role, self.incarnation});
   if (found == children_.end()) return; // gone already: its exit is on the way
@@ -208,7 +223,7 @@ void process_launcher::stop(const protocol::role_name& role, const protocol::fen
   child.killed = child.killed || kill;
   if (kill && child.memory->progress && !is_stopped(child.pid))
     child.killed_in = child.memory->progress->look().at;
-  static_cast<void>(spawner_->signal(child.id, kill ? SIGKILL : SIGTERM));
+  static_cast<void>(spawner_->signal(child.id, signal_of(how)));
 }
 
 } // namespace dlrun::agent

@@ -43,7 +43,7 @@ public:
 
   void start(const launch_order& order, const launch_events& events) override;
   std::vector<seen_work> look() override;
-  void stop(const protocol::role_name& role, const protocol::fence& self, bool kill) override;
+  void stop(const protocol::role_name& role, const protocol::fence& self, protocol::stop_how how) override;
 
 private:
   using start_key = std::pair<protocol::role_name, dlrun::incarnation>;

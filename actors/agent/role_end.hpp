@@ -26,6 +26,7 @@ struct role_end {
   /// The slot that a worker was at when its launcher was told to kill it. Nothing: it was at none,
   /// it was stopped from outside (SIGSTOP, a debugger), or nobody told the launcher to.
   std::optional<protocol::slot_progress> killed_in{};
+  bool left = false; ///< a worker that had a SIGTERM, from whomever, and ended by it (R33)
 };
 
 } // namespace dlrun::agent

@@ -40,8 +40,8 @@ public:
   virtual void start(const launch_order& order, const launch_events& events) = 0;
   /// What the workers that run compute now, as far as that can be seen.
   virtual std::vector<seen_work> look() = 0;
-  /// Asks that start to end, or kills it. Unknown starts are ignored.
-  virtual void stop(const protocol::role_name& role, const protocol::fence& self, bool kill) = 0;
+  /// Asks that start to leave or to end, or kills it. Unknown starts are ignored.
+  virtual void stop(const protocol::role_name& role, const protocol::fence& self, protocol::stop_how how) = 0;
 };
 
 } // namespace dlrun::agent

@@ -46,11 +46,12 @@ std::vector<seen_work> routed_launcher::look() {
   return all;
 }
 
-void routed_launcher::stop(const protocol::role_name& role, const protocol::fence& self, bool kill) {
+void routed_launcher::stop(const protocol::role_name& role, const protocol::fence& self,
+                           protocol::stop_how how) {
   if (hosts_.has(role, self))
-    carry_out(hosts_.stop(role, self, kill, options_.now()));
+    carry_out(hosts_.stop(role, self, how, options_.now()));
   else
-    options_.here->stop(role, self, kill);
+    options_.here->stop(role, self, how);
 }
 
 // ---- hosts

@@ -57,7 +57,7 @@ public:
 
   void start(const launch_order& order, const launch_events& events) override;
   std::vector<seen_work> look() override;
-  void stop(const protocol::role_name& role, const protocol::fence& self, bool kill) override;
+  void stop(const protocol::role_name& role, const protocol::fence& self, protocol::stop_how how) override;
 
   // what hosts say
   protocol::join_reply on_joined(const protocol::host_joined& joined, const protocol::host_agent_actor& who);

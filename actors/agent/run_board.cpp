@@ -34,10 +34,13 @@ std::string to_json(const run_snapshot& snapshot) {
                      {"pid", role.pid},
                      {"incarnation", role.incarnation.value},
                      {"state", role.state}});
-  return nlohmann::ordered_json{{"job", snapshot.job},      {"status", snapshot.status},
-                                {"step", snapshot.step},    {"durable_step", snapshot.durable_step},
-                                {"steps", snapshot.steps},  {"train", to_json(snapshot.train)},
-                                {"roles", std::move(roles)}}
+  const nlohmann::ordered_json workers{{"wanted", snapshot.workers.wanted},
+                                       {"present", snapshot.workers.present},
+                                       {"leaving", snapshot.workers.leaving}};
+  return nlohmann::ordered_json{{"job", snapshot.job},     {"status", snapshot.status},
+                                {"step", snapshot.step},   {"durable_step", snapshot.durable_step},
+                                {"steps", snapshot.steps}, {"train", to_json(snapshot.train)},
+                                {"workers", workers},      {"roles", std::move(roles)}}
       .dump();
 }
 

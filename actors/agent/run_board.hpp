@@ -2,7 +2,7 @@
 /// `dlrun status`.
 #pragma once
 
-#include "actors/agent/role_reports.hpp"
+#include "actors/agent/managed_roles.hpp"
 #include "engine/metrics.hpp"
 
 #include <condition_variable>
@@ -31,11 +31,13 @@ struct run_snapshot {
   std::uint64_t durable_step = 0;
   std::uint64_t steps = 0;
   std::optional<training_progress> train; ///< nothing before the first step
+  worker_counts workers;
   std::vector<role_view> roles;
 };
 
-/// `{"job","status","step","durable_step","steps","train":{"epoch","loss",<metric>...},
-/// "roles":[{"role","index","pid","incarnation","state"}]}`; `train` is null before the first step.
+/// One object: job, status, step, durable_step, steps, train (epoch, loss, each metric; null before
+/// the first step), workers (wanted, present, leaving), roles (role, index, pid, incarnation,
+/// state).
 std::string to_json(const run_snapshot& snapshot);
 
 /// Thread-safe.

@@ -8,6 +8,7 @@
 #include "data/job_data.hpp"
 #include "data/sampler.hpp"
 #include "engine/parameter_layout.hpp"
+#include "job/choices.hpp"
 #include "proto/job_spec.pb.h"
 #include <dlrun/named_values.hpp>
 
@@ -54,6 +55,8 @@ struct job_facts {
     return static_cast<std::uint32_t>(spec.train().microbatches_per_step());
   }
   std::uint32_t workers() const { return static_cast<std::uint32_t>(spec.cluster().workers()); }
+  /// How many workers it may be scaled to.
+  std::uint32_t workers_max() const { return job::workers_max_of(spec); }
   std::uint32_t ps_shards() const { return static_cast<std::uint32_t>(spec.cluster().ps_shards()); }
 };
 

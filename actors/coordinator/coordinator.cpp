@@ -22,6 +22,7 @@ coordinator_core_config core_config(const coordinator_context& context) {
   const auto& job = *context.job;
   coordinator_core_config config{.self = context.self.incarnation,
                                  .workers = job.workers(),
+                                 .workers_max = job.workers_max(),
                                  .ps_shards = job.ps_shards(),
                                  .evaluates = job.spec.data().has_validation(),
                                  .steps = job.steps(),
@@ -84,6 +85,7 @@ coordinator_state::behavior coordinator_state::make_behavior() {
       [this](const protocol::role_started& started) { carry_out(core_->on_role_started(started)); },
       [this](const protocol::role_exited& exited) { on_role_exited(exited); },
       [this](const protocol::stop_job& stop) { carry_out(core_->ending().on_stop(stop)); },
+      [this](const protocol::scale_job& order) { carry_out(core_->on_scale(order)); },
       [this](const protocol::training_progress& progress) { report_.add(progress); },
       [this](const protocol::training_finished& what) { on_training_finished(what); },
       [this](const protocol::training_closed& what) {
@@ -176,8 +178,9 @@ coordinator_state::join_answer coordinator_state::on_join(const protocol::join& 
 
 void coordinator_state::on_role_exited(const protocol::role_exited& exited) {
   if (exited.again && report_.tallies().knows(exited)) return;
-  context_.log->warn("role-exited: {} incarnation {}: {}", protocol::to_string(exited.role),
-                     exited.self.incarnation, exited.cause);
+  context_.log->log(exited.left ? spdlog::level::info : spdlog::level::warn,
+                    "role-exited: {} incarnation {}: {}{}", protocol::to_string(exited.role),
+                    exited.self.incarnation, exited.left ? "has left: " : "", exited.cause);
   carry_out(core_->on_role_exited(exited, common::now()));
 }
 
@@ -252,6 +255,11 @@ void coordinator_state::carry_out(const coordinator_action& action) {
                    journal_then(to_writes(order),
                                 [this, id = order.id] { return core_->on_fences_journaled(id); });
                  },
+                 [this](const journal_workers& order) {
+                   journal_then(to_writes(order),
+                                [this, what = order.what] { return core_->on_workers_journaled(what); });
+                 },
+                 [this](const send_workers_wanted& one) { say(one.message); },
                  [this](const journal_end& order) {
                    journal_then(to_writes(order), [this] { return core_->ending().on_end_journaled(); });
                  },
@@ -272,6 +280,11 @@ void coordinator_state::carry_out(const coordinator_action& action) {
                  },
                  [this](const announce_end& end) { reports_.tell(end); }},
              action);
+}
+
+void coordinator_state::say(const protocol::workers_wanted& word) {
+  self_->send(context_.agent, word);
+  links_.tell_dispatcher(word);
 }
 
 void coordinator_state::journal_then(common::job_journal::writes changes,

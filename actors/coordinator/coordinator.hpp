@@ -70,6 +70,7 @@ private:
 
   void carry_out(const coordinator_actions& actions);
   void carry_out(const coordinator_action& action);
+  void say(const protocol::workers_wanted& word);
   void journal_then(common::job_journal::writes changes, std::function<coordinator_actions()> next);
   void quit(const std::string& why);
 

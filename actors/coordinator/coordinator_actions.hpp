@@ -2,6 +2,7 @@
 #pragma once
 
 #include "actors/coordinator/fence_book.hpp"
+#include "actors/coordinator/workforce.hpp"
 #include "actors/protocol/local_messages.hpp"
 
 #include <iterator>
@@ -34,6 +35,14 @@ struct journal_fences {
   std::uint64_t id = 0;
   std::vector<journaled_role> roles;
 };
+/// Write to the journal, synced, then call on_workers_journaled() (R32).
+struct journal_workers {
+  journaled_workers what;
+};
+/// To the agent and the dispatcher.
+struct send_workers_wanted {
+  protocol::workers_wanted message;
+};
 /// Write to the journal, synced, then call job_ending::on_end_journaled() (R19).
 struct journal_end {
   protocol::job_ended ended;
@@ -57,8 +66,8 @@ struct announce_end {
 using coordinator_action =
     std::variant<send_grant, send_directory, answer_join, protocol::worker_available, protocol::worker_gone,
                  protocol::ps_shard_available, protocol::ps_shard_gone, slot_suspected,
-                 protocol::poisoned_slot, journal_fences, journal_end, request_digests,
-                 protocol::close_training, finish_job, announce_end>;
+                 protocol::poisoned_slot, journal_fences, journal_workers, send_workers_wanted, journal_end,
+                 request_digests, protocol::close_training, finish_job, announce_end>;
 using coordinator_actions = std::vector<coordinator_action>;
 
 inline void append(coordinator_actions& to, coordinator_actions more) {

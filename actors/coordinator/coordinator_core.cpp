@@ -19,20 +19,26 @@ constexpr role_name dispatcher_role{role_kind::data_dispatcher, 0};
 constexpr std::uint64_t dispatchers_max = 1024;
 
 /// The roles that the agent starts; the dispatcher lives in the coordinator's process.
-std::vector<role_name> started_roles(const coordinator_core_config& config) {
+std::vector<role_name> started_roles(const coordinator_core_config& config, std::uint32_t workers) {
   std::vector<role_name> all;
   if (config.is_durable) all.push_back(coordinator_role);
   for (std::uint32_t i = 0; i < config.ps_shards; ++i) all.push_back({role_kind::ps_shard, i});
-  for (std::uint32_t i = 0; i < config.workers; ++i) all.push_back({role_kind::worker, i});
+  for (std::uint32_t i = 0; i < workers; ++i) all.push_back({role_kind::worker, i});
   return all;
+}
+
+bool is_startable(const role_name& role, const coordinator_core_config& config) {
+  return role.kind == role_kind::ps_shard || role.kind == role_kind::worker ||
+         (config.is_durable && role == coordinator_role);
 }
 
 } // namespace
 
 coordinator_core::coordinator_core(coordinator_core_config config, const journaled_job& journaled)
     : config_(std::move(config))
-    , fences_({config_.is_durable, config_.agent, config_.random}, started_roles(config_))
-    , starts_(started_roles(config_))
+    , fences_({config_.is_durable, config_.agent, config_.random}, started_roles(config_, config_.workers))
+    , starts_(started_roles(config_, config_.workers))
+    , workforce_({config_.workers, config_.workers_max, config_.agent, config_.bug}, journaled.workers)
     , ending_(config_, journaled) {
   DLRUN_CHECK(config_.random != nullptr, "tokens need a source of random numbers");
   DLRUN_CHECK(config_.blocks_of_shard.size() == config_.ps_shards,
@@ -45,16 +51,53 @@ coordinator_core::coordinator_core(coordinator_core_config config, const journal
 /// What runs is not in the journal: the agent tells.
 void coordinator_core::restore(const journaled_job& journaled) {
   if (config_.is_durable) fences_.use(coordinator_role, {config_.self, config_.token});
-  for (const auto& kept : journaled.roles) fences_.restore(kept);
+  for (const auto& kept : journaled.roles) {
+    know(kept.role);
+    fences_.restore(kept);
+  }
+  for (const auto& role : started_roles(config_, workforce_.wanted().workers)) know(role);
   if (journaled.lost) fences_.begin_anew(std::max(journaled.highest_found, config_.self));
 }
 
-// ---- fences
+// ---- how many
 
-bool coordinator_core::is_startable(const role_name& role) const {
-  return role.kind == role_kind::ps_shard || role.kind == role_kind::worker ||
-         (config_.is_durable && role == coordinator_role);
+/// Workers that were wanted once may still run, and their incarnations are never issued again.
+void coordinator_core::know(const role_name& role) {
+  if (role.kind != role_kind::worker || role.index >= std::max(config_.workers, config_.workers_max)) return;
+  fences_.add(role);
+  starts_.add(role);
 }
+
+coordinator_actions coordinator_core::on_scale(const protocol::scale_job& order) {
+  coordinator_actions out;
+  if (ending_.is_over()) return out;
+  const auto wanted = workforce_.on_order(order);
+  if (!wanted) return out;
+  if (!config_.is_durable) return on_workers_journaled(*wanted);
+  out.emplace_back(journal_workers{*wanted});
+  if (is_planted(config_.bug, protocol::planted_bug::scale_early)) man(out);
+  return out;
+}
+
+coordinator_actions coordinator_core::on_workers_journaled(const journaled_workers& written) {
+  coordinator_actions out;
+  workforce_.on_journaled(written);
+  if (!ending_.is_over()) man(out);
+  return out;
+}
+
+/// Says how many are wanted, and grants each of them its fences.
+void coordinator_core::man(coordinator_actions& out) {
+  out.emplace_back(send_workers_wanted{workforce_.wanted()});
+  for (const auto& role : started_roles(config_, workforce_.wanted().workers)) {
+    know(role);
+    issue(role);
+    grant_to(role, out);
+  }
+  journal_new_fences(out);
+}
+
+// ---- fences
 
 /// R4: fences before starts. True when there are some to be granted at once.
 bool coordinator_core::issue(const role_name& role) {
@@ -86,11 +129,7 @@ coordinator_actions coordinator_core::on_agent() {
   agent_is_there_ = true;
   if (ending_.is_over()) return ending_.announce();
   coordinator_actions out;
-  for (const auto& role : started_roles(config_)) {
-    issue(role);
-    grant_to(role, out);
-  }
-  journal_new_fences(out);
+  man(out);
   return out;
 }
 
@@ -132,7 +171,8 @@ void coordinator_core::end_start(const role_name& role, std::string_view cause, 
 
 coordinator_actions coordinator_core::on_role_started(const protocol::role_started& started) {
   coordinator_actions out;
-  if (!starts_.has(started.role) || !is_startable(started.role) || started.role == coordinator_role)
+  know(started.role);
+  if (!starts_.has(started.role) || !is_startable(started.role, config_) || started.role == coordinator_role)
     return out;
   if (is_known_start(started.role, started.self) && begin_start(started.role, started.self, out))
     announce(out);
@@ -141,13 +181,14 @@ coordinator_actions coordinator_core::on_role_started(const protocol::role_start
 
 coordinator_actions coordinator_core::on_role_exited(const protocol::role_exited& exited, time_point now) {
   coordinator_actions out;
-  if (!starts_.has(exited.role) || !is_startable(exited.role)) return out;
+  know(exited.role);
+  if (!starts_.has(exited.role) || !is_startable(exited.role, config_)) return out;
   if (exited.role == coordinator_role || exited.again) return on_told_again(exited, now);
   if (!is_known_start(exited.role, exited.self)) return out;
   const auto& page = starts_.of(exited.role);
   if (page.newest == exited.self && !page.running) return out; // told twice
   begin_start(exited.role, exited.self, out);
-  if (!ending_.is_over()) recoveries_.add(exited, now);
+  if (!ending_.is_over() && !exited.left) recoveries_.add(exited, now);
   end_start(exited.role, exited.cause, out);
   if (ending_.is_over()) return out;
   count_crash(exited, out);
@@ -162,7 +203,7 @@ coordinator_actions coordinator_core::on_told_again(const protocol::role_exited&
   coordinator_actions out;
   const bool is_coordinator = exited.role == coordinator_role;
   const bool own = is_coordinator && exited.self.incarnation >= config_.self;
-  if (!own && !ending_.is_over() && !recoveries_.has(exited.role, exited.self.incarnation)) {
+  if (!own && !exited.left && !ending_.is_over() && !recoveries_.has(exited.role, exited.self.incarnation)) {
     recoveries_.add(exited, now);
     if (is_coordinator) recoveries_.on_resumed(coordinator_role, config_.self, now);
   }
@@ -198,6 +239,7 @@ coordinator_actions coordinator_core::on_dispatcher_started(const protocol::endp
   starts_.join(coordinator_role, at);
   coordinator_actions out;
   announce(out);
+  out.emplace_back(send_workers_wanted{workforce_.wanted()});
   for (const auto& one : crashes_.poisoned()) out.emplace_back(protocol::poisoned_slot{one});
   return out;
 }
@@ -208,7 +250,7 @@ incarnation coordinator_core::dispatcher_incarnation() const { return starts_.ne
 
 std::string coordinator_core::why_refused(const protocol::join& join) const {
   const auto name = protocol::to_string(join.role);
-  if (!starts_.has(join.role) || !is_startable(join.role) || join.role == coordinator_role)
+  if (!starts_.has(join.role) || !is_startable(join.role, config_) || join.role == coordinator_role)
     return fmt::format("this job has no {} that could join", name);
   const auto newest = starts_.newest(join.role);
   if (!is_known_start(join.role, join.self)) {
@@ -232,6 +274,7 @@ std::string coordinator_core::why_refused(const protocol::join& join) const {
 
 coordinator_actions coordinator_core::on_join(const protocol::join& join) {
   coordinator_actions out;
+  know(join.role);
   auto reason = ending_.is_over() ? std::string("the job is over") : why_refused(join);
   if (!reason.empty()) {
     out.emplace_back(answer_join{join.role, {false, std::move(reason)}});
@@ -265,7 +308,8 @@ coordinator_actions coordinator_core::on_tick(time_point now) {
   coordinator_actions out;
   if (ending_.is_over() || (repeated_ && now - *repeated_ < config_.repeat_after)) return out;
   repeated_ = now;
-  for (const auto& role : started_roles(config_))
+  out.emplace_back(send_workers_wanted{workforce_.wanted()});
+  for (const auto& role : started_roles(config_, workforce_.wanted().workers))
     if (!starts_.of(role).running) grant_to(role, out);
   append(out, ending_.repeat());
   announce(out);

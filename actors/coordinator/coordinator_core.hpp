@@ -3,8 +3,9 @@
 ///
 ///   role_started, role_exited ──> coordinator_core ──> fence_book: which fences there are
 ///   join ─────────────────────────────┘ │ │ └────────> start_book: who is who, the directory
-///                                       │ └──────────> crash_book: which slots end their workers
+///   scale_job ────────────────────────┘ │ └──────────> crash_book: which slots end their workers
 ///   training_finished, digests ──> job_ending          recovery_book: what losses cost
+///                                                      workforce: how many workers are wanted
 #pragma once
 
 #include "actors/coordinator/coordinator_actions.hpp"
@@ -14,6 +15,7 @@
 #include "actors/coordinator/job_ending.hpp"
 #include "actors/coordinator/recovery_book.hpp"
 #include "actors/coordinator/start_book.hpp"
+#include "actors/coordinator/workforce.hpp"
 
 #include <optional>
 #include <string>
@@ -46,6 +48,9 @@ public:
   dlrun::incarnation dispatcher_incarnation() const;
   /// The fences given with this id, and all before, are in the journal.
   coordinator_actions on_fences_journaled(std::uint64_t id);
+  /// So many workers are wanted; without a journal from now on.
+  coordinator_actions on_scale(const protocol::scale_job& order);
+  coordinator_actions on_workers_journaled(const journaled_workers& written);
   coordinator_actions on_tick(protocol::time_point now);
 
   protocol::directory directory() const;
@@ -58,7 +63,8 @@ public:
   const job_ending& ending() const { return ending_; }
 
 private:
-  bool is_startable(const protocol::role_name& role) const;
+  void know(const protocol::role_name& role);
+  void man(coordinator_actions& out);
   void restore(const journaled_job& journaled);
   bool issue(const protocol::role_name& role);
   void journal_new_fences(coordinator_actions& out);
@@ -74,6 +80,7 @@ private:
   coordinator_core_config config_;
   fence_book fences_;
   start_book starts_;
+  workforce workforce_;
   crash_book crashes_;
   recovery_book recoveries_;
   job_ending ending_;

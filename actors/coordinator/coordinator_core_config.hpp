@@ -2,6 +2,7 @@
 #pragma once
 
 #include "actors/coordinator/fence_book.hpp"
+#include "actors/coordinator/workforce.hpp"
 #include "actors/protocol/messages.hpp"
 #include "actors/protocol/time.hpp"
 
@@ -14,7 +15,8 @@ namespace dlrun::coordinator {
 
 struct coordinator_core_config {
   dlrun::incarnation self;
-  std::uint32_t workers = 1;
+  std::uint32_t workers = 1;     ///< by the specification
+  std::uint32_t workers_max = 1; ///< that the job may be scaled to
   std::uint32_t ps_shards = 1;
   bool evaluates = false;
   /// Parameter blocks [first, second) of each shard, for the digests.
@@ -34,6 +36,7 @@ struct coordinator_core_config {
   bool is_durable = false;
   /// Random number of the agent's process (fence_book_config).
   std::uint64_t agent = 0;
+  protocol::planted_bug bug = protocol::planted_bug::none;
 };
 
 /// What the journal holds for the coordinator when it starts.
@@ -41,6 +44,7 @@ struct journaled_job {
   std::vector<journaled_role> roles{};
   std::optional<protocol::job_ended> ended{}; ///< the job is over (R19)
   std::vector<protocol::evaluated> evaluations{};
+  std::optional<journaled_workers> workers{}; ///< nothing before anybody asked for another number
   /// R20: the journal knows nothing of fences although the job has run. True until journal_fences
   /// is written for the first time: fences begin beyond anything ever issued, and of those before
   /// each newer one is believed.

@@ -10,6 +10,7 @@ namespace dlrun::coordinator {
 namespace {
 
 constexpr auto role_prefix = "role/";
+constexpr auto workers_key = "workers";
 using common::course_key;
 using common::outcome_key;
 
@@ -59,6 +60,11 @@ result<journaled_job> read_job(const journal_entries& entries) {
       // A run that was interrupted or failed goes on when it is resumed.
       if (message.kind() == records::JournalOutcome::COMPLETED)
         job.ended = protocol::job_ended{protocol::job_outcome::completed, message.reason()};
+    } else if (key == workers_key) {
+      records::JournalWorkers message;
+      if (!message.ParseFromString(bytes)) return unreadable(key);
+      job.workers =
+          journaled_workers{message.workers(), message.specified(), message.agent(), message.request()};
     } else if (key == course_key) {
       records::JournalCourse message;
       if (!message.ParseFromString(bytes)) return unreadable(key);
@@ -122,6 +128,15 @@ std::vector<persistence::journal_write> to_writes(const journal_end& order) {
   message.set_kind(to_record(order.ended.outcome));
   message.set_reason(order.ended.reason);
   return {{outcome_key, message.SerializeAsString()}};
+}
+
+std::vector<persistence::journal_write> to_writes(const journal_workers& order) {
+  records::JournalWorkers message;
+  message.set_workers(order.what.workers);
+  message.set_specified(order.what.specified);
+  message.set_agent(order.what.agent);
+  message.set_request(order.what.request);
+  return {{workers_key, message.SerializeAsString()}};
 }
 
 incarnation highest_opener(const std::filesystem::path& run_dir, std::uint32_t ps_shards) {

@@ -31,6 +31,7 @@ std::vector<protocol::parked_slot> read_parked(const journal_entries& entries);
 
 std::vector<persistence::journal_write> to_writes(const journal_fences& order);
 std::vector<persistence::journal_write> to_writes(const journal_end& order);
+std::vector<persistence::journal_write> to_writes(const journal_workers& order);
 
 /// R20: the highest incarnation under which a PS shard has opened its store. One that is held by a
 /// live process tells its own when it is heard of; what cannot be read says nothing. May block for

@@ -20,6 +20,11 @@ fence_book::fence_book(fence_book_config config, const std::vector<role_name>& r
   for (const auto& role : roles) pages_[role];
 }
 
+void fence_book::add(const role_name& role) {
+  const auto [at, is_new] = pages_.try_emplace(role);
+  if (is_new && begun_anew_) at->second.believed_up_to = at->second.last_issued = *begun_anew_;
+}
+
 void fence_book::restore(const journaled_role& kept) {
   const auto at = pages_.find(kept.role);
   if (at == pages_.end()) return; // of a role that this job has no more
@@ -33,8 +38,9 @@ void fence_book::restore(const journaled_role& kept) {
 
 void fence_book::begin_anew(incarnation highest) {
   everything_is_new_ = true;
+  begun_anew_ = {highest.value + incarnations_skipped};
   for (auto& [role, page] : pages_) {
-    page.believed_up_to = {highest.value + incarnations_skipped};
+    page.believed_up_to = *begun_anew_;
     page.last_issued = std::max(page.last_issued, page.believed_up_to);
   }
 }

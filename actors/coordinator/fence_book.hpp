@@ -38,6 +38,8 @@ class fence_book {
 public:
   fence_book(fence_book_config config, const std::vector<protocol::role_name>& roles);
 
+  /// There is such a role too; of one that is known it changes nothing.
+  void add(const protocol::role_name& role);
   void restore(const journaled_role& kept);
   /// R20: begins beyond anything ever issued; `highest` is the highest that was heard of.
   void begin_anew(dlrun::incarnation highest);
@@ -71,7 +73,8 @@ private:
   fence_book_config config_;
   std::map<protocol::role_name, page> pages_;
   bool is_writing_ = false;
-  bool everything_is_new_ = false; ///< R20: the next write names every role
+  std::optional<dlrun::incarnation> begun_anew_; ///< R20: beyond what
+  bool everything_is_new_ = false;               ///< R20: the next write names every role
 };
 
 } // namespace dlrun::coordinator

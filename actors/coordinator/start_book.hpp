@@ -21,6 +21,8 @@ public:
 
   explicit start_book(const std::vector<protocol::role_name>& roles);
 
+  /// There is such a role too; of one that is known it changes nothing.
+  void add(const protocol::role_name& role) { pages_.try_emplace(role); }
   bool has(const protocol::role_name& role) const { return pages_.contains(role); }
   /// Of a role that the book has, as below.
   const page& of(const protocol::role_name& role) const { return pages_.at(role); }

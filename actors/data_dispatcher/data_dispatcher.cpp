@@ -110,6 +110,7 @@ data_dispatcher_state::behavior data_dispatcher_state::make_behavior() {
       [this](const protocol::poisoned_slot& slot) {
         carry_out(core_.on_poisoned_slot(slot.what, with_.now()));
       },
+      [this](const protocol::workers_wanted& word) { core_.on_workers_wanted(word.workers); },
       [this](const protocol::close_training& wanted) { carry_out(core_.on_close(wanted.timeline)); },
       [](const protocol::continuation& task) { common::run(task); },
   };

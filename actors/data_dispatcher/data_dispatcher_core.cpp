@@ -86,7 +86,7 @@ data_dispatcher_actions data_dispatcher_core::on_worker_status(const protocol::w
     tally = {.role = protocol::worker_role(status.worker),
              .incarnation = status.self.incarnation,
              .slots_computed = status.slots_computed};
-  leases_.on_status(status, now, out);
+  if (leases_.on_status(status, now, out)) order_evaluation(now, out);
   return out;
 }
 
@@ -201,7 +201,7 @@ std::optional<protocol::evaluate> data_dispatcher_core::evaluation_due() const {
 }
 
 void data_dispatcher_core::order_evaluation(time_point now, data_dispatcher_actions& out) {
-  evaluator_.follow(evaluation_due(), leases_.heard(), now, out);
+  evaluator_.follow(evaluation_due(), leases_.working(), now, out);
 }
 
 /// One with another number of sums is of no worker of this job, and would be kept in the journal.

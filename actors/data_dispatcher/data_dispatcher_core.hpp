@@ -49,6 +49,8 @@ public:
   /// was before.
   data_dispatcher_actions on_wanted_change(const wanted_change& wanted, protocol::time_point now);
 
+  /// So many workers there should be: nothing is called lost before they had the time to join.
+  void on_workers_wanted(std::uint32_t workers) { config_.workers = workers; }
   /// A start of a worker can take work from now on.
   data_dispatcher_actions on_worker_joined(worker_id worker, dlrun::incarnation incarnation,
                                            protocol::time_point now);

@@ -25,6 +25,7 @@ bool lease_book::join(worker_id worker, incarnation incarnation, time_point now,
   at->second = live_worker{};
   at->second.incarnation = incarnation;
   at->second.heard = now;
+  at->second.on_trial = somebody_works();
   divide(now, out);
   return true;
 }
@@ -33,24 +34,37 @@ bool lease_book::lose(worker_id worker, incarnation incarnation, time_point now,
                       data_dispatcher_actions& out) {
   const auto at = workers_.find(worker);
   if (at == workers_.end() || at->second.incarnation > incarnation) return false;
-  losses_.push_back({worker, at->second.incarnation, share_of(worker), now}); // none if it was silent before
+  if (!at->second.leaving) // of one that was silent there are none
+    losses_.push_back({worker, at->second.incarnation, share_of(worker), now});
   workers_.erase(at);
   divide(now, out);
   settle_losses(now, out);
   return true;
 }
 
-void lease_book::on_status(const protocol::worker_status& status, time_point now,
+bool lease_book::on_status(const protocol::worker_status& status, time_point now,
                            data_dispatcher_actions& out) {
   const auto at = workers_.find(status.worker);
-  if (at == workers_.end() || at->second.incarnation != status.self.incarnation) return;
+  if (at == workers_.end() || at->second.incarnation != status.self.incarnation) return false;
   auto& worker = at->second;
   worker.heard = now;
   if (status.lease_of == rules_.dispatcher)
     worker.acknowledged = std::max(worker.acknowledged, status.lease_sequence);
+  const bool has_shown = worker.on_trial && status.slots_computed > 0;
+  if (has_shown) begin_to_measure(worker, status);
   measure_speed(worker, status);
-  if (std::exchange(worker.silent, false)) divide(now, out);
+  const bool speaks_again = std::exchange(worker.silent, false);
+  const bool begins_to_leave = status.leaving && !std::exchange(worker.leaving, true);
+  if (speaks_again || begins_to_leave || has_shown) divide(now, out);
   if (!losses_.empty()) settle_losses(now, out);
+  return begins_to_leave;
+}
+
+/// What it took while it was on trial says nothing of what a slot takes.
+void lease_book::begin_to_measure(live_worker& worker, const protocol::worker_status& status) {
+  worker.on_trial = false;
+  worker.slots_computed = status.slots_computed;
+  worker.compute_us = status.compute_us;
 }
 
 void lease_book::measure_speed(live_worker& worker, const protocol::worker_status& status) {
@@ -69,27 +83,59 @@ std::map<worker_id, incarnation> lease_book::heard() const {
   return all;
 }
 
+std::map<worker_id, incarnation> lease_book::working() const {
+  std::map<worker_id, dlrun::incarnation> all;
+  for (const auto& [id, worker] : workers_)
+    if (worker.takes_work()) all[id] = worker.incarnation;
+  return all;
+}
+
 // ---- leases
+
+bool lease_book::somebody_works() const {
+  return std::ranges::any_of(workers_, [](const auto& entry) {
+    const auto& worker = entry.second;
+    return worker.takes_work() && !worker.on_trial && worker.slots_computed > 0;
+  });
+}
+
+/// Those who are on trial too, when there are no others.
+std::vector<candidate> lease_book::candidates() {
+  std::vector<candidate> all;
+  const auto add = [&](bool on_trial) {
+    for (auto& [id, worker] : workers_) {
+      if (!worker.takes_work() || worker.on_trial != on_trial) continue;
+      worker.on_trial = false;
+      all.push_back({id, worker.incarnation, worker.slots_per_second});
+    }
+  };
+  add(false);
+  if (all.empty()) add(true);
+  return all;
+}
 
 /// Divides the slots among those who are heard; new leases go to those whose slots or start
 /// changed.
 void lease_book::divide(time_point now, data_dispatcher_actions& out) {
-  std::vector<candidate> candidates;
-  for (const auto& [id, worker] : workers_)
-    if (!worker.silent) candidates.push_back({id, worker.incarnation, worker.slots_per_second});
-  if (candidates.empty() && !workers_.empty()) return; // nobody is heard: whoever lives goes on as before
-  const auto decision = assignment_.decide(candidates);
+  const auto takers = candidates();
+  if (takers.empty() && !workers_.empty()) return; // nobody is heard: whoever lives goes on as before
+  const auto decision = assignment_.decide(takers);
   if (helping_) { // everybody has everything; a newcomer too
     for (auto& [id, worker] : workers_)
       if (!worker.lease) lease_to(id, worker, make_slot_range(0, rules_.slots), decision.reason, now, out);
     return;
   }
-  if (decision.reason.empty()) return;
   for (auto& [id, worker] : workers_) {
-    if (worker.silent) continue; // it keeps what it has: what it still sends is welcome
-    const auto slots = share_of(id);
-    if (!worker.lease || worker.lease->slots != slots) lease_to(id, worker, slots, decision.reason, now, out);
+    if (!worker.takes_work()) continue; // it keeps what it has: what it still sends is welcome
+    const auto slots = slots_for(id, worker);
+    if (worker.lease && (worker.lease->slots == slots || decision.reason.empty())) continue;
+    lease_to(id, worker, slots, worker.on_trial ? "it is new, others have this slot too" : decision.reason,
+             now, out);
   }
+}
+
+slot_range lease_book::slots_for(worker_id id, const live_worker& worker) const {
+  return worker.on_trial ? make_slot_range(0, 1) : share_of(id);
 }
 
 slot_range lease_book::share_of(worker_id worker) const {
@@ -119,7 +165,7 @@ void lease_book::send(worker_id id, live_worker& worker, time_point now, data_di
 void lease_book::repeat(time_point now, data_dispatcher_actions& out) {
   if (withheld_) return;
   for (auto& [id, worker] : workers_) {
-    if (!worker.lease || worker.silent || worker.acknowledged == worker.lease->sequence) continue;
+    if (!worker.lease || !worker.takes_work() || worker.acknowledged == worker.lease->sequence) continue;
     if (!worker.sent || now - *worker.sent >= rules_.repeat_after) send(id, worker, now, out);
   }
 }
@@ -162,7 +208,8 @@ void lease_book::help(const std::string& reason, time_point now, data_dispatcher
 
 void lease_book::end_help(time_point now, data_dispatcher_actions& out) {
   if (!std::exchange(helping_, false)) return;
-  for (auto& [id, worker] : workers_) lease_to(id, worker, share_of(id), "the slow step is done", now, out);
+  for (auto& [id, worker] : workers_)
+    lease_to(id, worker, slots_for(id, worker), "the slow step is done", now, out);
 }
 
 // ---- lost slots
@@ -171,7 +218,7 @@ bool lease_book::is_with_others(slot_range slots) const {
   for (auto slot = slots.begin; slot < slots.end;) {
     const auto before = slot;
     for (const auto& [id, worker] : workers_) {
-      if (!worker.lease || worker.acknowledged != worker.lease->sequence || worker.silent) continue;
+      if (!worker.lease || worker.acknowledged != worker.lease->sequence || !worker.takes_work()) continue;
       const auto& held = worker.lease->slots;
       if (held.begin <= slot && slot < held.end) slot = held.end;
     }

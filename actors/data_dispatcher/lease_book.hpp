@@ -27,7 +27,9 @@ struct lease_rules {
 };
 
 /// Pure: the workers, their speeds and leases, and the slots of lost workers until others have
-/// acknowledged them.
+/// acknowledged them. A newcomer needs a while until it can compute (connections, its first run of
+/// each kernel). No step waits for that: while others work it is on trial, with a slot that
+/// somebody else has too, and gets a share once it has computed one.
 class lease_book {
 public:
   explicit lease_book(lease_rules rules);
@@ -39,7 +41,8 @@ public:
   /// That start is over: its slots go to the others at once. False for an older start.
   bool lose(worker_id worker, dlrun::incarnation incarnation, protocol::time_point now,
             data_dispatcher_actions& out);
-  void on_status(const protocol::worker_status& status, protocol::time_point now,
+  /// True when it says for the first time that it leaves: its slots go to the others at once (R33).
+  bool on_status(const protocol::worker_status& status, protocol::time_point now,
                  data_dispatcher_actions& out);
 
   /// While leases are withheld they are decided and not sent; afterwards repeat() sends them.
@@ -60,6 +63,8 @@ public:
   std::size_t size() const { return workers_.size(); }
   /// The start of each worker that is not silent.
   std::map<worker_id, dlrun::incarnation> heard() const;
+  /// Those of them that stay: who leaves takes no new work.
+  std::map<worker_id, dlrun::incarnation> working() const;
 
 private:
   struct live_worker {
@@ -73,6 +78,9 @@ private:
     std::optional<protocol::time_point> sent; ///< the lease, for the last time
     protocol::time_point leased_at{};         ///< since when it has these slots
     bool silent = false;
+    bool leaving = false;
+    bool on_trial = false;
+    bool takes_work() const { return !silent && !leaving; }
   };
   struct loss {
     worker_id worker;
@@ -81,9 +89,14 @@ private:
     protocol::time_point noticed{};
   };
 
+  /// Somebody has a share, and has shown that it computes.
+  bool somebody_works() const;
+  std::vector<candidate> candidates();
   void divide(protocol::time_point now, data_dispatcher_actions& out);
   /// What the division in force gives the worker; empty when nothing.
   protocol::slot_range share_of(worker_id worker) const;
+  /// What the worker is to compute while nobody helps.
+  protocol::slot_range slots_for(worker_id id, const live_worker& worker) const;
   void lease_to(worker_id id, live_worker& worker, protocol::slot_range slots, const std::string& reason,
                 protocol::time_point now, data_dispatcher_actions& out);
   void send(worker_id id, live_worker& worker, protocol::time_point now, data_dispatcher_actions& out);
@@ -91,6 +104,7 @@ private:
   void forget_idle_speeds(protocol::time_point now);
   void settle_losses(protocol::time_point now, data_dispatcher_actions& out);
   bool is_with_others(protocol::slot_range slots) const;
+  static void begin_to_measure(live_worker& worker, const protocol::worker_status& status);
   static void measure_speed(live_worker& worker, const protocol::worker_status& status);
 
   lease_rules rules_;

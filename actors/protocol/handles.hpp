@@ -5,6 +5,7 @@
 #include "actors/protocol/host_messages.hpp"
 #include "actors/protocol/local_messages.hpp"
 #include "actors/protocol/messages.hpp"
+#include "actors/protocol/scale_messages.hpp"
 
 #include <caf/all.hpp>
 
@@ -26,6 +27,7 @@ using worker_actor = caf::typed_actor<                // every `directory` says 
     caf::reacts_to<evaluate>,                         // dispatcher: evaluate this version
     caf::reacts_to<snapshot_offer>,                   // PS shard: the parameters that you asked for
     caf::reacts_to<probe>,                            // dispatcher: what do you keep?
+    caf::reacts_to<leave_job>,                        // own process: SIGTERM
     caf::reacts_to<tick>,                             // own clock
     caf::reacts_to<continuation>>;                    // own threads
 
@@ -53,6 +55,7 @@ using local_data_dispatcher_actor = data_dispatcher_actor::extend< //
     caf::reacts_to<ps_shard_available, ps_shard_actor>,            // coordinator: is up
     caf::reacts_to<ps_shard_gone>,                                 // coordinator: is not any more
     caf::reacts_to<poisoned_slot>,                                 // coordinator: leave this slot out
+    caf::reacts_to<workers_wanted>,                                // coordinator: so many there should be
     caf::reacts_to<close_training>,                                // coordinator: the job is to end
     caf::reacts_to<continuation>>;                                 // journal's thread
 
@@ -62,6 +65,7 @@ using coordinator_actor = caf::typed_actor<                                     
     caf::reacts_to<role_started>,       // agent: a start of a role
     caf::reacts_to<role_exited>,        // agent: its end
     caf::reacts_to<stop_job>,           // agent: end the job now
+    caf::reacts_to<scale_job>,          // agent: so many workers are wanted
     caf::reacts_to<training_progress>,  // dispatcher: what the shards have applied
     caf::reacts_to<training_finished>,  // dispatcher: last version everywhere
     caf::reacts_to<training_closed>,    // dispatcher: nobody goes back any more
@@ -85,6 +89,8 @@ using host_agent_actor = caf::typed_actor< //
 using agent_actor = caf::typed_actor<                           //
     caf::replies_to<join, coordinator_actor>::with<join_reply>, // coordinator: here I am
     caf::reacts_to<grant>,                                      // coordinator: fences to start roles with
+    caf::reacts_to<workers_wanted>,                             // coordinator: keep so many workers running
+    caf::replies_to<scale_request>::with<scale_reply>,          // root: `dlrun scale`
     caf::reacts_to<job_event>,                                  // coordinator, PS shard: tell the user
     caf::reacts_to<job_ended>,                                  // coordinator: stop everything
     caf::replies_to<heartbeat>::with<coordinator_location>,     // every role: sign of life

@@ -52,17 +52,23 @@ struct start_order {
   }
 };
 
-/// Agent -> host agent: ask that start to end, or kill it. Repeated until its end is reported;
-/// idempotent.
+/// How a start is to end; each is stronger than the ones before.
+enum class stop_how : std::uint8_t {
+  leave, ///< a worker: it hands back what it has in hand (R33)
+  end,   ///< in order, at once
+  kill
+};
+
+/// Agent -> host agent: that start is to end. Repeated until its end is reported; idempotent.
 struct stop_order {
   std::uint64_t boot = 0;
   role_name role;
   fence self;
-  bool kill = false;
+  stop_how how = stop_how::end;
 
   template <class Inspector>
   friend auto inspect(Inspector& f, stop_order& x) {
-    return f(x.boot, x.role, x.self, x.kill);
+    return f(x.boot, x.role, x.self, x.how);
   }
 };
 
@@ -84,11 +90,12 @@ struct start_report {
   slot_progress slot{};
   bool was_killed_in = false; ///< ended: it was killed by order, while at `killed_in`
   slot_progress killed_in{};
+  bool left = false; ///< ended: a worker that was asked to leave
 
   template <class Inspector>
   friend auto inspect(Inspector& f, start_report& x) {
     return f(x.host, x.boot, x.role, x.self, x.state, x.pid, x.why, x.code, x.is_lasting, x.has_slot, x.slot,
-             x.was_killed_in, x.killed_in);
+             x.was_killed_in, x.killed_in, x.left);
   }
 };
 /// Longer reasons are cut.

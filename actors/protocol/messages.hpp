@@ -146,11 +146,12 @@ struct role_exited {
   std::uint64_t age_us = 0;  ///< from the notice to this message, microseconds: hosts share no clock
   bool again = false; ///< an earlier coordinator was told, and may have died before it was in its journal:
                       ///< for the report alone
+  bool left = false;  ///< a worker that was asked to leave (R33): no loss
 
   template <class Inspector>
   friend auto inspect(Inspector& f, role_exited& x) {
     return f(x.role, x.self, x.cause, x.detected_us, x.replaced, x.has_progress, x.progress, x.age_us,
-             x.again);
+             x.again, x.left);
   }
 };
 
@@ -181,11 +182,12 @@ struct worker_status {
   std::uint64_t lease_sequence = 0; ///< of that lease, 0 = none
   std::uint64_t slots_computed = 0; ///< since its start
   std::uint64_t compute_us = 0;     ///< time spent on those, microseconds
+  bool leaving = false;             ///< it has handed its lease back, and ends soon (R33)
 
   template <class Inspector>
   friend auto inspect(Inspector& f, worker_status& x) {
     return f(x.worker, x.self, x.timeline, x.open_step, x.lease_of, x.lease_sequence, x.slots_computed,
-             x.compute_us);
+             x.compute_us, x.leaving);
   }
 };
 

@@ -33,6 +33,8 @@ enum class planted_bug : std::uint8_t {
   park_in_place,   ///< R18: a parked slot is announced to the shards without a rewind
   blame_neighbour, ///< R18: of the records of a slot the one behind that which kills is left out
   count_parked,    ///< R18: a shard counts records that are left out among those of their slot
+  scale_early,     ///< R32: the coordinator acts on a number of workers before it is journaled
+  leave_early,     ///< R33: a worker leaves while it keeps what is not committed
   // in the simulated shell and disk around them
   count_kills,     ///< R18: a worker that is killed from outside counts against the slot that it was at
   exit_at_last,    ///< R19: workers and shards leave when they have seen the last version published

@@ -92,12 +92,16 @@ template <>
 inline constexpr role_set senders<coordinator_actor, role_exited>{role_kind::agent};
 template <>
 inline constexpr role_set senders<coordinator_actor, stop_job>{role_kind::agent};
+template <>
+inline constexpr role_set senders<coordinator_actor, scale_job>{role_kind::agent};
 
 // ---- to the agent
 template <>
 inline constexpr role_set senders<agent_actor, join>{role_kind::coordinator};
 template <>
 inline constexpr role_set senders<agent_actor, grant>{role_kind::coordinator};
+template <>
+inline constexpr role_set senders<agent_actor, workers_wanted>{role_kind::coordinator};
 template <>
 inline constexpr role_set senders<agent_actor, job_event>{role_kind::coordinator, role_kind::ps_shard};
 template <>

@@ -66,9 +66,12 @@ worker_state::behavior worker_state::make_behavior() {
         on_directory(directory, dispatcher);
       },
       [this](const protocol::fenced& message) { carry_out(core_.on_fenced(message, common::now())); },
-      [this](const protocol::evaluate& order) { evaluations_->on_order(order, core_.timeline()); },
+      [this](const protocol::evaluate& order) {
+        if (!core_.status().leaving) evaluations_->on_order(order, core_.timeline());
+      },
       [this](const protocol::snapshot_offer& offer) { evaluations_->on_offer(offer); },
       [this](const protocol::probe& question) { carry_out(core_.on_probe(question, common::now())); },
+      [this](const protocol::leave_job&) { on_leave(); },
       [this](const protocol::tick&) { on_tick(); },
       [](const protocol::continuation& task) { common::run(task); },
   };
@@ -128,7 +131,10 @@ worker_reports::links worker_state::make_report_links() {
               },
           .activity =
               [this] {
-                return evaluations_->is_running() ? "evaluating" : core_.trained() ? "done" : "training";
+                return core_.status().leaving       ? "leaving"
+                       : evaluations_->is_running() ? "evaluating"
+                       : core_.trained()            ? "done"
+                                                    : "training";
               },
           .located =
               [this](const protocol::coordinator_location& location) {
@@ -181,6 +187,14 @@ void worker_state::on_lease(const protocol::lease& lease) {
   reports_.report_status();
 }
 
+/// The dispatcher hears of it at once, and gives its slots to the others.
+void worker_state::on_leave() {
+  if (core_.status().leaving) return;
+  context_.log->info("leaving: keeps {} gradients until they are committed", maker_.kept());
+  carry_out(core_.on_leave());
+  reports_.report();
+}
+
 void worker_state::on_tick() {
   self_->delayed_send(self_, tick_period, protocol::tick{});
   carry_out(core_.on_tick(common::now()));
@@ -225,6 +239,10 @@ void worker_state::carry_out(const worker_action& action) {
                                       maker_.kept());
                    maker_.discard_all();
                  },
+                 [this](const exit_left&) {
+                   context_.log->info("left");
+                   post_([this] { self_->quit(); }); // by whatever thread it came to that
+                 },
                  [this](const exit_fenced& order) {
                    quit(fmt::format("fenced: incarnation {} of worker {} exists", order.newest,
                                     context_.role.index));
@@ -260,6 +278,8 @@ gradient_maker::events worker_state::make_gradient_events() {
           .computed =
               [this](const compute_gradient& made) {
                 carry_out(core_.on_computed(made.timeline, made.step, made.slots, common::now()));
+                // The dispatcher waits for that with its share.
+                if (!std::exchange(has_computed_, true)) post_([this] { reports_.report_status(); });
               },
           .overwritten =
               [this](const compute_gradient& order) {

@@ -56,6 +56,7 @@ private:
   void on_shard_state(const protocol::shard_state& state);
   void on_lease(const protocol::lease& lease);
   void on_directory(const protocol::directory& directory, const protocol::data_dispatcher_actor& dispatcher);
+  void on_leave();
   void on_tick();
 
   /// What the core orders while this runs, since an action ended at once, comes after what it has
@@ -70,6 +71,7 @@ private:
   pointer self_;
   common::role_context context_;
   common::poster<protocol::worker_actor> post_;
+  bool has_computed_ = false; ///< a gradient
   protocol::endpoint endpoint_;
   worker_core core_;
   std::deque<worker_action> ordered_; ///< by the core, not carried out yet

@@ -113,8 +113,14 @@ struct exit_fenced {
   bool operator==(const exit_fenced&) const = default;
 };
 
-using worker_action = std::variant<connect_shard, fetch_part, compute_gradient, push_gradient, send_pull,
-                                   check_gradient, forget_gradient, send_kept, discard_all, exit_fenced>;
+/// R33: nothing is left that others could need of it. The process ends. Given once.
+struct exit_left {
+  bool operator==(const exit_left&) const = default;
+};
+
+using worker_action =
+    std::variant<connect_shard, fetch_part, compute_gradient, push_gradient, send_pull, check_gradient,
+                 forget_gradient, send_kept, discard_all, exit_fenced, exit_left>;
 using worker_actions = std::vector<worker_action>;
 
 } // namespace dlrun::worker

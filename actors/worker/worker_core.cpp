@@ -7,12 +7,12 @@ namespace dlrun::worker {
 
 using protocol::is_planted;
 using protocol::planted_bug;
-using protocol::reduction_tree;
 using protocol::slot_range;
 using protocol::time_point;
 
 worker_core::worker_core(worker_core_config config)
     : config_{std::move(config)}
+    , share_{config_.slots_of}
     , connections_{config_.ps_shards, config_.repeat_after}
     , shards_{config_.ps_shards, config_.bug}
     , parts_{config_.repeat_after} {
@@ -22,7 +22,7 @@ worker_core::worker_core(worker_core_config config)
 // ---- what it hears
 
 worker_actions worker_core::on_shard_state(const protocol::shard_state& state, time_point now) {
-  if (fenced_ || state.shard.value >= config_.ps_shards) return {};
+  if (over_ || state.shard.value >= config_.ps_shards) return {};
   worker_actions out;
   if (!adopt(state, out)) return out;
   const auto news = shards_.hear(state);
@@ -45,7 +45,7 @@ worker_actions worker_core::on_shard_state(const protocol::shard_state& state, t
 }
 
 worker_actions worker_core::on_part(const fetch_part& order, fetch_outcome outcome, time_point now) {
-  if (fenced_ || !parts_.end(order)) return {};
+  if (over_ || !parts_.end(order)) return {};
   worker_actions out;
   const auto* shard = shards_.find(order.shard);
   if (order.timeline == timeline_ && shard != nullptr && shard->incarnation == order.shard_incarnation &&
@@ -57,7 +57,7 @@ worker_actions worker_core::on_part(const fetch_part& order, fetch_outcome outco
 
 /// It is asked at once, however long ago one that was not connected was.
 worker_actions worker_core::on_connected(ps_shard_id shard, incarnation start, time_point now) {
-  if (fenced_ || !connections_.on_connected(shard, start)) return {};
+  if (over_ || !connections_.on_connected(shard, start)) return {};
   contacts_[shard].pulled.reset();
   worker_actions out;
   pull(shard, now, out);
@@ -96,18 +96,14 @@ worker_actions worker_core::on_overwritten(timeline_id timeline, step_id step, s
 }
 
 worker_actions worker_core::on_lease(const protocol::lease& lease, time_point) {
-  if (fenced_ || lease.worker != config_.fence.incarnation) return {};
-  if (lease_ &&
-      std::pair(lease.dispatcher, lease.sequence) <= std::pair(lease_->dispatcher, lease_->sequence))
-    return {};
-  lease_ = lease;
+  if (over_ || lease.worker != config_.fence.incarnation || !share_.take(lease)) return {};
   worker_actions out;
   act(out);
   return out;
 }
 
 worker_actions worker_core::on_directory(const protocol::directory& directory, time_point) {
-  if (fenced_ || !is_newest(directory)) return {};
+  if (over_ || !is_newest(directory)) return {};
   directory_ = {directory.coordinator, directory.sequence};
   warnings_.set_suspects(directory.suspects);
   worker_actions out;
@@ -124,12 +120,23 @@ worker_actions worker_core::on_fenced(const protocol::fenced& message, time_poin
 }
 
 worker_actions worker_core::on_probe(const protocol::probe& question, time_point) {
-  if (fenced_) return {};
+  if (over_) return {};
   return {send_kept{{config_.self, config_.fence, timeline_, question.id, kept_.runs()}}};
 }
 
+worker_actions worker_core::on_leave() {
+  if (over_ || share_.is_leaving()) return {};
+  const auto open = open_step();
+  const bool is_computing = computing_ && computing_->timeline == timeline_ && computing_->step == open;
+  const bool has_begun = open && (is_computing || !kept_.from(*open).empty());
+  share_.leave(has_begun ? open : std::nullopt);
+  worker_actions out;
+  act(out);
+  return out;
+}
+
 worker_actions worker_core::on_tick(time_point now) {
-  if (fenced_) return {};
+  if (over_) return {};
   worker_actions out;
   for (auto& entry : connections_.on_tick(now)) out.emplace_back(connect_shard{std::move(entry)});
   parts_.on_tick(now);
@@ -149,6 +156,7 @@ bool worker_core::adopt(const protocol::shard_state& state, worker_actions& out)
     shards_.clear();
     parts_.clear();
     kept_.clear();
+    share_.drop_begun();
     out.emplace_back(discard_all{state.timeline});
   }
   if (shards_.is_empty() || is_planted(config_.bug, planted_bug::park_in_place))
@@ -156,7 +164,20 @@ bool worker_core::adopt(const protocol::shard_state& state, worker_actions& out)
   return true;
 }
 
+/// R33: what it keeps may be needed until it is committed everywhere, and so forgotten (R10). What
+/// it computes and nobody has seen yet nobody needs.
 void worker_core::act(worker_actions& out) {
+  work(out);
+  if (over_ || !share_.is_leaving()) return;
+  const auto open = open_step();
+  const bool has_more =
+      computing_ || (open && open->value < config_.steps && share_.next_missing(*open, kept_, warnings_));
+  if ((has_more || !kept_.from({}).empty()) && !is_planted(config_.bug, planted_bug::leave_early)) return;
+  over_ = true;
+  out.emplace_back(exit_left{});
+}
+
+void worker_core::work(worker_actions& out) {
   if (!shards_.is_complete()) return;
   forget(out);
   if (!is_planted(config_.bug, planted_bug::mix_versions))
@@ -180,8 +201,14 @@ void worker_core::fetch(worker_actions& out) {
   const auto is_in_use = [&](version_id version) {
     return computing_ && computing_->step.value % 2 == version.value % 2;
   };
+  // Version N is fetched too, for the evaluation.
+  const auto is_needed = [&](version_id version) {
+    return version.value < config_.steps
+               ? share_.next_missing(step_from(version), kept_, warnings_).has_value()
+               : version.value == config_.steps;
+  };
   for (const auto wanted : {version_before(open), version_after(open)}) {
-    if (!part_is_needed(wanted) || is_in_use(wanted)) continue;
+    if (!is_needed(wanted) || is_in_use(wanted)) continue;
     for (const auto& [id, shard] : shards_.all()) {
       if (!shard.serves(wanted) || !parts_.may_fetch(id, wanted)) continue;
       const fetch_part order{id, shard.incarnation, timeline_, wanted};
@@ -194,7 +221,7 @@ void worker_core::fetch(worker_actions& out) {
 void worker_core::compute(worker_actions& out) {
   const auto step = *open_step();
   if (computing_ || step.value >= config_.steps) return;
-  const auto slots = next_missing(step);
+  const auto slots = share_.next_missing(step, kept_, warnings_);
   if (!slots) return;
   const bool mixes = is_planted(config_.bug, planted_bug::mix_versions);
   for (const auto& [id, shard] : shards_.all())
@@ -238,8 +265,8 @@ void worker_core::look_at_overdue(time_point now, worker_actions& out) {
 }
 
 worker_actions worker_core::exit_if_older(incarnation newest) {
-  if (fenced_ || newest <= config_.fence.incarnation) return {};
-  fenced_ = true;
+  if (over_ || newest <= config_.fence.incarnation) return {};
+  over_ = true;
   return {exit_fenced{newest}};
 }
 
@@ -264,31 +291,18 @@ protocol::worker_status worker_core::status() const {
           .self = config_.fence,
           .timeline = timeline_,
           .open_step = open_step().value_or(step_id{0}),
-          .lease_of = lease_ ? lease_->dispatcher : incarnation{},
-          .lease_sequence = lease_ ? lease_->sequence : 0};
+          .lease_of = share_.order_of_lease().first,
+          .lease_sequence = share_.order_of_lease().second,
+          .leaving = share_.is_leaving()};
 }
 
 /// @returns false for one that is not under way.
 bool worker_core::end_computation(timeline_id timeline, step_id step, slot_range slots) {
-  if (fenced_ || !computing_ || computing_->timeline != timeline || computing_->step != step ||
+  if (over_ || !computing_ || computing_->timeline != timeline || computing_->step != step ||
       computing_->slots != slots)
     return false;
   computing_.reset();
   return true;
-}
-
-/// Version N is fetched too, for the evaluation.
-bool worker_core::part_is_needed(version_id version) const {
-  if (version.value >= config_.steps) return version.value == config_.steps;
-  return next_missing(step_from(version)).has_value();
-}
-
-/// The next leased node of `step` of which nothing is kept.
-std::optional<slot_range> worker_core::next_missing(step_id step) const {
-  if (!lease_) return std::nullopt;
-  for (const auto& node : reduction_tree(config_.slots_of(step)).cover(lease_->slots))
-    if (const auto missing = kept_.first_missing(step, node, warnings_.parked_in(step, node))) return missing;
-  return std::nullopt;
 }
 
 } // namespace dlrun::worker

@@ -6,6 +6,7 @@
 #include "actors/worker/shard_connections.hpp"
 #include "actors/worker/shard_standings.hpp"
 #include "actors/worker/slot_warnings.hpp"
+#include "actors/worker/work_share.hpp"
 #include "actors/worker/worker_actions.hpp"
 
 #include <map>
@@ -20,7 +21,7 @@ namespace dlrun::worker {
 ///
 ///   directory ──> shard_connections ──> connect, pull
 ///   shard_state ──> shard_standings ──> open_step ──> fetch ──> parameter_parts
-///   lease, directory ──────────────────> compute <───────────────────┘
+///   lease, directory ──> work_share ───> compute <───────────────────┘
 ///   on_computed ──> kept_gradients ──> push, repeat, forget
 class worker_core {
 public:
@@ -51,6 +52,8 @@ public:
   worker_actions on_fenced(const protocol::fenced& message, protocol::time_point now);
   /// The dispatcher looks for gradients (R14). Answered at once.
   worker_actions on_probe(const protocol::probe& question, protocol::time_point now);
+  /// It is to leave (R33): exit_left follows once nobody needs what it keeps any more.
+  worker_actions on_leave();
   /// To be called every `repeat_after` or sooner.
   worker_actions on_tick(protocol::time_point now);
 
@@ -75,6 +78,7 @@ private:
 
   bool adopt(const protocol::shard_state& state, worker_actions& out);
   void act(worker_actions& out);
+  void work(worker_actions& out);
   void forget(worker_actions& out);
   void fetch(worker_actions& out);
   void compute(worker_actions& out);
@@ -85,14 +89,12 @@ private:
   worker_actions exit_if_older(incarnation newest);
 
   bool end_computation(timeline_id timeline, step_id step, protocol::slot_range slots);
-  bool part_is_needed(version_id version) const;
-  std::optional<protocol::slot_range> next_missing(step_id step) const;
 
   worker_core_config config_;
   timeline_id timeline_{};
   std::pair<incarnation, std::uint64_t> directory_; ///< coordinator and sequence of the newest heard
-  bool fenced_ = false;
-  std::optional<protocol::lease> lease_;
+  bool over_ = false;                               ///< fenced, or left
+  work_share share_;
   std::optional<compute_gradient> computing_; ///< until it has ended, whatever happens meanwhile
   std::map<ps_shard_id, contact> contacts_;
   shard_connections connections_;

@@ -3,6 +3,7 @@
 
 #include "base/unique_fd.hpp"
 
+#include <csignal>
 #include <cstddef>
 #include <dlrun/error.hpp>
 #include <string>
@@ -14,6 +15,12 @@ namespace dlrun::agent {
 inline constexpr std::string_view bootstrap_option = "--bootstrap-fd";
 /// A specification that names 65,536 columns, twice, takes 5 MiB.
 inline constexpr std::size_t bootstrap_bytes_max_default = std::size_t{64} << 20;
+
+/// By which a parent ends a child in order, at once. SIGTERM is for everybody: a worker takes it
+/// for a notice that its host goes away.
+inline constexpr int end_signal = SIGUSR1;
+/// Exit code of a child that had a SIGTERM and ended by it in order, as shells show such an end.
+inline constexpr int left_code = 128 + SIGTERM;
 
 /// A memfd that holds `bytes` and can no longer be changed by anyone.
 result<base::unique_fd> make_bootstrap(std::string_view bytes);

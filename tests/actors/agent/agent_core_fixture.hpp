@@ -31,6 +31,9 @@ struct agent_core_test : ::testing::Test {
   explicit agent_core_test(bool durable = false)
       : core{{.workers = 2,
               .ps_shards = 1,
+              .scale = {.least = 1, .most = 4, .slots = 4},
+              .leave_grace = std::chrono::milliseconds(5000),
+              .agent = 9,
               .coordinator = coordinator_fence,
               .state_is_durable = durable,
               .restart_intensity = 2}} {}
@@ -39,11 +42,13 @@ struct agent_core_test : ::testing::Test {
   protocol::time_point now{std::chrono::hours(1)};
   std::vector<role_name> started;
   std::vector<std::pair<role_name, bool>> stopped; ///< and whether it was a kill
+  std::vector<role_name> asked_to_leave;
   std::map<role_name, protocol::fence> running;
   std::vector<std::string> events;
   std::vector<protocol::event_numbers> numbers; ///< of each event
   std::vector<protocol::role_exited> exits_told;
   std::vector<protocol::stop_job> stops_told;
+  std::vector<protocol::scale_job> scales_told;
   std::vector<role_name> starts_told;
   std::optional<protocol::job_ended> ended;
   std::optional<error> start_failure; ///< of all starts to come
@@ -59,11 +64,15 @@ struct agent_core_test : ::testing::Test {
     follow(core.on_started(what.role, what.self, 100, now));
     if (gives_signs) core.on_heartbeat({.role = what.role, .self = what.self, .state = "starting"}, now);
   }
-  void follow_one(const stop_role& what) { stopped.emplace_back(what.role, what.kill); }
+  void follow_one(const stop_role& what) {
+    if (what.how == protocol::stop_how::leave) return asked_to_leave.push_back(what.role);
+    stopped.emplace_back(what.role, what.how == protocol::stop_how::kill);
+  }
   void follow_one(const to_coordinator& what) {
     if (const auto* exited = std::get_if<protocol::role_exited>(&what)) exits_told.push_back(*exited);
     if (const auto* stop = std::get_if<protocol::stop_job>(&what)) stops_told.push_back(*stop);
     if (const auto* start = std::get_if<protocol::role_started>(&what)) starts_told.push_back(start->role);
+    if (const auto* scale = std::get_if<protocol::scale_job>(&what)) scales_told.push_back(*scale);
   }
   void follow_one(const announce& what) {
     events.push_back(what.event.event);

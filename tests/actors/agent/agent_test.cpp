@@ -43,7 +43,7 @@ class scripted_launcher : public role_launcher {
 public:
   struct stop_order {
     role_name role;
-    bool kill = false;
+    protocol::stop_how how = protocol::stop_how::end;
     bool operator==(const stop_order&) const = default;
   };
 
@@ -53,8 +53,8 @@ public:
     events_ = events;
   }
   std::vector<seen_work> look() override { return {}; }
-  void stop(const role_name& role, const protocol::fence&, bool kill) override {
-    stops.push_back({role, kill});
+  void stop(const role_name& role, const protocol::fence&, protocol::stop_how how) override {
+    stops.push_back({role, how});
   }
 
   const launch_order& newest(const role_name& role) const {
@@ -307,7 +307,7 @@ TEST_F(agent_test, a_job_that_is_stopped_ends_with_the_report_and_then_role_by_r
   tell(protocol::job_ended{protocol::job_outcome::interrupted, "Ctrl-C"});
   for (const auto& role : {worker, shard, coordinator_role}) {
     ASSERT_FALSE(launcher->stops.empty());
-    EXPECT_EQ(launcher->stops.back(), (scripted_launcher::stop_order{role, false}));
+    EXPECT_EQ(launcher->stops.back(), (scripted_launcher::stop_order{role}));
     EXPECT_FALSE(ended());
     exited(role, {.cause = "ended"});
   }
@@ -319,14 +319,48 @@ TEST_F(agent_test, a_job_that_is_stopped_ends_with_the_report_and_then_role_by_r
   EXPECT_THAT(take<caf::down_msg>(observer), SizeIs(1)) << "its work is done";
 }
 
+TEST_F(agent_test, a_number_of_workers_is_acknowledged_when_the_coordinator_has_journaled_it) {
+  bring_all_up();
+  auto question = observer->request(agent, 1s, protocol::scale_request{2});
+  dispatch();
+  const auto told = take<protocol::scale_job>(coordinator);
+  ASSERT_THAT(told, SizeIs(1));
+  EXPECT_EQ(told[0].workers, 2U);
+  EXPECT_THAT(launcher->starts, IsEmpty()) << "the journal does not have it";
+  tell(protocol::workers_wanted{job->process, told[0].request, 2});
+  protocol::scale_reply answer;
+  question.receive([&](const protocol::scale_reply& reply) { answer = reply; },
+                   [](const caf::error& why) { ADD_FAILURE() << to_string(why); });
+  EXPECT_TRUE(answer.accepted) << answer.reason;
+  const role_name second{protocol::role_kind::worker, 1};
+  grant(second, 1, 3);
+  EXPECT_THAT(roles_of(launcher->starts), ElementsAre(second));
+  tell(protocol::workers_wanted{job->process, told[0].request + 1, 1});
+  EXPECT_THAT(launcher->stops, ElementsAre(scripted_launcher::stop_order{second, protocol::stop_how::leave}));
+  EXPECT_THAT(events(), HasSubstr("\"event\":\"workers-scaled\""));
+  pass(100ms);
+  EXPECT_EQ(board->snapshot().workers.wanted, 1U);
+}
+
+TEST_F(agent_test, a_number_of_workers_that_cannot_be_is_refused) {
+  bring_all_up();
+  auto question = observer->request(agent, 1s, protocol::scale_request{1000});
+  dispatch();
+  protocol::scale_reply answer{true, ""};
+  question.receive([&](const protocol::scale_reply& reply) { answer = reply; },
+                   [](const caf::error& why) { ADD_FAILURE() << to_string(why); });
+  EXPECT_FALSE(answer.accepted);
+  EXPECT_THAT(answer.reason, HasSubstr("cluster.workers_max"));
+}
+
 TEST_F(agent_test, whoever_does_not_end_when_asked_is_killed) {
   bring_all_up();
   tell(protocol::job_ended{protocol::job_outcome::completed, ""});
   pass(1900ms);
-  EXPECT_THAT(launcher->stops, ElementsAre(scripted_launcher::stop_order{worker, false}));
+  EXPECT_THAT(launcher->stops, ElementsAre(scripted_launcher::stop_order{worker}));
   pass(100ms);
-  EXPECT_THAT(launcher->stops, ElementsAre(scripted_launcher::stop_order{worker, false},
-                                           scripted_launcher::stop_order{worker, true}));
+  EXPECT_THAT(launcher->stops, ElementsAre(scripted_launcher::stop_order{worker},
+                                           scripted_launcher::stop_order{worker, protocol::stop_how::kill}));
 }
 
 } // namespace

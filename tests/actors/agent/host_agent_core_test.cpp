@@ -49,7 +49,7 @@ TEST_F(host_agent_core_test, starts_a_role_once_however_often_it_is_ordered) {
 TEST_F(host_agent_core_test, ignores_orders_that_are_for_another_boot) {
   EXPECT_THAT(core.on_start_order(order({{1}, 11}, 6), now), IsEmpty());
   run({{1}, 11});
-  EXPECT_THAT(core.on_stop_order({6, the_worker, {{1}, 11}, true}), IsEmpty());
+  EXPECT_THAT(core.on_stop_order({6, the_worker, {{1}, 11}, protocol::stop_how::kill}), IsEmpty());
   EXPECT_THAT(core.on_dismissal({6, "over"}), IsEmpty());
 }
 
@@ -99,11 +99,12 @@ TEST_F(host_agent_core_test, cuts_a_reason_that_no_message_has_room_for) {
 
 TEST_F(host_agent_core_test, ends_a_start_that_runs_and_no_other) {
   run({{1}, 11});
-  EXPECT_THAT(core.on_stop_order({7, the_worker, {{2}, 22}, true}), IsEmpty());
-  const auto end = test::the_only<end_role>(core.on_stop_order({7, the_worker, {{1}, 11}, true}));
-  EXPECT_TRUE(end.kill);
+  EXPECT_THAT(core.on_stop_order({7, the_worker, {{2}, 22}, protocol::stop_how::kill}), IsEmpty());
+  const auto end =
+      test::the_only<end_role>(core.on_stop_order({7, the_worker, {{1}, 11}, protocol::stop_how::kill}));
+  EXPECT_TRUE(end.how == protocol::stop_how::kill);
   core.on_exited(the_worker, {{1}, 11}, {.cause = "exited"}, now);
-  EXPECT_THAT(core.on_stop_order({7, the_worker, {{1}, 11}, true}), IsEmpty());
+  EXPECT_THAT(core.on_stop_order({7, the_worker, {{1}, 11}, protocol::stop_how::kill}), IsEmpty());
 }
 
 TEST_F(host_agent_core_test, keeps_its_roles_through_a_short_cut_and_tells_all_afterwards) {

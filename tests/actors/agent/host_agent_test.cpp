@@ -37,7 +37,9 @@ public:
     events_ = events;
   }
   std::vector<seen_work> look() override { return work; }
-  void stop(const role_name& role, const protocol::fence&, bool) override { stops.push_back(role); }
+  void stop(const role_name& role, const protocol::fence&, protocol::stop_how) override {
+    stops.push_back(role);
+  }
   bool has(const role_name& role) const {
     return std::ranges::find(starts, role, &launch_order::role) != starts.end();
   }

@@ -127,12 +127,22 @@ TEST_F(hosted_roles_test, passes_on_why_a_start_failed) {
 
 TEST_F(hosted_roles_test, asks_for_an_end_until_it_has_come) {
   run_worker_on_beta();
-  EXPECT_FALSE(sent<protocol::stop_order>(roles.stop(worker_role({1}), first, false, now)).at(0).kill);
+  EXPECT_EQ(
+      sent<protocol::stop_order>(roles.stop(worker_role({1}), first, protocol::stop_how::end, now)).at(0).how,
+      protocol::stop_how::end);
   EXPECT_EQ(sent<protocol::stop_order>(pass(1s, {{"beta", 7}, {"gamma", 8}})).size(), 2U);
-  EXPECT_TRUE(sent<protocol::stop_order>(roles.stop(worker_role({1}), first, true, now)).at(0).kill);
+  EXPECT_EQ(sent<protocol::stop_order>(roles.stop(worker_role({1}), first, protocol::stop_how::kill, now))
+                .at(0)
+                .how,
+            protocol::stop_how::kill);
+  EXPECT_EQ(sent<protocol::stop_order>(roles.stop(worker_role({1}), first, protocol::stop_how::leave, now))
+                .at(0)
+                .how,
+            protocol::stop_how::kill)
+      << "what was ordered before is stronger";
   roles.on_report(report("beta", 7, worker_role({1}), first, start_state::ended), now);
   EXPECT_THAT(pass(1s, {{"beta", 7}, {"gamma", 8}}), IsEmpty());
-  EXPECT_THAT(roles.stop(worker_role({1}), first, true, now), IsEmpty());
+  EXPECT_THAT(roles.stop(worker_role({1}), first, protocol::stop_how::kill, now), IsEmpty());
 }
 
 TEST_F(hosted_roles_test, believes_no_report_of_another_boot_or_fence) {
@@ -209,7 +219,8 @@ TEST_F(hosted_roles_test, ends_a_start_that_still_waits_for_a_host) {
   roles.start(ps_shard_role({1}), first, now);
   pass(3s, {{"gamma", 8}});
   roles.start(ps_shard_role({1}), second, now);
-  const auto told = test::the_only<tell_launch>(roles.stop(ps_shard_role({1}), second, false, now));
+  const auto told =
+      test::the_only<tell_launch>(roles.stop(ps_shard_role({1}), second, protocol::stop_how::end, now));
   EXPECT_TRUE(std::holds_alternative<role_end>(told.what));
 }
 

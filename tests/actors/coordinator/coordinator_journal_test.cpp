@@ -62,6 +62,13 @@ TEST(coordinator_journal, of_each_role_the_latest_word_counts) {
   EXPECT_THAT(read_job(entries)->roles, UnorderedElementsAre(later, coordinator_0()));
 }
 
+TEST(coordinator_journal, the_number_of_workers_comes_back_as_it_was_written) {
+  const journaled_workers kept{4, 2, 0xfedcba9876543210, 7};
+  EXPECT_EQ(read_job(written(to_writes(journal_workers{kept})))->workers, kept);
+  EXPECT_FALSE(read_job({})->workers);
+  EXPECT_THAT(refusal({{"workers", "\xff"}}), HasSubstr("workers"));
+}
+
 TEST(coordinator_journal, only_a_completed_job_has_ended_for_good) {
   const auto completed = read_job(ended(job_outcome::completed));
   ASSERT_TRUE(completed && completed->ended);

@@ -309,6 +309,18 @@ TEST_F(coordinator_test, nothing_can_be_started_with_a_fence_that_is_not_in_the_
   EXPECT_THAT(page->usable, testing::Contains(self));
 }
 
+TEST_F(coordinator_test, a_number_of_workers_is_journaled_before_agent_and_dispatcher_hear_of_it) {
+  start({});
+  tell(protocol::scale_job{job->process, 1, 2});
+  const auto is_two = [](const protocol::workers_wanted& word) { return word.workers == 2; };
+  const auto told = await<protocol::workers_wanted>(*agent, is_two);
+  ASSERT_TRUE(told);
+  EXPECT_EQ(told->request, 1U);
+  EXPECT_TRUE(journal->entries().contains("workers"));
+  EXPECT_TRUE(await<protocol::workers_wanted>(dispatcher(), is_two));
+  EXPECT_GT(await_fence(worker_role({1})).incarnation, incarnation{});
+}
+
 TEST_F(coordinator_test, a_finished_job_is_journaled_before_the_agent_hears_of_it) {
   start({});
   start_shard();

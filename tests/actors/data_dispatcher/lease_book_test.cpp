@@ -21,6 +21,15 @@ protected:
     book.join({worker}, {1}, now, out);
     return out;
   }
+  protocol::worker_status status(std::uint32_t worker, std::uint64_t acknowledged, bool leaving) const {
+    protocol::worker_status said;
+    said.worker = {worker};
+    said.self = {{1}, 0};
+    said.lease_of = {6};
+    said.lease_sequence = acknowledged;
+    said.leaving = leaving;
+    return said;
+  }
   data_dispatcher_actions repeat(milliseconds after) {
     now += after;
     data_dispatcher_actions out;
@@ -55,6 +64,74 @@ TEST_F(lease_book_test, of_leases_that_were_withheld_only_the_newest_is_sent) {
   ASSERT_THAT(leases, SizeIs(2));
   EXPECT_EQ(leases[0].message.slots, make_slot_range(0, 2));
   EXPECT_EQ(leases[1].message.slots, make_slot_range(2, 4));
+}
+
+TEST_F(lease_book_test, the_slots_of_who_leaves_go_to_the_others_at_once) {
+  join(0);
+  join(1);
+  data_dispatcher_actions out;
+  EXPECT_TRUE(book.on_status(status(1, 0, true), now, out));
+  const auto leases = sent<protocol::lease>(out);
+  ASSERT_THAT(leases, SizeIs(1)) << "who leaves has handed its own back";
+  EXPECT_EQ(leases[0].to, protocol::worker_role({0}));
+  EXPECT_EQ(leases[0].message.slots, make_slot_range(0, 4));
+  EXPECT_FALSE(book.on_status(status(1, 0, true), now, out)) << "it says so again and again";
+  EXPECT_THAT(book.working(), SizeIs(1));
+  EXPECT_THAT(book.heard(), SizeIs(2)) << "what it keeps may be needed";
+}
+
+TEST_F(lease_book_test, the_end_of_who_has_left_is_no_loss) {
+  join(0);
+  join(1);
+  data_dispatcher_actions out;
+  book.on_status(status(1, 0, true), now, out);
+  book.on_status(status(0, 4, false), now, out);
+  out.clear();
+  EXPECT_TRUE(book.lose({1}, {1}, now, out));
+  EXPECT_THAT(only<to_coordinator>(out), IsEmpty());
+  EXPECT_THAT(sent<protocol::lease>(out), IsEmpty()) << "nobody's slots change";
+}
+
+TEST_F(lease_book_test, the_only_worker_goes_on_with_its_share_when_it_leaves) {
+  join(0);
+  data_dispatcher_actions out;
+  book.on_status(status(0, 1, true), now, out);
+  EXPECT_THAT(out, IsEmpty());
+  EXPECT_EQ(sent<protocol::lease>(join(1)).at(0).message.slots, make_slot_range(0, 4));
+}
+
+TEST_F(lease_book_test, whoever_is_new_tries_a_slot_beside_those_who_work) {
+  join(0);
+  data_dispatcher_actions out;
+  auto works = status(0, 1, false);
+  works.slots_computed = 8;
+  works.compute_us = 8000;
+  book.on_status(works, now, out);
+  const auto first = sent<protocol::lease>(join(1));
+  ASSERT_THAT(first, SizeIs(1)) << "worker 0 keeps all slots";
+  EXPECT_EQ(first[0].message.slots, make_slot_range(0, 1));
+
+  auto has_tried = status(1, 2, false);
+  has_tried.slots_computed = 1;
+  has_tried.compute_us = 900'000; // its first run of each kernel
+  book.on_status(has_tried, now, out);
+  const auto shares = sent<protocol::lease>(out);
+  ASSERT_THAT(shares, SizeIs(2));
+  EXPECT_EQ(shares[0].message.slots, make_slot_range(0, 2));
+  EXPECT_EQ(shares[1].message.slots, make_slot_range(2, 4)) << "that it was slow at first does not count";
+}
+
+TEST_F(lease_book_test, whoever_is_new_gets_everything_when_nobody_works_any_more) {
+  join(0);
+  data_dispatcher_actions out;
+  auto works = status(0, 1, false);
+  works.slots_computed = 8;
+  works.compute_us = 8000;
+  book.on_status(works, now, out);
+  join(1);
+  out.clear();
+  book.lose({0}, {1}, now, out);
+  EXPECT_EQ(sent<protocol::lease>(out).at(0).message.slots, make_slot_range(0, 4));
 }
 
 TEST_F(lease_book_test, whoever_joins_while_all_help_gets_everything_too) {

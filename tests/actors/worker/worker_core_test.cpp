@@ -1,82 +1,13 @@
-#include "actors/worker/worker_core.hpp"
-
-#include "tests/actors/only.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+#include "tests/actors/worker/worker_core_fixture.hpp"
 
 namespace dlrun::worker {
 namespace {
 
 using protocol::make_slot_range;
 using protocol::step_slots;
-using protocol::time_point;
-using std::chrono::milliseconds;
 using test::only;
 using testing::ElementsAre;
 using testing::IsEmpty;
-
-constexpr incarnation me{3};
-
-/// A worker of a job with two PS shards, four slots, ten steps, B = 1.
-class worker_core_test : public testing::Test {
-protected:
-  worker_core_test()
-      : core(config()) {}
-
-  static worker_core_config config() {
-    worker_core_config made;
-    made.self = {1};
-    made.fence = {me, 77};
-    made.ps_shards = 2;
-    made.steps = 10;
-    made.slots_of = [](step_id step) { return step.value == 9 ? 3U : 4U; };
-    return made;
-  }
-  static protocol::shard_state state(std::uint32_t shard, std::uint64_t applied, std::uint64_t committed,
-                                     std::uint64_t start = 1, std::uint64_t timeline = 0) {
-    protocol::shard_state made;
-    made.shard = {shard};
-    made.incarnation = {start};
-    made.timeline = {timeline};
-    made.applied = {applied};
-    made.committed = {committed};
-    made.serves_previous = applied > 0;
-    return made;
-  }
-  static send_pull pull(std::uint32_t shard) { return {{shard}, {{}, config().self, config().fence}}; }
-  worker_actions hear(std::uint32_t shard, std::uint64_t applied, std::uint64_t committed,
-                      std::uint64_t start = 1) {
-    return core.on_shard_state(state(shard, applied, committed, start), now);
-  }
-  worker_actions lease(std::uint32_t begin, std::uint32_t end, std::uint64_t sequence = 1) {
-    return core.on_lease({{1}, sequence, me, make_slot_range(begin, end)}, now);
-  }
-  worker_actions part(std::uint32_t shard, std::uint64_t version, std::uint64_t start = 1, bool ok = true) {
-    return core.on_part({{shard}, {start}, {}, {version}}, ok ? fetch_outcome::taken : fetch_outcome::gone,
-                        now);
-  }
-  worker_actions computed(std::uint64_t step, std::uint32_t begin, std::uint32_t end) {
-    return core.on_computed({}, {step}, make_slot_range(begin, end), now);
-  }
-  worker_actions tick_after(milliseconds time) {
-    now += time;
-    return core.on_tick(now);
-  }
-  /// Both shards at `version`, nothing committed beyond it; lease [0, 2); its parts are there.
-  void begin_at(std::uint64_t version) {
-    lease(0, 2);
-    hear(0, version, version);
-    hear(1, version, version);
-    part(0, version);
-    part(1, version);
-  }
-  /// As a probe is answered.
-  std::vector<step_slots> kept() { return only<send_kept>(core.on_probe({42}, now)).at(0).message.slots; }
-
-  worker_core core;
-  time_point now{std::chrono::hours(1)};
-};
 
 TEST_F(worker_core_test, asks_every_shard_where_it_stands_and_repeats_it) {
   EXPECT_EQ(core.on_tick(now), (worker_actions{pull(0), pull(1)}));

@@ -286,6 +286,20 @@ TEST_F(worker_test, a_shard_that_knows_a_newer_start_of_it_ends_it) {
   EXPECT_THAT(end(), HasSubstr("incarnation 5 of worker 0 exists"));
 }
 
+TEST_F(worker_test, who_is_asked_to_leave_says_so_and_ends_when_its_gradient_is_committed) {
+  begin();
+  ASSERT_TRUE(await_push(0));
+  tell(protocol::leave_job{});
+  const auto leaving = [](const protocol::worker_status& status) { return status.leaving; };
+  ASSERT_TRUE(await<protocol::worker_status>(*dispatcher, leaving));
+  ASSERT_TRUE(await_push(0)) << "nobody has answered";
+  serve(1);
+  auto past = state(1);
+  past.committed = past.applied;
+  tell(past);
+  EXPECT_EQ(end(), to_string(caf::error{})) << "in order";
+}
+
 TEST_F(worker_test, who_is_told_to_stop_finishes_what_it_computes_and_ends) {
   begin();
   caf::anon_send_exit(at_work, caf::exit_reason::user_shutdown);

@@ -1,0 +1,106 @@
+/// What the agent keeps of each role that it starts.
+#pragma once
+
+#include "actors/agent/fence_stock.hpp"
+#include "actors/agent/role_reports.hpp"
+#include "actors/common/supervisor.hpp"
+
+#include <dlrun/check.hpp>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace dlrun::agent {
+
+struct managed_role {
+  protocol::role_name name;
+  bool is_replaceable = true; ///< another start of it finds its state, or needs none
+  supervision::generation generation = 0;
+  std::optional<protocol::fence> current; ///< of the start in hand
+  bool wanted = false;                    ///< to be started as soon as there is a fence
+  bool up = false;
+  std::int32_t pid = 0;
+  fence_stock fences;
+  bool stopping = false;       ///< its end was ordered
+  bool leaving = false;        ///< it was asked to leave
+  bool dismissed = false;      ///< a worker that is not wanted any more
+  bool is_hopeless = false;    ///< another start would fail as the last one did
+  bool restart_untold = false; ///< it ended, and nobody was told of its next start yet
+  std::string last_failure;
+};
+
+/// How many workers there are, for `dlrun status`.
+struct worker_counts {
+  std::uint32_t wanted = 0;
+  std::uint32_t present = 0; ///< have joined, and stay
+  std::uint32_t leaving = 0;
+};
+
+/// Pure: by child id, which is to_string(role_name), and in start order. The first one is the
+/// coordinator.
+class managed_roles {
+public:
+  /// Of a role that is there already: it is wanted again.
+  void add(const protocol::role_name& role, bool is_replaceable) {
+    const auto id = protocol::to_string(role);
+    const auto [at, is_new] = roles_.try_emplace(id);
+    at->second.name = role;
+    at->second.is_replaceable = is_replaceable;
+    at->second.dismissed = false;
+    if (is_new) order_.push_back(id);
+  }
+  managed_role& coordinator() { return roles_.at(order_.front()); }
+  const managed_role& coordinator() const { return roles_.at(order_.front()); }
+  const std::string& coordinator_id() const { return order_.front(); }
+
+  /// Null unless that is the start in hand.
+  managed_role* find(const protocol::role_name& role, const protocol::fence& self) {
+    auto* found = find(role);
+    return found != nullptr && found->current == self ? found : nullptr;
+  }
+  managed_role* find(const protocol::role_name& role) {
+    const auto found = roles_.find(protocol::to_string(role));
+    return found == roles_.end() ? nullptr : &found->second;
+  }
+  managed_role& of_child(const std::string& id) {
+    const auto found = roles_.find(id);
+    DLRUN_CHECK(found != roles_.end(), "the supervisor knows only our children, not '{}'", id);
+    return found->second;
+  }
+  const std::map<std::string, managed_role>& all() const { return roles_; }
+
+  /// As `dlrun status` shows them; without workers that have left for good.
+  std::vector<role_view> views(const role_reports& reports) const {
+    std::vector<role_view> all;
+    for (const auto& id : order_) {
+      const auto& role = roles_.at(id);
+      if (role.dismissed && !role.current) continue;
+      all.push_back({role.name, role.pid, role.current ? role.current->incarnation : dlrun::incarnation{},
+                     role.dismissed ? "leaving" : reports.state(role.name)});
+      const auto& dispatcher = reports.dispatcher(); // lives in the coordinator's process
+      if (role.name.kind != protocol::role_kind::coordinator || !dispatcher) continue;
+      all.push_back({dispatcher->role, role.pid, dispatcher->self.incarnation,
+                     role.up ? dispatcher->state : all.back().state});
+    }
+    return all;
+  }
+  worker_counts count(const role_reports& reports, std::uint32_t wanted) const {
+    worker_counts sum{.wanted = wanted};
+    for (const auto& [id, role] : roles_) {
+      if (role.name.kind != protocol::role_kind::worker || !role.current) continue;
+      const auto state = reports.state(role.name);
+      if (role.dismissed || state == "leaving")
+        ++sum.leaving;
+      else if (role.up && state != "starting")
+        ++sum.present;
+    }
+    return sum;
+  }
+
+private:
+  std::map<std::string, managed_role> roles_;
+  std::vector<std::string> order_;
+};
+
+} // namespace dlrun::agent

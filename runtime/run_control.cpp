@@ -1,0 +1,54 @@
+#include "runtime/run_control.hpp"
+
+#include "job/exit_code.hpp"
+#include "runtime/descriptor_limit.hpp"
+
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+namespace dlrun::runtime {
+namespace {
+
+constexpr auto scale_deadline = std::chrono::seconds(5);
+constexpr std::string_view scale_word = "scale ";
+
+std::string refusal(const std::string& why, job::exit_code code) {
+  return nlohmann::json{{"error", why}, {"exit_code", static_cast<int>(code)}}.dump();
+}
+
+} // namespace
+
+std::string run_control::answer(const std::string& request) const {
+  if (request == "status") return agent::to_json(board_->snapshot());
+  if (request.starts_with(scale_word)) return scale(request.substr(scale_word.size()));
+  if (request != "stop") return refusal("unknown request", job::exit_code::bad_input);
+  caf::anon_send(agent_, protocol::stop_job{protocol::job_outcome::interrupted, "stopped by 'dlrun stop'"});
+  return "stopping";
+}
+
+std::string run_control::scale(const std::string& workers) const {
+  protocol::scale_request wanted;
+  const auto* const end = workers.data() + workers.size();
+  if (std::from_chars(workers.data(), end, wanted.workers).ptr != end)
+    return refusal("the number of workers is no number", job::exit_code::bad_input);
+  auto scaled = spec_;
+  scaled.mutable_cluster()->set_workers(wanted.workers);
+  if (const auto room = check_descriptor_limit(scaled); !room)
+    return refusal(room.error().message, job::exit_code_for(room.error().code));
+  std::string said;
+  caf::scoped_actor self{system_};
+  self->request(agent_, scale_deadline, wanted)
+      .receive(
+          [&](const protocol::scale_reply& reply) {
+            said = reply.accepted ? nlohmann::json{{"workers", wanted.workers}}.dump()
+                                  : refusal(reply.reason, job::exit_code::bad_input);
+          },
+          [&](const caf::error&) {
+            said = refusal("the number is not in the coordinator's journal yet; the root goes on telling "
+                           "it, and 'dlrun status' says when it counts",
+                           job::exit_code::job_failed);
+          });
+  return said;
+}
+
+} // namespace dlrun::runtime
