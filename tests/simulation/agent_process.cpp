@@ -10,7 +10,8 @@
 namespace dlrun::simulation {
 agent_process::agent_process(world& where, std::uint64_t number)
     : process(where, agent_role, {{number}, 0})
-    , number_(number) {
+    , number_(number)
+    , orders_(number, where.plan().workers) {
   std::vector<supervision::child_spec> specs;
   const auto add = [&](protocol::role_name role) {
     const auto id = protocol::to_string(role);
@@ -39,14 +40,54 @@ void agent_process::start() {
 }
 
 void agent_process::perform(const supervision::actions& actions) {
-  for (const auto& action : actions) {
-    if (const auto* order = std::get_if<supervision::start_child>(&action)) {
-      auto& which = children_.at(order->id);
-      which.wanted = order->number;
-      launch(which);
-    } else {
-      broken("supervisor", "{} in a job that nobody stops", supervision::to_string(action));
-    }
+  for (const auto& action : actions) std::visit([this](const auto& order) { perform_one(order); }, action);
+}
+
+void agent_process::perform_one(const supervision::start_child& order) {
+  auto& which = children_.at(order.id);
+  which.wanted = order.number;
+  launch(which);
+}
+
+/// R33: a worker is asked to leave, and killed when it has not in time.
+void agent_process::perform_one(const supervision::stop_child& order) {
+  auto& which = children_.at(order.id);
+  if (order.how == supervision::stop_child::kind::terminate)
+    broken("supervisor", "{} is ended in a job that nobody stops", order.id);
+  if (which.wanted) { // it waits for a fence
+    which.wanted.reset();
+    return perform(supervisor_->child_exited(order.id, order.number, {"not started"}, world_.now()));
+  }
+  if (which.running == nullptr || !which.running->alive) return; // its start or its end is on the way
+  if (order.how == supervision::stop_child::kind::leave)
+    return static_cast<worker_process*>(which.running)->leave();
+  world_.happened().worker_lost = true;
+  world_.kill(*which.running, "killed by signal 9 (SIGKILL)");
+}
+
+template <class Action>
+void agent_process::perform_one(const Action& action) {
+  broken("supervisor", "{} in a job that nobody stops", supervision::to_string(action));
+}
+
+/// R32.
+void agent_process::follow(const protocol::workers_wanted& word) {
+  const auto before = orders_.workers();
+  const auto wanted = orders_.hear(word);
+  if (!wanted) return;
+  world_.say(this, "runs {} workers, {} before", *wanted, before);
+  for (auto worker = before; worker < *wanted; ++worker) {
+    const auto role = protocol::worker_role({worker});
+    const auto id = protocol::to_string(role);
+    children_[id].role = role;
+    children_[id].dismissed = false;
+    perform(supervisor_->add({.id = id}, world_.now()));
+  }
+  for (auto worker = *wanted; worker < before; ++worker) {
+    const auto id = protocol::to_string(protocol::worker_role({worker}));
+    children_.at(id).dismissed = true;
+    const auto grace = std::chrono::duration_cast<std::chrono::milliseconds>(world_.plan().period * 20);
+    perform(supervisor_->dismiss(id, grace, world_.now()));
   }
 }
 
@@ -70,9 +111,11 @@ void agent_process::launched(child& which, supervision::generation number, proto
   which.number = number;
   auto& started = create(which.role, fence);
   which.running = &started;
+  if (which.role == coordinator_role) orders_.forget_coordinator();
   if (!started.alive) lost(started, "cannot start");
   send(coordinator_role, protocol::role_started{which.role, fence, 1});
   perform(supervisor_->child_started(protocol::to_string(which.role), number, world_.now()));
+  if (which.dismissed && started.alive) static_cast<worker_process&>(started).leave();
 }
 
 process& agent_process::create(protocol::role_name role, protocol::fence fence) {
@@ -99,6 +142,7 @@ void agent_process::notice(child& which, process& lost, const std::string& cause
     const bool counts = worker->crashed || world_.is_planted(protocol::planted_bug::count_kills);
     which.exit->has_progress = counts && worker->at;
     which.exit->progress = worker->at.value_or(protocol::slot_progress{});
+    which.exit->left = which.dismissed || worker->left;
   }
   send(coordinator_role, *which.exit);
   perform(supervisor_->child_exited(protocol::to_string(which.role), which.number, {cause}, world_.now()));
@@ -107,12 +151,14 @@ void agent_process::notice(child& which, process& lost, const std::string& cause
 bool agent_process::lacks_fences() const {
   return std::any_of(children_.begin(), children_.end(), [&](const auto& entry) {
     const bool is_granted = world_.plan().is_durable() || entry.second.role != coordinator_role;
-    return is_granted && entry.second.fences.empty();
+    return is_granted && !entry.second.dismissed && entry.second.fences.empty();
   });
 }
 
 /// From state, again and again: any of it may have been lost on the way.
 void agent_process::tell_coordinator() {
+  perform(supervisor_->tick(world_.now()));
+  if (const auto due = orders_.due()) send(coordinator_role, *due);
   if (lacks_fences() || ++rounds_ % 4 == 0) send(coordinator_role, agent_hello{});
   for (const auto& [id, which] : children_) {
     if (const auto* up = coordinator().running; up != nullptr && which.role != coordinator_role)
@@ -126,9 +172,12 @@ void agent_process::tell_coordinator() {
 
 void agent_process::receive(const message& what) {
   if (const auto* ended = std::get_if<protocol::job_ended>(&what)) return void(world_.end().ended = *ended);
+  if (const auto* word = std::get_if<protocol::workers_wanted>(&what)) return follow(*word);
   const auto* granted = std::get_if<protocol::grant>(&what);
   if (granted == nullptr || granted->agent != number_) return;
-  auto& which = children_.at(protocol::to_string(granted->role));
+  const auto known = children_.find(protocol::to_string(granted->role));
+  if (known == children_.end()) return; // a worker that it has not heard of yet
+  auto& which = known->second;
   for (const auto& fence : granted->fences) {
     if (fence.incarnation <= which.last_used) continue;
     if (std::find(which.fences.begin(), which.fences.end(), fence) == which.fences.end())

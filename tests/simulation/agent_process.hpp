@@ -2,6 +2,7 @@
 /// the coordinator grants.
 #pragma once
 
+#include "actors/agent/scale_orders.hpp"
 #include "actors/common/supervisor.hpp"
 #include "tests/simulation/process.hpp"
 
@@ -20,6 +21,8 @@ public:
 
   void start() override;
   void receive(const message& what) override;
+  /// The operator wants so many workers.
+  void scale(std::uint32_t workers) { orders_.ask(workers); }
   /// A role of this host ended, or is taken for dead: noticed after a moment.
   void lost(process& which, std::string cause);
 
@@ -31,10 +34,16 @@ private:
     std::optional<supervision::generation> wanted; ///< a start that waits for a fence
     supervision::generation number = 0;            ///< of the newest start
     process* running = nullptr;
+    bool dismissed = false;                    ///< a worker that is not wanted any more
     std::optional<protocol::role_exited> exit; ///< of the last start that ended
   };
 
   void perform(const supervision::actions& actions);
+  void perform_one(const supervision::start_child& order);
+  void perform_one(const supervision::stop_child& order);
+  template <class Action>
+  void perform_one(const Action& action);
+  void follow(const protocol::workers_wanted& word);
   void launch(child& which);
   void launched(child& which, supervision::generation number, protocol::fence fence);
   process& create(protocol::role_name role, protocol::fence fence);
@@ -46,6 +55,7 @@ private:
   std::uint64_t number_;
   std::uint64_t rounds_ = 0;
   std::map<std::string, child> children_;
+  agent::scale_orders orders_;
   std::optional<supervision::supervisor> supervisor_;
 };
 

@@ -14,6 +14,8 @@ coordinator::coordinator_core_config coordinator_config(world& where, protocol::
   config.self = self.incarnation;
   config.token = self.token;
   config.workers = where.plan().workers;
+  config.workers_max = where.plan().workers_max;
+  config.bug = where.bug();
   config.ps_shards = where.job().ps_shards;
   config.evaluates = where.plan().evaluates;
   for (std::uint32_t shard = 0; shard < where.job().ps_shards; ++shard)
@@ -31,6 +33,7 @@ coordinator::journaled_job journaled(world& where) {
   const auto& journal = where.journal();
   for (const auto& [role, kept] : journal.roles) job.roles.push_back(kept);
   job.ended = journal.ended;
+  job.workers = journal.workers;
   job.lost = journal.fences_are_lost;
   for (std::uint32_t shard = 0; shard < where.job().ps_shards; ++shard)
     job.highest_found = std::max(job.highest_found, where.disk_of({shard}).opened_by);
@@ -75,6 +78,7 @@ void coordinator_process::receive(const message& what) {
                  [&](const agent_hello&) { perform(core_->on_agent()); },
                  [&](const protocol::role_started& one) { perform(core_->on_role_started(one)); },
                  [&](const protocol::role_exited& one) { perform(core_->on_role_exited(one, now)); },
+                 [&](const protocol::scale_job& one) { perform(core_->on_scale(one)); },
                  [&](const protocol::join& one) {
                    asker_ = one.self.incarnation;
                    perform(core_->on_join(one));
@@ -189,6 +193,24 @@ void coordinator_process::perform_one(const coordinator::journal_fences& order) 
         journal.fences_are_lost = false;
       },
       [this, id = order.id] { perform(core_->on_fences_journaled(id)); });
+}
+
+void coordinator_process::perform_one(const coordinator::journal_workers& order) {
+  write([what = order.what](coordinator_journal& journal) { journal.workers = what; },
+        [this, what = order.what] { perform(core_->on_workers_journaled(what)); });
+}
+
+/// R32: nobody hears of a number that is not in the journal. Where nobody asks for another, nothing
+/// is said.
+void coordinator_process::perform_one(const coordinator::send_workers_wanted& order) {
+  const auto& word = order.message;
+  const auto& kept = world_.journal().workers;
+  const bool is_journaled = kept && kept->agent == word.agent && kept->request >= word.request;
+  if (world_.plan().is_durable() && word.request > 0 && !is_journaled &&
+      world_.journal().owner == self().incarnation)
+    broken("R32", "{} says {} workers, which is not journaled", name(), word.workers);
+  if (dispatcher_) dispatcher_->core().on_workers_wanted(word.workers);
+  if (world_.plan().scales) send(agent_role, word);
 }
 
 void coordinator_process::perform_one(const coordinator::journal_end& order) {

@@ -42,6 +42,8 @@ private:
   void perform_one(const protocol::poisoned_slot& order);
   void perform_one(const coordinator::journal_fences& order);
   void perform_one(const coordinator::journal_end& order);
+  void perform_one(const coordinator::journal_workers& order);
+  void perform_one(const coordinator::send_workers_wanted& order);
   void perform_one(const coordinator::request_digests& order);
   void perform_one(const protocol::close_training& order);
   void perform_one(const coordinator::finish_job& order);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "actors/coordinator/fence_book.hpp"
+#include "actors/coordinator/workforce.hpp"
 #include "actors/data_dispatcher/data_dispatcher_actions.hpp"
 #include "actors/protocol/durability.hpp"
 #include "actors/ps_shard/ps_shard_actions.hpp"
@@ -82,6 +83,7 @@ struct coordinator_journal {
   incarnation owner{};
   std::map<protocol::role_name, coordinator::journaled_role> roles;
   std::optional<protocol::job_ended> ended;
+  std::optional<coordinator::journaled_workers> workers;
   data_dispatcher::journaled_course course;
   bool fences_are_lost = false;
   bool course_is_lost = false;

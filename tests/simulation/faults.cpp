@@ -55,6 +55,8 @@ void fault_injector::inject(fault_kind kind) {
     return;
   }
   case fault_kind::partition: return partition();
+  case fault_kind::scale_workers: return scale_workers();
+  case fault_kind::preempt_worker: return preempt(some(role_kind::worker));
   default: return inject_durable(kind);
   }
 }
@@ -111,6 +113,20 @@ void fault_injector::partition() {
   for (auto* one : cut) one->group = group;
   world_.after(world_.random().milliseconds(10, 150), nullptr, [cut] {
     for (auto* one : cut) one->group = 0;
+  });
+}
+
+void fault_injector::scale_workers() {
+  agent_->scale(1 + static_cast<std::uint32_t>(world_.random().below(world_.plan().workers_max)));
+}
+
+void fault_injector::preempt(process* worker) {
+  if (worker == nullptr) return;
+  static_cast<worker_process*>(worker)->leave();
+  world_.after(world_.plan().period * 20, nullptr, [this, worker] {
+    if (!worker->alive) return;
+    world_.happened().worker_lost = true;
+    world_.kill(*worker, "killed by signal 9 (SIGKILL)");
   });
 }
 

@@ -29,6 +29,8 @@ private:
   void freeze_for_a_while(process* which);
   void inject_durable(fault_kind kind);
   void partition();
+  void scale_workers();
+  void preempt(process* worker);
   void burst();
   void cut_power();
   void lose_journal();

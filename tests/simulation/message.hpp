@@ -3,6 +3,7 @@
 #pragma once
 
 #include "actors/protocol/messages.hpp"
+#include "actors/protocol/scale_messages.hpp"
 #include "tests/simulation/memory.hpp"
 
 #include <memory>
@@ -52,6 +53,7 @@ using message =
                  protocol::evaluate, protocol::evaluated, protocol::digest_request, shard_digests,
                  coordinator_moved, protocol::job_ended, snapshot_pull, snapshot_part, protocol::rewind,
                  protocol::name_snapshot, protocol::floor, protocol::go_on, protocol::pin, protocol::probe,
-                 protocol::kept, protocol::norm, protocol::norm_request>;
+                 protocol::kept, protocol::norm, protocol::norm_request, protocol::scale_job,
+                 protocol::workers_wanted>;
 
 } // namespace dlrun::simulation

@@ -20,6 +20,8 @@ std::string_view to_string(fault_kind kind) {
   case fault_kind::freeze_coordinator: return "freeze the coordinator";
   case fault_kind::restart_dispatcher: return "restart the dispatcher";
   case fault_kind::partition: return "partition";
+  case fault_kind::scale_workers: return "scale the workers";
+  case fault_kind::preempt_worker: return "preempt a worker";
   case fault_kind::kill_coordinator: return "kill the coordinator";
   case fault_kind::zombie_coordinator: return "take a frozen coordinator for dead";
   case fault_kind::burst: return "burst";
@@ -167,6 +169,11 @@ void stress(scenario& plan, random_source& random) {
   plan.calm = random.milliseconds(150, 400);
 }
 
+void sort_faults(scenario& plan) {
+  std::stable_sort(plan.faults.begin(), plan.faults.end(),
+                   [](const auto& a, const auto& b) { return a.at < b.at; });
+}
+
 void draw_faults(scenario& plan, random_source& random) {
   plan.calm = random.milliseconds(40, 240);
   const bool stressed = plan.durability != durability::off && random.chance(0.1);
@@ -188,8 +195,22 @@ void draw_faults(scenario& plan, random_source& random) {
     faults.add(fault_kind::kill_host, stressed ? 1 : 0.3, 0.5, 2);
   }
   draw_durable_faults(plan, faults, random);
-  std::stable_sort(plan.faults.begin(), plan.faults.end(),
-                   [](const auto& a, const auto& b) { return a.at < b.at; });
+  sort_faults(plan);
+}
+
+/// From numbers of its own too.
+void draw_scaling(scenario& plan) {
+  random_source random(mix(plan.seed) ^ 0x5ca1e5ca1eU);
+  plan.workers_max = plan.workers;
+  plan.scales = random.chance(0.3);
+  if (!plan.scales) return;
+  plan.workers_max += static_cast<std::uint32_t>(random.below(4));
+  while (plan.slowness_of_worker.size() < plan.workers_max)
+    plan.slowness_of_worker.push_back(random.chance(0.2) ? random.between(2, 20) : 1);
+  fault_plan faults(plan, random);
+  faults.add(fault_kind::scale_workers, 0.8, 1, 6);
+  faults.add(fault_kind::preempt_worker, 0.6, 1, 4);
+  sort_faults(plan);
 }
 
 } // namespace
@@ -202,6 +223,7 @@ scenario draw_scenario(std::uint64_t seed) {
   draw_durability(plan, random);
   draw_speeds(plan, random);
   draw_faults(plan, random);
+  draw_scaling(plan);
   draw_evaluation(plan);
   draw_poison(plan);
   return plan;

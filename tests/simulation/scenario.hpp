@@ -25,6 +25,8 @@ enum class fault_kind : std::uint8_t {
   freeze_coordinator, ///< with the dispatcher in its process
   restart_dispatcher,
   partition,
+  scale_workers,  ///< the operator wants another number of them
+  preempt_worker, ///< SIGTERM from outside, and SIGKILL after a while
   // only where state is durable
   kill_coordinator,
   zombie_coordinator,
@@ -35,7 +37,7 @@ enum class fault_kind : std::uint8_t {
   fill_disk,    ///< of one PS shard: it takes no writes for a while
   go_back,      ///< the operator's undo
 };
-inline constexpr int fault_kinds = 19;
+inline constexpr int fault_kinds = 21;
 std::string_view to_string(fault_kind kind);
 
 /// Records of a slot that end whoever computes them together.
@@ -63,7 +65,9 @@ struct scenario {
   std::uint64_t seed = 0;
   job_shape job;
   std::uint32_t workers = 1;
-  std::uint32_t bound = 1; ///< B of R7
+  bool scales = false;           ///< the operator asks for other numbers of workers
+  std::uint32_t workers_max = 1; ///< up to this one
+  std::uint32_t bound = 1;       ///< B of R7
   protocol::durability durability = protocol::durability::off;
   bool syncs_each_step = false;     ///< `durability.sync: power`
   bool evaluates = true;            ///< version N

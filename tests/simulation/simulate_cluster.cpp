@@ -42,6 +42,8 @@ const std::map<std::string, planted_bug> bugs{{"none", planted_bug::none},
                                               {"park_in_place", planted_bug::park_in_place},
                                               {"blame_neighbour", planted_bug::blame_neighbour},
                                               {"count_parked", planted_bug::count_parked},
+                                              {"scale_early", planted_bug::scale_early},
+                                              {"leave_early", planted_bug::leave_early},
                                               {"count_kills", planted_bug::count_kills},
                                               {"exit_at_last", planted_bug::exit_at_last},
                                               {"no_fence_store", planted_bug::no_fence_store},
@@ -53,7 +55,7 @@ const std::map<std::string, planted_bug> bugs{{"none", planted_bug::none},
 const std::map<planted_bug, std::uint64_t> rarely_found{{planted_bug::keep_snapshots, 312},
                                                         {planted_bug::one_buffer, 231},
                                                         {planted_bug::untagged_status, 10448},
-                                                        {planted_bug::undo_unpinned, 4065}};
+                                                        {planted_bug::undo_unpinned, 3005}};
 
 struct command_line {
   std::uint64_t seeds = 500;

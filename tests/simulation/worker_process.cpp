@@ -33,6 +33,13 @@ bool can_reach(const world& where, const process& from, ps_shard_id shard, incar
       starts, [&](const auto* one) { return one->self().incarnation == start && from.reaches(*one); });
 }
 
+std::uint64_t records_in(const job_shape& job, const worker::compute_gradient& order) {
+  std::uint64_t records = 0;
+  for (auto slot = order.slots.begin; slot < order.slots.end; ++slot.value)
+    records += records_left(order.parked, order.step, slot, job.records_of(order.step, slot));
+  return records;
+}
+
 } // namespace
 
 worker_process::worker_process(world& where, worker_id id, protocol::fence self)
@@ -52,23 +59,29 @@ void worker_process::died() { gradients_->gone = true; }
 
 void worker_process::hear(const message& what) {
   const auto now = world_.now();
-  std::visit(common::action_handlers{
-                 [&](const announced_state& one) {
-                   auto& known = shard_memory_[one.state.shard];
-                   if (known.first <= one.state.incarnation) known = {one.state.incarnation, one.memory};
-                   perform(core_.on_shard_state(one.state, now));
-                   leave_if_trained();
-                 },
-                 [&](const protocol::lease& one) {
-                   perform(core_.on_lease(one, now));
-                   report();
-                 },
-                 [&](const protocol::directory& one) { perform(core_.on_directory(one, now)); },
-                 [&](const protocol::fenced& one) { perform(core_.on_fenced(one, now)); },
-                 [&](const protocol::probe& one) { perform(core_.on_probe(one, now)); },
-                 [&](const protocol::evaluate& one) { perform(evaluation_.on_order(one, core_.timeline())); },
-                 [&](const snapshot_part& one) { on_snapshot_part(one); }, [](const auto&) {}},
-             what);
+  std::visit(
+      common::action_handlers{[&](const announced_state& one) {
+                                auto& known = shard_memory_[one.state.shard];
+                                if (known.first <= one.state.incarnation)
+                                  known = {one.state.incarnation, one.memory};
+                                perform(core_.on_shard_state(one.state, now));
+                                // R19, planted.
+                                if (alive && world_.is_planted(planted_bug::exit_at_last) && core_.trained())
+                                  world_.kill(*this, "leaves when it is done");
+                              },
+                              [&](const protocol::lease& one) {
+                                perform(core_.on_lease(one, now));
+                                report();
+                              },
+                              [&](const protocol::directory& one) { perform(core_.on_directory(one, now)); },
+                              [&](const protocol::fenced& one) { perform(core_.on_fenced(one, now)); },
+                              [&](const protocol::probe& one) { perform(core_.on_probe(one, now)); },
+                              [&](const protocol::evaluate& one) {
+                                if (!core_.status().leaving)
+                                  perform(evaluation_.on_order(one, core_.timeline()));
+                              },
+                              [&](const snapshot_part& one) { on_snapshot_part(one); }, [](const auto&) {}},
+      what);
 }
 
 void worker_process::perform(const worker::worker_actions& actions) {
@@ -178,7 +191,7 @@ void worker_process::computed(const worker::compute_gradient& order, const std::
   const auto buffer = gradients_->take();
   auto& content = gradients_->buffers[buffer].content;
   content.clear();
-  gradients_->buffers[buffer].records = records_in(order);
+  gradients_->buffers[buffer].records = records_in(world_.job(), order);
   for (std::uint32_t shard = 0; shard < world_.job().ps_shards; ++shard)
     content.push_back(node_gradient({shard}, order.step, order.slots, whole(vector), order.parked));
   at.reset();
@@ -243,17 +256,20 @@ void worker_process::perform_one(const worker::discard_all& order) {
 
 // ---- ends
 
-/// R19, planted.
-void worker_process::leave_if_trained() {
-  if (alive && world_.is_planted(planted_bug::exit_at_last) && core_.trained())
-    world_.kill(*this, "leaves when it is done");
+/// A frozen one hears it when it thaws.
+void worker_process::leave() {
+  after(protocol::duration::zero(), [this] {
+    world_.say(this, "is asked to leave");
+    perform(core_.on_leave());
+    report();
+  });
 }
 
-std::uint64_t worker_process::records_in(const worker::compute_gradient& order) const {
-  std::uint64_t records = 0;
-  for (auto slot = order.slots.begin; slot < order.slots.end; ++slot.value)
-    records += records_left(order.parked, order.step, slot, world_.job().records_of(order.step, slot));
-  return records;
+/// R33: nobody needs what it takes with it. Its process ends between two events.
+void worker_process::perform_one(const worker::exit_left&) {
+  if (!kept_.empty()) broken("R33", "{} leaves with {} gradients", name(), kept_.size());
+  left = true;
+  world_.kill(*this, "has left");
 }
 
 void worker_process::perform_one(const worker::exit_fenced& order) { end_fenced(order.newest); }

@@ -19,6 +19,9 @@ public:
   void died() override;
   std::optional<protocol::slot_progress> at; ///< what it computes
   bool crashed = false;                      ///< there, by its own doing
+  bool left = false;                         ///< as it was asked to
+  /// SIGTERM.
+  void leave();
 
 protected:
   void begin() override;
@@ -46,6 +49,7 @@ private:
   void perform_one(const worker::send_kept& order);
   void perform_one(const worker::discard_all& order);
   void perform_one(const worker::exit_fenced& order);
+  void perform_one(const worker::exit_left& order);
 
   /// What goes to a shard that is not connected is lost.
   void send_connected(ps_shard_id shard, message what);
@@ -53,8 +57,6 @@ private:
   void copied(const worker::fetch_part& order, const std::shared_ptr<parameter_memory>& from,
               std::uint64_t writes, bool ok);
   void computed(const worker::compute_gradient& order, const std::vector<held_part>& from);
-  void leave_if_trained();
-  std::uint64_t records_in(const worker::compute_gradient& order) const;
   void perform(const worker::evaluation_actions& actions);
   void perform_one(const worker::get_snapshot_part& order);
   void perform_one(const worker::run_evaluation& order);
