@@ -1,11 +1,12 @@
 """One job on several hosts, each a network namespace with a folder of its own: the same bits as on one, whatever is lost."""
 
+import contextlib
 import json
 import os
 import signal
 
 from bench_case import main
-from dlrun_job import wait_until
+from dlrun_job import job_over, wait_until
 from hosts_case import PS_SHARDS, WORKERS, on_several_hosts
 import small_data
 
@@ -21,6 +22,27 @@ class trains_on_them(on_several_hosts):
         placed = {event["text"].split(" runs on host ")[0] for event in job.events("role-placed")}
         self.assertEqual(len(placed), 1 + WORKERS + PS_SHARDS)
         self.assertEqual(len(job.events("host-joined")), 2)
+
+
+class has_another_number_of_workers(on_several_hosts):
+    def test_as_often_as_somebody_wants_and_the_bits_stay(self):
+        spec = self.small_job()
+        with self.start(spec) as job:
+            job.wait_until_all_run()
+            changes = 0
+            with contextlib.suppress(job_over):
+                while True:
+                    workers = (1, WORKERS, 2)[changes % 3]
+                    code, _, complaint = job.ask("scale", "--workers", str(workers))
+                    if code:
+                        job.wait_end()
+                        break
+                    changes += 1
+                    job.wait_for(lambda status: status.get("workers") == {"wanted": workers, "present": workers, "leaving": 0},
+                                 f"{workers} workers are there")
+            self.assertGreater(changes, 2, complaint)
+            report = self.expect_same_bits(job, spec)
+        self.assertEqual(report["recoveries"], [])
 
 
 class survives(on_several_hosts):
