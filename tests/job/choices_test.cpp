@@ -43,6 +43,17 @@ TEST(choices, of_a_column_are_the_words_of_their_rules) {
   expect_choice(column, column, "unknown", unknown_of);
 }
 
+TEST(choices, of_no_highest_number_of_workers_it_is_that_of_the_slots) {
+  spec::JobSpec spec;
+  spec.mutable_train()->set_microbatches_per_step(8);
+  spec.mutable_cluster()->set_workers(2);
+  EXPECT_EQ(workers_max_of(spec), 8U);
+  spec.mutable_cluster()->set_workers(9);
+  EXPECT_EQ(workers_max_of(spec), 9U) << "as many as there are may stay";
+  spec.mutable_cluster()->set_workers_max(12);
+  EXPECT_EQ(workers_max_of(spec), 12U);
+}
+
 TEST(choices_death_test, a_word_that_is_none_is_a_broken_invariant) {
   spec::JobSpec spec;
   spec.mutable_cluster()->set_placement("somewhere");

@@ -42,6 +42,14 @@ TEST(validate, what_belongs_to_a_weights_file_needs_one) {
         << digest;
 }
 
+TEST(validate, the_number_of_workers_lies_between_its_bounds) {
+  EXPECT_EQ(problems_of(minimal_spec, {"cluster={workers: 2, workers_min: 2, workers_max: 2}"}), "");
+  EXPECT_THAT(problems_of(minimal_spec, {"cluster={workers: 2, workers_min: 3}"}),
+              testing::HasSubstr("cluster.workers_min: 3 is above cluster.workers, which is 2"));
+  EXPECT_THAT(problems_of(minimal_spec, {"cluster={workers: 2, workers_max: 1}"}),
+              testing::HasSubstr("cluster.workers_max: 1 is below cluster.workers, which is 2"));
+}
+
 TEST(validate, what_is_shown_to_others_is_a_port_a_truth_and_a_format) {
   EXPECT_EQ(problems_of(minimal_spec, {"observability={prometheus_port: 65535, tensorboard: true, "
                                        "log_format: json}"}),

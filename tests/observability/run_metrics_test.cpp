@@ -91,6 +91,14 @@ TEST_F(run_metrics_test, the_newest_evaluation_is_shown) {
   EXPECT_THAT(text(), HasSubstr("dlrun_validation_step 130\n"));
 }
 
+TEST_F(run_metrics_test, workers_that_are_wanted_and_those_that_are_there_are_shown) {
+  auto snapshot = at_step(1);
+  snapshot.workers = {.wanted = 4, .present = 3, .leaving = 1};
+  metrics.update(snapshot, now);
+  EXPECT_THAT(text(), HasSubstr("dlrun_workers_wanted 4\n"));
+  EXPECT_THAT(text(), HasSubstr("dlrun_workers_present 3\n"));
+}
+
 TEST_F(run_metrics_test, roles_are_up_while_they_run_and_are_heard_of) {
   hear(1, {{{role_kind::worker, 0}, 7, {1}, "training"},
            {{role_kind::worker, 1}, 8, {2}, "starting"},
