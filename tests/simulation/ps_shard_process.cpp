@@ -229,7 +229,7 @@ void ps_shard_process::leave_if_trained() {
 }
 
 void ps_shard_process::publish() {
-  for (std::uint32_t worker = 0; worker < world_.plan().workers; ++worker)
+  for (std::uint32_t worker = 0; worker < world_.plan().workers_max; ++worker)
     send(protocol::worker_role({worker}), state());
 }
 
@@ -300,7 +300,7 @@ void ps_shard_process::answer_snapshot(const snapshot_pull& wanted) {
   if (!core_->has_snapshot(wanted.of.timeline, wanted.of.version) || !writer_.owns_disk()) return;
   const auto* image = writer_.disk().snapshot(wanted.of.version);
   if (image == nullptr) broken("R17", "{} has no snapshot {} that it says it has", name(), wanted.of.version);
-  for (std::uint32_t worker = 0; worker < world_.plan().workers; ++worker)
+  for (std::uint32_t worker = 0; worker < world_.plan().workers_max; ++worker)
     send(protocol::worker_role({worker}), snapshot_part{id_, wanted.of, image->content});
 }
 
