@@ -2,6 +2,7 @@
 #pragma once
 
 #include "persistence/database.hpp"
+#include "persistence/format_file.hpp"
 #include "persistence/segment_set.hpp"
 #include "persistence/shard_store.hpp"
 #include "persistence/version_ranges.hpp"
@@ -13,6 +14,9 @@
 #include <vector>
 
 namespace dlrun::persistence {
+
+/// What the folder of a store is.
+inline constexpr folder_format store_format{"dlrun-shard-store", 1};
 
 /// What counts of a store, in memory: a copy of what RocksDB holds.
 struct store_state {

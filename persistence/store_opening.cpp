@@ -1,7 +1,6 @@
 #include "persistence/store_opening.hpp"
 
 #include "base/crc32c.hpp"
-#include "persistence/format_file.hpp"
 #include "persistence/snapshot_file.hpp"
 #include "persistence/store_codec.hpp"
 
@@ -18,7 +17,6 @@ namespace dlrun::persistence {
 
 namespace {
 
-constexpr folder_format store_format{"dlrun-shard-store", 1};
 constexpr std::size_t buffer_bytes = std::size_t{16} << 20;
 constexpr std::size_t damage_lines_max = 32;
 constexpr unsigned verifying_threads_max = 4;

@@ -1,3 +1,4 @@
+#include "persistence/store_look.hpp"
 #include "tests/persistence/damage.hpp"
 #include "tests/persistence/store_fixture.hpp"
 
@@ -46,6 +47,39 @@ TEST_F(shard_store_look_test, sees_what_was_written_and_changes_nothing) {
     EXPECT_TRUE((*store)->found().damaged.empty());
   }
   EXPECT_EQ(everything(), before);
+}
+
+TEST_F(shard_store_look_test, tells_who_opened_it_its_timeline_and_its_end_without_reading_it) {
+  {
+    auto store = shard_store::open(options(4)).value();
+    ASSERT_TRUE(append(*store, 0, 30));
+    EXPECT_EQ(look_at_store(directory()).error().code, error_code::in_use);
+  }
+  const auto before = everything();
+  const auto found = look_at_store(directory());
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_EQ(found->opener, incarnation{4});
+  EXPECT_EQ(found->timeline, timeline_id{0});
+  EXPECT_EQ(found->end, step_id{30});
+  EXPECT_EQ(everything(), before);
+}
+
+TEST_F(shard_store_look_test, tells_of_a_rewind_and_of_a_snapshot_beyond_the_log) {
+  {
+    auto store = shard_store::open(options()).value();
+    ASSERT_TRUE(append(*store, 0, 10));
+    ASSERT_TRUE(snapshot(*store, 6));
+    const history_entry branch{{1}, {6}, 0, {}};
+    ASSERT_TRUE(store->rewind(std::span(&branch, 1), {6}));
+  }
+  const auto found = look_at_store(directory());
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_EQ(found->timeline, timeline_id{1});
+  EXPECT_EQ(found->end, step_id{6});
+}
+
+TEST_F(shard_store_look_test, says_where_there_is_none) {
+  EXPECT_EQ(look_at_store(directory()).error().code, error_code::bad_usage);
 }
 
 TEST_F(shard_store_look_test, fences_nobody) {

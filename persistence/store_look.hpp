@@ -1,0 +1,22 @@
+/// What a store holds, in a few numbers: for whoever has to choose between several stores of one PS
+/// shard.
+#pragma once
+
+#include <dlrun/error.hpp>
+#include <dlrun/ids.hpp>
+#include <string>
+
+namespace dlrun::persistence {
+
+struct store_summary {
+  incarnation opener;   ///< who opened it last
+  timeline_id timeline; ///< its newest
+  step_id end;          ///< of its log, or the version of its newest snapshot where that is above
+};
+
+/// Looks at a store that nobody has open; writes nothing. Unlike open() it reads neither payloads
+/// nor snapshots: damage may leave less than it says. @returns bad_usage where there is none,
+/// in_use while somebody has it open, storage_damaged.
+result<store_summary> look_at_store(const std::string& directory);
+
+} // namespace dlrun::persistence
