@@ -78,7 +78,7 @@ void host_agent_state::on_found(const result<protocol::agent_actor>& found) {
 
 void host_agent_state::join() {
   const protocol::host_joined here{arguments_.core.host, arguments_.core.boot,
-                                   static_cast<std::int32_t>(::getpid()), arguments_.cpus};
+                                   static_cast<std::int32_t>(::getpid()), arguments_.cpus, arguments_.stores};
   common::ask_with(
       self_, agent_, join_deadline, here, protocol::host_agent_actor{self_},
       [this](const protocol::join_reply& reply) { on_join_reply(reply); },

@@ -16,7 +16,8 @@ namespace dlrun::agent {
 
 struct host_agent_arguments {
   host_agent_config core;
-  std::uint32_t cpus = 1; ///< that roles may use here
+  std::uint32_t cpus = 1;                     ///< that roles may use here
+  std::vector<protocol::held_store> stores{}; ///< that are here at the start
   /// Finds the agent of the job. Never blocks; calls its argument once, on any thread.
   std::function<void(std::function<void(result<protocol::agent_actor>)>)> dial;
   /// Must outlive the actor.

@@ -34,6 +34,7 @@ hosted_roles::hosted_roles(hosted_roles_config config)
     , roster_{config_.rules, names_of(config_.hosts)}
     , placement_{config_.root, config_.threads_per_worker} {
   placement_.add_host(config_.root, config_.root_cpus);
+  placement_.set_stores(config_.root, config_.root_stores);
 }
 
 hosted_actions hosted_roles::begin(time_point now) {
@@ -66,10 +67,23 @@ hosted_actions hosted_roles::start(const role_name& role, const fence& self, tim
   return out;
 }
 
+/// A run that goes on has stores of its PS shards, unless it ended before they began.
+void hosted_roles::tell_missing_store(const role_name& role, hosted_actions& out) const {
+  if (role.kind != role_kind::ps_shard || config_.hosts_before.empty()) return;
+  if (placement_.find(role) != nullptr || placement_.find_store({role.index}) != nullptr) return;
+  out.push_back(tell_user{
+      "store-missing",
+      fmt::format("no host has a store of {}: it begins empty, and all go back to what every PS shard can "
+                  "restore; if its host or folder is only missing in the list of hosts, stop this and name "
+                  "it there: the run had {}",
+                  protocol::to_string(role), config_.hosts_before)});
+}
+
 /// Gives it a place, and orders it there.
 void hosted_roles::settle(const role_name& role, hosted_start one, time_point now, hosted_actions& out) {
   const auto* before = placement_.find(role);
   const auto was = before == nullptr ? std::string{} : before->host;
+  tell_missing_store(role, out);
   const auto& chosen = placement_.put(role);
   if (chosen.host != was)
     out.push_back(tell_user{"role-placed", fmt::format("{} runs on host {}: {}", protocol::to_string(role),
@@ -129,6 +143,7 @@ hosted_actions hosted_roles::on_joined(const protocol::host_joined& joined, time
   const auto cpus = wanted != 0 ? wanted : std::max(joined.cpus, 1U);
   placement_.add_host(joined.host, cpus);
   if (before != joined.boot) {
+    placement_.set_stores(joined.host, joined.stores);
     out.push_back(
         tell_user{"host-joined", fmt::format("host {} is there, with {} cores", joined.host, cpus)});
     out.push_back(watch_beats{joined.host, joined.boot});

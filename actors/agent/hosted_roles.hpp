@@ -22,6 +22,9 @@ struct hosted_roles_config {
   /// The others: by name, with the cores they are to be used with; 0: those their agents tell of.
   std::map<std::string, std::uint32_t> hosts;
   std::uint32_t threads_per_worker = 1;
+  std::vector<protocol::held_store> root_stores{}; ///< in the run folder
+  /// Of a run that is resumed, the other hosts that it ever had, for people; "" of a new one.
+  std::string hosts_before{};
   host_rules rules{};
   /// How long a PS shard waits for the host of its store when that is lost, before it begins
   /// elsewhere without a store, which costs the work since the last version that all can go back
@@ -120,6 +123,7 @@ private:
   };
 
   bool waits_for_store(const protocol::role_name& role) const;
+  void tell_missing_store(const protocol::role_name& role, hosted_actions& out) const;
   void settle(const protocol::role_name& role, hosted_start one, protocol::time_point now,
               hosted_actions& out);
   void send(const protocol::role_name& role, hosted_start& one, protocol::time_point now,

@@ -21,6 +21,28 @@ void placement::add_host(const std::string& name, std::uint32_t cpus) {
 
 void placement::remove_host(const std::string& name) { hosts_.erase(name); }
 
+void placement::set_stores(const std::string& name, const std::vector<protocol::held_store>& stores) {
+  auto& kept = stores_[name];
+  kept.clear();
+  for (const auto& one : stores) kept[one.shard] = one;
+}
+
+const std::string* placement::find_store(ps_shard_id shard) const {
+  const auto rank = [](const protocol::held_store& one) {
+    return std::tuple{one.timeline, one.end, one.opener};
+  };
+  const std::string* where = nullptr;
+  const protocol::held_store* best = nullptr;
+  for (const auto& [host, stores] : stores_) {
+    const auto found = stores.find(shard);
+    if (found == stores.end() || !hosts_.contains(host)) continue;
+    if (best != nullptr && rank(found->second) <= rank(*best)) continue;
+    where = &host;
+    best = &found->second;
+  }
+  return where;
+}
+
 const place* placement::find(const role_name& role) const {
   const auto found = places_.find(role);
   return found == places_.end() ? nullptr : &found->second;
@@ -62,6 +84,7 @@ place placement::choose(const role_name& role) const {
 }
 
 place placement::choose_for_shard(const role_name& role) const {
+  if (const auto* holder = find_store({role.index})) return {*holder, "its store is there"};
   std::optional<std::tuple<std::uint32_t, bool, std::uint32_t>> best;
   place chosen;
   for (const auto& [host, cpus] : hosts_) {

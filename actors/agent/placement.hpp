@@ -1,12 +1,13 @@
 /// Which host each role runs on, and why.
 #pragma once
 
-#include "actors/protocol/roles.hpp"
+#include "actors/protocol/host_messages.hpp"
 
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace dlrun::agent {
 
@@ -16,12 +17,14 @@ struct place {
   std::string reason; ///< for people
 };
 
-/// Pure: the coordinator stays with the root. A PS shard goes to the host that has the fewest, for
-/// its disk and its link are what it needs; of equals to the root's, whose loss ends the job
-/// anyway. A worker goes where the fewest threads of roles share a core. A role that starts again
-/// goes where it was, if that host is there: a PS shard's store is there. What never happens: a
-/// role that runs is moved. Of hosts that are as good the first by name is taken, so that the same
-/// hosts get the same roles, whichever was there first.
+/// Pure: the coordinator stays with the root. A PS shard goes to the host that holds the best store
+/// of it (R30): of the highest timeline, then with the furthest end, then opened last. One that has
+/// none goes to the host that has the fewest, for its disk and its link are what it needs; of
+/// equals to the root's, whose loss ends the job anyway. A worker goes where the fewest threads of
+/// roles share a core. A role that starts again goes where it was, if that host is there: a PS
+/// shard's store is there. What never happens: a role that runs is moved. Of hosts that are as good
+/// the first by name is taken, so that the same hosts get the same roles, whichever was there
+/// first.
 class placement {
 public:
   /// @param threads_per_worker threads that a worker keeps busy; a PS shard keeps one busy.
@@ -32,6 +35,11 @@ public:
   /// It is not any more. Roles that were there stay its roles until they are placed anew.
   void remove_host(const std::string& name);
   bool has_host(const std::string& name) const { return hosts_.contains(name); }
+  /// What it told of when it began; in place of what it told before.
+  void set_stores(const std::string& name, const std::vector<protocol::held_store>& stores);
+  /// The host with the best store of this PS shard, of those that are there; null when none has
+  /// any.
+  const std::string* find_store(ps_shard_id shard) const;
 
   /// Places one start of `role` on a host that is there; the root's host must be.
   const place& put(const protocol::role_name& role);
@@ -54,6 +62,8 @@ private:
   std::string root_;
   std::uint32_t threads_per_worker_;
   std::map<std::string, std::uint32_t> hosts_; ///< that are there, with their cores
+  /// Those of hosts that are away wait for them to be there again.
+  std::map<std::string, std::map<ps_shard_id, protocol::held_store>> stores_;
   std::map<protocol::role_name, place> places_;
 };
 

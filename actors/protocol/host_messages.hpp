@@ -12,16 +12,31 @@
 
 namespace dlrun::protocol {
 
+/// A store of a PS shard, as a host found it in its folder. Of one that cannot be read all is 0 but
+/// the shard: it is better than none, since the PS shard that opens it says what is wrong with it.
+struct held_store {
+  ps_shard_id shard;
+  dlrun::incarnation opener; ///< who opened it last
+  timeline_id timeline;
+  step_id end; ///< the newest version that it may restore
+
+  template <class Inspector>
+  friend auto inspect(Inspector& f, held_store& x) {
+    return f(x.shard, x.opener, x.timeline, x.end);
+  }
+};
+
 /// Host agent -> agent, after its start and whenever the link was lost, until answered: here I am.
 struct host_joined {
   std::string host;       ///< as the list of hosts calls it
   std::uint64_t boot = 0; ///< random number of this start of the host agent
   std::int32_t pid = 0;
-  std::uint32_t cpus = 1; ///< cores that it may use
+  std::uint32_t cpus = 1;           ///< cores that it may use
+  std::vector<held_store> stores{}; ///< that were there when this boot began
 
   template <class Inspector>
   friend auto inspect(Inspector& f, host_joined& x) {
-    return f(x.host, x.boot, x.pid, x.cpus);
+    return f(x.host, x.boot, x.pid, x.cpus, x.stores);
   }
 };
 

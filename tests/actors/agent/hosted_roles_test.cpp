@@ -214,6 +214,16 @@ TEST_F(hosted_roles_test, starts_a_ps_shard_elsewhere_when_that_host_does_not_co
   EXPECT_EQ(roles.places().find(ps_shard_role({1}))->host, "gamma");
 }
 
+TEST_F(hosted_roles_test, starts_a_ps_shard_where_a_host_told_of_its_store_at_its_first_word_alone) {
+  hosted_roles own{
+      {.root = "alpha", .root_cpus = 2, .hosts = {{"beta", 0}}, .root_stores = {{{1}, {3}, {0}, {20}}}}};
+  own.begin(now);
+  own.on_joined({"beta", 7, 100, 1, {{{0}, {2}, {0}, {30}}, {{1}, {2}, {0}, {10}}}}, now, refused);
+  own.on_joined({"beta", 7, 100, 1, {}}, now, refused); // its link was lost
+  EXPECT_EQ(sent<protocol::start_order>(own.start(ps_shard_role({0}), first, now)).size(), 1U);
+  EXPECT_EQ(all_of<start_here>(own.start(ps_shard_role({1}), first, now)).size(), 1U);
+}
+
 TEST_F(hosted_roles_test, ends_a_start_that_still_waits_for_a_host) {
   roles.start(ps_shard_role({0}), first, now);
   roles.start(ps_shard_role({1}), first, now);

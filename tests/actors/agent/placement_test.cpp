@@ -37,6 +37,34 @@ TEST(placement, puts_ps_shards_apart_the_first_with_the_root) {
   EXPECT_THAT(hosts.find(ps_shard_role({3}))->reason, HasSubstr("1 PS shards are there, nowhere fewer"));
 }
 
+TEST(placement, puts_a_ps_shard_where_its_store_is) {
+  auto hosts = three_hosts();
+  hosts.set_stores("gamma", {{{0}, {1}, {0}, {30}}});
+  EXPECT_EQ(hosts.put(ps_shard_role({0})).host, "gamma");
+  EXPECT_THAT(hosts.find(ps_shard_role({0}))->reason, HasSubstr("its store is there"));
+  EXPECT_EQ(hosts.put(ps_shard_role({1})).host, "alpha");
+}
+
+TEST(placement, takes_the_store_of_the_highest_timeline_then_the_furthest_then_the_last_opened) {
+  auto hosts = three_hosts();
+  hosts.set_stores("alpha", {{{0}, {9}, {0}, {500}}, {{1}, {9}, {1}, {40}}, {{2}, {3}, {1}, {40}}});
+  hosts.set_stores("beta", {{{0}, {2}, {1}, {10}}, {{1}, {2}, {1}, {41}}, {{2}, {4}, {1}, {40}}});
+  for (std::uint32_t i = 0; i < 3; ++i) EXPECT_EQ(hosts.put(ps_shard_role({i})).host, "beta");
+}
+
+TEST(placement, counts_no_store_of_a_host_that_is_away_or_that_lost_it) {
+  auto hosts = three_hosts();
+  hosts.set_stores("beta", {{{0}, {2}, {1}, {10}}});
+  hosts.set_stores("gamma", {{{0}, {1}, {0}, {10}}});
+  hosts.remove_host("beta");
+  EXPECT_EQ(*hosts.find_store({0}), "gamma");
+  hosts.add_host("beta", 2);
+  EXPECT_EQ(*hosts.find_store({0}), "beta");
+  hosts.set_stores("beta", {});
+  EXPECT_EQ(*hosts.find_store({0}), "gamma");
+  EXPECT_EQ(hosts.find_store({1}), nullptr);
+}
+
 TEST(placement, does_not_depend_on_which_host_was_there_first) {
   placement late{"alpha", 1};
   late.add_host("gamma", 2);
