@@ -3,6 +3,7 @@
 #include "cli/displayed_run.hpp"
 #include "cli/json_display.hpp"
 #include "cli/verbs.hpp"
+#include "runtime/hosts_run.hpp"
 #include "runtime/resumption.hpp"
 
 namespace dlrun::cli {
@@ -11,6 +12,7 @@ namespace {
 struct resume_verb_options {
   std::string directory;
   resume_options how;
+  std::string hosts;
   bool json = false;
 };
 
@@ -25,13 +27,21 @@ void say_completed(const std::filesystem::path& folder, bool json) {
 }
 
 int resume(const resume_verb_options& options) {
+  const auto hosts = runtime::plan_hosts_if_named(options.hosts);
+  if (!hosts) return complain(hosts.error());
   const auto resumed = runtime::prepare_resumption(options.directory, options.how);
   if (!resumed) return complain(resumed.error());
   if (!resumed->job) {
     say_completed(resumed->folder.path(), options.json);
     return static_cast<int>(job::exit_code::success);
   }
-  return run_displayed(*resumed->job, {resumed->folder.path(), resumed->coordinator}, options.json);
+  if (*hosts)
+    if (auto fits = runtime::check_for_hosts(*resumed->job); !fits) return complain(fits.error());
+  if (!*hosts && !resumed->left_behind.empty()) cli::warn(resumed->left_behind);
+  return run_displayed(
+      *resumed->job,
+      {.run_dir = resumed->folder.path(), .coordinator = resumed->coordinator, .hosts = *hosts},
+      options.json);
 }
 
 } // namespace
@@ -52,6 +62,8 @@ void add_resume(CLI::App& app, verb& chosen) {
       ->add_option("--from", options->how.from,
                    "Go on from this step, or the newest before it that can be restored, not from the newest")
       ->check(decimal());
+  command->add_option("--hosts", options->hosts,
+                      "Use the hosts that this file lists, see docs/hosts.md (default: this host alone)");
   command->add_flag("--as-trained", options->how.as_trained,
                     "Go on as trained, though spec.yaml was edited: it is written again");
   command->add_flag("--unrecorded", options->how.unrecorded,
@@ -61,6 +73,7 @@ void add_resume(CLI::App& app, verb& chosen) {
       "Examples:\n"
       "  dlrun resume runs/fashion-mnist-cnn\n"
       "  dlrun resume runs/diverged --from 1200 --set train.optimizer.sgd.lr=0.01\n"
+      "  dlrun resume runs/on-three-hosts --hosts hosts.yaml\n"
       "Without changes the result is that of an undisturbed run, bit for bit. A folder that a run "
       "is using is\nrefused; a run that is completed says so.");
   command->callback([options, &chosen] { chosen = [options] { return resume(*options); }; });

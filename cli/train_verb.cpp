@@ -29,21 +29,17 @@ void tell(const runtime::durability_choice& choice, bool json) {
 }
 
 int train(const train_options& options) {
-  std::optional<runtime::hosts_plan> hosts;
-  if (!options.hosts.empty()) {
-    auto planned = runtime::plan_hosts(options.hosts);
-    if (!planned) return complain(planned.error());
-    hosts = std::move(*planned);
-  }
+  const auto hosts = runtime::plan_hosts_if_named(options.hosts);
+  if (!hosts) return complain(hosts.error());
   auto job = runtime::prepare_new_job(options.file, options.overrides);
   if (!job) return complain(job.error());
-  if (hosts)
+  if (*hosts)
     if (auto fits = runtime::check_for_hosts(*job); !fits) return complain(fits.error());
   warn_of_trained_on(*job);
   const auto run = runtime::begin_run(*job, options.run_dir);
   if (!run) return complain(run.error());
   if (run->durability) tell(*run->durability, options.json);
-  return run_displayed(*job, {.run_dir = run->folder.path(), .hosts = hosts}, options.json);
+  return run_displayed(*job, {.run_dir = run->folder.path(), .hosts = *hosts, .is_new = true}, options.json);
 }
 
 } // namespace

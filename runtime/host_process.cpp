@@ -6,79 +6,22 @@
 #include "actors/common/actor_config.hpp"
 #include "actors/common/role_log.hpp"
 #include "actors/link/process_link.hpp"
-#include "base/os_error.hpp"
+#include "runtime/held_stores.hpp"
 #include "runtime/host_bundle.hpp"
+#include "runtime/host_folder.hpp"
 #include "runtime/hosts_plan.hpp"
 #include "runtime/job_identity.hpp"
 #include "runtime/run_record.hpp"
 #include "runtime/stop_wait.hpp"
 
-#include <csignal>
-#include <fcntl.h>
+#include <algorithm>
 #include <fmt/format.h>
-#include <fstream>
-#include <random>
 #include <span>
-#include <sys/file.h>
-#include <thread>
 
 namespace dlrun::runtime {
 namespace {
 
 constexpr std::size_t host_agent_threads = 2;
-/// For the agent of an earlier start, which was given up and ends.
-constexpr auto folder_patience = std::chrono::seconds(15);
-constexpr auto folder_retry = std::chrono::milliseconds(100);
-/// What marks a folder as one of this run; and the lock of the agent that uses it.
-constexpr auto run_mark = "run.id";
-constexpr auto agent_lock = "agent.lock";
-
-std::string run_id_of(const bootstrap::HostBundle& bundle) {
-  return fmt::format("{:016x}", bundle.agent_process());
-}
-
-/// A folder is used for one run: what another one left there would be taken for this one's.
-result<void> check_is_own(const std::filesystem::path& folder, const bootstrap::HostBundle& bundle) {
-  const auto mark = folder / run_mark;
-  std::error_code why;
-  if (std::filesystem::is_empty(folder, why) && !why) {
-    std::ofstream stream(mark, std::ios::binary);
-    stream << run_id_of(bundle) << '\n';
-    if (stream.flush()) return {};
-    return fail(error_code::bad_usage,
-                fmt::format("host {}: cannot write to the folder '{}'", bundle.host(), folder.string()));
-  }
-  std::ifstream stream(mark, std::ios::binary);
-  std::string there;
-  if (std::getline(stream, there) && there == run_id_of(bundle)) return {};
-  return fail(
-      error_code::bad_usage,
-      fmt::format("host {}: there is something in the folder '{}' that is not of this run: remove it, or "
-                  "name another folder in the list of hosts",
-                  bundle.host(), folder.string()));
-}
-
-/// Makes the folder, and holds it: two agents never share one.
-result<base::unique_fd> take_folder(const std::filesystem::path& folder,
-                                    const bootstrap::HostBundle& bundle) {
-  std::error_code why;
-  std::filesystem::create_directories(folder, why);
-  if (why)
-    return fail(error_code::bad_usage, fmt::format("host {}: cannot make the folder '{}': {}", bundle.host(),
-                                                   folder.string(), why.message()));
-  if (auto own = check_is_own(folder, bundle); !own) return tl::unexpected(own.error());
-  std::filesystem::create_directories(folder / "logs", why);
-  base::unique_fd lock{::open((folder / agent_lock).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)};
-  if (!lock) return base::fail_errno(fmt::format("cannot write to the folder '{}'", folder.string()));
-  const auto due = std::chrono::steady_clock::now() + folder_patience;
-  while (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
-    if (std::chrono::steady_clock::now() >= due)
-      return fail(error_code::bad_usage,
-                  fmt::format("host {}: another agent uses the folder '{}'", bundle.host(), folder.string()));
-    std::this_thread::sleep_for(folder_retry);
-  }
-  return lock;
-}
 
 /// The data of the job as it is here, which must be what it is where the root is.
 result<prepared_job> prepare_here(const bootstrap::HostBundle& bundle) {
@@ -106,11 +49,6 @@ result<std::shared_ptr<const common::job_context>> make_host_context(const boots
   return common::make_job_context(std::move(arguments));
 }
 
-std::uint64_t random_boot() {
-  std::random_device random;
-  return (std::uint64_t{random()} << 32) | random();
-}
-
 result<std::unique_ptr<link::process_link>> open_host_link(caf::actor_system& system,
                                                            const bootstrap::HostBundle& bundle,
                                                            const link::peer_id& self,
@@ -132,7 +70,7 @@ agent::beat_peer root_of(const bootstrap::HostBundle& bundle) {
   return {bundle.root(), bundle.agent_process(), bundle.root_beats_at(), agent::keys_of_host(key)};
 }
 
-/// Runs the agent until it ends.
+/// Runs the agent of a job until it ends.
 result<void> serve(const bootstrap::HostBundle& bundle, const std::shared_ptr<const common::job_context>& job,
                    const base::unique_fd& signals) {
   auto program = agent::own_executable();
@@ -141,7 +79,7 @@ result<void> serve(const bootstrap::HostBundle& bundle, const std::shared_ptr<co
       agent::process_launcher::create({.job = job, .program = *program, .host_address = bundle.address()});
   if (!launcher) return tl::unexpected(launcher.error());
   const std::shared_ptr<agent::process_launcher> roles{std::move(*launcher)};
-  const auto boot = random_boot();
+  const auto boot = random_run();
   auto exchange = agent::beat_exchange::start({.address = bundle.address(), .boot = boot});
   if (!exchange) return tl::unexpected(exchange.error());
   const std::shared_ptr<agent::beat_exchange> beats{std::move(*exchange)};
@@ -157,6 +95,7 @@ result<void> serve(const bootstrap::HostBundle& bundle, const std::shared_ptr<co
       agent::host_agent_state::start,
       agent::host_agent_arguments{.core = {.host = bundle.host(), .boot = boot},
                                   .cpus = cpus,
+                                  .stores = held_stores(bundle.folder(), job->ps_shards()),
                                   .dial =
                                       [to = link->get(), address = bundle.agent_address()](auto found) {
                                         to->connect<protocol::agent_actor>(address, agent::agent_peer,
@@ -170,19 +109,26 @@ result<void> serve(const bootstrap::HostBundle& bundle, const std::shared_ptr<co
   return run_to_end(ends, signals, [&] { caf::anon_send_exit(ends, caf::exit_reason::user_shutdown); });
 }
 
+/// With what of the job is on this host.
+result<void> serve(const bootstrap::HostBundle& bundle, const base::unique_fd& signals) {
+  auto prepared = prepare_here(bundle);
+  if (!prepared) return tl::unexpected(prepared.error());
+  const auto job = make_host_context(bundle, std::move(*prepared));
+  if (!job) return tl::unexpected(job.error());
+  return serve(bundle, *job, signals);
+}
+
 } // namespace
 
 result<void> run_host_agent(int input) {
   const auto signals = take_stop_signals();
   const auto bundle = read_bundle(input);
   if (!bundle) return tl::unexpected(bundle.error());
-  const auto lock = take_folder(bundle->folder(), *bundle);
-  if (!lock) return tl::unexpected(lock.error());
-  auto prepared = prepare_here(*bundle);
-  if (!prepared) return tl::unexpected(prepared.error());
-  const auto job = make_host_context(*bundle, std::move(*prepared));
-  if (!job) return tl::unexpected(job.error());
-  return serve(*bundle, *job, signals);
+  const auto folder = host_folder::take(*bundle);
+  if (!folder) return tl::unexpected(folder.error());
+  auto ended = serve(*bundle, signals);
+  folder->discard_unused();
+  return ended;
 }
 
 } // namespace dlrun::runtime

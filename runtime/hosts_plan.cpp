@@ -139,6 +139,13 @@ result<hosts_plan> plan_hosts(const std::filesystem::path& file) {
   return plan;
 }
 
+result<std::optional<hosts_plan>> plan_hosts_if_named(const std::string& file) {
+  if (file.empty()) return std::nullopt;
+  auto plan = plan_hosts(file);
+  if (!plan) return tl::unexpected(plan.error());
+  return std::optional{std::move(*plan)};
+}
+
 std::uint32_t usable_cpus() {
   cpu_set_t usable;
   CPU_ZERO(&usable);

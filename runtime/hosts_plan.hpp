@@ -5,6 +5,7 @@
 
 #include <dlrun/error.hpp>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,9 @@ struct hosts_plan {
 /// @returns bad_spec as job::read_hosts(); bad_usage when no host or several are this one, or the
 /// command that starts agents is not there.
 result<hosts_plan> plan_hosts(const std::filesystem::path& file);
+
+/// The same; nothing when `file` is "".
+result<std::optional<hosts_plan>> plan_hosts_if_named(const std::string& file);
 
 /// Cores that this process may use.
 std::uint32_t usable_cpus();

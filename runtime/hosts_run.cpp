@@ -1,9 +1,11 @@
 #include "runtime/hosts_run.hpp"
 
 #include "job/choices.hpp"
+#include "runtime/held_stores.hpp"
 #include "runtime/host_bundle.hpp"
 #include "runtime/run_record.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 
 namespace dlrun::runtime {
@@ -29,9 +31,38 @@ bootstrap::HostBundle common_bundle(const hosts_plan& plan, const common::job_co
   return bundle;
 }
 
-std::string folder_of(const spec::HostSpec& host, const common::job_context& job) {
+/// Where a host keeps what is of this run: as the list says, else as it was the last time, under
+/// this name or at this address.
+std::string folder_of(const spec::HostSpec& host, const common::job_context& job,
+                      const records::RunRecord& record) {
   if (host.has_folder()) return host.folder();
+  const auto& before = record.hosts();
+  auto found = std::ranges::find(before, host.name(), &records::RunHost::name);
+  if (found == before.end()) found = std::ranges::find(before, host.address(), &records::RunHost::address);
+  if (found != before.end()) return found->folder();
   return (job.run_dir / fmt::format("host-{}", host.name())).string();
+}
+
+/// Each other host of the list, in place of the one that had its name or folder before.
+result<void> remember_hosts(const hosts_plan& plan, const common::job_context& job,
+                            records::RunRecord& record) {
+  std::vector<records::RunHost> all;
+  for (const auto& host : plan.hosts.hosts()) {
+    if (host.name() == plan.own().name()) continue;
+    records::RunHost one;
+    one.set_name(host.name());
+    one.set_address(host.address());
+    one.set_folder(folder_of(host, job, record));
+    all.push_back(std::move(one));
+  }
+  for (const auto& before : record.hosts())
+    if (std::ranges::none_of(all, [&](const auto& now) {
+          return now.name() == before.name() ||
+                 (now.address() == before.address() && now.folder() == before.folder());
+        }))
+      all.push_back(before);
+  record.mutable_hosts()->Assign(all.begin(), all.end());
+  return write_record(job.run_dir, record);
 }
 
 int place_of(const hosts_plan& plan, const std::string& name) {
@@ -64,7 +95,7 @@ result<std::string> bundle_for(const spec::HostSpec& host, bootstrap::HostBundle
   bundle.set_host(host.name());
   bundle.set_index(index);
   bundle.set_address(plan.numbers.at(static_cast<std::size_t>(place)));
-  bundle.set_folder(folder_of(host, job));
+  bundle.set_folder(folder_of(host, job, bundle.record()));
   bundle.set_cpus(static_cast<std::uint32_t>(host.cpus()));
   bundle.set_root_beats_at(beats.exchange->address());
   const auto key = agent::pair_key(beats.key, host.name());
@@ -77,12 +108,14 @@ result<std::string> bundle_for(const spec::HostSpec& host, bootstrap::HostBundle
 }
 
 agent::hosted_roles_config config_of(const hosts_plan& plan, const common::job_context& job,
-                                     const root_beats& beats) {
+                                     const root_beats& beats, std::string hosts_before) {
   agent::hosted_roles_config config;
   config.root_beats_at = beats.exchange->address();
   config.root = plan.own().name();
   config.root_cpus = plan.own().has_cpus() ? static_cast<std::uint32_t>(plan.own().cpus()) : usable_cpus();
   config.threads_per_worker = static_cast<std::uint32_t>(job.spec.cluster().threads_per_worker());
+  config.root_stores = held_stores(job.run_dir, job.ps_shards());
+  config.hosts_before = std::move(hosts_before);
   config.rules.start_patience = there_patience;
   for (const auto& host : plan.hosts.hosts())
     if (host.name() != config.root) config.hosts[host.name()] = static_cast<std::uint32_t>(host.cpus());
@@ -120,6 +153,9 @@ result<std::unique_ptr<hosts_run>> hosts_run::create(const hosts_plan& plan,
     return fail(error_code::bad_usage,
                 fmt::format("the run in '{}' has no run.record, which other hosts compare their data with",
                             job->run_dir.string()));
+  auto hosts_before = tell_hosts(**record);
+  const std::string lost = hosts_before.empty() ? "" : ", and what its stores have is lost";
+  if (auto known = remember_hosts(plan, *job, **record); !known) return tl::unexpected(known.error());
   const auto beats = start_beats(plan, *job);
   if (!beats) return tl::unexpected(beats.error());
   const auto shared = common_bundle(plan, *job, std::move(**record), agent_address);
@@ -129,21 +165,25 @@ result<std::unique_ptr<hosts_run>> hosts_run::create(const hosts_plan& plan,
                                         });
   if (!commands) return tl::unexpected(commands.error());
   auto launcher = std::make_shared<agent::routed_launcher>(agent::routed_launcher_options{
-      .hosts = config_of(plan, *job, *beats),
+      .hosts = config_of(plan, *job, *beats, std::move(hosts_before)),
       .here = std::move(here),
       .starter = *commands,
       .issue = [identity](const auto& role, const auto& host) { return identity->issue(role, host); },
       .beats = beats->exchange,
       .beat_key = beats->key});
-  return std::unique_ptr<hosts_run>{new hosts_run(std::move(*commands), std::move(launcher))};
+  return std::unique_ptr<hosts_run>{
+      new hosts_run(std::move(*commands), std::move(launcher),
+                    fmt::format("; without that host: take it out of the list of hosts{}", lost))};
 }
 
 result<void> hosts_run::wait_until_there(run_observer& observer) {
   const auto due = std::chrono::steady_clock::now() + there_patience;
   for (;;) {
     auto there = launcher_->wait_for_hosts(hosts_look_period);
-    if (there || there.error().code != error_code::timed_out) return there;
-    if (std::chrono::steady_clock::now() >= due) return there;
+    if (there) return there;
+    const bool is_over = std::chrono::steady_clock::now() >= due;
+    if (is_over || there.error().code != error_code::timed_out)
+      return fail(there.error().code, there.error().message + way_out_);
     if (const auto reason = observer.asked_to_stop()) return fail(error_code::interrupted, *reason);
   }
 }

@@ -37,12 +37,15 @@ public:
   void wait_until_gone();
 
 private:
-  hosts_run(std::shared_ptr<host_commands> commands, std::shared_ptr<agent::routed_launcher> launcher)
+  hosts_run(std::shared_ptr<host_commands> commands, std::shared_ptr<agent::routed_launcher> launcher,
+            std::string way_out)
       : commands_{std::move(commands)}
-      , launcher_{std::move(launcher)} {}
+      , launcher_{std::move(launcher)}
+      , way_out_{std::move(way_out)} {}
 
   std::shared_ptr<host_commands> commands_;
   std::shared_ptr<agent::routed_launcher> launcher_;
+  std::string way_out_; ///< where a host does not come
 };
 
 } // namespace dlrun::runtime

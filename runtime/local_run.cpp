@@ -178,11 +178,8 @@ protocol::fence fence_of(incarnation coordinator) {
   return {coordinator, (std::uint64_t{random()} << 32) | random()};
 }
 
-} // namespace
-
-result<report> run_locally(const prepared_job& prepared, const local_run_options& options,
-                           run_observer& observer) {
-  block_broken_pipes();
+result<report> run_roles(const prepared_job& prepared, const local_run_options& options,
+                         run_observer& observer) {
   auto job = make_context(prepared, options.run_dir);
   if (!job) return tl::unexpected(job.error());
   const bool threads = job::placement_of((*job)->spec) == job::placement::threads;
@@ -224,6 +221,17 @@ result<report> run_locally(const prepared_job& prepared, const local_run_options
   observer.summary(report, path.string());
   control->reset(); // only now is the run over for 'dlrun status'
   return report;
+}
+
+} // namespace
+
+result<report> run_locally(const prepared_job& prepared, const local_run_options& options,
+                           run_observer& observer) {
+  block_broken_pipes();
+  auto ended = run_roles(prepared, options, observer);
+  std::error_code ignored;
+  if (!ended && options.is_new) std::filesystem::remove_all(options.run_dir, ignored);
+  return ended;
 }
 
 } // namespace dlrun::runtime

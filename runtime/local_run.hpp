@@ -19,6 +19,8 @@ struct local_run_options {
   std::string role_program{};
   /// The hosts to use; nothing: this one alone. check_for_hosts() comes first.
   std::optional<hosts_plan> hosts{};
+  /// The folder was made for this: it goes again if nothing can be started.
+  bool is_new = false;
 };
 
 /// Starts the roles, answers `dlrun status` and `dlrun stop`, and waits for the end. Blocks.

@@ -1,5 +1,6 @@
 #include "runtime/resumption.hpp"
 
+#include "actors/common/history_conversion.hpp"
 #include "actors/common/patience.hpp"
 #include "actors/coordinator/coordinator_journal.hpp"
 #include "actors/protocol/timeline.hpp"
@@ -134,6 +135,7 @@ result<void> write_spec_again(const run_folder& folder, std::size_t revision, co
 result<void> keep(const run_folder& folder, const trained_with& past, const resume_options& options,
                   const prepared_job& job, const std::vector<spec::JobSpec>& revisions) {
   auto record = past.record ? *past.record : make_record(job);
+  if (record.run() == 0) record.set_run(random_run()); // of a version that kept no number
   record.mutable_revisions()->Assign(revisions.begin(), revisions.end());
   if (auto written = write_record(folder.path(), record); !written) return written;
   for (std::size_t i = 0; i < revisions.size(); ++i) {
@@ -199,6 +201,23 @@ result<std::filesystem::path> place_of_report(const std::filesystem::path& folde
               fmt::format("'{}' is no file, so no report can be written there: remove it", report.string()));
 }
 
+/// What going on with on this host alone leaves behind on others; "" when nothing is.
+std::string tell_left_behind(const run_folder& folder, const trained_with& past, const prepared_job& job) {
+  if (!past.record || past.record->hosts().empty()) return "";
+  std::vector<std::string> missing;
+  std::error_code ignored;
+  for (ps_shard_id shard{0}; shard.value < static_cast<std::uint32_t>(job.spec.cluster().ps_shards());
+       ++shard.value)
+    if (!std::filesystem::exists(common::store_directory(folder.path(), shard), ignored))
+      missing.push_back(fmt::format("{}", shard));
+  if (missing.empty()) return "";
+  return fmt::format(
+      "the run had other hosts, {0}, and goes on without them: PS shard {1} has no store in '{2}' and begins "
+      "empty, so all go back to what every PS shard can restore, if need be to the beginning; 'dlrun resume "
+      "{2} --hosts FILE' goes on with what the stores on those hosts have",
+      tell_hosts(*past.record), fmt::join(missing, ", "), folder.path().string());
+}
+
 } // namespace
 
 result<resumption> prepare_resumption(const std::filesystem::path& directory, const resume_options& options) {
@@ -208,7 +227,7 @@ result<resumption> prepare_resumption(const std::filesystem::path& directory, co
   const auto past = common::try_patiently(patience_with_the_dying, {},
                                           [&] { return coordinator::read_past_run(folder->path()); });
   if (!past) return tl::unexpected(past.error());
-  resumption made{std::move(*folder), std::nullopt, {past->last_coordinator.value + 1}};
+  resumption made{std::move(*folder), std::nullopt, {past->last_coordinator.value + 1}, {}};
   const auto trained = read_trained_with(made.folder);
   if (!trained) return tl::unexpected(trained.error());
   if (auto known = check_recorded(*trained, made.folder, options); !known && !past->completed)
@@ -224,6 +243,7 @@ result<resumption> prepare_resumption(const std::filesystem::path& directory, co
   if (!report) return tl::unexpected(report.error());
   auto job = prepare_resumed(made.folder, *trained, options);
   if (!job) return tl::unexpected(job.error());
+  made.left_behind = tell_left_behind(made.folder, *trained, *job);
   made.job = std::move(*job);
   std::error_code ignored; // of the start before: were it left, it could be taken for that of this one
   std::filesystem::remove(*report, ignored);

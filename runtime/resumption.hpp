@@ -13,6 +13,9 @@ struct resumption {
   run_folder folder;
   std::optional<prepared_job> job; ///< nothing when the run is completed: there is nothing left to train
   incarnation coordinator;         ///< what its next start is called
+  /// Of a run that had other hosts: what is lost, and the way out, if it goes on without them; ""
+  /// when nothing is.
+  std::string left_behind;
 };
 
 /// Opens the folder, changes the specification as asked (what changes the training is a new

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <fstream>
+#include <random>
 
 namespace dlrun::runtime {
 namespace {
@@ -97,8 +98,14 @@ result<void> check_same_model(const records::RunRecord& record, const prepared_j
 
 } // namespace
 
+std::uint64_t random_run() {
+  std::random_device random;
+  return (std::uint64_t{random()} << 32) | random();
+}
+
 records::RunRecord make_record(const prepared_job& job) {
   records::RunRecord record;
+  record.set_run(random_run());
   *record.add_revisions() = job.spec;
   record.set_train_records(job.train_records);
   for (const auto& one : arrays_of(*job.data)) *record.add_data() = digest_of(one);
@@ -126,6 +133,13 @@ result<std::optional<records::RunRecord>> read_record(const std::filesystem::pat
                     file.string(), run_dir.string()));
   for (auto& spec : *record.mutable_revisions()) job::fill_defaults(spec, spec.name());
   return record;
+}
+
+std::string tell_hosts(const records::RunRecord& record) {
+  std::vector<std::string> all;
+  for (const auto& host : record.hosts())
+    all.push_back(fmt::format("{} ({}, folder '{}')", host.name(), host.address(), host.folder()));
+  return fmt::format("{}", fmt::join(all, ", "));
 }
 
 result<void> write_record(const std::filesystem::path& run_dir, const records::RunRecord& record) {

@@ -10,13 +10,19 @@
 
 namespace dlrun::runtime {
 
-/// Of a job that is about to begin. Hashes all of its data.
+/// A random number, which no two runs share.
+std::uint64_t random_run();
+
+/// Of a job that is about to begin, as a run of its own. Hashes all of its data.
 records::RunRecord make_record(const prepared_job& job);
 
 /// The record in a run's folder; nothing where there is none, as in those of dlrun 0.1. Keys that
 /// are newer than it have their defaults. @returns bad_usage, naming the file and the way out, when
 /// it cannot be read or is not what was written.
 result<std::optional<records::RunRecord>> read_record(const std::filesystem::path& run_dir);
+
+/// The other hosts that the run had, with their folders, for people; "" when it never had any.
+std::string tell_hosts(const records::RunRecord& record);
 
 /// Appears whole or not at all, in place of the one before.
 result<void> write_record(const std::filesystem::path& run_dir, const records::RunRecord& record);

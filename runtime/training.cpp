@@ -79,12 +79,20 @@ public:
 
   void begin() {
     thread_ = std::thread{[this] {
-      auto ended =
-          runtime::run_locally(job_, {run_dir_, coordinator_, options_.role_program.string()}, *this);
+      auto ended = runtime::run_locally(job_,
+                                        {.run_dir = run_dir_,
+                                         .coordinator = coordinator_,
+                                         .role_program = options_.role_program.string(),
+                                         .hosts = {},
+                                         .is_new = is_new_},
+                                        *this);
       folder_.reset(); // others may use it now
       finished_.set_value(std::move(ended));
     }};
   }
+
+  /// Before begin(): the folder was made for this training.
+  void folder_is_new() { is_new_ = true; }
 
   void first_event(std::string event, std::string text) {
     first_ = {std::move(event), "root", 0, 1, 0, std::move(text)};
@@ -173,6 +181,7 @@ private:
   const std::filesystem::path run_dir_;
   const training_options options_;
   const dlrun::incarnation coordinator_;
+  bool is_new_ = false;
   const protocol::time_point started_ = common::now();
   std::optional<training_event> first_; ///< told before all others
   mutable std::mutex mutex_;
@@ -198,6 +207,7 @@ result<training> training::start(const job_spec& job, training_options options) 
     if (!run) return tl::unexpected(run.error());
     auto made = std::make_unique<impl>(std::move(*prepared), std::move(run->folder), dlrun::incarnation{1},
                                        std::move(options));
+    made->folder_is_new();
     if (run->durability)
       made->first_event("durability", fmt::format("durability.log: auto is {}: {}", run->durability->log,
                                                   run->durability->reason));
@@ -222,6 +232,7 @@ result<training> training::resume(const std::filesystem::path& run_dir, const re
       return tl::unexpected(fine.error());
     auto made = std::make_unique<impl>(std::move(*resumed->job), std::move(resumed->folder),
                                        resumed->coordinator, std::move(options));
+    if (!resumed->left_behind.empty()) made->first_event("store-missing", resumed->left_behind);
     made->begin();
     return training{std::move(made)};
   } catch (const std::exception& thrown) {

@@ -5,10 +5,10 @@ import json
 import os
 import signal
 
+import small_data
 from bench_case import main
 from dlrun_job import job_over, wait_until
 from hosts_case import PS_SHARDS, WORKERS, on_several_hosts
-import small_data
 
 
 class trains_on_them(on_several_hosts):
@@ -92,6 +92,7 @@ class is_refused(on_several_hosts):
         for word in words:
             self.assertIn(word, last)
         self.expect_nobody_left()
+        self.expect_nothing_behind(job)
 
     def rewrite(self, change):
         """The list of hosts with a change. @returns its path"""
@@ -101,11 +102,17 @@ class is_refused(on_several_hosts):
         path.write_text(json.dumps(content))
         return path
 
+    def expect_nothing_behind(self, job):
+        """Nothing began: no folder of the run is left, on any host."""
+        self.assertFalse(job.run_dir.exists())
+        for name in self.hosts.names[1:]:
+            left = self.hosts.folder_of(name) / "run"
+            self.assertFalse((left / "run.id").exists(), f"{left} is left")
+
     def test_a_list_with_a_host_twice_before_anything_is_made(self):
         changed = self.rewrite(lambda content: content["hosts"].append(content["hosts"][1]))
         with self.start(self.small_job(), hosts=changed) as job:
             self.expect_refused(job, "changed.yaml", "10.78.0.2")
-        self.assertFalse(job.run_dir.exists())
 
     def test_a_list_without_the_host_that_it_is_on(self):
         changed = self.rewrite(lambda content: content["hosts"].pop(0))

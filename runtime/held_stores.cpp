@@ -1,0 +1,28 @@
+#include "runtime/held_stores.hpp"
+
+#include "actors/common/history_conversion.hpp"
+#include "actors/common/patience.hpp"
+#include "persistence/store_look.hpp"
+
+namespace dlrun::runtime {
+namespace {
+
+constexpr auto store_patience = std::chrono::seconds(5);
+
+} // namespace
+
+std::vector<protocol::held_store> held_stores(const std::filesystem::path& folder, std::uint32_t ps_shards) {
+  std::vector<protocol::held_store> all;
+  for (ps_shard_id shard{0}; shard.value < ps_shards; ++shard.value) {
+    const auto found = common::try_patiently(store_patience, {}, [&] {
+      return persistence::look_at_store(common::store_directory(folder, shard).string());
+    });
+    if (found)
+      all.push_back({shard, found->opener, found->timeline, found->end});
+    else if (found.error().code != error_code::bad_usage)
+      all.push_back({shard, {}, {}, {}});
+  }
+  return all;
+}
+
+} // namespace dlrun::runtime

@@ -1,0 +1,15 @@
+/// The stores of PS shards that are in a folder.
+#pragma once
+
+#include "actors/protocol/host_messages.hpp"
+
+#include <filesystem>
+#include <vector>
+
+namespace dlrun::runtime {
+
+/// Looks at those of the first `ps_shards` PS shards, in their order. Waits a few seconds for
+/// roles of an earlier start, which may still be ending. Blocks.
+std::vector<protocol::held_store> held_stores(const std::filesystem::path& folder, std::uint32_t ps_shards);
+
+} // namespace dlrun::runtime

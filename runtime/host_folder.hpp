@@ -1,0 +1,38 @@
+/// The folder of a run on a host that is not the root's.
+#pragma once
+
+#include "base/unique_fd.hpp"
+#include "proto/host_bundle.pb.h"
+
+#include <dlrun/error.hpp>
+#include <filesystem>
+#include <vector>
+
+namespace dlrun::runtime {
+
+/// Held by one agent at a time. It belongs to one run, however often that is resumed: a file in it
+/// says to which.
+class host_folder {
+public:
+  /// Makes the folder where there is none. Waits for the agent of an earlier start, which was given
+  /// up and ends. @returns bad_usage for a folder that holds something else, or that cannot be
+  /// written; naming the host and the way out.
+  static result<host_folder> take(const bootstrap::HostBundle& bundle);
+
+  /// Removes what take() made if no role has run here since: then nothing began.
+  void discard_unused() const;
+
+private:
+  host_folder(std::filesystem::path path, std::vector<std::filesystem::path> made)
+      : path_{std::move(path)}
+      , made_{std::move(made)} {}
+  result<void> claim(const bootstrap::HostBundle& bundle);
+  result<void> lock(const bootstrap::HostBundle& bundle);
+
+  std::filesystem::path path_;
+  std::vector<std::filesystem::path> made_; ///< folders that were not there, the outermost first
+  bool is_new_ = false;                     ///< it was nobody's
+  base::unique_fd lock_;
+};
+
+} // namespace dlrun::runtime
