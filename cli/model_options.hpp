@@ -4,7 +4,7 @@
 #include "cli/complain.hpp"
 #include "cli/decimal.hpp"
 #include "cli/say.hpp"
-#include "runtime/model_source.hpp"
+#include "runtime/chosen_model.hpp"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>

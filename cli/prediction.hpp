@@ -3,7 +3,7 @@
 
 #include "cli/line_output.hpp"
 #include "inference/model_data.hpp"
-#include "runtime/model_source.hpp"
+#include "runtime/chosen_model.hpp"
 
 #include <span>
 #include <string>

@@ -1,7 +1,7 @@
 /// A model as a weights file.
 #pragma once
 
-#include "runtime/model_source.hpp"
+#include "runtime/chosen_model.hpp"
 
 #include <filesystem>
 

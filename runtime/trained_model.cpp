@@ -1,5 +1,5 @@
 #include "inference/forward_pass.hpp"
-#include "runtime/model_source.hpp"
+#include "runtime/chosen_model.hpp"
 #include "runtime/model_weights_file.hpp"
 
 #include <algorithm>

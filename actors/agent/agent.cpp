@@ -3,6 +3,7 @@
 #include "actors/agent/event_json.hpp"
 #include "actors/agent/posted_events.hpp"
 #include "actors/common/ask.hpp"
+#include "job/choices.hpp"
 #include <dlrun/report.hpp>
 
 #include <chrono>
@@ -29,7 +30,7 @@ agent_core_config core_config(const agent_arguments& arguments) {
       .leave_grace = std::chrono::milliseconds(static_cast<std::int64_t>(cluster.leave_grace_s() * 1000)),
       .agent = arguments.job->process,
       .coordinator = arguments.coordinator,
-      .state_is_durable = arguments.job->spec.durability().log() != "off",
+      .state_is_durable = job::durability_log_of(arguments.job->spec) != job::durability_log::off,
       .restart_intensity = static_cast<std::size_t>(cluster.restart().intensity()),
       .restart_period =
           std::chrono::milliseconds(static_cast<std::int64_t>(cluster.restart().period_s() * 1000))};

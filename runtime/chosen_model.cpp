@@ -1,4 +1,4 @@
-#include "runtime/model_source.hpp"
+#include "runtime/chosen_model.hpp"
 
 #include "runtime/trained_with.hpp"
 
