@@ -1,7 +1,5 @@
 #include "observability/run_publisher.hpp"
 
-#include "actors/common/clock.hpp"
-
 namespace dlrun::observability {
 
 result<std::shared_ptr<metrics_server>> open_port(const spec::ObservabilitySpec& wanted) {
@@ -24,7 +22,6 @@ run_publisher::run_publisher(run_facts facts, const spec::ObservabilitySpec& wan
       tell({.event = "tensorboard-failed",
             .role = {protocol::role_kind::agent, 0},
             .incarnation = {1},
-            .at_us = common::to_us(common::now()),
             .text = std::move(why)});
     });
 }

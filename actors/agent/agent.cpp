@@ -159,17 +159,11 @@ protocol::coordinator_location agent_state::on_heartbeat(const protocol::heartbe
 // ---- other hosts
 
 void agent_state::begin_hosts() {
-  arguments_.hosts->agent_is(
-      [post = common::poster<protocol::agent_actor>{self_}](std::function<void()> task) {
-        post(std::move(task));
-      },
-      [this](const std::string& event, const std::string& text) {
-        add_event({event,
-                   {protocol::role_kind::agent, 0},
-                   {1},
-                   static_cast<std::uint64_t>(arguments_.now().time_since_epoch().count()),
-                   text});
-      });
+  arguments_.hosts->agent_is([post = common::poster<protocol::agent_actor>{self_}](
+                                 std::function<void()> task) { post(std::move(task)); },
+                             [this](const std::string& event, const std::string& text) {
+                               add_event({event, {protocol::role_kind::agent, 0}, {1}, text});
+                             });
   self_->set_down_handler([this](const caf::down_msg& down) { arguments_.hosts->on_down(down.source); });
   arguments_.hosts->begin();
 }
@@ -207,10 +201,11 @@ void agent_state::show() {
   arguments_.board->show(std::move(snapshot));
 }
 
-void agent_state::add_event(const protocol::job_event& event) {
+void agent_state::add_event(protocol::job_event event) {
+  event.at_us = common::to_us(arguments_.now());
   arguments_.log->info("{}: {}", event.event, event.text);
   events_.append(to_json_line(event));
-  arguments_.board->add_event(event);
+  arguments_.board->add_event(std::move(event));
 }
 
 // ---- what the core decided

@@ -58,7 +58,7 @@ private:
   protocol::join_reply on_host_joined(const protocol::host_joined& joined,
                                       const protocol::host_agent_actor& who);
   void on_tick();
-  void add_event(const protocol::job_event& event);
+  void add_event(protocol::job_event event);
 
   void carry_out(const agent_actions& actions);
   void carry_out(const start_role& action);

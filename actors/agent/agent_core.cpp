@@ -27,11 +27,9 @@ supervision::child_spec child_of(const role_name& role, const agent_core_config&
           .patience = config.shutdown_patience};
 }
 
-void tell(const char* event, const role_name& role, incarnation incarnation, std::string text, time_point now,
+void tell(const char* event, const role_name& role, incarnation incarnation, std::string text,
           agent_actions& out, protocol::event_numbers numbers = {}) {
-  out.push_back(announce{protocol::job_event{event, role, incarnation,
-                                             static_cast<std::uint64_t>(now.time_since_epoch().count()),
-                                             std::move(text), std::move(numbers)}});
+  out.push_back(announce{protocol::job_event{event, role, incarnation, std::move(text), std::move(numbers)}});
 }
 
 protocol::stop_how how_to(supervision::stop_child::kind how) {
@@ -180,13 +178,13 @@ agent_actions agent_core::on_start_failed(const role_name& name, const protocol:
   role->last_failure = why.message;
   role->is_hopeless = why.code == error_code::bad_usage;
   const auto text = fmt::format("{} cannot be started: {}", protocol::to_string(name), why.message);
-  tell("role-start-failed", name, self.incarnation, text, now, out);
+  tell("role-start-failed", name, self.incarnation, text, out);
   // Its fence is used up: without this no other would be issued.
   if (role->is_replaceable)
     tell_coordinator_of(
         {.role = name, .self = self, .cause = "could not be started: " + why.message, .replaced = true}, now,
         out);
-  if (role->is_hopeless) begin_end(protocol::job_outcome::failed, text, now, out);
+  if (role->is_hopeless) begin_end(protocol::job_outcome::failed, text, out);
   follow(supervisor_.child_start_failed(protocol::to_string(name), role->generation, why.message, now), now,
          out);
   return out;
@@ -241,7 +239,7 @@ supervision::child_exit agent_core::note_leave(managed_role& role, const protoco
   tell("worker-left", role.name, self.incarnation,
        fmt::format("{} (incarnation {}) has left: {}{}", protocol::to_string(role.name), self.incarnation,
                    why, how.left ? "" : fmt::format("; it {}", how.cause)),
-       now, out);
+       out);
   tell_coordinator_of(
       {.role = role.name, .self = self, .cause = how.cause, .replaced = !role.dismissed, .left = true}, now,
       out);
@@ -267,8 +265,7 @@ supervision::child_exit agent_core::note_end(managed_role& role, const protocol:
   role.is_hopeless = how.is_lasting && !settled;
   role.restart_untold = role.is_replaceable && !role.is_hopeless;
   tell("role-exited", role.name, self.incarnation,
-       fmt::format("{} (incarnation {}) {}", name, self.incarnation, why), now, out,
-       {.after_us = detected_us});
+       fmt::format("{} (incarnation {}) {}", name, self.incarnation, why), out, {.after_us = detected_us});
   tell_coordinator_of({.role = role.name,
                        .self = self,
                        .cause = why,
@@ -286,13 +283,13 @@ void agent_core::tell_coordinator_of(const protocol::role_exited& exited, time_p
   if (exits_.add(exited, roles_.coordinator().up, now)) out.push_back(to_coordinator{exited});
 }
 
-void agent_core::tell_restart(managed_role& role, time_point now, agent_actions& out) {
+void agent_core::tell_restart(managed_role& role, agent_actions& out) {
   if (!std::exchange(role.restart_untold, false)) return;
   const auto name = protocol::to_string(role.name);
   tell("role-restarted", role.name, role.current ? role.current->incarnation : dlrun::incarnation{},
        role.current ? fmt::format("{} starts again under incarnation {}", name, role.current->incarnation)
                     : fmt::format("{} waits to be started again", name),
-       now, out);
+       out);
 }
 
 void agent_core::begin_end(protocol::job_outcome outcome, const std::string& reason, time_point now,
@@ -341,7 +338,7 @@ agent_actions agent_core::on_workers_wanted(const protocol::workers_wanted& word
   const auto wanted = orders_.hear(word);
   if (!wanted || shutting_down_) return out;
   tell("workers-scaled", roles_.coordinator().name, {},
-       fmt::format("{} workers are wanted, {} were", *wanted, before), now, out);
+       fmt::format("{} workers are wanted, {} were", *wanted, before), out);
   excused_.set_workers(*wanted);
   for (auto worker = before; worker < *wanted; ++worker) {
     const role_name name{role_kind::worker, worker};
@@ -376,7 +373,7 @@ agent_actions agent_core::on_tick(time_point now) {
   if (shutting_down_) return out;
   for (const auto& name : silent)
     kill_hung(roles_.of_child(protocol::to_string(name)),
-              fmt::format("{} gives no sign of life and is killed", protocol::to_string(name)), now, out);
+              fmt::format("{} gives no sign of life and is killed", protocol::to_string(name)), out);
   check_coordinator(now, out);
   if (const auto due = orders_.due(); due && roles_.coordinator().up) out.push_back(to_coordinator{*due});
   return out;
@@ -405,13 +402,13 @@ agent_actions agent_core::on_work_seen(const seen_work& seen, time_point now) {
     kill_hung(*role,
               fmt::format("{} has been in {} for {:.1f} s and is killed", protocol::to_string(seen.role),
                           protocol::describe(seen.at->at), protocol::to_seconds(*time)),
-              now, out);
+              out);
   return out;
 }
 
-void agent_core::kill_hung(managed_role& role, std::string text, time_point now, agent_actions& out) {
+void agent_core::kill_hung(managed_role& role, std::string text, agent_actions& out) {
   if (!role.current) return;
-  tell("role-hung", role.name, role.current->incarnation, std::move(text), now, out);
+  tell("role-hung", role.name, role.current->incarnation, std::move(text), out);
   out.push_back(stop_role{role.name, *role.current, protocol::stop_how::kill});
 }
 

@@ -116,9 +116,9 @@ private:
   void shut_down(protocol::time_point now, agent_actions& out);
   void end_if_lost(const managed_role& role, protocol::time_point now, agent_actions& out);
   void tell_coordinator_of(const protocol::role_exited& exited, protocol::time_point now, agent_actions& out);
-  void tell_restart(managed_role& role, protocol::time_point now, agent_actions& out);
+  void tell_restart(managed_role& role, agent_actions& out);
   void check_coordinator(protocol::time_point now, agent_actions& out);
-  void kill_hung(managed_role& role, std::string text, protocol::time_point now, agent_actions& out);
+  void kill_hung(managed_role& role, std::string text, agent_actions& out);
 
   agent_core_config config_;
   supervision::supervisor supervisor_;

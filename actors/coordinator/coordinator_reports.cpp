@@ -1,6 +1,5 @@
 #include "actors/coordinator/coordinator_reports.hpp"
 
-#include "actors/common/clock.hpp"
 #include "actors/common/evaluation_metrics.hpp"
 #include "actors/coordinator/job_report.hpp"
 #include "job/quantity.hpp"
@@ -171,8 +170,7 @@ void coordinator_reports::tell(std::string event, const protocol::role_name& rol
                                protocol::event_numbers numbers) {
   context_.log->info("{}: {}", event, text);
   self_->send(context_.agent,
-              protocol::job_event{std::move(event), role, incarnation, common::to_us(common::now()),
-                                  std::move(text), std::move(numbers)});
+              protocol::job_event{std::move(event), role, incarnation, std::move(text), std::move(numbers)});
 }
 
 } // namespace dlrun::coordinator

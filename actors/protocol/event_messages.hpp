@@ -39,20 +39,21 @@ struct event_numbers {
   }
 };
 
-/// Coordinator -> agent: a decision worth a line to the user and to events.jsonl. `event` is a
-/// stable name that can be searched for ever; `at_us` is CLOCK_MONOTONIC of the host in
-/// microseconds.
+/// Coordinator, PS shard -> agent: a decision worth a line to the user and to events.jsonl. `event`
+/// is a stable name that can be searched for ever.
 struct job_event {
   std::string event;
   role_name role;
   dlrun::incarnation incarnation;
-  std::uint64_t at_us = 0;
   std::string text;
   event_numbers numbers{};
+  /// When the agent heard of it, by CLOCK_MONOTONIC of its host in microseconds. It does not
+  /// travel: another host's clock says nothing here.
+  std::uint64_t at_us = 0;
 
   template <class Inspector>
   friend auto inspect(Inspector& f, job_event& x) {
-    return f(x.event, x.role, x.incarnation, x.at_us, x.text, x.numbers);
+    return f(x.event, x.role, x.incarnation, x.text, x.numbers);
   }
 };
 

@@ -89,9 +89,8 @@ void shard_reports::on_opening_stalled(const std::optional<error>& why) {
 void shard_reports::tell(const std::optional<stall_watch::word>& news) {
   if (!news) return;
   context_.log->warn("disk: {}", news->text);
-  self_->send(context_.agent,
-              protocol::job_event{news->is_stalled ? "disk-full" : "disk-ok", context_.role,
-                                  context_.self.incarnation, common::to_us(common::now()), news->text});
+  self_->send(context_.agent, protocol::job_event{news->is_stalled ? "disk-full" : "disk-ok", context_.role,
+                                                  context_.self.incarnation, news->text});
 }
 
 void shard_reports::give_up_on_quota() {

@@ -60,8 +60,8 @@ TEST_F(json_display_test, an_event_is_shown_at_once) {
   display.event({.event = "role-exited",
                  .role = {protocol::role_kind::worker, 2},
                  .incarnation = {3},
-                 .at_us = 1'001'500'000,
-                 .text = "killed"});
+                 .text = "killed",
+                 .at_us = 1'001'500'000});
   const auto lines = shown();
   ASSERT_EQ(lines.size(), 1U);
   EXPECT_EQ(lines[0]["type"], "event");

@@ -2,6 +2,7 @@
 // time passes when the test says so.
 #include "actors/agent/agent.hpp"
 
+#include "actors/common/clock.hpp"
 #include "actors/protocol/type_ids.hpp"
 #include "tests/actors/mailbox.hpp"
 #include "tests/actors/small_job.hpp"
@@ -10,6 +11,7 @@
 #include <algorithm>
 #include <caf/scheduler/test_coordinator.hpp>
 #include <dlrun/check.hpp>
+#include <fmt/format.h>
 #include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -182,6 +184,17 @@ protected:
     dispatch();
   }
 };
+
+TEST_F(agent_test, an_event_has_the_time_of_the_agent_that_heard_of_it) {
+  tell(protocol::job_event{
+      .event = "disk-full", .role = shard, .incarnation = {1}, .text = "full", .at_us = 5});
+  std::vector<protocol::job_event> told;
+  board->wait(0ms, told);
+  ASSERT_FALSE(told.empty());
+  EXPECT_EQ(told.back().event, "disk-full");
+  EXPECT_EQ(told.back().at_us, common::to_us(now));
+  EXPECT_THAT(events(), HasSubstr(fmt::format("\"monotonic_us\":{}", common::to_us(now))));
+}
 
 TEST_F(agent_test, roles_are_started_in_order_with_the_fences_that_were_granted) {
   ASSERT_THAT(roles_of(launcher->starts), ElementsAre(coordinator_role));
