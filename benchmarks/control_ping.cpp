@@ -67,6 +67,8 @@ protocol::agent_actor::behavior_type echo(echo_actor*) {
   return {
       [](const protocol::join&, const protocol::coordinator_actor&) { return protocol::join_reply{}; },
       [](const protocol::grant&) {},
+      [](const protocol::workers_wanted&) {},
+      [](const protocol::scale_request&) { return protocol::scale_reply{}; },
       [](const protocol::job_event&) {},
       [](const protocol::job_ended&) {},
       [](const protocol::heartbeat& beat) {
