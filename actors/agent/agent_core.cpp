@@ -93,7 +93,7 @@ void agent_core::follow(const supervision::actions& actions, time_point now, age
       role.generation = start->number;
       role.wanted = true;
       order_start(role, now, out);
-      tell_restart(role, now, out);
+      tell_restart(role, out);
     } else if (const auto* stop = std::get_if<supervision::stop_child>(&action)) {
       auto& role = roles_.of_child(stop->id);
       (stop->how == supervision::stop_child::kind::leave ? role.leaving : role.stopping) = true;
@@ -184,7 +184,7 @@ agent_actions agent_core::on_start_failed(const role_name& name, const protocol:
     tell_coordinator_of(
         {.role = name, .self = self, .cause = "could not be started: " + why.message, .replaced = true}, now,
         out);
-  if (role->is_hopeless) begin_end(protocol::job_outcome::failed, text, out);
+  if (role->is_hopeless) begin_end(protocol::job_outcome::failed, text, now, out);
   follow(supervisor_.child_start_failed(protocol::to_string(name), role->generation, why.message, now), now,
          out);
   return out;
