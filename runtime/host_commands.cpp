@@ -4,7 +4,6 @@
 #include "base/os_error.hpp"
 
 #include <algorithm>
-#include <csignal>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <fstream>
@@ -105,10 +104,10 @@ void host_commands::forget(const std::string& host, agent::child_id id) {
   ended_.notify_all();
 }
 
-void host_commands::kill(const std::string& host) {
+void host_commands::signal(const std::string& host, int number) {
   const std::scoped_lock lock{mutex_};
   if (const auto found = running_.find(host); found != running_.end())
-    static_cast<void>(spawner_->signal(found->second, SIGKILL));
+    static_cast<void>(spawner_->signal(found->second, number));
 }
 
 } // namespace dlrun::runtime

@@ -5,6 +5,7 @@
 #include "actors/agent/routed_launcher.hpp"
 #include "runtime/hosts_plan.hpp"
 
+#include <csignal>
 #include <filesystem>
 #include <map>
 #include <mutex>
@@ -20,11 +21,12 @@ public:
 
   static result<std::shared_ptr<host_commands>> create(hosts_plan plan, std::filesystem::path run_dir,
                                                        bundle_maker make_bundle);
-  /// Kills the commands that run.
+  /// Kills the commands that run still.
   ~host_commands() override = default;
 
   void run(const std::string& host, std::function<void(std::string why)> ended) override;
-  void kill(const std::string& host) override;
+  void kill(const std::string& host) override { signal(host, SIGKILL); }
+  void ask_to_end(const std::string& host) override { signal(host, SIGTERM); }
   /// Waits until no command runs, at most so long.
   void wait_for_end(std::chrono::seconds patience);
 
@@ -32,6 +34,7 @@ private:
   host_commands(hosts_plan plan, std::filesystem::path run_dir, bundle_maker make_bundle);
   agent::child_spec make_child(const spec::HostSpec& host, int input, int output) const;
   std::filesystem::path log_of(const std::string& host) const;
+  void signal(const std::string& host, int number);
   void forget(const std::string& host, agent::child_id id);
 
   const hosts_plan plan_;

@@ -176,7 +176,7 @@ roster_events host_roster::close() {
   roster_events out;
   for (auto& [host, one] : hosts_) {
     one.retry_at.reset();
-    if (!one.boot && std::exchange(one.command_runs, false)) out.push_back(kill_command{host, one.attempt});
+    if (!one.boot && std::exchange(one.command_runs, false)) out.push_back(end_command{host, one.attempt});
   }
   return out;
 }

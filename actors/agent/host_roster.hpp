@@ -41,6 +41,11 @@ struct kill_command {
   std::string host;
   std::uint64_t attempt = 0;
 };
+/// Ask that command to end: an agent that has not begun removes what it made.
+struct end_command {
+  std::string host;
+  std::uint64_t attempt = 0;
+};
 /// This start of the host's agent counts no more, nor does what it runs.
 struct host_lost {
   std::string host;
@@ -57,7 +62,8 @@ struct host_beats {
   std::string host;
   bool pass = false;
 };
-using roster_event = std::variant<run_command, kill_command, host_lost, host_not_started, host_beats>;
+using roster_event =
+    std::variant<run_command, kill_command, end_command, host_lost, host_not_started, host_beats>;
 using roster_events = std::vector<roster_event>;
 
 /// Pure: of each host but the root's, whether its agent is there, by its boot: whether it answers

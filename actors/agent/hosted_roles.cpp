@@ -286,7 +286,7 @@ hosted_actions hosted_roles::dismiss(const std::string& reason) {
     if (const auto boot = roster_.boot_of(host))
       out.push_back(to_host{host, protocol::dismissal{*boot, reason}});
   for (const auto& event : roster_.close())
-    if (const auto* kill = std::get_if<kill_command>(&event)) out.push_back(*kill);
+    if (const auto* ending = std::get_if<end_command>(&event)) out.push_back(*ending);
   return out;
 }
 

@@ -34,7 +34,7 @@ struct hosted_roles_config {
   protocol::duration repeat_after = std::chrono::milliseconds(500);
 };
 
-// ---- what the shell must do; and roster_event: run_command, kill_command
+// ---- what the shell must do; and roster_event: run_command, kill_command, end_command
 
 /// Of a start_order the shell adds the credentials.
 struct to_host {
@@ -70,7 +70,7 @@ struct forget_beats {
   std::string host;
 };
 using hosted_action = std::variant<to_host, start_here, tell_launch, tell_user, run_command, kill_command,
-                                   watch_beats, forget_beats>;
+                                   end_command, watch_beats, forget_beats>;
 using hosted_actions = std::vector<hosted_action>;
 
 /// Pure: places each start, orders it until the host has answered, and turns what hosts say, or

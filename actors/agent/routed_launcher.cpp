@@ -173,5 +173,6 @@ void routed_launcher::carry_out(const watch_beats& action) {
 void routed_launcher::carry_out(const forget_beats& action) { options_.beats->forget(action.host); }
 
 void routed_launcher::carry_out(const kill_command& action) { options_.starter->kill(action.host); }
+void routed_launcher::carry_out(const end_command& action) { options_.starter->ask_to_end(action.host); }
 
 } // namespace dlrun::agent

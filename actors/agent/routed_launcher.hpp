@@ -24,6 +24,8 @@ public:
   virtual void run(const std::string& host, std::function<void(std::string why)> ended) = 0;
   /// Kills the command of that host; nothing happens if none runs.
   virtual void kill(const std::string& host) = 0;
+  /// Asks it to end; who does not, is killed when this goes.
+  virtual void ask_to_end(const std::string& host) = 0;
 };
 
 struct routed_launcher_options {
@@ -90,6 +92,7 @@ private:
   void carry_out(const tell_user& action);
   void carry_out(const run_command& action);
   void carry_out(const kill_command& action);
+  void carry_out(const end_command& action);
   void carry_out(const watch_beats& action);
   void carry_out(const forget_beats& action);
   void note_missing();

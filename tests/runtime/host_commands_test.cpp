@@ -6,6 +6,7 @@
 #include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <thread>
 
 namespace dlrun::runtime {
 namespace {
@@ -70,6 +71,14 @@ TEST_F(host_commands_test, kill_the_one_that_is_named) {
   all->kill("alpha");
   EXPECT_THAT(told.wait_for("alpha"), HasSubstr("signal 9"));
   all->wait_for_end(std::chrono::seconds(20));
+}
+
+TEST_F(host_commands_test, ask_the_one_that_is_named_to_end) {
+  const auto all = commands("trap 'echo tidied up; exit 5' TERM; echo there; while :; do sleep 0.01; done");
+  all->run("beta", [this](const std::string& why) { told.add(why); });
+  while (std::ifstream(folder.path() / "logs/host-beta.log").peek() == EOF) std::this_thread::yield();
+  all->ask_to_end("beta");
+  EXPECT_EQ(told.wait_for("exited"), "exited with code 5: tidied up");
 }
 
 } // namespace

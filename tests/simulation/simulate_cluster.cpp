@@ -55,7 +55,7 @@ const std::map<std::string, planted_bug> bugs{{"none", planted_bug::none},
 const std::map<planted_bug, std::uint64_t> rarely_found{{planted_bug::keep_snapshots, 312},
                                                         {planted_bug::one_buffer, 231},
                                                         {planted_bug::untagged_status, 10448},
-                                                        {planted_bug::undo_unpinned, 3005}};
+                                                        {planted_bug::undo_unpinned, 15276}};
 
 struct command_line {
   std::uint64_t seeds = 500;

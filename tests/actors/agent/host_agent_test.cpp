@@ -62,6 +62,7 @@ public:
     ended_ = std::move(ended);
   }
   void kill(const std::string& host) override { kills.push_back(host); }
+  void ask_to_end(const std::string&) override {}
   void end(const std::string& why) { ended_(why); }
 
   std::vector<std::string> runs;
