@@ -8,7 +8,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <fstream>
-#include <ranges>
 #include <sys/file.h>
 #include <thread>
 
@@ -111,7 +110,7 @@ void host_folder::discard_unused() const {
   std::error_code ignored;
   for (const auto* one : {run_mark, agent_lock, logs_folder})
     std::filesystem::remove_all(path_ / one, ignored);
-  for (const auto& one : made_ | std::views::reverse) std::filesystem::remove(one, ignored);
+  for (auto one = made_.rbegin(); one != made_.rend(); ++one) std::filesystem::remove(*one, ignored);
 }
 
 } // namespace dlrun::runtime
