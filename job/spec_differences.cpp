@@ -4,6 +4,8 @@
 #include "job/spec_path.hpp"
 #include "job/spec_writer.hpp"
 
+#include <fmt/format.h>
+
 namespace dlrun::job {
 namespace {
 
