@@ -76,6 +76,7 @@ protocol::agent_actor::behavior_type echo(echo_actor*) {
       [](const protocol::host_joined&, const protocol::host_agent_actor&) { return protocol::join_reply{}; },
       [](const protocol::start_report&) {},
       [](const protocol::work_report&) {},
+      [](const protocol::report_part&) { return protocol::report_taken{}; },
       [](const protocol::tick&) {},
       [](const protocol::continuation&) {}};
 }

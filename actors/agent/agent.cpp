@@ -3,6 +3,7 @@
 #include "actors/agent/event_json.hpp"
 #include "actors/agent/posted_events.hpp"
 #include "actors/common/ask.hpp"
+#include "base/atomic_file.hpp"
 #include <dlrun/report.hpp>
 
 #include <chrono>
@@ -107,6 +108,7 @@ agent_state::behavior agent_state::make_behavior() {
       [this](const protocol::work_report& work) {
         if (arguments_.hosts) arguments_.hosts->on_work(work);
       },
+      [this](const protocol::report_part& part) { return on_report_part(part); },
       [this](const protocol::tick&) { on_tick(); },
       [](const protocol::continuation& task) { common::run(task); },
   };
@@ -179,6 +181,16 @@ protocol::join_reply agent_state::on_host_joined(const protocol::host_joined& jo
   const auto reply = arguments_.hosts->on_joined(joined, who);
   if (reply.accepted) self_->monitor(who);
   return reply;
+}
+
+/// Nobody waits for this actor by then, so it may wait for the disk.
+protocol::report_taken agent_state::on_report_part(const protocol::report_part& part) {
+  auto taken = report_.add(part);
+  const auto whole = report_.take_whole();
+  if (!whole) return taken;
+  const auto written = base::write_file_atomically(arguments_.job->run_dir / "report.json", *whole);
+  if (!written) taken.failure = written.error().message;
+  return taken;
 }
 
 void agent_state::on_tick() {

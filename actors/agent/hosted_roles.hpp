@@ -22,6 +22,7 @@ struct hosted_roles_config {
   /// The others: by name, with the cores they are to be used with; 0: those their agents tell of.
   std::map<std::string, std::uint32_t> hosts;
   std::uint32_t threads_per_worker = 1;
+  bool coordinator_moves = false; ///< its journal can be had from every host
   host_rules rules{};
   /// How long a PS shard waits for the host of its store when that is lost, before it begins
   /// elsewhere without a store, which costs the work since the last version that all can go back

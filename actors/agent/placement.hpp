@@ -16,16 +16,19 @@ struct place {
   std::string reason; ///< for people
 };
 
-/// Pure: the coordinator stays with the root. A PS shard goes to the host that has the fewest, for
-/// its disk and its link are what it needs; of equals to the root's, whose loss ends the job
-/// anyway. A worker goes where the fewest threads of roles share a core. A role that starts again
-/// goes where it was, if that host is there: a PS shard's store is there. What never happens: a
-/// role that runs is moved. Of hosts that are as good the first by name is taken, so that the same
-/// hosts get the same roles, whichever was there first.
+/// Pure: the coordinator stays with the root, or, where its journal is elsewhere, goes where the
+/// fewest PS shards are, of equals not to the root's host; shards keep off its host where others
+/// have as few. A PS shard goes to the host that has the fewest, for its disk and its link are what
+/// it needs; of equals to the root's, whose loss ends the job anyway. A worker goes where the
+/// fewest threads of roles share a core. A role that starts again goes where it was, if that host
+/// is there: a PS shard's store is there. What never happens: a role that runs is moved. Of hosts
+/// that are as good the first by name is taken, so that the same hosts get the same roles,
+/// whichever was there first.
 class placement {
 public:
   /// @param threads_per_worker threads that a worker keeps busy; a PS shard keeps one busy.
-  placement(std::string root, std::uint32_t threads_per_worker);
+  /// @param coordinator_moves its journal can be had from every host.
+  placement(std::string root, std::uint32_t threads_per_worker, bool coordinator_moves = false);
 
   /// A host is there (again). Roles may be placed on it from now on.
   void add_host(const std::string& name, std::uint32_t cpus);
@@ -43,16 +46,19 @@ private:
   struct load {
     std::uint32_t ps_shards = 0;
     std::uint32_t threads = 0;
+    bool coordinator = false; ///< one that moves
   };
 
   std::uint32_t threads_of(const protocol::role_name& role) const;
   load load_of(const std::string& host, const protocol::role_name& except) const;
   place choose(const protocol::role_name& role) const;
+  place choose_for_coordinator(const protocol::role_name& role) const;
   place choose_for_shard(const protocol::role_name& role) const;
   place choose_for_worker(const protocol::role_name& role) const;
 
   std::string root_;
   std::uint32_t threads_per_worker_;
+  bool coordinator_moves_;
   std::map<std::string, std::uint32_t> hosts_; ///< that are there, with their cores
   std::map<protocol::role_name, place> places_;
 };

@@ -117,6 +117,8 @@ template <>
 inline constexpr role_set senders<agent_actor, start_report>{role_kind::host_agent};
 template <>
 inline constexpr role_set senders<agent_actor, work_report>{role_kind::host_agent};
+template <>
+inline constexpr role_set senders<agent_actor, report_part>{role_kind::coordinator};
 
 // ---- to the agent of another host
 template <>

@@ -73,6 +73,7 @@ protocol::agent_actor::behavior_type play_agent(protocol::agent_actor::pointer s
           },
           [](const protocol::start_report&) {},
           [](const protocol::work_report&) {},
+          [](const protocol::report_part&) { return protocol::report_taken{}; },
           [script](const protocol::tick&) { script->hear("tick"); },
           [](const protocol::continuation&) {}};
 }
@@ -391,11 +392,11 @@ std::vector<bool> sent_by(role_kind who, const message_table& table) {
 
 TEST(message_tables, who_may_send_what_is_said_for_every_message) {
   EXPECT_THAT(sent_by(role_kind::worker, table_of<protocol::agent_actor>()),
-              ElementsAre(false, false, false, false, true, true, false, false, false, false, false));
+              ElementsAre(false, false, false, false, true, true, false, false, false, false, false, false));
   EXPECT_THAT(sent_by(role_kind::ps_shard, table_of<protocol::agent_actor>()),
-              ElementsAre(false, false, true, false, true, true, false, false, false, false, false));
+              ElementsAre(false, false, true, false, true, true, false, false, false, false, false, false));
   EXPECT_THAT(sent_by(role_kind::host_agent, table_of<protocol::agent_actor>()),
-              ElementsAre(false, false, false, false, false, false, true, true, true, false, false));
+              ElementsAre(false, false, false, false, false, false, true, true, true, false, false, false));
   EXPECT_THAT(sent_by(role_kind::agent, table_of<protocol::host_agent_actor>()),
               ElementsAre(true, true, true, true, false, false));
   EXPECT_THAT(sent_by(role_kind::coordinator, table_of<protocol::worker_actor>()),
