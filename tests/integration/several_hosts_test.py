@@ -8,7 +8,9 @@ import signal
 import small_data
 from bench_case import main
 from dlrun_job import job_over, wait_until
-from hosts_case import PS_SHARDS, WORKERS, on_several_hosts
+from hosts_case import EPOCHS, PS_SHARDS, WORKERS, on_several_hosts
+
+LIFETIME_S = 5
 
 
 class trains_on_them(on_several_hosts):
@@ -83,6 +85,30 @@ class survives(on_several_hosts):
             job.wait_for_step(20)
             self.hosts.set_link("gamma", "down")
             self.expect_same_bits(job, spec, may_redo=True)
+
+
+class renews_certificates(on_several_hosts):
+    def renewals(self, name):
+        """How often each role on a host has got a new one."""
+        logs = (self.hosts.folder_of(name) / "run" / "logs").glob("*.log")
+        return [log.read_text().count("certificate-renewed") for log in logs]
+
+    def test_while_the_job_runs_and_new_connections_begin_with_them(self):
+        content = json.loads(self.list.read_text())
+        self.list.write_text(json.dumps({**content, "certificate_lifetime_s": LIFETIME_S}))
+        spec = self.small_job()
+        spec["train"]["epochs"] = 12 * EPOCHS
+        with self.start(spec) as job:
+            status = job.wait_until_all_run()
+            # Those of the start are over for all.
+            job.wait_for(lambda _: all(min(self.renewals(name)) >= 3 for name in self.hosts.names[1:]), "3 renewals of each")
+            there = {pid for name in self.hosts.names[1:] for pid in self.hosts.processes(name)}
+            for pid in [one["pid"] for one in status["roles"] if one["role"] == "worker" and one["pid"] in there]:
+                os.kill(pid, signal.SIGKILL)
+            report = job.expect_complete()
+            self.expect_nobody_left()
+        self.assertEqual(report["rewinds"], [])
+        self.assertEqual(job.events("host-lost"), [])
 
 
 class is_refused(on_several_hosts):
