@@ -1,16 +1,15 @@
 #include "base/hmac.hpp"
 
-#include "base/os_error.hpp"
+#include "base/random.hpp"
 
 #include <dlrun/check.hpp>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
-#include <sys/random.h>
 
 namespace dlrun::base {
 
-hmac_key hmac_sha256(const hmac_key& key, std::span<const std::byte> bytes) {
+hmac_key hmac_sha256(std::span<const std::byte> key, std::span<const std::byte> bytes) {
   hmac_key code{};
   unsigned int size = 0;
   const auto* made = HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()),
@@ -26,8 +25,7 @@ hmac_key derived_key(const hmac_key& key, std::string_view purpose) {
 
 result<hmac_key> random_key() {
   hmac_key key{};
-  while (::getrandom(key.data(), key.size(), 0) != static_cast<ssize_t>(key.size()))
-    if (errno != EINTR) return fail_errno("cannot get random bytes from the kernel");
+  if (auto filled = fill_random(key); !filled) return tl::unexpected(filled.error());
   return key;
 }
 

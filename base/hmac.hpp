@@ -12,7 +12,8 @@ namespace dlrun::base {
 /// A secret of 32 bytes, or the code that one makes.
 using hmac_key = std::array<std::byte, 32>;
 
-hmac_key hmac_sha256(const hmac_key& key, std::span<const std::byte> bytes);
+/// `key` may have any length.
+hmac_key hmac_sha256(std::span<const std::byte> key, std::span<const std::byte> bytes);
 /// A key for one purpose; from it nobody learns the one it was made from, nor that of another
 /// purpose.
 hmac_key derived_key(const hmac_key& key, std::string_view purpose);

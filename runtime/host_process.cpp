@@ -6,6 +6,7 @@
 #include "actors/common/actor_config.hpp"
 #include "actors/common/role_log.hpp"
 #include "actors/link/process_link.hpp"
+#include "base/random.hpp"
 #include "runtime/held_stores.hpp"
 #include "runtime/host_bundle.hpp"
 #include "runtime/host_folder.hpp"
@@ -79,7 +80,7 @@ result<void> serve(const bootstrap::HostBundle& bundle, const std::shared_ptr<co
       agent::process_launcher::create({.job = job, .program = *program, .host_address = bundle.address()});
   if (!launcher) return tl::unexpected(launcher.error());
   const std::shared_ptr<agent::process_launcher> roles{std::move(*launcher)};
-  const auto boot = random_run();
+  const auto boot = base::random_number();
   auto exchange = agent::beat_exchange::start({.address = bundle.address(), .boot = boot});
   if (!exchange) return tl::unexpected(exchange.error());
   const std::shared_ptr<agent::beat_exchange> beats{std::move(*exchange)};

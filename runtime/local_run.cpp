@@ -8,6 +8,7 @@
 #include "actors/common/clock.hpp"
 #include "actors/common/fingerprint.hpp"
 #include "actors/common/role_log.hpp"
+#include "base/random.hpp"
 #include "engine/fingerprint.hpp"
 #include "job/choices.hpp"
 #include "observability/run_publisher.hpp"
@@ -17,7 +18,6 @@
 
 #include <csignal>
 #include <dlrun/check.hpp>
-#include <random>
 #include <unistd.h>
 #include <utility>
 
@@ -173,10 +173,7 @@ dlrun::report final_report(const common::job_context& job, const protocol::job_e
   return report;
 }
 
-protocol::fence fence_of(incarnation coordinator) {
-  std::random_device random;
-  return {coordinator, (std::uint64_t{random()} << 32) | random()};
-}
+protocol::fence fence_of(incarnation coordinator) { return {coordinator, base::random_number()}; }
 
 result<report> run_roles(const prepared_job& prepared, const local_run_options& options,
                          run_observer& observer) {

@@ -5,6 +5,7 @@
 #include "actors/coordinator/coordinator_journal.hpp"
 #include "actors/protocol/timeline.hpp"
 #include "base/output_file.hpp"
+#include "base/random.hpp"
 #include "job/choices.hpp"
 #include "job/spec_reader.hpp"
 #include "job/spec_writer.hpp"
@@ -135,7 +136,7 @@ result<void> write_spec_again(const run_folder& folder, std::size_t revision, co
 result<void> keep(const run_folder& folder, const trained_with& past, const resume_options& options,
                   const prepared_job& job, const std::vector<spec::JobSpec>& revisions) {
   auto record = past.record ? *past.record : make_record(job);
-  if (record.run() == 0) record.set_run(random_run()); // of a version that kept no number
+  if (record.run() == 0) record.set_run(base::random_number()); // of a version that kept no number
   record.mutable_revisions()->Assign(revisions.begin(), revisions.end());
   if (auto written = write_record(folder.path(), record); !written) return written;
   for (std::size_t i = 0; i < revisions.size(); ++i) {

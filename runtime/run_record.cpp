@@ -1,6 +1,7 @@
 #include "runtime/run_record.hpp"
 
 #include "base/atomic_file.hpp"
+#include "base/random.hpp"
 #include "base/sha256.hpp"
 #include "data/content_digest.hpp"
 #include "job/defaults.hpp"
@@ -10,7 +11,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <fstream>
-#include <random>
 
 namespace dlrun::runtime {
 namespace {
@@ -98,14 +98,9 @@ result<void> check_same_model(const records::RunRecord& record, const prepared_j
 
 } // namespace
 
-std::uint64_t random_run() {
-  std::random_device random;
-  return (std::uint64_t{random()} << 32) | random();
-}
-
 records::RunRecord make_record(const prepared_job& job) {
   records::RunRecord record;
-  record.set_run(random_run());
+  record.set_run(base::random_number());
   *record.add_revisions() = job.spec;
   record.set_train_records(job.train_records);
   for (const auto& one : arrays_of(*job.data)) *record.add_data() = digest_of(one);

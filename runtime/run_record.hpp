@@ -10,9 +10,6 @@
 
 namespace dlrun::runtime {
 
-/// A random number, which no two runs share.
-std::uint64_t random_run();
-
 /// Of a job that is about to begin, as a run of its own. Hashes all of its data.
 records::RunRecord make_record(const prepared_job& job);
 

@@ -1,19 +1,17 @@
 #include "transport/run_token.hpp"
 
 #include "base/hex.hpp"
-#include "base/os_error.hpp"
+#include "base/hmac.hpp"
+#include "base/random.hpp"
 
 #include <charconv>
-#include <sys/random.h>
 
 namespace dlrun::transport {
 
 result<run_token> run_token::random() {
   run_token token;
-  // Up to 256 bytes come whole once the generator is seeded; a signal can only interrupt the wait
-  // for that.
-  while (::getrandom(token.bytes.data(), token.bytes.size(), 0) != static_cast<ssize_t>(token.bytes.size()))
-    if (errno != EINTR) return base::fail_errno("cannot get random bytes from the kernel");
+  if (auto filled = base::fill_random(std::as_writable_bytes(std::span{token.bytes})); !filled)
+    return tl::unexpected(filled.error());
   return token;
 }
 
@@ -29,10 +27,7 @@ result<run_token> run_token::from_hex(std::string_view hex) {
 std::string run_token::to_hex() const { return base::to_hex(std::as_bytes(std::span(bytes))); }
 
 bool operator==(const run_token& a, const run_token& b) {
-  unsigned difference = 0;
-  for (std::size_t i = 0; i < a.bytes.size(); ++i)
-    difference |= static_cast<unsigned>(a.bytes[i] ^ b.bytes[i]);
-  return difference == 0;
+  return base::is_same_secret(std::as_bytes(std::span{a.bytes}), std::as_bytes(std::span{b.bytes}));
 }
 
 } // namespace dlrun::transport

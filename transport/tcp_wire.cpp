@@ -1,14 +1,13 @@
 #include "transport/tcp_wire.hpp"
 
+#include "base/hmac.hpp"
+#include "base/ipv4_address.hpp"
 #include "base/os_error.hpp"
 
-#include <arpa/inet.h>
-#include <charconv>
-#include <cstring>
-#include <dlrun/check.hpp>
+#include <bit>
+#include <fmt/format.h>
 #include <netinet/tcp.h>
-#include <openssl/evp.h>
-#include <openssl/hmac.h>
+#include <span>
 
 namespace dlrun::transport::tcp {
 namespace {
@@ -38,25 +37,16 @@ proof prove(const run_token& token, std::string_view side, const hello& greeting
   std::string text{side};
   text.append(reinterpret_cast<const char*>(&greeting), sizeof greeting);
   text.append(reinterpret_cast<const char*>(server.data()), server.size());
-  proof made{};
-  unsigned int size = 0;
-  const auto* done =
-      HMAC(EVP_sha256(), token.bytes.data(), static_cast<int>(token.bytes.size()),
-           reinterpret_cast<const unsigned char*>(text.data()), text.size(), made.data(), &size);
-  DLRUN_CHECK(done != nullptr && size == made.size(), "HMAC-SHA256 of OpenSSL cannot fail");
-  return made;
+  return std::bit_cast<proof>(
+      base::hmac_sha256(std::as_bytes(std::span{token.bytes}), std::as_bytes(std::span{text})));
 }
 
 bool same(const proof& a, const proof& b) {
-  unsigned difference = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) difference |= static_cast<unsigned>(a[i] ^ b[i]);
-  return difference == 0;
+  return base::is_same_secret(std::as_bytes(std::span{a}), std::as_bytes(std::span{b}));
 }
 
 std::string to_string(const address& where) {
-  char host[INET_ADDRSTRLEN] = "";
-  ::inet_ntop(AF_INET, &where.at.sin_addr, host, sizeof host);
-  return fmt::format("{}{}:{}/{}", where.is_tls ? tls_scheme : plain_scheme, host, ntohs(where.at.sin_port),
+  return fmt::format("{}{}/{}", where.is_tls ? tls_scheme : plain_scheme, base::to_string(where.at),
                      run_token{where.server}.to_hex());
 }
 
@@ -68,22 +58,12 @@ result<address> parse_address(std::string_view text) {
   const bool is_tls = text.starts_with(tls_scheme);
   if (!is_tls && !text.starts_with(plain_scheme)) return wrong();
   const auto rest = text.substr(plain_scheme.size());
-  const auto colon = rest.find(':');
   const auto slash = rest.find('/');
-  if (colon == rest.npos || slash == rest.npos || slash < colon) return wrong();
-  address where;
-  where.at.sin_family = AF_INET;
-  const std::string host{rest.substr(0, colon)};
-  const auto port = rest.substr(colon + 1, slash - colon - 1);
-  std::uint16_t number = 0;
-  const auto [end, failed] = std::from_chars(port.data(), port.data() + port.size(), number);
+  if (slash == rest.npos) return wrong();
+  const auto at = base::parse_ipv4_address(rest.substr(0, slash));
   const auto server = run_token::from_hex(rest.substr(slash + 1));
-  if (::inet_pton(AF_INET, host.c_str(), &where.at.sin_addr) != 1 || failed != std::errc{} ||
-      end != port.data() + port.size() || number == 0 || !server)
-    return wrong();
-  where.at.sin_port = htons(number);
-  where.server = server->bytes;
-  where.is_tls = is_tls;
+  if (!at || at->sin_port == 0 || !server) return wrong();
+  const address where{*at, server->bytes, is_tls};
   if (!is_tls && !is_loopback(where.at))
     return fail(error_code::fenced,
                 fmt::format("{} is another host's: tensors do not leave this host without TLS", text));

@@ -1,20 +1,15 @@
 #include "actors/common/job_context.hpp"
 
 #include "actors/common/fingerprint.hpp"
+#include "base/random.hpp"
 
 #include <algorithm>
-#include <random>
 
 namespace dlrun::common {
 namespace {
 
-std::uint64_t random_number() {
-  std::random_device random;
-  return (std::uint64_t{random()} << 32) | random();
-}
-
 job_facts make_facts(job_context_arguments& arguments, const std::shared_ptr<const engine::model>& model) {
-  const auto process = random_number();
+  const auto process = base::random_number();
   const auto& cluster = arguments.spec.cluster();
   auto sampler = data::sampler{data::sampler_options_from(arguments.spec.train(), arguments.train_records)};
   auto shards = engine::place_blocks(model->layout(), static_cast<std::uint32_t>(cluster.ps_shards()));

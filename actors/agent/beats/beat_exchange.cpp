@@ -1,12 +1,12 @@
 #include "actors/agent/beats/beat_exchange.hpp"
 
 #include "actors/agent/beats/own_time.hpp"
+#include "actors/common/clock.hpp"
+#include "base/ipv4_address.hpp"
 #include "base/os_error.hpp"
 #include "base/service_loop.hpp"
 
-#include <arpa/inet.h>
 #include <atomic>
-#include <charconv>
 #include <fmt/format.h>
 #include <map>
 #include <mutex>
@@ -25,23 +25,10 @@ namespace {
 /// A flood is read in portions, so that our own beats go out between them.
 constexpr int datagrams_a_turn = 256;
 
-time_point now() { return std::chrono::time_point_cast<duration>(std::chrono::steady_clock::now()); }
-
-/// "10.0.0.1:41234"; IPv4, as all between hosts.
+/// IPv4, as all between hosts.
 result<sockaddr_in> parse(std::string_view text) {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  const auto colon = std::min(text.rfind(':'), text.size());
-  const auto port_text = text.substr(std::min(colon + 1, text.size()));
-  std::uint16_t port = 0;
-  const auto* last = port_text.data() + port_text.size();
-  const auto [end, wrong] = std::from_chars(port_text.data(), last, port);
-  const bool is_number =
-      ::inet_pton(AF_INET, std::string{text.substr(0, colon)}.c_str(), &address.sin_addr) == 1;
-  if (!is_number || wrong != std::errc{} || end != last)
-    return fail(error_code::bad_usage, fmt::format("'{}' is not IPv4 NUMBER:PORT", text));
-  address.sin_port = htons(port);
-  return address;
+  if (const auto address = base::parse_ipv4_address(text)) return *address;
+  return fail(error_code::bad_usage, fmt::format("'{}' is not IPv4 NUMBER:PORT", text));
 }
 
 struct open_socket {
@@ -67,7 +54,7 @@ result<open_socket> open_on(const std::string& host) {
     return why;
   }
   if (::getsockname(fd, there, &size) != 0) return base::fail_errno("cannot read the port of a UDP socket");
-  made.address = fmt::format("{}:{}", host, ntohs(address->sin_port));
+  made.address = base::to_string(*address);
   return made;
 }
 
@@ -82,7 +69,7 @@ public:
 
   result<void> start() { return thread_.start("dlrun-beats", "the exchange of beats", *this); }
   const std::string& address() const { return address_; }
-  void note_turn() { turn_ = now(); }
+  void note_turn() { turn_ = common::now(); }
 
   result<void> watch(const beat_peer& peer, told tell) {
     std::optional<sockaddr_in> at;
@@ -133,7 +120,7 @@ private:
 
   // of the thread
   own_time own_time_{options_.rules.period};
-  time_point next_beat_ = now();
+  time_point next_beat_ = common::now();
   time_point due_ = next_beat_; ///< until when it waits at the latest
 
   std::mutex mutex_;
@@ -145,13 +132,13 @@ std::chrono::steady_clock::time_point beat_exchange::loop::watch(std::vector<pol
   fds.push_back({socket_.get(), POLLIN, 0});
   const std::scoped_lock lock{mutex_};
   due_ = next_beat_;
-  const auto at = now();
+  const auto at = common::now();
   for (const auto& [name, one] : peers_) due_ = std::min(due_, one.watch.silent_at(at));
   return due_;
 }
 
 void beat_exchange::loop::serve(std::span<const pollfd>) {
-  const auto at = now();
+  const auto at = common::now();
   std::vector<news> changes;
   {
     const std::scoped_lock lock{mutex_};
