@@ -18,23 +18,20 @@ constexpr auto tick_period = std::chrono::milliseconds(100);
 
 agent_core_config core_config(const agent_arguments& arguments) {
   const auto& cluster = arguments.job->spec.cluster();
-  const auto seconds = [](double number) {
-    return std::chrono::duration_cast<protocol::duration>(std::chrono::duration<double>(number));
-  };
   agent_core_config config{
       .workers = arguments.job->workers(),
       .ps_shards = arguments.job->ps_shards(),
       .scale = {.least = std::max(1U, static_cast<std::uint32_t>(cluster.workers_min())),
                 .most = arguments.job->workers_max(),
                 .slots = arguments.job->microbatches_per_step()},
-      .leave_grace = std::chrono::milliseconds(static_cast<std::int64_t>(cluster.leave_grace_s() * 1000)),
+      .leave_grace = protocol::from_seconds<std::chrono::milliseconds>(cluster.leave_grace_s()),
       .agent = arguments.job->process,
       .coordinator = arguments.coordinator,
       .state_is_durable = job::durability_log_of(arguments.job->spec) != job::durability_log::off,
       .restart_intensity = static_cast<std::size_t>(cluster.restart().intensity()),
-      .restart_period =
-          std::chrono::milliseconds(static_cast<std::int64_t>(cluster.restart().period_s() * 1000))};
-  if (cluster.slot_timeout_s() > 0) config.life.slot_timeout = seconds(cluster.slot_timeout_s());
+      .restart_period = protocol::from_seconds<std::chrono::milliseconds>(cluster.restart().period_s())};
+  if (cluster.slot_timeout_s() > 0)
+    config.life.slot_timeout = protocol::from_seconds<protocol::duration>(cluster.slot_timeout_s());
   return config;
 }
 

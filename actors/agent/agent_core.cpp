@@ -32,6 +32,11 @@ void tell(const char* event, const role_name& role, incarnation incarnation, std
   out.push_back(announce{protocol::job_event{event, role, incarnation, std::move(text), std::move(numbers)}});
 }
 
+/// What a coordinator that is up has not answered yet.
+void tell_order(const scale_orders& orders, const managed_role& coordinator, agent_actions& out) {
+  if (const auto due = orders.due(); due && coordinator.up) out.push_back(to_coordinator{*due});
+}
+
 protocol::stop_how how_to(supervision::stop_child::kind how) {
   switch (how) {
   case supervision::stop_child::kind::leave: return protocol::stop_how::leave;
@@ -328,7 +333,7 @@ result<std::uint64_t> agent_core::on_scale_request(std::uint32_t workers, agent_
   if (auto why = config_.scale.why_refused(workers); !why.empty())
     return fail(error_code::bad_usage, std::move(why));
   const auto request = orders_.ask(workers);
-  if (const auto due = orders_.due(); due && roles_.coordinator().up) out.push_back(to_coordinator{*due});
+  tell_order(orders_, roles_.coordinator(), out);
   return request;
 }
 
@@ -375,7 +380,7 @@ agent_actions agent_core::on_tick(time_point now) {
     kill_hung(roles_.of_child(protocol::to_string(name)),
               fmt::format("{} gives no sign of life and is killed", protocol::to_string(name)), out);
   check_coordinator(now, out);
-  if (const auto due = orders_.due(); due && roles_.coordinator().up) out.push_back(to_coordinator{*due});
+  tell_order(orders_, roles_.coordinator(), out);
   return out;
 }
 

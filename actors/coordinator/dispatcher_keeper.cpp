@@ -12,7 +12,7 @@ constexpr auto dispatcher_id = "data_dispatcher";
 supervision::supervisor make_supervisor(const spec::RestartSpec& budget) {
   supervision::supervisor_options options;
   options.intensity = static_cast<std::size_t>(budget.intensity());
-  options.period = std::chrono::milliseconds(static_cast<std::int64_t>(budget.period_s() * 1000));
+  options.period = protocol::from_seconds<std::chrono::milliseconds>(budget.period_s());
   auto made = supervision::supervisor::create(options, {{.id = dispatcher_id}});
   DLRUN_CHECK(made.has_value(), "the validated spec makes a valid supervisor");
   return std::move(*made);
