@@ -1,6 +1,5 @@
 /// coordinator_core where it may die: fences, journal, what runs, the end.
-#include "actors/coordinator/coordinator_core.hpp"
-
+#include "tests/actors/coordinator/journaling_test.hpp"
 #include "tests/actors/only.hpp"
 
 #include <gmock/gmock.h>
@@ -21,40 +20,13 @@ using testing::SizeIs;
 
 constexpr role_name coordinator_role{protocol::role_kind::coordinator, 0};
 
-/// The coordinator of a job with one worker and one PS shard of one block, with a journal.
-class coordinator_recovery_test : public testing::Test {
+class coordinator_recovery_test : public journaling_test {
 protected:
   coordinator_core_config config(std::uint64_t self) {
-    coordinator_core_config made;
-    made.self = {self};
+    auto made = journaling_test::config(self);
     made.token = 500 + self;
     made.evaluates = true;
-    made.blocks_of_shard = {{0, 1}};
-    made.steps = 10;
-    made.is_durable = true;
-    made.agent = 1;
-    made.random = [this] { return ++token; };
     return made;
-  }
-  /// What journal and agent know after these actions; the journal answers at once.
-  coordinator_actions perform(coordinator_core& core, coordinator_actions actions) {
-    for (std::size_t i = 0; i < actions.size(); ++i) {
-      if (const auto* one = std::get_if<send_grant>(&actions[i]))
-        granted[one->grant.role] = one->grant.fences;
-      if (const auto* one = std::get_if<journal_end>(&actions[i])) journal.ended = one->ended;
-      const auto* order = std::get_if<journal_fences>(&actions[i]);
-      if (order == nullptr || !journal_answers) continue;
-      keep(order->roles);
-      const auto more = core.on_fences_journaled(order->id);
-      actions.insert(actions.end(), more.begin(), more.end());
-    }
-    return actions;
-  }
-  void keep(const std::vector<journaled_role>& roles) {
-    for (const auto& role : roles) {
-      std::erase_if(journal.roles, [&](const auto& one) { return one.role == role.role; });
-      journal.roles.push_back(role);
-    }
   }
   fence start(coordinator_core& core, role_name role) {
     const auto self = granted.at(role).front();
@@ -67,11 +39,7 @@ protected:
       if (const auto* answer = std::get_if<answer_join>(&action)) return answer->reply.accepted;
     return false;
   }
-  std::uint64_t token = 1000;
-  bool journal_answers = true;
-  journaled_job journal;
-  std::map<role_name, std::vector<fence>> granted;
-  protocol::time_point now{std::chrono::hours(1)};
+
   coordinator_core core{config(1)};
 };
 

@@ -1,6 +1,5 @@
 /// coordinator_core where the number of workers changes (R32, R33).
-#include "actors/coordinator/coordinator_core.hpp"
-
+#include "tests/actors/coordinator/journaling_test.hpp"
 #include "tests/actors/only.hpp"
 
 #include <gmock/gmock.h>
@@ -16,42 +15,13 @@ using test::only;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-/// The coordinator of a job with one worker, up to three, and one PS shard, with a journal that
-/// answers at once.
-class coordinator_scale_test : public testing::Test {
+/// One worker, up to three.
+class coordinator_scale_test : public journaling_test {
 protected:
-  static constexpr std::uint64_t agent = 1;
-
   coordinator_core_config config(std::uint64_t self) {
-    coordinator_core_config made;
-    made.self = {self};
+    auto made = journaling_test::config(self);
     made.workers_max = 3;
-    made.blocks_of_shard = {{0, 1}};
-    made.steps = 10;
-    made.is_durable = true;
-    made.agent = agent;
-    made.random = [this] { return ++token; };
     return made;
-  }
-  coordinator_actions perform(coordinator_core& core, coordinator_actions actions) {
-    for (std::size_t i = 0; i < actions.size(); ++i) {
-      if (const auto* one = std::get_if<send_grant>(&actions[i]))
-        granted[one->grant.role] = one->grant.fences;
-      coordinator_actions more;
-      if (const auto* order = std::get_if<journal_fences>(&actions[i])) {
-        for (const auto& role : order->roles) {
-          std::erase_if(journal.roles, [&](const auto& one) { return one.role == role.role; });
-          journal.roles.push_back(role);
-        }
-        more = core.on_fences_journaled(order->id);
-      } else if (const auto* number = std::get_if<journal_workers>(&actions[i])) {
-        const auto written = number->what; // `actions` grows
-        journal.workers = written;
-        more = core.on_workers_journaled(written);
-      }
-      actions.insert(actions.end(), more.begin(), more.end());
-    }
-    return actions;
   }
   coordinator_actions scale(coordinator_core& core, std::uint64_t request, std::uint32_t workers) {
     return perform(core, core.on_scale({agent, request, workers}));
@@ -62,10 +32,6 @@ protected:
     return only<answer_join>(actions).at(0).reply.accepted;
   }
 
-  std::uint64_t token = 1000;
-  journaled_job journal;
-  std::map<role_name, std::vector<fence>> granted;
-  protocol::time_point now{std::chrono::hours(1)};
   coordinator_core core{config(1)};
 };
 

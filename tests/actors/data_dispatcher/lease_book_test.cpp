@@ -30,6 +30,13 @@ protected:
     said.leaving = leaving;
     return said;
   }
+  /// It has computed slots.
+  protocol::worker_status works(std::uint32_t worker) const {
+    auto said = status(worker, 1, false);
+    said.slots_computed = 8;
+    said.compute_us = 8000;
+    return said;
+  }
   data_dispatcher_actions repeat(milliseconds after) {
     now += after;
     data_dispatcher_actions out;
@@ -103,10 +110,7 @@ TEST_F(lease_book_test, the_only_worker_goes_on_with_its_share_when_it_leaves) {
 TEST_F(lease_book_test, whoever_is_new_tries_a_slot_beside_those_who_work) {
   join(0);
   data_dispatcher_actions out;
-  auto works = status(0, 1, false);
-  works.slots_computed = 8;
-  works.compute_us = 8000;
-  book.on_status(works, now, out);
+  book.on_status(works(0), now, out);
   const auto first = sent<protocol::lease>(join(1));
   ASSERT_THAT(first, SizeIs(1)) << "worker 0 keeps all slots";
   EXPECT_EQ(first[0].message.slots, make_slot_range(0, 1));
@@ -124,10 +128,7 @@ TEST_F(lease_book_test, whoever_is_new_tries_a_slot_beside_those_who_work) {
 TEST_F(lease_book_test, whoever_is_new_gets_everything_when_nobody_works_any_more) {
   join(0);
   data_dispatcher_actions out;
-  auto works = status(0, 1, false);
-  works.slots_computed = 8;
-  works.compute_us = 8000;
-  book.on_status(works, now, out);
+  book.on_status(works(0), now, out);
   join(1);
   out.clear();
   book.lose({0}, {1}, now, out);

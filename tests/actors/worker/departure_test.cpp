@@ -12,6 +12,11 @@ using testing::IsEmpty;
 using testing::SizeIs;
 
 struct departure_test : worker_core_test {
+  void log_every_step() {
+    auto durable = config();
+    durable.durability = protocol::durability::every_step;
+    core = worker_core{durable};
+  }
   /// Both shards stand at `applied` and have committed `committed`. @returns the last actions.
   worker_actions hear_all(std::uint64_t applied, std::uint64_t committed) {
     hear(0, applied, committed);
@@ -67,11 +72,7 @@ TEST_F(departure_test, a_lease_that_comes_late_changes_nothing) {
 }
 
 TEST_F(departure_test, it_stays_until_every_shard_has_committed_what_it_keeps) {
-  core = worker_core{[] {
-    auto durable = config();
-    durable.durability = protocol::durability::every_step;
-    return durable;
-  }()};
+  log_every_step();
   begin_at(3);
   core.on_leave();
   computed(3, 0, 2);
@@ -82,11 +83,7 @@ TEST_F(departure_test, it_stays_until_every_shard_has_committed_what_it_keeps) {
 }
 
 TEST_F(departure_test, a_shard_that_starts_anew_meanwhile_gets_what_it_lacks) {
-  core = worker_core{[] {
-    auto durable = config();
-    durable.durability = protocol::durability::every_step;
-    return durable;
-  }()};
+  log_every_step();
   begin_at(3);
   core.on_leave();
   computed(3, 0, 2);
