@@ -2,13 +2,13 @@
 #include "actors/link/process_link.hpp"
 
 #include "actors/common/actor_config.hpp"
+#include "tests/actors/link/message_places.hpp"
 #include "tests/actors/link/raw_peer.hpp"
 
 #include <caf/all.hpp>
 #include <future>
 #include <gmock/gmock.h>
 #include <mutex>
-#include <set>
 
 namespace dlrun::link {
 namespace {
@@ -25,30 +25,6 @@ const peer_id agent_peer{{role_kind::agent, 0}, {1}};
 const peer_id coordinator_peer{{role_kind::coordinator, 0}, {1}};
 const peer_id worker_peer{{role_kind::worker, 0}, {1}};
 constexpr auto patience = 60s;
-
-// ---- messages by name
-
-template <class Message, class Signature>
-constexpr bool is_about = false;
-template <class Message, class... Carried, class Results>
-constexpr bool is_about<Message, caf::typed_mpi<caf::detail::type_list<Message, Carried...>, Results>> = true;
-
-template <class Message, class... Signatures>
-constexpr std::uint16_t place_in(caf::detail::type_list<Signatures...>) {
-  std::uint16_t place = 0;
-  (void)((is_about<Message, Signatures> || (++place, false)) || ...);
-  return place;
-}
-
-/// The number of a message among those of a handle (actors/protocol/handles.hpp).
-template <class Handle, class Message>
-constexpr std::uint16_t place_of() {
-  return place_in<Message>(typename Handle::signatures{});
-}
-template <class Handle, class... Messages>
-std::set<std::size_t> places_of_all() {
-  return {place_of<Handle, Messages>()...};
-}
 
 /// What the played agent was told, and how it answers.
 struct agent_script {
@@ -344,9 +320,9 @@ TEST_F(process_link_test, an_answer_may_hold_a_handle_that_is_null_or_be_an_erro
 
 // ---- peers that say what no correct peer says
 
-constexpr auto grant_place = place_of<protocol::agent_actor, protocol::grant>();
-constexpr auto heartbeat_place = place_of<protocol::agent_actor, protocol::heartbeat>();
-constexpr auto tick_place = place_of<protocol::agent_actor, protocol::tick>();
+constexpr auto grant_place = test::place_of<protocol::agent_actor, protocol::grant>();
+constexpr auto heartbeat_place = test::place_of<protocol::agent_actor, protocol::heartbeat>();
+constexpr auto tick_place = test::place_of<protocol::agent_actor, protocol::tick>();
 
 class hostile_peer_test : public process_link_test {
 protected:
@@ -408,52 +384,6 @@ TEST_F(hostile_peer_test, an_actor_that_was_not_given_cannot_be_reached) {
   ASSERT_TRUE(peer.send_frame({.kind = frame_kind::message, .message = grant_place, .actor = agent->id()}));
   ASSERT_TRUE(peer.send_frame({.kind = frame_kind::message, .message = 999}));
   expect_refused("not for it to send");
-}
-
-// ---- the tables
-
-std::set<std::size_t> sent_by(role_kind who, const message_table& table) {
-  std::set<std::size_t> places;
-  for (std::size_t i = 0; i < table.entries.size(); ++i)
-    if (table.entries[i].senders.contains(who)) places.insert(i);
-  return places;
-}
-
-std::set<std::size_t> sent_by_nobody(const message_table& table) {
-  std::set<std::size_t> places;
-  for (std::size_t i = 0; i < table.entries.size(); ++i)
-    if (table.entries[i].senders.is_empty()) places.insert(i);
-  return places;
-}
-
-TEST(message_tables, who_may_send_what_is_said_for_every_message) {
-  using namespace protocol;
-  EXPECT_EQ(sent_by(role_kind::worker, table_of<agent_actor>()),
-            (places_of_all<agent_actor, heartbeat, stop_job>()));
-  EXPECT_EQ(sent_by(role_kind::ps_shard, table_of<agent_actor>()),
-            (places_of_all<agent_actor, job_event, heartbeat, stop_job>()));
-  EXPECT_EQ(sent_by(role_kind::host_agent, table_of<agent_actor>()),
-            (places_of_all<agent_actor, host_joined, start_report, work_report>()));
-  EXPECT_EQ(sent_by(role_kind::agent, table_of<host_agent_actor>()),
-            (places_of_all<host_agent_actor, start_order, stop_order, start_told, dismissal>()));
-  EXPECT_EQ(sent_by(role_kind::coordinator, table_of<worker_actor>()),
-            (places_of_all<worker_actor, lease, directory, evaluate, probe>()));
-  EXPECT_EQ(sent_by(role_kind::ps_shard, table_of<worker_actor>()),
-            (places_of_all<worker_actor, shard_state, fenced, snapshot_offer>()));
-}
-
-TEST(message_tables, what_stays_within_a_process_comes_from_no_other) {
-  using namespace protocol;
-  EXPECT_EQ(sent_by_nobody(table_of<worker_actor>()),
-            (places_of_all<worker_actor, leave_job, tick, continuation>()));
-  EXPECT_EQ(sent_by_nobody(table_of<ps_shard_actor>()),
-            (places_of_all<ps_shard_actor, tick, continuation>()));
-  EXPECT_EQ(sent_by_nobody(table_of<agent_actor>()),
-            (places_of_all<agent_actor, scale_request, tick, continuation>()));
-  EXPECT_EQ(sent_by_nobody(table_of<host_agent_actor>()),
-            (places_of_all<host_agent_actor, tick, continuation>()));
-  EXPECT_EQ(sent_by_nobody(table_of<data_dispatcher_actor>()),
-            (places_of_all<data_dispatcher_actor, tick>()));
 }
 
 } // namespace
