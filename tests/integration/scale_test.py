@@ -1,15 +1,18 @@
 """The number of workers changes while a job runs, whoever is killed meanwhile: the same bits, no step done again."""
 
+import contextlib
+import itertools
 import random
 import signal
 import time
 
 import small_data
 from bench_case import bench_case, main
-from dlrun_job import expect, job_over, pid_of, wait_until
+from dlrun_job import all_run, expect, job_over, pid_of, wait_until
 
 SLOTS = 4
-EPOCHS = 150
+EPOCHS = 300
+HELD_CHANGES = 5
 LONG = 100_000  # epochs of a job that a test ends
 KINDS = ("worker", "ps_shard", "coordinator")
 
@@ -17,6 +20,11 @@ KINDS = ("worker", "ps_shard", "coordinator")
 def count(status, what="present"):
     """None of a run that is over."""
     return status.get("workers", {}).get(what)
+
+
+def is_settled(status, workers):
+    """So many are there, and nobody is leaving."""
+    return status.get("workers") == {"wanted": workers, "present": workers, "leaving": 0}
 
 
 def workers_of(status):
@@ -47,28 +55,39 @@ class scale(bench_case):
 
     # ---- the same bits
 
+    def change_while_held(self, job, source, kills):
+        """1 -> 4 -> 1 -> ... workers, and SIGKILLs in between, each when the workers of the one before have come and gone. The
+        job is held until then: it is not over meanwhile, however slow the machine is."""
+        workers, step = 1, 1
+        for changes in range(1, HELD_CHANGES + 1):
+            with job.held_from_step(step, lambda status, wanted=workers: is_settled(status, wanted)) as status:
+                workers = self.change(job, source, kills, changes)
+                step = status["step"] + 1
+
+    def change(self, job, source, kills, changes):
+        """@param changes the number of this one @returns how many workers are wanted now"""
+        workers = SLOTS if changes % 2 else 1
+        self.scale_to(job, workers)
+        if kills:
+            job.kill(kills[changes % len(kills)] if changes % 2 else source.choice(KINDS))
+        return workers
+
     def change_until_over(self, job, source, kills):
-        """1 -> 4 -> 1 -> ... workers, and SIGKILLs in between. @returns how many changes and kills there were."""
-        changes = killed = 0
+        """The same at any moment. @returns how many changes there were."""
+        self.change_while_held(job, source, kills)
         try:
-            while True:
-                workers = 1 if changes % 2 else SLOTS
-                self.scale_to(job, workers)
-                changes += 1
-                if kills:
-                    job.kill(kills[changes % len(kills)] if changes % 2 else source.choice(KINDS))
-                    killed += 1
-                job.wait_for(lambda status: count(status) == workers, f"{workers} workers are there")
+            for changes in itertools.count(HELD_CHANGES + 1):
+                workers = self.change(job, source, kills, changes)
+                job.wait_for(lambda status, wanted=workers: count(status) == wanted, f"{workers} workers are there")
         except (job_over, AssertionError):
             expect(job.root.wait(60) in (0,), f"the job goes on\n{job.describe()}")
-        return changes, killed
+        return changes
 
     def test_workers_come_and_go_and_the_bits_stay(self):
         spec = self.spec(epochs=EPOCHS, workers=1, microbatches_per_step=SLOTS)
         reference = self.undisturbed(spec)["parameters_sha256"]
         with self.bench.start(spec) as job:
-            job.wait_until_all_run()
-            changes, _ = self.change_until_over(job, random.Random(1), ())
+            changes = self.change_until_over(job, random.Random(1), ())
             self.assertGreater(changes, 4)
             report = job.expect_complete()
             self.assertEqual(report["parameters_sha256"], reference)
@@ -81,9 +100,8 @@ class scale(bench_case):
         spec["durability"] = {"log": "every_step"}
         reference = self.undisturbed(spec)["parameters_sha256"]
         with self.bench.start(spec) as job:
-            job.wait_until_all_run()
-            changes, killed = self.change_until_over(job, random.Random(2), ("coordinator", "worker", "ps_shard"))
-            self.assertGreater(min(changes, killed), 3)
+            changes = self.change_until_over(job, random.Random(2), ("coordinator", "worker", "ps_shard"))
+            self.assertGreater(changes, 3)
             self.assertEqual(job.expect_complete(may_redo=True)["parameters_sha256"], reference)
 
     # ---- the journal has it
@@ -142,15 +160,16 @@ class scale(bench_case):
         spec["cluster"]["restart"] = {"intensity": 0, "period_s": 60}
         reference, source, asked = self.undisturbed(spec), random.Random(3), 0
         with self.bench.start(spec) as job:
-            job.wait_until_all_run()
-            try:
-                while True:  # worker 0 evaluates
-                    job.kill("worker", source.choice((0, 0, 1)), signal.SIGTERM)
+            while asked <= HELD_CHANGES:
+                with job.held_from_step(1, all_run):
+                    job.kill("worker", source.choice((0, 0, 1)), signal.SIGTERM)  # worker 0 evaluates
                     asked += 1
+            with contextlib.suppress(job_over):
+                while True:
                     time.sleep(source.uniform(0, 0.3))  # any moment
                     job.wait_until_all_run()
-            except job_over:
-                pass
+                    job.kill("worker", source.choice((0, 0, 1)), signal.SIGTERM)
+                    asked += 1
             report = job.expect_complete()
             self.assertGreater(asked, 4)
             self.assertEqual(report["parameters_sha256"], reference["parameters_sha256"])

@@ -9,6 +9,7 @@ import socket
 import unittest
 
 from bench_case import bench_case, main
+from dlrun_job import all_run
 
 ENDLESS = 100000
 NOBODY = 65534
@@ -77,9 +78,11 @@ def as_somebody_else(run):
 
 
 class strangers(bench_case):
-    def all_pids(self, job):
-        status = job.wait_until_all_run()
+    def pids_in(self, job, status):
         return {role["pid"] for role in status["roles"]} | {job.root.pid}
+
+    def all_pids(self, job):
+        return self.pids_in(job, job.wait_until_all_run())
 
     def test_a_job_opens_no_network_port(self):
         with self.bench.start(self.spec(epochs=ENDLESS, workers=2)) as job:
@@ -93,16 +96,17 @@ class strangers(bench_case):
         spec = self.spec(epochs=30, workers=2)
         expected = self.undisturbed(spec)["parameters_sha256"]
         choose = random.Random(7)
-        with self.bench.start(spec) as job, contextlib.ExitStack() as held:
-            pids = self.all_pids(job)
-            for kind, name in listening(set().union(*(sockets_of(pid) for pid in pids))):
-                for i in range(SESSIONS):
-                    peer = held.enter_context(socket.socket(socket.AF_UNIX, kind))
-                    peer.setblocking(False)
-                    with contextlib.suppress(OSError):
-                        peer.connect(name)
-                        if i % 2:
-                            peer.send(choose.randbytes(choose.choice((1, 24, 56, 300, 5000))))
+        with self.bench.start(spec) as job, contextlib.ExitStack() as peers:
+            with job.held_from_step(1, all_run) as status:
+                doors = listening(set().union(*(sockets_of(pid) for pid in self.pids_in(job, status))))
+                for kind, name in doors:
+                    for i in range(SESSIONS):
+                        peer = peers.enter_context(socket.socket(socket.AF_UNIX, kind))
+                        peer.setblocking(False)
+                        with contextlib.suppress(OSError):
+                            peer.connect(name)
+                            if i % 2:
+                                peer.send(choose.randbytes(choose.choice((1, 24, 56, 300, 5000))))
             self.assertEqual(job.wait_end(), 0, job.output())
             self.assertEqual(job.report()["parameters_sha256"], expected)
             self.assertEqual(job.report()["recoveries"], [])
