@@ -30,7 +30,7 @@ struct progress {
 
 /// A failure, a recovery, an evaluation: what `dlrun events` tells.
 struct training_event {
-  std::string event;                   ///< what kind, e.g. "role-ended", "evaluated" (docs/cli.md lists them)
+  std::string event;                   ///< what kind, e.g. "rewind", "evaluated" (docs/cli.md lists them)
   std::string role;                    ///< whom it is about: "worker", "ps_shard", ...
   std::uint32_t index = 0;             ///< which of them
   std::uint64_t incarnation = 0;       ///< which start of it
@@ -82,7 +82,7 @@ struct training_options {
 struct resume_options {
   /// "path=value": another value from here on, e.g. "train.optimizer.sgd.lr=0.01".
   std::vector<std::string> overrides{};
-  /// "STEP:SLOT": leaves the records of a slot out.
+  /// "STEP:SLOT": leaves the records of a slot out; "STEP:SLOT:RECORD": one of them.
   std::vector<std::string> skip{};
   /// Go on from this step, or the newest before it that can be restored; the newest otherwise.
   std::optional<std::uint64_t> from{};
