@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <dlrun/check.hpp>
+#include <numeric>
 #include <queue>
 
 namespace dlrun::data_dispatcher {
@@ -34,11 +35,19 @@ std::vector<double> speeds_of(const std::vector<candidate>& candidates) {
   return speeds;
 }
 
+double sum_of(const std::vector<double>& speeds) {
+  return std::accumulate(speeds.begin(), speeds.end(), 0.0);
+}
+
+/// If slots could be divided at will: no division takes less.
+double shortest_step_seconds(std::uint32_t slots, const std::vector<double>& speeds) {
+  return slots / sum_of(speeds);
+}
+
 /// Sizes with the shortest possible step: each gets the whole part of its share, the rest goes one
 /// by one to whom it delays least.
 std::vector<std::uint32_t> sizes_for(std::uint32_t slots, const std::vector<double>& speeds) {
-  double sum = 0;
-  for (const auto speed : speeds) sum += speed;
+  const double sum = sum_of(speeds);
   std::vector<std::uint32_t> sizes;
   std::uint32_t given = 0;
   for (const auto speed : speeds) {
@@ -94,10 +103,9 @@ assignment::assignment(std::uint32_t slots, double improvement_min)
   DLRUN_CHECK(slots >= 1, "a step has at least one slot");
 }
 
-assignment_decision assignment::decide(const std::vector<candidate>& given) {
-  auto candidates = given;
-  std::sort(candidates.begin(), candidates.end(),
-            [](const auto& a, const auto& b) { return a.worker < b.worker; });
+assignment_decision assignment::decide(std::vector<candidate> candidates) {
+  if (!std::ranges::is_sorted(candidates, {}, &candidate::worker))
+    std::ranges::sort(candidates, {}, &candidate::worker);
   auto reason = why_members_changed(candidates);
   if (candidates.empty()) {
     current_.clear();
@@ -105,13 +113,13 @@ assignment_decision assignment::decide(const std::vector<candidate>& given) {
     return {current_, reason};
   }
   const auto speeds = speeds_of(candidates);
+  const double before = reason.empty() ? seconds_now(speeds) : 0;
+  if (reason.empty() && shortest_step_seconds(slots_, speeds) >= before * (1 - improvement_min_))
+    return {current_, {}}; // most ticks of most jobs: no division is worth a change
   cuts_type cuts{0};
   for (const auto size : sizes_for(slots_, speeds)) cuts.push_back(cuts.back() + size);
   align(cuts, speeds);
   if (reason.empty()) {
-    cuts_type now{0};
-    for (const auto& one : candidates) now.push_back(current_.at(one.worker).end.value);
-    const double before = step_seconds(now, speeds);
     const double after = step_seconds(cuts, speeds);
     if (after >= before * (1 - improvement_min_)) return {current_, {}};
     reason = fmt::format("measured speeds: a step takes {:.0f} % less time", 100 * (1 - after / before));
@@ -120,7 +128,18 @@ assignment_decision assignment::decide(const std::vector<candidate>& given) {
   return {current_, reason};
 }
 
+/// Of the division in force, whose members have these speeds.
+double assignment::seconds_now(const std::vector<double>& speeds) const {
+  cuts_type cuts{0};
+  for (const auto& [worker, slots] : current_) cuts.push_back(slots.end.value);
+  return step_seconds(cuts, speeds);
+}
+
 std::string assignment::why_members_changed(const std::vector<candidate>& candidates) const {
+  const auto is_same = [](const candidate& one, const auto& before) {
+    return one.worker == before.first && one.incarnation == before.second;
+  };
+  if (std::ranges::equal(candidates, incarnations_, is_same)) return {};
   std::string reason;
   const auto add = [&](worker_id worker, std::string_view what) {
     if (!reason.empty()) reason += ", ";

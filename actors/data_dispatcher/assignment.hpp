@@ -18,9 +18,10 @@ struct candidate {
   double slots_per_second = 0;
 };
 
-/// Who computes what. `reason` is empty when nothing changed.
+/// Who computes what: the assignment's division, until its next decision. `reason` is empty when
+/// nothing changed.
 struct assignment_decision {
-  std::map<worker_id, protocol::slot_range> slots;
+  const std::map<worker_id, protocol::slot_range>& slots;
   std::string reason;
 };
 
@@ -33,12 +34,13 @@ class assignment {
 public:
   explicit assignment(std::uint32_t slots, double improvement_min = 0.1);
 
-  assignment_decision decide(const std::vector<candidate>& candidates);
+  assignment_decision decide(std::vector<candidate> candidates);
 
   /// The division in force.
   const std::map<worker_id, protocol::slot_range>& current() const { return current_; }
 
 private:
+  double seconds_now(const std::vector<double>& speeds) const;
   std::string why_members_changed(const std::vector<candidate>& candidates) const;
   void take(const std::vector<candidate>& candidates, const std::vector<std::uint32_t>& cuts);
 

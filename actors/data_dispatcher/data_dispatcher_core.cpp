@@ -95,7 +95,8 @@ data_dispatcher_actions data_dispatcher_core::on_worker_status(const protocol::w
 void data_dispatcher_core::tell_keeper_of_workers(time_point now) {
   if (!keeper_) return;
   const bool had_time = first_tick_ && now - *first_tick_ > config_.silent_after;
-  keeper_->set_workers(leases_.heard(), leases_.size() >= config_.workers || had_time);
+  const std::pair known{leases_.heard_changes(), leases_.size() >= config_.workers || had_time};
+  if (std::exchange(told_of_workers_, known) != known) keeper_->set_workers(leases_.heard(), known.second);
 }
 
 // ---- PS shards
@@ -201,7 +202,7 @@ std::optional<protocol::evaluate> data_dispatcher_core::evaluation_due() const {
 }
 
 void data_dispatcher_core::order_evaluation(time_point now, data_dispatcher_actions& out) {
-  evaluator_.follow(evaluation_due(), leases_.working(), now, out);
+  if (const auto due = evaluation_due()) evaluator_.follow(*due, leases_.working(), now, out);
 }
 
 /// One with another number of sums is of no worker of this job, and would be kept in the journal.

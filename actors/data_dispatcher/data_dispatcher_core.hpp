@@ -106,6 +106,8 @@ private:
   std::optional<timeline_id> finished_;              ///< that training has finished on
   bool evaluated_ = false;                           ///< version N, where nothing is durable
   std::optional<protocol::time_point> first_tick_, last_tick_;
+  /// lease_book's heard_changes(), and whether all are known.
+  std::optional<std::pair<std::uint64_t, bool>> told_of_workers_;
 };
 
 } // namespace dlrun::data_dispatcher

@@ -17,14 +17,13 @@ public:
   explicit evaluation_order(protocol::duration repeat_after)
       : repeat_after_(repeat_after) {}
 
-  /// `due`: what is to be evaluated now. `heard`: the start of each worker that can be asked.
-  void follow(const std::optional<protocol::evaluate>& due,
-              const std::map<worker_id, dlrun::incarnation>& heard, protocol::time_point now,
-              data_dispatcher_actions& out) {
+  /// Call it while something is due. `due`: what is to be evaluated now. `heard`: the start of each
+  /// worker that can be asked.
+  void follow(const protocol::evaluate& due, const std::map<worker_id, dlrun::incarnation>& heard,
+              protocol::time_point now, data_dispatcher_actions& out) {
     if (const auto at = evaluator_ ? heard.find(evaluator_->first) : heard.end();
         at == heard.end() || at->second != evaluator_->second)
       evaluator_.reset();
-    if (!due) return;
     if (evaluator_ && ordered_ == due && now - sent_ < repeat_after_) return;
     if (!evaluator_) {
       if (heard.empty()) return;
@@ -32,7 +31,7 @@ public:
     }
     ordered_ = due;
     sent_ = now;
-    out.emplace_back(to_worker{evaluator_->first, *due});
+    out.emplace_back(to_worker{evaluator_->first, due});
   }
 
 private:

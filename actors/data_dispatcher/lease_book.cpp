@@ -26,6 +26,7 @@ bool lease_book::join(worker_id worker, incarnation incarnation, time_point now,
   at->second.incarnation = incarnation;
   at->second.heard = now;
   at->second.on_trial = somebody_works();
+  ++heard_changes_;
   divide(now, out);
   return true;
 }
@@ -37,6 +38,7 @@ bool lease_book::lose(worker_id worker, incarnation incarnation, time_point now,
   if (!at->second.leaving) // of one that was silent there are none
     losses_.push_back({worker, at->second.incarnation, share_of(worker), now});
   workers_.erase(at);
+  ++heard_changes_;
   divide(now, out);
   settle_losses(now, out);
   return true;
@@ -55,6 +57,7 @@ bool lease_book::on_status(const protocol::worker_status& status, time_point now
   measure_speed(worker, status);
   const bool speaks_again = std::exchange(worker.silent, false);
   const bool begins_to_leave = status.leaving && !std::exchange(worker.leaving, true);
+  if (speaks_again) ++heard_changes_;
   if (speaks_again || begins_to_leave || has_shown) divide(now, out);
   if (!losses_.empty()) settle_losses(now, out);
   return begins_to_leave;
@@ -102,6 +105,7 @@ bool lease_book::somebody_works() const {
 /// Those who are on trial too, when there are no others.
 std::vector<candidate> lease_book::candidates() {
   std::vector<candidate> all;
+  all.reserve(workers_.size());
   const auto add = [&](bool on_trial) {
     for (auto& [id, worker] : workers_) {
       if (!worker.takes_work() || worker.on_trial != on_trial) continue;
@@ -117,9 +121,9 @@ std::vector<candidate> lease_book::candidates() {
 /// Divides the slots among those who are heard; new leases go to those whose slots or start
 /// changed.
 void lease_book::divide(time_point now, data_dispatcher_actions& out) {
-  const auto takers = candidates();
+  auto takers = candidates();
   if (takers.empty() && !workers_.empty()) return; // nobody is heard: whoever lives goes on as before
-  const auto decision = assignment_.decide(takers);
+  const auto decision = assignment_.decide(std::move(takers));
   if (helping_) { // everybody has everything; a newcomer too
     for (auto& [id, worker] : workers_)
       if (!worker.lease) lease_to(id, worker, make_slot_range(0, rules_.slots), decision.reason, now, out);
@@ -127,8 +131,9 @@ void lease_book::divide(time_point now, data_dispatcher_actions& out) {
   }
   for (auto& [id, worker] : workers_) {
     if (!worker.takes_work()) continue; // it keeps what it has: what it still sends is welcome
+    if (worker.lease && decision.reason.empty()) continue;
     const auto slots = slots_for(id, worker);
-    if (worker.lease && (worker.lease->slots == slots || decision.reason.empty())) continue;
+    if (worker.lease && worker.lease->slots == slots) continue;
     lease_to(id, worker, slots, worker.on_trial ? "it is new, others have this slot too" : decision.reason,
              now, out);
   }
@@ -185,6 +190,7 @@ void lease_book::notice_silence(time_point now, data_dispatcher_actions& out) {
     worker.silent = true;
     changed = true;
   }
+  if (changed) ++heard_changes_;
   if (changed) divide(now, out);
 }
 

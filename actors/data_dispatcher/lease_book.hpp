@@ -63,6 +63,8 @@ public:
   std::size_t size() const { return workers_.size(); }
   /// The start of each worker that is not silent.
   std::map<worker_id, dlrun::incarnation> heard() const;
+  /// Grows whenever heard() becomes another.
+  std::uint64_t heard_changes() const { return heard_changes_; }
   /// Those of them that stay: who leaves takes no new work.
   std::map<worker_id, dlrun::incarnation> working() const;
 
@@ -112,6 +114,7 @@ private:
   std::map<worker_id, live_worker> workers_;
   std::vector<loss> losses_; ///< whose slots are not with others yet
   std::uint64_t next_sequence_ = 1;
+  std::uint64_t heard_changes_ = 0;
   bool helping_ = false;
   bool withheld_ = false;
 };
