@@ -11,7 +11,7 @@ from bench_case import bench_case, main
 from dlrun_job import all_run, expect, job_over, pid_of, wait_until
 
 SLOTS = 4
-EPOCHS = 300
+EPOCHS = 60
 HELD_CHANGES = 5
 LONG = 100_000  # epochs of a job that a test ends
 KINDS = ("worker", "ps_shard", "coordinator")

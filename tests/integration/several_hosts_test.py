@@ -1,23 +1,29 @@
 """One job on several hosts, each a network namespace with a folder of its own: the same bits as on one, whatever is lost."""
 
-import contextlib
 import json
 import os
 import signal
 
 import small_data
 from bench_case import main
-from dlrun_job import job_over, wait_until
+from dlrun_job import all_run, wait_until
 from hosts_case import PS_SHARDS, WORKERS, on_several_hosts
+
+STEP = 20
+
+
+def has_workers(status, workers):
+    """So many are there, and nobody is leaving."""
+    return status.get("workers") == {"wanted": workers, "present": workers, "leaving": 0}
 
 
 class trains_on_them(on_several_hosts):
     def test_with_the_bits_of_one_host_and_roles_on_each(self):
         spec = self.small_job()
         with self.start(spec) as job:
-            job.wait_until_all_run()
-            for name in self.hosts.names[1:]:
-                self.assertTrue(self.roles_on(name), f"nothing runs on {name}")
+            with job.held_from_step(1, all_run):
+                for name in self.hosts.names[1:]:
+                    self.assertTrue(self.roles_on(name), f"nothing runs on {name}")
             self.expect_same_bits(job, spec)
         placed = {event["text"].split(" runs on host ")[0] for event in job.events("role-placed")}
         self.assertEqual(len(placed), 1 + WORKERS + PS_SHARDS)
@@ -28,19 +34,12 @@ class has_another_number_of_workers(on_several_hosts):
     def test_as_often_as_somebody_wants_and_the_bits_stay(self):
         spec = self.small_job()
         with self.start(spec) as job:
-            job.wait_until_all_run()
-            changes = 0
-            with contextlib.suppress(job_over):
-                while True:
-                    workers = (1, WORKERS, 2)[changes % 3]
+            present, step = WORKERS, 1
+            for workers in (1, WORKERS, 2, 1, 3):
+                with job.held_from_step(step, lambda status, there=present: has_workers(status, there)) as status:
                     code, _, complaint = job.ask("scale", "--workers", str(workers))
-                    if code:
-                        job.wait_end()
-                        break
-                    changes += 1
-                    job.wait_for(lambda status: status.get("workers") == {"wanted": workers, "present": workers, "leaving": 0},
-                                 f"{workers} workers are there")
-            self.assertGreater(changes, 2, complaint)
+                    self.assertEqual(code, 0, complaint)
+                present, step = workers, status["step"] + 1
             report = self.expect_same_bits(job, spec)
         self.assertEqual(report["recoveries"], [])
 
@@ -49,30 +48,29 @@ class survives(on_several_hosts):
     def test_the_end_of_each_worker_on_another_host(self):
         spec = self.small_job()
         with self.start(spec) as job:
-            job.wait_for_step(20)
-            status = job.wait_until_all_run()
-            there = {pid for name in self.hosts.names[1:] for pid in self.hosts.processes(name)}
-            workers = [one["pid"] for one in status["roles"] if one["role"] == "worker" and one["pid"] in there]
-            self.assertTrue(workers)
-            for pid in workers:
-                os.kill(pid, signal.SIGKILL)
+            with job.held_from_step(STEP, all_run) as status:
+                there = {pid for name in self.hosts.names[1:] for pid in self.hosts.processes(name)}
+                workers = [one["pid"] for one in status["roles"] if one["role"] == "worker" and one["pid"] in there]
+                self.assertTrue(workers)
+                for pid in workers:
+                    os.kill(pid, signal.SIGKILL)
             report = self.expect_same_bits(job, spec)
         self.assertGreaterEqual(len(report["recoveries"]), len(workers))
 
     def test_the_end_of_the_agent_of_a_host(self):
         spec = self.small_job()
         with self.start(spec) as job:
-            job.wait_for_step(20)
-            os.kill(self.hosts.agent_of("gamma"), signal.SIGKILL)
-            wait_until(lambda: job.events("host-lost"), "the loss of gamma is told")
+            with job.held_from_step(STEP):
+                os.kill(self.hosts.agent_of("gamma"), signal.SIGKILL)
+                wait_until(lambda: len(job.events("host-joined")) == 3, "gamma was lost and came back")
             self.expect_same_bits(job, spec, may_redo=True)
-        self.assertEqual(len(job.events("host-joined")), 3)  # it came back
+        self.assertEqual(len(job.events("host-lost")), 1)
 
     def test_the_loss_of_a_host_with_its_disk(self):
         spec = self.small_job()
         with self.start(spec) as job:
-            job.wait_for_step(20)
-            self.hosts.lose("beta")
+            with job.held_from_step(STEP):
+                self.hosts.lose("beta")
             self.expect_same_bits(job, spec, may_redo=True)
         [lost] = job.events("host-lost")
         self.assertIn("host beta", lost["text"])
@@ -80,8 +78,8 @@ class survives(on_several_hosts):
     def test_a_host_that_is_cut_off_for_good_ends_all_that_it_runs(self):
         spec = self.small_job()
         with self.start(spec) as job:
-            job.wait_for_step(20)
-            self.hosts.set_link("gamma", "down")
+            with job.held_from_step(STEP):
+                self.hosts.set_link("gamma", "down")
             self.expect_same_bits(job, spec, may_redo=True)
 
 
