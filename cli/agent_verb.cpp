@@ -16,7 +16,7 @@ int run_agent() {
 
 void add_agent(CLI::App& app, verb& chosen) {
   auto* command = app.add_subcommand(
-      "agent", "Run roles of a job on this host: what 'dlrun train --hosts' starts on the other hosts");
+      "agent", "Run roles of a job on this host: what 'train' and 'resume' start on the hosts of --hosts");
   command->footer(
       "It reads on its standard input what to do, and is of no use otherwise. It ends with its job, "
       "or when it\nhas had no link to it, or no answer, for 10 s, and leaves no process behind.");

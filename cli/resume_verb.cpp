@@ -56,7 +56,8 @@ void add_resume(CLI::App& app, verb& chosen) {
                    "Go on with another value: path=value, e.g. train.optimizer.sgd.lr=0.01; may be repeated")
       ->allow_extra_args(false);
   command
-      ->add_option("--skip", options->how.skip, "Leave the records of a slot out: STEP:SLOT; may be repeated")
+      ->add_option("--skip", options->how.skip,
+                   "Leave the records of a slot out: STEP:SLOT, or STEP:SLOT:RECORD; may be repeated")
       ->allow_extra_args(false);
   command
       ->add_option("--from", options->how.from,

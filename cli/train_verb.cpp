@@ -47,7 +47,7 @@ int train(const train_options& options) {
 void add_train(CLI::App& app, verb& chosen) {
   auto options = std::make_shared<train_options>();
   auto* command = app.add_subcommand(
-      "train", "Train a model: starts everything as local processes and waits for the end");
+      "train", "Train a model: starts everything, here or on several hosts, and waits for the end");
   command->add_option("FILE", options->file, "Job specification (YAML, see docs/spec.md)")->required();
   command->add_option("--run-dir", options->run_dir,
                       "Folder for everything the run writes (default: runs/<name>)");
@@ -62,8 +62,8 @@ void add_train(CLI::App& app, verb& chosen) {
       "Examples:\n"
       "  dlrun train examples/fashion_mnist/cnn.yaml\n"
       "  dlrun train job.yaml --run-dir /data/run7 --set train.optimizer.sgd.lr=0.1 --set cluster.workers=4\n"
-      "Exit codes: 0 all data trained, 1 the job failed, 2 bad usage, specification or data, 130 "
-      "interrupted.");
+      "Exit codes: 0 all data trained, 1 the job failed, 2 bad usage, specification or data, 3 records were "
+      "left out,\n130 interrupted.");
   command->callback([options, &chosen] { chosen = [options] { return train(*options); }; });
 }
 
