@@ -1,10 +1,28 @@
 #include "runtime/chosen_model.hpp"
 
+#include "actors/common/history_conversion.hpp"
+#include "runtime/run_record.hpp"
 #include "runtime/trained_with.hpp"
 
 #include <filesystem>
+#include <fmt/ranges.h>
 
 namespace dlrun::runtime {
+namespace {
+
+/// "" when the folder has the whole model.
+std::string why_not_whole(const run_folder& folder, const trained_with& trained) {
+  std::vector<std::string> missing;
+  for (const auto shard : stores_elsewhere(folder, trained))
+    missing.push_back(common::store_directory(folder.path(), shard).filename().string());
+  if (missing.empty()) return "";
+  return fmt::format(
+      "the run in '{0}' had other hosts, {1}, and a part of its model is there: copy {2} from "
+      "their folders into '{0}' ('dlrun events {0} --event role-placed' says where each ran last)",
+      folder.path().string(), tell_hosts(*trained.record), fmt::join(missing, ", "));
+}
+
+} // namespace
 
 result<inference::loaded_model> load_model(const model_choice& choice) {
   std::error_code why;
@@ -21,6 +39,7 @@ result<inference::loaded_model> load_model(const model_choice& choice) {
   if (!folder) return tl::unexpected(folder.error());
   auto trained = read_trained_with(*folder);
   if (!trained) return tl::unexpected(trained.error());
+  if (auto why = why_not_whole(*folder, *trained); !why.empty()) return fail(error_code::bad_usage, why);
   const auto file = folder->spec_file(trained->revisions.size() - 1);
   auto loaded = inference::load_run(
       {.folder = folder->path(),

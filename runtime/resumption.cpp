@@ -203,14 +203,8 @@ result<std::filesystem::path> place_of_report(const std::filesystem::path& folde
 }
 
 /// What going on with on this host alone leaves behind on others; "" when nothing is.
-std::string tell_left_behind(const run_folder& folder, const trained_with& past, const prepared_job& job) {
-  if (!past.record || past.record->hosts().empty()) return "";
-  std::vector<std::string> missing;
-  std::error_code ignored;
-  for (ps_shard_id shard{0}; shard.value < static_cast<std::uint32_t>(job.spec.cluster().ps_shards());
-       ++shard.value)
-    if (!std::filesystem::exists(common::store_directory(folder.path(), shard), ignored))
-      missing.push_back(fmt::format("{}", shard));
+std::string tell_left_behind(const run_folder& folder, const trained_with& past) {
+  const auto missing = stores_elsewhere(folder, past);
   if (missing.empty()) return "";
   return fmt::format(
       "the run had other hosts, {0}, and goes on without them: PS shard {1} has no store in '{2}' and begins "
@@ -244,7 +238,7 @@ result<resumption> prepare_resumption(const std::filesystem::path& directory, co
   if (!report) return tl::unexpected(report.error());
   auto job = prepare_resumed(made.folder, *trained, options);
   if (!job) return tl::unexpected(job.error());
-  made.left_behind = tell_left_behind(made.folder, *trained, *job);
+  made.left_behind = tell_left_behind(made.folder, *trained);
   made.job = std::move(*job);
   std::error_code ignored; // of the start before: were it left, it could be taken for that of this one
   std::filesystem::remove(*report, ignored);

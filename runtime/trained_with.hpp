@@ -4,6 +4,7 @@
 #include "proto/run_record.pb.h"
 #include "runtime/run_folder.hpp"
 
+#include <dlrun/ids.hpp>
 #include <optional>
 
 namespace dlrun::runtime {
@@ -22,5 +23,9 @@ struct trained_with {
 /// @returns bad_usage for a record that is not what was written, bad_spec where there is no
 /// record and a spec.yaml cannot be read.
 result<trained_with> read_trained_with(const run_folder& folder);
+
+/// PS shards whose stores are not in the folder, of a run that had other hosts: they are in folders
+/// of those. Nothing for a run that was always on one host.
+std::vector<ps_shard_id> stores_elsewhere(const run_folder& folder, const trained_with& trained);
 
 } // namespace dlrun::runtime

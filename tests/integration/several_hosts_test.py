@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 
 import small_data
@@ -28,6 +29,22 @@ class trains_on_them(on_several_hosts):
         placed = {event["text"].split(" runs on host ")[0] for event in job.events("role-placed")}
         self.assertEqual(len(placed), 1 + WORKERS + PS_SHARDS)
         self.assertEqual(len(job.events("host-joined")), 2)
+
+
+class gives_its_model(on_several_hosts):
+    def test_when_the_stores_of_other_hosts_lie_beside_those_of_the_root(self):
+        with self.start(self.small_job()) as job:
+            digest = job.expect_complete()["parameters_sha256"]
+        to = ("--output", str(self.bench.folder / "model.safetensors"), "--json")
+        code, _, complaint = job.ask("export", *to)
+        self.assertEqual(code, 2, complaint)
+        for word in ("beta", str(self.hosts.folder_of("beta")), "ps_shard-1", "--event role-placed"):
+            self.assertIn(word, complaint)
+        [store] = self.hosts.folder.glob("*/run/ps_shard-1")
+        shutil.copytree(store, job.run_dir / store.name)
+        code, told, complaint = job.ask("export", *to)
+        self.assertEqual(code, 0, complaint)
+        self.assertEqual(json.loads(told)["parameters_sha256"], digest)
 
 
 class has_another_number_of_workers(on_several_hosts):
@@ -67,13 +84,14 @@ class survives(on_several_hosts):
         self.assertEqual(len(job.events("host-lost")), 1)
 
     def test_the_loss_of_a_host_with_its_disk(self):
-        spec = self.small_job()
+        spec = self.small_job(restart={"intensity": 1, "period_s": 60})  # one, and more than one role is lost
         with self.start(spec) as job:
             with job.held_from_step(STEP):
                 self.hosts.lose("beta")
             self.expect_same_bits(job, spec, may_redo=True)
         [lost] = job.events("host-lost")
         self.assertIn("host beta", lost["text"])
+        self.assertGreater(len(job.events("role-exited")), 1)
 
     def test_a_host_that_is_cut_off_for_good_ends_all_that_it_runs(self):
         spec = self.small_job()
