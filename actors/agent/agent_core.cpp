@@ -280,7 +280,7 @@ supervision::child_exit agent_core::note_end(managed_role& role, const protocol:
                        .progress = slot.value_or(protocol::slot_progress{})},
                       now, out);
   const bool is_excused = slot && config_.state_is_durable && excused_.excuses(*slot);
-  return {why, settled, !is_excused};
+  return {why, settled, !is_excused && !how.is_one_of_several};
 }
 
 void agent_core::tell_coordinator_of(const protocol::role_exited& exited, time_point now,

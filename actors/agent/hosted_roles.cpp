@@ -252,11 +252,12 @@ void hosted_roles::lose(const host_lost& lost, time_point now, hosted_actions& o
   out.push_back(tell_user{"host-lost", fmt::format("host {} is given up: {}", lost.host, lost.why)});
   // It may be alive behind a link that works one way.
   out.push_back(to_host{lost.host, protocol::dismissal{lost.boot, "the host was given up: " + lost.why}});
-  const role_end end{.cause = fmt::format("is lost with host {}: {}", lost.host, lost.why)};
+  role_end end{.cause = fmt::format("is lost with host {}: {}", lost.host, lost.why)};
   std::erase_if(starts_, [&](const auto& entry) {
     const auto& [key, one] = entry;
     if (one.host != lost.host || one.boot != lost.boot) return false;
     out.push_back(tell_launch{key.first, one.self, end});
+    end.is_one_of_several = true;
     return true;
   });
   settle_waiting(now, out);

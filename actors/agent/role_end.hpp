@@ -26,6 +26,9 @@ struct role_end {
   /// The slot that a worker was at when its launcher was told to kill it. Nothing: it was at none,
   /// it was stopped from outside (SIGSTOP, a debugger), or nobody told the launcher to.
   std::optional<protocol::slot_progress> killed_in{};
+  /// Another role was lost with the same host: the loss of a host is one failure, however many
+  /// roles it ran, and uses one restart of the budget.
+  bool is_one_of_several = false;
   bool left = false; ///< a worker that had a SIGTERM, from whomever, and ended by it (R33)
 };
 

@@ -49,6 +49,21 @@ TEST_F(agent_core_test, ends_the_job_with_the_reason_when_the_restart_budget_is_
   EXPECT_THAT(ended->reason, ::testing::HasSubstr("worker 1"));
 }
 
+TEST_F(agent_core_test, a_host_that_is_lost_uses_one_restart_however_many_roles_it_ran) {
+  start_all();
+  for (const auto& role : {worker0, worker1}) grant(role, 3, 9);
+  const auto lose_host = [&] {
+    exit(worker0, {.cause = "is lost with host beta"});
+    if (!core.ending()) exit(worker1, {.cause = "is lost with host beta", .is_one_of_several = true});
+  };
+  lose_host();
+  lose_host();
+  EXPECT_TRUE(running.contains(worker0) && running.contains(worker1));
+  EXPECT_FALSE(core.ending());
+  lose_host();
+  EXPECT_TRUE(core.ending() || !stopped.empty()) << "two restarts are allowed, not three";
+}
+
 TEST_F(agent_core_test, pauses_longer_and_longer_before_the_restart_of_who_ends_without_a_sign_of_life) {
   start_all();
   grant(worker1, 3, 5);

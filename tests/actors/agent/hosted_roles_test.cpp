@@ -145,6 +145,19 @@ TEST_F(hosted_roles_test, asks_for_an_end_until_it_has_come) {
   EXPECT_THAT(roles.stop(worker_role({1}), first, protocol::stop_how::kill, now), IsEmpty());
 }
 
+TEST_F(hosted_roles_test, calls_all_but_one_of_the_roles_that_are_lost_with_a_host_one_of_several) {
+  std::size_t there = 0;
+  for (std::uint32_t index = 0; index < 9; ++index)
+    for (const auto& order : sent<protocol::start_order>(roles.start(worker_role({index}), first, now)))
+      there += order.boot == 7 ? 1 : 0;
+  ASSERT_GE(there, 2U);
+  std::size_t counted = 0;
+  const auto told = all_of<tell_launch>(pass(3s, {{"gamma", 8}}));
+  for (const auto& one : told) counted += std::get<role_end>(one.what).is_one_of_several ? 0 : 1;
+  EXPECT_EQ(told.size(), there);
+  EXPECT_EQ(counted, 1U);
+}
+
 TEST_F(hosted_roles_test, believes_no_report_of_another_boot_or_fence) {
   run_worker_on_beta();
   EXPECT_THAT(all_of<tell_launch>(
