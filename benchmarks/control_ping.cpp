@@ -78,6 +78,7 @@ protocol::agent_actor::behavior_type echo(echo_actor*) {
       [](const protocol::host_joined&, const protocol::host_agent_actor&) { return protocol::join_reply{}; },
       [](const protocol::start_report&) {},
       [](const protocol::work_report&) {},
+      [](const protocol::credentials_wanted&) { return protocol::role_credentials{}; },
       [](const protocol::tick&) {},
       [](const protocol::continuation&) {}};
 }

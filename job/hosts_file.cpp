@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::size_t hosts_bytes_max = 256 * 1024;
 constexpr int hosts_depth_max = 8;
+constexpr std::int64_t certificate_lifetime_default_s = 24 * 60 * 60;
 
 std::size_t hosts_bytes_limit(std::string_view /*beginning*/) { return hosts_bytes_max; }
 
@@ -86,6 +87,7 @@ result<spec::HostsFile> parse_hosts(std::string_view text, const std::string& fi
   if (!problems.empty()) return tl::unexpected(problems.to_error());
   if (file.start().empty())
     for (const auto* word : {"ssh", "-o", "BatchMode=yes", "--", "{address}"}) file.add_start(word);
+  if (!file.has_certificate_lifetime_s()) file.set_certificate_lifetime_s(certificate_lifetime_default_s);
   return file;
 }
 

@@ -11,7 +11,7 @@
 
 namespace dlrun::job {
 
-/// Reads `file`, fills in how programs are started on other hosts, and checks it: every host has a
+/// Reads `file`, fills in what it leaves open, and checks it: every host has a
 /// name of its own and an address of its own.
 /// @returns bad_spec with all problems, one a line, each naming file, line, key and the way out;
 ///          system if the file cannot be read.

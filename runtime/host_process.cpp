@@ -7,6 +7,7 @@
 #include "actors/common/role_log.hpp"
 #include "actors/link/process_link.hpp"
 #include "base/random.hpp"
+#include "runtime/agent_relay.hpp"
 #include "runtime/held_stores.hpp"
 #include "runtime/host_bundle.hpp"
 #include "runtime/host_folder.hpp"
@@ -50,16 +51,12 @@ result<std::shared_ptr<const common::job_context>> make_host_context(const boots
   return common::make_job_context(std::move(arguments));
 }
 
-result<std::unique_ptr<link::process_link>> open_host_link(caf::actor_system& system,
-                                                           const bootstrap::HostBundle& bundle,
-                                                           const link::peer_id& self,
-                                                           const std::shared_ptr<spdlog::logger>& log) {
-  const auto& shown = bundle.credentials();
-  auto remote = make_remote_access({shown.certificate(), shown.key(), shown.authority()}, bundle.address());
-  if (!remote) return tl::unexpected(remote.error());
+result<std::unique_ptr<link::process_link>>
+open_host_link(caf::actor_system& system, const bootstrap::HostBundle& bundle, const link::peer_id& self,
+               link::remote_access remote, const std::shared_ptr<spdlog::logger>& log) {
   link::process_link_options options{.token = {},
                                      .self = self,
-                                     .remote = std::move(*remote),
+                                     .remote = std::move(remote),
                                      .warn = [log](const std::string& text) { log->warn("{}", text); }};
   std::ranges::copy(bundle.run_token(), options.token.bytes.begin());
   return link::process_link::create(system, std::move(options));
@@ -69,6 +66,12 @@ agent::beat_peer root_of(const bootstrap::HostBundle& bundle) {
   base::hmac_key key{};
   std::ranges::copy(std::as_bytes(std::span{bundle.beat_key()}), key.begin());
   return {bundle.root(), bundle.agent_process(), bundle.root_beats_at(), agent::keys_of_host(key)};
+}
+
+result<link::remote_access> access_of(const bootstrap::HostBundle& bundle) {
+  const auto& shown = bundle.credentials();
+  return make_remote_access({shown.certificate(), shown.key(), shown.authority(), shown.lifetime_s()},
+                            bundle.address());
 }
 
 /// Runs the agent of a job until it ends.
@@ -88,24 +91,33 @@ result<void> serve(const bootstrap::HostBundle& bundle, const std::shared_ptr<co
   const auto log = common::make_role_log(*job, self.role, self.incarnation);
   common::actor_config config{host_agent_threads};
   caf::actor_system system{config};
-  auto link = open_host_link(system, bundle, self, log);
+  auto access = access_of(bundle);
+  if (!access) return tl::unexpected(access.error());
+  const auto identity = access->identity;
+  auto link = open_host_link(system, bundle, self, std::move(*access), log);
   if (!link) return tl::unexpected(link.error());
   roles->agent_listens_at(bundle.agent_address());
   const auto cpus = bundle.cpus() != 0 ? bundle.cpus() : usable_cpus();
-  const auto role = system.spawn(
-      agent::host_agent_state::start,
-      agent::host_agent_arguments{.core = {.host = bundle.host(), .boot = boot},
-                                  .cpus = cpus,
-                                  .stores = held_stores(bundle.folder(), job->ps_shards()),
-                                  .dial =
-                                      [to = link->get(), address = bundle.agent_address()](auto found) {
-                                        to->connect<protocol::agent_actor>(address, agent::agent_peer,
-                                                                           std::move(found));
-                                      },
-                                  .launcher = roles,
-                                  .beats = beats,
-                                  .root = root_of(bundle),
-                                  .log = log});
+  const auto dial = [to = link->get(), address = bundle.agent_address()](auto found) {
+    to->connect<protocol::agent_actor>(address, agent::agent_peer, std::move(found));
+  };
+  const auto role =
+      system.spawn(agent::host_agent_state::start,
+                   agent::host_agent_arguments{.core = {.host = bundle.host(), .boot = boot},
+                                               .cpus = cpus,
+                                               .stores = held_stores(bundle.folder(), job->ps_shards()),
+                                               .dial = dial,
+                                               .launcher = roles,
+                                               .beats = beats,
+                                               .root = root_of(bundle),
+                                               .log = log});
+  const agent_relay renewal{system,
+                            {.first = {},
+                             .dial = dial,
+                             .self = {self.role, self.incarnation},
+                             .identity = identity,
+                             .lifetime = std::chrono::seconds{bundle.credentials().lifetime_s()},
+                             .log = log}};
   const auto ends = caf::actor_cast<caf::actor>(role);
   return run_to_end(ends, signals, [&] { caf::anon_send_exit(ends, caf::exit_reason::user_shutdown); });
 }

@@ -104,6 +104,7 @@ result<std::string> bundle_for(const spec::HostSpec& host, bootstrap::HostBundle
   shown.set_certificate(credentials->certificate);
   shown.set_key(credentials->key);
   shown.set_authority(credentials->authority);
+  shown.set_lifetime_s(credentials->lifetime_s);
   return written_bundle(bundle);
 }
 
@@ -122,6 +123,21 @@ agent::hosted_roles_config config_of(const hosts_plan& plan, const common::job_c
   return config;
 }
 
+/// Renews the certificate of the root's own agent after half of its lifetime.
+std::function<void(protocol::time_point)> own_renewal(const std::shared_ptr<const job_identity>& identity,
+                                                      const std::shared_ptr<security::tls_context>& own,
+                                                      const hosts_plan& plan) {
+  const auto half = std::chrono::seconds{plan.hosts.certificate_lifetime_s()} / 2.0;
+  const auto period = std::chrono::duration_cast<protocol::duration>(half);
+  return [identity, own, host = plan.own().name(), period,
+          due = common::now() + period](protocol::time_point now) mutable {
+    if (now < due) return;
+    due = now + period;
+    const auto made = identity->issue({protocol::role_kind::agent, 0}, host);
+    if (made) static_cast<void>(own->renew(to_credentials(*made)));
+  };
+}
+
 } // namespace
 
 result<void> check_for_hosts(const prepared_job& job) {
@@ -134,7 +150,7 @@ result<void> check_for_hosts(const prepared_job& job) {
 
 result<link::remote_access> open_to_hosts(const hosts_plan& plan, std::uint64_t run,
                                           std::shared_ptr<job_identity>& identity) {
-  auto made = job_identity::make(run);
+  auto made = job_identity::make(run, std::chrono::seconds{plan.hosts.certificate_lifetime_s()});
   if (!made) return tl::unexpected(made.error());
   identity = std::move(*made);
   const auto own = identity->issue({protocol::role_kind::agent, 0}, plan.own().name());
@@ -146,7 +162,8 @@ result<std::unique_ptr<hosts_run>> hosts_run::create(const hosts_plan& plan,
                                                      const std::shared_ptr<const common::job_context>& job,
                                                      std::shared_ptr<agent::role_launcher> here,
                                                      const std::string& agent_address,
-                                                     const std::shared_ptr<const job_identity>& identity) {
+                                                     const identities& who) {
+  const auto& identity = who.job;
   auto record = read_record(job->run_dir);
   if (!record) return tl::unexpected(record.error());
   if (!*record)
@@ -170,7 +187,8 @@ result<std::unique_ptr<hosts_run>> hosts_run::create(const hosts_plan& plan,
       .starter = *commands,
       .issue = [identity](const auto& role, const auto& host) { return identity->issue(role, host); },
       .beats = beats->exchange,
-      .beat_key = beats->key});
+      .beat_key = beats->key,
+      .keep_own_fresh = own_renewal(identity, who.own, plan)});
   return std::unique_ptr<hosts_run>{
       new hosts_run(std::move(*commands), std::move(launcher),
                     fmt::format("; without that host: take it out of the list of hosts{}", lost))};

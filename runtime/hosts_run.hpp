@@ -18,6 +18,12 @@ result<void> check_for_hosts(const prepared_job& job);
 result<link::remote_access> open_to_hosts(const hosts_plan& plan, std::uint64_t run,
                                           std::shared_ptr<job_identity>& identity);
 
+/// Of a run: who issues its certificates, and what the root shows itself.
+struct identities {
+  std::shared_ptr<const job_identity> job;
+  std::shared_ptr<security::tls_context> own;
+};
+
 /// The launcher of such a run, and the agents that it starts.
 class hosts_run {
 public:
@@ -26,8 +32,7 @@ public:
   static result<std::unique_ptr<hosts_run>> create(const hosts_plan& plan,
                                                    const std::shared_ptr<const common::job_context>& job,
                                                    std::shared_ptr<agent::role_launcher> here,
-                                                   const std::string& agent_address,
-                                                   const std::shared_ptr<const job_identity>& identity);
+                                                   const std::string& agent_address, const identities& who);
 
   const std::shared_ptr<agent::routed_launcher>& launcher() const { return launcher_; }
   /// Blocks until the agents of all hosts are there, with the same data. @returns bad_usage naming

@@ -3,34 +3,32 @@
 #include "security/tls_context.hpp"
 
 namespace dlrun::runtime {
-namespace {
 
-/// Longer than a training takes: certificates are not renewed while a role runs.
-constexpr auto lifetime = std::chrono::hours(24 * 90);
-
-} // namespace
+security::credentials to_credentials(const protocol::role_credentials& made) {
+  return {made.certificate, security::secret_text{made.key}, made.authority};
+}
 
 result<link::remote_access> make_remote_access(const protocol::role_credentials& credentials,
                                                const std::string& address) {
-  auto identity = security::tls_context::make(
-      {credentials.certificate, security::secret_text{credentials.key}, credentials.authority});
+  auto identity = security::tls_context::make(to_credentials(credentials));
   if (!identity) return tl::unexpected(identity.error());
   return link::remote_access{address, std::move(*identity)};
 }
 
-result<std::shared_ptr<job_identity>> job_identity::make(std::uint64_t run) {
+result<std::shared_ptr<job_identity>> job_identity::make(std::uint64_t run, std::chrono::seconds lifetime) {
   auto authority = security::certificate_authority::make(fmt::format("{:016x}", run));
   if (!authority) return tl::unexpected(authority.error());
-  return std::shared_ptr<job_identity>{new job_identity(std::move(*authority))};
+  return std::shared_ptr<job_identity>{new job_identity(std::move(*authority), lifetime)};
 }
 
 result<protocol::role_credentials> job_identity::issue(const protocol::role_name& role,
                                                        const std::string& host) const {
   const auto made =
       authority_.issue({authority_.job(), std::string{protocol::to_string(role.kind)}, role.index, host},
-                       {.lifetime = lifetime});
+                       {.lifetime = lifetime_});
   if (!made) return tl::unexpected(made.error());
-  return protocol::role_credentials{made->certificate_pem, made->key_pem.reveal(), made->authority_pem};
+  return protocol::role_credentials{made->certificate_pem, made->key_pem.reveal(), made->authority_pem,
+                                    static_cast<std::uint32_t>(lifetime_.count())};
 }
 
 } // namespace dlrun::runtime

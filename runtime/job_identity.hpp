@@ -5,10 +5,14 @@
 #include "actors/protocol/host_messages.hpp"
 #include "security/certificate_authority.hpp"
 
+#include <chrono>
 #include <memory>
 #include <string>
 
 namespace dlrun::runtime {
+
+/// The same for a TLS context.
+security::credentials to_credentials(const protocol::role_credentials& made);
 
 /// What a process with these credentials needs, to be reached by other hosts at `address`, a
 /// number.
@@ -20,17 +24,20 @@ result<link::remote_access> make_remote_access(const protocol::role_credentials&
 /// nowhere and gone with it. One thread at a time.
 class job_identity {
 public:
-  /// @param run random number of the run. @returns system.
-  static result<std::shared_ptr<job_identity>> make(std::uint64_t run);
+  /// @param run random number of the run
+  /// @param lifetime of the certificates that it issues. @returns system.
+  static result<std::shared_ptr<job_identity>> make(std::uint64_t run, std::chrono::seconds lifetime);
 
   /// A key and a certificate for one start of a role on a host.
   result<protocol::role_credentials> issue(const protocol::role_name& role, const std::string& host) const;
 
 private:
-  explicit job_identity(security::certificate_authority authority)
-      : authority_{std::move(authority)} {}
+  job_identity(security::certificate_authority authority, std::chrono::seconds lifetime)
+      : authority_{std::move(authority)}
+      , lifetime_{lifetime} {}
 
   security::certificate_authority authority_;
+  std::chrono::seconds lifetime_;
 };
 
 } // namespace dlrun::runtime

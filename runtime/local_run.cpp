@@ -88,9 +88,11 @@ result<launcher_choice> choose_processes(caf::actor_system& system,
                                        .remote = {},
                                        .warn = [log](const std::string& text) { log->warn("{}", text); }};
   std::shared_ptr<job_identity> identity;
+  std::shared_ptr<security::tls_context> own;
   if (hosts) {
     auto access = open_to_hosts(*hosts, job->process, identity);
     if (!access) return tl::unexpected(access.error());
+    own = access->identity;
     to_others.remote = std::move(*access);
   }
   auto link = link::process_link::create(system, std::move(to_others));
@@ -99,7 +101,7 @@ result<launcher_choice> choose_processes(caf::actor_system& system,
   launcher_choice choice{std::move(*made), [to = link->get()](const auto& agent) { to->publish(agent); },
                          std::move(*link)};
   if (!hosts) return choice;
-  auto run = hosts_run::create(*hosts, job, choice.launcher, choice.link->address(), identity);
+  auto run = hosts_run::create(*hosts, job, choice.launcher, choice.link->address(), {identity, own});
   if (!run) return tl::unexpected(run.error());
   choice.hosts = std::move(*run);
   choice.launcher = choice.hosts->launcher();

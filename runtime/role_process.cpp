@@ -7,6 +7,7 @@
 #include "actors/common/role_log.hpp"
 #include "job/exit_code.hpp"
 #include "proto/bootstrap.pb.h"
+#include "runtime/agent_relay.hpp"
 #include "runtime/job_identity.hpp"
 #include "runtime/role_entry.hpp"
 #include "runtime/role_host.hpp"
@@ -112,6 +113,25 @@ result<std::unique_ptr<link::process_link>> open_link(caf::actor_system& system,
                .warn = [log = context.log](const std::string& text) { log->warn("{}", text); }});
 }
 
+/// Of a job of several hosts. The agent knows a coordinator by the connection over which it joined:
+/// one that has lost it is started anew.
+std::unique_ptr<agent_relay> make_relay(caf::actor_system& system, const common::role_context& context,
+                                        const bootstrap::Bootstrap& message,
+                                        std::shared_ptr<security::tls_context> identity) {
+  decltype(agent_relay_options::dial) dial;
+  if (context.role.kind != protocol::role_kind::coordinator)
+    dial = [to = context.link, address = message.agent_control()](auto found) {
+      to->connect<protocol::agent_actor>(address, agent::agent_peer, std::move(found));
+    };
+  return std::make_unique<agent_relay>(
+      system, agent_relay_options{.first = context.agent,
+                                  .dial = std::move(dial),
+                                  .self = {context.role, context.self.incarnation},
+                                  .identity = std::move(identity),
+                                  .lifetime = std::chrono::seconds{message.credentials().lifetime_s()},
+                                  .log = context.log});
+}
+
 /// Blocks until the agent has answered, or has not in time.
 result<protocol::agent_actor> find_agent(link::process_link& link, const std::string& address) {
   auto found = std::make_shared<std::promise<result<protocol::agent_actor>>>();
@@ -171,12 +191,15 @@ result<int> run_role(const role_options& options) {
   common::actor_config config{scheduler_threads};
   caf::actor_system system{config};
   auto context = make_role_context(*message, *kind, std::move(*job));
+  const auto identity = *remote ? (*remote)->identity : nullptr;
   auto link = open_link(system, context, std::move(*remote));
   if (!link) return tl::unexpected(link.error());
   auto agent = find_agent(**link, message->agent_control());
   if (!agent) return tl::unexpected(agent.error());
   context.link = link->get();
   context.agent = std::move(*agent);
+  const auto relay = identity ? make_relay(system, context, *message, identity) : nullptr;
+  if (relay) context.agent = relay->agent();
   context.progress = *progress;
   const auto role = start_role(system, std::move(context));
   int code = 0;

@@ -105,6 +105,7 @@ agent_state::behavior agent_state::make_behavior() {
       [this](const protocol::work_report& work) {
         if (arguments_.hosts) arguments_.hosts->on_work(work);
       },
+      [this](const protocol::credentials_wanted& wanted) { return on_credentials_wanted(wanted); },
       [this](const protocol::tick&) { on_tick(); },
       [](const protocol::continuation& task) { common::run(task); },
   };
@@ -171,6 +172,14 @@ protocol::join_reply agent_state::on_host_joined(const protocol::host_joined& jo
   const auto reply = arguments_.hosts->on_joined(joined, who);
   if (reply.accepted) self_->monitor(who);
   return reply;
+}
+
+caf::result<protocol::role_credentials>
+agent_state::on_credentials_wanted(const protocol::credentials_wanted& wanted) {
+  if (!arguments_.hosts) return caf::make_error(caf::sec::runtime_error, "this job runs on one host");
+  auto made = arguments_.hosts->on_credentials_wanted(wanted);
+  if (made) return std::move(*made);
+  return caf::make_error(caf::sec::runtime_error, made.error().message);
 }
 
 void agent_state::on_tick() {

@@ -55,6 +55,7 @@ private:
   void on_workers_wanted(const protocol::workers_wanted& word);
   protocol::coordinator_location on_heartbeat(const protocol::heartbeat& beat);
   void begin_hosts();
+  caf::result<protocol::role_credentials> on_credentials_wanted(const protocol::credentials_wanted& wanted);
   protocol::join_reply on_host_joined(const protocol::host_joined& joined,
                                       const protocol::host_agent_actor& who);
   void on_tick();

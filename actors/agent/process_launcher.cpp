@@ -77,6 +77,7 @@ bootstrap::Bootstrap make_message(const process_launch_options& options, const s
     shown.set_certificate(order.credentials->certificate);
     shown.set_key(order.credentials->key);
     shown.set_authority(order.credentials->authority);
+    shown.set_lifetime_s(order.credentials->lifetime_s);
   }
   if (job.data != nullptr) add_data(*job.data, message);
   for (const auto& revision : job.revisions) *message.add_revisions() = revision;

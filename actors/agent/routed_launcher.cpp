@@ -70,6 +70,20 @@ void routed_launcher::on_report(const protocol::start_report& report) {
   carry_out(hosts_.on_report(report, options_.now()));
 }
 
+result<protocol::role_credentials>
+routed_launcher::on_credentials_wanted(const protocol::credentials_wanted& wanted) {
+  if (wanted.role.kind == protocol::role_kind::host_agent) {
+    for (const auto& [host, linked] : linked_)
+      if (linked.boot == wanted.incarnation.value) return options_.issue(wanted.role, host);
+  } else if (const auto found = certified_.find(wanted.role);
+             found != certified_.end() && found->second.incarnation == wanted.incarnation) {
+    return options_.issue(wanted.role, found->second.host);
+  }
+  return fail(error_code::fenced,
+              fmt::format("incarnation {} of {} gets no certificate: it is not the newest",
+                          wanted.incarnation, protocol::to_string(wanted.role)));
+}
+
 void routed_launcher::on_down(const caf::actor_addr& who) {
   for (const auto& [host, linked] : linked_)
     if (linked.agent && linked.agent.address() == who)
@@ -79,6 +93,7 @@ void routed_launcher::on_down(const caf::actor_addr& who) {
 void routed_launcher::tick() {
   options_.beats->note_turn();
   carry_out(hosts_.tick(options_.now()));
+  options_.keep_own_fresh(options_.now());
 }
 
 void routed_launcher::dismiss(const std::string& reason) { carry_out(hosts_.dismiss(reason)); }
@@ -115,6 +130,7 @@ bool routed_launcher::give_credentials(ordered_start& start, const std::string& 
   }
   start.order.credentials = std::move(*issued);
   start.host = host;
+  certified_[start.order.role] = {start.order.self.incarnation, host};
   return true;
 }
 

@@ -37,6 +37,8 @@ struct routed_launcher_options {
       issue;
   std::shared_ptr<beat_service> beats; ///< with the agents of other hosts
   base::hmac_key beat_key{};           ///< of the run, which no host is given
+  /// Now and then: whether the agent's own certificate is to be renewed.
+  std::function<void(protocol::time_point now)> keep_own_fresh = [](protocol::time_point) {};
   std::function<protocol::time_point()> now = common::now;
 };
 
@@ -65,6 +67,9 @@ public:
   protocol::join_reply on_joined(const protocol::host_joined& joined, const protocol::host_agent_actor& who);
   void on_report(const protocol::start_report& report);
   void on_work(const protocol::work_report& work) { hosts_.on_work(work, options_.now()); }
+  /// The next certificate of a process that says who it is, as its connection does. @returns
+  /// fenced where that start is not the newest.
+  result<protocol::role_credentials> on_credentials_wanted(const protocol::credentials_wanted& wanted);
   /// The connection to an agent of a host is lost, or that agent has ended.
   void on_down(const caf::actor_addr& who);
   void tick();
@@ -103,6 +108,11 @@ private:
   std::function<void(const std::string&, const std::string&)> tell_;
   std::map<start_key, ordered_start> ordered_; ///< to whom what hosts say goes
   std::map<std::string, linked_host> linked_;
+  struct certified_start {
+    dlrun::incarnation incarnation;
+    std::string host;
+  };
+  std::map<protocol::role_name, certified_start> certified_; ///< the newest start of each role
 
   std::mutex mutex_;
   std::condition_variable changed_;

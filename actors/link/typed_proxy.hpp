@@ -37,6 +37,9 @@ struct message_of<
     const auto read =
         std::apply([&](auto&... each) { return read_values(from, what.payload, each...); }, values);
     if (!read) return read;
+    if constexpr (protocol::names_its_sender<Message>)
+      if (const auto& said = std::get<0>(values); peer_id{said.role, said.incarnation} != from.peer())
+        return fail(error_code::protocol, fmt::format("it speaks for {}", protocol::to_string(said.role)));
     std::apply([&](auto&... each) { hand_over<Handle>(from, to, what.header, each...); }, values);
     return {};
   }

@@ -98,6 +98,7 @@ using agent_actor = caf::typed_actor<                           //
     caf::replies_to<host_joined, host_agent_actor>::with<join_reply>, // host agent: here I am
     caf::reacts_to<start_report>,                                     // host agent: what became of a start
     caf::reacts_to<work_report>,                                      // host agent: sign of life; its workers
+    caf::replies_to<credentials_wanted>::with<role_credentials>,      // all: the next certificate
     caf::reacts_to<tick>,                                             // own clock
     caf::reacts_to<continuation>>;                                    // own threads
 

@@ -43,12 +43,26 @@ struct host_joined {
 /// What a process shows to those of other hosts, as PEM texts. Made for one start of a role.
 struct role_credentials {
   std::string certificate;
-  std::string key;       ///< kept out of argv, environment and logs
-  std::string authority; ///< the certificate of whom it trusts
+  std::string key;              ///< kept out of argv, environment and logs
+  std::string authority;        ///< the certificate of whom it trusts
+  std::uint32_t lifetime_s = 0; ///< of the certificate, from when it was made
 
   template <class Inspector>
   friend auto inspect(Inspector& f, role_credentials& x) {
-    return f(x.certificate, x.key, x.authority);
+    return f(x.certificate, x.key, x.authority, x.lifetime_s);
+  }
+};
+
+/// Any process of a job of several hosts -> agent, before its certificate ends: a new one. It is
+/// given to whom the connection says the sender is: who asks for another is cut off
+/// (names_its_sender).
+struct credentials_wanted {
+  role_name role;
+  dlrun::incarnation incarnation; ///< of a host agent its boot
+
+  template <class Inspector>
+  friend auto inspect(Inspector& f, credentials_wanted& x) {
+    return f(x.role, x.incarnation);
   }
 };
 

@@ -27,6 +27,13 @@ private:
 template <class Receiver, class Message>
 inline constexpr role_set senders{};
 
+/// Messages whose `role` and `incarnation` must be those of the process that they come from. Of
+/// others the kind of role is enough.
+template <class Message>
+inline constexpr bool names_its_sender = false;
+template <>
+inline constexpr bool names_its_sender<credentials_wanted> = true;
+
 // ---- to the data dispatcher
 template <>
 inline constexpr role_set senders<data_dispatcher_actor, worker_status>{role_kind::worker};
@@ -117,6 +124,9 @@ template <>
 inline constexpr role_set senders<agent_actor, start_report>{role_kind::host_agent};
 template <>
 inline constexpr role_set senders<agent_actor, work_report>{role_kind::host_agent};
+template <>
+inline constexpr role_set senders<agent_actor, credentials_wanted>{
+    role_kind::coordinator, role_kind::ps_shard, role_kind::worker, role_kind::host_agent};
 
 // ---- to the agent of another host
 template <>

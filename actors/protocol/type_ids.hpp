@@ -53,6 +53,8 @@ CAF_ADD_TYPE_ID(dlrun, (dlrun::protocol::start_report))
 CAF_ADD_TYPE_ID(dlrun, (dlrun::protocol::start_told))
 CAF_ADD_TYPE_ID(dlrun, (dlrun::protocol::work_report))
 CAF_ADD_TYPE_ID(dlrun, (dlrun::protocol::dismissal))
+CAF_ADD_TYPE_ID(dlrun, (dlrun::protocol::role_credentials))
+CAF_ADD_TYPE_ID(dlrun, (dlrun::protocol::credentials_wanted))
 
 // within one process
 CAF_ADD_TYPE_ID(dlrun, (dlrun::protocol::tick))

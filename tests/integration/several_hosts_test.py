@@ -5,12 +5,15 @@ import os
 import shutil
 import signal
 
+import cut_connections
 import small_data
 from bench_case import main
 from dlrun_job import all_run, wait_until
 from hosts_case import PS_SHARDS, WORKERS, on_several_hosts
 
 STEP = 20
+LIFETIME_S = 5
+LONG_EPOCHS = 60  # of a job that is held for the time of some renewals
 
 
 def has_workers(status, workers):
@@ -99,6 +102,64 @@ class survives(on_several_hosts):
             with job.held_from_step(STEP):
                 self.hosts.set_link("gamma", "down")
             self.expect_same_bits(job, spec, may_redo=True)
+
+
+class renews_certificates(on_several_hosts):
+    """Each process of the other hosts gets a new one every 2.5 s."""
+
+    def setUp(self):
+        super().setUp()
+        content = json.loads(self.list.read_text())
+        self.list.write_text(json.dumps({**content, "certificate_lifetime_s": LIFETIME_S}))
+
+    def logs(self):
+        return [log for name in self.hosts.names[1:] for log in (self.hosts.folder_of(name) / "run" / "logs").glob("*.log")]
+
+    def said(self, what):
+        """How often each process has said it, by the name of its log."""
+        return {log: log.read_text().count(what) for log in self.logs()}
+
+    def renewed_since(self, before, times):
+        now = self.said("certificate-renewed")
+        return bool(now) and all(now[log] >= before.get(log, 0) + times for log in now)
+
+    def workers_elsewhere(self, status):
+        there = {pid for name in self.hosts.names[1:] for pid in self.hosts.processes(name)}
+        return [one["pid"] for one in status["roles"] if one["role"] == "worker" and one["pid"] in there]
+
+    def test_while_the_job_runs_and_new_connections_begin_with_them(self):
+        spec = self.small_job(epochs=LONG_EPOCHS)
+        with self.start(spec) as job:
+            job.wait_until_all_run()
+            # Those of the start are over for all.
+            with job.held_from_step(STEP, lambda _: self.renewed_since({}, 3)) as status:
+                killed = self.workers_elsewhere(status)
+                self.assertTrue(killed)
+                for pid in killed:
+                    os.kill(pid, signal.SIGKILL)
+            report = self.expect_same_bits(job, spec)
+        self.assertEqual(report["rewinds"], [])
+        self.assertEqual(len(report["recoveries"]), len(killed))
+        self.assertEqual(job.events("host-lost"), [])
+
+    def test_also_over_a_connection_that_had_to_be_made_anew(self):
+        spec = self.small_job(epochs=LONG_EPOCHS)
+        with self.start(spec) as job:
+            with job.held_from_step(STEP, all_run) as status:
+                ports = cut_connections.ports_of(job.root.pid)
+                roles = [pid for name in self.hosts.names[1:] for pid in self.roles_on(name)]
+                self.assertLessEqual(set(self.workers_elsewhere(status)), set(roles))
+                found = sum(self.said("agent-found").values())
+                for pid in roles:
+                    self.assertEqual(cut_connections.cut_connections(pid, ports), 1)
+                wait_until(lambda: sum(self.said("agent-found").values()) == found + len(roles),
+                           "each role has found the agent again")
+                before = self.said("certificate-renewed")
+            with job.held_from_step(STEP, lambda _: self.renewed_since(before, 2)):
+                pass
+            report = self.expect_same_bits(job, spec)
+        self.assertEqual(report["recoveries"], [])
+        self.assertEqual(job.events("host-lost"), [])
 
 
 class is_refused(on_several_hosts):

@@ -278,6 +278,19 @@ TEST_F(host_agent_test, a_worker_runs_on_the_host_that_has_the_cores) {
   EXPECT_EQ(test::take<protocol::role_started>(coordinator).back().role, worker_role);
 }
 
+TEST_F(host_agent_test, the_newest_start_of_a_role_gets_certificates_for_the_host_it_is_on) {
+  start_beta(7);
+  begin_job();
+  const auto self = there->starts.at(0).self;
+  const auto given = routed->on_credentials_wanted({worker_role, self.incarnation});
+  ASSERT_TRUE(given) << given.error().message;
+  EXPECT_EQ(given->authority, "beta");
+  EXPECT_EQ(routed->on_credentials_wanted({shard_role, {1}})->authority, "alpha");
+  EXPECT_EQ(routed->on_credentials_wanted({{role_kind::host_agent, 1}, {7}})->authority, "beta");
+  EXPECT_FALSE(routed->on_credentials_wanted({worker_role, {self.incarnation.value + 1}}));
+  EXPECT_FALSE(routed->on_credentials_wanted({{role_kind::host_agent, 1}, {8}}));
+}
+
 TEST_F(host_agent_test, a_worker_that_dies_there_is_started_there_again) {
   start_beta(7);
   begin_job();

@@ -27,11 +27,11 @@ std::set<std::size_t> sent_by_nobody(const message_table& table) {
 TEST(message_tables, who_may_send_what_is_said_for_every_message) {
   using namespace protocol;
   EXPECT_EQ(sent_by(role_kind::worker, table_of<agent_actor>()),
-            (places_of_all<agent_actor, heartbeat, stop_job>()));
+            (places_of_all<agent_actor, heartbeat, stop_job, credentials_wanted>()));
   EXPECT_EQ(sent_by(role_kind::ps_shard, table_of<agent_actor>()),
-            (places_of_all<agent_actor, job_event, heartbeat, stop_job>()));
+            (places_of_all<agent_actor, job_event, heartbeat, stop_job, credentials_wanted>()));
   EXPECT_EQ(sent_by(role_kind::host_agent, table_of<agent_actor>()),
-            (places_of_all<agent_actor, host_joined, start_report, work_report>()));
+            (places_of_all<agent_actor, host_joined, start_report, work_report, credentials_wanted>()));
   EXPECT_EQ(sent_by(role_kind::agent, table_of<host_agent_actor>()),
             (places_of_all<host_agent_actor, start_order, stop_order, start_told, dismissal>()));
   EXPECT_EQ(sent_by(role_kind::coordinator, table_of<worker_actor>()),

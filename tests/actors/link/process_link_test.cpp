@@ -76,6 +76,10 @@ protocol::agent_actor::behavior_type play_agent(protocol::agent_actor::pointer s
           },
           [](const protocol::start_report&) {},
           [](const protocol::work_report&) {},
+          [script](const protocol::credentials_wanted& wanted) {
+            script->hear(protocol::to_string(wanted.role));
+            return protocol::role_credentials{"certificate", "key", "authority", 60};
+          },
           [script](const protocol::tick&) { script->hear("tick"); },
           [](const protocol::continuation&) {}};
 }
@@ -195,6 +199,22 @@ TEST_F(process_link_test, messages_keep_their_order) {
                    .event = "x", .role = {}, .incarnation = {}, .text = std::to_string(i), .numbers = {}});
   const auto heard = script->wait_for(count);
   for (std::size_t i = 0; i < count; ++i) ASSERT_EQ(heard[i], std::to_string(i));
+}
+
+TEST_F(process_link_test, a_certificate_is_asked_for_by_whom_it_is_for_alone) {
+  const auto there = reach(other);
+  const caf::scoped_actor self{other.system()};
+  const auto ask_for = [&](const peer_id& whom) {
+    std::string said;
+    self->request(there, patience, protocol::credentials_wanted{whom.role, whom.incarnation})
+        .receive([&](const protocol::role_credentials& given) { said = given.key; },
+                 [&](const caf::error& why) { said = to_string(why); });
+    return said;
+  };
+  EXPECT_EQ(ask_for(worker_peer), "key");
+  EXPECT_NE(ask_for({worker_peer.role, {worker_peer.incarnation.value + 1}}), "key");
+  EXPECT_THAT(root.warnings(), testing::Contains(HasSubstr("it speaks for")));
+  EXPECT_EQ(script->wait_for(1).size(), 1U) << "the other one has not arrived";
 }
 
 TEST_F(process_link_test, a_handle_that_travels_can_be_spoken_to) {

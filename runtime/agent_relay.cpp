@@ -1,0 +1,150 @@
+#include "runtime/agent_relay.hpp"
+
+#include "actors/common/ask.hpp"
+#include "actors/common/clock.hpp"
+#include "runtime/job_identity.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace dlrun::runtime {
+namespace {
+
+constexpr auto look_period_max = std::chrono::seconds(1);
+constexpr auto renewal_deadline = std::chrono::seconds(5);
+/// Looks within a lifetime: a renewal that failed is tried again this often in its second half.
+constexpr int looks = 40;
+
+/// One actor, on a thread of the scheduler.
+class relay_state {
+public:
+  struct holder {
+    std::unique_ptr<relay_state> role;
+    static inline const char* name = "agent-relay";
+  };
+  using pointer = protocol::agent_actor::stateful_pointer<holder>;
+  using behavior = protocol::agent_actor::behavior_type;
+
+  static behavior start(pointer self, agent_relay_options options) {
+    self->state.role = std::make_unique<relay_state>(self, std::move(options));
+    auto* role = self->state.role.get();
+    self->set_down_handler([role](const caf::down_msg& down) { role->on_down(down); });
+    if (role->options_.first) role->take(role->options_.first);
+    self->send(self, protocol::tick{});
+    return role->make_behavior();
+  }
+
+  relay_state(pointer self, agent_relay_options options)
+      : self_{self}
+      , options_{std::move(options)}
+      , lifetime_{options_.lifetime}
+      , renewed_{common::now()} {}
+
+private:
+  behavior make_behavior() {
+    return {
+        [this](const protocol::join& join, const protocol::coordinator_actor& who) {
+          return self_->delegate(agent_, join, who);
+        },
+        [this](const protocol::grant& grant) { hand_on(grant); },
+        [this](const protocol::workers_wanted& word) { hand_on(word); },
+        [this](const protocol::scale_request& request) { return self_->delegate(agent_, request); },
+        [this](const protocol::job_event& event) { hand_on(event); },
+        [this](const protocol::job_ended& ended) { hand_on(ended); },
+        [this](const protocol::heartbeat& beat) { return self_->delegate(agent_, beat); },
+        [this](const protocol::stop_job& stop) { hand_on(stop); },
+        [this](const protocol::host_joined& joined, const protocol::host_agent_actor& who) {
+          return self_->delegate(agent_, joined, who);
+        },
+        [this](const protocol::start_report& report) { hand_on(report); },
+        [this](const protocol::work_report& work) { hand_on(work); },
+        [this](const protocol::credentials_wanted& wanted) { return self_->delegate(agent_, wanted); },
+        [this](const protocol::tick&) { on_tick(); },
+        [](const protocol::continuation& task) { common::run(task); },
+    };
+  }
+
+  template <class Message>
+  void hand_on(const Message& message) {
+    if (agent_) self_->send(agent_, message);
+  }
+
+  void on_tick() {
+    const auto lifetime = std::chrono::duration_cast<std::chrono::milliseconds>(lifetime_);
+    self_->delayed_send(self_, std::min<std::chrono::milliseconds>(look_period_max, lifetime / looks),
+                        protocol::tick{});
+    if (!is_there_)
+      dial();
+    else if (common::now() - renewed_ >= lifetime_ / 2)
+      renew();
+  }
+
+  // ---- the agent
+  void take(const protocol::agent_actor& agent) {
+    agent_ = agent;
+    is_there_ = true;
+    self_->monitor(agent_);
+  }
+
+  void on_down(const caf::down_msg& down) {
+    if (!agent_ || agent_.address() != down.source) return;
+    is_there_ = false;
+    options_.log->warn("agent-lost: {}", to_string(down.reason));
+  }
+
+  void dial() {
+    if (!options_.dial || std::exchange(dialling_, true)) return;
+    options_.dial([post = common::poster<protocol::agent_actor>{self_}, this](const auto& found) {
+      post([this, found] { on_found(found); });
+    });
+  }
+
+  void on_found(const result<protocol::agent_actor>& found) {
+    dialling_ = false;
+    if (!found) return options_.log->warn("link: {}", found.error().message);
+    options_.log->info("agent-found");
+    take(*found);
+  }
+
+  // ---- the certificate
+  void renew() {
+    if (std::exchange(asking_, true)) return;
+    common::ask(
+        self_, agent_, renewal_deadline, options_.self,
+        [this](const protocol::role_credentials& next) {
+          asking_ = false;
+          const auto taken = options_.identity->renew(to_credentials(next));
+          if (!taken) return options_.log->warn("certificate: {}", taken.error().message);
+          renewed_ = common::now();
+          lifetime_ = std::chrono::seconds{next.lifetime_s};
+          options_.log->info("certificate-renewed");
+        },
+        [this](const caf::error& why) {
+          asking_ = false;
+          options_.log->warn("certificate: {}", to_string(why));
+        });
+  }
+
+  pointer self_;
+  agent_relay_options options_;
+  protocol::duration lifetime_;
+  protocol::time_point renewed_;
+  protocol::agent_actor agent_{}; ///< the newest connection's, perhaps lost
+  bool is_there_ = false;
+  bool dialling_ = false;
+  bool asking_ = false;
+};
+
+} // namespace
+
+agent_relay::agent_relay(caf::actor_system& system, agent_relay_options options)
+    : system_{system}
+    , relay_{system.spawn(relay_state::start, std::move(options))} {}
+
+agent_relay::~agent_relay() {
+  caf::anon_send_exit(relay_, caf::exit_reason::user_shutdown);
+  caf::scoped_actor waiter{system_};
+  waiter->wait_for(caf::actor_cast<caf::actor>(relay_));
+}
+
+} // namespace dlrun::runtime

@@ -1,0 +1,44 @@
+/// Stands for the agent in a process of a job of several hosts.
+#pragma once
+
+#include "actors/protocol/handles.hpp"
+#include "security/tls_context.hpp"
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <spdlog/logger.h>
+
+namespace dlrun::runtime {
+
+struct agent_relay_options {
+  protocol::agent_actor first{}; ///< the agent, as it was found; null: it is to be found
+  /// Finds the agent. Never blocks; calls its argument once, on any thread. Null: one that is lost
+  /// is not found again.
+  std::function<void(std::function<void(result<protocol::agent_actor>)>)> dial;
+  protocol::credentials_wanted self;               ///< who this process is
+  std::shared_ptr<security::tls_context> identity; ///< what it shows
+  std::chrono::seconds lifetime{};                 ///< of its certificate
+  std::shared_ptr<spdlog::logger> log;
+};
+
+/// An actor that hands on to the agent what it is told. When the connection to the agent is lost it
+/// finds the agent again: what is sent meanwhile is lost, as messages may be. After half of its
+/// lifetime the certificate of the process is renewed; connections that are there go on with
+/// theirs.
+class agent_relay {
+public:
+  agent_relay(caf::actor_system& system, agent_relay_options options);
+  /// Blocks until the actor has ended. The control link must still be there.
+  ~agent_relay();
+  agent_relay(const agent_relay&) = delete;
+  agent_relay& operator=(const agent_relay&) = delete;
+
+  const protocol::agent_actor& agent() const { return relay_; }
+
+private:
+  caf::actor_system& system_;
+  protocol::agent_actor relay_;
+};
+
+} // namespace dlrun::runtime

@@ -1,0 +1,122 @@
+#include "runtime/agent_relay.hpp"
+
+#include "actors/common/actor_config.hpp"
+#include "runtime/job_identity.hpp"
+
+#include <gtest/gtest.h>
+#include <thread>
+
+namespace dlrun::runtime {
+namespace {
+
+using namespace std::chrono_literals;
+using protocol::agent_actor;
+using protocol::role_kind;
+
+constexpr auto patience = 20s;
+constexpr protocol::credentials_wanted worker{{role_kind::worker, 3}, {5}};
+
+/// An agent that answers heartbeats with `number`, and issues certificates.
+agent_actor::behavior_type play_agent(agent_actor::pointer, std::uint64_t number,
+                                      const std::shared_ptr<const job_identity>& issuer) {
+  return {
+      [](const protocol::join&, const protocol::coordinator_actor&) { return protocol::join_reply{}; },
+      [](const protocol::grant&) {},
+      [](const protocol::workers_wanted&) {},
+      [](const protocol::scale_request&) { return protocol::scale_reply{}; },
+      [](const protocol::job_event&) {},
+      [](const protocol::job_ended&) {},
+      [number](const protocol::heartbeat&) {
+        return protocol::coordinator_location{{number}, {}};
+      },
+      [](const protocol::stop_job&) {},
+      [](const protocol::host_joined&, const protocol::host_agent_actor&) { return protocol::join_reply{}; },
+      [](const protocol::start_report&) {},
+      [](const protocol::work_report&) {},
+      [issuer](const protocol::credentials_wanted& wanted) {
+        return issuer->issue(wanted.role, "beta").value();
+      },
+      [](const protocol::tick&) {},
+      [](const protocol::continuation&) {}};
+}
+
+class agent_relay_test : public testing::Test {
+protected:
+  agent_actor spawn_agent(std::uint64_t number) { return system.spawn(play_agent, number, issuer); }
+
+  agent_relay_options options_for(const agent_actor& first) {
+    return {.first = first,
+            .dial = [this](const auto& found) { found(next); },
+            .self = worker,
+            .identity = identity,
+            .lifetime = 1s,
+            .log = log};
+  }
+  std::unique_ptr<agent_relay> relay_to(const agent_actor& first) {
+    return std::make_unique<agent_relay>(system, options_for(first));
+  }
+  /// Which agent answers; 0: none does.
+  std::uint64_t who_answers(const agent_relay& relay) {
+    std::uint64_t number = 0;
+    caf::scoped_actor self{system};
+    self->request(relay.agent(), 5s, protocol::heartbeat{})
+        .receive([&](const protocol::coordinator_location& where) { number = where.incarnation.value; },
+                 [](const caf::error&) {});
+    return number;
+  }
+  template <class Condition>
+  static bool eventually(const Condition& condition) {
+    const auto due = std::chrono::steady_clock::now() + patience;
+    while (!condition())
+      if (std::this_thread::yield(); std::chrono::steady_clock::now() >= due) return false;
+    return true;
+  }
+
+  common::actor_config config{2};
+  caf::actor_system system{config};
+  std::shared_ptr<const job_identity> issuer = job_identity::make(7, 1s).value();
+  std::shared_ptr<security::tls_context> identity =
+      security::tls_context::make(to_credentials(issuer->issue(worker.role, "beta").value())).value();
+  std::shared_ptr<spdlog::logger> log = std::make_shared<spdlog::logger>("test");
+  result<agent_actor> next = fail(error_code::role_lost, "nobody is there");
+};
+
+TEST_F(agent_relay_test, hands_on_what_the_agent_is_asked) {
+  EXPECT_EQ(who_answers(*relay_to(spawn_agent(1))), 1U);
+}
+
+TEST_F(agent_relay_test, finds_the_agent_that_is_there_when_the_one_before_is_lost) {
+  const auto first = spawn_agent(1);
+  const auto relay = relay_to(first);
+  next = spawn_agent(2);
+  caf::anon_send_exit(first, caf::exit_reason::kill);
+  EXPECT_TRUE(eventually([&] { return who_answers(*relay) == 2; }));
+}
+
+TEST_F(agent_relay_test, answers_nobody_when_one_is_lost_that_is_not_to_be_found_again) {
+  const auto first = spawn_agent(1);
+  auto options = options_for(first);
+  options.dial = nullptr;
+  next = spawn_agent(2);
+  const agent_relay relay{system, std::move(options)};
+  caf::anon_send_exit(first, caf::exit_reason::kill);
+  EXPECT_TRUE(eventually([&] { return who_answers(relay) == 0; }));
+}
+
+TEST_F(agent_relay_test, renews_the_certificate_before_it_ends_again_and_again) {
+  const auto relay = relay_to(spawn_agent(1));
+  for (int i = 0; i < 2; ++i) {
+    const auto before = identity->current();
+    EXPECT_TRUE(eventually([&] { return identity->current() != before; }));
+  }
+}
+
+TEST_F(agent_relay_test, renews_it_also_where_it_has_to_find_the_agent_first) {
+  next = spawn_agent(1);
+  const auto before = identity->current();
+  const auto relay = relay_to({});
+  EXPECT_TRUE(eventually([&] { return identity->current() != before; }));
+}
+
+} // namespace
+} // namespace dlrun::runtime
