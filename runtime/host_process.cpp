@@ -10,6 +10,7 @@
 #include "runtime/agent_relay.hpp"
 #include "runtime/held_stores.hpp"
 #include "runtime/host_bundle.hpp"
+#include "runtime/host_examination.hpp"
 #include "runtime/host_folder.hpp"
 #include "runtime/hosts_plan.hpp"
 #include "runtime/job_identity.hpp"
@@ -137,6 +138,7 @@ result<void> run_host_agent(int input) {
   const auto signals = take_stop_signals();
   const auto bundle = read_bundle(input);
   if (!bundle) return tl::unexpected(bundle.error());
+  if (bundle->examine()) return examine_here(*bundle, input, STDOUT_FILENO);
   const auto folder = host_folder::take(*bundle);
   if (!folder) return tl::unexpected(folder.error());
   auto ended = serve(*bundle, signals);

@@ -26,16 +26,6 @@ std::string to_number(const sockaddr* address) {
   return known == 0 ? text : "";
 }
 
-std::set<std::string> own_addresses() {
-  std::set<std::string> all;
-  ifaddrs* first = nullptr;
-  if (::getifaddrs(&first) != 0) return all;
-  const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> owner{first, ::freeifaddrs};
-  for (const auto* one = first; one != nullptr; one = one->ifa_next)
-    if (one->ifa_addr != nullptr && one->ifa_addr->sa_family == AF_INET) all.insert(to_number(one->ifa_addr));
-  return all;
-}
-
 /// The numbers that a name or number stands for.
 std::set<std::string> numbers_of(const std::string& address) {
   addrinfo wanted{};
@@ -51,7 +41,7 @@ std::set<std::string> numbers_of(const std::string& address) {
 
 /// Which of them this is; fills in their numbers.
 result<int> find_here(hosts_plan& plan) {
-  const auto own = own_addresses();
+  const auto own = own_numbers();
   std::vector<int> found;
   for (int i = 0; i < plan.hosts.hosts_size(); ++i) {
     const auto& host = plan.hosts.hosts(i);
@@ -144,6 +134,16 @@ result<std::optional<hosts_plan>> plan_hosts_if_named(const std::string& file) {
   auto plan = plan_hosts(file);
   if (!plan) return tl::unexpected(plan.error());
   return std::optional{std::move(*plan)};
+}
+
+std::set<std::string> own_numbers() {
+  std::set<std::string> all;
+  ifaddrs* first = nullptr;
+  if (::getifaddrs(&first) != 0) return all;
+  const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> owner{first, ::freeifaddrs};
+  for (const auto* one = first; one != nullptr; one = one->ifa_next)
+    if (one->ifa_addr != nullptr && one->ifa_addr->sa_family == AF_INET) all.insert(to_number(one->ifa_addr));
+  return all;
 }
 
 std::uint32_t usable_cpus() {

@@ -6,6 +6,7 @@
 #include <dlrun/error.hpp>
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,9 @@ result<hosts_plan> plan_hosts(const std::filesystem::path& file);
 
 /// The same; nothing when `file` is "".
 result<std::optional<hosts_plan>> plan_hosts_if_named(const std::string& file);
+
+/// The IPv4 addresses of this machine's interfaces.
+std::set<std::string> own_numbers();
 
 /// Cores that this process may use.
 std::uint32_t usable_cpus();

@@ -1,0 +1,170 @@
+#include "runtime/doctor.hpp"
+
+#include "actors/agent/process/process_spawner.hpp"
+#include "actors/common/fingerprint.hpp"
+#include "runtime/examined_host.hpp"
+#include "runtime/host_bundle.hpp"
+#include "runtime/run_record.hpp"
+#include "security/certificate_authority.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+
+namespace dlrun::runtime {
+namespace {
+
+using nlohmann::json;
+
+/// A host decodes and compares all of the data first.
+constexpr auto facts_patience = std::chrono::minutes(5);
+constexpr auto answer_patience = std::chrono::seconds(5);
+constexpr std::size_t run_token_bytes = 16;
+
+bootstrap::HostBundle bundle_of(const doctor_options& options, int place) {
+  const auto& host = options.hosts.hosts.hosts(place);
+  const bool is_here = place == options.hosts.here;
+  bootstrap::HostBundle bundle;
+  bundle.set_examine(true);
+  bundle.set_host(host.name());
+  bundle.set_root(options.hosts.own().name());
+  bundle.set_address(options.hosts.numbers.at(static_cast<std::size_t>(place)));
+  bundle.set_run_token(std::string(run_token_bytes, '\0'));
+  const auto default_folder = options.run_dir / fmt::format("host-{}", host.name());
+  bundle.set_folder(is_here             ? options.run_dir.string()
+                    : host.has_folder() ? host.folder()
+                                        : default_folder.string());
+  if (!options.job) return bundle;
+  *bundle.mutable_spec() = options.job->spec;
+  *bundle.mutable_record() = make_record(*options.job);
+  return bundle;
+}
+
+/// The examination of all hosts.
+class doctor {
+public:
+  doctor(const doctor_options& options, const std::function<void(const finding&)>& tell)
+      : options_{options}
+      , tell_{tell} {}
+
+  result<std::size_t> run() {
+    auto spawner = agent::process_spawner::create();
+    if (!spawner) return tl::unexpected(spawner.error());
+    spawner_ = std::move(*spawner);
+    const auto count = options_.hosts.hosts.hosts_size();
+    for (int place = 0; place < count; ++place) look_at_name(place);
+    for (int place = 0; place < count; ++place) start(place);
+    for (auto& one : hosts_) look_at_facts(one);
+    for (auto& one : hosts_) look_at_clock(one);
+    for (auto& from : hosts_)
+      for (const auto& to : hosts_)
+        if (from.place != to.place) look_at_link(from, to);
+    hosts_.clear();
+    return wrong_;
+  }
+
+private:
+  struct patient {
+    int place = 0;
+    std::unique_ptr<examined_host> host;
+    int port = 0; ///< 0: it has said nothing
+  };
+
+  const spec::HostSpec& spec_of(int place) const { return options_.hosts.hosts.hosts(place); }
+  const std::string& number_of(int place) const {
+    return options_.hosts.numbers.at(static_cast<std::size_t>(place));
+  }
+
+  void tell(int place, std::string check, std::string wrong) {
+    if (!wrong.empty()) ++wrong_;
+    tell_({spec_of(place).name(), std::move(check), std::move(wrong)});
+  }
+
+  void look_at_name(int place) {
+    const bool is_loopback = number_of(place).starts_with("127.") && options_.hosts.hosts.hosts_size() > 1;
+    tell(place, "name",
+         is_loopback
+             ? fmt::format("'{}' is {} here, which no other host reaches: correct /etc/hosts, or write "
+                           "the number of its interface into the list",
+                           spec_of(place).address(), number_of(place))
+             : "");
+  }
+
+  void start(int place) {
+    auto words = place == options_.hosts.here ? std::vector<std::string>{"/proc/self/exe", "agent"}
+                                              : options_.hosts.command_for(spec_of(place));
+    auto started =
+        examined_host::start(*spawner_, std::move(words), written_bundle(bundle_of(options_, place)));
+    if (!started) return tell(place, "start", started.error().message);
+    hosts_.push_back({place, std::move(*started), 0});
+  }
+
+  void look_at_facts(patient& one) {
+    const auto facts = one.host->hear(facts_patience);
+    tell(one.place, "start", facts ? "" : facts.error().message);
+    if (!facts) return;
+    one.port = facts->value("port", 0);
+    const auto own = common::build_here(threads()).fingerprint;
+    const auto build = facts->value("build", "");
+    tell(one.place, "build",
+         build == own
+             ? ""
+             : fmt::format("it would compute other bits: {} there, {} here; install the same dlrun, and "
+                           "take hosts with the same processor",
+                           build, own));
+    for (const auto* check : {"address", "folder", "disk", "memory", "files"})
+      tell(one.place, check, facts->value(check, ""));
+    if (options_.job) tell(one.place, "data", facts->value("data", ""));
+  }
+
+  int threads() const {
+    return options_.job ? static_cast<int>(options_.job->spec.cluster().threads_per_worker()) : 1;
+  }
+
+  void look_at_clock(patient& one) {
+    using std::chrono::duration;
+    if (one.port == 0) return;
+    const auto before = std::chrono::system_clock::now();
+    const auto said = one.host->ask("time", answer_patience);
+    if (!said) return tell(one.place, "clock", said.error().message);
+    const auto middle = before + (std::chrono::system_clock::now() - before) / 2;
+    const double ahead_s = static_cast<double>(said->value("time_us", std::int64_t{0})) / 1e6 -
+                           duration<double>(middle.time_since_epoch()).count();
+    const double bound_s = std::min(duration<double>(security::clock_skew).count(),
+                                    static_cast<double>(options_.hosts.hosts.certificate_lifetime_s()) / 4);
+    tell(one.place, "clock",
+         std::abs(ahead_s) <= bound_s
+             ? ""
+             : fmt::format("it is {:.1f} s {} this host's, and certificates allow {:.1f} s: set both by NTP",
+                           std::abs(ahead_s), ahead_s > 0 ? "ahead of" : "behind", bound_s));
+  }
+
+  void look_at_link(patient& from, const patient& to) {
+    if (from.port == 0 || to.port == 0) return;
+    const auto check = fmt::format("link to {}", spec_of(to.place).name());
+    const auto said =
+        from.host->ask(fmt::format("reach {}:{}", number_of(to.place), to.port), answer_patience);
+    if (!said) return tell(from.place, check, said.error().message);
+    const auto why = said->value("why", "");
+    tell(from.place, check,
+         why.empty() ? ""
+                     : fmt::format("no TCP connection to {}: {}; open all ports between the hosts in the "
+                                   "firewalls of both, or write the addresses of another network",
+                                   number_of(to.place), why));
+  }
+
+  const doctor_options& options_;
+  const std::function<void(const finding&)>& tell_;
+  std::unique_ptr<agent::process_spawner> spawner_;
+  std::vector<patient> hosts_;
+  std::size_t wrong_ = 0;
+};
+
+} // namespace
+
+result<std::size_t> examine_hosts(const doctor_options& options,
+                                  const std::function<void(const finding&)>& tell) {
+  return doctor{options, tell}.run();
+}
+
+} // namespace dlrun::runtime

@@ -1,0 +1,41 @@
+/// An agent that looks at its host, as `dlrun doctor` speaks to it.
+#pragma once
+
+#include "actors/agent/process/process_spawner.hpp"
+#include "base/unique_fd.hpp"
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace dlrun::runtime {
+
+/// One thread. Its end ends the agent.
+class examined_host {
+public:
+  /// Runs `words`, the command of an agent, which reads `bundle`. @returns system.
+  static result<std::unique_ptr<examined_host>>
+  start(agent::process_spawner& spawner, std::vector<std::string> words, const std::string& bundle);
+  ~examined_host();
+  examined_host(const examined_host&) = delete;
+  examined_host& operator=(const examined_host&) = delete;
+
+  /// The next thing that it says. @returns timed_out, or bad_usage with the last line of what the
+  /// command complained of.
+  result<nlohmann::json> hear(std::chrono::milliseconds patience);
+  /// The same, after a question.
+  result<nlohmann::json> ask(const std::string& question, std::chrono::milliseconds patience);
+
+private:
+  explicit examined_host(agent::process_spawner& spawner)
+      : spawner_{spawner} {}
+  std::string last_complaint() const;
+
+  agent::process_spawner& spawner_;
+  agent::child_id child_{};
+  base::unique_fd to_, from_, complaints_;
+  std::string heard_;
+};
+
+} // namespace dlrun::runtime

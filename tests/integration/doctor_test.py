@@ -1,0 +1,129 @@
+"""`dlrun doctor --hosts`: finds what is wrong with hosts before a job begins, and says the way out."""
+
+import json
+import shutil
+import subprocess
+
+import small_data
+from bench_case import main
+from hosts_case import on_several_hosts
+
+WELL, WRONG, BAD_USAGE = 0, 1, 2
+
+
+class doctor(on_several_hosts):
+    def setUp(self):
+        super().setUp()
+        self.job = small_data.write_spec(self.bench.folder / "job.yaml", self.small_job())
+
+    def examine(self, change=lambda content: None, job=True):
+        """@returns exit code, and each finding: (host, check) -> what is wrong"""
+        content = json.loads(self.list.read_text())
+        change(content)
+        path = self.bench.folder / "changed.yaml"
+        path.write_text(json.dumps(content))
+        words = [*self.hosts.within(), self.program, "doctor", *([str(self.job)] if job else []), "--hosts", str(path),
+                 "--run-dir", str(self.bench.folder / "run")]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=120)
+        self.said = done.stdout + done.stderr
+        found = {}
+        for line in done.stdout.splitlines():
+            judgement, rest = line.split(maxsplit=1)
+            host, check, wrong = (*rest.split(": ", 2), "")[:3]
+            self.assertEqual(judgement == "wrong", bool(wrong), line)
+            found[host, check] = wrong
+        self.expect_nobody_left()
+        for name in self.hosts.names[1:]:
+            self.assertFalse((self.hosts.folder_of(name) / "run").exists(), "something is left behind")
+        return done.returncode, found
+
+    def expect_wrong(self, host, check, *words, change=lambda content: None):
+        code, found = self.examine(change)
+        self.assertEqual(code, WRONG, self.said)
+        for word in words:
+            self.assertIn(word, found[host, check], self.said)
+        return {where for where, wrong in found.items() if wrong}
+
+    def within_beta(self, script):
+        """A change of the list: beta's agent is started by a shell that does this first."""
+        whole = f'if [ "$0" = beta ]; then {script}; fi; exec ip netns exec {self.hosts.prefix}$0 "$@"'
+        return lambda content: content.update(start=["unshare", "-m", "sh", "-c", whole, "{host}"])
+
+    def host_with(self, **options):
+        return lambda content: content["hosts"][1].update(options)
+
+
+class finds(doctor):
+    def test_nothing_where_all_is_well(self):
+        code, found = self.examine()
+        self.assertEqual((code, set(found.values())), (WELL, {""}), self.said)
+        checks = {check for host, check in found if host == "beta"}
+        self.assertLessEqual({"name", "start", "build", "address", "clock", "data", "folder", "disk", "memory", "files",
+                              "link to alpha", "link to gamma"}, checks)
+
+    def test_a_name_that_is_loopback(self):
+        self.expect_wrong("beta", "name", "127.0.1.1", change=self.host_with(address="127.0.1.1"))
+
+    def test_an_address_of_no_interface_of_the_host(self):
+        self.expect_wrong("beta", "address", "10.78.0.99", "10.78.0.2", change=self.host_with(address="10.78.0.99"))
+
+    def test_a_start_command_that_fails(self):
+        only = self.expect_wrong("beta", "start", "no such key", change=self.within_beta("echo no such key >&2; exit 255"))
+        self.assertEqual(only, {("beta", "start")})
+
+    def test_a_program_that_is_not_there(self):
+        self.expect_wrong("gamma", "start", "/nowhere/dlrun", change=lambda content: content.update(program="/nowhere/dlrun"))
+
+    def test_another_version(self):
+        other = ('sed -u "1s/bundle [^ ]*/bundle 0.0.1/" | ip netns exec '
+                 f'{self.hosts.prefix}$0 "$@"; exit')
+        self.expect_wrong("beta", "start", "0.0.1", "program:", change=self.within_beta(other))
+
+    def test_other_data(self):
+        other = self.bench.folder / "other"
+        other.mkdir()
+        changed = small_data.write_images(other, "train", self.records, seed=2)
+        bind = f'mount --bind {changed["records"]} {self.data["records"]}'
+        self.assertEqual(self.expect_wrong("beta", "data", self.data["records"], "copy the file",
+                                           change=self.within_beta(bind)), {("beta", "data")})
+
+    def test_a_folder_that_cannot_be_written(self):
+        (self.hosts.folder_of("beta") / "file").touch()
+        self.expect_wrong("beta", "folder", "file",
+                          change=self.host_with(folder=str(self.hosts.folder_of("beta") / "file" / "run")))
+
+    def test_a_disk_that_is_full(self):
+        mount = f"mount -t tmpfs -o size=1m none {self.hosts.folder_of('beta')}"
+        self.assertEqual(self.expect_wrong("beta", "disk", "make room", change=self.within_beta(mount)), {("beta", "disk")})
+
+    def test_memory_that_cannot_be_shared(self):
+        self.expect_wrong("beta", "memory", "ulimit -f", change=self.within_beta("ulimit -f 1000"))
+
+    def test_too_few_open_files(self):
+        self.assertEqual(self.expect_wrong("beta", "files", "ulimit -n", change=self.within_beta("ulimit -n 50")),
+                         {("beta", "files")})
+
+    def test_a_port_that_is_closed_in_one_direction(self):
+        if not shutil.which("nft"):
+            self.skipTest("closing ports takes nft")
+        rules = (f"add table inet t; add chain inet t c {{ type filter hook input priority 0; }}; "
+                 f"add rule inet t c ip saddr {self.hosts.address('beta')} tcp flags & (syn | ack) == syn drop")
+        closed = subprocess.run([*self.hosts.within("gamma"), "nft", rules], capture_output=True, text=True)
+        if closed.returncode != 0:
+            self.skipTest(f"ports cannot be closed here: {closed.stderr}")
+        self.assertEqual(self.expect_wrong("beta", "link to gamma", "10.78.0.3", "firewalls"), {("beta", "link to gamma")})
+
+
+class is_told(doctor):
+    def test_a_list_with_a_host_twice(self):
+        code, _ = self.examine(lambda content: content["hosts"].append(content["hosts"][1]))
+        self.assertEqual(code, BAD_USAGE)
+
+    def test_nothing_where_there_is_no_job(self):
+        code, found = self.examine(job=False)
+        self.assertEqual(code, WELL, self.said)
+        self.assertNotIn(("beta", "data"), found)
+
+
+if __name__ == "__main__":
+    main()
