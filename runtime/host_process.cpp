@@ -14,12 +14,12 @@
 #include "runtime/host_folder.hpp"
 #include "runtime/hosts_plan.hpp"
 #include "runtime/job_identity.hpp"
+#include "runtime/root_beats.hpp"
 #include "runtime/run_record.hpp"
 #include "runtime/stop_wait.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <span>
 
 namespace dlrun::runtime {
 namespace {
@@ -61,12 +61,6 @@ open_host_link(caf::actor_system& system, const bootstrap::HostBundle& bundle, c
                                      .warn = [log](const std::string& text) { log->warn("{}", text); }};
   std::ranges::copy(bundle.run_token(), options.token.bytes.begin());
   return link::process_link::create(system, std::move(options));
-}
-
-agent::beat_peer root_of(const bootstrap::HostBundle& bundle) {
-  base::hmac_key key{};
-  std::ranges::copy(std::as_bytes(std::span{bundle.beat_key()}), key.begin());
-  return {bundle.root(), bundle.agent_process(), bundle.root_beats_at(), agent::keys_of_host(key)};
 }
 
 result<link::remote_access> access_of(const bootstrap::HostBundle& bundle) {

@@ -3,6 +3,7 @@
 #include "job/choices.hpp"
 #include "runtime/held_stores.hpp"
 #include "runtime/host_bundle.hpp"
+#include "runtime/root_beats.hpp"
 #include "runtime/run_record.hpp"
 
 #include <algorithm>
@@ -71,20 +72,6 @@ int place_of(const hosts_plan& plan, const std::string& name) {
   return place;
 }
 
-/// What the root needs to exchange beats with its hosts.
-struct root_beats {
-  std::shared_ptr<agent::beat_exchange> exchange;
-  base::hmac_key key{}; ///< of the run
-};
-
-result<root_beats> start_beats(const hosts_plan& plan, const common::job_context& job) {
-  const auto key = base::random_key();
-  if (!key) return tl::unexpected(key.error());
-  auto exchange = agent::beat_exchange::start({.address = plan.own_number(), .boot = job.process});
-  if (!exchange) return tl::unexpected(exchange.error());
-  return root_beats{std::move(*exchange), *key};
-}
-
 result<std::string> bundle_for(const spec::HostSpec& host, bootstrap::HostBundle bundle,
                                const hosts_plan& plan, const common::job_context& job,
                                const job_identity& identity, const root_beats& beats) {
@@ -97,9 +84,7 @@ result<std::string> bundle_for(const spec::HostSpec& host, bootstrap::HostBundle
   bundle.set_address(plan.numbers.at(static_cast<std::size_t>(place)));
   bundle.set_folder(folder_of(host, job, bundle.record()));
   bundle.set_cpus(static_cast<std::uint32_t>(host.cpus()));
-  bundle.set_root_beats_at(beats.exchange->address());
-  const auto key = agent::pair_key(beats.key, host.name());
-  bundle.set_beat_key(key.data(), key.size());
+  tell_of_beats(beats, bundle);
   auto& shown = *bundle.mutable_credentials();
   shown.set_certificate(credentials->certificate);
   shown.set_key(credentials->key);
@@ -173,7 +158,7 @@ result<std::unique_ptr<hosts_run>> hosts_run::create(const hosts_plan& plan,
   auto hosts_before = tell_hosts(**record);
   const std::string lost = hosts_before.empty() ? "" : ", and what its stores have is lost";
   if (auto known = remember_hosts(plan, *job, **record); !known) return tl::unexpected(known.error());
-  const auto beats = start_beats(plan, *job);
+  const auto beats = start_beats(plan.own_number(), job->process);
   if (!beats) return tl::unexpected(beats.error());
   const auto shared = common_bundle(plan, *job, std::move(**record), agent_address);
   auto commands = host_commands::create(plan, job->run_dir,

@@ -1,0 +1,28 @@
+/// What the root of a job of several hosts needs to exchange beats with them, and what each of them
+/// is told of it.
+#pragma once
+
+#include "actors/agent/beats/beat_exchange.hpp"
+#include "proto/host_bundle.pb.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace dlrun::runtime {
+
+struct root_beats {
+  std::shared_ptr<agent::beat_exchange> exchange;
+  base::hmac_key key{}; ///< of the run, which no host is given
+};
+
+/// @param address number of an interface of this host, @param boot random number of the run.
+/// @returns bad_usage or system as beat_exchange::start().
+result<root_beats> start_beats(const std::string& address, std::uint64_t boot);
+
+/// Says in the bundle of its host where and with which secret it reaches the root.
+void tell_of_beats(const root_beats& beats, bootstrap::HostBundle& bundle);
+/// The root, as the host of the bundle watches it.
+agent::beat_peer root_of(const bootstrap::HostBundle& bundle);
+
+} // namespace dlrun::runtime
