@@ -2,14 +2,19 @@
 
 #include "actors/agent/process/process_spawner.hpp"
 #include "actors/common/fingerprint.hpp"
+#include "base/random.hpp"
 #include "runtime/examined_host.hpp"
 #include "runtime/host_bundle.hpp"
+#include "runtime/root_beats.hpp"
 #include "runtime/run_record.hpp"
 #include "security/certificate_authority.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <condition_variable>
 #include <fmt/format.h>
+#include <mutex>
+#include <set>
 
 namespace dlrun::runtime {
 namespace {
@@ -51,6 +56,9 @@ public:
     auto spawner = agent::process_spawner::create();
     if (!spawner) return tl::unexpected(spawner.error());
     spawner_ = std::move(*spawner);
+    auto beats = start_beats(options_.hosts.own_number(), boot_);
+    if (!beats) return tl::unexpected(beats.error());
+    beats_ = std::move(*beats);
     const auto count = options_.hosts.hosts.hosts_size();
     for (int place = 0; place < count; ++place) look_at_name(place);
     for (int place = 0; place < count; ++place) start(place);
@@ -59,6 +67,7 @@ public:
     for (auto& from : hosts_)
       for (const auto& to : hosts_)
         if (from.place != to.place) look_at_link(from, to);
+    for (const auto& one : hosts_) look_at_beats(one);
     hosts_.clear();
     return wrong_;
   }
@@ -67,7 +76,8 @@ private:
   struct patient {
     int place = 0;
     std::unique_ptr<examined_host> host;
-    int port = 0; ///< 0: it has said nothing
+    int port = 0; ///< 0: it has said nothing, or cannot be reached
+    bool beats = false;
   };
 
   const spec::HostSpec& spec_of(int place) const { return options_.hosts.hosts.hosts(place); }
@@ -93,10 +103,12 @@ private:
   void start(int place) {
     auto words = place == options_.hosts.here ? std::vector<std::string>{"/proc/self/exe", "agent"}
                                               : options_.hosts.command_for(spec_of(place));
-    auto started =
-        examined_host::start(*spawner_, std::move(words), written_bundle(bundle_of(options_, place)));
+    auto bundle = bundle_of(options_, place);
+    bundle.set_agent_process(boot_);
+    tell_of_beats(beats_, bundle);
+    auto started = examined_host::start(*spawner_, std::move(words), written_bundle(bundle));
     if (!started) return tell(place, "start", started.error().message);
-    hosts_.push_back({place, std::move(*started), 0});
+    hosts_.push_back({place, std::move(*started)});
   }
 
   void look_at_facts(patient& one) {
@@ -115,6 +127,7 @@ private:
     for (const auto* check : {"address", "folder", "disk", "memory", "files"})
       tell(one.place, check, facts->value(check, ""));
     if (options_.job) tell(one.place, "data", facts->value("data", ""));
+    watch_beats(one, *facts);
   }
 
   int threads() const {
@@ -153,11 +166,48 @@ private:
                                    number_of(to.place), why));
   }
 
+  // ---- beats, which go between this host and each other
+
+  void watch_beats(patient& one, const json& facts) {
+    if (const auto wrong = facts.value("beats", ""); !wrong.empty()) return tell(one.place, "beats", wrong);
+    const auto boot = facts.value("boot", std::uint64_t{0});
+    if (boot == 0) return;
+    const auto& host = spec_of(one.place).name();
+    const auto watched = beats_.exchange->watch(
+        {.name = host, .boot = boot, .keys = agent::keys_of_root(agent::pair_key(beats_.key, host))},
+        [this, host](const agent::sighting& seen) {
+          if (seen.seen != agent::sight::there) return;
+          const std::scoped_lock lock{mutex_};
+          answered_.insert(host);
+          changed_.notify_all();
+        });
+    one.beats = watched.has_value();
+  }
+
+  void look_at_beats(const patient& one) {
+    if (!one.beats) return;
+    const auto& host = spec_of(one.place).name();
+    std::unique_lock lock{mutex_};
+    const bool passes = changed_.wait_for(lock, answer_patience, [&] { return answered_.contains(host); });
+    lock.unlock();
+    tell(one.place, "beats",
+         passes ? ""
+                : fmt::format("no UDP passes from it to {}, a port of host {}, and back: its loss would be "
+                              "noticed late; let UDP pass between the two in the firewalls of both",
+                              beats_.exchange->address(), options_.hosts.own().name()));
+  }
+
   const doctor_options& options_;
   const std::function<void(const finding&)>& tell_;
+  const std::uint64_t boot_ = base::random_number();
   std::unique_ptr<agent::process_spawner> spawner_;
   std::vector<patient> hosts_;
   std::size_t wrong_ = 0;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::set<std::string> answered_; ///< hosts that answer beats; guarded by mutex_
+  root_beats beats_;               ///< last: its thread uses the members above
 };
 
 } // namespace

@@ -98,7 +98,9 @@ result<json> examined_host::hear(std::chrono::milliseconds patience) {
     const auto left =
         std::chrono::duration_cast<std::chrono::milliseconds>(due - std::chrono::steady_clock::now());
     pollfd watched{from_.get(), POLLIN, 0};
-    if (left.count() <= 0 || ::poll(&watched, 1, static_cast<int>(left.count())) == 0)
+    const int ready = left.count() <= 0 ? 0 : ::poll(&watched, 1, static_cast<int>(left.count()));
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready == 0)
       return fail(error_code::timed_out,
                   fmt::format("its agent gave no word within {} s: try the start command by hand",
                               patience.count() / 1000));

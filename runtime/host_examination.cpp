@@ -1,16 +1,17 @@
 #include "runtime/host_examination.hpp"
 
 #include "actors/common/fingerprint.hpp"
+#include "base/ipv4_address.hpp"
 #include "base/listener.hpp"
 #include "base/os_error.hpp"
+#include "base/random.hpp"
 #include "base/unique_fd.hpp"
 #include "runtime/descriptor_limit.hpp"
 #include "runtime/hosts_plan.hpp"
+#include "runtime/root_beats.hpp"
 #include "runtime/run_record.hpp"
 
-#include <arpa/inet.h>
 #include <cerrno>
-#include <charconv>
 #include <chrono>
 #include <csignal>
 #include <cstring>
@@ -19,7 +20,6 @@
 #include <fmt/ranges.h>
 #include <netinet/in.h>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -45,21 +45,13 @@ std::int64_t time_us() {
       .count();
 }
 
-std::optional<sockaddr_in> to_address(const std::string& number, std::uint16_t port) {
-  sockaddr_in made{};
-  made.sin_family = AF_INET;
-  made.sin_port = htons(port);
-  if (::inet_pton(AF_INET, number.c_str(), &made.sin_addr) != 1) return std::nullopt;
-  return made;
-}
-
 const sockaddr* as_socket_address(const sockaddr_in& address) {
   return reinterpret_cast<const sockaddr*>(&address);
 }
 
 /// A socket on which others try to reach this host, as roles will.
 result<base::unique_fd> listen_at(const std::string& number) {
-  const auto address = to_address(number, 0);
+  const auto address = base::parse_ipv4_address(number + ":0");
   base::unique_fd socket{::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
   if (!address || !socket || ::bind(socket.get(), as_socket_address(*address), sizeof *address) != 0 ||
       ::listen(socket.get(), backlog) != 0)
@@ -78,11 +70,7 @@ int port_of(int socket) {
 
 /// @returns "" when a connection comes about, else why not.
 std::string reach(const std::string& where) {
-  const auto colon = where.find(':');
-  std::uint16_t port = 0;
-  if (colon != std::string::npos)
-    std::from_chars(where.data() + colon + 1, where.data() + where.size(), port);
-  const auto address = to_address(where.substr(0, colon), port);
+  const auto address = base::parse_ipv4_address(where);
   const base::unique_fd socket{::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
   if (!address || !socket) return "there is no such address";
   if (::connect(socket.get(), as_socket_address(*address), sizeof *address) == 0) return "";
@@ -93,6 +81,23 @@ std::string reach(const std::string& where) {
   socklen_t size = sizeof wrong;
   ::getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &wrong, &size);
   return wrong == 0 ? "" : std::strerror(wrong);
+}
+
+/// Whether beats pass the root sees, where they end.
+struct own_beats {
+  std::uint64_t boot = 0; ///< 0: none are sent
+  std::unique_ptr<agent::beat_exchange> exchange;
+  std::string wrong;
+};
+
+own_beats begin_beats(const bootstrap::HostBundle& bundle) {
+  if (bundle.host() == bundle.root()) return {};
+  const auto boot = base::random_number();
+  auto exchange = agent::beat_exchange::start({.address = bundle.address(), .boot = boot});
+  if (!exchange) return {0, nullptr, exchange.error().message};
+  if (const auto begun = (*exchange)->watch(root_of(bundle), [](const agent::sighting&) {}); !begun)
+    return {0, nullptr, begun.error().message};
+  return {boot, std::move(*exchange), {}};
 }
 
 // ---- checks: "" where all is well
@@ -165,11 +170,14 @@ result<void> say(int output, const json& what) {
   return base::fail_errno("cannot answer");
 }
 
-json facts_of(const bootstrap::HostBundle& bundle, const result<base::unique_fd>& door) {
+json facts_of(const bootstrap::HostBundle& bundle, const result<base::unique_fd>& door,
+              const own_beats& beats) {
   const auto threads = bundle.has_spec() ? static_cast<int>(bundle.spec().cluster().threads_per_worker()) : 1;
   return {{"build", common::build_here(threads).fingerprint},
           {"port", door ? port_of(door->get()) : 0},
           {"address", door ? "" : door.error().message},
+          {"boot", beats.boot},
+          {"beats", beats.wrong},
           {"folder", check_folder(bundle)},
           {"disk", check_disk(bundle)},
           {"memory", check_memory()},
@@ -208,7 +216,8 @@ result<void> serve(int input, int output, base::unique_fd door) {
 
 result<void> examine_here(const bootstrap::HostBundle& bundle, int input, int output) {
   auto door = listen_at(bundle.address());
-  if (auto said = say(output, facts_of(bundle, door)); !said) return said;
+  const auto beats = door ? begin_beats(bundle) : own_beats{};
+  if (auto said = say(output, facts_of(bundle, door, beats)); !said) return said;
   return serve(input, output, door ? std::move(*door) : base::unique_fd{});
 }
 

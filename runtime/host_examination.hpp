@@ -12,8 +12,9 @@ namespace dlrun::runtime {
 inline constexpr std::string_view examination_mark = "dlrun-host: ";
 
 /// Says on `output` what is wrong with this host for the job of the bundle, where others reach it,
-/// its time and its build; then answers the lines that come on `input` until that is closed:
-/// "time", and "reach NUMBER:PORT". Nothing is left on the host. @returns system.
+/// from where it beats, its time and its build; exchanges beats with the root, and answers the
+/// lines that come on `input` until that is closed: "time", and "reach NUMBER:PORT". Nothing is
+/// left on the host. @returns system.
 result<void> examine_here(const bootstrap::HostBundle& bundle, int input, int output);
 
 } // namespace dlrun::runtime
