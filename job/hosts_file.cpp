@@ -6,6 +6,7 @@
 #include "job/spec_path.hpp"
 #include "job/validate.hpp"
 
+#include <arpa/inet.h>
 #include <fmt/format.h>
 #include <map>
 
@@ -43,6 +44,27 @@ private:
   std::map<std::string, int> lines_;
 };
 
+/// Also as URLs have it, and with an interface.
+bool is_ipv6(std::string_view address) {
+  if (address.starts_with('[') && address.ends_with(']')) address = address.substr(1, address.size() - 2);
+  in6_addr parsed{};
+  return ::inet_pton(AF_INET6, std::string{address.substr(0, address.find('%'))}.c_str(), &parsed) == 1;
+}
+
+/// @returns what is wrong with it; "" when nothing is.
+std::string problem_of_address(const spec::HostSpec& host) {
+  const auto& address = host.address();
+  if (is_ipv6(address))
+    return fmt::format("\"{}\" is an IPv6 address, and hosts of a job speak IPv4: write the IPv4 address of "
+                       "{}, or a name that has one",
+                       base::printable(address), host.name());
+  if (!address.empty() && address.front() != '-' && address.find_first_of(" :/\t\n") == std::string::npos)
+    return {};
+  return fmt::format(
+      "expected a number or name that the other hosts reach {} by, without a port; found \"{}\"", host.name(),
+      base::printable(address));
+}
+
 void check_hosts(const spec::HostsFile& file, const source_map& sources, problem_list& problems) {
   one_of_each names{"name", sources, problems};
   one_of_each addresses{"address", sources, problems};
@@ -52,12 +74,9 @@ void check_hosts(const spec::HostsFile& file, const source_map& sources, problem
     names.check(at, host.name());
     addresses.check(at, host.address());
     const auto path = item_path("hosts", at) + ".address";
-    if (host.has_address() && (host.address().empty() || host.address().front() == '-' ||
-                               host.address().find_first_of(" /\t\n") != std::string::npos))
-      problems.add(sources.find(path), path,
-                   fmt::format("expected a number or name that the other hosts reach {} by, without a port; "
-                               "found \"{}\"",
-                               host.name(), base::printable(host.address())));
+    if (!host.has_address()) continue;
+    if (const auto problem = problem_of_address(host); !problem.empty())
+      problems.add(sources.find(path), path, problem);
   }
 }
 

@@ -67,8 +67,25 @@ TEST(hosts_file, refuses_a_key_that_it_does_not_know_and_says_which_was_meant) {
                              HasSubstr("did you mean \"address\"?")));
 }
 
-TEST(hosts_file, refuses_an_address_that_would_be_an_option_or_a_url) {
-  for (const auto* wrong : {"-oProxyCommand=x", "http://alpha", "\"two words\"", "\"\""})
+TEST(hosts_file, has_certificates_for_a_day_where_it_says_nothing) {
+  const auto file = parse_hosts(two_hosts, "hosts.yaml");
+  ASSERT_TRUE(file.has_value()) << file.error().message;
+  EXPECT_EQ(file->certificate_lifetime_s(), 86400);
+  EXPECT_EQ(problems_in(two_hosts + "certificate_lifetime_s: 5\n"), "");
+  EXPECT_THAT(problems_in(two_hosts + "certificate_lifetime_s: 4\n"),
+              HasSubstr("hosts.yaml:5: certificate_lifetime_s"));
+}
+
+TEST(hosts_file, refuses_an_ipv6_address_and_says_what_to_write) {
+  for (const auto* wrong : {"fd00::7", "::ffff:10.0.0.7", "[fd00::7]", "fe80::7%eth0"})
+    EXPECT_THAT(problems_in(two_hosts + "  - {name: gamma, address: \"" + wrong + "\"}\n"),
+                testing::AllOf(HasSubstr("hosts.yaml:5: hosts[2].address"), HasSubstr(wrong),
+                               HasSubstr("write the IPv4 address of gamma")))
+        << wrong;
+}
+
+TEST(hosts_file, refuses_an_address_that_would_be_an_option_or_a_url_or_has_a_port) {
+  for (const auto* wrong : {"-oProxyCommand=x", "http://alpha", "\"two words\"", "\"\"", "\"10.0.0.1:22\""})
     EXPECT_THAT(problems_in(std::string{"hosts: [{name: alpha, address: "} + wrong + "}]"),
                 HasSubstr("hosts[0].address"))
         << wrong;
