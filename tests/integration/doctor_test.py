@@ -60,7 +60,7 @@ class doctor(on_several_hosts):
     def within_beta(self, script):
         """A change of the list: beta's agent is started by a shell that does this first."""
         whole = f'if [ "$0" = beta ]; then {script}; fi; exec ip netns exec {self.hosts.prefix}$0 "$@"'
-        return lambda content: content.update(start=["unshare", "-m", "sh", "-c", whole, "{host}"])
+        return lambda content: content.update(start=["unshare", "-m", "bash", "-c", whole, "{host}"])
 
     def host_with(self, **options):
         return lambda content: content["hosts"][1].update(options)
@@ -82,7 +82,7 @@ class finds(doctor):
 
     def test_an_interface_that_the_others_do_not_reach(self):
         inside = self.hosts.namespace("beta")
-        net_hosts.ip("-n", inside, "link", "add", "other", "type", "dummy")
+        net_hosts.ip("-n", inside, "link", "add", "other", "type", "bridge")
         net_hosts.ip("-n", inside, "addr", "add", "10.79.0.2/24", "dev", "other")
         net_hosts.ip("-n", inside, "link", "set", "other", "up")
         wrong = self.expect_wrong("alpha", "link to beta", "10.79.0.2", "another network", change=self.host_with(address="10.79.0.2"))
@@ -113,8 +113,7 @@ class finds(doctor):
         self.expect_wrong("gamma", "start", "/nowhere/dlrun", change=lambda content: content.update(program="/nowhere/dlrun"))
 
     def test_another_version(self):
-        other = ('sed -u "1s/bundle [^ ]*/bundle 0.0.1/" | ip netns exec '
-                 f'{self.hosts.prefix}$0 "$@"; exit')
+        other = f'exec ip netns exec {self.hosts.prefix}$0 "$@" < <(sed -u "1s/bundle [^ ]*/bundle 0.0.1/")'
         self.expect_wrong("beta", "start", "0.0.1", "program:", change=self.within_beta(other))
 
     def test_other_data(self):

@@ -68,6 +68,15 @@ class goes_on(resumed_with_hosts):
     def test_after_everything_was_killed_at_once(self):
         self.expect_no_work_lost(self.kill_everywhere, -signal.SIGKILL)
 
+    def test_after_a_stop_and_the_loss_of_its_journal(self):
+        """R20: the store of PS shard 0, which is on the root's host, tells what incarnations there were."""
+        job, spec = self.begin(self.stop)
+        shutil.rmtree(job.run_dir / "journal")
+        self.resume(job)
+        report = self.expect_same_bits(job, spec, may_redo=True)
+        self.assertEqual(self.holder_of_shard(1), self.store_before)
+        self.assertEqual(report["steps_redone"], 0)
+
 
 class goes_on_without(resumed_with_hosts):
     def lose_store(self, job, spec, **how):
