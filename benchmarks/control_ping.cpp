@@ -79,6 +79,7 @@ protocol::agent_actor::behavior_type echo(echo_actor*) {
       [](const protocol::start_report&) {},
       [](const protocol::work_report&) {},
       [](const protocol::credentials_wanted&) { return protocol::role_credentials{}; },
+      [](const protocol::report_part&) { return protocol::report_taken{}; },
       [](const protocol::tick&) {},
       [](const protocol::continuation&) {}};
 }
