@@ -7,7 +7,7 @@ import shutil
 import signal
 import subprocess
 
-NAMES = ("alpha", "beta", "gamma", "delta")
+NAMES = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta")
 NET = "10.78.0"
 
 
@@ -72,10 +72,10 @@ class net_hosts:
         """The words that run a command there."""
         return ["ip", "netns", "exec", self.namespace(name)]
 
-    def write_file(self, path, **options):
-        """A list of the hosts. @param options further keys for each host: {name: {key: value}}"""
+    def write_file(self, path, count=None, **options):
+        """A list of the first `count` hosts, or of all. @param options further keys for each host: {name: {key: value}}"""
         hosts = []
-        for name in self.names:
+        for name in self.names[:count]:
             folder = {} if name == self.names[0] else {"folder": str(self.folder_of(name) / "run")}
             hosts.append({"name": name, "address": self.address(name), "cpus": 2, **folder, **options.get(name, {})})
         path.write_text(json.dumps({"start": ["ip", "netns", "exec", f"{self.prefix}{{host}}"], "hosts": hosts}))
