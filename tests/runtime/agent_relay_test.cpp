@@ -36,6 +36,7 @@ agent_actor::behavior_type play_agent(agent_actor::pointer, std::uint64_t number
       [issuer](const protocol::credentials_wanted& wanted) {
         return issuer->issue(wanted.role, "beta").value();
       },
+      [](const protocol::report_part&) { return protocol::report_taken{}; },
       [](const protocol::tick&) {},
       [](const protocol::continuation&) {}};
 }
