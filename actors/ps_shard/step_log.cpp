@@ -46,6 +46,7 @@ void step_log::stop() {
 void step_log::append(step_to_log step) {
   {
     const std::scoped_lock lock{mutex_};
+    if (step.timeline < timeline_) return; // it was on its way while the rewind was ordered
     waiting_.push_back(std::move(step));
   }
   changed_.notify_all();

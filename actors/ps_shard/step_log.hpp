@@ -54,7 +54,7 @@ public:
   /// No more events; whoever waits is told so. The destructor does it too.
   void stop();
 
-  /// Steps in order.
+  /// Steps in order. One of a timeline that was left is dropped, as those are that waited then.
   void append(step_to_log step);
   /// Runs `what` on the log's thread, between two writes: what else belongs to the thread that
   /// appends.

@@ -198,6 +198,19 @@ TEST_F(step_log_test, goes_on_after_a_rewind_from_where_it_led) {
   EXPECT_FALSE(log->wait_for({0}, {3})) << "another start knows that it was left";
 }
 
+/// It was on its way, from another thread, while the rewind was ordered.
+TEST_F(step_log_test, a_step_of_a_timeline_that_was_left_is_dropped_also_when_it_comes_late) {
+  open();
+  const std::vector<persistence::history_entry> history{{{0}, {0}, 0, {}}, {{1}, {0}, 0, {}}};
+  log->interrupt({1}, [&] { ASSERT_TRUE(store->rewind(history, {0})); });
+  append(0);
+  append(0, 1);
+  told.wait_for("committed 1 on 1");
+  EXPECT_TRUE(log->wait_for({1}, {1}));
+  EXPECT_EQ(told.count("committed"), 1);
+  EXPECT_EQ(told.count("broken"), 0);
+}
+
 TEST_F(step_log_test, other_work_belongs_to_the_thread_that_appends) {
   open();
   std::vector<std::thread::id> threads;
