@@ -1,5 +1,7 @@
 #include "base/output_file.hpp"
 
+#include "base/write_all.hpp"
+
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
@@ -133,12 +135,7 @@ output_file::~output_file() {
 }
 
 result<void> output_file::write(std::string_view content) {
-  while (!content.empty()) {
-    const ssize_t written = ::write(fd_, content.data(), content.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return failure(errno);
-    content.remove_prefix(static_cast<std::size_t>(written));
-  }
+  if (!write_all(fd_, content)) return failure(errno);
   return {};
 }
 

@@ -1,6 +1,7 @@
 #include "actors/agent/process/bootstrap.hpp"
 
 #include "base/os_error.hpp"
+#include "base/write_all.hpp"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -12,22 +13,12 @@ namespace {
 
 constexpr int all_seals = F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
-result<void> write_all(int fd, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const auto written = ::write(fd, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return base::fail_errno("cannot write a child's bootstrap data");
-    bytes.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return {};
-}
-
 } // namespace
 
 result<base::unique_fd> make_bootstrap(std::string_view bytes) {
   base::unique_fd fd(::memfd_create("dlrun:bootstrap", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!fd) return base::fail_errno("cannot create the memory for a child's bootstrap data");
-  if (auto ok = write_all(fd.get(), bytes); !ok) return tl::unexpected(ok.error());
+  if (!base::write_all(fd.get(), bytes)) return base::fail_errno("cannot write a child's bootstrap data");
   if (::fcntl(fd.get(), F_ADD_SEALS, all_seals) != 0)
     return base::fail_errno("cannot seal a child's bootstrap data");
   return fd;
