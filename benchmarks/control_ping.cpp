@@ -5,6 +5,7 @@
 #include "actors/common/actor_config.hpp"
 #include "actors/link/io_thread_actor.hpp"
 #include "actors/link/process_link.hpp"
+#include "tests/actors/quiet_agent.hpp"
 #include "transport/parameter_segment.hpp"
 
 #include <algorithm>
@@ -64,23 +65,11 @@ using echo_actor = link::io_thread_actor<echo_holder, protocol::agent_actor>;
 
 /// Answers heartbeats with their step.
 protocol::agent_actor::behavior_type echo(echo_actor*) {
-  return {
-      [](const protocol::join&, const protocol::coordinator_actor&) { return protocol::join_reply{}; },
-      [](const protocol::grant&) {},
-      [](const protocol::workers_wanted&) {},
-      [](const protocol::scale_request&) { return protocol::scale_reply{}; },
-      [](const protocol::job_event&) {},
-      [](const protocol::job_ended&) {},
+  return test::quiet_agent(
       [](const protocol::heartbeat& beat) {
         return protocol::coordinator_location{{beat.step}, {}};
       },
-      [](const protocol::stop_job&) {},
-      [](const protocol::host_joined&, const protocol::host_agent_actor&) { return protocol::join_reply{}; },
-      [](const protocol::start_report&) {},
-      [](const protocol::work_report&) {},
-      [](const protocol::credentials_wanted&) { return protocol::role_credentials{}; },
-      [](const protocol::tick&) {},
-      [](const protocol::continuation&) {}};
+      [](const protocol::credentials_wanted&) { return protocol::role_credentials{}; });
 }
 
 std::unique_ptr<link::process_link> open_link(caf::actor_system& system, const link::peer_id& self) {

@@ -2,6 +2,7 @@
 
 #include "actors/common/actor_config.hpp"
 #include "runtime/job_identity.hpp"
+#include "tests/actors/quiet_agent.hpp"
 
 #include <gtest/gtest.h>
 #include <thread>
@@ -19,25 +20,13 @@ constexpr protocol::credentials_wanted worker{{role_kind::worker, 3}, {5}};
 /// An agent that answers heartbeats with `number`, and issues certificates.
 agent_actor::behavior_type play_agent(agent_actor::pointer, std::uint64_t number,
                                       const std::shared_ptr<const job_identity>& issuer) {
-  return {
-      [](const protocol::join&, const protocol::coordinator_actor&) { return protocol::join_reply{}; },
-      [](const protocol::grant&) {},
-      [](const protocol::workers_wanted&) {},
-      [](const protocol::scale_request&) { return protocol::scale_reply{}; },
-      [](const protocol::job_event&) {},
-      [](const protocol::job_ended&) {},
+  return test::quiet_agent(
       [number](const protocol::heartbeat&) {
         return protocol::coordinator_location{{number}, {}};
       },
-      [](const protocol::stop_job&) {},
-      [](const protocol::host_joined&, const protocol::host_agent_actor&) { return protocol::join_reply{}; },
-      [](const protocol::start_report&) {},
-      [](const protocol::work_report&) {},
       [issuer](const protocol::credentials_wanted& wanted) {
         return issuer->issue(wanted.role, "beta").value();
-      },
-      [](const protocol::tick&) {},
-      [](const protocol::continuation&) {}};
+      });
 }
 
 class agent_relay_test : public testing::Test {

@@ -1,0 +1,32 @@
+/// An agent that answers what a test is about, and nothing else.
+#pragma once
+
+#include "actors/protocol/handles.hpp"
+
+#include <utility>
+
+namespace dlrun::test {
+
+/// @param on_heartbeat answers a heartbeat
+/// @param on_credentials_wanted answers who wants a certificate
+template <class Heartbeat, class CredentialsWanted>
+protocol::agent_actor::behavior_type quiet_agent(Heartbeat on_heartbeat,
+                                                 CredentialsWanted on_credentials_wanted) {
+  return {
+      [](const protocol::join&, const protocol::coordinator_actor&) { return protocol::join_reply{}; },
+      [](const protocol::grant&) {},
+      [](const protocol::workers_wanted&) {},
+      [](const protocol::scale_request&) { return protocol::scale_reply{}; },
+      [](const protocol::job_event&) {},
+      [](const protocol::job_ended&) {},
+      std::move(on_heartbeat),
+      [](const protocol::stop_job&) {},
+      [](const protocol::host_joined&, const protocol::host_agent_actor&) { return protocol::join_reply{}; },
+      [](const protocol::start_report&) {},
+      [](const protocol::work_report&) {},
+      std::move(on_credentials_wanted),
+      [](const protocol::tick&) {},
+      [](const protocol::continuation&) {}};
+}
+
+} // namespace dlrun::test
