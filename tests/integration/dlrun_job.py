@@ -437,6 +437,11 @@ def all_run(status):
     return status["step"] > 0 and all(role["pid"] and role["state"] not in NOT_READY for role in status["roles"])
 
 
+def has_workers(status, workers):
+    """So many are there, and nobody is leaving."""
+    return status.get("workers") == {"wanted": workers, "present": workers, "leaving": 0}
+
+
 def pid_of(status, role, index=0):
     for entry in status["roles"]:
         if entry["role"] == role and entry["index"] == index and entry["pid"]:

@@ -5,7 +5,7 @@ import os
 import net_hosts
 import small_data
 from bench_case import bench_case
-from dlrun_job import option, running_job, wait_until
+from dlrun_job import wait_until
 
 EPOCHS = 12  # a second or two: a job that something happens to is held meanwhile
 WORKERS, PS_SHARDS = 4, 2
@@ -31,11 +31,7 @@ class on_several_hosts(bench_case):
         return spec
 
     def start(self, spec, overrides=(), hosts=None):
-        run_dir = self.bench.new_run_dir()
-        file = small_data.write_spec(run_dir.with_suffix(".yaml"), spec)
-        arguments = ["train", str(file), "--run-dir", str(run_dir), "--hosts", str(hosts or self.list),
-                     *option("--set", overrides)]
-        return running_job(self.program, run_dir, arguments, run_dir.with_suffix(".out"), self.hosts.within())
+        return self.hosts.start(self.bench, spec, hosts or self.list, overrides)
 
     def expect_same_bits(self, job, spec, may_redo=False):
         report = job.expect_complete(may_redo=may_redo)
@@ -46,6 +42,10 @@ class on_several_hosts(bench_case):
     def expect_nobody_left(self):
         for name in self.hosts.names:
             wait_until(lambda one=name: not self.hosts.processes(one), f"nothing runs on {name}", patience_s=15)
+
+    def workers_elsewhere(self, status):
+        """Processes of workers on hosts that are not the root's."""
+        return self.hosts.workers_on(self.hosts.names[1:], status)
 
     def roles_on(self, name):
         """Processes of roles on a host that is not the root's: all there but its agent."""

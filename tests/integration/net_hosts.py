@@ -7,6 +7,9 @@ import shutil
 import signal
 import subprocess
 
+import small_data
+from dlrun_job import option, running_job
+
 NAMES = ("alpha", "beta", "gamma", "delta")
 NET = "10.78.0"
 
@@ -72,19 +75,32 @@ class net_hosts:
         """The words that run a command there."""
         return ["ip", "netns", "exec", self.namespace(name)]
 
-    def write_file(self, path, **options):
-        """A list of the hosts. @param options further keys for each host: {name: {key: value}}"""
+    def write_file(self, path, settings=None, **options):
+        """A list of the hosts. @param settings further keys of the list; options: of each host, {name: {key: value}}"""
         hosts = []
         for name in self.names:
             folder = {} if name == self.names[0] else {"folder": str(self.folder_of(name) / "run")}
             hosts.append({"name": name, "address": self.address(name), "cpus": 2, **folder, **options.get(name, {})})
-        path.write_text(json.dumps({"start": ["ip", "netns", "exec", f"{self.prefix}{{host}}"], "hosts": hosts}))
+        start = ["ip", "netns", "exec", f"{self.prefix}{{host}}"]
+        path.write_text(json.dumps({"start": start, "hosts": hosts, **(settings or {})}))
         return path
+
+    def start(self, bench, spec, listed, overrides=()):
+        """`dlrun train` on the first host. @param bench where the run folder is, listed: the list of hosts"""
+        run_dir = bench.new_run_dir()
+        file = small_data.write_spec(run_dir.with_suffix(".yaml"), spec)
+        arguments = ["train", str(file), "--run-dir", str(run_dir), "--hosts", str(listed), *option("--set", overrides)]
+        return running_job(bench.program, run_dir, arguments, run_dir.with_suffix(".out"), self.within())
 
     def processes(self, name):
         """All that run there."""
         listed = subprocess.run(["ip", "netns", "pids", self.namespace(name)], capture_output=True, text=True)
         return [int(pid) for pid in listed.stdout.split()]
+
+    def workers_on(self, names, status):
+        """Processes of the workers that run there, by the status of their job."""
+        there = {pid for name in names for pid in self.processes(name)}
+        return [role["pid"] for role in status["roles"] if role["role"] == "worker" and role["pid"] in there]
 
     def agent_of(self, name):
         """The agent's: the parent of the others."""

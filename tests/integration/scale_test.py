@@ -8,7 +8,7 @@ import time
 
 import small_data
 from bench_case import bench_case, main
-from dlrun_job import all_run, expect, job_over, pid_of, wait_until
+from dlrun_job import all_run, expect, has_workers, job_over, pid_of, wait_until
 
 SLOTS = 4
 EPOCHS = 60
@@ -20,11 +20,6 @@ KINDS = ("worker", "ps_shard", "coordinator")
 def count(status, what="present"):
     """None of a run that is over."""
     return status.get("workers", {}).get(what)
-
-
-def is_settled(status, workers):
-    """So many are there, and nobody is leaving."""
-    return status.get("workers") == {"wanted": workers, "present": workers, "leaving": 0}
 
 
 def workers_of(status):
@@ -60,7 +55,7 @@ class scale(bench_case):
         job is held until then: it is not over meanwhile, however slow the machine is."""
         workers, step = 1, 1
         for changes in range(1, HELD_CHANGES + 1):
-            with job.held_from_step(step, lambda status, wanted=workers: is_settled(status, wanted)) as status:
+            with job.held_from_step(step, lambda status, wanted=workers: has_workers(status, wanted)) as status:
                 workers = self.change(job, source, kills, changes)
                 step = status["step"] + 1
 

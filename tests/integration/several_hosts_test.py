@@ -8,17 +8,12 @@ import signal
 import cut_connections
 import small_data
 from bench_case import main
-from dlrun_job import all_run, wait_until
+from dlrun_job import all_run, has_workers, wait_until
 from hosts_case import PS_SHARDS, WORKERS, on_several_hosts
 
 STEP = 20
 LIFETIME_S = 5
 LONG_EPOCHS = 60  # of a job that is held for the time of some renewals
-
-
-def has_workers(status, workers):
-    """So many are there, and nobody is leaving."""
-    return status.get("workers") == {"wanted": workers, "present": workers, "leaving": 0}
 
 
 class trains_on_them(on_several_hosts):
@@ -69,8 +64,7 @@ class survives(on_several_hosts):
         spec = self.small_job()
         with self.start(spec) as job:
             with job.held_from_step(STEP, all_run) as status:
-                there = {pid for name in self.hosts.names[1:] for pid in self.hosts.processes(name)}
-                workers = [one["pid"] for one in status["roles"] if one["role"] == "worker" and one["pid"] in there]
+                workers = self.workers_elsewhere(status)
                 self.assertTrue(workers)
                 for pid in workers:
                     os.kill(pid, signal.SIGKILL)
@@ -109,8 +103,7 @@ class renews_certificates(on_several_hosts):
 
     def setUp(self):
         super().setUp()
-        content = json.loads(self.list.read_text())
-        self.list.write_text(json.dumps({**content, "certificate_lifetime_s": LIFETIME_S}))
+        self.hosts.write_file(self.list, {"certificate_lifetime_s": LIFETIME_S})
 
     def logs(self):
         return [log for name in self.hosts.names[1:] for log in (self.hosts.folder_of(name) / "run" / "logs").glob("*.log")]
@@ -122,10 +115,6 @@ class renews_certificates(on_several_hosts):
     def renewed_since(self, before, times):
         now = self.said("certificate-renewed")
         return bool(now) and all(now[log] >= before.get(log, 0) + times for log in now)
-
-    def workers_elsewhere(self, status):
-        there = {pid for name in self.hosts.names[1:] for pid in self.hosts.processes(name)}
-        return [one["pid"] for one in status["roles"] if one["role"] == "worker" and one["pid"] in there]
 
     def test_while_the_job_runs_and_new_connections_begin_with_them(self):
         spec = self.small_job(epochs=LONG_EPOCHS)

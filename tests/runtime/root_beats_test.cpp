@@ -36,9 +36,7 @@ TEST(root_beats, a_host_that_has_its_bundle_and_the_root_see_each_other) {
   ASSERT_TRUE(there) << there.error().message;
   const auto root_answers = answer_of(**there, root_of(bundle));
   const auto host_answers =
-      answer_of(*root->exchange, {.name = "beta",
-                                  .boot = boot_of_host,
-                                  .keys = agent::keys_of_root(agent::pair_key(root->key, "beta"))});
+      answer_of(*root->exchange, agent::host_seen_by_root(root->key, "beta", boot_of_host));
   EXPECT_EQ(root_answers.wait_for(20s), std::future_status::ready);
   EXPECT_EQ(host_answers.wait_for(20s), std::future_status::ready);
 }
