@@ -1,5 +1,6 @@
 #include "runtime/agent_relay.hpp"
 
+#include "actors/agent/agent.hpp"
 #include "actors/common/ask.hpp"
 #include "actors/common/clock.hpp"
 #include "runtime/job_identity.hpp"
@@ -136,6 +137,12 @@ private:
 };
 
 } // namespace
+
+agent_dialler agent_dial(link::process_link& link, std::string address) {
+  return [to = &link, address = std::move(address)](auto found) {
+    to->connect<protocol::agent_actor>(address, agent::agent_peer, std::move(found));
+  };
+}
 
 agent_relay::agent_relay(caf::actor_system& system, agent_relay_options options)
     : system_{system}

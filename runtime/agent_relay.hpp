@@ -1,6 +1,7 @@
 /// Stands for the agent in a process of a job of several hosts.
 #pragma once
 
+#include "actors/link/process_link.hpp"
 #include "actors/protocol/handles.hpp"
 #include "security/tls_context.hpp"
 
@@ -8,14 +9,19 @@
 #include <functional>
 #include <memory>
 #include <spdlog/logger.h>
+#include <string>
 
 namespace dlrun::runtime {
 
+/// Finds the agent. Never blocks; calls its argument once, on any thread.
+using agent_dialler = std::function<void(std::function<void(result<protocol::agent_actor>)>)>;
+
+/// Finds it over a link, which must outlive the call, at its address.
+agent_dialler agent_dial(link::process_link& link, std::string address);
+
 struct agent_relay_options {
-  protocol::agent_actor first{}; ///< the agent, as it was found; null: it is to be found
-  /// Finds the agent. Never blocks; calls its argument once, on any thread. Null: one that is lost
-  /// is not found again.
-  std::function<void(std::function<void(result<protocol::agent_actor>)>)> dial;
+  protocol::agent_actor first{};                   ///< the agent, as it was found; null: it is to be found
+  agent_dialler dial;                              ///< null: one that is lost is not found again
   protocol::credentials_wanted self;               ///< who this process is
   std::shared_ptr<security::tls_context> identity; ///< what it shows
   std::chrono::seconds lifetime{};                 ///< of its certificate

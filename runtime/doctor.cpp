@@ -26,19 +26,13 @@ constexpr auto facts_patience = std::chrono::minutes(5);
 constexpr auto answer_patience = std::chrono::seconds(5);
 constexpr std::size_t run_token_bytes = 16;
 
-bootstrap::HostBundle bundle_of(const doctor_options& options, int place) {
-  const auto& host = options.hosts.hosts.hosts(place);
-  const bool is_here = place == options.hosts.here;
+/// What all hosts are told alike. Hashes all of the data.
+bootstrap::HostBundle common_bundle(const doctor_options& options, std::uint64_t boot) {
   bootstrap::HostBundle bundle;
   bundle.set_examine(true);
-  bundle.set_host(host.name());
   bundle.set_root(options.hosts.own().name());
-  bundle.set_address(options.hosts.numbers.at(static_cast<std::size_t>(place)));
+  bundle.set_agent_process(boot);
   bundle.set_run_token(std::string(run_token_bytes, '\0'));
-  const auto default_folder = options.run_dir / fmt::format("host-{}", host.name());
-  bundle.set_folder(is_here             ? options.run_dir.string()
-                    : host.has_folder() ? host.folder()
-                                        : default_folder.string());
   if (!options.job) return bundle;
   *bundle.mutable_spec() = options.job->spec;
   *bundle.mutable_record() = make_record(*options.job);
@@ -61,7 +55,8 @@ public:
     beats_ = std::move(*beats);
     const auto count = options_.hosts.hosts.hosts_size();
     for (int place = 0; place < count; ++place) look_at_name(place);
-    for (int place = 0; place < count; ++place) start(place);
+    const auto shared = common_bundle(options_, boot_);
+    for (int place = 0; place < count; ++place) start(place, shared);
     for (auto& one : hosts_) look_at_facts(one);
     for (auto& one : hosts_) look_at_clock(one);
     for (auto& from : hosts_)
@@ -81,9 +76,7 @@ private:
   };
 
   const spec::HostSpec& spec_of(int place) const { return options_.hosts.hosts.hosts(place); }
-  const std::string& number_of(int place) const {
-    return options_.hosts.numbers.at(static_cast<std::size_t>(place));
-  }
+  const std::string& number_of(int place) const { return options_.hosts.number_of(place); }
 
   void tell(int place, std::string check, std::string wrong) {
     if (!wrong.empty()) ++wrong_;
@@ -100,11 +93,14 @@ private:
              : "");
   }
 
-  void start(int place) {
-    auto words = place == options_.hosts.here ? std::vector<std::string>{"/proc/self/exe", "agent"}
-                                              : options_.hosts.command_for(spec_of(place));
-    auto bundle = bundle_of(options_, place);
-    bundle.set_agent_process(boot_);
+  void start(int place, bootstrap::HostBundle bundle) {
+    const bool is_here = place == options_.hosts.here;
+    const auto& host = spec_of(place);
+    auto words =
+        is_here ? std::vector<std::string>{"/proc/self/exe", "agent"} : options_.hosts.command_for(host);
+    bundle.set_host(host.name());
+    bundle.set_address(number_of(place));
+    bundle.set_folder(is_here ? options_.run_dir.string() : folder_for_new_run(host, options_.run_dir));
     tell_of_beats(beats_, bundle);
     auto started = examined_host::start(*spawner_, std::move(words), written_bundle(bundle));
     if (!started) return tell(place, "start", started.error().message);
@@ -116,14 +112,13 @@ private:
     tell(one.place, "start", facts ? "" : facts.error().message);
     if (!facts) return;
     one.port = facts->value("port", 0);
-    const auto own = common::build_here(threads()).fingerprint;
     const auto build = facts->value("build", "");
     tell(one.place, "build",
-         build == own
+         build == own_build_
              ? ""
              : fmt::format("it would compute other bits: {} there, {} here; install the same dlrun, and "
                            "take hosts with the same processor",
-                           build, own));
+                           build, own_build_));
     for (const auto* check : {"address", "folder", "disk", "memory", "files"})
       tell(one.place, check, facts->value(check, ""));
     if (options_.job) tell(one.place, "data", facts->value("data", ""));
@@ -173,14 +168,13 @@ private:
     const auto boot = facts.value("boot", std::uint64_t{0});
     if (boot == 0) return;
     const auto& host = spec_of(one.place).name();
-    const auto watched = beats_.exchange->watch(
-        {.name = host, .boot = boot, .keys = agent::keys_of_root(agent::pair_key(beats_.key, host))},
-        [this, host](const agent::sighting& seen) {
-          if (seen.seen != agent::sight::there) return;
-          const std::scoped_lock lock{mutex_};
-          answered_.insert(host);
-          changed_.notify_all();
-        });
+    const auto watched = beats_.exchange->watch(agent::host_seen_by_root(beats_.key, host, boot),
+                                                [this, host](const agent::sighting& seen) {
+                                                  if (seen.seen != agent::sight::there) return;
+                                                  const std::scoped_lock lock{mutex_};
+                                                  answered_.insert(host);
+                                                  changed_.notify_all();
+                                                });
     one.beats = watched.has_value();
   }
 
@@ -200,6 +194,7 @@ private:
   const doctor_options& options_;
   const std::function<void(const finding&)>& tell_;
   const std::uint64_t boot_ = base::random_number();
+  const std::string own_build_ = common::build_here(threads()).fingerprint;
   std::unique_ptr<agent::process_spawner> spawner_;
   std::vector<patient> hosts_;
   std::size_t wrong_ = 0;

@@ -1,6 +1,7 @@
 #include "runtime/examined_host.hpp"
 
 #include "base/os_error.hpp"
+#include "base/write_all.hpp"
 #include "runtime/host_examination.hpp"
 
 #include <algorithm>
@@ -28,18 +29,6 @@ result<pipe_ends> make_pipe() {
   return pipe_ends{base::unique_fd{ends[0]}, base::unique_fd{ends[1]}};
 }
 
-/// All of it; a bundle is larger than a pipe's buffer only with large specifications, and then the
-/// agent reads meanwhile.
-result<void> write_all(int to, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const auto size = ::write(to, bytes.data(), bytes.size());
-    if (size < 0 && errno == EINTR) continue;
-    if (size < 0) return base::fail_errno("cannot tell the agent");
-    bytes.remove_prefix(static_cast<std::size_t>(size));
-  }
-  return {};
-}
-
 } // namespace
 
 result<std::unique_ptr<examined_host>> examined_host::start(agent::process_spawner& spawner,
@@ -51,9 +40,7 @@ result<std::unique_ptr<examined_host>> examined_host::start(agent::process_spawn
   if (!input) return tl::unexpected(input.error());
   if (!output) return tl::unexpected(output.error());
   made->complaints_.reset(::memfd_create("dlrun-complaints", MFD_CLOEXEC));
-  agent::child_spec child;
-  child.program = {words.front(), words.front()};
-  child.arguments.assign(words.begin() + 1, words.end());
+  auto child = agent::child_of(std::move(words));
   child.standard_input = input->from.get();
   child.standard_output = output->to.get();
   child.standard_error = made->complaints_.get();
@@ -66,7 +53,9 @@ result<std::unique_ptr<examined_host>> examined_host::start(agent::process_spawn
   made->from_ = std::move(output->from);
   output->to.reset();
   input->from.reset();
-  static_cast<void>(write_all(made->to_.get(), bundle)); // one that has ended is told of by hear()
+  // A bundle is larger than a pipe's buffer only with large specifications, and then the agent
+  // reads meanwhile. One that has ended is told of by hear().
+  static_cast<void>(base::write_all(made->to_.get(), bundle));
   return made;
 }
 
@@ -117,7 +106,7 @@ result<json> examined_host::hear(std::chrono::milliseconds patience) {
 }
 
 result<json> examined_host::ask(const std::string& question, std::chrono::milliseconds patience) {
-  if (auto asked = write_all(to_.get(), question + "\n"); !asked) return tl::unexpected(asked.error());
+  if (!base::write_all(to_.get(), question + "\n")) return base::fail_errno("cannot tell the agent");
   return hear(patience);
 }
 

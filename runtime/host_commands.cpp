@@ -56,10 +56,7 @@ std::filesystem::path host_commands::log_of(const std::string& host) const {
 }
 
 agent::child_spec host_commands::make_child(const spec::HostSpec& host, int input, int output) const {
-  auto words = plan_.command_for(host);
-  agent::child_spec child;
-  child.program = {words.front(), words.front()};
-  child.arguments.assign(words.begin() + 1, words.end());
+  auto child = agent::child_of(plan_.command_for(host));
   child.standard_input = input;
   child.standard_output = child.standard_error = output;
   return child;

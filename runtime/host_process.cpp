@@ -1,6 +1,6 @@
 #include "runtime/host_process.hpp"
 
-#include "actors/agent/agent.hpp"
+#include "actors/agent/credentials_message.hpp"
 #include "actors/agent/host_agent.hpp"
 #include "actors/agent/process_launcher.hpp"
 #include "actors/common/actor_config.hpp"
@@ -64,9 +64,7 @@ open_host_link(caf::actor_system& system, const bootstrap::HostBundle& bundle, c
 }
 
 result<link::remote_access> access_of(const bootstrap::HostBundle& bundle) {
-  const auto& shown = bundle.credentials();
-  return make_remote_access({shown.certificate(), shown.key(), shown.authority(), shown.lifetime_s()},
-                            bundle.address());
+  return make_remote_access(agent::from_message(bundle.credentials()), bundle.address());
 }
 
 /// Runs the agent of a job until it ends.
@@ -93,9 +91,7 @@ result<void> serve(const bootstrap::HostBundle& bundle, const std::shared_ptr<co
   if (!link) return tl::unexpected(link.error());
   roles->agent_listens_at(bundle.agent_address());
   const auto cpus = bundle.cpus() != 0 ? bundle.cpus() : usable_cpus();
-  const auto dial = [to = link->get(), address = bundle.agent_address()](auto found) {
-    to->connect<protocol::agent_actor>(address, agent::agent_peer, std::move(found));
-  };
+  const auto dial = agent_dial(**link, bundle.agent_address());
   const auto role =
       system.spawn(agent::host_agent_state::start,
                    agent::host_agent_arguments{.core = {.host = bundle.host(), .boot = boot},

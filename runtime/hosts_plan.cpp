@@ -146,6 +146,10 @@ std::set<std::string> own_numbers() {
   return all;
 }
 
+std::string folder_for_new_run(const spec::HostSpec& host, const std::filesystem::path& run_dir) {
+  return host.has_folder() ? host.folder() : (run_dir / fmt::format("host-{}", host.name())).string();
+}
+
 std::uint32_t usable_cpus() {
   cpu_set_t usable;
   CPU_ZERO(&usable);

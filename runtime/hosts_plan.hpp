@@ -19,7 +19,8 @@ struct hosts_plan {
   std::vector<std::string> numbers; ///< of the address of each
 
   const spec::HostSpec& own() const { return hosts.hosts(here); }
-  const std::string& own_number() const { return numbers.at(static_cast<std::size_t>(here)); }
+  const std::string& number_of(int place) const { return numbers.at(static_cast<std::size_t>(place)); }
+  const std::string& own_number() const { return number_of(here); }
   /// Words of the command that starts the agent of a host; the first is the path of a program of
   /// this host.
   std::vector<std::string> command_for(const spec::HostSpec& host) const;
@@ -37,6 +38,10 @@ result<std::optional<hosts_plan>> plan_hosts_if_named(const std::string& file);
 
 /// The IPv4 addresses of this machine's interfaces.
 std::set<std::string> own_numbers();
+
+/// Where a host keeps what is of a run that begins: as the list says, else in a folder named like
+/// that of the run.
+std::string folder_for_new_run(const spec::HostSpec& host, const std::filesystem::path& run_dir);
 
 /// Cores that this process may use.
 std::uint32_t usable_cpus();

@@ -1,5 +1,6 @@
 #include "runtime/hosts_run.hpp"
 
+#include "actors/agent/credentials_message.hpp"
 #include "job/choices.hpp"
 #include "runtime/held_stores.hpp"
 #include "runtime/host_bundle.hpp"
@@ -36,12 +37,11 @@ bootstrap::HostBundle common_bundle(const hosts_plan& plan, const common::job_co
 /// this name or at this address.
 std::string folder_of(const spec::HostSpec& host, const common::job_context& job,
                       const records::RunRecord& record) {
-  if (host.has_folder()) return host.folder();
   const auto& before = record.hosts();
   auto found = std::ranges::find(before, host.name(), &records::RunHost::name);
   if (found == before.end()) found = std::ranges::find(before, host.address(), &records::RunHost::address);
-  if (found != before.end()) return found->folder();
-  return (job.run_dir / fmt::format("host-{}", host.name())).string();
+  if (!host.has_folder() && found != before.end()) return found->folder();
+  return folder_for_new_run(host, job.run_dir);
 }
 
 /// Each other host of the list, in place of the one that had its name or folder before.
@@ -81,15 +81,11 @@ result<std::string> bundle_for(const spec::HostSpec& host, bootstrap::HostBundle
   if (!credentials) return tl::unexpected(credentials.error());
   bundle.set_host(host.name());
   bundle.set_index(index);
-  bundle.set_address(plan.numbers.at(static_cast<std::size_t>(place)));
+  bundle.set_address(plan.number_of(place));
   bundle.set_folder(folder_of(host, job, bundle.record()));
   bundle.set_cpus(static_cast<std::uint32_t>(host.cpus()));
   tell_of_beats(beats, bundle);
-  auto& shown = *bundle.mutable_credentials();
-  shown.set_certificate(credentials->certificate);
-  shown.set_key(credentials->key);
-  shown.set_authority(credentials->authority);
-  shown.set_lifetime_s(credentials->lifetime_s);
+  *bundle.mutable_credentials() = agent::to_message(*credentials);
   return written_bundle(bundle);
 }
 

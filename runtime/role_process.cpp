@@ -1,4 +1,5 @@
 #include "actors/agent/agent.hpp"
+#include "actors/agent/credentials_message.hpp"
 #include "actors/agent/process/bootstrap.hpp"
 #include "actors/agent/process/last_words.hpp"
 #include "actors/agent/process/parent_bond.hpp"
@@ -73,9 +74,7 @@ result<std::shared_ptr<const data::job_data>> adopt_data(const bootstrap::Bootst
 /// How processes of other hosts reach this one; nothing in a job of one host.
 result<std::optional<link::remote_access>> take_access(const bootstrap::Bootstrap& message) {
   if (!message.has_credentials()) return std::nullopt;
-  const auto& shown = message.credentials();
-  auto made =
-      make_remote_access({shown.certificate(), shown.key(), shown.authority()}, message.host_address());
+  auto made = make_remote_access(agent::from_message(message.credentials()), message.host_address());
   if (!made) return tl::unexpected(made.error());
   return std::move(*made);
 }
@@ -118,11 +117,9 @@ result<std::unique_ptr<link::process_link>> open_link(caf::actor_system& system,
 std::unique_ptr<agent_relay> make_relay(caf::actor_system& system, const common::role_context& context,
                                         const bootstrap::Bootstrap& message,
                                         std::shared_ptr<security::tls_context> identity) {
-  decltype(agent_relay_options::dial) dial;
+  agent_dialler dial;
   if (context.role.kind != protocol::role_kind::coordinator)
-    dial = [to = context.link, address = message.agent_control()](auto found) {
-      to->connect<protocol::agent_actor>(address, agent::agent_peer, std::move(found));
-    };
+    dial = agent_dial(*context.link, message.agent_control());
   return std::make_unique<agent_relay>(
       system, agent_relay_options{.first = context.agent,
                                   .dial = std::move(dial),
@@ -136,8 +133,7 @@ std::unique_ptr<agent_relay> make_relay(caf::actor_system& system, const common:
 result<protocol::agent_actor> find_agent(link::process_link& link, const std::string& address) {
   auto found = std::make_shared<std::promise<result<protocol::agent_actor>>>();
   auto answer = found->get_future();
-  link.connect<protocol::agent_actor>(address, agent::agent_peer,
-                                      [found](const auto& agent) { found->set_value(agent); });
+  agent_dial(link, address)([found](const auto& agent) { found->set_value(agent); });
   auto agent = answer.get();
   if (!agent) return fail(error_code::role_lost, "cannot reach the agent: " + agent.error().message);
   return agent;

@@ -1,5 +1,6 @@
 #include "actors/agent/process_launcher.hpp"
 
+#include "actors/agent/credentials_message.hpp"
 #include "actors/agent/process/bootstrap.hpp"
 #include "actors/agent/process/last_words.hpp"
 #include "actors/agent/process/parent_bond.hpp"
@@ -73,11 +74,7 @@ bootstrap::Bootstrap make_message(const process_launch_options& options, const s
   message.set_started_us(common::to_us(job.started));
   if (order.credentials) {
     message.set_host_address(options.host_address);
-    auto& shown = *message.mutable_credentials();
-    shown.set_certificate(order.credentials->certificate);
-    shown.set_key(order.credentials->key);
-    shown.set_authority(order.credentials->authority);
-    shown.set_lifetime_s(order.credentials->lifetime_s);
+    *message.mutable_credentials() = to_message(*order.credentials);
   }
   if (job.data != nullptr) add_data(*job.data, message);
   for (const auto& revision : job.revisions) *message.add_revisions() = revision;

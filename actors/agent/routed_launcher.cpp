@@ -181,8 +181,8 @@ void routed_launcher::carry_out(const watch_beats& action) {
       carry_out(hosts_.on_sighting(action.host, action.boot, seen, options_.now()));
     });
   };
-  const auto watched = options_.beats->watch(
-      {action.host, action.boot, "", keys_of_root(pair_key(options_.beat_key, action.host))}, tell);
+  const auto watched =
+      options_.beats->watch(host_seen_by_root(options_.beat_key, action.host, action.boot), tell);
   DLRUN_CHECK(watched.has_value(), "a peer without an address has no wrong one");
 }
 

@@ -190,8 +190,9 @@ void lease_book::notice_silence(time_point now, data_dispatcher_actions& out) {
     worker.silent = true;
     changed = true;
   }
-  if (changed) ++heard_changes_;
-  if (changed) divide(now, out);
+  if (!changed) return;
+  ++heard_changes_;
+  divide(now, out);
 }
 
 void lease_book::excuse_silence(time_point now) {

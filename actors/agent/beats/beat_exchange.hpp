@@ -27,6 +27,13 @@ struct beat_peer {
   beat_keys keys{};
 };
 
+/// A start of the agent of a host, as the root watches it. @param run_key of the run, which no host
+/// is given
+inline beat_peer host_seen_by_root(const base::hmac_key& run_key, const std::string& host,
+                                   std::uint64_t boot) {
+  return {.name = host, .boot = boot, .keys = keys_of_root(pair_key(run_key, host))};
+}
+
 /// Watches peers by their beats. Thread-safe.
 class beat_service {
 public:

@@ -59,6 +59,14 @@ struct child_spec {
   bool own_process_group = true;
 };
 
+/// The start of a command. @param words path of the program and its arguments; at least one
+inline child_spec child_of(std::vector<std::string> words) {
+  child_spec child;
+  child.program = {words.front(), words.front()};
+  child.arguments.assign(words.begin() + 1, words.end());
+  return child;
+}
+
 /// How a child ended.
 struct exit_report {
   pid_t pid = -1;
