@@ -41,6 +41,8 @@ enum class planted_bug : std::uint8_t {
   no_fence_store,  ///< R4: storage does not refuse the writes of an older PS incarnation
   volatile_rewind, ///< R16: a shard acts on a rewind before its marker is durable
   keep_snapshots,  ///< R16: a rewind leaves the snapshots above the branch version in place
+  no_term,         ///< R28: a write to the journal does not compare the term
+  stale_reader,    ///< R28: a coordinator reads the journal before it takes the term
 };
 
 #ifdef DLRUN_PLANTED_BUGS

@@ -28,9 +28,8 @@ coordinator::coordinator_core_config coordinator_config(world& where, protocol::
   return config;
 }
 
-coordinator::journaled_job journaled(world& where) {
+coordinator::journaled_job journaled(world& where, const coordinator_journal& journal) {
   coordinator::journaled_job job;
-  const auto& journal = where.journal();
   for (const auto& [role, kept] : journal.roles) job.roles.push_back(kept);
   job.ended = journal.ended;
   job.workers = journal.workers;
@@ -41,6 +40,11 @@ coordinator::journaled_job journaled(world& where) {
   return job;
 }
 
+/// R28: compares the term.
+bool may_write(world& where, incarnation term) {
+  return where.journal().owner == term || where.is_planted(protocol::planted_bug::no_term);
+}
+
 } // namespace
 
 coordinator_process::coordinator_process(world& where, protocol::fence self, std::uint64_t agent)
@@ -48,11 +52,39 @@ coordinator_process::coordinator_process(world& where, protocol::fence self, std
     , agent_(agent) {}
 
 void coordinator_process::start() {
+  if (world_.plan().journal_is_remote) return take_then_read();
+  if (!take()) return;
+  found_ = world_.journal();
+  begin();
+}
+
+bool coordinator_process::take() {
   auto& journal = world_.journal();
-  if (journal.owner >= self().incarnation)
-    return world_.kill(*this, "its journal is opened by a newer start");
+  if (journal.owner >= self().incarnation) {
+    world_.kill(*this, "its journal is opened by a newer start");
+    return false;
+  }
   journal.owner = self().incarnation;
-  core_.emplace(coordinator_config(world_, self(), agent_), journaled(world_));
+  return true;
+}
+
+void coordinator_process::take_then_read() {
+  const bool reads_first = world_.is_planted(protocol::planted_bug::stale_reader);
+  after(world_.journal_delay(), [this, reads_first] {
+    if (reads_first)
+      found_ = world_.journal();
+    else if (!take())
+      return;
+    after(world_.journal_delay(), [this, reads_first] {
+      if (reads_first && !take()) return;
+      if (!reads_first) found_ = world_.journal();
+      begin();
+    });
+  });
+}
+
+void coordinator_process::begin() {
+  core_.emplace(coordinator_config(world_, self(), agent_), journaled(world_, found_));
   restart_dispatcher();
   every(world_.plan().period / 2, [this] {
     perform(core_->on_tick(world_.now()));
@@ -73,6 +105,7 @@ void coordinator_process::restart_dispatcher() {
 }
 
 void coordinator_process::receive(const message& what) {
+  if (!is_up()) return;
   const auto now = world_.now();
   std::visit(common::action_handlers{
                  [&](const agent_hello&) { perform(core_->on_agent()); },
@@ -229,16 +262,28 @@ void coordinator_process::write(std::function<void(coordinator_journal&)> change
 void coordinator_process::write_next() {
   writing_ = false;
   if (writes_.empty()) return;
-  if (world_.journal().owner != self().incarnation)
+  if (!may_write(world_, self().incarnation))
     return world_.kill(*this, "its journal is opened by a newer start");
+  if (!world_.calm() && world_.random().chance(world_.plan().journal_silence)) return lose_answer();
   const auto next = std::move(writes_.front());
   writes_.pop_front();
   next.change(world_.journal());
+  next.change(found_);
   if (!writes_.empty()) {
     writing_ = true;
     after(world_.journal_delay(), [this] { write_next(); });
   }
   next.then();
+}
+
+void coordinator_process::lose_answer() {
+  const auto apply = [this, change = writes_.front().change] {
+    if (may_write(world_, self().incarnation)) change(world_.journal());
+  };
+  const auto outcome = world_.random().below(3);
+  if (outcome == 0) apply();
+  if (outcome == 1) world_.after(world_.random().milliseconds(1, 100), nullptr, apply);
+  world_.kill(*this, "its journal does not answer");
 }
 
 void coordinator_process::finish_writes() {

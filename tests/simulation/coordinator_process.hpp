@@ -21,6 +21,9 @@ public:
   void receive(const message& what) override;
   /// The dispatcher fails and is started again by its supervisor; it has forgotten everything.
   void restart_dispatcher();
+  /// It has the journal, and its dispatcher runs.
+  bool is_up() const { return dispatcher_.has_value(); }
+  /// Requires is_up().
   dispatcher_process& dispatcher() { return *dispatcher_; }
   /// What its dispatcher says.
   void hear(const data_dispatcher::to_coordinator& what);
@@ -28,7 +31,8 @@ public:
   /// refuses.
   void write(std::function<void(coordinator_journal&)> change, std::function<void()> then);
 
-  const coordinator::coordinator_core& core() const { return *core_; }
+  /// What the journal holds, as far as it knows: what it read, and what it wrote since.
+  const coordinator_journal& found() const { return found_; }
 
 private:
   void perform(const coordinator::coordinator_actions& actions);
@@ -49,6 +53,14 @@ private:
   void perform_one(const coordinator::finish_job& order);
   void perform_one(const coordinator::announce_end& order);
 
+  /// R28, in two exchanges with a journal that is elsewhere.
+  void take_then_read();
+  /// @returns false, and dies, when a newer start has it.
+  bool take();
+  void begin();
+  /// A write whose answer does not come: done, not done, or done later.
+  void lose_answer();
+
   void write_next();
   /// A dispatcher reads its course behind all writes of the one before.
   void finish_writes();
@@ -60,6 +72,7 @@ private:
 
   std::uint64_t agent_;
   std::optional<coordinator::coordinator_core> core_;
+  coordinator_journal found_;
   incarnation asker_; ///< whose join is being answered
   std::optional<dispatcher_process> dispatcher_;
   std::deque<pending_write> writes_;

@@ -17,7 +17,8 @@ data_dispatcher::evaluation_rules evaluation_rules_of(const scenario& plan) {
   return rules;
 }
 
-data_dispatcher::data_dispatcher_core_config dispatcher_config(world& where, incarnation self) {
+data_dispatcher::data_dispatcher_core_config dispatcher_config(world& where, const coordinator_journal& found,
+                                                               incarnation self) {
   data_dispatcher::data_dispatcher_core_config config;
   config.self = self;
   config.workers = where.plan().workers;
@@ -37,9 +38,9 @@ data_dispatcher::data_dispatcher_core_config dispatcher_config(world& where, inc
   config.couples = where.job().couples;
   config.evaluations = evaluation_rules_of(where.plan());
   config.max_recovery = where.plan().max_recovery;
-  config.course = where.journal().course;
-  config.course.lost = where.journal().course_is_lost;
-  config.course.ended = where.journal().ended.has_value();
+  config.course = found.course;
+  config.course.lost = found.course_is_lost;
+  config.course.ended = found.ended.has_value();
   config.bug = where.bug();
   return config;
 }
@@ -49,7 +50,7 @@ data_dispatcher::data_dispatcher_core_config dispatcher_config(world& where, inc
 dispatcher_process::dispatcher_process(world& where, coordinator_process& in, incarnation self)
     : world_(where)
     , in_(in)
-    , core_(dispatcher_config(where, self)) {}
+    , core_(dispatcher_config(where, in.found(), self)) {}
 
 void dispatcher_process::receive(const message& what) {
   const auto now = world_.now();

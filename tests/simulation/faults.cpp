@@ -51,7 +51,8 @@ void fault_injector::inject(fault_kind kind) {
   case fault_kind::freeze_coordinator: return freeze_for_a_while(some(role_kind::coordinator));
   case fault_kind::restart_dispatcher: {
     auto* coordinator = static_cast<coordinator_process*>(some(role_kind::coordinator));
-    if (coordinator != nullptr && !coordinator->frozen) coordinator->restart_dispatcher();
+    if (coordinator != nullptr && !coordinator->frozen && coordinator->is_up())
+      coordinator->restart_dispatcher();
     return;
   }
   case fault_kind::partition: return partition();
@@ -65,6 +66,7 @@ void fault_injector::inject_durable(fault_kind kind) {
   switch (kind) {
   case fault_kind::kill_coordinator: return kill({some(role_kind::coordinator)}, false);
   case fault_kind::zombie_coordinator: return kill({some(role_kind::coordinator)}, true);
+  case fault_kind::depose_coordinator: return depose(some(role_kind::coordinator));
   case fault_kind::burst: return burst();
   case fault_kind::cut_power: return cut_power();
   case fault_kind::lose_journal: return lose_journal();
@@ -87,13 +89,18 @@ void fault_injector::kill(const std::vector<process*>& chosen, bool as_zombies) 
     }
     if (victim->role().kind == role_kind::worker) world_.happened().worker_lost = true;
     if (as_zombies) {
-      agent_->lost(*victim, "silent");
-      victim->taken_for_dead = true;
+      depose(victim);
       freeze_for_a_while(victim);
     } else {
       world_.kill(*victim, "killed by signal 9 (SIGKILL)");
     }
   }
+}
+
+void fault_injector::depose(process* victim) {
+  if (victim == nullptr) return;
+  agent_->lost(*victim, "silent");
+  victim->taken_for_dead = true;
 }
 
 void fault_injector::freeze_for_a_while(process* which) {
@@ -203,7 +210,8 @@ void fault_injector::ask_to_go_back(const data_dispatcher::wanted_change& wanted
     return;
   world_.happened().went_back_on_purpose = true;
   auto* coordinator = static_cast<coordinator_process*>(some(role_kind::coordinator));
-  if (coordinator != nullptr && !coordinator->frozen) coordinator->dispatcher().go_back(wanted);
+  if (coordinator != nullptr && !coordinator->frozen && coordinator->is_up())
+    coordinator->dispatcher().go_back(wanted);
   world_.after(world_.plan().period * 2, nullptr, [this, wanted] { ask_to_go_back(wanted); });
 }
 

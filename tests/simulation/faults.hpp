@@ -28,6 +28,8 @@ private:
   void kill(const std::vector<process*>& victims, bool as_zombies);
   void freeze_for_a_while(process* which);
   void inject_durable(fault_kind kind);
+  /// Its agent takes it for dead; it goes on.
+  void depose(process* victim);
   void partition();
   void scale_workers();
   void preempt(process* worker);

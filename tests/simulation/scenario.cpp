@@ -24,6 +24,7 @@ std::string_view to_string(fault_kind kind) {
   case fault_kind::preempt_worker: return "preempt a worker";
   case fault_kind::kill_coordinator: return "kill the coordinator";
   case fault_kind::zombie_coordinator: return "take a frozen coordinator for dead";
+  case fault_kind::depose_coordinator: return "take a live coordinator for dead";
   case fault_kind::burst: return "burst";
   case fault_kind::cut_power: return "cut the power";
   case fault_kind::lose_journal: return "lose the journal";
@@ -198,6 +199,16 @@ void draw_faults(scenario& plan, random_source& random) {
   sort_faults(plan);
 }
 
+/// From numbers of its own too: what of the faults comes at the same moment stays in its order.
+void draw_remote_journal(scenario& plan) {
+  random_source random(mix(plan.seed) ^ 0x70042128U);
+  if (plan.durability == durability::off || !random.chance(0.3)) return;
+  plan.journal_is_remote = true;
+  plan.journal_silence = rate(random, 0.5, 0.02, 0.15);
+  fault_plan(plan, random).add(fault_kind::depose_coordinator, 0.6, 0.5, 3);
+  sort_faults(plan);
+}
+
 /// From numbers of its own too.
 void draw_scaling(scenario& plan) {
   random_source random(mix(plan.seed) ^ 0x5ca1e5ca1eU);
@@ -226,6 +237,7 @@ scenario draw_scenario(std::uint64_t seed) {
   draw_scaling(plan);
   draw_evaluation(plan);
   draw_poison(plan);
+  draw_remote_journal(plan);
   return plan;
 }
 

@@ -30,14 +30,15 @@ enum class fault_kind : std::uint8_t {
   // only where state is durable
   kill_coordinator,
   zombie_coordinator,
-  burst,        ///< several kills within milliseconds
-  cut_power,    ///< everything dies, what is not synced may be lost, the job is resumed
-  lose_journal, ///< the coordinator's, not the shards' disks
-  lose_disk,    ///< of one PS shard
-  fill_disk,    ///< of one PS shard: it takes no writes for a while
-  go_back,      ///< the operator's undo
+  depose_coordinator, ///< taken for dead, and lives: only where the journal is elsewhere
+  burst,              ///< several kills within milliseconds
+  cut_power,          ///< everything dies, what is not synced may be lost, the job is resumed
+  lose_journal,       ///< the coordinator's, not the shards' disks
+  lose_disk,          ///< of one PS shard
+  fill_disk,          ///< of one PS shard: it takes no writes for a while
+  go_back,            ///< the operator's undo
 };
-inline constexpr int fault_kinds = 21;
+inline constexpr int fault_kinds = 22;
 std::string_view to_string(fault_kind kind);
 
 /// Records of a slot that end whoever computes them together.
@@ -84,6 +85,8 @@ struct scenario {
          slowness = 0; ///< probability a message; a slow one takes 20 times as long
   // speeds, milliseconds
   double slot_ms = 1, apply_ms = 1, log_ms = 1, snapshot_ms = 1, journal_ms = 1, start_ms = 5;
+  bool journal_is_remote = false; ///< term and contents are asked for one after the other
+  double journal_silence = 0;     ///< probability that a write to it gets no answer
   double damage = 0; ///< probability that a PS shard finds its newest snapshot damaged when it starts
   std::vector<double> slowness_of_worker;
   protocol::duration period{};       ///< of every timer

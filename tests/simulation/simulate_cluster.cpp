@@ -48,7 +48,9 @@ const std::map<std::string, planted_bug> bugs{{"none", planted_bug::none},
                                               {"exit_at_last", planted_bug::exit_at_last},
                                               {"no_fence_store", planted_bug::no_fence_store},
                                               {"volatile_rewind", planted_bug::volatile_rewind},
-                                              {"keep_snapshots", planted_bug::keep_snapshots}};
+                                              {"keep_snapshots", planted_bug::keep_snapshots},
+                                              {"no_term", planted_bug::no_term},
+                                              {"stale_reader", planted_bug::stale_reader}};
 
 /// Where to begin to look for those that take hundreds of seeds. No promise: another seed is as
 /// good.
