@@ -1,12 +1,58 @@
 #include "actors/common/job_journal.hpp"
 
+#include "persistence/folder_journal.hpp"
+
 namespace dlrun::common {
 
-result<std::shared_ptr<job_journal>> job_journal::open(const std::filesystem::path& run_dir,
-                                                       incarnation owner, full_disk_watcher watcher,
+namespace {
+
+/// A role that gives no sign of life for a minute is ended.
+constexpr auto take_patience = std::chrono::seconds(45);
+
+using taken_journal = result<std::unique_ptr<persistence::journal>>;
+
+taken_journal take(const std::filesystem::path& run_dir, incarnation owner) {
+  return persistence::folder_journal::open({(run_dir / journal_directory).string(), owner, nullptr});
+}
+
+taken_journal take(const etcd_ground& ground, incarnation owner) {
+  return persistence::etcd_journal::take(
+      {.place = ground.place, .prefix = ground.prefix, .owner = owner, .take_patience = take_patience});
+}
+
+} // namespace
+
+journal_place journal_place_of(const spec::JobSpec& spec, const std::filesystem::path& run_dir) {
+  const auto& journal = spec.cluster().journal();
+  if (!journal.has_etcd()) return run_dir;
+  const auto& etcd = journal.etcd();
+  persistence::etcd_place place{{etcd.endpoints().begin(), etcd.endpoints().end()},
+                                etcd.cluster_id() == "auto" ? "" : etcd.cluster_id(),
+                                etcd.ca_file(),
+                                etcd.certificate_file(),
+                                etcd.key_file(),
+                                etcd.user_file()};
+  return etcd_ground{std::move(place), etcd.prefix()};
+}
+
+result<std::optional<persistence::journal_contents>> read_journal(const journal_place& place) {
+  if (const auto* etcd = std::get_if<etcd_ground>(&place))
+    return persistence::etcd_journal::read(etcd->place, etcd->prefix);
+  const auto directory = std::get<std::filesystem::path>(place) / journal_directory;
+  std::error_code ignored;
+  if (!std::filesystem::exists(directory, ignored)) return std::nullopt;
+  auto contents = persistence::folder_journal::read(directory.string());
+  // Somebody died while making it: nothing was written yet.
+  if (!contents && contents.error().code == error_code::bad_usage) return std::nullopt;
+  if (!contents) return tl::unexpected(contents.error());
+  return *std::move(contents);
+}
+
+result<std::shared_ptr<job_journal>> job_journal::open(const journal_place& place, incarnation owner,
+                                                       full_disk_watcher watcher,
                                                        std::chrono::milliseconds patience) {
   auto journal = try_patiently(patience, watcher, [&] {
-    return persistence::journal::open({(run_dir / journal_directory).string(), owner, nullptr});
+    return std::visit([&](const auto& ground) { return take(ground, owner); }, place);
   });
   if (!journal) return tl::unexpected(journal.error());
   return std::shared_ptr<job_journal>{new job_journal(std::move(*journal), std::move(watcher))};

@@ -3,7 +3,9 @@
 
 #include "actors/common/patience.hpp"
 #include "actors/common/task_thread.hpp"
+#include "persistence/etcd_journal.hpp"
 #include "persistence/journal.hpp"
+#include "proto/job_spec.pb.h"
 
 #include <chrono>
 #include <filesystem>
@@ -12,6 +14,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <variant>
 #include <vector>
 
 namespace dlrun::common {
@@ -23,17 +26,31 @@ inline constexpr auto journal_directory = "journal";
 inline constexpr auto outcome_key = "outcome";
 inline constexpr auto course_key = "course";
 
+/// Keys of an etcd.
+struct etcd_ground {
+  persistence::etcd_place place;
+  std::string prefix;
+};
+/// Where a run's journal is: in its folder, or in an etcd.
+using journal_place = std::variant<std::filesystem::path, etcd_ground>;
+journal_place journal_place_of(const spec::JobSpec& spec, const std::filesystem::path& run_dir);
+
+/// A look that fences nobody. @returns nothing where there is no journal; in_use while a process
+/// has the one in a folder; as those journals do.
+result<std::optional<persistence::journal_contents>> read_journal(const journal_place& place);
+
 /// Thread-safe. Writes are synced one after the other, in the order in which they were asked for.
 class job_journal {
 public:
   using writes = std::vector<persistence::journal_write>;
 
-  /// `owner` must be above every owner before it. While an older process still holds the journal,
-  /// tries again for `patience`; while the disk is full, now and at later writes, as long as
+  /// Takes the term (R28): `owner` must be above every owner before it. While an older process
+  /// still holds a folder, tries again for `patience`; while no etcd answers, for longer than it
+  /// takes to make a new leader; while the disk is full, now and at later writes, as long as
   /// `watcher` wants. Blocks.
-  /// @returns as persistence::journal::open() does.
+  /// @returns as folder_journal::open() and etcd_journal::take() do.
   static result<std::shared_ptr<job_journal>>
-  open(const std::filesystem::path& run_dir, incarnation owner, full_disk_watcher watcher = {},
+  open(const journal_place& place, incarnation owner, full_disk_watcher watcher = {},
        std::chrono::milliseconds patience = std::chrono::milliseconds(5000));
 
   /// What it holds: what was found when it was opened, and the writes since that have succeeded.

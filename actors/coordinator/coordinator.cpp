@@ -224,10 +224,9 @@ void coordinator_state::on_tick() {
   self_->delayed_send(self_, tick_period, protocol::tick{});
   dispatcher_.on_tick();
   carry_out(core_->on_tick(common::now()));
-  if (disk_.has_room()) { // nobody waits for what only the report needs
-    auto changes = report_.tallies().changes(core_->recoveries().all(), common::now());
-    if (!changes.empty()) disk_.write(std::move(changes), [](const result<void>&) {});
-  }
+  if (disk_.is_broken()) return quit("the journal cannot be written");
+  if (disk_.has_room()) // nobody waits for what only the report needs
+    disk_.write_lazily(report_.tallies().changes(core_->recoveries().all(), common::now()));
   reports_.report_alive();
 }
 

@@ -2,12 +2,15 @@
 
 #include "actors/coordinator/coordinator_journal.hpp"
 
+#include <algorithm>
+
 namespace dlrun::coordinator {
 
 void coordinator_disk::open(const std::shared_ptr<const common::job_facts>& job, incarnation owner,
                             std::function<void(const result<journaled_job>&)> done) {
   opener_.run([this, post = post_, job, owner, watcher = watcher(), done = std::move(done)] {
-    const auto opened = common::job_journal::open(job->run_dir, owner, watcher);
+    const auto opened =
+        common::job_journal::open(common::journal_place_of(job->spec, job->run_dir), owner, watcher);
     const auto journaled = opened ? find_job((*opened)->entries(), job->run_dir, job->ps_shards())
                                   : result<journaled_job>{tl::unexpected(opened.error())};
     post([this, journal = opened.value_or(nullptr), journaled, done] {
@@ -22,6 +25,15 @@ void coordinator_disk::write(common::job_journal::writes changes,
   journal_->write(std::move(changes), [post = post_, done = std::move(done)](const result<void>& written) {
     post([done, written] { done(written); });
   });
+}
+
+void coordinator_disk::write_lazily(const common::job_journal::writes& changes) {
+  constexpr std::ptrdiff_t piece_max = 64;
+  for (auto from = changes.begin(); from != changes.end();) {
+    const auto to = from + std::min(piece_max, changes.end() - from);
+    write({from, to}, [](const result<void>&) {});
+    from = to;
+  }
 }
 
 common::full_disk_watcher coordinator_disk::watcher() {

@@ -39,6 +39,8 @@ public:
 
   /// Requires journal(). `done` is called when it is durable, or with why not.
   void write(common::job_journal::writes changes, std::function<void(const result<void>&)> done);
+  /// What only the report needs, in pieces that every journal takes. Requires journal().
+  void write_lazily(const common::job_journal::writes& changes);
 
 private:
   common::full_disk_watcher watcher();

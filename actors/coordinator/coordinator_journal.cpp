@@ -151,17 +151,13 @@ incarnation highest_opener(const std::filesystem::path& run_dir, std::uint32_t p
   return highest;
 }
 
-result<past_run> read_past_run(const std::filesystem::path& run_dir) {
-  const auto directory = run_dir / common::journal_directory;
-  std::error_code ignored;
-  if (!std::filesystem::exists(directory, ignored)) return past_run{};
-  const auto contents = persistence::journal::read(directory.string());
-  // It died while it made its journal: nothing was issued yet.
-  if (!contents && contents.error().code == error_code::bad_usage) return past_run{};
+result<past_run> read_past_run(const common::journal_place& place) {
+  const auto contents = common::read_journal(place);
   if (!contents) return tl::unexpected(contents.error());
-  const auto job = read_job(contents->entries);
+  if (!*contents) return past_run{};
+  const auto job = read_job((*contents)->entries);
   if (!job) return tl::unexpected(job.error());
-  past_run past{job->ended.has_value(), contents->owner};
+  past_run past{job->ended.has_value(), (*contents)->owner};
   for (const auto& role : job->roles)
     if (role.role.kind == protocol::role_kind::coordinator)
       past.last_coordinator = std::max(past.last_coordinator, role.last_issued);

@@ -1,6 +1,7 @@
 /// What the coordinator keeps in the journal, and how (docs/formats.md).
 #pragma once
 
+#include "actors/common/job_journal.hpp"
 #include "actors/coordinator/coordinator_actions.hpp"
 #include "actors/coordinator/coordinator_core_config.hpp"
 #include "persistence/journal.hpp"
@@ -38,13 +39,12 @@ std::vector<persistence::journal_write> to_writes(const journal_workers& order);
 /// a second.
 incarnation highest_opener(const std::filesystem::path& run_dir, std::uint32_t ps_shards);
 
-/// What a run folder's journal says of the run, while nobody runs it.
+/// What a run's journal says of the run, while nobody runs it.
 struct past_run {
   bool completed = false;
   incarnation last_coordinator; ///< highest incarnation issued for the coordinator; 0: it never started
 };
-/// @returns in_use while a coordinator has the journal, storage_damaged. A folder without a journal
-/// is that of a run that never started.
-result<past_run> read_past_run(const std::filesystem::path& run_dir);
+/// @returns as common::read_journal(), and storage_damaged. A run without a journal never started.
+result<past_run> read_past_run(const common::journal_place& place);
 
 } // namespace dlrun::coordinator

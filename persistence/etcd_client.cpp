@@ -1,0 +1,193 @@
+#include "persistence/etcd_client.hpp"
+
+#include "persistence/etcd_json.hpp"
+#include "persistence/http_post.hpp"
+
+#include <algorithm>
+#include <fmt/ranges.h>
+#include <fstream>
+#include <thread>
+
+namespace dlrun::persistence {
+namespace {
+
+using clock = std::chrono::steady_clock;
+
+/// What a member has said of itself, or why it has not answered.
+struct silence {
+  std::string endpoint;
+  std::string why;
+};
+
+result<void> check_readable(const std::string& file, const char* what) {
+  if (file.empty() || std::ifstream(file)) return {};
+  return fail(error_code::bad_usage,
+              fmt::format("the {} for etcd, '{}', cannot be read: it must be a file that this user may read, "
+                          "on each host where the coordinator may run",
+                          what, file));
+}
+
+/// NAME:PASSWORD.
+result<etcd_user> read_user(const std::string& file) {
+  etcd_user user;
+  if (file.empty()) return user;
+  if (auto there = check_readable(file, "user file"); !there) return tl::unexpected(there.error());
+  std::ifstream in(file);
+  std::string line;
+  std::getline(in, line);
+  const auto colon = line.find(':');
+  if (colon == std::string::npos || colon == 0)
+    return fail(error_code::bad_usage,
+                fmt::format("the first line of the user file for etcd, '{}', is not NAME:PASSWORD", file));
+  return etcd_user{line.substr(0, colon), line.substr(colon + 1)};
+}
+
+} // namespace
+
+class etcd_client::implementation {
+public:
+  implementation(const etcd_place& place, etcd_patience patience, etcd_user user)
+      : place_(place)
+      , patience_(patience)
+      , user_(std::move(user))
+      , http_({place.ca_file, place.certificate_file, place.key_file}) {}
+
+  /// The answer of the first member that gives one.
+  result<std::string> ask(const std::string& path, const std::string& body) {
+    const auto give_up = clock::now() + patience_.total;
+    std::vector<silence> silent;
+    for (auto attempt = patience_.attempt;; attempt *= 2) {
+      for (std::size_t i = 0; i < place_.endpoints.size(); ++i) {
+        const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(give_up - clock::now());
+        if (left <= std::chrono::milliseconds(0)) return nobody_answers(silent);
+        auto answer = ask_member(path, body, std::min(attempt, left));
+        if (answer) return check_cluster(*std::move(answer));
+        if (!is_silence(answer.error())) return answer;
+        note(silent, answer.error().message);
+        current_ = (current_ + 1) % place_.endpoints.size();
+      }
+      std::this_thread::sleep_for(std::min(pause_, patience_.total));
+    }
+  }
+
+private:
+  static constexpr std::chrono::milliseconds pause_{20};
+
+  const std::string& member() const { return place_.endpoints[current_]; }
+  /// Another member may say more.
+  static bool is_silence(const error& why) {
+    return why.code == error_code::timed_out || why.code == error_code::system;
+  }
+
+  result<std::string> ask_member(const std::string& path, const std::string& body,
+                                 std::chrono::milliseconds deadline) {
+    if (user_.name.empty()) return answer_of(send(path, body, deadline));
+    for (bool again = false;; again = true) {
+      if (token_.empty())
+        if (auto known = authenticate(deadline); !known) return tl::unexpected(known.error());
+      const auto answer = send(path, body, deadline);
+      if (again || !answer || answer->status != http_unauthorized) return answer_of(answer);
+      token_.clear(); // it has expired
+    }
+  }
+
+  result<void> authenticate(std::chrono::milliseconds deadline) {
+    auto answer = answer_of(send("/v3/auth/authenticate", authenticate_request(user_), deadline));
+    if (!answer) return tl::unexpected(answer.error());
+    auto token = token_of(*answer);
+    if (!token) return tl::unexpected(token.error());
+    token_ = *std::move(token);
+    return {};
+  }
+
+  result<http_answer> send(const std::string& path, const std::string& body,
+                           std::chrono::milliseconds deadline) {
+    return http_.send(member() + path, body, token_, deadline);
+  }
+
+  result<std::string> answer_of(const result<http_answer>& answer) const {
+    if (!answer) return tl::unexpected(answer.error());
+    if (answer->status == http_ok) return answer->body;
+    return tl::unexpected(refusal_of(answer->status, answer->body, member()));
+  }
+
+  result<std::string> check_cluster(std::string answer) const {
+    const auto id = cluster_id_of(answer);
+    if (!id) return tl::unexpected(id.error());
+    if (place_.cluster_id.empty() || *id == place_.cluster_id) return answer;
+    return fail(
+        error_code::bad_usage,
+        fmt::format(
+            "etcd at {} is of the cluster {}, but the journal of this run is in {}: name "
+            "members of that one in cluster.journal.etcd.endpoints, or, if it is gone for good, resume "
+            "with --set cluster.journal.etcd.cluster_id=auto",
+            member(), *id, place_.cluster_id));
+  }
+
+  void note(std::vector<silence>& silent, const std::string& why) const {
+    const auto at = std::ranges::find(silent, member(), &silence::endpoint);
+    if (at == silent.end())
+      silent.push_back({member(), why});
+    else
+      at->why = why;
+  }
+
+  result<std::string> nobody_answers(const std::vector<silence>& silent) const {
+    std::vector<std::string> told;
+    for (const auto& one : silent) told.push_back(fmt::format("{}: {}", one.endpoint, one.why));
+    return fail(
+        error_code::timed_out,
+        fmt::format("no etcd answers ({}): see that most of its members run and reach each other, and "
+                    "that cluster.journal.etcd.endpoints names them",
+                    fmt::join(told, "; ")));
+  }
+
+  etcd_place place_;
+  etcd_patience patience_;
+  etcd_user user_;
+  http_post http_;
+  std::string token_;
+  std::size_t current_ = 0; ///< the member that is asked first
+};
+
+etcd_client::etcd_client(std::unique_ptr<implementation> parts)
+    : parts_(std::move(parts)) {}
+etcd_client::~etcd_client() = default;
+
+result<std::unique_ptr<etcd_client>> etcd_client::make(const etcd_place& place, etcd_patience patience) {
+  for (const auto& readable : {check_readable(place.ca_file, "certificate of the authority"),
+                               check_readable(place.certificate_file, "client's certificate"),
+                               check_readable(place.key_file, "client's key")})
+    if (!readable) return tl::unexpected(readable.error());
+  auto user = read_user(place.user_file);
+  if (!user) return tl::unexpected(user.error());
+  return std::unique_ptr<etcd_client>(
+      new etcd_client(std::make_unique<implementation>(place, patience, *std::move(user))));
+}
+
+result<std::string> etcd_client::probe(const std::string& key, std::size_t operations) {
+  const auto status = parts_->ask("/v3/maintenance/status", "{}");
+  if (!status) return status;
+  if (auto recent = check_version(*status, oldest_version); !recent) return tl::unexpected(recent.error());
+  const auto answer = parts_->ask("/v3/kv/txn", probe_request(key, operations));
+  if (!answer) return answer;
+  return cluster_id_of(*answer);
+}
+
+result<std::map<std::string, std::string>> etcd_client::read(const std::string& prefix) {
+  const auto answer = parts_->ask("/v3/kv/range", range_request(prefix));
+  if (!answer) return tl::unexpected(answer.error());
+  return entries_of(*answer, prefix);
+}
+
+result<etcd_client::comparison> etcd_client::compare_and_write(const std::string& key,
+                                                               const std::optional<std::string>& expected,
+                                                               std::span<const journal_write> changes) {
+  const auto answer = parts_->ask("/v3/kv/txn", transaction_request(key, expected, changes));
+  if (!answer) return tl::unexpected(answer.error());
+  auto decided = decision_of(*answer);
+  if (!decided) return tl::unexpected(decided.error());
+  return comparison{decided->succeeded, std::move(decided->found)};
+}
+
+} // namespace dlrun::persistence

@@ -1,0 +1,46 @@
+/// What etcd's JSON gateway is asked, and what its answers say. Pure text: no network.
+#pragma once
+
+#include "persistence/journal.hpp"
+
+namespace dlrun::persistence {
+
+inline constexpr long http_ok = 200;
+inline constexpr long http_unauthorized = 401;
+
+struct etcd_user {
+  std::string name; ///< empty: nobody
+  std::string password;
+};
+
+std::string authenticate_request(const etcd_user& user);
+/// All keys that begin with `prefix`.
+std::string range_request(const std::string& prefix);
+/// Makes `changes` if `key` has the value `expected` (nullopt: is not there); else tells its value.
+std::string transaction_request(const std::string& key, const std::optional<std::string>& expected,
+                                std::span<const journal_write> changes);
+/// Changes nothing, in a transaction of `operations` that look at `key`.
+std::string probe_request(const std::string& key, std::size_t operations);
+
+// Of an answer that is not what etcd says, these return `protocol`.
+
+result<std::string> token_of(const std::string& answer);
+/// Decimal.
+result<std::string> cluster_id_of(const std::string& answer);
+/// Keys without `prefix`.
+result<std::map<std::string, std::string>> entries_of(const std::string& answer, const std::string& prefix);
+
+struct etcd_decision {
+  bool succeeded = false;
+  std::optional<std::string> found{}; ///< what a transaction that did not succeed tells
+};
+result<etcd_decision> decision_of(const std::string& answer);
+
+/// @returns bad_usage when the version in the answer to a status request is below `oldest`.
+result<void> check_version(const std::string& answer, const std::string& oldest);
+
+/// What an answer means that is not http_ok, by `member`: system when it, or another member, may
+/// say more later; disk_full, limit_exceeded and bad_usage as etcd_client says.
+error refusal_of(long status, const std::string& answer, const std::string& member);
+
+} // namespace dlrun::persistence

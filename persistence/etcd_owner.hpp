@@ -1,0 +1,25 @@
+/// etcd_owner: who has a journal in etcd, and what it wrote last.
+#pragma once
+
+#include <dlrun/ids.hpp>
+#include <optional>
+#include <string>
+
+namespace dlrun::persistence {
+
+/// No two are equal: of each taker, its writes are numbered; of two takers of one term, which
+/// agents that do not hear each other may start, the random numbers differ.
+struct etcd_owner {
+  incarnation term;
+  std::uint64_t taker = 0; ///< random
+  std::uint64_t write = 0; ///< 0: it has taken the term and written nothing yet
+
+  bool operator==(const etcd_owner&) const = default;
+};
+
+/// "dlrun-journal 1 term 7 taker 9f3c0a12b4d5e6f7 write 12".
+std::string to_text(const etcd_owner& owner);
+/// @returns nothing for any other text.
+std::optional<etcd_owner> etcd_owner_from(const std::string& text);
+
+} // namespace dlrun::persistence

@@ -1,0 +1,50 @@
+/// folder_journal: the journal of a coordinator that stays on its host.
+#pragma once
+
+#include "persistence/file_system.hpp"
+#include "persistence/journal.hpp"
+
+#include <memory>
+
+namespace dlrun::persistence {
+
+struct journal_options {
+  /// Created when missing. Nobody else may write there.
+  std::string directory;
+  /// Who opens; must be above whoever opened it before.
+  incarnation owner;
+  /// Null: the operating system's.
+  std::shared_ptr<file_system> files;
+};
+
+/// A folder on disk, which one process at a time can open. Every write is synced when it returns.
+/// Calls block for some milliseconds.
+///
+/// Damage is never passed over: what RocksDB would drop from the end of its log in silence is
+/// looked at first. Only a write that was torn in the middle, hence never acknowledged, is dropped;
+/// everything else is storage_damaged, naming the file, the offset and the way out.
+class folder_journal : public journal {
+public:
+  /// Opens or creates, and writes the owner, synced.
+  /// @returns in_use while another live process holds it; fenced when `owner` is not above the last
+  /// one; storage_damaged.
+  static result<std::unique_ptr<folder_journal>> open(const journal_options& options);
+
+  /// A look without owning: writes nothing and fences nobody. For the time when no owner runs.
+  /// @returns in_use while an owner holds it; bad_usage when there is no journal; storage_damaged.
+  static result<journal_contents> read(const std::string& directory,
+                                       const std::shared_ptr<file_system>& files = nullptr);
+
+  ~folder_journal() override;
+
+  const std::map<std::string, std::string>& contents() const override;
+  result<void> write(std::span<const journal_write> changes) override;
+
+private:
+  class implementation;
+  explicit folder_journal(std::unique_ptr<implementation> parts);
+
+  std::unique_ptr<implementation> parts_;
+};
+
+} // namespace dlrun::persistence

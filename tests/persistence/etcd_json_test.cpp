@@ -1,0 +1,69 @@
+#include "persistence/etcd_json.hpp"
+#include "persistence/etcd_owner.hpp"
+
+#include <gtest/gtest.h>
+
+namespace dlrun::persistence {
+namespace {
+
+error_code refused(const char* answer, long status = 400) { return refusal_of(status, answer, "m").code; }
+
+TEST(etcd_json, another_member_is_asked_where_this_one_cannot_know) {
+  EXPECT_EQ(refused(R"({"error":"etcdserver: request timed out","code":14})", 503), error_code::system);
+  EXPECT_EQ(refused(R"({"error":"etcdserver: leader changed","code":14})", 503), error_code::system);
+  EXPECT_EQ(refused(R"({"error":"etcdserver: too many requests","code":8})", 429), error_code::system);
+  EXPECT_EQ(refused("bad gateway", 502), error_code::system);
+}
+
+TEST(etcd_json, what_no_member_would_do_is_said_with_the_way_out) {
+  EXPECT_EQ(refused(R"({"error":"etcdserver: mvcc: database space exceeded","code":8})", 429),
+            error_code::disk_full);
+  EXPECT_EQ(refused(R"({"error":"etcdserver: too many operations in txn request","code":3})"),
+            error_code::limit_exceeded);
+  EXPECT_EQ(refused(R"({"error":"etcdserver: request is too large","code":3})"), error_code::limit_exceeded);
+  EXPECT_EQ(refused(R"({"error":"etcdserver: permission denied","code":7})", 403), error_code::bad_usage);
+  EXPECT_EQ(refused("404 page not found", 404), error_code::bad_usage);
+}
+
+TEST(etcd_json, versions_are_compared_as_numbers) {
+  for (const auto* fine : {"3.4.0", "3.4.23", "3.5.9", "3.10.0", "4.0.0-rc.1"})
+    EXPECT_TRUE(check_version(std::string(R"({"version":")") + fine + "\"}", "3.4.0")) << fine;
+  for (const auto* old : {"3.3.27", "2.9.9", "3.4"})
+    EXPECT_EQ(check_version(std::string(R"({"version":")") + old + "\"}", "3.4.0").has_value(),
+              std::string(old) == "3.4")
+        << old;
+}
+
+TEST(etcd_json, an_answer_that_is_none_of_etcd_is_no_answer) {
+  for (const auto* wrong : {"", "{}", "[]", "<html>", R"({"header":1})", R"({"header":{"cluster_id":3}})"}) {
+    EXPECT_FALSE(cluster_id_of(wrong)) << wrong;
+    EXPECT_FALSE(token_of(wrong)) << wrong;
+    EXPECT_FALSE(decision_of(wrong)) << wrong;
+    EXPECT_FALSE(check_version(wrong, "3.4.0")) << wrong;
+  }
+  EXPECT_FALSE(entries_of(R"({"kvs":[{"key":"%%"}]})", "p/"));
+  EXPECT_FALSE(entries_of(R"({"kvs":[{"key":"cS9h","value":""}]})", "p/")) << "not below the prefix";
+  EXPECT_FALSE(entries_of(R"({"kvs":[3]})", "p/"));
+}
+
+TEST(etcd_json, of_a_transaction_that_is_not_done_the_value_there_is_told) {
+  EXPECT_TRUE(decision_of(R"({"succeeded":true,"responses":[{}]})")->succeeded);
+  const auto found =
+      decision_of(R"({"responses":[{"response_range":{"kvs":[{"key":"YQ==","value":"eA=="}]}}]})");
+  EXPECT_FALSE(found->succeeded);
+  EXPECT_EQ(found->found, "x");
+  EXPECT_EQ(decision_of(R"({"responses":[{"response_range":{}}]})")->found, std::nullopt);
+}
+
+TEST(etcd_owner, comes_back_from_its_text_and_from_no_other) {
+  const etcd_owner owner{{7}, 0x9f3c0a12b4d5e6f7U, 12};
+  EXPECT_EQ(to_text(owner), "dlrun-journal 1 term 7 taker 9f3c0a12b4d5e6f7 write 12");
+  EXPECT_EQ(etcd_owner_from(to_text(owner)), owner);
+  for (const auto* wrong :
+       {"", "x", "dlrun-journal 2 term 7 taker 9 write 12", "dlrun-journal 1 term 7 taker 9",
+        "dlrun-journal 1 term 07 taker 9 write 12", "dlrun-journal 1 term 7 taker 9 write 12 "})
+    EXPECT_EQ(etcd_owner_from(wrong), std::nullopt) << wrong;
+}
+
+} // namespace
+} // namespace dlrun::persistence

@@ -1,0 +1,142 @@
+#include "tests/persistence/etcd_servers.hpp"
+
+#include "persistence/http_post.hpp"
+
+#include <algorithm>
+#include <csignal>
+#include <dlrun/check.hpp>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+
+namespace dlrun::test {
+namespace {
+
+constexpr auto patience = std::chrono::seconds(30);
+
+/// 127.a.b.c by three bytes of the process's number.
+std::string own_address() {
+  const auto number = static_cast<unsigned>(::getpid());
+  return fmt::format("127.{}.{}.{}", 64 + (number >> 16 & 63U), number >> 8 & 255U, number & 255U);
+}
+
+template <class Condition>
+void wait_for(const char* what, const Condition& holds) {
+  const auto give_up = std::chrono::steady_clock::now() + patience;
+  while (!holds()) {
+    DLRUN_CHECK(std::chrono::steady_clock::now() < give_up,
+                "etcd {} (it is in Debian's package etcd-server: scripts/install_dependencies --with-check)",
+                what);
+    std::this_thread::yield();
+  }
+}
+
+} // namespace
+
+etcd_servers::etcd_servers(std::size_t members, std::vector<std::string> more_arguments)
+    : address_(own_address())
+    , more_(std::move(more_arguments))
+    , members_(members) {
+  for (std::size_t i = 0; i < members; ++i) start(i);
+  wait_until_up();
+}
+
+etcd_servers::~etcd_servers() {
+  for (std::size_t i = 0; i < size(); ++i) kill(i);
+}
+
+std::string etcd_servers::endpoint(std::size_t member) const {
+  return fmt::format("http://{}:{}", address_, 2379 + 2 * member);
+}
+
+std::string etcd_servers::peer(std::size_t member) const {
+  return fmt::format("http://{}:{}", address_, 2380 + 2 * member);
+}
+
+persistence::etcd_place etcd_servers::place() const {
+  persistence::etcd_place all;
+  for (std::size_t i = 0; i < size(); ++i) all.endpoints.push_back(endpoint(i));
+  return all;
+}
+
+std::vector<std::string> etcd_servers::arguments_of(std::size_t member) const {
+  std::string all;
+  for (std::size_t i = 0; i < size(); ++i) all += fmt::format("{}m{}={}", i == 0 ? "" : ",", i, peer(i));
+  std::vector<std::string> arguments{"etcd",
+                                     fmt::format("--name=m{}", member),
+                                     fmt::format("--data-dir={}/m{}", folder_.path().string(), member),
+                                     "--listen-client-urls=" + endpoint(member),
+                                     "--advertise-client-urls=" + endpoint(member),
+                                     "--listen-peer-urls=" + peer(member),
+                                     "--initial-advertise-peer-urls=" + peer(member),
+                                     "--initial-cluster=" + all,
+                                     "--initial-cluster-token=" + folder_.path().filename().string()};
+  arguments.insert(arguments.end(), more_.begin(), more_.end());
+  return arguments;
+}
+
+void etcd_servers::start(std::size_t member) {
+  auto arguments = arguments_of(member);
+  std::vector<char*> words;
+  for (auto& one : arguments) words.push_back(one.data());
+  words.push_back(nullptr);
+  const auto log = (folder_.path() / fmt::format("m{}.log", member)).string();
+  const auto child = ::fork();
+  DLRUN_CHECK(child >= 0, "no more processes");
+  if (child == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    const int fd = ::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
+    ::dup2(fd, STDOUT_FILENO);
+    ::dup2(fd, STDERR_FILENO);
+    ::execvp(words[0], words.data());
+    ::_exit(127);
+  }
+  members_.at(member) = child;
+}
+
+void etcd_servers::kill(std::size_t member) {
+  auto& process = members_.at(member);
+  if (process == 0) return;
+  ::kill(process, SIGKILL);
+  ::waitpid(process, nullptr, 0);
+  process = 0;
+}
+
+void etcd_servers::stop(std::size_t member) const { ::kill(members_.at(member), SIGSTOP); }
+void etcd_servers::go_on(std::size_t member) const { ::kill(members_.at(member), SIGCONT); }
+
+std::string etcd_servers::post(std::size_t member, const std::string& path, const std::string& body,
+                               const std::string& token) const {
+  const auto answer =
+      persistence::http_post({}).send(endpoint(member) + path, body, token, std::chrono::milliseconds(500));
+  return answer && answer->status == 200 ? answer->body : std::string{};
+}
+
+void etcd_servers::wait_until_up() const {
+  wait_for("does not come up", [&] {
+    for (std::size_t i = 0; i < size(); ++i)
+      if (members_[i] != 0 && !post(i, "/v3/kv/range", R"({"key":"eA=="})").empty()) return true;
+    return false;
+  });
+}
+
+std::size_t etcd_servers::leader() const {
+  std::size_t found = 0;
+  wait_for("has no leader", [&] {
+    for (std::size_t i = 0; i < size(); ++i) {
+      const auto status = nlohmann::json::parse(post(i, "/v3/maintenance/status", "{}"), nullptr, false);
+      if (!status.is_object() || !status.contains("leader")) continue;
+      if (status["leader"] != status["header"]["member_id"]) continue;
+      found = i;
+      return true;
+    }
+    return false;
+  });
+  return found;
+}
+
+} // namespace dlrun::test
