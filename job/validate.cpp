@@ -6,6 +6,7 @@
 #include "job/field_rules.hpp"
 #include "job/spec_path.hpp"
 #include "job/validate_data.hpp"
+#include "job/validate_journal.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -270,6 +271,7 @@ void validate(const spec::JobSpec& spec, const source_map& sources, problem_list
   check_milestones(spec.train().lr_schedule(), sources, problems);
   check_weights(spec.train(), sources, problems);
   check_evaluation(spec, sources, problems);
+  check_journal(spec, sources, problems);
   check_worker_bounds(spec, sources, problems);
 }
 

@@ -1,11 +1,13 @@
 #include "runtime/new_run.hpp"
 
+#include "runtime/journal_choice.hpp"
 #include "runtime/run_record.hpp"
 
 namespace dlrun::runtime {
 
 result<new_run> begin_run(prepared_job& job, const std::string& wanted_folder) {
   if (auto opened = open_metrics_port(job); !opened) return tl::unexpected(opened.error());
+  if (auto settled = settle_journal(job.spec); !settled) return tl::unexpected(settled.error());
   auto folder = run_folder::create(wanted_folder, job.spec);
   if (!folder) return tl::unexpected(folder.error());
   auto durability = settle_durability(job, *folder);

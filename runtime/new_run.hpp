@@ -10,9 +10,10 @@ struct new_run {
   std::optional<durability_choice> durability; ///< of `durability.log: auto`: what it became
 };
 
-/// Opens observability.prometheus_port, makes the folder (default: runs/<name of the job>), settles
-/// durability.log, and writes down what the run is trained with: spec.yaml for people, run.record
-/// for `dlrun resume`. @returns as open_metrics_port() and run_folder::create().
+/// Opens observability.prometheus_port, finds out what cluster.journal needs, makes the folder
+/// (default: runs/<name of the job>), settles durability.log, and writes down what the run is
+/// trained with: spec.yaml for people, run.record for `dlrun resume`. @returns as
+/// open_metrics_port(), settle_journal() and run_folder::create().
 result<new_run> begin_run(prepared_job& job, const std::string& wanted_folder);
 
 } // namespace dlrun::runtime

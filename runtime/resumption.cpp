@@ -11,6 +11,7 @@
 #include "job/spec_writer.hpp"
 #include "runtime/changed_spec.hpp"
 #include "runtime/descriptor_limit.hpp"
+#include "runtime/journal_choice.hpp"
 #include "runtime/run_record.hpp"
 #include "runtime/trained_with.hpp"
 
@@ -163,6 +164,7 @@ result<prepared_job> prepare_resumed(const run_folder& folder, const trained_wit
   const auto change = change_spec(past, options, *job);
   if (!change) return tl::unexpected(change.error());
   if (auto opened = open_metrics_port(*job); !opened) return tl::unexpected(opened.error());
+  if (auto settled = settle_journal_again(job->spec); !settled) return tl::unexpected(settled.error());
   auto revisions = past.revisions;
   if (*change == spec_change::revision) {
     if (!options.from) job->spec.mutable_train()->clear_from(); // that was for the revision before
@@ -213,18 +215,29 @@ std::string tell_left_behind(const run_folder& folder, const trained_with& past)
       tell_hosts(*past.record), fmt::join(missing, ", "), folder.path().string());
 }
 
+/// Where its journal is: what leads to it may be another way than before.
+result<common::journal_place> journal_of(const trained_with& trained, const run_folder& folder,
+                                         const resume_options& options) {
+  if (!trained.revisions.back().cluster().journal().has_etcd()) return folder.path();
+  const auto wanted = wanted_spec(trained, folder, options);
+  if (!wanted) return tl::unexpected(wanted.error());
+  return common::journal_place_of(*wanted, folder.path());
+}
+
 } // namespace
 
 result<resumption> prepare_resumption(const std::filesystem::path& directory, const resume_options& options) {
   auto folder = run_folder::open(directory.string());
   if (!folder) return tl::unexpected(folder.error());
+  const auto trained = read_trained_with(*folder);
+  if (!trained) return tl::unexpected(trained.error());
+  const auto journal = journal_of(*trained, *folder, options);
+  if (!journal) return tl::unexpected(journal.error());
   // Roles of a root that was killed just now are ending; theirs is the journal until they have.
   const auto past = common::try_patiently(patience_with_the_dying, {},
-                                          [&] { return coordinator::read_past_run(folder->path()); });
+                                          [&] { return coordinator::read_past_run(*journal); });
   if (!past) return tl::unexpected(past.error());
   resumption made{std::move(*folder), std::nullopt, {past->last_coordinator.value + 1}, {}};
-  const auto trained = read_trained_with(made.folder);
-  if (!trained) return tl::unexpected(trained.error());
   if (auto known = check_recorded(*trained, made.folder, options); !known && !past->completed)
     return tl::unexpected(known.error());
   if (auto unedited = check_unedited(*trained, made.folder, options); !unedited)

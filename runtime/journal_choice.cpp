@@ -1,0 +1,60 @@
+#include "runtime/journal_choice.hpp"
+
+#include "actors/common/job_journal.hpp"
+
+#include <algorithm>
+#include <random>
+
+namespace dlrun::runtime {
+namespace {
+
+/// Changes of one write, at least: for what only the report needs.
+constexpr std::size_t changes_min = 64;
+
+/// The fences of all roles are written at once: those of workers, PS shards and the coordinator.
+std::size_t most_changes(const spec::ClusterSpec& cluster) {
+  return std::max(changes_min, static_cast<std::size_t>(cluster.workers() + cluster.ps_shards() + 1));
+}
+
+common::etcd_ground ground_of(const spec::JobSpec& spec) {
+  return std::get<common::etcd_ground>(common::journal_place_of(spec, {}));
+}
+
+/// For whoever starts a run these are all the same: nothing was begun, and this is to be changed.
+tl::unexpected<error> refused(const error& why) { return fail(error_code::bad_usage, why.message); }
+
+std::string own_prefix(const std::string& job) {
+  std::random_device device;
+  return fmt::format("dlrun/{}-{:08x}{:08x}", job, device(), device());
+}
+
+} // namespace
+
+result<void> settle_journal_again(spec::JobSpec& spec) {
+  if (!spec.cluster().journal().has_etcd()) return {};
+  const auto ground = ground_of(spec);
+  const auto cluster =
+      persistence::etcd_journal::probe(ground.place, ground.prefix, most_changes(spec.cluster()));
+  if (!cluster) return refused(cluster.error());
+  spec.mutable_cluster()->mutable_journal()->mutable_etcd()->set_cluster_id(*cluster);
+  return {};
+}
+
+result<void> settle_journal(spec::JobSpec& spec) {
+  if (!spec.cluster().journal().has_etcd()) return {};
+  auto& etcd = *spec.mutable_cluster()->mutable_journal()->mutable_etcd();
+  if (etcd.prefix() == "auto") etcd.set_prefix(own_prefix(spec.name()));
+  if (auto settled = settle_journal_again(spec); !settled) return settled;
+  const auto ground = ground_of(spec);
+  const auto found = persistence::etcd_journal::read(ground.place, ground.prefix);
+  if (!found) return refused(found.error());
+  if (!*found) return {};
+  return fail(
+      error_code::bad_usage,
+      fmt::format("etcd has the journal of another run under {0}/: name another "
+                  "cluster.journal.etcd.prefix, or leave it out, or, if that run is not wanted any more, "
+                  "remove what it wrote with 'etcdctl del --prefix {0}/'",
+                  ground.prefix));
+}
+
+} // namespace dlrun::runtime

@@ -1,0 +1,19 @@
+/// Whether the journal that a job names can be used, before anything is made for the run.
+#pragma once
+
+#include "proto/job_spec.pb.h"
+#include <dlrun/error.hpp>
+
+namespace dlrun::runtime {
+
+/// Of a run that is to begin. Where its journal is in an etcd: sees that a quorum of it answers, is
+/// new enough, takes what the job will write, and has nothing under the run's prefix. Fills in
+/// prefix and cluster_id where they are "auto".
+/// @returns bad_usage with the way out, whatever is wrong.
+result<void> settle_journal(spec::JobSpec& spec);
+
+/// Of a run that goes on, whose prefix is known. Fills in cluster_id where it is "auto".
+/// @returns the same.
+result<void> settle_journal_again(spec::JobSpec& spec);
+
+} // namespace dlrun::runtime

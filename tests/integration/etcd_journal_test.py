@@ -1,0 +1,128 @@
+"""A job whose journal is in an etcd: the same bits, whatever ends of the job or of the etcd; and what is refused at the start."""
+
+import json
+import signal
+
+import any_kills
+import small_data
+from bench_case import bench_case, main
+from dlrun_job import free_port, running_job, wait_until
+from etcd_members import etcd_members, own_addresses
+
+BAD_USAGE = 2
+
+
+class with_etcd(bench_case):
+    members = 1
+
+    def setUp(self):
+        super().setUp()
+        self.etcd = etcd_members(self.bench.folder / "etcd", own_addresses(self.members))
+        self.etcd.__enter__()
+        self.addCleanup(self.etcd.__exit__)
+
+    def small_job(self, **options):
+        spec = any_kills.make_spec("mlp_dropout", self.data, "every_step")
+        spec["cluster"]["journal"] = self.etcd.journal(**options)
+        return spec
+
+    def reference(self):
+        return self.undisturbed(any_kills.make_spec("mlp_dropout", self.data, "off"))
+
+    def expect_same_bits(self, job, may_redo=False):
+        report = job.expect_complete(may_redo=may_redo)
+        self.assertEqual(report["parameters_sha256"], self.reference()["parameters_sha256"])
+        return report
+
+
+class one_member(with_etcd):
+    def test_coordinators_that_are_killed_find_everything_there_and_nothing_in_the_run_folder(self):
+        reference = self.reference()
+        kills, plan, report = any_kills.run_once(self.bench, self.small_job(prefix="jobs/one"), 3, reference, ["coordinator"], 3)
+        self.assertGreaterEqual(kills, 1, plan)
+        self.assertTrue(all(one["role"] == "coordinator" for one in report["recoveries"]), report["recoveries"])
+        self.assertIn("jobs/one/owner", self.etcd.keys("jobs/one/"))
+        self.assertIn("jobs/one/entry/outcome", self.etcd.keys("jobs/one/"))
+        self.assertEqual(list(self.bench.folder.glob("*/journal")), [])
+
+    def test_a_run_is_resumed_and_what_was_found_by_default_is_kept(self):
+        with self.bench.start(self.small_job()) as job:
+            job.kill_everything_at_step(self.reference()["steps"] // 3)
+            job.resume()
+            self.expect_same_bits(job, may_redo=True)
+            prefixes = {"/".join(key.split("/")[:2]) for key in self.etcd.keys()}
+            self.assertEqual(len(prefixes), 1, prefixes)
+            self.assertRegex(prefixes.pop(), r"^dlrun/.*-[0-9a-f]{16}$")
+
+    def test_an_etcd_that_is_away_for_a_while_stops_no_step(self):
+        with self.bench.start(self.small_job()) as job:
+            status = job.wait_for_step(20)
+            self.etcd.send_signal(0, signal.SIGSTOP)
+            job.wait_for(lambda now: now["step"] >= status["step"] + 100, "steps go on without it")
+            self.etcd.send_signal(0, signal.SIGCONT)
+            report = self.expect_same_bits(job)
+        self.assertTrue(all(one["role"] == "coordinator" for one in report["recoveries"]), report["recoveries"])
+
+
+class three_members(with_etcd):
+    members = 3
+
+    def test_a_leader_that_is_killed_or_stands_still_costs_no_restart(self):
+        with self.bench.start(self.small_job()) as job:
+            for number, part in enumerate((0.2, 0.4, 0.6)):
+                job.wait_for_step(int(self.reference()["steps"] * part))
+                lost = self.etcd.leader()
+                if number % 2 == 0:
+                    self.etcd.kill(lost)
+                    self.etcd.leader()
+                    self.etcd.start(lost)
+                else:
+                    self.etcd.send_signal(lost, signal.SIGSTOP)
+                    wait_until(lambda stopped=lost: self.etcd.leader() != stopped, "another leads")
+                    self.etcd.send_signal(lost, signal.SIGCONT)
+            report = self.expect_same_bits(job)
+        self.assertEqual(report["recoveries"], [])
+
+
+class is_refused(with_etcd):
+    def expect_refused(self, spec, *words):
+        run_dir = self.bench.new_run_dir()
+        file = small_data.write_spec(run_dir.with_suffix(".yaml"), spec)
+        with running_job(self.program, run_dir, ["train", str(file), "--run-dir", str(run_dir)], run_dir.with_suffix(".out")) as job:
+            self.assertEqual(job.wait_end(), BAD_USAGE, job.output())
+            last = job.output().splitlines()[-1]
+        for word in words:
+            self.assertIn(word, last)
+        self.assertFalse(run_dir.exists(), "nothing is made for it")
+
+    def test_where_no_etcd_is(self):
+        spec = self.small_job()
+        nowhere = f"http://127.0.0.1:{free_port()}"
+        spec["cluster"]["journal"]["etcd"]["endpoints"] = [nowhere]
+        self.expect_refused(spec, nowhere, "cluster.journal.etcd.endpoints")
+
+    def test_another_cluster(self):
+        self.expect_refused(self.small_job(cluster_id="12"), self.etcd.endpoint(0), "12")
+
+    def test_a_prefix_with_the_journal_of_another_run(self):
+        spec = self.small_job(prefix="jobs/mine")
+        with self.bench.start(spec) as job:
+            self.expect_same_bits(job)
+        self.expect_refused(spec, "jobs/mine/", "etcdctl del --prefix")
+
+    def test_more_roles_than_it_writes_at_once(self):
+        spec = self.small_job()
+        spec["cluster"]["workers"] = 200
+        self.expect_refused(spec, self.etcd.endpoint(0), "--max-txn-ops")
+
+    def test_what_the_job_file_says_of_it(self):
+        for options, words in (({"endpoints": "10.0.0.1"}, ("endpoints[0]", "http://HOST:PORT")),
+                               ({"prefix": "/jobs/"}, ("prefix", "/ at either end")),
+                               ({"key_file": "key.pem"}, ("key_file", "certificate_file")),
+                               ({"ca_file": "ca.pem"}, ("ca_file", "https://"))):
+            with self.subTest(options=json.dumps(options)):
+                self.expect_refused(self.small_job(**options), *words)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,115 @@
+"""A real etcd of a few members, of Debian's package etcd-server, that ends with the test."""
+
+import base64
+import ctypes
+import json
+import os
+import signal
+import subprocess
+import sys
+
+from dlrun_job import expect, wait_until
+
+CLIENT_PORT, PEER_PORT = 2379, 2380
+ANSWER_S = 0.5
+PR_SET_PDEATHSIG = 1
+# Run where the member is, maybe in another network namespace: asks ADDRESS with TEXT, for so many
+# SECONDS.
+ASK = """import sys, urllib.request as http
+opener = http.build_opener(http.ProxyHandler({}))
+print(opener.open(sys.argv[1], sys.argv[2].encode(), float(sys.argv[3])).read().decode())
+"""
+
+
+def own_addresses(count):
+    """Addresses of loopback that no other process has: they follow from this one's number."""
+    pid = os.getpid()
+    return [f"127.{64 + (pid >> 16 & 63)}.{pid >> 8 & 255}.{pid & 255}"] * count
+
+
+def end_with_parent():
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+class etcd_members:
+    """Begins with all of them up. `within[i]`: words of a command that runs another where member i is."""
+
+    def __init__(self, folder, addresses, within=None):
+        self.folder, self.addresses = folder, addresses
+        self.within = within or [[]] * len(addresses)
+        self.running = [None] * len(addresses)
+
+    def __enter__(self):
+        self.folder.mkdir(parents=True)
+        try:
+            for member in range(len(self.addresses)):
+                self.start(member)
+            self.leader()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        for member in range(len(self.addresses)):
+            self.kill(member)
+
+    def port(self, base, member):
+        return base + 10 * member
+
+    def endpoint(self, member):
+        return f"http://{self.addresses[member]}:{self.port(CLIENT_PORT, member)}"
+
+    def peer(self, member):
+        return f"http://{self.addresses[member]}:{self.port(PEER_PORT, member)}"
+
+    def endpoints(self):
+        return [self.endpoint(member) for member in range(len(self.addresses))]
+
+    def journal(self, **options):
+        """The value of cluster.journal."""
+        return {"etcd": {"endpoints": self.endpoints(), **options}}
+
+    def start(self, member):
+        everybody = ",".join(f"m{one}={self.peer(one)}" for one in range(len(self.addresses)))
+        words = ["etcd", f"--name=m{member}", f"--data-dir={self.folder / f'm{member}'}",
+                 f"--listen-client-urls={self.endpoint(member)}", f"--advertise-client-urls={self.endpoint(member)}",
+                 f"--listen-peer-urls={self.peer(member)}", f"--initial-advertise-peer-urls={self.peer(member)}",
+                 f"--initial-cluster={everybody}", f"--initial-cluster-token={self.folder.parent.name}"]
+        with open(self.folder / f"m{member}.log", "ab") as log:
+            self.running[member] = subprocess.Popen([*self.within[member], *words], stdin=subprocess.DEVNULL, stdout=log,
+                                                    stderr=subprocess.STDOUT, preexec_fn=end_with_parent)
+
+    def kill(self, member):
+        if self.running[member]:
+            self.running[member].kill()
+            self.running[member].wait()
+        self.running[member] = None
+
+    def send_signal(self, member, which):
+        self.running[member].send_signal(which)
+
+    def ask(self, member, path, question):
+        """What the gateway of a member answers, or None."""
+        words = [*self.within[member], sys.executable, "-c", ASK, self.endpoint(member) + path, json.dumps(question), str(ANSWER_S)]
+        done = subprocess.run(words, capture_output=True, text=True)
+        return json.loads(done.stdout) if done.returncode == 0 else None
+
+    def leader(self):
+        """Which member leads; waits for one."""
+        def find():
+            for member, process in enumerate(self.running):
+                status = process and self.ask(member, "/v3/maintenance/status", {})
+                if status and status.get("leader") == status["header"]["member_id"]:
+                    return [member]
+            return None
+
+        return wait_until(find, "etcd has a leader: it is in Debian's package etcd-server", patience_s=60)[0]
+
+    def keys(self, prefix=""):
+        """All that begin with `prefix`."""
+        begin = base64.b64encode(prefix.encode() or b"\0").decode()
+        end = base64.b64encode(prefix[:-1].encode() + bytes([ord(prefix[-1]) + 1]) if prefix else b"\0").decode()
+        answer = self.ask(self.leader(), "/v3/kv/range", {"key": begin, "range_end": end, "keys_only": True})
+        expect(answer is not None, "etcd answers")
+        return [base64.b64decode(one["key"]).decode() for one in answer.get("kvs", [])]
