@@ -1,6 +1,6 @@
 // Power goes at a random moment of random work, again and again on the same folder. A failing seed
 // is printed.
-#include "persistence/journal.hpp"
+#include "persistence/folder_journal.hpp"
 #include "persistence/shard_store.hpp"
 #include "tests/persistence/store_fixture.hpp"
 
@@ -213,7 +213,7 @@ std::vector<journal_write> random_changes(std::mt19937_64& random,
 /// Writes until something fails, and says what.
 std::string write_until_failure(const journal_options& options, std::mt19937_64& random,
                                 expected_entries& expected) {
-  const auto writer = journal::open(options);
+  const auto writer = folder_journal::open(options);
   if (!writer) return writer.error().message;
   while (true) {
     const auto changes = random_changes(random, expected.after);
@@ -234,7 +234,7 @@ TEST_F(power_cut, a_journal_keeps_every_acknowledged_write_and_never_half_of_one
       const auto failure = write_until_failure({where, {owner}, files}, random, expected);
       ASSERT_TRUE(files->power_is_cut()) << failure;
       files->restore_power();
-      const auto reader = journal::open({where, {owner + 1}, files});
+      const auto reader = folder_journal::open({where, {owner + 1}, files});
       ASSERT_TRUE(reader) << reader.error().message;
       const auto& found = (*reader)->contents();
       ASSERT_TRUE(found == expected.before || found == expected.after);

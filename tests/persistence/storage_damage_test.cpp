@@ -1,7 +1,7 @@
 // Files of a whole store and of a journal, cut off and flipped at many places: an older state that
 // is whole, or an error that says what and where; never other bytes, and never in silence where it
 // can be known.
-#include "persistence/journal.hpp"
+#include "persistence/folder_journal.hpp"
 #include "persistence/shard_store.hpp"
 #include "tests/persistence/damage.hpp"
 #include "tests/persistence/store_fixture.hpp"
@@ -178,7 +178,7 @@ protected:
   static std::string value_of(int i) { return "value " + std::to_string(i) + std::string(i * 37 % 200, 'v'); }
 
   void make_journal() {
-    const auto made = journal::open({directory, {1}, files}).value();
+    const auto made = folder_journal::open({directory, {1}, files}).value();
     for (int i = 0; i < writes; ++i) {
       const journal_write change{"key " + std::to_string(i), value_of(i)};
       ASSERT_TRUE(made->write(std::span(&change, 1)));
@@ -213,8 +213,8 @@ TEST_F(journal_damage, loses_at_most_a_torn_write_and_is_an_error_otherwise) {
     SCOPED_TRACE(harm.describe());
     repair();
     harm.apply_to(fs::path(directory) / "log" / log.filename());
-    const auto looked = journal::read(directory, files);
-    const auto opened = journal::open({directory, {2}, files});
+    const auto looked = folder_journal::read(directory, files);
+    const auto opened = folder_journal::open({directory, {2}, files});
     ASSERT_EQ(looked.has_value(), opened.has_value());
     if (!harm.truncate) {
       ASSERT_FALSE(opened) << "an acknowledged write was damaged";
@@ -229,7 +229,7 @@ TEST_F(journal_damage, loses_at_most_a_torn_write_and_is_an_error_otherwise) {
 
 TEST_F(journal_damage, of_any_other_file_is_an_error_or_changes_nothing) {
   make_journal();
-  journal::open({directory, {2}, files}).value().reset(); // recovery writes tables
+  folder_journal::open({directory, {2}, files}).value().reset(); // recovery writes tables
   fs::copy(directory, whole, fs::copy_options::recursive);
   for (const auto& entry : fs::recursive_directory_iterator(whole)) {
     const auto name = fs::relative(entry.path(), whole).string();
@@ -238,7 +238,7 @@ TEST_F(journal_damage, of_any_other_file_is_an_error_or_changes_nothing) {
       SCOPED_TRACE(name + " " + harm.describe());
       repair();
       harm.apply_to(fs::path(directory) / name);
-      const auto opened = journal::open({directory, {3}, files});
+      const auto opened = folder_journal::open({directory, {3}, files});
       if (!opened) {
         EXPECT_EQ(opened.error().code, error_code::storage_damaged) << opened.error().message;
         continue;

@@ -2,6 +2,7 @@
 
 #include "actors/common/job_journal.hpp"
 #include "actors/data_dispatcher/course_journal.hpp"
+#include "persistence/folder_journal.hpp"
 #include "persistence/shard_store.hpp"
 #include "proto/journal_records.pb.h"
 #include "tests/actors/journal_writes.hpp"
@@ -125,8 +126,8 @@ TEST(coordinator_journal, entries_of_others_are_left_alone) {
 
 class past_run_test : public testing::Test {
 protected:
-  std::unique_ptr<persistence::journal> open(std::uint64_t owner) const {
-    return persistence::journal::open({directory.string(), {owner}, nullptr}).value();
+  std::unique_ptr<persistence::folder_journal> open(std::uint64_t owner) const {
+    return persistence::folder_journal::open({directory.string(), {owner}, nullptr}).value();
   }
 
   test::temporary_folder folder;
