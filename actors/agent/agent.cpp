@@ -3,6 +3,7 @@
 #include "actors/agent/event_json.hpp"
 #include "actors/agent/posted_events.hpp"
 #include "actors/common/ask.hpp"
+#include "base/atomic_file.hpp"
 #include "job/choices.hpp"
 #include <dlrun/report.hpp>
 
@@ -106,6 +107,7 @@ agent_state::behavior agent_state::make_behavior() {
         if (arguments_.hosts) arguments_.hosts->on_work(work);
       },
       [this](const protocol::credentials_wanted& wanted) { return on_credentials_wanted(wanted); },
+      [this](const protocol::report_part& part) { return on_report_part(part); },
       [this](const protocol::tick&) { on_tick(); },
       [](const protocol::continuation& task) { common::run(task); },
   };
@@ -180,6 +182,16 @@ agent_state::on_credentials_wanted(const protocol::credentials_wanted& wanted) {
   auto made = arguments_.hosts->on_credentials_wanted(wanted);
   if (made) return std::move(*made);
   return caf::make_error(caf::sec::runtime_error, made.error().message);
+}
+
+/// Nobody waits for this actor by then, so it may wait for the disk.
+protocol::report_taken agent_state::on_report_part(const protocol::report_part& part) {
+  auto taken = report_.add(part);
+  const auto whole = report_.take_whole();
+  if (!whole) return taken;
+  const auto written = base::write_file_atomically(arguments_.job->run_dir / "report.json", *whole);
+  if (!written) taken.failure = written.error().message;
+  return taken;
 }
 
 void agent_state::on_tick() {

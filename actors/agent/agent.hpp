@@ -3,6 +3,7 @@
 
 #include "actors/agent/agent_core.hpp"
 #include "actors/agent/event_file.hpp"
+#include "actors/agent/report_intake.hpp"
 #include "actors/agent/role_launcher.hpp"
 #include "actors/agent/routed_launcher.hpp"
 #include "actors/agent/run_board.hpp"
@@ -58,6 +59,7 @@ private:
   caf::result<protocol::role_credentials> on_credentials_wanted(const protocol::credentials_wanted& wanted);
   protocol::join_reply on_host_joined(const protocol::host_joined& joined,
                                       const protocol::host_agent_actor& who);
+  protocol::report_taken on_report_part(const protocol::report_part& part);
   void on_tick();
   void add_event(protocol::job_event event);
 
@@ -76,6 +78,7 @@ private:
   bool started_ = false;
   std::optional<protocol::join> coordinator_at_;
   protocol::coordinator_actor coordinator_;
+  report_intake report_;
   /// Requests whose number is not journaled yet, by the agent's number of them.
   std::map<std::uint64_t, caf::typed_response_promise<protocol::scale_reply>> scaling_;
   event_file events_; ///< events.jsonl of the run folder

@@ -135,10 +135,12 @@ launch_events host_agent_state::make_launch_events() {
 
 void host_agent_state::carry_out(const launch_role& action) {
   const auto& wanted = action.order;
-  protocol::join coordinator{.role = {protocol::role_kind::coordinator, 0},
-                             .self = {wanted.coordinator, 0},
-                             .at = wanted.coordinator_at,
-                             .fingerprint = {}};
+  std::optional<protocol::join> coordinator;
+  if (wanted.role.kind != protocol::role_kind::coordinator)
+    coordinator = {.role = {protocol::role_kind::coordinator, 0},
+                   .self = {wanted.coordinator, 0},
+                   .at = wanted.coordinator_at,
+                   .fingerprint = {}};
   arguments_.launcher->start({wanted.role, wanted.self, std::move(coordinator), wanted.credentials},
                              make_launch_events());
 }

@@ -32,7 +32,7 @@ role_end end_of(const protocol::start_report& report, const std::string& host) {
 hosted_roles::hosted_roles(hosted_roles_config config)
     : config_{std::move(config)}
     , roster_{config_.rules, names_of(config_.hosts)}
-    , placement_{config_.root, config_.threads_per_worker} {
+    , placement_{config_.root, config_.threads_per_worker, config_.coordinator_moves} {
   placement_.add_host(config_.root, config_.root_cpus);
   placement_.set_stores(config_.root, config_.root_stores);
 }

@@ -10,9 +10,10 @@ namespace dlrun::agent {
 using protocol::role_kind;
 using protocol::role_name;
 
-placement::placement(std::string root, std::uint32_t threads_per_worker)
+placement::placement(std::string root, std::uint32_t threads_per_worker, bool coordinator_moves)
     : root_{std::move(root)}
-    , threads_per_worker_{threads_per_worker} {}
+    , threads_per_worker_{threads_per_worker}
+    , coordinator_moves_{coordinator_moves} {}
 
 void placement::add_host(const std::string& name, std::uint32_t cpus) {
   DLRUN_CHECK(cpus > 0, "host {} has cores", name);
@@ -71,6 +72,7 @@ placement::load placement::load_of(const std::string& host, const role_name& exc
     if (where.host != host || role == except) continue;
     sum.threads += threads_of(role);
     if (role.kind == role_kind::ps_shard) ++sum.ps_shards;
+    if (role.kind == role_kind::coordinator) sum.coordinator = coordinator_moves_;
   }
   return sum;
 }
@@ -79,17 +81,34 @@ place placement::choose(const role_name& role) const {
   switch (role.kind) {
   case role_kind::ps_shard: return choose_for_shard(role);
   case role_kind::worker: return choose_for_worker(role);
-  default: return {root_, "its journal and the run folder are there"};
+  default: return choose_for_coordinator(role);
   }
 }
 
-place placement::choose_for_shard(const role_name& role) const {
-  if (const auto* holder = find_store({role.index})) return {*holder, "its store is there"};
+place placement::choose_for_coordinator(const role_name& role) const {
+  if (!coordinator_moves_) return {root_, "its journal and the run folder are there"};
   std::optional<std::tuple<std::uint32_t, bool, std::uint32_t>> best;
   place chosen;
   for (const auto& [host, cpus] : hosts_) {
     const auto there = load_of(host, role);
-    const std::tuple cost{there.ps_shards, host != root_, there.threads};
+    const std::tuple cost{there.ps_shards, host == root_, there.threads};
+    if (best && cost >= *best) continue;
+    best = cost;
+    chosen = {host, there.ps_shards == 0
+                        ? std::string{"its journal is in an etcd, and no PS shard is there"}
+                        : fmt::format("its journal is in an etcd; {} PS shards are there, nowhere fewer",
+                                      there.ps_shards)};
+  }
+  return chosen;
+}
+
+place placement::choose_for_shard(const role_name& role) const {
+  if (const auto* holder = find_store({role.index})) return {*holder, "its store is there"};
+  std::optional<std::tuple<std::uint32_t, bool, bool, std::uint32_t>> best;
+  place chosen;
+  for (const auto& [host, cpus] : hosts_) {
+    const auto there = load_of(host, role);
+    const std::tuple cost{there.ps_shards, there.coordinator, host != root_, there.threads};
     if (best && cost >= *best) continue;
     best = cost;
     const auto others = there.ps_shards == 0

@@ -17,18 +17,20 @@ struct place {
   std::string reason; ///< for people
 };
 
-/// Pure: the coordinator stays with the root. A PS shard goes to the host that holds the best store
-/// of it (R30): of the highest timeline, then with the furthest end, then opened last. One that has
-/// none goes to the host that has the fewest, for its disk and its link are what it needs; of
-/// equals to the root's, whose loss ends the job anyway. A worker goes where the fewest threads of
-/// roles share a core. A role that starts again goes where it was, if that host is there: a PS
-/// shard's store is there. What never happens: a role that runs is moved. Of hosts that are as good
-/// the first by name is taken, so that the same hosts get the same roles, whichever was there
-/// first.
+/// Pure: the coordinator stays with the root, or, where its journal is elsewhere, goes where the
+/// fewest PS shards are, of equals not to the root's host; PS shards keep off its host where others
+/// have as few. A PS shard goes to the host that holds the best store of it (R30): of the highest
+/// timeline, then with the furthest end, then opened last. One that has none goes to the host that
+/// has the fewest, for its disk and its link are what it needs; of equals to the root's, whose loss
+/// ends the job anyway. A worker goes where the fewest threads of roles share a core. A role that
+/// starts again goes where it was, if that host is there: a PS shard's store is there. What never
+/// happens: a role that runs is moved. Of hosts that are as good the first by name is taken, so
+/// that the same hosts get the same roles, whichever was there first.
 class placement {
 public:
   /// @param threads_per_worker threads that a worker keeps busy; a PS shard keeps one busy.
-  placement(std::string root, std::uint32_t threads_per_worker);
+  /// @param coordinator_moves its journal can be had from every host.
+  placement(std::string root, std::uint32_t threads_per_worker, bool coordinator_moves = false);
 
   /// A host is there (again). Roles may be placed on it from now on.
   void add_host(const std::string& name, std::uint32_t cpus);
@@ -51,16 +53,19 @@ private:
   struct load {
     std::uint32_t ps_shards = 0;
     std::uint32_t threads = 0;
+    bool coordinator = false; ///< one that moves
   };
 
   std::uint32_t threads_of(const protocol::role_name& role) const;
   load load_of(const std::string& host, const protocol::role_name& except) const;
   place choose(const protocol::role_name& role) const;
+  place choose_for_coordinator(const protocol::role_name& role) const;
   place choose_for_shard(const protocol::role_name& role) const;
   place choose_for_worker(const protocol::role_name& role) const;
 
   std::string root_;
   std::uint32_t threads_per_worker_;
+  bool coordinator_moves_;
   std::map<std::string, std::uint32_t> hosts_; ///< that are there, with their cores
   /// Those of hosts that are away wait for them to be there again.
   std::map<std::string, std::map<ps_shard_id, protocol::held_store>> stores_;

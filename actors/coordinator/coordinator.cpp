@@ -68,6 +68,7 @@ coordinator_state::coordinator_state(pointer self, coordinator_context context, 
     , start_dispatcher_{std::move(starter)}
     , links_{self}
     , report_{context_}
+    , report_sender_{self}
     , reports_{self, context_,
                [this] { return core_ ? std::optional(core_->dispatcher_incarnation()) : std::nullopt; }}
     , dispatcher_{self,
@@ -274,13 +275,21 @@ void coordinator_state::carry_out(const coordinator_action& action) {
                  },
                  [this](const protocol::close_training& one) { links_.tell_dispatcher(one); },
                  // Nobody waits for this actor any more, so it may wait for the disk.
-                 [this](const finish_job& order) {
-                   carry_out(core_->ending().on_report_written(report_.write(order.ended, *core_)));
-                 },
+                 [this](const finish_job& order) { hand_over_report(report_.write(order.ended, *core_)); },
                  [this](const announce_end& end) { reports_.tell(end); }},
              action);
 }
 
+/// Where the journal can be had from every host, this one may not be the root's.
+void coordinator_state::hand_over_report(const report_writer::written& written) {
+  if (written.text.empty() || !context_.job->spec.cluster().journal().has_etcd())
+    return carry_out(core_->ending().on_report_written(written.ended));
+  report_sender_.send(
+      context_.agent, context_.self.incarnation, written.text,
+      [this, ended = written.ended](const std::string& failure) {
+        carry_out(core_->ending().on_report_written(
+            failure.empty() ? ended : protocol::job_ended{protocol::job_outcome::failed, failure}));
+      });
 void coordinator_state::say(const protocol::workers_wanted& word) {
   self_->send(context_.agent, word);
   links_.tell_dispatcher(word);

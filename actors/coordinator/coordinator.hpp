@@ -13,6 +13,7 @@
 #include "actors/coordinator/coordinator_reports.hpp"
 #include "actors/coordinator/dispatcher_keeper.hpp"
 #include "actors/coordinator/member_links.hpp"
+#include "actors/coordinator/report_sender.hpp"
 #include "actors/coordinator/report_writer.hpp"
 #include "actors/link/io_thread_actor.hpp"
 
@@ -72,6 +73,7 @@ private:
   void carry_out(const coordinator_action& action);
   void say(const protocol::workers_wanted& word);
   void journal_then(common::job_journal::writes changes, std::function<coordinator_actions()> next);
+  void hand_over_report(const report_writer::written& written);
   void quit(const std::string& why);
 
   pointer self_;
@@ -83,6 +85,7 @@ private:
 
   member_links links_;
   report_writer report_;
+  report_sender report_sender_;
   coordinator_reports reports_;
   dispatcher_keeper dispatcher_;
   coordinator_disk disk_; ///< last: its thread ends before what its tasks use goes

@@ -9,9 +9,10 @@ namespace dlrun::coordinator {
 void coordinator_disk::open(const std::shared_ptr<const common::job_facts>& job, incarnation owner,
                             std::function<void(const result<journaled_job>&)> done) {
   opener_.run([this, post = post_, job, owner, watcher = watcher(), done = std::move(done)] {
-    const auto opened =
-        common::job_journal::open(common::journal_place_of(job->spec, job->run_dir), owner, watcher);
-    const auto journaled = opened ? find_job((*opened)->entries(), job->run_dir, job->ps_shards())
+    const auto place = common::journal_place_of(job->spec, job->run_dir);
+    const auto opened = common::job_journal::open(place, owner, watcher);
+    const bool has_begun = std::holds_alternative<common::etcd_ground>(place) && owner > incarnation{1};
+    const auto journaled = opened ? find_job((*opened)->entries(), job->run_dir, job->ps_shards(), has_begun)
                                   : result<journaled_job>{tl::unexpected(opened.error())};
     post([this, journal = opened.value_or(nullptr), journaled, done] {
       journal_ = journal;

@@ -76,11 +76,11 @@ result<journaled_job> read_job(const journal_entries& entries) {
 
 /// PS shards write nothing before their fences are journaled.
 result<journaled_job> find_job(const journal_entries& entries, const std::filesystem::path& run_dir,
-                               std::uint32_t ps_shards) {
+                               std::uint32_t ps_shards, bool has_begun) {
   auto job = read_job(entries);
   if (!job || !job->roles.empty()) return job;
   std::error_code ignored;
-  job->lost = std::filesystem::exists(common::store_directory(run_dir, {0}), ignored);
+  job->lost = has_begun || std::filesystem::exists(common::store_directory(run_dir, {0}), ignored);
   if (job->lost) job->highest_found = highest_opener(run_dir, ps_shards);
   return job;
 }

@@ -20,9 +20,10 @@ using journal_entries = std::map<std::string, std::string>;
 result<journaled_job> read_job(const journal_entries& entries);
 
 /// The same of a run whose PS shards have stores in `run_dir`: they tell what a journal has lost
-/// (R20). May block for a second.
+/// (R20). `has_begun`: the run is known to have had a coordinator before, whose stores may be on
+/// other hosts. May block for a second.
 result<journaled_job> find_job(const journal_entries& entries, const std::filesystem::path& run_dir,
-                               std::uint32_t ps_shards);
+                               std::uint32_t ps_shards, bool has_begun = false);
 
 /// The results that count, ascending by version, by the dispatcher's course.
 std::vector<protocol::evaluated> read_evaluations(const journal_entries& entries);

@@ -24,8 +24,8 @@ std::vector<protocol::evaluated> report_writer::evaluations(const coordinator_co
   return all;
 }
 
-protocol::job_ended report_writer::write(const protocol::job_ended& ended,
-                                         const coordinator_core& core) const {
+report_writer::written report_writer::write(const protocol::job_ended& ended,
+                                            const coordinator_core& core) const {
   const auto& job = *context_.job;
   report_sources sources{.ended = ended,
                          .shards = shards_,
@@ -36,11 +36,11 @@ protocol::job_ended report_writer::write(const protocol::job_ended& ended,
                          .tallies = tallies_};
   if (journal_) sources.parked = read_parked(journal_->entries());
   sources.ended = judged(job, sources);
-  const auto written =
-      dlrun::write_report(job.run_dir / "report.json", make_report(job, sources, common::now()));
-  if (written) return sources.ended;
+  const auto report = make_report(job, sources, common::now());
+  const auto written = dlrun::write_report(job.run_dir / "report.json", report);
+  if (written) return {sources.ended, to_json(report)};
   context_.log->error("report-failed: {}", written.error().message);
-  return {protocol::job_outcome::failed, written.error().message, written.error().code};
+  return {{protocol::job_outcome::failed, written.error().message, written.error().code}, {}};
 }
 
 } // namespace dlrun::coordinator

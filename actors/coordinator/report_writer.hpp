@@ -7,6 +7,7 @@
 #include "actors/coordinator/run_tallies.hpp"
 
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace dlrun::coordinator {
@@ -26,9 +27,12 @@ public:
   /// Newest of each PS shard that has been heard of.
   const std::vector<protocol::shard_status>& shards() const { return shards_; }
 
-  /// Blocks for the disk. @returns how the job ended: as `ended` says, if the numbers and the disk
-  /// agree.
-  protocol::job_ended write(const protocol::job_ended& ended, const coordinator_core& core) const;
+  struct written {
+    protocol::job_ended ended; ///< as wanted, if the numbers and the disk agree
+    std::string text;          ///< the report
+  };
+  /// Into the folder that this host has for the run. Blocks for the disk.
+  written write(const protocol::job_ended& ended, const coordinator_core& core) const;
 
 private:
   std::vector<protocol::evaluated> evaluations(const coordinator_core& core) const;

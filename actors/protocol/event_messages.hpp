@@ -57,4 +57,30 @@ struct job_event {
   }
 };
 
+/// Coordinator -> agent: a part of the report, where its own host may not have the run folder.
+/// Repeated until answered.
+struct report_part {
+  dlrun::incarnation coordinator;
+  std::uint64_t offset = 0;
+  std::uint64_t size = 0; ///< of the whole report
+  std::string bytes;
+
+  template <class Inspector>
+  friend auto inspect(Inspector& f, report_part& x) {
+    return f(x.coordinator, x.offset, x.size, x.bytes);
+  }
+};
+
+/// Agent -> coordinator: up to where it is there, or why it is not taken. With its end it is in the
+/// run folder.
+struct report_taken {
+  std::uint64_t end = 0;
+  std::string failure;
+
+  template <class Inspector>
+  friend auto inspect(Inspector& f, report_taken& x) {
+    return f(x.end, x.failure);
+  }
+};
+
 } // namespace dlrun::protocol

@@ -99,6 +99,7 @@ using agent_actor = caf::typed_actor<                           //
     caf::reacts_to<start_report>,                                     // host agent: what became of a start
     caf::reacts_to<work_report>,                                      // host agent: sign of life; its workers
     caf::replies_to<credentials_wanted>::with<role_credentials>,      // all: the next certificate
+    caf::replies_to<report_part>::with<report_taken>,                 // coordinator: for the run folder
     caf::reacts_to<tick>,                                             // own clock
     caf::reacts_to<continuation>>;                                    // own threads
 

@@ -127,6 +127,8 @@ inline constexpr role_set senders<agent_actor, work_report>{role_kind::host_agen
 template <>
 inline constexpr role_set senders<agent_actor, credentials_wanted>{
     role_kind::coordinator, role_kind::ps_shard, role_kind::worker, role_kind::host_agent};
+template <>
+inline constexpr role_set senders<agent_actor, report_part>{role_kind::coordinator};
 
 // ---- to the agent of another host
 template <>

@@ -25,6 +25,7 @@ protocol::agent_actor::behavior_type quiet_agent(Heartbeat on_heartbeat,
       [](const protocol::start_report&) {},
       [](const protocol::work_report&) {},
       std::move(on_credentials_wanted),
+      [](const protocol::report_part&) { return protocol::report_taken{}; },
       [](const protocol::tick&) {},
       [](const protocol::continuation&) {}};
 }

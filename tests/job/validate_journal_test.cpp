@@ -22,7 +22,8 @@ TEST(validate_journal, without_one_nothing_is_written_so_that_old_runs_are_the_s
 
 TEST(validate_journal, an_etcd_takes_its_addresses_and_has_defaults_for_the_rest) {
   for (const auto* endpoints : {"http://10.0.0.1:2379", "[https://a.lan:2379, 'https://[::1]:2379']"}) {
-    const auto spec = parse(minimal_spec, {std::string("cluster.journal={etcd: {endpoints: ") + endpoints + "}}"});
+    const auto spec =
+        parse(minimal_spec, {std::string("cluster.journal={etcd: {endpoints: ") + endpoints + "}}"});
     ASSERT_TRUE(spec) << endpoints << spec.error().message;
     EXPECT_EQ(spec->cluster().journal().etcd().prefix(), "auto");
     EXPECT_EQ(spec->cluster().journal().etcd().cluster_id(), "auto");
@@ -42,20 +43,25 @@ TEST(validate_journal, a_prefix_is_part_of_a_key_and_a_cluster_a_number) {
   const std::string endpoints = "endpoints: http://a:1, ";
   EXPECT_EQ(problems_of_etcd(endpoints + "prefix: team/job-3, cluster_id: '324952591200643719'"), "");
   for (const auto* wrong : {"''", "/a", "a/", "'a b'"})
-    EXPECT_THAT(problems_of_etcd(endpoints + "prefix: " + wrong), HasSubstr("cluster.journal.etcd.prefix")) << wrong;
+    EXPECT_THAT(problems_of_etcd(endpoints + "prefix: " + wrong), HasSubstr("cluster.journal.etcd.prefix"))
+        << wrong;
   EXPECT_THAT(problems_of_etcd(endpoints + "cluster_id: abc"), HasSubstr("cluster.journal.etcd.cluster_id"));
 }
 
 TEST(validate_journal, files_for_tls_go_together_and_with_https) {
-  EXPECT_EQ(problems_of_etcd("endpoints: https://a:1, ca_file: c, certificate_file: b, key_file: k, user_file: u"), "");
-  EXPECT_THAT(problems_of_etcd("endpoints: https://a:1, key_file: k"), HasSubstr("certificate_file and key_file"));
+  EXPECT_EQ(
+      problems_of_etcd("endpoints: https://a:1, ca_file: c, certificate_file: b, key_file: k, user_file: u"),
+      "");
+  EXPECT_THAT(problems_of_etcd("endpoints: https://a:1, key_file: k"),
+              HasSubstr("certificate_file and key_file"));
   EXPECT_THAT(problems_of_etcd("endpoints: [https://a:1, http://b:1], ca_file: c"), HasSubstr("https://"));
   EXPECT_EQ(problems_of_etcd("endpoints: http://a:1, user_file: u"), "") << "no file of TLS";
 }
 
 TEST(validate_journal, where_nothing_is_kept_there_is_none) {
-  EXPECT_THAT(problems_of(minimal_spec, {"cluster.journal={etcd: {endpoints: http://a:1}}", "durability.log=off"}),
-              HasSubstr("cluster.journal: with durability.log: off"));
+  EXPECT_THAT(
+      problems_of(minimal_spec, {"cluster.journal={etcd: {endpoints: http://a:1}}", "durability.log=off"}),
+      HasSubstr("cluster.journal: with durability.log: off"));
 }
 
 } // namespace

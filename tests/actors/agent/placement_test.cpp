@@ -28,6 +28,24 @@ TEST(placement, keeps_the_coordinator_with_the_root) {
   EXPECT_THAT(hosts.find(the_coordinator)->reason, HasSubstr("journal"));
 }
 
+/// As a run places them: the coordinator first, then the shards.
+TEST(placement, a_coordinator_that_may_move_and_ps_shards_keep_apart) {
+  placement hosts{"alpha", 1, true};
+  for (const auto* name : {"alpha", "beta", "delta", "gamma"}) hosts.add_host(name, 2);
+  EXPECT_EQ(hosts.put(the_coordinator).host, "beta") << "not with the root, whose loss ends the job";
+  EXPECT_EQ(hosts.put(ps_shard_role({0})).host, "alpha");
+  EXPECT_EQ(hosts.put(ps_shard_role({1})).host, "delta");
+  hosts.remove_host("beta");
+  EXPECT_EQ(hosts.put(the_coordinator).host, "gamma") << "no PS shard is there";
+  EXPECT_THAT(hosts.find(the_coordinator)->reason, HasSubstr("no PS shard is there; beta is lost"));
+  hosts.add_host("beta", 2);
+  EXPECT_EQ(hosts.put(the_coordinator).host, "gamma") << "nothing moves without need";
+  hosts.remove_host("beta");
+  hosts.remove_host("gamma");
+  hosts.remove_host("delta");
+  EXPECT_EQ(hosts.put(the_coordinator).host, "alpha") << "there is no other";
+}
+
 TEST(placement, puts_ps_shards_apart_the_first_with_the_root) {
   auto hosts = three_hosts();
   EXPECT_EQ(hosts.put(ps_shard_role({0})).host, "alpha");

@@ -80,6 +80,7 @@ protocol::agent_actor::behavior_type play_agent(protocol::agent_actor::pointer s
             script->hear(protocol::to_string(wanted.role));
             return protocol::role_credentials{"certificate", "key", "authority", 60};
           },
+          [](const protocol::report_part&) { return protocol::report_taken{}; },
           [script](const protocol::tick&) { script->hear("tick"); },
           [](const protocol::continuation&) {}};
 }

@@ -1,0 +1,121 @@
+"""A job of four hosts whose journal is in an etcd on three of them: hosts of its coordinator are lost, and leaders of the etcd."""
+
+import contextlib
+import os
+import shutil
+import signal
+import threading
+
+import small_data
+from dlrun_job import expect, now_us, running_job, wait_until
+from etcd_members import etcd_members
+
+WORKERS, PS_SHARDS = 3, 2
+ETCD_HOSTS = ("beta", "gamma", "delta")
+LOOK_S = 0.03
+PAUSE_BEFORE_US, PAUSE_AFTER_US = 200_000, 6_000_000
+
+
+def make_spec(data, epochs):
+    spec = small_data.make_spec("mlp_dropout", data, epochs=epochs, workers=WORKERS, ps_shards=PS_SHARDS)
+    spec["durability"] = {"log": "every_step"}
+    spec["cluster"]["restart"] = {"intensity": 1000}
+    return spec
+
+
+def start(program, run_dir, spec, hosts, hosts_file):
+    file = small_data.write_spec(run_dir.with_suffix(".yaml"), spec)
+    arguments = ["train", str(file), "--run-dir", str(run_dir), "--hosts", str(hosts_file)]
+    return running_job(program, run_dir, arguments, run_dir.with_suffix(".out"), hosts.within())
+
+
+def etcd_on(hosts, folder):
+    return etcd_members(folder / "etcd", [hosts.address(name) for name in ETCD_HOSTS], [hosts.within(name) for name in ETCD_HOSTS])
+
+
+class watched_steps:
+    """The step of a job, looked at all the time: how long it stood still."""
+
+    def __init__(self, job):
+        self.job, self.seen, self.is_over = job, [], threading.Event()
+        self.thread = threading.Thread(target=self.look)
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.is_over.set()
+        self.thread.join()
+
+    def look(self):
+        while not self.is_over.wait(LOOK_S):
+            status = self.job.try_status()
+            if status and (not self.seen or status["step"] != self.seen[-1][1]):
+                self.seen.append((now_us(), status["step"]))
+
+    def pause_ms(self, moment_us):
+        """The longest time without a new step around a moment, as far as looks can tell."""
+        near = [at for at, _ in self.seen if moment_us - PAUSE_BEFORE_US <= at <= moment_us + PAUSE_AFTER_US]
+        return max((later - before for before, later in zip(near, near[1:])), default=PAUSE_AFTER_US) / 1000
+
+
+def places(job):
+    """Role -> host, as the events of the job tell it so far."""
+    found = {}
+    for event in job.events("role-placed"):
+        role, _, rest = event["text"].partition(" runs on host ")
+        found[role] = rest.partition(":")[0]
+    return found
+
+
+def coordinator_host(job):
+    return places(job).get("coordinator 0")
+
+
+def lose_host(hosts, etcd, name):
+    """Its link goes, then all of dlrun that runs there, and what it had on its disk; the member of the etcd there is cut off."""
+    spared = {process.pid for process in etcd.running if process}
+    hosts.set_link(name, "down")
+    for pid in hosts.processes(name):
+        if pid not in spared:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+    shutil.rmtree(hosts.folder_of(name), ignore_errors=True)
+    hosts.folder_of(name).mkdir(parents=True)
+
+
+def lose_coordinator_host(job, hosts, etcd):
+    """@returns when it was lost, in microseconds, after another coordinator is up and the host is back."""
+    lost, joined = coordinator_host(job), len(job.events("host-joined"))
+    expect(lost in ETCD_HOSTS, f"the coordinator is on {lost}")
+    moment = now_us()
+    lose_host(hosts, etcd, lost)
+    job.wait_for(lambda status: coordinator_host(job) != lost and all_up(status), "another coordinator is up")
+    hosts.set_link(lost, "up")
+    wait_until(lambda: len(job.events("host-joined")) > joined, f"{lost} is back")
+    return moment
+
+
+def all_up(status):
+    return all(role["pid"] and role["state"] not in ("starting", "down") for role in status["roles"])
+
+
+def lose_leader(etcd, number):
+    """Kills or stops the leader, in turns, until another leads, and lets it come back. @returns when, in microseconds"""
+    lost, moment = etcd.leader(), now_us()
+    if number % 2 == 0:
+        etcd.kill(lost)
+        etcd.leader()
+        etcd.start(lost)
+    else:
+        etcd.send_signal(lost, signal.SIGSTOP)
+        wait_until(lambda: etcd.leader() != lost, "another leads")
+        etcd.send_signal(lost, signal.SIGCONT)
+    return moment
+
+
+def expect_others_lived(job):
+    """No role has ended but with the host that it was on."""
+    for event in job.events("role-exited"):
+        expect("is lost with host" in event["text"], f"a role ended on a host that was not lost: {event['text']}")

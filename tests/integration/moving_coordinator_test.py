@@ -1,0 +1,66 @@
+"""One job on four hosts with its journal in an etcd: the coordinator is on any of them, and losing its host costs nobody else."""
+
+import os
+
+import coordinator_losses as losses
+import net_hosts
+from bench_case import bench_case, main
+
+EPOCHS = 900
+
+
+class moving_coordinator(bench_case):
+    def setUp(self):
+        super().setUp()
+        self.hosts = net_hosts.net_hosts(self.bench.folder, count=4)
+        try:
+            self.hosts.__enter__()
+        except net_hosts.no_namespaces as why:
+            if os.environ.get("CI"):
+                raise
+            self.skipTest(f"no hosts can be made here: {why}")
+        self.addCleanup(self.hosts.__exit__)
+        self.list = self.hosts.write_file(self.bench.folder / "hosts.yaml")
+        self.etcd = losses.etcd_on(self.hosts, self.bench.folder)
+        self.etcd.__enter__()
+        self.addCleanup(self.etcd.__exit__)
+
+    def start(self):
+        spec = losses.make_spec(self.data, EPOCHS)
+        spec["cluster"]["journal"] = self.etcd.journal()
+        return losses.start(self.program, self.bench.new_run_dir(), spec, self.hosts, self.list)
+
+    def expect_same_bits(self, job):
+        report = job.expect_complete(may_redo=True)
+        self.assertEqual(report["parameters_sha256"], self.undisturbed(losses.make_spec(self.data, EPOCHS))["parameters_sha256"])
+        return report
+
+    def test_its_host_is_lost_again_and_again(self):
+        with self.start() as job:
+            job.wait_until_all_run()
+            with losses.watched_steps(job) as steps:
+                moments = [losses.lose_coordinator_host(job, self.hosts, self.etcd) for _ in range(3)]
+                self.expect_same_bits(job)
+        losses.expect_others_lived(job)
+        print("pauses of steps, ms:", sorted(round(steps.pause_ms(moment)) for moment in moments))
+
+    def test_the_leader_of_the_etcd_is_killed_and_stands_still(self):
+        with self.start() as job:
+            job.wait_until_all_run()
+            with losses.watched_steps(job) as steps:
+                moments = [losses.lose_leader(self.etcd, number) for number in range(4)]
+                report = self.expect_same_bits(job)
+        self.assertEqual(report["recoveries"], [])
+        print("pauses of steps, ms:", sorted(round(steps.pause_ms(moment)) for moment in moments))
+
+    def test_it_is_off_the_hosts_of_the_root_and_the_ps_shards_and_says_why(self):
+        with self.start() as job:
+            job.wait_until_all_run()
+            told = [event["text"] for event in job.events("role-placed")]
+            self.assertIn("coordinator 0 runs on host beta: its journal is in an etcd, and no PS shard is there", told)
+            self.assertNotIn("beta", [host for role, host in losses.places(job).items() if role.startswith("ps_shard")])
+            self.expect_same_bits(job)
+
+
+if __name__ == "__main__":
+    main()
