@@ -12,8 +12,8 @@ namespace {
 
 /// Of those that take the term at the same time one wins each round.
 constexpr int rounds_max = 100;
-constexpr std::string_view owner_key = "owner";
-constexpr std::string_view entry_prefix = "entry/";
+constexpr std::string_view owner_name = "owner";
+constexpr std::string_view entries_name = "entry/";
 
 std::uint64_t random_number() {
   std::random_device device;
@@ -36,11 +36,11 @@ struct found_keys {
 result<found_keys> sort_keys(const std::map<std::string, std::string>& keys, const std::string& prefix) {
   found_keys found;
   for (const auto& [key, value] : keys)
-    if (key.starts_with(entry_prefix)) {
-      found.entries.emplace(key.substr(entry_prefix.size()), value);
+    if (key.starts_with(entries_name)) {
+      found.entries.emplace(key.substr(entries_name.size()), value);
     } else {
-      found.owner = key == owner_key ? etcd_owner_from(value) : std::nullopt;
-      if (!found.owner) return not_a_journal(prefix, key == owner_key ? value : key);
+      found.owner = key == owner_name ? etcd_owner_from(value) : std::nullopt;
+      if (!found.owner) return not_a_journal(prefix, key == owner_name ? value : key);
     }
   if (!found.entries.empty() && !found.owner) return not_a_journal(prefix, "");
   return found;
@@ -71,7 +71,7 @@ public:
     ++next.write;
     std::vector<journal_write> prefixed;
     for (const auto& change : changes)
-      prefixed.push_back({prefix_ + std::string(entry_prefix) + change.key, change.value});
+      prefixed.push_back({prefix_ + std::string(entries_name) + change.key, change.value});
     auto written = put_owner(self_, next, std::move(prefixed));
     if (written && written->is_equal) {
       self_ = next;
@@ -114,7 +114,7 @@ private:
   /// Where the answer was lost, `after` is found there.
   result<etcd_client::comparison> put_owner(const std::optional<etcd_owner>& before, const etcd_owner& after,
                                             std::vector<journal_write> changes) {
-    const auto key = prefix_ + std::string(owner_key);
+    const auto key = prefix_ + std::string(owner_name);
     const auto expected = before ? std::optional(to_text(*before)) : std::nullopt;
     changes.push_back({key, to_text(after)});
     auto done = client_->compare_and_write(key, expected, changes);
@@ -167,7 +167,7 @@ result<std::string> etcd_journal::probe(const etcd_place& place, const std::stri
                                         std::size_t entries_max, etcd_patience patience) {
   const auto client = etcd_client::make(place, patience);
   if (!client) return tl::unexpected(client.error());
-  return (*client)->probe(prefix + "/" + std::string(owner_key), entries_max + 1); // the owner's
+  return (*client)->probe(prefix + "/" + std::string(owner_name), entries_max + 1); // the owner's
 }
 
 const std::map<std::string, std::string>& etcd_journal::contents() const { return parts_->contents(); }
