@@ -17,9 +17,11 @@ from lint_common import cpp_files, finding, finish, parser, read, without_commen
 CATALOGUE = "docs/errors.md"
 CODES, EXIT_CODES, EXIT_OF_CODES = "include/dlrun/error.hpp", "job/exit_code.hpp", "job/exit_code.cpp"
 NOT_SAID = ("tests/", "benchmarks/", "examples/")
-# What libraries say in our messages: CLI11, yaml-cpp, zlib, libpng, RocksDB, protobuf.
+# What libraries and servers say in our messages: CLI11, yaml-cpp, zlib, libpng, RocksDB, protobuf,
+# libcurl, etcd.
 FOREIGN = ("The following argument was not expected", "Run with --help for more information", "end of sequence flow not found",
-           "incorrect data check", "IDAT", "IO error", "While appending to file", "Corruption", "checksum mismatch in file", "modified")
+           "incorrect data check", "IDAT", "IO error", "While appending to file", "Corruption", "checksum mismatch in file", "modified",
+           "Failed to connect to", "etcdserver: too many operations in txn request")
 
 LITERALS = re.compile(r'"(?:\\.|[^"\\\n])*"(?:\s*"(?:\\.|[^"\\\n])*")*')
 ONE_LITERAL = re.compile(r'"((?:\\.|[^"\\\n])*)"')
