@@ -20,13 +20,14 @@ std::string to_base64(std::string_view bytes) {
 }
 
 std::optional<std::string> from_base64(std::string_view text) {
+  if (text.empty()) return std::string{};
   if (text.size() % 4 != 0) return std::nullopt;
   std::string bytes(text.size() / 4 * 3, '\0');
   if (EVP_DecodeBlock(bytes_of(bytes), bytes_of(text), static_cast<int>(text.size())) < 0)
     return std::nullopt;
   // OpenSSL counts the padding as zeros, and takes some letters that we never write.
   const std::size_t padding = text.ends_with("==") ? 2 : text.ends_with('=') ? 1 : 0;
-  bytes.resize(bytes.size() - padding);
+  bytes = bytes.substr(0, bytes.size() - padding);
   return to_base64(bytes) == text ? std::optional(bytes) : std::nullopt;
 }
 
