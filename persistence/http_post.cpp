@@ -1,22 +1,71 @@
 #include "persistence/http_post.hpp"
 
 #include <array>
+#define CURL_DISABLE_TYPECHECK // its checks are macros of the functions that are looked up here
 #include <curl/curl.h>
+#include <dlfcn.h>
 #include <dlrun/check.hpp>
 
 namespace dlrun::persistence {
 namespace {
 
+/// libcurl, which is loaded when the first one asks: with it come thirty other libraries, which
+/// would add 10 ms to the start of every process.
+struct curl_library {
+  decltype(&::curl_global_init) global_init = nullptr;
+  decltype(&::curl_easy_init) easy_init = nullptr;
+  decltype(&::curl_easy_setopt) easy_setopt = nullptr;
+  decltype(&::curl_easy_perform) easy_perform = nullptr;
+  decltype(&::curl_easy_getinfo) easy_getinfo = nullptr;
+  decltype(&::curl_easy_strerror) easy_strerror = nullptr;
+  decltype(&::curl_easy_cleanup) easy_cleanup = nullptr;
+  decltype(&::curl_slist_append) slist_append = nullptr;
+  decltype(&::curl_slist_free_all) slist_free_all = nullptr;
+  std::string why_not{}; ///< it cannot be used; else empty
+};
+
+template <class Function>
+void find(void* library, const char* name, Function& function, curl_library& into) {
+  function = reinterpret_cast<Function>(::dlsym(library, name));
+  if (function == nullptr) into.why_not = std::string("libcurl has no ") + name;
+}
+
+curl_library load_curl() {
+  curl_library loaded;
+  void* const library = ::dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) {
+    loaded.why_not = std::string(::dlerror()) + "; install Debian's package libcurl4";
+    return loaded;
+  }
+  find(library, "curl_global_init", loaded.global_init, loaded);
+  find(library, "curl_easy_init", loaded.easy_init, loaded);
+  find(library, "curl_easy_setopt", loaded.easy_setopt, loaded);
+  find(library, "curl_easy_perform", loaded.easy_perform, loaded);
+  find(library, "curl_easy_getinfo", loaded.easy_getinfo, loaded);
+  find(library, "curl_easy_strerror", loaded.easy_strerror, loaded);
+  find(library, "curl_easy_cleanup", loaded.easy_cleanup, loaded);
+  find(library, "curl_slist_append", loaded.slist_append, loaded);
+  find(library, "curl_slist_free_all", loaded.slist_free_all, loaded);
+  if (loaded.why_not.empty() && loaded.global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
+    loaded.why_not = "libcurl does not start";
+  return loaded;
+}
+
+const curl_library& curl() {
+  static const auto loaded = load_curl();
+  return loaded;
+}
+
 struct list_deleter {
-  void operator()(curl_slist* list) const { curl_slist_free_all(list); }
+  void operator()(curl_slist* list) const { curl().slist_free_all(list); }
 };
 using header_list = std::unique_ptr<curl_slist, list_deleter>;
 
 header_list headers_of(const std::string& authorization) {
   // "Expect:" away: curl would wait a second for a server that does not know it.
-  header_list all{curl_slist_append(nullptr, "Expect:")};
+  header_list all{curl().slist_append(nullptr, "Expect:")};
   const auto add = [&](const std::string& line) {
-    all.reset(curl_slist_append(all.release(), line.c_str()));
+    all.reset(curl().slist_append(all.release(), line.c_str()));
   };
   add("Content-Type: application/json");
   if (!authorization.empty()) add("Authorization: " + authorization);
@@ -31,25 +80,20 @@ std::size_t take(char* bytes, std::size_t size, std::size_t count, void* into) {
   return size * count;
 }
 
-CURL* make_handle() {
-  static const auto once = curl_global_init(CURL_GLOBAL_DEFAULT);
-  auto* const handle = once == CURLE_OK ? curl_easy_init() : nullptr;
-  DLRUN_CHECK(handle != nullptr, "libcurl cannot be used: {}", curl_easy_strerror(once));
-  return handle;
-}
-
 } // namespace
 
 class http_post::implementation {
 public:
   explicit implementation(tls_files files)
-      : handle_(make_handle())
-      , files_(std::move(files)) {
+      : files_(std::move(files)) {
+    if (!curl().why_not.empty()) return;
+    handle_ = curl().easy_init();
+    DLRUN_CHECK(handle_ != nullptr, "no memory for a connection");
     set(CURLOPT_NOSIGNAL, 1L);
     set(CURLOPT_PROXY, "");
     set(CURLOPT_PROTOCOLS_STR, "http,https");
     set(CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2));
-    set(CURLOPT_WRITEFUNCTION, take);
+    set(CURLOPT_WRITEFUNCTION, &take);
     set(CURLOPT_ERRORBUFFER, why_.data());
     if (!files_.ca.empty()) set(CURLOPT_CAINFO, files_.ca.c_str());
     if (!files_.certificate.empty()) set(CURLOPT_SSLCERT, files_.certificate.c_str());
@@ -57,10 +101,13 @@ public:
   }
   implementation(const implementation&) = delete;
   implementation& operator=(const implementation&) = delete;
-  ~implementation() { curl_easy_cleanup(handle_); }
+  ~implementation() {
+    if (handle_ != nullptr) curl().easy_cleanup(handle_);
+  }
 
   result<http_answer> send(const std::string& url, const std::string& body, const std::string& authorization,
                            std::chrono::milliseconds deadline) {
+    if (handle_ == nullptr) return fail(error_code::bad_usage, curl().why_not);
     http_answer answer;
     const auto headers = headers_of(authorization);
     set(CURLOPT_URL, url.c_str());
@@ -70,23 +117,23 @@ public:
     set(CURLOPT_TIMEOUT_MS, static_cast<long>(deadline.count()));
     set(CURLOPT_WRITEDATA, &answer.body);
     why_[0] = '\0';
-    const auto done = curl_easy_perform(handle_);
+    const auto done = curl().easy_perform(handle_);
     if (done != CURLE_OK)
       return fail(done == CURLE_OPERATION_TIMEDOUT ? error_code::timed_out : error_code::system,
-                  why_[0] != '\0' ? why_.data() : curl_easy_strerror(done));
-    curl_easy_getinfo(handle_, CURLINFO_RESPONSE_CODE, &answer.status);
+                  why_[0] != '\0' ? why_.data() : curl().easy_strerror(done));
+    curl().easy_getinfo(handle_, CURLINFO_RESPONSE_CODE, &answer.status);
     return answer;
   }
 
 private:
   template <class Value>
   void set(CURLoption option, Value value) {
-    const auto done = curl_easy_setopt(handle_, option, value);
+    const auto done = curl().easy_setopt(handle_, option, value);
     DLRUN_CHECK(done == CURLE_OK, "libcurl's option {}: {}", static_cast<int>(option),
-                curl_easy_strerror(done));
+                curl().easy_strerror(done));
   }
 
-  CURL* handle_;
+  CURL* handle_ = nullptr;
   tls_files files_;
   std::array<char, CURL_ERROR_SIZE> why_{};
 };

@@ -33,8 +33,8 @@ public:
   ~http_post();
 
   /// Blocks for at most `deadline`. `authorization` is a header's value; empty: none.
-  /// @returns timed_out, or system, when no whole answer came: the request may have been carried
-  /// out.
+  /// @returns bad_usage when libcurl is not installed; timed_out, or system, when no whole answer
+  /// came: the request may have been carried out.
   result<http_answer> send(const std::string& url, const std::string& body, const std::string& authorization,
                            std::chrono::milliseconds deadline);
 
