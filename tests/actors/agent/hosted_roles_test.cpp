@@ -89,6 +89,22 @@ TEST_F(hosted_roles_test, starts_on_its_own_host_what_is_placed_there) {
   EXPECT_FALSE(roles.has({role_kind::coordinator, 0}, first));
 }
 
+TEST_F(hosted_roles_test, a_coordinator_that_moves_starts_on_another_host_and_elsewhere_when_that_is_lost) {
+  constexpr role_name coordinator{role_kind::coordinator, 0};
+  roles = hosted_roles{
+      {.root = "alpha", .root_cpus = 2, .hosts = {{"beta", 0}, {"gamma", 0}}, .coordinator_moves = true}};
+  roles.begin(now);
+  join("beta", 7);
+  join("gamma", 8);
+  for (const auto& [host, boot] : first_boots) roles.on_sighting(host, boot, {sight::there, 0ms}, now);
+  EXPECT_EQ(test::the_only<to_host>(roles.start(coordinator, first, now)).host, "beta");
+  roles.on_report(report("beta", 7, coordinator, first, start_state::running), now);
+  const auto lost = pass(4s, {{"gamma", 8}});
+  const auto end = std::get<role_end>(test::the_only<tell_launch>(lost).what);
+  EXPECT_THAT(end.cause, HasSubstr("is lost with host beta"));
+  EXPECT_EQ(test::the_only<to_host>(roles.start(coordinator, second, now)).host, "gamma");
+}
+
 TEST_F(hosted_roles_test, repeats_an_order_until_the_host_says_that_it_runs) {
   roles.start(worker_role({0}), first, now);
   EXPECT_EQ(sent<protocol::start_order>(roles.start(worker_role({1}), first, now)).size(), 1U);
