@@ -1,6 +1,7 @@
 #include "runtime/journal_choice.hpp"
 
 #include "actors/common/job_journal.hpp"
+#include "job/choices.hpp"
 
 #include <algorithm>
 #include <random>
@@ -12,8 +13,9 @@ namespace {
 constexpr std::size_t changes_min = 64;
 
 /// The fences of all roles are written at once: those of workers, PS shards and the coordinator.
-std::size_t most_changes(const spec::ClusterSpec& cluster) {
-  return std::max(changes_min, static_cast<std::size_t>(cluster.workers() + cluster.ps_shards() + 1));
+std::size_t most_changes(const spec::JobSpec& spec) {
+  return std::max(changes_min,
+                  job::workers_max_of(spec) + static_cast<std::size_t>(spec.cluster().ps_shards()) + 1);
 }
 
 common::etcd_ground ground_of(const spec::JobSpec& spec) {
@@ -33,8 +35,7 @@ std::string own_prefix(const std::string& job) {
 result<void> settle_journal_again(spec::JobSpec& spec) {
   if (!spec.cluster().journal().has_etcd()) return {};
   const auto ground = ground_of(spec);
-  const auto cluster =
-      persistence::etcd_journal::probe(ground.place, ground.prefix, most_changes(spec.cluster()));
+  const auto cluster = persistence::etcd_journal::probe(ground.place, ground.prefix, most_changes(spec));
   if (!cluster) return refused(cluster.error());
   spec.mutable_cluster()->mutable_journal()->mutable_etcd()->set_cluster_id(*cluster);
   return {};

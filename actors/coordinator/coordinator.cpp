@@ -290,6 +290,8 @@ void coordinator_state::hand_over_report(const report_writer::written& written) 
         carry_out(core_->ending().on_report_written(
             failure.empty() ? ended : protocol::job_ended{protocol::job_outcome::failed, failure}));
       });
+}
+
 void coordinator_state::say(const protocol::workers_wanted& word) {
   self_->send(context_.agent, word);
   links_.tell_dispatcher(word);

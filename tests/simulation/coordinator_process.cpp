@@ -45,6 +45,28 @@ bool may_write(world& where, incarnation term) {
   return where.journal().owner == term || where.is_planted(protocol::planted_bug::no_term);
 }
 
+/// @returns false, and `which` dies, when a newer start has the journal.
+bool take(world& where, process& which) {
+  auto& journal = where.journal();
+  if (journal.owner >= which.self().incarnation) {
+    where.kill(which, "its journal is opened by a newer start");
+    return false;
+  }
+  journal.owner = which.self().incarnation;
+  return true;
+}
+
+/// A write whose answer does not come: done, not done, or done later.
+void lose_answer(world& where, process& which, std::function<void(coordinator_journal&)> change) {
+  const auto apply = [&where, term = which.self().incarnation, change = std::move(change)] {
+    if (may_write(where, term)) change(where.journal());
+  };
+  const auto outcome = where.random().below(3);
+  if (outcome == 0) apply();
+  if (outcome == 1) where.after(where.random().milliseconds(1, 100), nullptr, apply);
+  where.kill(which, "its journal does not answer");
+}
+
 } // namespace
 
 coordinator_process::coordinator_process(world& where, protocol::fence self, std::uint64_t agent)
@@ -53,19 +75,9 @@ coordinator_process::coordinator_process(world& where, protocol::fence self, std
 
 void coordinator_process::start() {
   if (world_.plan().journal_is_remote) return take_then_read();
-  if (!take()) return;
+  if (!take(world_, *this)) return;
   found_ = world_.journal();
   begin();
-}
-
-bool coordinator_process::take() {
-  auto& journal = world_.journal();
-  if (journal.owner >= self().incarnation) {
-    world_.kill(*this, "its journal is opened by a newer start");
-    return false;
-  }
-  journal.owner = self().incarnation;
-  return true;
 }
 
 void coordinator_process::take_then_read() {
@@ -73,10 +85,10 @@ void coordinator_process::take_then_read() {
   after(world_.journal_delay(), [this, reads_first] {
     if (reads_first)
       found_ = world_.journal();
-    else if (!take())
+    else if (!take(world_, *this))
       return;
     after(world_.journal_delay(), [this, reads_first] {
-      if (reads_first && !take()) return;
+      if (reads_first && !take(world_, *this)) return;
       if (!reads_first) found_ = world_.journal();
       begin();
     });
@@ -264,7 +276,8 @@ void coordinator_process::write_next() {
   if (writes_.empty()) return;
   if (!may_write(world_, self().incarnation))
     return world_.kill(*this, "its journal is opened by a newer start");
-  if (!world_.calm() && world_.random().chance(world_.plan().journal_silence)) return lose_answer();
+  if (!world_.calm() && world_.random().chance(world_.plan().journal_silence))
+    return lose_answer(world_, *this, std::move(writes_.front().change));
   const auto next = std::move(writes_.front());
   writes_.pop_front();
   next.change(world_.journal());
@@ -274,16 +287,6 @@ void coordinator_process::write_next() {
     after(world_.journal_delay(), [this] { write_next(); });
   }
   next.then();
-}
-
-void coordinator_process::lose_answer() {
-  const auto apply = [this, change = writes_.front().change] {
-    if (may_write(world_, self().incarnation)) change(world_.journal());
-  };
-  const auto outcome = world_.random().below(3);
-  if (outcome == 0) apply();
-  if (outcome == 1) world_.after(world_.random().milliseconds(1, 100), nullptr, apply);
-  world_.kill(*this, "its journal does not answer");
 }
 
 void coordinator_process::finish_writes() {

@@ -55,11 +55,7 @@ private:
 
   /// R28, in two exchanges with a journal that is elsewhere.
   void take_then_read();
-  /// @returns false, and dies, when a newer start has it.
-  bool take();
   void begin();
-  /// A write whose answer does not come: done, not done, or done later.
-  void lose_answer();
 
   void write_next();
   /// A dispatcher reads its course behind all writes of the one before.
