@@ -1,6 +1,7 @@
 #include "runtime/hosts_run.hpp"
 
 #include "actors/agent/credentials_message.hpp"
+#include "actors/common/clock.hpp"
 #include "job/choices.hpp"
 #include "runtime/held_stores.hpp"
 #include "runtime/host_bundle.hpp"
@@ -83,6 +84,7 @@ result<std::string> bundle_for(const spec::HostSpec& host, bootstrap::HostBundle
   bundle.set_index(index);
   bundle.set_address(plan.number_of(place));
   bundle.set_folder(folder_of(host, job, bundle.record()));
+  bundle.set_running_us(common::to_us(common::now()) - common::to_us(job.started));
   bundle.set_cpus(static_cast<std::uint32_t>(host.cpus()));
   tell_of_beats(beats, bundle);
   *bundle.mutable_credentials() = agent::to_message(*credentials);

@@ -8,7 +8,8 @@ namespace dlrun::coordinator {
 
 void report_writer::restore(std::shared_ptr<const common::job_journal> journal) {
   journal_ = std::move(journal);
-  tallies_ = run_tallies{journal_->entries(), context_.job->started, context_.self.incarnation};
+  tallies_ = run_tallies{journal_->entries(), context_.job->started, context_.self.incarnation,
+                         context_.job->agent_process};
 }
 
 void report_writer::add(const protocol::training_progress& progress) {

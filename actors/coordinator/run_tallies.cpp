@@ -86,6 +86,13 @@ void add_recovery(const std::string& bytes, earlier_starts& earlier) {
                                 .steps_redone = message.steps_redone()});
 }
 
+/// One start of a root: its number, or, where that was not kept, when it started.
+using root_name = std::pair<std::uint64_t, std::int64_t>;
+
+root_name root_of(const records::JournalRun& run) {
+  return {run.root(), run.root() == 0 ? run.started_us() : 0};
+}
+
 } // namespace
 
 dlrun::recovery to_recovery(const recovery_record& record, protocol::time_point started) {
@@ -101,10 +108,12 @@ dlrun::recovery to_recovery(const recovery_record& record, protocol::time_point 
 }
 
 run_tallies::run_tallies(const std::map<std::string, std::string>& entries, protocol::time_point started,
-                         incarnation self)
+                         incarnation self, std::uint64_t root)
     : started_(started)
-    , self_(self) {
-  std::map<std::int64_t, double> wall; // of each start of the root
+    , self_(self)
+    , root_(root) {
+  const root_name own{root, root == 0 ? started.time_since_epoch().count() : 0};
+  std::map<root_name, double> wall;
   for (const auto& [key, bytes] : entries) {
     if (key.starts_with(recovery_prefix)) add_recovery(bytes, earlier_);
     if (records::JournalRewind one; key.starts_with(rewind_prefix) && one.ParseFromString(bytes))
@@ -114,10 +123,10 @@ run_tallies::run_tallies(const std::map<std::string, std::string>& entries, prot
       if (const auto tally = tally_from(key, bytes)) tallies_[{tally->role, tally->incarnation}] = *tally;
     records::JournalRun message;
     if (!key.starts_with(run_prefix) || !message.ParseFromString(bytes)) continue;
-    if (message.started_us() != started.time_since_epoch().count())
-      wall[message.started_us()] = std::max(wall[message.started_us()], message.wall_seconds());
+    const auto its = root_of(message);
+    if (its != own) wall[its] = std::max(wall[its], message.wall_seconds());
   }
-  for (const auto& [start, seconds] : wall) earlier_.wall_seconds += seconds;
+  for (const auto& [its, seconds] : wall) earlier_.wall_seconds += seconds;
 }
 
 bool run_tallies::knows(const protocol::role_exited& loss) const {
@@ -175,6 +184,7 @@ std::vector<persistence::journal_write> run_tallies::changes(const std::vector<r
   summed_ = now;
   records::JournalRun run;
   run.set_started_us(started_.time_since_epoch().count());
+  run.set_root(root_);
   run.set_wall_seconds(protocol::to_seconds(now - started_));
   writes.push_back({fmt::format("{}{:012}", run_prefix, self_), run.SerializeAsString()});
   for (const auto& who : std::exchange(unwritten_tallies_, {}))

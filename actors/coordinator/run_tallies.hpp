@@ -35,10 +35,11 @@ struct run_totals {
 class run_tallies {
 public:
   run_tallies() = default;
-  /// `entries`: of the journal. `started`: of the root process, whose roles may see several
-  /// coordinators.
+  /// `entries`: of the journal. `started`: of the root process, by the clock of this host. `root`:
+  /// the number of that process, by which its coordinators are told from those of other roots,
+  /// whatever clocks their hosts have; 0: `started` tells them.
   run_tallies(const std::map<std::string, std::string>& entries, protocol::time_point started,
-              incarnation self);
+              incarnation self, std::uint64_t root = 0);
 
   const earlier_starts& earlier() const { return earlier_; }
   /// Whether a start before this one noted that loss.
@@ -60,6 +61,7 @@ private:
 
   protocol::time_point started_{};
   incarnation self_;
+  std::uint64_t root_ = 0;
   earlier_starts earlier_;
   std::vector<std::string> written_;               ///< losses of this start, as they are in the journal
   std::map<std::uint64_t, dlrun::rewind> rewinds_; ///< by timeline

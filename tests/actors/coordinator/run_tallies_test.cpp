@@ -107,6 +107,16 @@ TEST(run_tallies, the_time_of_a_root_counts_once_however_many_coordinators_it_ha
   EXPECT_EQ((run_tallies{entries, second_root, {3}}.earlier().wall_seconds), 25);
 }
 
+TEST(run_tallies, coordinators_of_one_root_are_told_by_its_number_whatever_the_clocks_of_their_hosts) {
+  constexpr std::uint64_t root = 77;
+  run_tallies first{{}, first_root, {1}, root};
+  auto entries = written(first.changes({}, first_root + seconds(10)));
+  run_tallies elsewhere{entries, second_root, {2}, root};
+  EXPECT_EQ(elsewhere.earlier().wall_seconds, 0);
+  entries = written(elsewhere.changes({}, second_root + seconds(25)), entries);
+  EXPECT_EQ((run_tallies{entries, first_root, {3}, root + 1}.earlier().wall_seconds), 25);
+}
+
 TEST(run_tallies, of_each_start_of_a_role_the_latest_word_counts) {
   run_tallies tallies{{}, first_root, {1}};
   tallies.add_tallies({worker_tally(0, 1, 10), worker_tally(1, 1, 5)});
