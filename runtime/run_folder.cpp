@@ -2,11 +2,13 @@
 
 #include "job/spec_writer.hpp"
 
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sstream>
 #include <sys/file.h>
 #include <unistd.h>
 
@@ -16,18 +18,38 @@ namespace {
 constexpr auto lock_name = "run.lock";
 constexpr int lock_mode = 0666; // less the umask
 
-/// The pid that a root wrote into the lock; 0 when it cannot be read, or is that of a root which is
-/// gone.
-int holder_of(int lock) {
-  char text[32] = {};
-  const auto size = ::pread(lock, text, sizeof text - 1, 0);
-  const int pid = size > 0 ? std::atoi(text) : 0;
-  return pid > 0 && (::kill(pid, 0) == 0 || errno == EPERM) ? pid : 0;
+std::string own_host() {
+  std::array<char, 256> name{};
+  ::gethostname(name.data(), name.size() - 1);
+  return name.data();
 }
 
+/// What a root wrote into the lock: whoever had it last.
+struct holder {
+  int pid = 0;        ///< 0 when it cannot be read
+  std::string host{}; ///< "" when none was written
+};
+
+holder holder_of(int lock) {
+  std::array<char, 512> text{};
+  const auto size = ::pread(lock, text.data(), text.size() - 1, 0);
+  std::istringstream words(std::string(text.data(), size > 0 ? static_cast<std::size_t>(size) : 0));
+  holder found;
+  if (!(words >> found.pid)) return {};
+  words >> found.host;
+  return found;
+}
+
+bool lives(int pid) { return pid > 0 && (::kill(pid, 0) == 0 || errno == EPERM); }
+
 tl::unexpected<error> in_use(const std::filesystem::path& folder, int lock) {
-  const int holder = holder_of(lock);
-  if (holder == 0) // readers leave no pid
+  const auto last = holder_of(lock);
+  if (!last.host.empty() && last.host != own_host())
+    return fail(error_code::bad_usage,
+                fmt::format("the run folder '{0}' is in use by process {2} on host {1}, or by somebody who "
+                            "reads it: a run and its journal have one root; 'dlrun stop {0}' on {1} ends it",
+                            folder.string(), last.host, last.pid));
+  if (!lives(last.pid)) // readers leave no pid
     return fail(error_code::bad_usage,
                 fmt::format("the run folder '{}' is in use, by 'dlrun export', 'evaluate' or 'predict': try "
                             "again when that is done",
@@ -35,7 +57,7 @@ tl::unexpected<error> in_use(const std::filesystem::path& folder, int lock) {
   return fail(error_code::bad_usage,
               fmt::format("the run folder '{}' is in use by process {}: 'dlrun status {}' shows the run, "
                           "'dlrun stop {}' ends it",
-                          folder.string(), holder, folder.string(), folder.string()));
+                          folder.string(), last.pid, folder.string(), folder.string()));
 }
 
 /// Not inherited by the roles' processes: the lock is the root's alone, and goes when it goes.
@@ -46,8 +68,8 @@ result<base::unique_fd> lock(const std::filesystem::path& folder) {
     return fail(error_code::bad_usage, fmt::format("cannot write to the run folder '{}': {}", folder.string(),
                                                    std::strerror(errno)));
   if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) return in_use(folder, fd.get());
-  const auto pid = fmt::format("{}\n", ::getpid());
-  if (::ftruncate(fd.get(), 0) != 0 || ::pwrite(fd.get(), pid.data(), pid.size(), 0) < 0)
+  const auto holder = fmt::format("{} {}\n", ::getpid(), own_host());
+  if (::ftruncate(fd.get(), 0) != 0 || ::pwrite(fd.get(), holder.data(), holder.size(), 0) < 0)
     return fail(error_code::system,
                 fmt::format("cannot write '{}': {}", file.string(), std::strerror(errno)));
   return fd;

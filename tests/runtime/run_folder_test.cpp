@@ -93,6 +93,14 @@ TEST_F(run_folder_test, is_refused_to_a_second_process_naming_the_first_and_the_
   EXPECT_NE(refusal(run_folder::open(run.string())), "");
 }
 
+TEST_F(run_folder_test, is_refused_to_a_root_on_another_host_naming_the_first_ones) {
+  const auto first = create(run);
+  std::ofstream(run / "run.lock") << "77 beta\n"; // as the root wrote it on that host
+  const auto said = refusal(run_folder::open(run.string()));
+  EXPECT_THAT(said, HasSubstr(fmt::format("'{}' is in use by process 77 on host beta", run.string())));
+  EXPECT_THAT(said, HasSubstr("dlrun stop " + run.string() + "' on beta"));
+}
+
 TEST_F(run_folder_test, can_be_opened_again_when_the_first_is_gone) {
   create(run).value();
   const auto again = run_folder::open(run.string());
