@@ -39,6 +39,14 @@ hosted_roles::hosted_roles(hosted_roles_config config)
 
 hosted_actions hosted_roles::begin(time_point now) {
   hosted_actions out;
+  if (!config_.coordinator_moves)
+    out.push_back(tell_user{
+        "coordinator-stays",
+        fmt::format("the journal is in the run folder, so the coordinator stays on host {0}: the loss of "
+                    "processes, of other hosts and of links is survived; that of {0} ends the job, which "
+                    "'dlrun resume --hosts' goes on with; with its journal in an etcd (cluster.journal) the "
+                    "coordinator runs on any host",
+                    config_.root)});
   follow(roster_.start(now), now, out);
   return out;
 }

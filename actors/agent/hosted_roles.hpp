@@ -22,7 +22,7 @@ struct hosted_roles_config {
   /// The others: by name, with the cores they are to be used with; 0: those their agents tell of.
   std::map<std::string, std::uint32_t> hosts;
   std::uint32_t threads_per_worker = 1;
-  bool coordinator_moves = false; ///< its journal can be had from every host
+  bool coordinator_moves = false;                  ///< its journal can be had from every host
   std::vector<protocol::held_store> root_stores{}; ///< in the run folder
   /// Of a run that is resumed, the other hosts that it ever had, for people; "" of a new one.
   std::string hosts_before{};

@@ -89,6 +89,16 @@ TEST_F(hosted_roles_test, starts_on_its_own_host_what_is_placed_there) {
   EXPECT_FALSE(roles.has({role_kind::coordinator, 0}, first));
 }
 
+TEST_F(hosted_roles_test, what_a_journal_in_the_run_folder_means_is_told_at_the_start) {
+  const auto config = [](bool moves) {
+    return hosted_roles_config{.root = "alpha", .hosts = {{"beta", 0}}, .coordinator_moves = moves};
+  };
+  const auto told = test::the_only<tell_user>(hosted_roles{config(false)}.begin(now));
+  EXPECT_EQ(told.event, "coordinator-stays");
+  EXPECT_THAT(told.text, HasSubstr("that of alpha ends the job, which 'dlrun resume --hosts' goes on with"));
+  EXPECT_THAT(all_of<tell_user>(hosted_roles{config(true)}.begin(now)), IsEmpty());
+}
+
 TEST_F(hosted_roles_test, a_coordinator_that_moves_starts_on_another_host_and_elsewhere_when_that_is_lost) {
   constexpr role_name coordinator{role_kind::coordinator, 0};
   roles = hosted_roles{
