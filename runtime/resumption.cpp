@@ -215,6 +215,13 @@ std::string tell_left_behind(const run_folder& folder, const trained_with& past)
       tell_hosts(*past.record), fmt::join(missing, ", "), folder.path().string());
 }
 
+/// What its coordinator is called now. One in an etcd may be lost, and the stores be on other
+/// hosts: no coordinator of a run that goes on is the first.
+incarnation next_coordinator(const coordinator::past_run& past, const common::journal_place& journal) {
+  const incarnation next{past.last_coordinator.value + 1};
+  return std::holds_alternative<common::etcd_ground>(journal) ? std::max(next, incarnation{2}) : next;
+}
+
 /// Where its journal is: what leads to it may be another way than before.
 result<common::journal_place> journal_of(const trained_with& trained, const run_folder& folder,
                                          const resume_options& options) {
@@ -237,7 +244,7 @@ result<resumption> prepare_resumption(const std::filesystem::path& directory, co
   const auto past = common::try_patiently(patience_with_the_dying, {},
                                           [&] { return coordinator::read_past_run(*journal); });
   if (!past) return tl::unexpected(past.error());
-  resumption made{std::move(*folder), std::nullopt, {past->last_coordinator.value + 1}, {}};
+  resumption made{std::move(*folder), std::nullopt, next_coordinator(*past, *journal), {}};
   if (auto known = check_recorded(*trained, made.folder, options); !known && !past->completed)
     return tl::unexpected(known.error());
   if (auto unedited = check_unedited(*trained, made.folder, options); !unedited)
