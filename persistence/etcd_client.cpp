@@ -155,6 +155,7 @@ etcd_client::etcd_client(std::unique_ptr<implementation> parts)
 etcd_client::~etcd_client() = default;
 
 result<std::unique_ptr<etcd_client>> etcd_client::make(const etcd_place& place, etcd_patience patience) {
+  if (auto installed = http_post::check_installed(); !installed) return tl::unexpected(installed.error());
   for (const auto& readable : {check_readable(place.ca_file, "certificate of the authority"),
                                check_readable(place.certificate_file, "client's certificate"),
                                check_readable(place.key_file, "client's key")})

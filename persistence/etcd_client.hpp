@@ -40,7 +40,7 @@ public:
   /// The oldest whose gateway speaks as this does.
   static constexpr const char* oldest_version = "3.4.0";
 
-  /// @returns bad_usage when a file cannot be read.
+  /// @returns bad_usage when a file cannot be read, or libcurl not be loaded.
   static result<std::unique_ptr<etcd_client>> make(const etcd_place& place, etcd_patience patience = {});
   etcd_client(const etcd_client&) = delete;
   etcd_client& operator=(const etcd_client&) = delete;

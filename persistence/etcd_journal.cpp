@@ -1,10 +1,10 @@
 #include "persistence/etcd_journal.hpp"
 
+#include "base/random.hpp"
 #include "base/utf8.hpp"
 #include "persistence/etcd_owner.hpp"
 
 #include <fmt/format.h>
-#include <random>
 #include <vector>
 
 namespace dlrun::persistence {
@@ -14,11 +14,6 @@ namespace {
 constexpr int rounds_max = 100;
 constexpr std::string_view owner_name = "owner";
 constexpr std::string_view entries_name = "entry/";
-
-std::uint64_t random_number() {
-  std::random_device device;
-  return (std::uint64_t{device()} << 32) | device();
-}
 
 tl::unexpected<error> not_a_journal(const std::string& prefix, const std::string& owner) {
   return fail(error_code::bad_usage,
@@ -52,7 +47,7 @@ class etcd_journal::implementation {
 public:
   explicit implementation(const etcd_journal_options& options)
       : prefix_(options.prefix + "/")
-      , self_{options.owner, random_number(), 0} {}
+      , self_{options.owner, base::random_number(), 0} {}
 
   result<void> take(const etcd_journal_options& options) {
     auto made = etcd_client::make(options.place, options.patience);

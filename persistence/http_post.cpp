@@ -5,6 +5,7 @@
 #include <curl/curl.h>
 #include <dlfcn.h>
 #include <dlrun/check.hpp>
+#include <fmt/format.h>
 
 namespace dlrun::persistence {
 namespace {
@@ -34,7 +35,7 @@ curl_library load_curl() {
   curl_library loaded;
   void* const library = ::dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
-    loaded.why_not = std::string(::dlerror()) + "; install Debian's package libcurl4";
+    loaded.why_not = ::dlerror();
     return loaded;
   }
   find(library, "curl_global_init", loaded.global_init, loaded);
@@ -55,6 +56,10 @@ const curl_library& curl() {
   static const auto loaded = load_curl();
   return loaded;
 }
+
+/// Of the deadline, for the connection: who is lost with the host answers none, and the next is
+/// asked sooner.
+constexpr std::chrono::milliseconds::rep connect_part = 4;
 
 struct list_deleter {
   void operator()(curl_slist* list) const { curl().slist_free_all(list); }
@@ -86,7 +91,7 @@ class http_post::implementation {
 public:
   explicit implementation(tls_files files)
       : files_(std::move(files)) {
-    if (!curl().why_not.empty()) return;
+    DLRUN_CHECK(curl().why_not.empty(), "libcurl is there: {}", curl().why_not);
     handle_ = curl().easy_init();
     DLRUN_CHECK(handle_ != nullptr, "no memory for a connection");
     set(CURLOPT_NOSIGNAL, 1L);
@@ -101,13 +106,10 @@ public:
   }
   implementation(const implementation&) = delete;
   implementation& operator=(const implementation&) = delete;
-  ~implementation() {
-    if (handle_ != nullptr) curl().easy_cleanup(handle_);
-  }
+  ~implementation() { curl().easy_cleanup(handle_); }
 
   result<http_answer> send(const std::string& url, const std::string& body, const std::string& authorization,
                            std::chrono::milliseconds deadline) {
-    if (handle_ == nullptr) return fail(error_code::bad_usage, curl().why_not);
     http_answer answer;
     const auto headers = headers_of(authorization);
     set(CURLOPT_URL, url.c_str());
@@ -115,6 +117,7 @@ public:
     set(CURLOPT_POSTFIELDS, body.data());
     set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body.size()));
     set(CURLOPT_TIMEOUT_MS, static_cast<long>(deadline.count()));
+    set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(deadline.count() / connect_part + 1)); // 0: its default
     set(CURLOPT_WRITEDATA, &answer.body);
     why_[0] = '\0';
     const auto done = curl().easy_perform(handle_);
@@ -137,6 +140,15 @@ private:
   tls_files files_;
   std::array<char, CURL_ERROR_SIZE> why_{};
 };
+
+result<void> http_post::check_installed() {
+  const auto& why_not = curl().why_not;
+  if (why_not.empty()) return {};
+  return fail(error_code::bad_usage,
+              fmt::format("a journal in an etcd needs libcurl, which cannot be used here "
+                          "({}): install Debian's package libcurl4",
+                          why_not));
+}
 
 http_post::http_post(tls_files files)
     : parts_(std::make_unique<implementation>(std::move(files))) {}

@@ -27,14 +27,19 @@ public:
   /// What is longer is no answer of ours.
   static constexpr std::size_t answer_bytes_max = std::size_t{64} << 20;
 
+  /// @returns bad_usage when libcurl cannot be loaded, naming its package.
+  static result<void> check_installed();
+
+  /// Requires check_installed().
   explicit http_post(tls_files files);
   http_post(const http_post&) = delete;
   http_post& operator=(const http_post&) = delete;
   ~http_post();
 
-  /// Blocks for at most `deadline`. `authorization` is a header's value; empty: none.
-  /// @returns bad_usage when libcurl is not installed; timed_out, or system, when no whole answer
-  /// came: the request may have been carried out.
+  /// Blocks for at most `deadline`, of which a quarter is for a new connection. `authorization` is
+  /// a header's value; empty: none.
+  /// @returns timed_out, or system, when no whole answer came: the request may have been carried
+  /// out.
   result<http_answer> send(const std::string& url, const std::string& body, const std::string& authorization,
                            std::chrono::milliseconds deadline);
 

@@ -14,6 +14,7 @@
 #include "runtime/host_folder.hpp"
 #include "runtime/hosts_plan.hpp"
 #include "runtime/job_identity.hpp"
+#include "runtime/journal_choice.hpp"
 #include "runtime/root_beats.hpp"
 #include "runtime/run_record.hpp"
 #include "runtime/stop_wait.hpp"
@@ -44,7 +45,7 @@ result<std::shared_ptr<const common::job_context>> make_host_context(const boots
                                           .validation_records = job.validation_records,
                                           .run_dir = bundle.folder(),
                                           .agent_process = bundle.agent_process(),
-                                          .started = common::now(),
+                                          .started = common::now() - protocol::duration(bundle.running_us()),
                                           .data = job.data,
                                           .initial_weights = job.initial_weights};
   std::ranges::copy(bundle.run_token(), arguments.run_token.bytes.begin());
@@ -115,6 +116,8 @@ result<void> serve(const bootstrap::HostBundle& bundle, const std::shared_ptr<co
 
 /// With what of the job is on this host.
 result<void> serve(const bootstrap::HostBundle& bundle, const base::unique_fd& signals) {
+  if (const auto journal = check_journal_here(bundle.spec()); !journal)
+    return fail(journal.error().code, fmt::format("host {}: {}", bundle.host(), journal.error().message));
   auto prepared = prepare_here(bundle);
   if (!prepared) return tl::unexpected(prepared.error());
   const auto job = make_host_context(bundle, std::move(*prepared));

@@ -1,10 +1,10 @@
 #include "runtime/journal_choice.hpp"
 
 #include "actors/common/job_journal.hpp"
+#include "base/random.hpp"
 #include "job/choices.hpp"
 
 #include <algorithm>
-#include <random>
 
 namespace dlrun::runtime {
 namespace {
@@ -26,11 +26,17 @@ common::etcd_ground ground_of(const spec::JobSpec& spec) {
 tl::unexpected<error> refused(const error& why) { return fail(error_code::bad_usage, why.message); }
 
 std::string own_prefix(const std::string& job) {
-  std::random_device device;
-  return fmt::format("dlrun/{}-{:08x}{:08x}", job, device(), device());
+  return fmt::format("dlrun/{}-{:016x}", job, base::random_number());
 }
 
 } // namespace
+
+result<void> check_journal_here(const spec::JobSpec& spec) {
+  if (!spec.cluster().journal().has_etcd()) return {};
+  const auto client = persistence::etcd_client::make(ground_of(spec).place);
+  if (!client) return tl::unexpected(client.error());
+  return {};
+}
 
 result<void> settle_journal_again(spec::JobSpec& spec) {
   if (!spec.cluster().journal().has_etcd()) return {};

@@ -16,4 +16,8 @@ result<void> settle_journal(spec::JobSpec& spec);
 /// @returns the same.
 result<void> settle_journal_again(spec::JobSpec& spec);
 
+/// Of a host where its coordinator may run: whether the files are there that lead to the journal,
+/// and what it takes to ask for it. No etcd is asked. @returns bad_usage.
+result<void> check_journal_here(const spec::JobSpec& spec);
+
 } // namespace dlrun::runtime
