@@ -4,6 +4,7 @@ import base64
 import ctypes
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,9 +15,14 @@ CLIENT_PORT, PEER_PORT = 2379, 2380
 ANSWER_S = 0.5
 PR_SET_PDEATHSIG = 1
 # Run where the member is, maybe in another network namespace: asks ADDRESS with TEXT, for so many
-# SECONDS.
-ASK = """import sys, urllib.request as http
-opener = http.build_opener(http.ProxyHandler({}))
+# SECONDS; where there is TLS, by an AUTHORITY, showing a CERTIFICATE with its KEY.
+ASK = """import ssl, sys, urllib.request as http
+handlers = [http.ProxyHandler({})]
+if sys.argv[4:]:
+    context = ssl.create_default_context(cafile=sys.argv[4])
+    context.load_cert_chain(*sys.argv[5:])
+    handlers.append(http.HTTPSHandler(context=context))
+opener = http.build_opener(*handlers)
 print(opener.open(sys.argv[1], sys.argv[2].encode(), float(sys.argv[3])).read().decode())
 """
 
@@ -31,15 +37,44 @@ def end_with_parent():
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-class etcd_members:
-    """Begins with all of them up. `within[i]`: words of a command that runs another where member i is."""
+class no_etcd(Exception):
+    """None can be started here, and why."""
 
-    def __init__(self, folder, addresses, within=None):
-        self.folder, self.addresses = folder, addresses
+
+class own_authority:
+    """An authority of its own, with what it issues: files of PEM in a folder."""
+
+    def __init__(self, folder):
+        folder.mkdir(parents=True)
+        self.folder, self.certificate, self.key = folder, folder / "authority.pem", folder / "authority.key"
+        self.make(self.certificate, self.key, "authority", "basicConstraints=critical,CA:TRUE")
+
+    def issue(self, name, address="127.0.0.1"):
+        """@returns the files of a certificate, for both ends of a connection, and of its key"""
+        certificate, key = self.folder / f"{name}.pem", self.folder / f"{name}.key"
+        self.make(certificate, key, name, f"subjectAltName=IP:{address}", "extendedKeyUsage=serverAuth,clientAuth",
+                  signer=["-CA", str(self.certificate), "-CAkey", str(self.key)])
+        return certificate, key
+
+    def make(self, certificate, key, name, *extensions, signer=()):
+        added = [word for one in extensions for word in ("-addext", one)]
+        subprocess.run(["openssl", "req", "-x509", "-config", "/dev/null", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
+                        "-nodes", "-days", "1", "-subj", f"/CN={name}", "-out", str(certificate), "-keyout", str(key), *added, *signer],
+                       check=True, capture_output=True)
+
+
+class etcd_members:
+    """Begins with all of them up. `within[i]`: words of a command that runs another where member i is. With an authority
+    they talk TLS to clients, and to those alone that show a certificate of it."""
+
+    def __init__(self, folder, addresses, within=None, authority=None):
+        self.folder, self.addresses, self.authority = folder, addresses, authority
         self.within = within or [[]] * len(addresses)
         self.running = [None] * len(addresses)
 
     def __enter__(self):
+        if not shutil.which("etcd"):
+            raise no_etcd("the program etcd is missing: it is in Debian's package etcd-server")
         self.folder.mkdir(parents=True)
         try:
             for member in range(len(self.addresses)):
@@ -58,7 +93,7 @@ class etcd_members:
         return base + 10 * member
 
     def endpoint(self, member):
-        return f"http://{self.addresses[member]}:{self.port(CLIENT_PORT, member)}"
+        return f"{'https' if self.authority else 'http'}://{self.addresses[member]}:{self.port(CLIENT_PORT, member)}"
 
     def peer(self, member):
         return f"http://{self.addresses[member]}:{self.port(PEER_PORT, member)}"
@@ -76,6 +111,10 @@ class etcd_members:
                  f"--listen-client-urls={self.endpoint(member)}", f"--advertise-client-urls={self.endpoint(member)}",
                  f"--listen-peer-urls={self.peer(member)}", f"--initial-advertise-peer-urls={self.peer(member)}",
                  f"--initial-cluster={everybody}", f"--initial-cluster-token={self.folder.parent.name}"]
+        if self.authority:
+            certificate, key = self.authority.issue(f"m{member}", self.addresses[member])
+            words += [f"--cert-file={certificate}", f"--key-file={key}", "--client-cert-auth",
+                      f"--trusted-ca-file={self.authority.certificate}"]
         with open(self.folder / f"m{member}.log", "ab") as log:
             self.running[member] = subprocess.Popen([*self.within[member], *words], stdin=subprocess.DEVNULL, stdout=log,
                                                     stderr=subprocess.STDOUT, preexec_fn=end_with_parent)
@@ -91,7 +130,8 @@ class etcd_members:
 
     def ask(self, member, path, question):
         """What the gateway of a member answers, or None."""
-        words = [*self.within[member], sys.executable, "-c", ASK, self.endpoint(member) + path, json.dumps(question), str(ANSWER_S)]
+        shown = [str(self.authority.certificate), *map(str, self.authority.issue("asker"))] if self.authority else []
+        words = [*self.within[member], sys.executable, "-c", ASK, self.endpoint(member) + path, json.dumps(question), str(ANSWER_S), *shown]
         done = subprocess.run(words, capture_output=True, text=True)
         return json.loads(done.stdout) if done.returncode == 0 else None
 
@@ -104,7 +144,7 @@ class etcd_members:
                     return [member]
             return None
 
-        return wait_until(find, "etcd has a leader: it is in Debian's package etcd-server", patience_s=60)[0]
+        return wait_until(find, "etcd has a leader", patience_s=60)[0]
 
     def keys(self, prefix=""):
         """All that begin with `prefix`."""

@@ -10,7 +10,7 @@ import subprocess
 import small_data
 from dlrun_job import option, running_job
 
-NAMES = ("alpha", "beta", "gamma", "delta")
+NAMES = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta")
 NET = "10.78.0"
 
 
@@ -75,10 +75,10 @@ class net_hosts:
         """The words that run a command there."""
         return ["ip", "netns", "exec", self.namespace(name)]
 
-    def write_file(self, path, settings=None, **options):
-        """A list of the hosts. @param settings further keys of the list; options: of each host, {name: {key: value}}"""
+    def write_file(self, path, settings=None, count=None, **options):
+        """A list of the first `count` hosts, or of all. @param settings further keys of the list; options: of each host, {name: {key: value}}"""
         hosts = []
-        for name in self.names:
+        for name in self.names[:count]:
             folder = {} if name == self.names[0] else {"folder": str(self.folder_of(name) / "run")}
             hosts.append({"name": name, "address": self.address(name), "cpus": 2, **folder, **options.get(name, {})})
         start = ["ip", "netns", "exec", f"{self.prefix}{{host}}"]

@@ -24,6 +24,16 @@ std::unique_ptr<journal> take(const test::etcd_servers& etcd, std::uint64_t term
   return etcd_journal::take({etcd.place(), prefix, {term}, patience}).value();
 }
 
+/// A failure of each test at once, with the way out.
+class etcd_is_there : public testing::Environment {
+  void SetUp() override {
+    if (!test::etcd_servers::are_installed())
+      FAIL() << "no etcd is installed: it is in Debian's package etcd-server, which "
+                "scripts/install_dependencies --with-check installs";
+  }
+};
+const auto* const needed = testing::AddGlobalTestEnvironment(new etcd_is_there);
+
 TEST(etcd_journal, an_owner_that_lives_is_deposed_and_what_it_writes_changes_nothing) {
   const test::etcd_servers etcd(1);
   const auto first = take(etcd, 1);

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstdlib>
 #include <dlrun/check.hpp>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <thread>
@@ -28,14 +30,20 @@ template <class Condition>
 void wait_for(const char* what, const Condition& holds) {
   const auto give_up = std::chrono::steady_clock::now() + patience;
   while (!holds()) {
-    DLRUN_CHECK(std::chrono::steady_clock::now() < give_up,
-                "etcd {} (it is in Debian's package etcd-server: scripts/install_dependencies --with-check)",
-                what);
+    DLRUN_CHECK(std::chrono::steady_clock::now() < give_up, "etcd {}", what);
     std::this_thread::yield();
   }
 }
 
 } // namespace
+
+bool etcd_servers::are_installed() {
+  const char* const path = std::getenv("PATH");
+  std::istringstream folders(path == nullptr ? "" : path);
+  for (std::string folder; std::getline(folders, folder, ':');)
+    if (::access((folder + "/etcd").c_str(), X_OK) == 0) return true;
+  return false;
+}
 
 etcd_servers::etcd_servers(std::size_t members, std::vector<std::string> more_arguments)
     : address_(own_address())

@@ -11,10 +11,12 @@
 namespace dlrun::test {
 
 /// Starts Debian's etcd (package etcd-server). Its members listen on an address of loopback that
-/// follows from this process's number, so that no other process has it. Broken when there is no
-/// etcd, or when it does not come up.
+/// follows from this process's number, so that no other process has it. Broken when it does not
+/// come up.
 class etcd_servers {
 public:
+  static bool are_installed();
+
   explicit etcd_servers(std::size_t members, std::vector<std::string> more_arguments = {});
   ~etcd_servers();
   etcd_servers(const etcd_servers&) = delete;

@@ -32,6 +32,9 @@ TEST(message_tables, who_may_send_what_is_said_for_every_message) {
             (places_of_all<agent_actor, job_event, heartbeat, stop_job, credentials_wanted>()));
   EXPECT_EQ(sent_by(role_kind::host_agent, table_of<agent_actor>()),
             (places_of_all<agent_actor, host_joined, start_report, work_report, credentials_wanted>()));
+  EXPECT_EQ(sent_by(role_kind::coordinator, table_of<agent_actor>()),
+            (places_of_all<agent_actor, join, grant, workers_wanted, job_event, job_ended, heartbeat,
+                           report_part, credentials_wanted>()));
   EXPECT_EQ(sent_by(role_kind::agent, table_of<host_agent_actor>()),
             (places_of_all<host_agent_actor, start_order, stop_order, start_told, dismissal>()));
   EXPECT_EQ(sent_by(role_kind::coordinator, table_of<worker_actor>()),
