@@ -52,9 +52,13 @@ const place* placement::find(const role_name& role) const {
 const place& placement::put(const role_name& role) {
   DLRUN_CHECK(hosts_.contains(root_), "the root's host {} is there", root_);
   const auto* before = find(role);
-  if (before != nullptr && hosts_.contains(before->host)) return *before;
+  const bool is_there = before != nullptr && hosts_.contains(before->host);
+  const bool moves = coordinator_moves_ && role.kind == role_kind::coordinator;
+  if (is_there && !moves) return *before;
   auto chosen = choose(role);
-  if (before != nullptr) chosen.reason += fmt::format("; {} is lost", before->host);
+  if (before != nullptr)
+    chosen.reason +=
+        is_there ? fmt::format("; it ended on {}", before->host) : fmt::format("; {} is lost", before->host);
   return places_[role] = std::move(chosen);
 }
 
@@ -87,11 +91,13 @@ place placement::choose(const role_name& role) const {
 
 place placement::choose_for_coordinator(const role_name& role) const {
   if (!coordinator_moves_) return {root_, "its journal and the run folder are there"};
-  std::optional<std::tuple<std::uint32_t, bool, std::uint32_t>> best;
+  const auto* before = find(role);
+  std::optional<std::tuple<bool, std::uint32_t, bool, std::uint32_t>> best;
   place chosen;
   for (const auto& [host, cpus] : hosts_) {
     const auto there = load_of(host, role);
-    const std::tuple cost{there.ps_shards, host == root_, there.threads};
+    const bool ended_there = before != nullptr && before->host == host;
+    const std::tuple cost{ended_there, there.ps_shards, host == root_, there.threads};
     if (best && cost >= *best) continue;
     best = cost;
     chosen = {host, there.ps_shards == 0

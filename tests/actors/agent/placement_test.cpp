@@ -39,7 +39,8 @@ TEST(placement, a_coordinator_that_may_move_and_ps_shards_keep_apart) {
   EXPECT_EQ(hosts.put(the_coordinator).host, "gamma") << "no PS shard is there";
   EXPECT_THAT(hosts.find(the_coordinator)->reason, HasSubstr("no PS shard is there; beta is lost"));
   hosts.add_host("beta", 2);
-  EXPECT_EQ(hosts.put(the_coordinator).host, "gamma") << "nothing moves without need";
+  EXPECT_EQ(hosts.put(the_coordinator).host, "beta") << "it ended on gamma, maybe by what is wrong there";
+  EXPECT_THAT(hosts.find(the_coordinator)->reason, HasSubstr("; it ended on gamma"));
   hosts.remove_host("beta");
   hosts.remove_host("gamma");
   hosts.remove_host("delta");
