@@ -21,7 +21,7 @@ NOT_SAID = ("tests/", "benchmarks/", "examples/")
 # libcurl, etcd.
 FOREIGN = ("The following argument was not expected", "Run with --help for more information", "end of sequence flow not found",
            "incorrect data check", "IDAT", "IO error", "While appending to file", "Corruption", "checksum mismatch in file", "modified",
-           "Failed to connect to", "etcdserver: too many operations in txn request")
+           "Failed to connect to", "etcdserver: too many operations in txn request", "cannot open shared object file")
 
 LITERALS = re.compile(r'"(?:\\.|[^"\\\n])*"(?:\s*"(?:\\.|[^"\\\n])*")*')
 ONE_LITERAL = re.compile(r'"((?:\\.|[^"\\\n])*)"')

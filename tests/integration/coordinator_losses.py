@@ -8,7 +8,7 @@ import threading
 
 import small_data
 from dlrun_job import expect, now_us, running_job, wait_until
-from etcd_members import etcd_members
+from etcd_members import CLIENT_PORT, PEER_PORT, etcd_members
 
 WORKERS, PS_SHARDS = 3, 2
 JOB_HOSTS = 4  # the first ones
@@ -84,6 +84,12 @@ def lose_host(hosts, etcd, name):
                 os.kill(pid, signal.SIGKILL)
     shutil.rmtree(hosts.folder_of(name), ignore_errors=True)
     hosts.folder_of(name).mkdir(parents=True)
+
+
+def cut_from_etcd(hosts, name):
+    """No member of an etcd on another host hears this one, or is heard by it."""
+    ports = f"{CLIENT_PORT}-{PEER_PORT + 10 * len(BESIDE)}"
+    hosts.drop(name, f"tcp sport {ports} drop; iif lan tcp dport {ports}")
 
 
 def lose_coordinator_host(job, hosts, etcd):

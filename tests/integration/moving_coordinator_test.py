@@ -54,6 +54,16 @@ class moving_coordinator(bench_case):
         self.assertEqual(report["recoveries"], [])
         print("pauses of steps, ms:", sorted(round(steps.pause_ms(moment)) for moment in moments))
 
+    def test_it_moves_when_its_host_alone_has_no_way_to_the_etcd(self):
+        with self.start() as job:
+            job.wait_until_all_run()
+            cut_off = losses.coordinator_host(job)
+            losses.cut_from_etcd(self.hosts, cut_off)
+            job.wait_for(lambda status: losses.coordinator_host(job) != cut_off and losses.all_up(status), "another coordinator is up")
+            report = self.expect_same_bits(job)
+        self.assertEqual({one["role"] for one in report["recoveries"]}, {"coordinator"})
+        self.assertEqual(job.events("host-lost"), [])
+
     def test_it_is_off_the_hosts_of_the_root_and_the_ps_shards_and_says_why(self):
         with self.start() as job:
             job.wait_until_all_run()
