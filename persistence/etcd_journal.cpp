@@ -4,6 +4,7 @@
 #include "base/utf8.hpp"
 #include "persistence/etcd_owner.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <vector>
 
@@ -62,25 +63,57 @@ public:
   }
   result<void> write(std::span<const journal_write> changes) {
     if (broken_) return tl::unexpected(*broken_);
-    auto next = self_;
-    ++next.write;
-    std::vector<journal_write> prefixed;
-    for (const auto& change : changes)
-      prefixed.push_back({prefix_ + std::string(entries_name) + change.key, change.value});
-    auto written = put_owner(self_, next, std::move(prefixed));
-    if (written && written->is_equal) {
-      self_ = next;
-      apply(changes, entries_);
-      return {};
+    const std::vector<journal_write> wanted(changes.begin(), changes.end());
+    for (;;) {
+      const auto attempt = attempt_at(wanted);
+      const auto written = put_owner(self_, attempt.owner, prefixed(wanted));
+      if (!written && written.error().code == error_code::disk_full) return tl::unexpected(written.error());
+      if (!written) return end(written.error());
+      if (written->is_equal) {
+        settle(attempt);
+        return {};
+      }
+      const auto done = std::ranges::find_if(
+          unsettled_, [&](const auto& one) { return to_text(one.owner) == written->found; });
+      if (done == unsettled_.end()) return end(overtaken_by(written->found).error());
+      settle(write_attempt{*done});
     }
-    if (!written && written.error().code == error_code::disk_full) return tl::unexpected(written.error());
-    broken_ = written ? overtaken_by(written->found).error() : written.error();
-    return tl::unexpected(*broken_);
   }
 
   const std::map<std::string, std::string>& contents() const { return entries_; }
 
 private:
+  struct write_attempt {
+    etcd_owner owner; ///< once it is done
+    std::vector<journal_write> changes;
+  };
+
+  /// Asked for again it has the same number, so that it is done once.
+  write_attempt attempt_at(const std::vector<journal_write>& changes) {
+    const auto known = std::ranges::find(unsettled_, changes, &write_attempt::changes);
+    if (known != unsettled_.end()) return *known;
+    auto owner = self_;
+    owner.write = ++last_number_;
+    unsettled_.push_back({owner, changes});
+    return unsettled_.back();
+  }
+
+  void settle(const write_attempt& done) {
+    self_ = done.owner;
+    persistence::apply(done.changes, entries_);
+    unsettled_.clear();
+  }
+
+  tl::unexpected<error> end(const error& why) {
+    broken_ = why;
+    return tl::unexpected(why);
+  }
+
+  std::vector<journal_write> prefixed(std::vector<journal_write> changes) const {
+    for (auto& change : changes) change.key = prefix_ + std::string(entries_name) + change.key;
+    return changes;
+  }
+
   result<void> take() {
     auto before = read_keys();
     for (int round = 0; before && round < rounds_max; ++round) {
@@ -133,6 +166,10 @@ private:
   etcd_owner self_; ///< with the last write that is known to be done
   std::unique_ptr<etcd_client> client_;
   std::map<std::string, std::string> entries_;
+  /// Of which etcd said that it has no space: it says so of what it has done, too. All compare the
+  /// same owner, so that at most one of them is.
+  std::vector<write_attempt> unsettled_;
+  std::uint64_t last_number_ = 0;
   std::optional<error> broken_; ///< why there are no more writes
 };
 

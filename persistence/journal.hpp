@@ -14,6 +14,8 @@ namespace dlrun::persistence {
 struct journal_write {
   std::string key;
   std::optional<std::string> value;
+
+  bool operator==(const journal_write&) const = default;
 };
 
 /// What a journal holds.
