@@ -60,6 +60,7 @@ private:
         [this](const protocol::start_report& report) { hand_on(report); },
         [this](const protocol::work_report& work) { hand_on(work); },
         [this](const protocol::credentials_wanted& wanted) { return self_->delegate(agent_, wanted); },
+        [this](const protocol::report_part& part) { return self_->delegate(agent_, part); },
         [this](const protocol::tick&) { on_tick(); },
         [](const protocol::continuation& task) { common::run(task); },
     };

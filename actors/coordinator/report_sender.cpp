@@ -10,6 +10,8 @@ namespace {
 /// Half of what a frame of the link has room for.
 constexpr std::size_t part_bytes = std::size_t{32} << 10;
 constexpr auto part_deadline = std::chrono::seconds(2);
+/// An agent that is not there answers at once.
+constexpr auto retry_pause = std::chrono::milliseconds(100);
 
 } // namespace
 
@@ -30,7 +32,10 @@ void report_sender::send_from(std::uint64_t offset) {
         if (!taken.failure.empty() || taken.end >= text_.size()) return done_(taken.failure);
         send_from(taken.end);
       },
-      [this](const caf::error&) { send_from(0); });
+      [this](const caf::error&) {
+        const auto again = std::make_shared<const std::function<void()>>([this] { send_from(0); });
+        self_->delayed_send(self_, retry_pause, protocol::continuation{again});
+      });
 }
 
 } // namespace dlrun::coordinator
