@@ -126,19 +126,22 @@ class one_member_with_tls(with_etcd):
 class three_members(with_etcd):
     members = 3
 
+    def change_leader(self, by_kill):
+        lost = self.etcd.leader()
+        if by_kill:
+            self.etcd.kill(lost)
+            self.etcd.leader()
+            self.etcd.start(lost)
+        else:
+            self.etcd.send_signal(lost, signal.SIGSTOP)
+            wait_until(lambda: self.etcd.leader() != lost, "another leads")
+            self.etcd.send_signal(lost, signal.SIGCONT)
+
     def test_a_leader_that_is_killed_or_stands_still_costs_no_restart(self):
         with self.bench.start(self.small_job()) as job:
             for number, part in enumerate((0.2, 0.4, 0.6)):
-                job.wait_for_step(int(self.reference()["steps"] * part))
-                lost = self.etcd.leader()
-                if number % 2 == 0:
-                    self.etcd.kill(lost)
-                    self.etcd.leader()
-                    self.etcd.start(lost)
-                else:
-                    self.etcd.send_signal(lost, signal.SIGSTOP)
-                    wait_until(lambda stopped=lost: self.etcd.leader() != stopped, "another leads")
-                    self.etcd.send_signal(lost, signal.SIGCONT)
+                with job.held_from_step(int(self.reference()["steps"] * part)):
+                    self.change_leader(by_kill=number % 2 == 0)
             report = self.expect_same_bits(job)
         self.assertEqual(report["recoveries"], [])
 
