@@ -7,7 +7,7 @@ import signal
 import threading
 
 import small_data
-from dlrun_job import expect, now_us, running_job, wait_until
+from dlrun_job import expect, now_us, wait_until
 from etcd_members import CLIENT_PORT, PEER_PORT, etcd_members
 
 WORKERS, PS_SHARDS = 3, 2
@@ -22,12 +22,6 @@ def make_spec(data, epochs):
     spec["durability"] = {"log": "every_step"}
     spec["cluster"]["restart"] = {"intensity": 1000}
     return spec
-
-
-def start(program, run_dir, spec, hosts, hosts_file):
-    file = small_data.write_spec(run_dir.with_suffix(".yaml"), spec)
-    arguments = ["train", str(file), "--run-dir", str(run_dir), "--hosts", str(hosts_file)]
-    return running_job(program, run_dir, arguments, run_dir.with_suffix(".out"), hosts.within())
 
 
 def etcd_on(hosts, folder, names=BESIDE):

@@ -30,7 +30,7 @@ class moving_coordinator(bench_case):
     def start(self):
         spec = losses.make_spec(self.data, EPOCHS)
         spec["cluster"]["journal"] = self.etcd.journal()
-        return losses.start(self.program, self.bench.new_run_dir(), spec, self.hosts, self.list)
+        return self.hosts.start(self.bench, spec, self.list)
 
     def expect_same_bits(self, job):
         report = job.expect_complete(PATIENCE_S, may_redo=True)
