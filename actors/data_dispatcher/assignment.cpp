@@ -17,7 +17,21 @@ using cuts_type = std::vector<std::uint32_t>; // candidate i has [cuts[i], cuts[
 /// at most as much longer.
 constexpr double alignment_slack = 1.0 / 32;
 
+/// Of the mean of the others: who is slower gets nothing. It would add at most this part of a
+/// worker, and when it stops in one of the few slots that it would have, the step waits until that
+/// is seen.
+constexpr double worth_min = 1.0 / 8;
+
 bool is_speed(double value) { return std::isfinite(value) && value > 0; }
+
+/// 0 for who is not worth to wait for. The fastest is.
+void drop_slow(std::vector<double>& speeds) {
+  double sum = 0;
+  for (const auto speed : speeds) sum += speed;
+  const auto others = static_cast<double>(speeds.size()) - 1;
+  for (auto& speed : speeds)
+    if (speed * others < worth_min * (sum - speed)) speed = 0;
+}
 
 /// Measured speeds; who has none yet counts as the mean of the others.
 std::vector<double> speeds_of(const std::vector<candidate>& candidates) {
@@ -30,8 +44,11 @@ std::vector<double> speeds_of(const std::vector<candidate>& candidates) {
   }
   const double mean = measured == 0 ? 1 : sum / static_cast<double>(measured);
   std::vector<double> speeds;
-  for (const auto& one : candidates)
-    speeds.push_back(is_speed(one.slots_per_second) ? one.slots_per_second : mean);
+  for (const auto& one : candidates) {
+    const auto known = is_speed(one.slots_per_second) ? one.slots_per_second : mean;
+    speeds.push_back(measured == 0 ? known : std::min(known, one.at_most));
+  }
+  drop_slow(speeds);
   return speeds;
 }
 
@@ -57,7 +74,8 @@ std::vector<std::uint32_t> sizes_for(std::uint32_t slots, const std::vector<doub
   }
   using entry = std::pair<double, std::size_t>;
   std::priority_queue<entry, std::vector<entry>, std::greater<>> next;
-  for (std::size_t i = 0; i < speeds.size(); ++i) next.emplace((sizes[i] + 1) / speeds[i], i);
+  for (std::size_t i = 0; i < speeds.size(); ++i)
+    if (speeds[i] > 0) next.emplace((sizes[i] + 1) / speeds[i], i);
   for (; given < slots; ++given) {
     const auto i = next.top().second;
     next.pop();
@@ -70,7 +88,7 @@ std::vector<std::uint32_t> sizes_for(std::uint32_t slots, const std::vector<doub
 double step_seconds(const cuts_type& cuts, const std::vector<double>& speeds) {
   double longest = 0;
   for (std::size_t i = 0; i < speeds.size(); ++i)
-    longest = std::max(longest, (cuts[i + 1] - cuts[i]) / speeds[i]);
+    if (cuts[i + 1] > cuts[i]) longest = std::max(longest, (cuts[i + 1] - cuts[i]) / speeds[i]);
   return longest;
 }
 

@@ -4,6 +4,7 @@
 #include "actors/protocol/messages.hpp"
 #include "actors/protocol/time.hpp"
 
+#include <limits>
 #include <map>
 #include <string>
 #include <vector>
@@ -11,11 +12,12 @@
 namespace dlrun::data_dispatcher {
 
 /// A worker that can take slots. `slots_per_second` = measured speed, 0 when not known yet (counts
-/// as the mean of the others).
+/// as the mean of the others). What it is at, or its silence, may say that it is slower than that.
 struct candidate {
   worker_id worker;
   dlrun::incarnation incarnation;
   double slots_per_second = 0;
+  double at_most = std::numeric_limits<double>::infinity(); ///< slots per second
 };
 
 /// Who computes what: the assignment's division, until its next decision. `reason` is empty when
@@ -28,8 +30,8 @@ struct assignment_decision {
 /// Divides [0, K) among the candidates in proportion to their speed, with hysteresis: a division is
 /// changed only when the set of workers (or an incarnation) changed, or when the predicted step
 /// time shrinks by more than `improvement_min`. Prefers cuts at borders of large subtrees, so that
-/// fewer gradients are pushed. With more workers than slots some idle. Pure: same calls, same
-/// answers.
+/// fewer gradients are pushed. With more workers than slots some idle, and who is slower than an
+/// eighth of the others idles too (R34). Pure: same calls, same answers.
 class assignment {
 public:
   explicit assignment(std::uint32_t slots, double improvement_min = 0.1);

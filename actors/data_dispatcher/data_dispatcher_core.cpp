@@ -16,7 +16,6 @@ data_dispatcher_core::data_dispatcher_core(data_dispatcher_core_config config)
                .repeat_after = config_.repeat_after,
                .retry_idle_after = config_.retry_idle_after})
     , shards_(config_.ps_shards)
-    , stragglers_(config_.stragglers)
     , evaluator_(config_.repeat_after) {
   DLRUN_CHECK(config_.ps_shards >= 1, "a job has at least one PS shard");
   if (config_.durability == protocol::durability::off) return;
@@ -106,7 +105,6 @@ data_dispatcher_actions data_dispatcher_core::on_shard_status(const protocol::sh
   data_dispatcher_actions out;
   if (!shards_.on_status(status, out)) return out;
   withhold_leases();
-  notice_progress(now, out);
   if (keeper_) keeper_->on_shard_status(status, now, out);
   finish_when_trained(now, out);
   return out;
@@ -118,11 +116,6 @@ void data_dispatcher_core::on_shard_started(ps_shard_id shard, incarnation incar
 
 void data_dispatcher_core::on_shard_lost(ps_shard_id shard, incarnation incarnation) {
   if (shards_.on_lost(shard, incarnation) && keeper_) keeper_->on_shard_lost(shard);
-}
-
-void data_dispatcher_core::notice_progress(time_point now, data_dispatcher_actions& out) {
-  const auto version = shards_.applied_everywhere();
-  if (version && stragglers_.on_version(*version, !leases_.helping(), now)) leases_.end_help(now, out);
 }
 
 data_dispatcher_actions data_dispatcher_core::on_divergence(const protocol::divergence& what) const {
@@ -150,7 +143,6 @@ data_dispatcher_actions data_dispatcher_core::on_tick(time_point now) {
   if (!first_tick_) first_tick_ = now;
   notice_pause(now);
   leases_.renew(now, out);
-  help_straggler(now, out);
   leases_.repeat(now, out);
   if (keeper_) {
     tell_keeper_of_workers(now);
@@ -169,17 +161,6 @@ void data_dispatcher_core::notice_pause(time_point now) {
   last_tick_ = now;
   if (gap < config_.silent_after / 2) return;
   leases_.excuse_silence(now);
-  stragglers_.excuse(now);
-}
-
-void data_dispatcher_core::help_straggler(time_point now, data_dispatcher_actions& out) {
-  const auto& version = stragglers_.version();
-  if (leases_.helping() || finished_ || !version || version->value >= config_.steps || leases_.size() < 2)
-    return;
-  if (keeper_ && keeper_->versions().holds_at(*version)) // nobody is slow, an evaluation is awaited
-    return stragglers_.excuse(now);
-  const auto reason = stragglers_.why_help(now);
-  if (!reason.empty()) leases_.help(reason, now, out);
 }
 
 // ---- the end

@@ -1,11 +1,9 @@
-/// What each event means to the dispatcher's parts: leases, stragglers, evaluations, timelines, the
-/// end.
+/// What each event means to the dispatcher's parts: leases, evaluations, timelines, the end.
 #pragma once
 
 #include "actors/data_dispatcher/evaluation_order.hpp"
 #include "actors/data_dispatcher/lease_book.hpp"
 #include "actors/data_dispatcher/shard_watch.hpp"
-#include "actors/data_dispatcher/straggler_watch.hpp"
 #include "actors/data_dispatcher/timeline_keeper.hpp"
 
 #include <map>
@@ -25,7 +23,6 @@ struct data_dispatcher_core_config {
   protocol::duration silent_after = std::chrono::milliseconds(1000);
   protocol::duration repeat_after = std::chrono::milliseconds(200);
   protocol::duration retry_idle_after = std::chrono::seconds(2);
-  straggler_rules stragglers{};
 
   // where state is durable; the rest has no meaning with `off`
   protocol::durability durability = protocol::durability::off;
@@ -88,8 +85,6 @@ private:
   void ask_for_change(protocol::time_point now, data_dispatcher_actions& out);
   void withhold_leases();
   void notice_pause(protocol::time_point now);
-  void notice_progress(protocol::time_point now, data_dispatcher_actions& out);
-  void help_straggler(protocol::time_point now, data_dispatcher_actions& out);
   void tell_keeper_of_workers(protocol::time_point now);
   void finish_when_trained(protocol::time_point now, data_dispatcher_actions& out);
   void order_evaluation(protocol::time_point now, data_dispatcher_actions& out);
@@ -98,7 +93,6 @@ private:
   data_dispatcher_core_config config_;
   lease_book leases_;
   shard_watch shards_;
-  straggler_watch stragglers_;
   evaluation_order evaluator_;
   std::optional<timeline_keeper> keeper_;            ///< where state is durable
   std::optional<wanted_change> change_;              ///< that was asked for

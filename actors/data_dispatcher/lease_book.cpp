@@ -1,7 +1,5 @@
 #include "actors/data_dispatcher/lease_book.hpp"
 
-#include "actors/data_dispatcher/running_mean.hpp"
-
 #include <algorithm>
 #include <fmt/format.h>
 #include <utility>
@@ -26,6 +24,7 @@ bool lease_book::join(worker_id worker, incarnation incarnation, time_point now,
   at->second.incarnation = incarnation;
   at->second.heard = now;
   at->second.on_trial = somebody_works();
+  at->second.trial_ends = now;
   ++heard_changes_;
   divide(now, out);
   return true;
@@ -49,12 +48,17 @@ bool lease_book::on_status(const protocol::worker_status& status, time_point now
   const auto at = workers_.find(status.worker);
   if (at == workers_.end() || at->second.incarnation != status.self.incarnation) return false;
   auto& worker = at->second;
-  worker.heard = now;
+  const auto unheard = now - std::exchange(worker.heard, now);
   if (status.lease_of == rules_.dispatcher)
     worker.acknowledged = std::max(worker.acknowledged, status.lease_sequence);
-  const bool has_shown = worker.on_trial && status.slots_computed > 0;
-  if (has_shown) begin_to_measure(worker, status);
-  measure_speed(worker, status);
+  const bool is_new = worker.slots_computed == 0;
+  const bool has_shown =
+      worker.on_trial && status.slots_computed > worker.tried_from && now >= worker.trial_ends;
+  if (has_shown) worker.on_trial = false;
+  if (has_shown && is_new)
+    begin_to_measure(worker, status);
+  else
+    measure_speed(worker, status, unheard);
   const bool speaks_again = std::exchange(worker.silent, false);
   const bool begins_to_leave = status.leaving && !std::exchange(worker.leaving, true);
   if (speaks_again) ++heard_changes_;
@@ -63,18 +67,25 @@ bool lease_book::on_status(const protocol::worker_status& status, time_point now
   return begins_to_leave;
 }
 
-/// What it took while it was on trial says nothing of what a slot takes.
+/// What it took when it was new says nothing of what a slot takes.
 void lease_book::begin_to_measure(live_worker& worker, const protocol::worker_status& status) {
-  worker.on_trial = false;
+  worker.speed = {};
   worker.slots_computed = status.slots_computed;
   worker.compute_us = status.compute_us;
 }
 
-void lease_book::measure_speed(live_worker& worker, const protocol::worker_status& status) {
-  if (status.slots_computed <= worker.slots_computed || status.compute_us <= worker.compute_us) return;
-  const auto slots = static_cast<double>(status.slots_computed - worker.slots_computed);
-  const auto seconds = static_cast<double>(status.compute_us - worker.compute_us) / 1e6;
-  worker.slots_per_second = running_mean(worker.slots_per_second, slots / seconds);
+/// R34. Who was not heard for several statuses has come to nothing in that time. A long silence is
+/// no slowness: a link was cut.
+void lease_book::measure_speed(live_worker& worker, const protocol::worker_status& status,
+                               protocol::duration unheard) {
+  const auto slots = static_cast<double>(status.slots_computed) - static_cast<double>(worker.slots_computed);
+  auto seconds = (static_cast<double>(status.compute_us) - static_cast<double>(worker.compute_us)) / 1e6;
+  if (unheard > 2 * quiet())
+    seconds = std::max(seconds, protocol::to_seconds(std::min(unheard, rules_.silent_after)));
+  worker.computing = status.computing;
+  worker.computing_for = protocol::duration(static_cast<protocol::duration::rep>(status.computing_us));
+  if (slots < 0 || seconds <= 0) return;
+  worker.speed.add(slots, seconds);
   worker.slots_computed = status.slots_computed;
   worker.compute_us = status.compute_us;
 }
@@ -103,14 +114,14 @@ bool lease_book::somebody_works() const {
 }
 
 /// Those who are on trial too, when there are no others.
-std::vector<candidate> lease_book::candidates() {
+std::vector<candidate> lease_book::candidates(time_point now) {
   std::vector<candidate> all;
   all.reserve(workers_.size());
   const auto add = [&](bool on_trial) {
     for (auto& [id, worker] : workers_) {
       if (!worker.takes_work() || worker.on_trial != on_trial) continue;
       worker.on_trial = false;
-      all.push_back({id, worker.incarnation, worker.slots_per_second});
+      all.push_back(candidate_of(id, worker, now));
     }
   };
   add(false);
@@ -118,17 +129,22 @@ std::vector<candidate> lease_book::candidates() {
   return all;
 }
 
+/// R34: it is as slow as what it is at, and its silence, make it.
+candidate lease_book::candidate_of(worker_id id, const live_worker& worker, time_point now) const {
+  auto slow_for = std::max(protocol::duration::zero(), now - worker.heard - quiet());
+  if (worker.computing > 0) slow_for += worker.computing_for;
+  return {.worker = id,
+          .incarnation = worker.incarnation,
+          .slots_per_second = worker.speed.slots_per_second(),
+          .at_most = worker.speed.at_most(std::max(1U, worker.computing), protocol::to_seconds(slow_for))};
+}
+
 /// Divides the slots among those who are heard; new leases go to those whose slots or start
 /// changed.
 void lease_book::divide(time_point now, data_dispatcher_actions& out) {
-  auto takers = candidates();
+  auto takers = candidates(now);
   if (takers.empty() && !workers_.empty()) return; // nobody is heard: whoever lives goes on as before
   const auto decision = assignment_.decide(std::move(takers));
-  if (helping_) { // everybody has everything; a newcomer too
-    for (auto& [id, worker] : workers_)
-      if (!worker.lease) lease_to(id, worker, make_slot_range(0, rules_.slots), decision.reason, now, out);
-    return;
-  }
   for (auto& [id, worker] : workers_) {
     if (!worker.takes_work()) continue; // it keeps what it has: what it still sends is welcome
     if (worker.lease && decision.reason.empty()) continue;
@@ -150,7 +166,8 @@ slot_range lease_book::share_of(worker_id worker) const {
 
 void lease_book::lease_to(worker_id id, live_worker& worker, slot_range slots, const std::string& reason,
                           time_point now, data_dispatcher_actions& out) {
-  worker.lease = protocol::lease{rules_.dispatcher, next_sequence_++, worker.incarnation, slots};
+  worker.lease =
+      protocol::lease{rules_.dispatcher, next_sequence_++, worker.incarnation, slots, worker.on_trial};
   worker.leased_at = now;
   worker.unsaid_reason = reason;
   worker.sent.reset();
@@ -179,8 +196,8 @@ void lease_book::repeat(time_point now, data_dispatcher_actions& out) {
 
 void lease_book::renew(time_point now, data_dispatcher_actions& out) {
   notice_silence(now, out);
-  forget_idle_speeds(now);
   divide(now, out);
+  try_idle_ones(now, out);
 }
 
 void lease_book::notice_silence(time_point now, data_dispatcher_actions& out) {
@@ -199,24 +216,30 @@ void lease_book::excuse_silence(time_point now) {
   for (auto& [id, worker] : workers_) worker.heard = std::max(worker.heard, now);
 }
 
-/// Who has no slots is not measured. Its old measure counts no more after a while, so that one bad
-/// moment does not keep a worker idle for ever.
-void lease_book::forget_idle_speeds(time_point now) {
-  for (auto& [id, worker] : workers_)
-    if (worker.lease && worker.lease->slots.empty() && now - worker.leased_at >= rules_.retry_idle_after)
-      worker.slots_per_second = 0;
+/// Who has no slots is not measured. So that one bad moment does not keep a worker idle for ever it
+/// tries a slot that others have too. Who is more than half as fast as the fastest has no slots
+/// because there are not enough for all, and tries nothing.
+void lease_book::try_idle_ones(time_point now, data_dispatcher_actions& out) {
+  std::optional<double> fastest;
+  for (auto& [id, worker] : workers_) {
+    if (!worker.takes_work() || worker.on_trial || !worker.lease || !worker.lease->slots.empty() ||
+        now - worker.leased_at < rules_.retry_idle_after)
+      continue;
+    if (!fastest) fastest = fastest_with_slots();
+    if (2 * worker.speed.slots_per_second() >= *fastest) continue;
+    worker.on_trial = true;
+    worker.trial_ends = now + rules_.retry_idle_after;
+    worker.tried_from = worker.slots_computed;
+    lease_to(id, worker, slots_for(id, worker), "it was slow, others have this slot too", now, out);
+  }
 }
 
-void lease_book::help(const std::string& reason, time_point now, data_dispatcher_actions& out) {
-  helping_ = true;
-  for (auto& [id, worker] : workers_)
-    lease_to(id, worker, make_slot_range(0, rules_.slots), reason, now, out);
-}
-
-void lease_book::end_help(time_point now, data_dispatcher_actions& out) {
-  if (!std::exchange(helping_, false)) return;
-  for (auto& [id, worker] : workers_)
-    lease_to(id, worker, slots_for(id, worker), "the slow step is done", now, out);
+/// Slots per second.
+double lease_book::fastest_with_slots() const {
+  double fastest = 0;
+  for (const auto& [id, worker] : workers_)
+    if (!share_of(id).empty()) fastest = std::max(fastest, worker.speed.slots_per_second());
+  return fastest;
 }
 
 // ---- lost slots

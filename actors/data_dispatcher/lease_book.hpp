@@ -1,8 +1,9 @@
-/// Who holds which slots of every step (rule R5).
+/// Who holds which slots of every step (rules R5, R34).
 #pragma once
 
 #include "actors/data_dispatcher/assignment.hpp"
 #include "actors/data_dispatcher/data_dispatcher_actions.hpp"
+#include "actors/protocol/speed_meter.hpp"
 #include "actors/protocol/time.hpp"
 
 #include <map>
@@ -20,16 +21,17 @@ struct lease_rules {
   protocol::duration silent_after = std::chrono::milliseconds(1000);
   /// Leases are repeated at this period until acknowledged.
   protocol::duration repeat_after = std::chrono::milliseconds(200);
-  /// A worker whose measured speed was worth no slots is measured anew after this long. Larger: a
-  /// worker that was slow for a moment idles longer; smaller: a slow one costs a slow step more
-  /// often.
+  /// A worker whose measured speed was worth no slots is measured anew after this long, and for as
+  /// long. Larger: a worker that was slow for a moment idles longer, but one that is slow now and
+  /// then is not taken for fast between.
   protocol::duration retry_idle_after = std::chrono::seconds(2);
 };
 
 /// Pure: the workers, their speeds and leases, and the slots of lost workers until others have
 /// acknowledged them. A newcomer needs a while until it can compute (connections, its first run of
 /// each kernel). No step waits for that: while others work it is on trial, with a slot that
-/// somebody else has too, and gets a share once it has computed one.
+/// somebody else has too, and gets a share once it has computed one. Who was too slow for a share
+/// is on trial every now and then.
 class lease_book {
 public:
   explicit lease_book(lease_rules rules);
@@ -54,11 +56,6 @@ public:
   /// Nobody was heard for a reason of our own: silence counts from now.
   void excuse_silence(protocol::time_point now);
 
-  /// Every worker gets all slots, until end_help().
-  void help(const std::string& reason, protocol::time_point now, data_dispatcher_actions& out);
-  void end_help(protocol::time_point now, data_dispatcher_actions& out);
-  bool helping() const { return helping_; }
-
   /// Workers that have joined, heard or not.
   std::size_t size() const { return workers_.size(); }
   /// The start of each worker that is not silent.
@@ -72,8 +69,10 @@ private:
   struct live_worker {
     dlrun::incarnation incarnation;
     protocol::time_point heard{};
-    double slots_per_second = 0;
+    protocol::speed_meter speed;
     std::uint64_t slots_computed = 0, compute_us = 0;
+    std::uint32_t computing = 0; ///< slots, when it was heard
+    protocol::duration computing_for{};
     std::uint64_t acknowledged = 0;
     std::optional<protocol::lease> lease;
     std::string unsaid_reason;                ///< of a lease that was not sent yet
@@ -82,6 +81,8 @@ private:
     bool silent = false;
     bool leaving = false;
     bool on_trial = false;
+    protocol::time_point trial_ends{}; ///< when it has computed more than `tried_from`
+    std::uint64_t tried_from = 0;
     bool takes_work() const { return !silent && !leaving; }
   };
   struct loss {
@@ -91,23 +92,26 @@ private:
     protocol::time_point noticed{};
   };
 
+  /// A status is late after this long.
+  protocol::duration quiet() const { return rules_.silent_after / 5; }
   /// Somebody has a share, and has shown that it computes.
   bool somebody_works() const;
-  std::vector<candidate> candidates();
+  std::vector<candidate> candidates(protocol::time_point now);
   void divide(protocol::time_point now, data_dispatcher_actions& out);
   /// What the division in force gives the worker; empty when nothing.
   protocol::slot_range share_of(worker_id worker) const;
-  /// What the worker is to compute while nobody helps.
   protocol::slot_range slots_for(worker_id id, const live_worker& worker) const;
   void lease_to(worker_id id, live_worker& worker, protocol::slot_range slots, const std::string& reason,
                 protocol::time_point now, data_dispatcher_actions& out);
   void send(worker_id id, live_worker& worker, protocol::time_point now, data_dispatcher_actions& out);
   void notice_silence(protocol::time_point now, data_dispatcher_actions& out);
-  void forget_idle_speeds(protocol::time_point now);
+  void try_idle_ones(protocol::time_point now, data_dispatcher_actions& out);
+  double fastest_with_slots() const;
   void settle_losses(protocol::time_point now, data_dispatcher_actions& out);
   bool is_with_others(protocol::slot_range slots) const;
   static void begin_to_measure(live_worker& worker, const protocol::worker_status& status);
-  static void measure_speed(live_worker& worker, const protocol::worker_status& status);
+  void measure_speed(live_worker& worker, const protocol::worker_status& status, protocol::duration unheard);
+  candidate candidate_of(worker_id id, const live_worker& worker, protocol::time_point now) const;
 
   lease_rules rules_;
   assignment assignment_;
@@ -115,7 +119,6 @@ private:
   std::vector<loss> losses_; ///< whose slots are not with others yet
   std::uint64_t next_sequence_ = 1;
   std::uint64_t heard_changes_ = 0;
-  bool helping_ = false;
   bool withheld_ = false;
 };
 

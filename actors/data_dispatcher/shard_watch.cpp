@@ -57,13 +57,6 @@ bool shard_watch::all(Condition condition) const {
                      [&](const auto& one) { return condition(one.second); });
 }
 
-std::optional<version_id> shard_watch::applied_everywhere() const {
-  if (statuses_.size() < ps_shards_) return std::nullopt;
-  auto lowest = statuses_.begin()->second.applied;
-  for (const auto& [id, status] : statuses_) lowest = std::min(lowest, status.applied);
-  return lowest;
-}
-
 bool shard_watch::all_on(timeline_id timeline) const {
   return all([&](const auto& status) { return status.timeline == timeline; });
 }

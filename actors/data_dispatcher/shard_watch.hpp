@@ -26,8 +26,6 @@ public:
 
   /// Newest status of each shard heard; of a lost one until its next start is heard.
   const shard_statuses& statuses() const { return statuses_; }
-  /// Lowest version over the shards; empty before all were heard.
-  std::optional<version_id> applied_everywhere() const;
   /// Whether all were heard, and are on this timeline.
   bool all_on(timeline_id timeline) const;
   /// Whether all were heard, each from a timeline with this revision of the specification or a

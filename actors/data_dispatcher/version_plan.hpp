@@ -37,8 +37,6 @@ public:
 
   /// The last version: N, or, when an evaluation has stopped the training early, that one.
   version_id last() const { return book_.last(); }
-  /// Training stands still at `version` because it is over or an evaluation is awaited.
-  bool holds_at(version_id version) const { return version >= book_.limit(); }
   /// Whether the result of this version is awaited.
   bool awaits(version_id version) const;
   /// The next version to evaluate: its snapshots are there, its result is not.

@@ -165,10 +165,11 @@ struct lease {
   std::uint64_t sequence = 0;
   dlrun::incarnation worker; ///< the start it is meant for
   slot_range slots;          ///< in [0, K]; may be empty
+  bool on_trial = false;     ///< others have these slots too: it is measured
 
   template <class Inspector>
   friend auto inspect(Inspector& f, lease& x) {
-    return f(x.dispatcher, x.sequence, x.worker, x.slots);
+    return f(x.dispatcher, x.sequence, x.worker, x.slots, x.on_trial);
   }
 };
 
@@ -180,14 +181,17 @@ struct worker_status {
   step_id open_step;                ///< the step it works on
   dlrun::incarnation lease_of;      ///< the dispatcher that gave the newest lease it follows
   std::uint64_t lease_sequence = 0; ///< of that lease, 0 = none
+  std::uint32_t leased = 0;         ///< slots of that lease
   std::uint64_t slots_computed = 0; ///< since its start
-  std::uint64_t compute_us = 0;     ///< time spent on those, microseconds
+  std::uint64_t compute_us = 0;     ///< time spent on those, and on what came to nothing, microseconds
+  std::uint32_t computing = 0;      ///< slots that it is computing
+  std::uint64_t computing_us = 0;   ///< for so long, microseconds
   bool leaving = false;             ///< it has handed its lease back, and ends soon (R33)
 
   template <class Inspector>
   friend auto inspect(Inspector& f, worker_status& x) {
-    return f(x.worker, x.self, x.timeline, x.open_step, x.lease_of, x.lease_sequence, x.slots_computed,
-             x.compute_us, x.leaving);
+    return f(x.worker, x.self, x.timeline, x.open_step, x.lease_of, x.lease_sequence, x.leased,
+             x.slots_computed, x.compute_us, x.computing, x.computing_us, x.leaving);
   }
 };
 
@@ -210,17 +214,20 @@ struct push {
   }
 };
 
-/// Worker -> PS shard: what do you stand at? First contact, and again by timer.
+/// Worker -> PS shard: what do you stand at? First contact, and again by timer. With `tries`: what
+/// do you lack of `step`, too?
 struct pull {
   timeline_id timeline;
   worker_id worker;
   fence self;
+  step_id step{};
+  std::uint32_t tries = 0; ///< how often it has asked for a slot of `step`, this time included; 0: not at all
 
   bool operator==(const pull&) const = default;
 
   template <class Inspector>
   friend auto inspect(Inspector& f, pull& x) {
-    return f(x.timeline, x.worker, x.self);
+    return f(x.timeline, x.worker, x.self, x.step, x.tries);
   }
 };
 
@@ -235,13 +242,15 @@ struct shard_state {
   bool serves_previous = false; ///< version applied - 1 is served too
   tensor_location parameters;
   std::vector<parked_slot> parked{}; ///< all of this timeline, sorted: their gradients are zero (R18)
+  slot_range
+      lacks{}; ///< to a worker that has asked for it: compute these slots of the step from `applied` (R34)
 
   bool operator==(const shard_state&) const = default;
 
   template <class Inspector>
   friend auto inspect(Inspector& f, shard_state& x) {
     return f(x.shard, x.incarnation, x.timeline, x.applied, x.committed, x.serves_previous, x.parameters,
-             x.parked);
+             x.parked, x.lacks);
   }
 };
 
@@ -423,10 +432,13 @@ struct heartbeat {
   std::uint64_t durable_step = 0; ///< of a PS shard: newest version that its successor would find on the disk
   bool has_metrics = false;
   training_metrics metrics{};
+  std::uint32_t slots = 0;                ///< of a worker: of each step that it has a lease for
+  std::uint64_t slots_per_kilosecond = 0; ///< that it computes, as measured; 0: not yet
 
   template <class Inspector>
   friend auto inspect(Inspector& f, heartbeat& x) {
-    return f(x.role, x.self, x.state, x.step, x.durable_step, x.has_metrics, x.metrics);
+    return f(x.role, x.self, x.state, x.step, x.durable_step, x.has_metrics, x.metrics, x.slots,
+             x.slots_per_kilosecond);
   }
 };
 

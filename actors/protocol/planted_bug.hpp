@@ -35,6 +35,7 @@ enum class planted_bug : std::uint8_t {
   count_parked,    ///< R18: a shard counts records that are left out among those of their slot
   scale_early,     ///< R32: the coordinator acts on a number of workers before it is journaled
   leave_early,     ///< R33: a worker leaves while it keeps what is not committed
+  copy_counted,    ///< R34: a shard adds another worker's copy of a subtree to the one it holds
   // in the simulated shell and disk around them
   count_kills,     ///< R18: a worker that is killed from outside counts against the slot that it was at
   exit_at_last,    ///< R19: workers and shards leave when they have seen the last version published

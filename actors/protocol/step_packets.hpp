@@ -125,6 +125,7 @@ inline shard_state unpacked(const state_packet& packet, shard_state known) {
   known.applied = packet.applied;
   known.committed = packet.committed;
   known.serves_previous = packet.serves_previous != 0;
+  known.lacks = {};
   return known;
 }
 

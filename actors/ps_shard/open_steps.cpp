@@ -21,6 +21,9 @@ bool open_steps::holds(step_id step, slot_range slots) const {
   if (open == open_.end()) return false;
   if (is_planted(bug_, planted_bug::arrival_order))
     return !open->second.empty() && open->second.begin()->second.slots.touches(slots);
+  if (is_planted(bug_, planted_bug::copy_counted) && slots != reduction_tree(slots_of_(step)).root() &&
+      open->second.contains(slots))
+    return false;
   const auto after = open->second.upper_bound({slots.begin, {UINT32_MAX}});
   return after != open->second.begin() && std::prev(after)->first.contains(slots);
 }
@@ -29,6 +32,7 @@ bool open_steps::holds(step_id step, slot_range slots) const {
 /// touches no other.
 void open_steps::insert(step_id step, slot_range slots, value_id value, ps_shard_actions& out) {
   if (is_planted(bug_, planted_bug::arrival_order)) return insert_in_arrival_order(step, slots, value, out);
+  if (is_planted(bug_, planted_bug::copy_counted) && add_copy(step, slots, value, out)) return;
   auto& open = open_[step];
   auto inner = open.lower_bound({slots.begin, {0}});
   while (inner != open.end() && inner->first.begin < slots.end) {
@@ -69,6 +73,16 @@ open_steps::held_value open_steps::merge(held_value left, held_value right) {
   const value_id sum{next_value_++};
   left.slots.add(right.slots);
   return {sum, std::move(left.slots), combine{sum, left.value, right.value}};
+}
+
+/// The mistake of a shard that does not drop copies. `slots` is not the root: of that holds()
+/// knows.
+bool open_steps::add_copy(step_id step, slot_range slots, value_id value, ps_shard_actions& out) {
+  const auto held = open_[step].find(slots);
+  if (held == open_[step].end()) return false;
+  held->second = merge(std::move(held->second), held_value{value, coverage(slots)});
+  out.emplace_back(*std::exchange(held->second.last_sum, std::nullopt));
+  return true;
 }
 
 /// The mistake that the canonical tree is there to avoid.
@@ -115,6 +129,13 @@ void open_steps::clear(ps_shard_actions& out) {
   for (const auto& [step, open] : open_)
     for (const auto& [node, held] : open) out.emplace_back(release{held.value});
   open_.clear();
+}
+
+std::vector<slot_id> open_steps::missing(step_id step) const {
+  std::vector<slot_id> all;
+  for (slot_id slot{0}; slot.value < slots_of_(step); ++slot.value)
+    if (!holds(step, {slot, {slot.value + 1}})) all.push_back(slot);
+  return all;
 }
 
 std::vector<protocol::step_slots> open_steps::runs(step_id from) const {

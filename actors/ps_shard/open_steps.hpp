@@ -44,6 +44,8 @@ public:
   void close(step_id step);
   /// Everything goes.
   void clear(ps_shard_actions& out);
+  /// Slots of the step that are in nothing held.
+  std::vector<slot_id> missing(step_id step) const;
   /// Slots held of `from` and later steps, neighbours merged, at most reported_slots_max runs.
   std::vector<protocol::step_slots> runs(step_id from) const;
 
@@ -52,6 +54,7 @@ private:
 
   void merge_upwards(step_id step, nodes::iterator node, ps_shard_actions& out);
   held_value merge(held_value left, held_value right);
+  bool add_copy(step_id step, protocol::slot_range slots, value_id value, ps_shard_actions& out);
   void insert_in_arrival_order(step_id step, protocol::slot_range slots, value_id value,
                                ps_shard_actions& out);
 

@@ -345,7 +345,11 @@ void ps_shard_state::carry_out(const ps_shard_action& action) {
             reports_.on_served(state.applied);
             workers_.tell_all(state);
           },
-          [this](const send_state& one) { workers_.tell(one.to, core_->state()); },
+          [this](const send_state& one) {
+            auto state = core_->state();
+            state.lacks = one.lacks;
+            workers_.tell(one.to, state);
+          },
           [this](const send_status& one) { reports_.send_status(one.probe); },
           [this](const send_fenced& one) {
             context_.log->info("fenced-worker: worker {} speaks under an old incarnation, the newest is {}",

@@ -113,6 +113,7 @@ struct publish {
 /// Tell one worker state().
 struct send_state {
   worker_id to;
+  protocol::slot_range lacks{}; ///< goes with it (R34)
   bool operator==(const send_state&) const = default;
 };
 /// Tell the dispatcher status(probe) now.

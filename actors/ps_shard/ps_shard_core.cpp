@@ -56,7 +56,7 @@ ps_shard_actions ps_shard_core::on_pull(const protocol::pull& pull) {
   if (fenced_) return {};
   if (const auto newest = starts_.refuse(pull.worker, pull.self.incarnation))
     return {send_fenced{pull.worker, *newest}};
-  return {send_state{pull.worker}};
+  return {send_state{pull.worker, pipeline_.offer(pull)}};
 }
 
 bool ps_shard_core::is_next(const protocol::push& push) const {

@@ -20,6 +20,12 @@ std::set<version_id> named_snapshots(const ps_shard_core_config& config) {
   return all;
 }
 
+void order_snapshot(version_id version, version_book& versions, const ledger& applied,
+                    ps_shard_actions& out) {
+  versions.begin(version);
+  out.emplace_back(take_snapshot{version, applied.totals()});
+}
+
 } // namespace
 
 step_pipeline::step_pipeline(std::shared_ptr<const ps_shard_core_config> config)
@@ -43,6 +49,7 @@ void step_pipeline::restart(loaded_standing&& restored) {
   applying_.reset();
   is_early_ = false;
   logging_.clear();
+  offers_ = {};
   ledger_.restart(restored.ledger, step_from(restored.version));
   norms_.restart(plan_.timeline(), std::move(restored.partials));
   versions_.restart(std::move(restored.restorable), restored.snapshots);
@@ -64,6 +71,14 @@ bool step_pipeline::take(const protocol::push& push, value_id value, ps_shard_ac
   if (is_new) open_.insert(push.step, push.slots, value, out);
   apply_next(out);
   return is_new;
+}
+
+protocol::slot_range step_pipeline::offer(const protocol::pull& asked) {
+  const auto step = step_from(applied_);
+  const bool is_next =
+      asked.timeline == plan_.timeline() && asked.step == step && step.value < config_->steps;
+  if (halted_ || asked.tries == 0 || !is_next) return {};
+  return offers_.next(step, asked.tries, open_.missing(step));
 }
 
 void step_pipeline::drop_gradients(ps_shard_actions& out) {
@@ -152,7 +167,7 @@ void step_pipeline::on_applied(step_id step, protocol::duration took, ps_shard_a
   if (!logging_.contains(step)) out.emplace_back(release{root});
   if (halted_) return;
   out.emplace_back(publish{});
-  if (versions_.is_wanted(applied_)) order_snapshot(applied_, out);
+  if (versions_.is_wanted(applied_)) order_snapshot(applied_, versions_, ledger_, out);
   apply_next(out);
 }
 
@@ -186,15 +201,11 @@ void step_pipeline::on_snapshot_durable(version_id version, ps_shard_actions& ou
 
 // ---- snapshots, norms
 
-void step_pipeline::order_snapshot(version_id version, ps_shard_actions& out) {
-  versions_.begin(version);
-  out.emplace_back(take_snapshot{version, ledger_.totals()});
-}
-
 void step_pipeline::order_missing_snapshots(ps_shard_actions& out) {
   const auto at_hand = applying_ ? std::nullopt : std::optional(applied_);
   for (const auto version : versions_.missing(applied_, at_hand))
-    if (versions_.in_work() < config_->snapshots_in_work_max) order_snapshot(version, out);
+    if (versions_.in_work() < config_->snapshots_in_work_max)
+      order_snapshot(version, versions_, ledger_, out);
 }
 
 void step_pipeline::repeat_norms(ps_shard_actions& out) const {

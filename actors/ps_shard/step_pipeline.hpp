@@ -3,6 +3,7 @@
 #pragma once
 
 #include "actors/ps_shard/evaluation_gate.hpp"
+#include "actors/ps_shard/help_offers.hpp"
 #include "actors/ps_shard/ledger.hpp"
 #include "actors/ps_shard/norm_exchange.hpp"
 #include "actors/ps_shard/open_steps.hpp"
@@ -35,6 +36,8 @@ public:
   bool take(const protocol::push& push, value_id value, ps_shard_actions& out);
   /// Begins whatever can be begun: to be called when something changed that it may have waited for.
   void apply_next(ps_shard_actions& out);
+  /// R34: a slot that the step it asks for lacks, if that is the next one; empty if it lacks none.
+  protocol::slot_range offer(const protocol::pull& asked);
   /// As ps_shard_core::begin_early().
   std::optional<std::uint64_t> begin_early(step_id step);
 
@@ -69,7 +72,6 @@ private:
   bool may_apply(step_id step) const;
   void try_apply_next(ps_shard_actions& out);
   void apply_root(step_id step, std::uint64_t coupled, ps_shard_actions& out);
-  void order_snapshot(version_id version, ps_shard_actions& out);
 
   std::shared_ptr<const ps_shard_core_config> config_;
   timeline_plan plan_;
@@ -81,6 +83,7 @@ private:
   std::optional<step_id> applying_;
   bool is_early_ = false;               ///< of that step: apply is not ordered yet
   std::map<step_id, value_id> logging_; ///< roots that are not yet in the log
+  help_offers offers_;
   norm_exchange norms_;
   version_book versions_;
   evaluation_gate gate_;

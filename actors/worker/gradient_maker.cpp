@@ -28,32 +28,37 @@ void gradient_maker::copy(const fetch_part& order, const parameter_source& sourc
 // ---- a gradient
 
 void gradient_maker::carry_out(const compute_gradient& order, std::vector<parameter_source> sources) {
+  computing_ = order.slots.size();
+  computing_since_ = common::now();
   thread_.run([this, order, sources = std::move(sources)] { compute(order, sources); });
 }
 
 void gradient_maker::compute(const compute_gradient& order, const std::vector<parameter_source>& sources) {
-  const auto begin = common::now();
   auto made =
       trainer_->compute(order, sources, [this](const auto& buffer, const auto& header, std::uint64_t from) {
         back_.enter([&] { told_.part(push_of(buffer, header), from); });
       });
-  const auto took = common::now() - begin;
-  if (made) return back_.enter([&] { on_computed(order, std::move(*made), took); });
+  if (made) return back_.enter([&] { on_computed(order, std::move(*made)); });
   back_.post([this, order, why = made.error(), slot = trainer_->diverged_slot()] {
     on_not_computed(order, why, slot);
   });
 }
 
-void gradient_maker::on_computed(const compute_gradient& order, computed_gradient made,
-                                 protocol::duration took) {
+void gradient_maker::end_computation() {
+  computing_ = 0;
+  compute_time_ += common::now() - computing_since_;
+}
+
+void gradient_maker::on_computed(const compute_gradient& order, computed_gradient made) {
   slots_computed_ += order.slots.size();
-  compute_time_ += took;
+  end_computation();
   kept_.insert_or_assign({order.step, order.slots}, std::move(made));
   told_.computed(order);
 }
 
 void gradient_maker::on_not_computed(const compute_gradient& order, const error& why,
                                      std::optional<slot_id> slot) {
+  end_computation();
   if (why.code == error_code::diverged) return told_.diverged(order.step, slot, why.message);
   if (why.code == error_code::role_lost) {
     context_.log->info("overwritten: step {}: {}", order.step, why.message);
@@ -105,6 +110,9 @@ std::optional<protocol::push> gradient_maker::find_push(step_id step, protocol::
 void gradient_maker::add_figures(protocol::worker_status& status) const {
   status.slots_computed = slots_computed_;
   status.compute_us = static_cast<std::uint64_t>(compute_time_.count());
+  status.computing = computing_;
+  if (computing_ > 0)
+    status.computing_us = static_cast<std::uint64_t>((common::now() - computing_since_).count());
 }
 
 } // namespace dlrun::worker

@@ -60,7 +60,8 @@ public:
 
 private:
   void compute(const compute_gradient& order, const std::vector<parameter_source>& sources);
-  void on_computed(const compute_gradient& order, computed_gradient made, protocol::duration took);
+  void on_computed(const compute_gradient& order, computed_gradient made);
+  void end_computation();
   void on_not_computed(const compute_gradient& order, const error& why, std::optional<slot_id> slot);
   void check(const compute_gradient& made);
   protocol::push push_of(const transport::pooled_gradient& buffer,
@@ -73,7 +74,9 @@ private:
   std::shared_ptr<trainer> trainer_;                  ///< used on the thread only
   std::map<kept_gradients::key, computed_gradient> kept_;
   std::uint64_t slots_computed_ = 0;
-  protocol::duration compute_time_{};
+  protocol::duration compute_time_{}; ///< of those, and of what came to nothing
+  std::uint32_t computing_ = 0;       ///< slots that are computed now
+  protocol::time_point computing_since_{};
   common::task_thread thread_{"compute"}; ///< last: joined before what its tasks use goes
 };
 

@@ -173,6 +173,8 @@ result<void> trainer::sum_subtree(const compute_gradient& what, engine::computer
                                   const subtree_sum::progress& tell) {
   const auto of_slot = [&](slot_id slot, engine::computer_vector& into,
                            const subtree_sum::progress& tell_slot) -> result<void> {
+    // Others were faster: what is left of the sum is for nothing.
+    if (!is_in_place_still()) return fail(error_code::role_lost, "it is not served any more");
     if (!protocol::is_parked(what.parked, what.step, slot)) return compute_slot(what, slot, into, tell_slot);
     computer_->clear(into, 0, into.size());
     return {};

@@ -33,6 +33,14 @@ public:
                   : std::pair(incarnation{}, std::uint64_t{0});
   }
 
+  /// Whether it has slots of the step that nobody else has.
+  bool has_part_of(step_id step) const {
+    return lease_ && !lease_->on_trial && !lease_->slots.empty() &&
+           lease_->slots.begin.value < slots_of_step_(step);
+  }
+  /// Slots of its lease.
+  std::uint32_t leased() const { return lease_ && !lease_->slots.empty() ? lease_->slots.size() : 0; }
+
   /// It is to leave. `begun`: the step in which it has begun; nothing when there is none.
   void leave(std::optional<step_id> begun) {
     is_leaving_ = true;
@@ -40,6 +48,8 @@ public:
     if (lease_) last_slots_ = lease_->slots;
   }
   bool is_leaving() const { return is_leaving_; }
+  /// R34: whether it may compute what others are to. Who has no lease may compute nothing (R16a).
+  bool may_help() const { return lease_.has_value() && !is_leaving_; }
   /// It goes to another timeline: what it has begun is void.
   void drop_begun() { last_step_.reset(); }
 

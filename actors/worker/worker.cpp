@@ -191,7 +191,7 @@ void worker_state::on_lease(const protocol::lease& lease) {
 void worker_state::on_leave() {
   if (core_.status().leaving) return;
   context_.log->info("leaving: keeps {} gradients until they are committed", maker_.kept());
-  carry_out(core_.on_leave());
+  carry_out(core_.on_leave(common::now()));
   reports_.report();
 }
 
@@ -231,6 +231,7 @@ void worker_state::carry_out(const worker_action& action) {
                  [this](const send_pull& one) {
                    links_.send(one.to, one.message, caf::actor_cast<protocol::worker_actor>(self_));
                  },
+                 [this](const wake& order) { wake_after(order.after); },
                  [this](const check_gradient& order) { maker_.carry_out(order); },
                  [this](const forget_gradient& order) { maker_.carry_out(order); },
                  [this](const send_kept& order) { reports_.tell_dispatcher(order.message); },
@@ -248,6 +249,12 @@ void worker_state::carry_out(const worker_action& action) {
                                     context_.role.index));
                  }},
              action);
+}
+
+void worker_state::wake_after(protocol::duration time) {
+  const auto task = [this] { carry_out(core_.on_tick(common::now())); };
+  self_->delayed_send(self_, time,
+                      protocol::continuation{std::make_shared<const std::function<void()>>(task)});
 }
 
 void worker_state::fetch(const fetch_part& order) {
@@ -283,7 +290,7 @@ gradient_maker::events worker_state::make_gradient_events() {
               },
           .overwritten =
               [this](const compute_gradient& order) {
-                carry_out(core_.on_overwritten(order.timeline, order.step, order.slots));
+                carry_out(core_.on_overwritten(order.timeline, order.step, order.slots, common::now()));
               },
           .part =
               [this](const protocol::push& push, std::uint64_t from) {

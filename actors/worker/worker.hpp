@@ -63,6 +63,7 @@ private:
   /// ordered before.
   void carry_out(worker_actions actions);
   void carry_out(const worker_action& action);
+  void wake_after(protocol::duration time);
   void fetch(const fetch_part& order);
   void push(const push_gradient& order);
   void on_diverged(step_id step, std::optional<slot_id> slot, const std::string& text);

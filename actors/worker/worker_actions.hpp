@@ -78,6 +78,11 @@ struct connect_shard {
   protocol::directory_entry entry;
   bool operator==(const connect_shard&) const = default;
 };
+/// Call on_tick() after that time, too.
+struct wake {
+  protocol::duration after;
+  bool operator==(const wake&) const = default;
+};
 /// Ask the shard where it stands.
 struct send_pull {
   ps_shard_id to;
@@ -119,7 +124,7 @@ struct exit_left {
 };
 
 using worker_action =
-    std::variant<connect_shard, fetch_part, compute_gradient, push_gradient, send_pull, check_gradient,
+    std::variant<connect_shard, fetch_part, compute_gradient, push_gradient, send_pull, wake, check_gradient,
                  forget_gradient, send_kept, discard_all, exit_fenced, exit_left>;
 using worker_actions = std::vector<worker_action>;
 

@@ -27,6 +27,7 @@ worker_actions worker_core::on_shard_state(const protocol::shard_state& state, t
   if (!adopt(state, out)) return out;
   const auto news = shards_.hear(state);
   if (!news) return out;
+  help_.hear(state);
   auto& spoken = contacts_[state.shard];
   spoken.heard = now;
   if (news->is_new_start) {
@@ -40,7 +41,7 @@ worker_actions worker_core::on_shard_state(const protocol::shard_state& state, t
     push_from(state.shard, step_from(news->applied), now, out);
   else if (news->has_moved()) // steps that it refused as too far ahead and takes now
     push_from(state.shard, {news->before.value + config_.early_publish_bound + 2}, now, out);
-  act(out);
+  act(now, out);
   return out;
 }
 
@@ -51,7 +52,7 @@ worker_actions worker_core::on_part(const fetch_part& order, fetch_outcome outco
   if (order.timeline == timeline_ && shard != nullptr && shard->incarnation == order.shard_incarnation &&
       !parts_.take(order, outcome, now))
     pull(order.shard, now, out);
-  act(out);
+  act(now, out);
   return out;
 }
 
@@ -72,6 +73,7 @@ worker_actions worker_core::on_unconnected(ps_shard_id shard, incarnation start,
 worker_actions worker_core::on_computed(timeline_id timeline, step_id step, slot_range slots,
                                         time_point now) {
   if (!end_computation(timeline, step, slots)) return {};
+  help_.on_computed(step, slots, now - computing_since_);
   worker_actions out;
   if (timeline == timeline_ && !shards_.are_past(step, config_.durability)) {
     kept_.add({step, slots}, now);
@@ -83,22 +85,23 @@ worker_actions worker_core::on_computed(timeline_id timeline, step_id step, slot
   } else {
     out.emplace_back(forget_gradient{step, slots});
   }
-  act(out);
+  act(now, out);
   return out;
 }
 
-worker_actions worker_core::on_overwritten(timeline_id timeline, step_id step, slot_range slots) {
+worker_actions worker_core::on_overwritten(timeline_id timeline, step_id step, slot_range slots,
+                                           time_point now) {
   if (!end_computation(timeline, step, slots)) return {};
   if (timeline == timeline_) parts_.drop(version_before(step));
   worker_actions out;
-  act(out);
+  act(now, out);
   return out;
 }
 
-worker_actions worker_core::on_lease(const protocol::lease& lease, time_point) {
+worker_actions worker_core::on_lease(const protocol::lease& lease, time_point now) {
   if (over_ || lease.worker != config_.fence.incarnation || !share_.take(lease)) return {};
   worker_actions out;
-  act(out);
+  act(now, out);
   return out;
 }
 
@@ -124,14 +127,14 @@ worker_actions worker_core::on_probe(const protocol::probe& question, time_point
   return {send_kept{{config_.self, config_.fence, timeline_, question.id, kept_.runs()}}};
 }
 
-worker_actions worker_core::on_leave() {
+worker_actions worker_core::on_leave(time_point now) {
   if (over_ || share_.is_leaving()) return {};
   const auto open = open_step();
   const bool is_computing = computing_ && computing_->timeline == timeline_ && computing_->step == open;
   const bool has_begun = open && (is_computing || !kept_.from(*open).empty());
   share_.leave(has_begun ? open : std::nullopt);
   worker_actions out;
-  act(out);
+  act(now, out);
   return out;
 }
 
@@ -141,7 +144,7 @@ worker_actions worker_core::on_tick(time_point now) {
   for (auto& entry : connections_.on_tick(now)) out.emplace_back(connect_shard{std::move(entry)});
   parts_.on_tick(now);
   for (std::uint32_t index = 0; index < config_.ps_shards; ++index) repeat({index}, now, out);
-  act(out);
+  act(now, out);
   look_at_overdue(now, out);
   return out;
 }
@@ -156,6 +159,7 @@ bool worker_core::adopt(const protocol::shard_state& state, worker_actions& out)
     shards_.clear();
     parts_.clear();
     kept_.clear();
+    help_.clear();
     share_.drop_begun();
     out.emplace_back(discard_all{state.timeline});
   }
@@ -166,8 +170,8 @@ bool worker_core::adopt(const protocol::shard_state& state, worker_actions& out)
 
 /// R33: what it keeps may be needed until it is committed everywhere, and so forgotten (R10). What
 /// it computes and nobody has seen yet nobody needs.
-void worker_core::act(worker_actions& out) {
-  work(out);
+void worker_core::act(time_point now, worker_actions& out) {
+  work(now, out);
   if (over_ || !share_.is_leaving()) return;
   const auto open = open_step();
   const bool has_more =
@@ -177,13 +181,14 @@ void worker_core::act(worker_actions& out) {
   out.emplace_back(exit_left{});
 }
 
-void worker_core::work(worker_actions& out) {
+void worker_core::work(time_point now, worker_actions& out) {
   if (!shards_.is_complete()) return;
   forget(out);
   if (!is_planted(config_.bug, planted_bug::mix_versions))
     parts_.drop_outside(version_before(*open_step()), version_after(*open_step()));
+  help_.open(*open_step(), now);
   fetch(out);
-  compute(out);
+  compute(now, out);
 }
 
 /// R10: what every shard has committed, and what is beyond the bound: there the highest step first.
@@ -204,7 +209,7 @@ void worker_core::fetch(worker_actions& out) {
   // Version N is fetched too, for the evaluation.
   const auto is_needed = [&](version_id version) {
     return version.value < config_.steps
-               ? share_.next_missing(step_from(version), kept_, warnings_).has_value()
+               ? help_.next_missing(step_from(version), share_, kept_, warnings_).has_value()
                : version.value == config_.steps;
   };
   for (const auto wanted : {version_before(open), version_after(open)}) {
@@ -218,15 +223,20 @@ void worker_core::fetch(worker_actions& out) {
   }
 }
 
-void worker_core::compute(worker_actions& out) {
+void worker_core::compute(time_point now, worker_actions& out) {
   const auto step = *open_step();
   if (computing_ || step.value >= config_.steps) return;
-  const auto slots = share_.next_missing(step, kept_, warnings_);
-  if (!slots) return;
+  const auto slots = help_.next_missing(step, share_, kept_, warnings_);
+  if (!slots) {
+    const protocol::pull asking{timeline_, config_.self, config_.fence, step};
+    if (share_.may_help()) help_.look_for_more(asking, share_, shards_, now, out);
+    return;
+  }
   const bool mixes = is_planted(config_.bug, planted_bug::mix_versions);
   for (const auto& [id, shard] : shards_.all())
     if (mixes ? !parts_.holds_any(id) : !parts_.holds(id, version_before(step))) return; // R6
   computing_ = warnings_.order_of(timeline_, step, *slots);
+  computing_since_ = now;
   out.emplace_back(*computing_);
 }
 
@@ -293,6 +303,7 @@ protocol::worker_status worker_core::status() const {
           .open_step = open_step().value_or(step_id{0}),
           .lease_of = share_.order_of_lease().first,
           .lease_sequence = share_.order_of_lease().second,
+          .leased = share_.leased(),
           .leaving = share_.is_leaving()};
 }
 

@@ -1,4 +1,5 @@
-/// Decides what a worker computes, fetches, pushes and keeps (rules R2, R3, R5, R6, R9, R10).
+/// Decides what a worker computes, fetches, pushes and keeps (rules R2, R3, R5, R6, R9,
+/// R10, R34).
 #pragma once
 
 #include "actors/worker/kept_gradients.hpp"
@@ -6,6 +7,7 @@
 #include "actors/worker/shard_connections.hpp"
 #include "actors/worker/shard_standings.hpp"
 #include "actors/worker/slot_warnings.hpp"
+#include "actors/worker/straggler_help.hpp"
 #include "actors/worker/work_share.hpp"
 #include "actors/worker/worker_actions.hpp"
 
@@ -23,6 +25,7 @@ namespace dlrun::worker {
 ///   shard_state ──> shard_standings ──> open_step ──> fetch ──> parameter_parts
 ///   lease, directory ──> work_share ───> compute <───────────────────┘
 ///   on_computed ──> kept_gradients ──> push, repeat, forget
+///   nothing left to do ──> straggler_help ──> wake, pull ──> shard_state: it lacks ... ──> compute
 class worker_core {
 public:
   explicit worker_core(worker_core_config config);
@@ -44,7 +47,8 @@ public:
                              protocol::time_point now);
 
   /// A computation came to nothing: a part that it read in place was written over.
-  worker_actions on_overwritten(timeline_id timeline, step_id step, protocol::slot_range slots);
+  worker_actions on_overwritten(timeline_id timeline, step_id step, protocol::slot_range slots,
+                                protocol::time_point now);
 
   worker_actions on_lease(const protocol::lease& lease, protocol::time_point now);
   /// Older directories are ignored.
@@ -53,8 +57,8 @@ public:
   /// The dispatcher looks for gradients (R14). Answered at once.
   worker_actions on_probe(const protocol::probe& question, protocol::time_point now);
   /// It is to leave (R33): exit_left follows once nobody needs what it keeps any more.
-  worker_actions on_leave();
-  /// To be called every `repeat_after` or sooner.
+  worker_actions on_leave(protocol::time_point now);
+  /// To be called every `repeat_after` or sooner, and when a `wake` says so.
   worker_actions on_tick(protocol::time_point now);
 
   /// Whether on_directory() has heard of none that is newer.
@@ -77,11 +81,11 @@ private:
   };
 
   bool adopt(const protocol::shard_state& state, worker_actions& out);
-  void act(worker_actions& out);
-  void work(worker_actions& out);
+  void act(protocol::time_point now, worker_actions& out);
+  void work(protocol::time_point now, worker_actions& out);
   void forget(worker_actions& out);
   void fetch(worker_actions& out);
-  void compute(worker_actions& out);
+  void compute(protocol::time_point now, worker_actions& out);
   void push_from(ps_shard_id shard, step_id first, protocol::time_point now, worker_actions& out);
   void repeat(ps_shard_id shard, protocol::time_point now, worker_actions& out);
   void pull(ps_shard_id shard, protocol::time_point now, worker_actions& out);
@@ -96,6 +100,8 @@ private:
   bool over_ = false;                               ///< fenced, or left
   work_share share_;
   std::optional<compute_gradient> computing_; ///< until it has ended, whatever happens meanwhile
+  protocol::time_point computing_since_{};
+  straggler_help help_;
   std::map<ps_shard_id, contact> contacts_;
   shard_connections connections_;
   shard_standings shards_;

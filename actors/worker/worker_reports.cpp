@@ -17,11 +17,22 @@ void worker_reports::report_status() {
   if (dispatcher_) status_sender_.send(self_, dispatcher_, asked_.status(), [this] { report_status(); });
 }
 
+void worker_reports::measure_speed(const protocol::worker_status& status) {
+  const auto slots = status.slots_computed - std::exchange(slots_measured_, status.slots_computed);
+  const auto time = status.compute_us - std::exchange(compute_us_measured_, status.compute_us);
+  if (time > 0) speed_.add(static_cast<double>(slots), static_cast<double>(time) / 1e6);
+}
+
 void worker_reports::report_alive() {
+  const auto status = asked_.status();
+  measure_speed(status);
   const protocol::heartbeat beat{.role = context_.role,
                                  .self = context_.self,
                                  .state = dispatcher_ ? asked_.activity() : "starting",
-                                 .step = asked_.status().open_step.value};
+                                 .step = status.open_step.value,
+                                 .slots = status.leased,
+                                 .slots_per_kilosecond =
+                                     static_cast<std::uint64_t>(1000 * speed_.slots_per_second())};
   heartbeat_sender_.send_for_answer<protocol::coordinator_location>(
       self_, context_.agent, beat, [this](const auto& location) { asked_.located(location); });
 }

@@ -3,6 +3,7 @@
 
 #include "actors/common/job_context.hpp"
 #include "actors/common/sender.hpp"
+#include "actors/protocol/speed_meter.hpp"
 
 #include <functional>
 #include <optional>
@@ -42,11 +43,14 @@ public:
 
 private:
   void report_alive();
+  void measure_speed(const protocol::worker_status& status);
 
   pointer self_;
   const common::role_context& context_;
   links asked_;
   protocol::data_dispatcher_actor dispatcher_;
+  protocol::speed_meter speed_;
+  std::uint64_t slots_measured_ = 0, compute_us_measured_ = 0; ///< that are in it
   std::optional<protocol::divergence> diverged_;
   std::optional<protocol::stop_job> unusable_data_;
   common::latest_sender<protocol::worker_status> status_sender_;

@@ -28,7 +28,7 @@ data_dispatcher::data_dispatcher_core_config dispatcher_config(world& where, con
   config.evaluates = where.plan().evaluates;
   config.silent_after = where.plan().silent_after;
   config.repeat_after = where.plan().period;
-  config.stragglers.open_min = where.plan().period * 2;
+  config.retry_idle_after = where.plan().period * 10;
   config.durability = where.plan().durability;
   config.sizes.slots_of = [job = where.job()](step_id step) { return job.slots_of(step); };
   config.sizes.records_of = [job = where.job()](step_id step, slot_id slot) {

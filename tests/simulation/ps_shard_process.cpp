@@ -160,7 +160,11 @@ void ps_shard_process::perform(const ps_shard::ps_shard_actions& actions) {
       [this](const ps_shard::send_norm_request& order) {
         send(protocol::ps_shard_role(order.to), order.message);
       },
-      [this](const ps_shard::send_state& order) { send(protocol::worker_role(order.to), state()); },
+      [this](const ps_shard::send_state& order) {
+        auto answer = state();
+        answer.state.lacks = order.lacks;
+        send(protocol::worker_role(order.to), answer);
+      },
       [this](const ps_shard::send_fenced& order) {
         const auto to = protocol::worker_role(order.to);
         send(to, protocol::fenced{to, order.newest});

@@ -224,6 +224,14 @@ void draw_scaling(scenario& plan) {
   sort_faults(plan);
 }
 
+/// From numbers of its own too. Somebody else is always there: the first worker stays.
+void draw_stuck(scenario& plan) {
+  random_source random(mix(plan.seed) ^ 0x57c057c0U);
+  const auto most = plan.scales ? plan.workers_max : plan.workers;
+  if (most > 1 && random.chance(0.15))
+    plan.stuck = worker_id{1 + static_cast<std::uint32_t>(random.below(most - 1))};
+}
+
 } // namespace
 
 scenario draw_scenario(std::uint64_t seed) {
@@ -238,6 +246,7 @@ scenario draw_scenario(std::uint64_t seed) {
   draw_evaluation(plan);
   draw_poison(plan);
   draw_remote_journal(plan);
+  draw_stuck(plan);
   return plan;
 }
 

@@ -7,6 +7,7 @@
 #include "actors/protocol/time.hpp"
 #include "tests/simulation/symbolic.hpp"
 
+#include <optional>
 #include <set>
 #include <string_view>
 #include <vector>
@@ -89,6 +90,7 @@ struct scenario {
   double journal_silence = 0;     ///< probability that a write to it gets no answer
   double damage = 0; ///< probability that a PS shard finds its newest snapshot damaged when it starts
   std::vector<double> slowness_of_worker;
+  std::optional<worker_id> stuck;    ///< gets through no computation, and is never silent
   protocol::duration period{};       ///< of every timer
   protocol::duration silent_after{}; ///< of the dispatcher
   std::vector<planned_fault> faults;

@@ -5,6 +5,7 @@
 #include "tests/simulation/world.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace dlrun::simulation {
 namespace {
@@ -12,6 +13,8 @@ namespace {
 using protocol::planted_bug;
 
 constexpr value torn_marker = 0xdeadbeef;
+/// Longer than a run may last.
+constexpr auto stuck_time = std::chrono::seconds(120);
 
 worker::worker_core_config config_for(const world& where, worker_id id, protocol::fence self) {
   worker::worker_core_config config;
@@ -85,9 +88,17 @@ void worker_process::hear(const message& what) {
 }
 
 void worker_process::perform(const worker::worker_actions& actions) {
+  const auto carry_out = common::action_handlers{
+      [this](const worker::wake& order) {
+        after(order.after, [this] { perform(core_.on_tick(world_.now())); });
+      },
+      [this](const worker::send_pull& order) { send_connected(order.to, order.message); },
+      [this](const worker::send_kept& order) { send(dispatcher_role, order.message); },
+      [this](const worker::exit_fenced& order) { end_fenced(order.newest); },
+      [this](const auto& order) { perform_one(order); }};
   for (const auto& action : actions) {
     if (!alive) return;
-    std::visit([this](const auto& order) { perform_one(order); }, action);
+    std::visit(carry_out, action);
   }
   check_bounds();
 }
@@ -161,8 +172,11 @@ void worker_process::perform_one(const worker::compute_gradient& order) {
   const double slots = order.slots.size();
   const auto time = world_.random().milliseconds(0.5, 1.5) * slots * world_.plan().slot_ms *
                     (world_.calm() ? 1 : world_.plan().slowness_of_worker[id_.value]);
-  const auto rounded = std::chrono::duration_cast<protocol::duration>(time);
+  const auto rounded =
+      world_.plan().stuck == id_ ? stuck_time : std::chrono::duration_cast<protocol::duration>(time);
   at = protocol::slot_progress{{order.step, order.slots.begin}};
+  computing_ = order.slots.size();
+  computing_since_ = world_.now();
   if (const auto place = hunted_in(world_.plan(), order);
       place && !world_.calm() && world_.hunts < world_.plan().hunted.times) {
     ++world_.hunts;
@@ -178,12 +192,12 @@ void worker_process::perform_one(const worker::compute_gradient& order) {
       world_.kill(*this, "killed by signal 11 (SIGSEGV)");
     });
   }
-  slots_computed_ += order.slots.size();
-  compute_us_ += static_cast<std::uint64_t>(rounded.count());
   after(rounded, [this, order, from] { computed(order, from); });
 }
 
 void worker_process::computed(const worker::compute_gradient& order, const std::vector<held_part>& from) {
+  slots_computed_ += std::exchange(computing_, 0);
+  compute_us_ += static_cast<std::uint64_t>((world_.now() - computing_since_).count());
   const auto after_it = parts_of(version_before(order.step));
   std::vector<value> vector;
   for (std::size_t i = 0; i < from.size(); ++i)
@@ -219,8 +233,6 @@ void worker_process::perform_one(const worker::push_gradient& order) {
   send_connected(order.shard, what);
 }
 
-void worker_process::perform_one(const worker::send_pull& order) { send_connected(order.to, order.message); }
-
 /// Symbolic values are finite. What is looked at must be there.
 void worker_process::perform_one(const worker::check_gradient& order) {
   if (!kept_.contains({order.made.step, order.made.slots}))
@@ -245,8 +257,6 @@ void worker_process::perform_one(const worker::forget_gradient& order) {
   }
 }
 
-void worker_process::perform_one(const worker::send_kept& order) { send(dispatcher_role, order.message); }
-
 void worker_process::perform_one(const worker::discard_all& order) {
   world_.say(this, "adopts timeline {}", order.adopted);
   for (const auto& [key, one] : kept_) gradients_->buffers[one.buffer].used = false;
@@ -260,7 +270,7 @@ void worker_process::perform_one(const worker::discard_all& order) {
 void worker_process::leave() {
   after(protocol::duration::zero(), [this] {
     world_.say(this, "is asked to leave");
-    perform(core_.on_leave());
+    perform(core_.on_leave(world_.now()));
     report();
   });
 }
@@ -271,8 +281,6 @@ void worker_process::perform_one(const worker::exit_left&) {
   left = true;
   world_.kill(*this, "has left");
 }
-
-void worker_process::perform_one(const worker::exit_fenced& order) { end_fenced(order.newest); }
 
 void worker_process::check_bounds() const {
   std::set<step_id> steps;
@@ -287,6 +295,9 @@ void worker_process::report() {
   auto status = core_.status();
   status.slots_computed = slots_computed_;
   status.compute_us = compute_us_;
+  status.computing = computing_;
+  if (computing_ > 0)
+    status.computing_us = static_cast<std::uint64_t>((world_.now() - computing_since_).count());
   send(dispatcher_role, status);
 }
 

@@ -43,12 +43,9 @@ private:
   void perform_one(const worker::fetch_part& order);
   void perform_one(const worker::compute_gradient& order);
   void perform_one(const worker::push_gradient& order);
-  void perform_one(const worker::send_pull& order);
   void perform_one(const worker::check_gradient& order);
   void perform_one(const worker::forget_gradient& order);
-  void perform_one(const worker::send_kept& order);
   void perform_one(const worker::discard_all& order);
-  void perform_one(const worker::exit_fenced& order);
   void perform_one(const worker::exit_left& order);
 
   /// What goes to a shard that is not connected is lost.
@@ -79,6 +76,8 @@ private:
   worker::evaluation_core evaluation_;
   std::map<ps_shard_id, value> evaluation_parts_;
   std::uint64_t slots_computed_ = 0, compute_us_ = 0;
+  std::uint32_t computing_ = 0; ///< slots
+  protocol::time_point computing_since_{};
 };
 
 } // namespace dlrun::simulation

@@ -52,6 +52,24 @@ TEST(assignment, with_more_workers_than_slots_some_idle) {
   EXPECT_EQ(idle, 3U);
 }
 
+TEST(assignment, who_is_slower_than_an_eighth_of_the_others_idles) {
+  assignment divided(64), again(64);
+  const auto all = [](double slowest) {
+    return std::vector<candidate>{{{0}, {1}, 100}, {{1}, {1}, slowest}, {{2}, {1}, 100}};
+  };
+  EXPECT_EQ(divided.decide(all(10)).slots.at({1}).size(), 0U);
+  EXPECT_EQ(again.decide(all(13)).slots.at({1}).size(), 4U);
+}
+
+TEST(assignment, who_is_at_something_for_long_is_as_slow_as_that) {
+  assignment divided(12);
+  const auto decision = divided.decide({{{0}, {1}, 100}, {{1}, {1}, 100, 50}});
+  EXPECT_EQ(decision.slots.at({0}).size(), 8U);
+  EXPECT_EQ(decision.slots.at({1}).size(), 4U);
+  assignment unknown(12);
+  EXPECT_EQ(unknown.decide({{{0}, {1}, 100}, {{1}, {1}, 0, 50}}).slots.at({1}).size(), 4U);
+}
+
 TEST(assignment, a_faster_worker_gets_more_in_proportion) {
   assignment divided(12);
   const auto decision = divided.decide({{{0}, {1}, 100}, {{1}, {1}, 200}});
@@ -78,7 +96,7 @@ TEST(assignment, no_division_is_more_than_a_little_slower_than_the_best) {
     const auto slots = 1 + static_cast<std::uint32_t>(random() % 300);
     auto all = equals(1 + random() % 9);
     double sum = 0;
-    for (auto& one : all) sum += one.slots_per_second = 10.0 + static_cast<double>(random() % 500);
+    for (auto& one : all) sum += one.slots_per_second = 70.0 + static_cast<double>(random() % 490);
     assignment divided(slots);
     const auto decision = divided.decide(all);
     expect_partition(decision, slots);

@@ -184,29 +184,6 @@ TEST_F(data_dispatcher_core_test, a_slow_worker_gets_fewer_slots) {
   EXPECT_EQ(slots_of(0), make_slot_range(0, 3));
 }
 
-TEST_F(data_dispatcher_core_test, everybody_helps_when_a_step_takes_far_too_long) {
-  join(0);
-  join(1);
-  for (std::uint64_t version = 0; version < 4; ++version) {
-    shard(0, version, version);
-    shard(1, version, version);
-    report(0);
-    report(1);
-    tick_after(milliseconds(100));
-  }
-  for (int i = 0; i < 5; ++i) {
-    report(0);
-    report(1);
-    tick_after(milliseconds(100));
-  }
-  EXPECT_EQ(slots_of(0), make_slot_range(0, 4));
-  EXPECT_EQ(slots_of(1), make_slot_range(0, 4));
-  shard(0, 4, 4);
-  EXPECT_EQ(slots_of(0), make_slot_range(0, 4)) << "one PS shard is still behind";
-  shard(1, 4, 4);
-  EXPECT_EQ(slots_of(0), make_slot_range(0, 2));
-}
-
 TEST_F(data_dispatcher_core_test, training_is_finished_once_when_all_is_applied_and_committed) {
   join(0);
   EXPECT_THAT(told<protocol::training_finished>(shard(0, 10, 10)), IsEmpty());

@@ -135,20 +135,128 @@ TEST_F(lease_book_test, whoever_is_new_gets_everything_when_nobody_works_any_mor
   EXPECT_EQ(sent<protocol::lease>(out).at(0).message.slots, make_slot_range(0, 4));
 }
 
-TEST_F(lease_book_test, whoever_joins_while_all_help_gets_everything_too) {
-  join(0);
-  data_dispatcher_actions out;
-  book.help("a step is slow", now, out);
-  EXPECT_TRUE(book.helping());
-  EXPECT_EQ(sent<protocol::lease>(join(1)).at(0).message.slots, make_slot_range(0, 4));
-  out.clear();
-  book.end_help(now, out);
-  const auto leases = sent<protocol::lease>(out);
-  ASSERT_THAT(leases, SizeIs(2));
-  EXPECT_EQ(leases[1].message.slots, make_slot_range(2, 4));
-  out.clear();
-  book.end_help(now, out);
-  EXPECT_THAT(out, IsEmpty()) << "it is over";
+/// Two workers, of which the second becomes slow.
+class slow_worker_test : public lease_book_test {
+protected:
+  slow_worker_test() {
+    join(0);
+    join(1);
+  }
+  /// Both have computed so many slots more, in so much time of computing, in the last 100 ms.
+  data_dispatcher_actions worked(std::uint64_t slots, milliseconds took, std::uint64_t slots_of_slow,
+                                 milliseconds slow_took) {
+    now += milliseconds(100);
+    data_dispatcher_actions out;
+    book.on_status(add(0, slots, took), now, out);
+    book.on_status(add(1, slots_of_slow, slow_took), now, out);
+    book.renew(now, out);
+    note(out);
+    return out;
+  }
+  protocol::worker_status add(std::uint32_t worker, std::uint64_t slots, milliseconds took) {
+    auto& sum = sums.at(worker);
+    sum.slots_computed += slots;
+    sum.compute_us += static_cast<std::uint64_t>(std::chrono::microseconds(took).count());
+    auto said = status(worker, 0, false);
+    said.slots_computed = sum.slots_computed;
+    said.compute_us = sum.compute_us;
+    return said;
+  }
+  void note(const data_dispatcher_actions& actions) {
+    for (const auto& one : sent<protocol::lease>(actions)) slots_of[one.to.index] = one.message.slots;
+  }
+  /// The second takes ten times as long, until it has no slots.
+  void becomes_slow() {
+    for (int i = 0; i < 50 && slots_of[1] != make_slot_range(4, 4); ++i)
+      worked(20, milliseconds(100), 2, milliseconds(100));
+  }
+
+  std::vector<protocol::worker_status> sums{2};
+  std::map<std::uint32_t, protocol::slot_range> slots_of;
+};
+
+TEST_F(slow_worker_test, one_hiccup_takes_no_slots_from_a_worker) {
+  for (int i = 0; i < 20; ++i) worked(20, milliseconds(100), 20, milliseconds(100));
+  EXPECT_THAT(sent<protocol::lease>(worked(20, milliseconds(100), 5, milliseconds(100))), IsEmpty());
+}
+
+TEST_F(slow_worker_test, who_stays_slow_has_no_slots_within_seconds) {
+  for (int i = 0; i < 20; ++i) worked(20, milliseconds(100), 20, milliseconds(100));
+  const auto before = now;
+  becomes_slow();
+  EXPECT_EQ(slots_of[0], make_slot_range(0, 4));
+  EXPECT_EQ(slots_of[1], make_slot_range(4, 4));
+  EXPECT_LE(now - before, std::chrono::seconds(3));
+}
+
+TEST_F(slow_worker_test, what_comes_to_nothing_counts_as_time) {
+  for (int i = 0; i < 5; ++i) worked(20, milliseconds(100), 20, milliseconds(100));
+  for (int i = 0; i < 20; ++i) worked(20, milliseconds(100), 0, milliseconds(100));
+  EXPECT_EQ(slots_of[1], make_slot_range(4, 4));
+}
+
+TEST_F(slow_worker_test, who_is_at_a_slot_for_long_is_as_slow_as_that) {
+  for (int i = 0; i < 5; ++i) worked(20, milliseconds(100), 20, milliseconds(100));
+  for (int i = 1; i <= 60; ++i) {
+    now += milliseconds(100);
+    data_dispatcher_actions out;
+    book.on_status(add(0, 20, milliseconds(100)), now, out);
+    auto stuck = add(1, 0, milliseconds(0));
+    stuck.computing = 2;
+    stuck.computing_us = static_cast<std::uint64_t>(100'000 * i);
+    book.on_status(stuck, now, out);
+    book.renew(now, out);
+    note(out);
+  }
+  EXPECT_EQ(slots_of[0], make_slot_range(0, 4));
+  EXPECT_EQ(slots_of[1], make_slot_range(4, 4));
+}
+
+TEST_F(slow_worker_test, who_was_not_heard_came_to_nothing_meanwhile) {
+  for (int i = 0; i < 5; ++i) worked(20, milliseconds(100), 20, milliseconds(100));
+  for (int i = 1; i <= 60; ++i) { // stopped for 900 ms of each second, at full speed between
+    now += milliseconds(100);
+    data_dispatcher_actions out;
+    book.on_status(add(0, 20, milliseconds(100)), now, out);
+    if (i % 10 == 0) book.on_status(add(1, 4, milliseconds(20)), now, out);
+    book.renew(now, out);
+    note(out);
+  }
+  EXPECT_EQ(slots_of[0], make_slot_range(0, 4));
+  EXPECT_EQ(slots_of[1], make_slot_range(4, 4));
+}
+
+TEST_F(slow_worker_test, who_has_no_slots_tries_one_that_another_has_and_gets_its_share_back) {
+  for (int i = 0; i < 5; ++i) worked(20, milliseconds(100), 20, milliseconds(100));
+  becomes_slow();
+  for (int i = 0; i < 21; ++i) worked(20, milliseconds(100), 0, milliseconds(0));
+  EXPECT_EQ(slots_of[0], make_slot_range(0, 4)) << "no step waits for it";
+  EXPECT_EQ(slots_of[1], make_slot_range(0, 1));
+  for (int i = 0; i < 18; ++i) worked(20, milliseconds(100), 20, milliseconds(100));
+  EXPECT_EQ(slots_of[1], make_slot_range(0, 1)) << "it may be slow now and then";
+  for (int i = 0; i < 3; ++i) worked(20, milliseconds(100), 20, milliseconds(100));
+  EXPECT_EQ(slots_of[0], make_slot_range(0, 2));
+  EXPECT_EQ(slots_of[1], make_slot_range(2, 4));
+}
+
+TEST_F(slow_worker_test, who_is_slow_still_gets_no_share_for_its_trial) {
+  for (int i = 0; i < 5; ++i) worked(20, milliseconds(100), 20, milliseconds(100));
+  becomes_slow();
+  for (int i = 0; i < 100; ++i) {
+    worked(20, milliseconds(100), 2, milliseconds(100));
+    ASSERT_EQ(slots_of[0], make_slot_range(0, 4));
+  }
+}
+
+TEST_F(lease_book_test, who_is_one_too_many_tries_nothing) {
+  for (std::uint32_t worker = 0; worker < 5; ++worker) join(worker);
+  for (int i = 0; i < 100; ++i) {
+    now += milliseconds(100);
+    data_dispatcher_actions out;
+    for (std::uint32_t worker = 0; worker < 5; ++worker) book.on_status(works(worker), now, out);
+    book.renew(now, out);
+    ASSERT_THAT(sent<protocol::lease>(out), IsEmpty());
+  }
 }
 
 TEST_F(lease_book_test, heard_are_those_who_are_not_silent) {

@@ -41,7 +41,9 @@ TEST(step_packets, a_state_is_completed_by_what_was_told_before) {
                     .serves_previous = false,
                     .parameters = {"dlrun-4567", 1, 8192},
                     .parked = {{{5}, {1}}}};
-  auto now = known;
+  const auto told = known;
+  known.lacks = make_slot_range(2, 3); // it had asked for that
+  auto now = told;
   now.applied = {12};
   now.committed = {11};
   now.serves_previous = true;

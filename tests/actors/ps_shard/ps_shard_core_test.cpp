@@ -94,6 +94,23 @@ TEST_F(ps_shard_core_test, what_comes_while_its_step_is_applied_is_dropped) {
   EXPECT_FALSE(core.state().serves_previous);
 }
 
+TEST_F(ps_shard_core_test, who_asks_for_more_is_told_what_the_next_step_lacks) {
+  const auto ask = [&](std::uint64_t step, std::uint32_t tries, std::uint64_t timeline = 0) {
+    return core.on_pull({{timeline}, {3}, {{1}, 0}, {step}, tries});
+  };
+  const ps_shard_actions nothing{send_state{{3}}};
+  push(0, 0, 2, 1);
+  push(1, 0, 1, 2);
+  EXPECT_EQ(ask(0, 0), nothing) << "it does not ask for that";
+  EXPECT_EQ(ask(1, 1), nothing) << "another step is next";
+  EXPECT_EQ(ask(0, 1, 7), nothing) << "of another timeline";
+  EXPECT_EQ(ask(0, 1), (ps_shard_actions{send_state{{3}, make_slot_range(3, 4)}}));
+  EXPECT_EQ(ask(0, 1), (ps_shard_actions{send_state{{3}, make_slot_range(2, 3)}}));
+  EXPECT_EQ(ask(0, 1), nothing) << "others compute all of it";
+  push(0, 2, 4, 3);
+  EXPECT_EQ(ask(0, 2), nothing) << "it lacks nothing";
+}
+
 TEST_F(ps_shard_core_test, steps_beyond_the_bound_and_before_the_version_are_refused) {
   EXPECT_TRUE(core.wants(gradient(2, 0, 4)));
   EXPECT_FALSE(core.wants(gradient(3, 0, 4)));

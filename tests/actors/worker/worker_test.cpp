@@ -178,6 +178,9 @@ TEST_F(worker_test, the_dispatcher_hears_of_its_lease_and_its_work_and_the_agent
   const auto beat = await<protocol::heartbeat>(*agent, [](const auto&) { return true; });
   ASSERT_TRUE(beat);
   EXPECT_EQ(beat->role, protocol::worker_role({0}));
+  const auto measured = await<protocol::heartbeat>(
+      *agent, [](const auto& one) { return one.slots == 2 && one.slots_per_kilosecond > 0; });
+  EXPECT_TRUE(measured);
 }
 
 TEST_F(worker_test, a_lease_of_another_start_is_not_computed) {
