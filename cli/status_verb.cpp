@@ -37,10 +37,14 @@ void print_table(const nlohmann::json& status) {
         leaving > 0 ? fmt::format(", {} leaving", leaving) : "");
   }
   if (status["roles"].empty()) return;
-  say(stdout, "{:<16} {:>5} {:>8} {:>11}  {}\n", "role", "index", "pid", "incarnation", "state");
-  for (const auto& role : status["roles"])
-    say(stdout, "{:<16} {:>5} {:>8} {:>11}  {}\n", role.value("role", "?"), role.value("index", 0),
-        role.value("pid", 0), role.value("incarnation", 0), role.value("state", "?"));
+  constexpr auto columns = "{:<16} {:>5} {:>8} {:>11} {:>6} {:>8}  {}\n";
+  say(stdout, columns, "role", "index", "pid", "incarnation", "slots", "slots/s", "state");
+  for (const auto& role : status["roles"]) {
+    const bool computes = role.contains("slots");
+    say(stdout, columns, role.value("role", "?"), role.value("index", 0), role.value("pid", 0),
+        role.value("incarnation", 0), computes ? std::to_string(role.value("slots", 0)) : "",
+        computes ? fmt::format("{:.1f}", role.value("slots_per_second", 0.0)) : "", role.value("state", "?"));
+  }
 }
 
 int status(const status_options& options) {

@@ -137,6 +137,7 @@ std::vector<MetricFamily> run_metrics::collect() const {
   collect_training(all);
   collect_validation(all);
   collect_roles(all);
+  collect_speeds(all);
   collect_losses(all);
   return all;
 }
@@ -200,6 +201,21 @@ void run_metrics::collect_roles(families& all) const {
   for (const auto& [name, count] : events_) events.push_back(counter(count, {{"event", name}}));
   all.push_back(family("dlrun_events_total", "Events of events.jsonl, since this start of the run.",
                        MetricType::Counter, std::move(events)));
+}
+
+void run_metrics::collect_speeds(families& all) const {
+  std::vector<ClientMetric> shares, speeds;
+  for (const auto& role : now_.roles) {
+    if (role.role.kind != role_kind::worker || !is_up(role)) continue;
+    const labels worker{{"index", std::to_string(role.role.index)}};
+    shares.push_back(gauge(role.slots, worker));
+    speeds.push_back(gauge(role.slots_per_second, worker));
+  }
+  all.push_back(family("dlrun_worker_slots", "Slots of each step that a worker is to compute.",
+                       MetricType::Gauge, std::move(shares)));
+  all.push_back(family("dlrun_worker_slots_per_second",
+                       "Slots that a worker computes in a second of computing.", MetricType::Gauge,
+                       std::move(speeds)));
 }
 
 ClientMetric run_metrics::metric_of(const durations& times, role_kind kind) {

@@ -20,6 +20,13 @@ std::string role_reports::state(const protocol::role_name& role) const {
   return found == heard_.end() ? "pending" : found->second.state;
 }
 
+void role_reports::add_speed(role_view& view) const {
+  const auto found = heard_.find(view.role);
+  if (found == heard_.end()) return;
+  view.slots = found->second.slots;
+  view.slots_per_second = static_cast<double>(found->second.slots_per_kilosecond) / 1000;
+}
+
 std::uint64_t role_reports::lowest_of_ps_shards(std::uint64_t protocol::heartbeat::*step) const {
   std::optional<std::uint64_t> lowest;
   for (std::uint32_t shard = 0; shard < ps_shards_; ++shard) {

@@ -15,6 +15,18 @@ nlohmann::ordered_json to_json(const std::optional<training_progress>& train) {
   return out;
 }
 
+nlohmann::ordered_json to_json(const role_view& role) {
+  nlohmann::ordered_json out{{"role", protocol::to_string(role.role.kind)},
+                             {"index", role.role.index},
+                             {"pid", role.pid},
+                             {"incarnation", role.incarnation.value},
+                             {"state", role.state}};
+  if (role.role.kind != protocol::role_kind::worker) return out;
+  out["slots"] = role.slots;
+  out["slots_per_second"] = role.slots_per_second;
+  return out;
+}
+
 } // namespace
 
 training_progress progress_of(const protocol::training_metrics& sums, const engine::metric_set& metrics,
@@ -28,12 +40,7 @@ training_progress progress_of(const protocol::training_metrics& sums, const engi
 
 std::string to_json(const run_snapshot& snapshot) {
   auto roles = nlohmann::ordered_json::array();
-  for (const auto& role : snapshot.roles)
-    roles.push_back({{"role", protocol::to_string(role.role.kind)},
-                     {"index", role.role.index},
-                     {"pid", role.pid},
-                     {"incarnation", role.incarnation.value},
-                     {"state", role.state}});
+  for (const auto& role : snapshot.roles) roles.push_back(to_json(role));
   const nlohmann::ordered_json workers{{"wanted", snapshot.workers.wanted},
                                        {"present", snapshot.workers.present},
                                        {"leaving", snapshot.workers.leaving}};

@@ -37,7 +37,7 @@ struct run_snapshot {
 
 /// One object: job, status, step, durable_step, steps, train (epoch, loss, each metric; null before
 /// the first step), workers (wanted, present, leaving), roles (role, index, pid, incarnation,
-/// state).
+/// state; of a worker slots and slots_per_second too).
 std::string to_json(const run_snapshot& snapshot);
 
 /// Thread-safe.

@@ -99,6 +99,15 @@ TEST_F(run_metrics_test, workers_that_are_wanted_and_those_that_are_there_are_sh
   EXPECT_THAT(text(), HasSubstr("dlrun_workers_present 3\n"));
 }
 
+TEST_F(run_metrics_test, of_workers_that_run_share_and_speed_are_shown) {
+  hear(1, {{{role_kind::worker, 0}, 7, {1}, "training", 5, 62.5},
+           {{role_kind::worker, 1}, 0, {1}, "down", 3, 60},
+           {{role_kind::ps_shard, 0}, 9, {1}, "training"}});
+  EXPECT_THAT(text(), HasSubstr("\ndlrun_worker_slots{index=\"0\"} 5\n"));
+  EXPECT_THAT(text(), HasSubstr("\ndlrun_worker_slots_per_second{index=\"0\"} 62.5\n"));
+  EXPECT_THAT(text(), Not(HasSubstr("dlrun_worker_slots{index=\"1\"}")));
+}
+
 TEST_F(run_metrics_test, roles_are_up_while_they_run_and_are_heard_of) {
   hear(1, {{{role_kind::worker, 0}, 7, {1}, "training"},
            {{role_kind::worker, 1}, 8, {2}, "starting"},

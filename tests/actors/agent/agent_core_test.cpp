@@ -21,6 +21,22 @@ TEST_F(agent_core_test, accepts_only_the_coordinator_it_started) {
   EXPECT_FALSE(core.accepts(joining(worker0, coordinator_fence)));
 }
 
+TEST_F(agent_core_test, of_a_worker_its_share_and_speed_are_shown_while_it_runs) {
+  start_all();
+  core.on_heartbeat({.role = worker0,
+                     .self = running.at(worker0),
+                     .state = "training",
+                     .slots = 3,
+                     .slots_per_kilosecond = 62'500},
+                    now);
+  const auto view = [&] {
+    const auto views = core.roles();
+    return *std::ranges::find_if(views, [](const auto& one) { return one.role == worker0; });
+  };
+  EXPECT_EQ(view().slots, 3U);
+  EXPECT_EQ(view().slots_per_second, 62.5);
+}
+
 TEST_F(agent_core_test, metrics_belong_to_the_step_of_the_shard_that_tells_them) {
   start_all();
   EXPECT_FALSE(core.reports().metrics());
