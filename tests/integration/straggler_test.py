@@ -1,0 +1,73 @@
+"""Slots follow the measured speed of workers: one that becomes slow gets few or none, and its share back when it is fast
+again. Who waits for a slow one computes its slots. The bits stay the same."""
+
+import signal
+
+import dlrun_job
+import paused_runs
+from bench_case import bench_case, main
+
+SLOTS = 12
+WORKERS = 3
+STEPS = 3000
+SLOT_S = 0.02  # a step takes 80 ms: the job is not over while it is watched
+SLOW = 10
+STUCK = 1000  # a slot takes 20 s
+STEPS_WITHOUT = 20
+
+
+class straggler(bench_case):
+    def spec(self, workers=WORKERS, log="every_step"):
+        return paused_runs.make_spec(self.data, steps=STEPS, slots=SLOTS, workers=workers, records=self.records, log=log)
+
+    def start(self, pause_s=SLOT_S):
+        """@returns the job, when all of its workers compute, and the pauses of its workers"""
+        pauses = self.enterContext(paused_runs.pauses(self.bench.folder, pause_s))
+        job = self.enterContext(self.bench.start(self.spec()))
+        job.wait_for(lambda status: paused_runs.shares_of(status) == [SLOTS // WORKERS] * WORKERS, "all have equal shares")
+        return job, pauses
+
+    def expect_same_bits(self, job, pauses):
+        pauses.end()
+        self.assertEqual(job.wait_end(), 0, job.output())
+        job.expect_nothing_left()
+        report, undisturbed = job.report(), self.undisturbed(self.spec(workers=1))
+        self.assertEqual(report["parameters_sha256"], undisturbed["parameters_sha256"])
+        self.assertEqual((report["samples_missing"], report["samples_duplicated"], report["steps_redone"]), (0, 0, 0))
+        self.assertEqual(job.events("role-exited"), [])
+
+    def test_a_slow_worker_gets_no_slots_and_its_share_back_when_it_is_fast_again(self):
+        job, pauses = self.start()
+        slow = paused_runs.workers_of(job.try_status())[1]
+        pauses.set(slow["pid"], SLOW)
+        status = job.wait_for(lambda status: paused_runs.shares_of(status)[1] <= 1, "the slow worker has no slots")
+        workers = paused_runs.workers_of(status)
+        self.assertLess(workers[1]["slots_per_second"], workers[0]["slots_per_second"] / 2)
+        pauses.set(slow["pid"], 1)
+        job.wait_for(lambda status: paused_runs.shares_of(status) == [SLOTS // WORKERS] * WORKERS, "it has its share again")
+        self.expect_same_bits(job, pauses)
+
+    def test_no_step_waits_for_a_worker_that_is_stuck_in_its_slots(self):
+        job, pauses = self.start()
+        stuck = paused_runs.workers_of(job.try_status())[1]
+        pauses.set(stuck["pid"], STUCK)
+        before = job.try_status()["step"]
+        job.wait_for(lambda status: status["step"] >= before + STEPS_WITHOUT, "the others go on", patience_s=SLOT_S * STUCK)
+        self.expect_same_bits(job, pauses)
+
+    def test_workers_that_become_slow_in_turn_and_are_stopped_change_no_bit(self):
+        job, pauses = self.start()
+        pids = [worker["pid"] for _, worker in sorted(paused_runs.workers_of(job.try_status()).items())]
+        for pid in pids:
+            at = job.try_status()["step"]
+            pauses.set(pid, SLOW)
+            job.wait_for(lambda status, at=at: status["step"] >= at + STEPS_WITHOUT, "steps go on beside a slow worker")
+            job.send_signal(pid, signal.SIGSTOP)
+            job.wait_for(lambda status, at=at: status["step"] >= at + 2 * STEPS_WITHOUT, "steps go on beside a stopped worker")
+            job.send_signal(pid, signal.SIGCONT)
+            pauses.set(pid, 1)
+        self.expect_same_bits(job, pauses)
+
+
+if __name__ == "__main__":
+    main()
