@@ -63,7 +63,7 @@ public:
         auto answer = ask_member(path, body, std::min(attempt, left));
         if (answer) return check_cluster(*std::move(answer));
         if (!is_silence(answer.error())) return answer;
-        note(silent, answer.error().message);
+        note(silent, answer.error());
         current_ = (current_ + 1) % place_.endpoints.size();
       }
       std::this_thread::sleep_for(std::min(pause_, patience_.total));
@@ -124,12 +124,13 @@ private:
             member(), *id, place_.cluster_id));
   }
 
-  void note(std::vector<silence>& silent, const std::string& why) const {
+  /// The last attempt is cut short: that it timed out says less than what an earlier one met.
+  void note(std::vector<silence>& silent, const error& why) const {
     const auto at = std::ranges::find(silent, member(), &silence::endpoint);
     if (at == silent.end())
-      silent.push_back({member(), why});
-    else
-      at->why = why;
+      silent.push_back({member(), why.message});
+    else if (why.code != error_code::timed_out)
+      at->why = why.message;
   }
 
   result<std::string> nobody_answers(const std::vector<silence>& silent) const {
