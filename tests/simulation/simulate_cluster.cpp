@@ -56,9 +56,10 @@ const std::map<std::string, planted_bug> bugs{{"none", planted_bug::none},
 /// Where to begin to look for those that take hundreds of seeds. No promise: another seed is as
 /// good.
 const std::map<planted_bug, std::uint64_t> rarely_found{{planted_bug::keep_snapshots, 312},
-                                                        {planted_bug::one_buffer, 231},
+                                                        {planted_bug::no_timeline, 335},
                                                         {planted_bug::untagged_status, 10448},
-                                                        {planted_bug::undo_unpinned, 15276}};
+                                                        {planted_bug::stale_reader, 403},
+                                                        {planted_bug::undo_unpinned, 1828}};
 
 struct command_line {
   std::uint64_t seeds = 500;
