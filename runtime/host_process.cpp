@@ -98,6 +98,7 @@ result<void> serve(const bootstrap::HostBundle& bundle, const std::shared_ptr<co
                    agent::host_agent_arguments{.core = {.host = bundle.host(), .boot = boot},
                                                .cpus = cpus,
                                                .stores = held_stores(bundle.folder(), job->ps_shards()),
+                                               .folder = bundle.folder(),
                                                .dial = dial,
                                                .launcher = roles,
                                                .beats = beats,

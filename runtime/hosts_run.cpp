@@ -172,7 +172,8 @@ result<std::unique_ptr<hosts_run>> hosts_run::create(const hosts_plan& plan,
       .issue = [identity](const auto& role, const auto& host) { return identity->issue(role, host); },
       .beats = beats->exchange,
       .beat_key = beats->key,
-      .keep_own_fresh = own_renewal(identity, who.own, plan)});
+      .keep_own_fresh = own_renewal(identity, who.own, plan),
+      .run_dir = job->run_dir});
   return std::unique_ptr<hosts_run>{
       new hosts_run(std::move(*commands), std::move(launcher),
                     fmt::format("; without that host: take it out of the list of hosts{}", lost))};

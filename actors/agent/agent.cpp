@@ -83,6 +83,7 @@ agent_state::agent_state(pointer self, agent_arguments arguments)
     : self_{self}
     , arguments_{std::move(arguments)}
     , core_{core_config(arguments_)}
+    , stores_{self_, arguments_.job->run_dir}
     , events_{open_events(arguments_.job->run_dir / "events.jsonl")} {}
 
 agent_state::behavior agent_state::make_behavior() {
@@ -253,10 +254,21 @@ void agent_state::carry_out(const to_coordinator& action) {
 
 void agent_state::carry_out(const announce& action) { add_event(action.event); }
 
+/// The model of a job that is complete is brought together; one that can be resumed goes on where
+/// its stores are.
 void agent_state::carry_out(const all_stopped& action) {
-  status_ = status_word(action.ended.outcome);
+  std::vector<store_elsewhere> elsewhere;
+  if (arguments_.hosts && action.ended.outcome == protocol::job_outcome::completed)
+    elsewhere = arguments_.hosts->stores_elsewhere(arguments_.job->ps_shards());
+  stores_.collect(std::move(elsewhere),
+                  [this, ended = action.ended](const auto& collected) { finish(ended, collected); });
+}
+
+void agent_state::finish(const protocol::job_ended& ended, const std::vector<collected_store>& collected) {
+  for (const auto& event : tell_collected(collected)) add_event(event);
+  status_ = status_word(ended.outcome);
   show();
-  arguments_.board->finish(action.ended);
+  arguments_.board->finish(ended);
   if (!arguments_.hosts) return self_->quit();
   // It stays until it is told to end: with it the connections end, and they are to hear this.
   arguments_.hosts->dismiss("the job is over");

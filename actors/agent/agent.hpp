@@ -69,6 +69,7 @@ private:
   void carry_out(const to_coordinator& action);
   void carry_out(const announce& action);
   void carry_out(const all_stopped& action);
+  void finish(const protocol::job_ended& ended, const std::vector<collected_store>& collected);
   launch_events make_launch_events();
   void show();
 
@@ -79,6 +80,7 @@ private:
   std::optional<protocol::join> coordinator_at_;
   protocol::coordinator_actor coordinator_;
   report_intake report_;
+  store_collector stores_;
   /// Requests whose number is not journaled yet, by the agent's number of them.
   std::map<std::uint64_t, caf::typed_response_promise<protocol::scale_reply>> scaling_;
   event_file events_; ///< events.jsonl of the run folder

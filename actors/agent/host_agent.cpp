@@ -1,7 +1,9 @@
 #include "actors/agent/host_agent.hpp"
 
 #include "actors/agent/posted_events.hpp"
+#include "actors/agent/store_files.hpp"
 #include "actors/common/ask.hpp"
+#include "actors/common/history_conversion.hpp"
 
 #include <unistd.h>
 #include <utility>
@@ -39,6 +41,8 @@ host_agent_state::behavior host_agent_state::make_behavior() {
       },
       [this](const protocol::stop_order& order) { carry_out(core_.on_stop_order(order)); },
       [this](const protocol::start_told& told) { core_.on_start_told(told); },
+      [this](const protocol::store_listing_wanted& wanted) { return on_listing_wanted(wanted); },
+      [this](const protocol::store_part_wanted& wanted) { return on_part_wanted(wanted); },
       [this](const protocol::dismissal& dismissal) { carry_out(core_.on_dismissal(dismissal)); },
       [this](const protocol::tick&) { on_tick(); },
       [](const protocol::continuation& task) { common::run(task); },
@@ -101,6 +105,21 @@ void host_agent_state::lose_link(const std::string& why) {
   if (!std::exchange(agent_, nullptr)) return;
   arguments_.log->warn("link-lost: {}", why);
   core_.on_link_lost(arguments_.now());
+}
+
+// ---- what PS shards left here
+
+protocol::store_listing
+host_agent_state::on_listing_wanted(const protocol::store_listing_wanted& wanted) const {
+  auto files = list_store(common::store_directory(arguments_.folder, wanted.shard));
+  if (!files) return {files.error().message, {}};
+  return {{}, std::move(*files)};
+}
+
+protocol::store_part host_agent_state::on_part_wanted(const protocol::store_part_wanted& wanted) const {
+  auto bytes = read_store_part(common::store_directory(arguments_.folder, wanted.shard), wanted);
+  if (!bytes) return {bytes.error().message, {}};
+  return {{}, std::move(*bytes)};
 }
 
 // ---- beats

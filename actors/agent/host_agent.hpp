@@ -18,6 +18,7 @@ struct host_agent_arguments {
   host_agent_config core;
   std::uint32_t cpus = 1;                     ///< that roles may use here
   std::vector<protocol::held_store> stores{}; ///< that are here at the start
+  std::filesystem::path folder{};             ///< where they are
   /// Finds the agent of the job. Never blocks; calls its argument once, on any thread.
   std::function<void(std::function<void(result<protocol::agent_actor>)>)> dial;
   /// Must outlive the actor.
@@ -49,6 +50,8 @@ private:
   void dial();
   void on_found(const result<protocol::agent_actor>& found);
   void join();
+  protocol::store_listing on_listing_wanted(const protocol::store_listing_wanted& wanted) const;
+  protocol::store_part on_part_wanted(const protocol::store_part_wanted& wanted) const;
   result<void> begin_beats();
   void on_sighting(const sighting& seen);
   void on_join_reply(const protocol::join_reply& reply);

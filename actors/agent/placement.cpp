@@ -29,15 +29,15 @@ void placement::set_stores(const std::string& name, const std::vector<protocol::
 }
 
 const std::string* placement::find_store(ps_shard_id shard) const {
-  const auto rank = [](const protocol::held_store& one) {
-    return std::tuple{one.timeline, one.end, one.opener};
+  const auto rank = [&](const std::string& host, const protocol::held_store& one) {
+    return std::tuple{one.timeline, one.end, one.opener, host != root_};
   };
   const std::string* where = nullptr;
   const protocol::held_store* best = nullptr;
   for (const auto& [host, stores] : stores_) {
     const auto found = stores.find(shard);
     if (found == stores.end() || !hosts_.contains(host)) continue;
-    if (best != nullptr && rank(found->second) <= rank(*best)) continue;
+    if (best != nullptr && rank(host, found->second) <= rank(*where, *best)) continue;
     where = &host;
     best = &found->second;
   }

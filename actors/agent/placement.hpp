@@ -21,7 +21,8 @@ struct place {
 /// fewest PS shards are, of equals not to the root's host; PS shards keep off its host where others
 /// have as few. When it has ended there it goes elsewhere, since its journal may be out of reach of
 /// that host alone. A PS shard goes to the host that holds the best store of it (R30): of the
-/// highest timeline, then with the furthest end, then opened last. One that has none goes to the
+/// highest timeline, then with the furthest end, then opened last; of equals not to the root's
+/// host, which has copies of all when a job was complete. One that has none goes to the
 /// host that has the fewest, for its disk and its link are what it needs; of equals to the root's,
 /// whose loss ends the job anyway. A worker goes where the fewest threads of roles share a core.
 /// Another role that starts again goes where it was, if that host is there: a PS shard's store is

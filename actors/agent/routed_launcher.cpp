@@ -1,5 +1,7 @@
 #include "actors/agent/routed_launcher.hpp"
 
+#include "actors/common/history_conversion.hpp"
+
 #include <dlrun/check.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -96,6 +98,19 @@ void routed_launcher::tick() {
   options_.keep_own_fresh(options_.now());
 }
 
+std::vector<store_elsewhere> routed_launcher::stores_elsewhere(std::uint32_t ps_shards) const {
+  std::vector<store_elsewhere> all;
+  for (ps_shard_id shard{0}; shard.value < ps_shards; ++shard.value) {
+    const auto* where = hosts_.places().find(protocol::ps_shard_role(shard));
+    if (where == nullptr || where->host == options_.hosts.root) continue;
+    const auto linked = linked_.find(where->host);
+    const bool is_there =
+        linked != linked_.end() && hosts_.roster().boot_of(where->host) == linked->second.boot;
+    all.push_back({shard, where->host, is_there ? linked->second.agent : protocol::host_agent_actor{}});
+  }
+  return all;
+}
+
 void routed_launcher::dismiss(const std::string& reason) { carry_out(hosts_.dismiss(reason)); }
 
 // ---- what the core decided
@@ -116,8 +131,14 @@ void routed_launcher::send(const protocol::host_agent_actor& to, protocol::start
                            const std::string& host) {
   const auto found = ordered_.find({order.role, order.self.incarnation});
   if (found == ordered_.end() || !give_credentials(found->second, host)) return; // the order is repeated
+  if (order.role.kind == protocol::role_kind::ps_shard)
+    tell_failed(set_store_aside(common::store_directory(options_.run_dir, {order.role.index})));
   order.credentials = *found->second.order.credentials;
   caf::anon_send(to, std::move(order));
+}
+
+void routed_launcher::tell_failed(const result<void>& done) {
+  if (!done) tell_("run-folder-failed", done.error().message);
 }
 
 /// Once for each start and host. @returns whether it has them.
@@ -138,6 +159,8 @@ void routed_launcher::carry_out(const start_here& action) {
   const auto found = ordered_.extract({action.role, action.self.incarnation});
   if (found.empty()) return;
   auto& start = found.mapped();
+  if (action.role.kind == protocol::role_kind::ps_shard)
+    tell_failed(take_store_back(common::store_directory(options_.run_dir, {action.role.index})));
   if (give_credentials(start, options_.hosts.root))
     options_.here->start(start.order, start.events);
   else

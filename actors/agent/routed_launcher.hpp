@@ -4,6 +4,7 @@
 #include "actors/agent/beats/beat_exchange.hpp"
 #include "actors/agent/hosted_roles.hpp"
 #include "actors/agent/role_launcher.hpp"
+#include "actors/agent/store_collector.hpp"
 #include "actors/common/clock.hpp"
 #include "actors/protocol/handles.hpp"
 
@@ -40,6 +41,7 @@ struct routed_launcher_options {
   /// Now and then: whether the agent's own certificate is to be renewed.
   std::function<void(protocol::time_point now)> keep_own_fresh = [](protocol::time_point) {};
   std::function<protocol::time_point()> now = common::now;
+  std::filesystem::path run_dir{}; ///< with the stores of PS shards on this host
 };
 
 /// All calls but wait_for_hosts() are the agent actor's, on its own thread.
@@ -73,6 +75,8 @@ public:
   /// The connection to an agent of a host is lost, or that agent has ended.
   void on_down(const caf::actor_addr& who);
   void tick();
+  /// The first `ps_shards` PS shards that ran last on another host.
+  std::vector<store_elsewhere> stores_elsewhere(std::uint32_t ps_shards) const;
   /// The job is over.
   void dismiss(const std::string& reason);
 
@@ -101,6 +105,7 @@ private:
   void carry_out(const watch_beats& action);
   void carry_out(const forget_beats& action);
   void note_missing();
+  void tell_failed(const result<void>& done);
 
   routed_launcher_options options_;
   hosted_roles hosts_;

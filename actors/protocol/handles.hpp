@@ -6,6 +6,7 @@
 #include "actors/protocol/local_messages.hpp"
 #include "actors/protocol/messages.hpp"
 #include "actors/protocol/scale_messages.hpp"
+#include "actors/protocol/store_messages.hpp"
 
 #include <caf/all.hpp>
 
@@ -78,13 +79,15 @@ using coordinator_actor = caf::typed_actor<                                     
     caf::reacts_to<tick>,               // own clock
     caf::reacts_to<continuation>>;      // own threads
 
-using host_agent_actor = caf::typed_actor< //
-    caf::reacts_to<start_order>,           // agent: run this role
-    caf::reacts_to<stop_order>,            // agent: end it
-    caf::reacts_to<start_told>,            // agent: its end is known
-    caf::reacts_to<dismissal>,             // agent: end yourself
-    caf::reacts_to<tick>,                  // own clock
-    caf::reacts_to<continuation>>;         // own threads
+using host_agent_actor = caf::typed_actor<                      //
+    caf::reacts_to<start_order>,                                // agent: run this role
+    caf::reacts_to<stop_order>,                                 // agent: end it
+    caf::reacts_to<start_told>,                                 // agent: its end is known
+    caf::replies_to<store_listing_wanted>::with<store_listing>, // agent: what a PS shard left
+    caf::replies_to<store_part_wanted>::with<store_part>,       // agent: bytes of it
+    caf::reacts_to<dismissal>,                                  // agent: end yourself
+    caf::reacts_to<tick>,                                       // own clock
+    caf::reacts_to<continuation>>;                              // own threads
 
 using agent_actor = caf::typed_actor<                           //
     caf::replies_to<join, coordinator_actor>::with<join_reply>, // coordinator: here I am

@@ -138,6 +138,10 @@ inline constexpr role_set senders<host_agent_actor, stop_order>{role_kind::agent
 template <>
 inline constexpr role_set senders<host_agent_actor, start_told>{role_kind::agent};
 template <>
+inline constexpr role_set senders<host_agent_actor, store_listing_wanted>{role_kind::agent};
+template <>
+inline constexpr role_set senders<host_agent_actor, store_part_wanted>{role_kind::agent};
+template <>
 inline constexpr role_set senders<host_agent_actor, dismissal>{role_kind::agent};
 
 } // namespace dlrun::protocol

@@ -1,7 +1,7 @@
 /// An agent that answers what a test is about, and nothing else.
 #pragma once
 
-#include "actors/protocol/handles.hpp"
+#include "actors/common/ask.hpp"
 
 #include <utility>
 
@@ -27,7 +27,7 @@ protocol::agent_actor::behavior_type quiet_agent(Heartbeat on_heartbeat,
       std::move(on_credentials_wanted),
       [](const protocol::report_part&) { return protocol::report_taken{}; },
       [](const protocol::tick&) {},
-      [](const protocol::continuation&) {}};
+      [](const protocol::continuation& task) { common::run(task); }};
 }
 
 } // namespace dlrun::test

@@ -30,19 +30,36 @@ class trains_on_them(on_several_hosts):
 
 
 class gives_its_model(on_several_hosts):
-    def test_when_the_stores_of_other_hosts_lie_beside_those_of_the_root(self):
+    def setUp(self):
+        super().setUp()
+        self.to = ("--output", str(self.bench.folder / "model.safetensors"), "--json")
+
+    def expect_exported(self, job, digest):
+        code, told, complaint = job.ask("export", *self.to)
+        self.assertEqual(code, 0, complaint)
+        self.assertEqual(json.loads(told)["parameters_sha256"], digest)
+
+    def test_when_it_is_complete_though_the_hosts_are_gone(self):
         with self.start(self.small_job()) as job:
             digest = job.expect_complete()["parameters_sha256"]
-        to = ("--output", str(self.bench.folder / "model.safetensors"), "--json")
-        code, _, complaint = job.ask("export", *to)
+        [collected] = job.events("stores-collected")
+        self.assertIn("ps_shard 1 from host beta", collected["text"])
+        shutil.rmtree(self.hosts.folder_of("beta"))
+        self.expect_exported(job, digest)
+
+    def test_when_it_is_stopped_and_the_stores_are_copied(self):
+        with self.start(self.small_job()) as job:
+            with job.held_from_step(STEP):
+                self.assertEqual(job.ask("stop")[0], 0)
+            job.wait_end()
+        self.assertEqual(job.events("stores-collected"), [], "it goes on where its stores are")
+        code, _, complaint = job.ask("export", *self.to)
         self.assertEqual(code, 2, complaint)
         for word in ("beta", str(self.hosts.folder_of("beta")), "ps_shard-1", "--event role-placed"):
             self.assertIn(word, complaint)
         [store] = self.hosts.folder.glob("*/run/ps_shard-1")
         shutil.copytree(store, job.run_dir / store.name)
-        code, told, complaint = job.ask("export", *to)
-        self.assertEqual(code, 0, complaint)
-        self.assertEqual(json.loads(told)["parameters_sha256"], digest)
+        self.assertEqual(job.ask("export", *self.to)[0], 0)
 
 
 class has_another_number_of_workers(on_several_hosts):

@@ -3,13 +3,12 @@
 #include "actors/agent/agent.hpp"
 #include "actors/agent/host_agent.hpp"
 
-#include "actors/protocol/type_ids.hpp"
 #include "tests/actors/mailbox.hpp"
 #include "tests/actors/small_job.hpp"
+#include "tests/actors/virtual_actors.hpp"
 #include "tests/data/files.hpp"
 
 #include <algorithm>
-#include <caf/scheduler/test_coordinator.hpp>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,13 +20,6 @@ using protocol::role_kind;
 using protocol::role_name;
 using testing::HasSubstr;
 using testing::IsEmpty;
-
-struct virtual_actors : caf::actor_system_config {
-  virtual_actors() {
-    set("scheduler.policy", caf::atom("testing"));
-    add_message_types<caf::id_block::dlrun>();
-  }
-};
 
 /// Starts nothing: keeps what is ordered.
 class order_book : public role_launcher {
@@ -108,7 +100,8 @@ protected:
               return protocol::role_credentials{protocol::to_string(role), "key", host};
             },
         .beats = root_beats,
-        .now = [this] { return now; }});
+        .now = [this] { return now; },
+        .run_dir = folder.path()});
     agent = system.spawn(agent_state::start, agent_arguments{.job = job,
                                                              .coordinator = {{1}, 77},
                                                              .launcher = routed,
@@ -193,7 +186,7 @@ protected:
   test::temporary_folder folder;
   std::shared_ptr<const common::job_context> job = test::small_job(folder.path());
   protocol::time_point now{1h};
-  virtual_actors config;
+  test::virtual_actors config;
   caf::actor_system system{config};
   caf::scheduler::test_coordinator& scheduler =
       dynamic_cast<caf::scheduler::test_coordinator&>(system.scheduler());

@@ -71,6 +71,16 @@ TEST(placement, takes_the_store_of_the_highest_timeline_then_the_furthest_then_t
   for (std::uint32_t i = 0; i < 3; ++i) EXPECT_EQ(hosts.put(ps_shard_role({i})).host, "beta");
 }
 
+TEST(placement, of_equal_stores_takes_that_of_another_host_than_the_roots) {
+  for (const auto* root : {"alpha", "beta"}) {
+    placement hosts{root, 1};
+    hosts.add_host("alpha", 2);
+    hosts.add_host("beta", 2);
+    for (const auto* host : {"alpha", "beta"}) hosts.set_stores(host, {{{0}, {2}, {1}, {10}}});
+    EXPECT_EQ(*hosts.find_store({0}), root == std::string{"alpha"} ? "beta" : "alpha");
+  }
+}
+
 TEST(placement, counts_no_store_of_a_host_that_is_away_or_that_lost_it) {
   auto hosts = three_hosts();
   hosts.set_stores("beta", {{{0}, {2}, {1}, {10}}});

@@ -1,0 +1,66 @@
+/// Brings the stores of PS shards that ran on other hosts into the run folder, when the job is
+/// complete.
+#pragma once
+
+#include "actors/agent/store_files.hpp"
+#include "actors/protocol/handles.hpp"
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace dlrun::agent {
+
+/// The store of a PS shard that ran last on another host.
+struct store_elsewhere {
+  ps_shard_id shard;
+  std::string host;
+  protocol::host_agent_actor agent; ///< null: that host is away
+};
+
+/// What became of one.
+struct collected_store {
+  ps_shard_id shard;
+  std::string host;
+  std::uint64_t bytes = 0; ///< of its files
+  std::string failure;     ///< why it is not in the run folder; else empty
+};
+
+/// What the user is told of them.
+std::vector<protocol::job_event> tell_collected(const std::vector<collected_store>& stores);
+
+/// One store after the other, of each a few parts at a time; what is not answered is asked for
+/// again, a few times. Called by its actor `self` only, which outlives this and waits for the disk.
+class store_collector {
+public:
+  using pointer = protocol::agent_actor::base*;
+  using done_handler = std::function<void(const std::vector<collected_store>&)>;
+
+  store_collector(pointer self, std::filesystem::path run_dir)
+      : self_(self)
+      , run_dir_(std::move(run_dir)) {}
+
+  /// Once. `done` is called once, at once where there is nothing to bring.
+  void collect(std::vector<store_elsewhere> stores, done_handler done);
+
+private:
+  void begin_next();
+  void ask_for_listing(int tries);
+  void on_listing(const protocol::store_listing& listing);
+  void ask_for_next_part();
+  void ask_for(const protocol::store_part_wanted& wanted, int tries);
+  void on_part(const protocol::store_part_wanted& wanted, const protocol::store_part& part);
+  void finish_store();
+  void end_store(std::string failure);
+  bool is_current(ps_shard_id shard) const;
+  void try_again(int tries, const std::string& why, std::function<void(int tries)> ask);
+
+  pointer self_;
+  std::filesystem::path run_dir_;
+  std::vector<store_elsewhere> stores_;
+  std::vector<collected_store> collected_; ///< of the first of them; the next is being brought
+  std::optional<store_intake> intake_;     ///< of the one that is being brought
+  done_handler done_;
+};
+
+} // namespace dlrun::agent

@@ -1,0 +1,187 @@
+#include "actors/agent/store_files.hpp"
+
+#include "base/os_error.hpp"
+#include "base/unique_fd.hpp"
+#include "base/write_all.hpp"
+
+#include <algorithm>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <set>
+#include <unistd.h>
+
+namespace dlrun::agent {
+namespace {
+
+namespace fs = std::filesystem;
+using protocol::store_part_bytes_max;
+
+/// Of a message, with room for what is around them.
+constexpr std::size_t listing_bytes_max = std::size_t{48} << 10;
+constexpr std::size_t file_overhead = 16;
+constexpr mode_t store_file_mode = 0644;
+
+result<void> check_inside(const std::string& path) {
+  const fs::path parts{path};
+  if (!path.empty() && parts.is_relative() && parts.lexically_normal() == parts && *parts.begin() != ".." &&
+      parts.has_filename() && parts != ".")
+    return {};
+  return fail(error_code::bad_usage, fmt::format("'{}' is no path of a file in a store", path));
+}
+
+tl::unexpected<error> fail_to(const char* what, const fs::path& path) {
+  const auto code = errno;
+  auto failed = base::fail_errno(fmt::format("cannot {} {}", what, path.string()), code);
+  if (code == ENOSPC || code == EDQUOT) failed.value().code = error_code::disk_full;
+  return failed;
+}
+
+result<void> sync(const fs::path& path) {
+  const base::unique_fd opened{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+  if (!opened || ::fsync(opened.get()) != 0) return fail_to("make durable", path);
+  return {};
+}
+
+fs::path old(const fs::path& store) { return store.string() + ".old"; }
+
+result<void> move(const fs::path& from, const fs::path& to) {
+  if (::rename(from.c_str(), to.c_str()) != 0) return fail_to("give its place to", from);
+  return {};
+}
+
+} // namespace
+
+result<std::vector<protocol::stored_file>> list_store(const fs::path& store) {
+  std::vector<protocol::stored_file> files;
+  std::size_t size = 0;
+  std::error_code why;
+  for (fs::recursive_directory_iterator at{store, why}, end; !why && at != end; at.increment(why)) {
+    const bool is_folder = at->is_directory(why);
+    if (!is_folder && !at->is_regular_file(why)) continue;
+    const auto bytes = is_folder ? 0 : at->file_size(why);
+    if (why) break;
+    files.push_back({at->path().lexically_relative(store).string(), bytes, is_folder});
+    size += files.back().path.size() + file_overhead;
+  }
+  if (why)
+    return fail(error_code::bad_usage, fmt::format("cannot list {}: {}", store.string(), why.message()));
+  if (size > listing_bytes_max)
+    return fail(
+        error_code::limit_exceeded,
+        fmt::format("{} has {} files, and a message has no room for so many", store.string(), files.size()));
+  std::ranges::sort(files, {}, &protocol::stored_file::path);
+  return files;
+}
+
+result<std::string> read_store_part(const fs::path& store, const protocol::store_part_wanted& wanted) {
+  if (auto inside = check_inside(wanted.path); !inside) return tl::unexpected(inside.error());
+  if (wanted.size > store_part_bytes_max)
+    return fail(error_code::limit_exceeded,
+                fmt::format("{} bytes are more than the {} of a part", wanted.size, store_part_bytes_max));
+  const auto path = store / wanted.path;
+  const base::unique_fd opened{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW)};
+  if (!opened) return fail_to("open", path);
+  std::string bytes(wanted.size, '\0');
+  std::size_t had = 0;
+  while (had < bytes.size()) {
+    const auto count = ::pread(opened.get(), bytes.data() + had, bytes.size() - had,
+                               static_cast<off_t>(wanted.offset + had));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return fail_to("read", path);
+    if (count == 0)
+      return fail(error_code::bad_usage,
+                  fmt::format("{} has no {} bytes at {}", path.string(), wanted.size, wanted.offset));
+    had += static_cast<std::size_t>(count);
+  }
+  return bytes;
+}
+
+result<void> set_store_aside(const fs::path& store) {
+  std::error_code ignored;
+  if (!fs::exists(store, ignored)) return {};
+  fs::remove_all(old(store), ignored);
+  return move(store, old(store));
+}
+
+result<void> take_store_back(const fs::path& store) {
+  std::error_code ignored;
+  if (fs::exists(store, ignored) || !fs::exists(old(store), ignored)) return {};
+  return move(old(store), store);
+}
+
+result<store_intake> store_intake::begin(fs::path store, ps_shard_id shard,
+                                         std::vector<protocol::stored_file> files) {
+  for (const auto& one : files)
+    if (auto inside = check_inside(one.path); !inside) return tl::unexpected(inside.error());
+  store_intake made{std::move(store), shard, std::move(files)};
+  if (auto there = made.make_files(); !there) return tl::unexpected(there.error());
+  return made;
+}
+
+/// Empty, each in its folder.
+result<void> store_intake::make_files() {
+  std::error_code why;
+  fs::remove_all(part(), why);
+  for (const auto& one : files_) {
+    const auto path = part() / one.path;
+    fs::create_directories(one.is_folder ? path : path.parent_path(), why);
+    if (one.is_folder) continue;
+    const base::unique_fd made{
+        ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, store_file_mode)};
+    if (!made) return fail_to("make", path);
+    bytes_ += one.bytes;
+  }
+  missing_ = bytes_;
+  return {};
+}
+
+void store_intake::discard() const {
+  std::error_code ignored;
+  fs::remove_all(part(), ignored);
+}
+
+std::optional<protocol::store_part_wanted> store_intake::next() {
+  while (file_ < files_.size() && offset_ == files_[file_].bytes) {
+    ++file_;
+    offset_ = 0;
+  }
+  if (file_ == files_.size()) return std::nullopt;
+  const auto& file = files_[file_];
+  const auto size =
+      static_cast<std::uint32_t>(std::min<std::uint64_t>(file.bytes - offset_, store_part_bytes_max));
+  protocol::store_part_wanted wanted{shard_, file.path, offset_, size};
+  offset_ += size;
+  return wanted;
+}
+
+result<void> store_intake::add(const protocol::store_part_wanted& wanted, std::string_view bytes) {
+  if (bytes.size() != wanted.size)
+    return fail(error_code::protocol, fmt::format("{} bytes came of the {} at {} of {}", bytes.size(),
+                                                  wanted.size, wanted.offset, wanted.path));
+  const auto path = part() / wanted.path;
+  const base::unique_fd opened{::open(path.c_str(), O_WRONLY | O_CLOEXEC)};
+  if (!opened || ::lseek(opened.get(), static_cast<off_t>(wanted.offset), SEEK_SET) < 0 ||
+      !base::write_all(opened.get(), bytes))
+    return fail_to("write", path);
+  missing_ -= bytes.size();
+  return {};
+}
+
+result<void> store_intake::finish() const {
+  std::set<fs::path> folders{part()};
+  for (const auto& one : files_) {
+    const auto path = part() / one.path;
+    if (auto kept = sync(path); !kept) return kept;
+    for (auto folder = path.parent_path(); folders.insert(folder).second;) folder = folder.parent_path();
+  }
+  for (const auto& folder : folders)
+    if (auto kept = sync(folder); !kept) return kept;
+  if (auto aside = set_store_aside(store_); !aside) return aside;
+  if (auto moved = move(part(), store_); !moved) return moved;
+  if (auto kept = sync(store_.parent_path()); !kept) return kept;
+  std::error_code ignored;
+  fs::remove_all(old(store_), ignored);
+  return {};
+}
+
+} // namespace dlrun::agent

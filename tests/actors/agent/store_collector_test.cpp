@@ -1,0 +1,181 @@
+// The agent of the job and agents of other hosts, as scripts, in one actor system, in virtual time.
+#include "actors/agent/store_collector.hpp"
+
+#include "actors/common/history_conversion.hpp"
+#include "tests/actors/quiet_agent.hpp"
+#include "tests/actors/virtual_actors.hpp"
+#include "tests/data/files.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace dlrun::agent {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+using protocol::agent_actor;
+using protocol::host_agent_actor;
+using testing::HasSubstr;
+
+/// How a host behaves.
+struct host_script {
+  fs::path folder;
+  int silences = 0;        ///< so many questions get no answer but an error
+  std::string breaks_at{}; ///< this file cannot be read
+};
+
+bool is_silent(host_script& script) { return script.silences > 0 && script.silences-- > 0; }
+
+host_agent_actor::behavior_type play_host(host_agent_actor::pointer,
+                                          const std::shared_ptr<host_script>& script) {
+  return {[](const protocol::start_order&) {},
+          [](const protocol::stop_order&) {},
+          [](const protocol::start_told&) {},
+          [script](const protocol::store_listing_wanted& wanted) -> caf::result<protocol::store_listing> {
+            if (is_silent(*script)) return caf::make_error(caf::sec::request_receiver_down);
+            auto files = list_store(common::store_directory(script->folder, wanted.shard));
+            if (!files) return protocol::store_listing{files.error().message, {}};
+            return protocol::store_listing{{}, std::move(*files)};
+          },
+          [script](const protocol::store_part_wanted& wanted) -> caf::result<protocol::store_part> {
+            if (is_silent(*script)) return caf::make_error(caf::sec::request_receiver_down);
+            if (wanted.path == script->breaks_at) return protocol::store_part{"its disk is broken", {}};
+            auto bytes = read_store_part(common::store_directory(script->folder, wanted.shard), wanted);
+            if (!bytes) return protocol::store_part{bytes.error().message, {}};
+            return protocol::store_part{{}, std::move(*bytes)};
+          },
+          [](const protocol::dismissal&) {},
+          [](const protocol::tick&) {},
+          [](const protocol::continuation&) {}};
+}
+
+class store_collector_test : public testing::Test {
+protected:
+  store_collector_test() {
+    agent = system.spawn([this](agent_actor::pointer self) {
+      collector.emplace(self, run_dir());
+      return test::quiet_agent(
+          [](const protocol::heartbeat&) { return protocol::coordinator_location{}; },
+          [](const protocol::credentials_wanted&) { return protocol::role_credentials{}; });
+    });
+    fs::create_directories(run_dir());
+    dispatch();
+  }
+  ~store_collector_test() override {
+    for (const auto& host : hosts) caf::anon_send_exit(host, caf::exit_reason::kill);
+    caf::anon_send_exit(agent, caf::exit_reason::kill);
+    hosts.clear();
+    agent = nullptr;
+    dispatch();
+  }
+
+  fs::path run_dir() const { return folder.path() / "run"; }
+  fs::path store_here(std::uint32_t shard) const { return common::store_directory(run_dir(), {shard}); }
+
+  /// A host with the store of a PS shard: a large file and a small one.
+  store_elsewhere host_with(std::uint32_t shard, const std::string& name) {
+    const auto script = std::make_shared<host_script>(host_script{folder.path() / name});
+    const auto store = common::store_directory(script->folder, {shard});
+    fs::create_directories(store / "log");
+    std::ofstream(store / "large") << std::string(bytes_of_large, static_cast<char>('a' + shard));
+    std::ofstream(store / "log" / "small") << "small";
+    scripts[name] = script;
+    hosts.push_back(system.spawn(play_host, script));
+    return {{shard}, name, hosts.back()};
+  }
+  std::vector<collected_store> collect(std::vector<store_elsewhere> stores) {
+    std::optional<std::vector<collected_store>> all;
+    common::post(agent, [&] {
+      collector->collect(std::move(stores), [&all](const auto& collected) { all = collected; });
+    });
+    for (int turn = 0; !all && turn < 100; ++turn) {
+      dispatch();
+      scheduler.advance_time(100ms);
+    }
+    EXPECT_TRUE(all) << "it never ends";
+    return all.value_or(std::vector<collected_store>{});
+  }
+  void expect_whole(std::uint32_t shard, const std::string& host) {
+    EXPECT_EQ(*list_store(store_here(shard)),
+              *list_store(common::store_directory(scripts.at(host)->folder, {shard})));
+  }
+  std::size_t things_in_run_dir() const {
+    return static_cast<std::size_t>(std::distance(fs::directory_iterator(run_dir()), {}));
+  }
+
+  static constexpr std::size_t bytes_of_large = 1'000'000;
+
+  test::temporary_folder folder;
+  test::virtual_actors config;
+  caf::actor_system system{config};
+  caf::scheduler::test_coordinator& scheduler =
+      dynamic_cast<caf::scheduler::test_coordinator&>(system.scheduler());
+  std::map<std::string, std::shared_ptr<host_script>> scripts;
+  std::vector<host_agent_actor> hosts;
+  std::optional<store_collector> collector;
+  agent_actor agent;
+
+private:
+  void dispatch() {
+    while (scheduler.try_run_once()) {
+    }
+  }
+};
+
+TEST_F(store_collector_test, brings_all_stores_and_says_how_much_that_was) {
+  const auto collected = collect({host_with(1, "beta"), host_with(2, "gamma")});
+  ASSERT_EQ(collected.size(), 2U);
+  expect_whole(1, "beta");
+  expect_whole(2, "gamma");
+  EXPECT_EQ(collected.at(1).bytes, bytes_of_large + 5);
+  const auto told = tell_collected(collected);
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_EQ(told.at(0).event, "stores-collected");
+  EXPECT_THAT(told.at(0).text, HasSubstr("2.0 MB, ps_shard 1 from host beta, ps_shard 2 from host gamma"));
+}
+
+TEST_F(store_collector_test, where_nothing_is_elsewhere_nothing_is_said) {
+  EXPECT_TRUE(tell_collected(collect({})).empty());
+}
+
+TEST_F(store_collector_test, a_host_that_is_away_costs_its_own_store_alone) {
+  const auto collected = collect({store_elsewhere{{1}, "beta", {}}, host_with(2, "gamma")});
+  ASSERT_EQ(collected.size(), 2U);
+  EXPECT_FALSE(fs::exists(store_here(1)));
+  expect_whole(2, "gamma");
+  const auto told = tell_collected(collected);
+  ASSERT_EQ(told.size(), 2U);
+  EXPECT_EQ(told.at(0).event, "store-stays");
+  for (const auto* word : {"ps_shard 1", "host beta", "away", "copy ps_shard-1"})
+    EXPECT_THAT(told.at(0).text, HasSubstr(word));
+}
+
+TEST_F(store_collector_test, what_is_not_answered_is_asked_for_again) {
+  const auto beta = host_with(1, "beta");
+  scripts.at("beta")->silences = 2;
+  EXPECT_EQ(collect({beta}).at(0).failure, "");
+  expect_whole(1, "beta");
+}
+
+TEST_F(store_collector_test, a_host_that_answers_nothing_any_more_is_given_up_and_nothing_is_left) {
+  const auto beta = host_with(1, "beta");
+  scripts.at("beta")->silences = 1000;
+  EXPECT_THAT(collect({beta}).at(0).failure, HasSubstr("does not answer"));
+  EXPECT_EQ(things_in_run_dir(), 0U);
+}
+
+TEST_F(store_collector_test, a_store_that_cannot_be_read_leaves_the_one_that_was_there) {
+  const auto beta = host_with(1, "beta");
+  scripts.at("beta")->breaks_at = "log/small";
+  fs::create_directories(store_here(1));
+  std::ofstream(store_here(1) / "old") << "old";
+  const auto collected = collect({beta, host_with(2, "gamma")});
+  EXPECT_EQ(collected.at(0).failure, "its disk is broken");
+  EXPECT_TRUE(fs::exists(store_here(1) / "old"));
+  expect_whole(2, "gamma");
+  EXPECT_EQ(things_in_run_dir(), 2U);
+}
+
+} // namespace
+} // namespace dlrun::agent
