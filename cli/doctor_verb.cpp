@@ -39,7 +39,8 @@ int examine(const doctor_verb_options& options) {
   const auto wrong = runtime::examine_hosts(asked, say_finding);
   if (!wrong) return complain(wrong.error());
   if (*wrong == 0) return static_cast<int>(job::exit_code::success);
-  complain(fmt::format("{} things are wrong with these hosts", *wrong));
+  complain(
+      fmt::format("found wrong with these hosts: {}; the lines above say what, and the way out", *wrong));
   return static_cast<int>(job::exit_code::job_failed);
 }
 

@@ -53,6 +53,8 @@ class doctor(on_several_hosts):
     def expect_wrong(self, host, check, *words, change=lambda content: None):
         code, found = self.examine(change)
         self.assertEqual(code, WRONG, self.said)
+        count = sum(bool(wrong) for wrong in found.values())
+        self.assertIn(f"found wrong with these hosts: {count}; ", self.said.splitlines()[-1])
         for word in words:
             self.assertIn(word, found[host, check], self.said)
         return {where for where, wrong in found.items() if wrong}
