@@ -47,7 +47,7 @@ void json_display::event(const protocol::job_event& event) {
   ordered_json line{{"type", "event"},           {"seconds", protocol::to_seconds(at - started_)},
                     {"event", event.event},      {"role", protocol::to_string(event.role.kind)},
                     {"index", event.role.index}, {"incarnation", event.incarnation.value}};
-  agent::add_numbers(event.numbers, line);
+  agent::add_details(event, line);
   line["text"] = event.text;
   print(out_, line);
 }

@@ -50,7 +50,7 @@ std::string to_json_line(const protocol::job_event& event) {
                               {"index", event.role.index},
                               {"incarnation", event.incarnation.value},
                               {"monotonic_us", event.at_us}};
-  add_numbers(event.numbers, line);
+  add_details(event, line);
   line["text"] = event.text;
   // A path in the text need not be UTF-8.
   return line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
@@ -162,9 +162,7 @@ protocol::coordinator_location agent_state::on_heartbeat(const protocol::heartbe
 void agent_state::begin_hosts() {
   arguments_.hosts->agent_is([post = common::poster<protocol::agent_actor>{self_}](
                                  std::function<void()> task) { post(std::move(task)); },
-                             [this](const std::string& event, const std::string& text) {
-                               add_event({event, {protocol::role_kind::agent, 0}, {1}, text});
-                             });
+                             [this](const protocol::job_event& event) { add_event(event); });
   self_->set_down_handler([this](const caf::down_msg& down) { arguments_.hosts->on_down(down.source); });
   arguments_.hosts->begin();
 }

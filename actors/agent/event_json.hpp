@@ -1,4 +1,4 @@
-/// The numbers of an event as JSON: in events.jsonl, and for a program that follows a run.
+/// What an event says for programs, as JSON: in events.jsonl, and for a program that follows a run.
 #pragma once
 
 #include "actors/protocol/messages.hpp"
@@ -7,8 +7,8 @@
 
 namespace dlrun::agent {
 
-/// Adds `step`, `after_ms` and `values` (`{"loss": ..., <metric>: ...}`) to `line`, as far as the
-/// event says them. What is not a number becomes null when the line is written.
-void add_numbers(const protocol::event_numbers& numbers, nlohmann::ordered_json& line);
+/// Adds `step`, `after_ms`, `values` (`{"loss": ..., <metric>: ...}`), `host` and `reason` to `line`,
+/// as far as the event says them. What is not a number becomes null when the line is written.
+void add_details(const protocol::job_event& event, nlohmann::ordered_json& line);
 
 } // namespace dlrun::agent

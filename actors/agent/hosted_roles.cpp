@@ -8,6 +8,7 @@ namespace dlrun::agent {
 namespace {
 
 using protocol::fence;
+using protocol::job_event;
 using protocol::role_kind;
 using protocol::role_name;
 using protocol::start_state;
@@ -27,6 +28,25 @@ role_end end_of(const protocol::start_report& report, const std::string& host) {
   return end;
 }
 
+/// Of the agent, which decides here.
+job_event event_of(std::string event, std::string text, protocol::event_place place = {}) {
+  return {.event = std::move(event),
+          .role = {role_kind::agent, 0},
+          .incarnation = {1},
+          .text = std::move(text),
+          .place = std::move(place)};
+}
+
+/// Of a role that is to start.
+job_event event_of(const role_name& role, const fence& self, std::string event, std::string text,
+                   protocol::event_place place = {}) {
+  return {.event = std::move(event),
+          .role = role,
+          .incarnation = self.incarnation,
+          .text = std::move(text),
+          .place = std::move(place)};
+}
+
 } // namespace
 
 hosted_roles::hosted_roles(hosted_roles_config config)
@@ -40,13 +60,13 @@ hosted_roles::hosted_roles(hosted_roles_config config)
 hosted_actions hosted_roles::begin(time_point now) {
   hosted_actions out;
   if (!config_.coordinator_moves)
-    out.push_back(tell_user{
+    out.push_back(event_of(
         "coordinator-stays",
         fmt::format("the journal is in the run folder, so the coordinator stays on host {0}: the loss of "
                     "processes, of other hosts and of links is survived; that of {0} ends the job, which "
                     "'dlrun resume --hosts' goes on with; with its journal in an etcd (cluster.journal) the "
                     "coordinator runs on any host",
-                    config_.root)});
+                    config_.root)));
   follow(roster_.start(now), now, out);
   return out;
 }
@@ -67,35 +87,39 @@ hosted_actions hosted_roles::start(const role_name& role, const fence& self, tim
     settle(role, one, now, out);
     return out;
   }
-  out.push_back(tell_user{"role-waits",
-                          fmt::format("{} waits up to {:.0f} s for host {}, where its store is",
-                                      protocol::to_string(role), protocol::to_seconds(config_.store_patience),
-                                      placement_.find(role)->host)});
+  const auto& host = placement_.find(role)->host;
+  out.push_back(
+      event_of(role, self, "role-waits",
+               fmt::format("{} waits up to {:.0f} s for host {}, where its store is",
+                           protocol::to_string(role), protocol::to_seconds(config_.store_patience), host),
+               {.host = host, .reason = "its store is there"}));
   starts_[{role, self.incarnation}] = one;
   return out;
 }
 
 /// A run that goes on has stores of its PS shards, unless it ended before they began.
-void hosted_roles::tell_missing_store(const role_name& role, hosted_actions& out) const {
+void hosted_roles::tell_missing_store(const role_name& role, const fence& self, hosted_actions& out) const {
   if (role.kind != role_kind::ps_shard || config_.hosts_before.empty()) return;
   if (placement_.find(role) != nullptr || placement_.find_store({role.index}) != nullptr) return;
-  out.push_back(tell_user{
-      "store-missing",
+  out.push_back(event_of(
+      role, self, "store-missing",
       fmt::format("no host has a store of {}: it begins empty, and all go back to what every PS shard can "
                   "restore; if its host or folder is only missing in the list of hosts, stop this and name "
                   "it there: the run had {}",
-                  protocol::to_string(role), config_.hosts_before)});
+                  protocol::to_string(role), config_.hosts_before)));
 }
 
 /// Gives it a place, and orders it there.
 void hosted_roles::settle(const role_name& role, hosted_start one, time_point now, hosted_actions& out) {
   const auto* before = placement_.find(role);
   const auto was = before == nullptr ? std::string{} : before->host;
-  tell_missing_store(role, out);
+  tell_missing_store(role, one.self, out);
   const auto& chosen = placement_.put(role);
   if (chosen.host != was)
-    out.push_back(tell_user{"role-placed", fmt::format("{} runs on host {}: {}", protocol::to_string(role),
-                                                       chosen.host, chosen.reason)});
+    out.push_back(
+        event_of(role, one.self, "role-placed",
+                 fmt::format("{} runs on host {}: {}", protocol::to_string(role), chosen.host, chosen.reason),
+                 {chosen.host, chosen.reason}));
   const start_key key{role, one.self.incarnation};
   if (chosen.host == config_.root) {
     starts_.erase(key);
@@ -152,8 +176,8 @@ hosted_actions hosted_roles::on_joined(const protocol::host_joined& joined, time
   placement_.add_host(joined.host, cpus);
   if (before != joined.boot) {
     placement_.set_stores(joined.host, joined.stores);
-    out.push_back(
-        tell_user{"host-joined", fmt::format("host {} is there, with {} cores", joined.host, cpus)});
+    out.push_back(event_of("host-joined", fmt::format("host {} is there, with {} cores", joined.host, cpus),
+                           {.host = joined.host, .reason = {}}));
     out.push_back(watch_beats{joined.host, joined.boot});
   }
   for (auto& [key, one] : starts_)
@@ -231,8 +255,9 @@ void hosted_roles::follow(roster_events events, time_point now, hosted_actions& 
     } else if (const auto* lost = std::get_if<host_lost>(&event)) {
       lose(*lost, now, out);
     } else if (const auto* failed = std::get_if<host_not_started>(&event)) {
-      out.push_back(
-          tell_user{"host-not-started", fmt::format("the agent of host {} {}", failed->host, failed->why)});
+      out.push_back(event_of("host-not-started",
+                             fmt::format("the agent of host {} {}", failed->host, failed->why),
+                             {failed->host, failed->why}));
     } else if (const auto* beats = std::get_if<host_beats>(&event)) {
       tell(*beats, out);
     }
@@ -241,23 +266,26 @@ void hosted_roles::follow(roster_events events, time_point now, hosted_actions& 
 
 void hosted_roles::tell(const host_beats& beats, hosted_actions& out) const {
   if (beats.pass) {
-    out.push_back(tell_user{"beats-pass", fmt::format("host {} answers beats now", beats.host)});
+    out.push_back(event_of("beats-pass", fmt::format("host {} answers beats now", beats.host),
+                           {.host = beats.host, .reason = {}}));
     return;
   }
-  out.push_back(tell_user{
+  out.push_back(event_of(
       "beats-blocked",
       fmt::format(
           "no UDP passes from host {} to {}, a port of host {}, and back: the loss of {} is noticed by its "
           "TCP connections alone, after up to {:.0f} s instead of 1; let UDP pass between the hosts",
           beats.host, config_.root_beats_at, config_.root, beats.host,
-          protocol::to_seconds(config_.rules.silence_max))});
+          protocol::to_seconds(config_.rules.silence_max)),
+      {.host = beats.host, .reason = {}}));
 }
 
 void hosted_roles::lose(const host_lost& lost, time_point now, hosted_actions& out) {
   placement_.remove_host(lost.host);
   sights_.erase(lost.host);
   out.push_back(forget_beats{lost.host});
-  out.push_back(tell_user{"host-lost", fmt::format("host {} is given up: {}", lost.host, lost.why)});
+  out.push_back(event_of("host-lost", fmt::format("host {} is given up: {}", lost.host, lost.why),
+                         {lost.host, lost.why}));
   // It may be alive behind a link that works one way.
   out.push_back(to_host{lost.host, protocol::dismissal{lost.boot, "the host was given up: " + lost.why}});
   role_end end{.cause = fmt::format("is lost with host {}: {}", lost.host, lost.why)};

@@ -4,6 +4,7 @@
 #include "actors/agent/host_roster.hpp"
 #include "actors/agent/placement.hpp"
 #include "actors/agent/role_end.hpp"
+#include "actors/protocol/event_messages.hpp"
 #include "actors/protocol/host_messages.hpp"
 
 #include <functional>
@@ -57,11 +58,6 @@ struct tell_launch {
   protocol::fence self;
   std::variant<role_runs, error, role_end> what;
 };
-/// For the user.
-struct tell_user {
-  std::string event;
-  std::string text;
-};
 /// Exchange beats with that start of the host's agent; answer with on_sighting().
 struct watch_beats {
   std::string host;
@@ -70,8 +66,9 @@ struct watch_beats {
 struct forget_beats {
   std::string host;
 };
-using hosted_action = std::variant<to_host, start_here, tell_launch, tell_user, run_command, kill_command,
-                                   end_command, watch_beats, forget_beats>;
+/// A job_event is for the user.
+using hosted_action = std::variant<to_host, start_here, tell_launch, protocol::job_event, run_command,
+                                   kill_command, end_command, watch_beats, forget_beats>;
 using hosted_actions = std::vector<hosted_action>;
 
 /// Pure: places each start, orders it until the host has answered, and turns what hosts say, or
@@ -124,7 +121,8 @@ private:
   };
 
   bool waits_for_store(const protocol::role_name& role) const;
-  void tell_missing_store(const protocol::role_name& role, hosted_actions& out) const;
+  void tell_missing_store(const protocol::role_name& role, const protocol::fence& self,
+                          hosted_actions& out) const;
   void settle(const protocol::role_name& role, hosted_start one, protocol::time_point now,
               hosted_actions& out);
   void send(const protocol::role_name& role, hosted_start& one, protocol::time_point now,

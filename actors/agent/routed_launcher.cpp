@@ -146,7 +146,7 @@ bool routed_launcher::give_credentials(ordered_start& start, const std::string& 
   if (start.order.credentials && start.host == host) return true;
   auto issued = options_.issue(start.order.role, host);
   if (!issued) {
-    tell_("credentials-failed", issued.error().message);
+    tell_({"credentials-failed", start.order.role, start.order.self.incarnation, issued.error().message});
     return false;
   }
   start.order.credentials = std::move(*issued);
@@ -181,13 +181,13 @@ void routed_launcher::carry_out(const tell_launch& action) {
     events.exited(action.role, action.self, std::get<role_end>(action.what));
 }
 
-void routed_launcher::carry_out(const tell_user& action) {
-  if (action.event == "host-not-started") {
+void routed_launcher::carry_out(const protocol::job_event& event) {
+  if (event.event == "host-not-started") {
     const std::scoped_lock lock{mutex_};
-    if (failure_.empty()) failure_ = action.text;
+    if (failure_.empty()) failure_ = event.text;
     changed_.notify_all();
   }
-  tell_(action.event, action.text);
+  tell_(event);
 }
 
 void routed_launcher::carry_out(const run_command& action) {

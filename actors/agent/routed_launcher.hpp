@@ -51,7 +51,7 @@ public:
 
   /// Before anything else: runs `task` on the agent actor, from any thread; and tells the user.
   void agent_is(std::function<void(std::function<void()>)> post,
-                std::function<void(const std::string& event, const std::string& text)> tell) {
+                std::function<void(const protocol::job_event&)> tell) {
     post_ = std::move(post);
     tell_ = std::move(tell);
   }
@@ -98,7 +98,7 @@ private:
   void send(const protocol::host_agent_actor& to, protocol::start_order order, const std::string& host);
   void carry_out(const start_here& action);
   void carry_out(const tell_launch& action);
-  void carry_out(const tell_user& action);
+  void carry_out(const protocol::job_event& event);
   void carry_out(const run_command& action);
   void carry_out(const kill_command& action);
   void carry_out(const end_command& action);
@@ -110,7 +110,7 @@ private:
   routed_launcher_options options_;
   hosted_roles hosts_;
   std::function<void(std::function<void()>)> post_;
-  std::function<void(const std::string&, const std::string&)> tell_;
+  std::function<void(const protocol::job_event&)> tell_;
   std::map<start_key, ordered_start> ordered_; ///< to whom what hosts say goes
   std::map<std::string, linked_host> linked_;
   struct certified_start {

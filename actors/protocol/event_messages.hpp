@@ -39,6 +39,19 @@ struct event_numbers {
   }
 };
 
+/// The host that a job_event is about, and why what it says of it is so; "" where it says neither.
+struct event_place {
+  std::string host;
+  std::string reason;
+
+  bool operator==(const event_place&) const = default;
+
+  template <class Inspector>
+  friend auto inspect(Inspector& f, event_place& x) {
+    return f(x.host, x.reason);
+  }
+};
+
 /// Coordinator, PS shard -> agent: a decision worth a line to the user and to events.jsonl. `event`
 /// is a stable name that can be searched for ever.
 struct job_event {
@@ -47,13 +60,14 @@ struct job_event {
   dlrun::incarnation incarnation;
   std::string text;
   event_numbers numbers{};
+  event_place place{};
   /// When the agent heard of it, by CLOCK_MONOTONIC of its host in microseconds. It does not
   /// travel: another host's clock says nothing here.
   std::uint64_t at_us = 0;
 
   template <class Inspector>
   friend auto inspect(Inspector& f, job_event& x) {
-    return f(x.event, x.role, x.incarnation, x.text, x.numbers);
+    return f(x.event, x.role, x.incarnation, x.text, x.numbers, x.place);
   }
 };
 

@@ -11,6 +11,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using protocol::fence;
+using protocol::job_event;
 using protocol::ps_shard_role;
 using protocol::role_kind;
 using protocol::role_name;
@@ -93,10 +94,10 @@ TEST_F(hosted_roles_test, what_a_journal_in_the_run_folder_means_is_told_at_the_
   const auto config = [](bool moves) {
     return hosted_roles_config{.root = "alpha", .hosts = {{"beta", 0}}, .coordinator_moves = moves};
   };
-  const auto told = test::the_only<tell_user>(hosted_roles{config(false)}.begin(now));
+  const auto told = test::the_only<job_event>(hosted_roles{config(false)}.begin(now));
   EXPECT_EQ(told.event, "coordinator-stays");
   EXPECT_THAT(told.text, HasSubstr("that of alpha ends the job, which 'dlrun resume --hosts' goes on with"));
-  EXPECT_THAT(all_of<tell_user>(hosted_roles{config(true)}.begin(now)), IsEmpty());
+  EXPECT_THAT(all_of<job_event>(hosted_roles{config(true)}.begin(now)), IsEmpty());
 }
 
 TEST_F(hosted_roles_test, a_coordinator_that_moves_starts_on_another_host_and_elsewhere_when_that_is_lost) {
@@ -203,10 +204,33 @@ TEST_F(hosted_roles_test, tells_the_end_of_all_that_a_lost_host_ran_and_starts_i
   EXPECT_EQ(told.at(0).role, worker_role({1}));
   EXPECT_THAT(std::get<role_end>(told.at(0).what).cause, HasSubstr("lost with host beta"));
   EXPECT_EQ(sent<protocol::dismissal>(lost).at(0).boot, 7U); // in case it hears
-  EXPECT_EQ(all_of<tell_user>(lost).at(0).event, "host-lost");
+  EXPECT_EQ(all_of<job_event>(lost).at(0).event, "host-lost");
   const auto next = sent<protocol::start_order>(roles.start(worker_role({1}), second, now));
   ASSERT_EQ(next.size(), 1U);
   EXPECT_EQ(next.at(0).boot, 8U);
+}
+
+TEST_F(hosted_roles_test, says_of_each_start_that_has_a_new_place_whose_it_is_where_and_why) {
+  const auto placed = test::the_only<job_event>(roles.start(worker_role({0}), first, now));
+  EXPECT_EQ(placed.event, "role-placed");
+  EXPECT_EQ(placed.role, worker_role({0}));
+  EXPECT_EQ(placed.incarnation, first.incarnation);
+  EXPECT_EQ(placed.place.host, "alpha");
+  EXPECT_THAT(placed.place.reason, HasSubstr("1 threads on 2 cores"));
+  EXPECT_EQ(placed.text, "worker 0 runs on host alpha: " + placed.place.reason);
+  EXPECT_THAT(all_of<job_event>(roles.start(worker_role({0}), second, now)), IsEmpty()) << "it is there";
+}
+
+TEST_F(hosted_roles_test, says_where_a_role_goes_whose_host_is_lost_and_why_that_is_lost) {
+  run_worker_on_beta();
+  const auto lost = all_of<job_event>(pass(3s, {{"gamma", 8}})).at(0);
+  EXPECT_EQ(lost.role.kind, role_kind::agent);
+  EXPECT_EQ(lost.place.host, "beta");
+  EXPECT_EQ(lost.text, "host beta is given up: " + lost.place.reason);
+  const auto moved = test::the_only<job_event>(roles.start(worker_role({1}), second, now));
+  EXPECT_EQ(moved.place.host, "gamma");
+  EXPECT_EQ(moved.incarnation, second.incarnation);
+  EXPECT_THAT(moved.place.reason, HasSubstr("beta is lost"));
 }
 
 TEST_F(hosted_roles_test, exchanges_beats_with_each_start_of_a_host_that_is_let_in) {
@@ -220,12 +244,12 @@ TEST_F(hosted_roles_test, exchanges_beats_with_each_start_of_a_host_that_is_let_
 
 TEST_F(hosted_roles_test, says_to_which_port_no_beats_pass_and_what_that_means) {
   join("beta", 70);
-  const auto told = test::the_only<tell_user>(pass(2s, {{"beta", 70}, {"gamma", 8}}));
+  const auto told = test::the_only<job_event>(pass(2s, {{"beta", 70}, {"gamma", 8}}));
   EXPECT_EQ(told.event, "beats-blocked");
   for (const auto* part : {"host beta to 10.0.0.1:4000", "host alpha", "up to 3 s", "let UDP pass"})
     EXPECT_THAT(told.text, HasSubstr(part));
   const auto after = roles.on_sighting("beta", 70, {sight::there, 0ms}, now);
-  EXPECT_EQ(test::the_only<tell_user>(after).event, "beats-pass");
+  EXPECT_EQ(test::the_only<job_event>(after).event, "beats-pass");
 }
 
 TEST_F(hosted_roles_test, lets_a_ps_shard_wait_for_the_host_of_its_store) {
@@ -234,7 +258,9 @@ TEST_F(hosted_roles_test, lets_a_ps_shard_wait_for_the_host_of_its_store) {
   roles.on_report(report("beta", 7, ps_shard_role({1}), first, start_state::running), now);
   pass(3s, {{"gamma", 8}});
   const auto waits = roles.start(ps_shard_role({1}), second, now);
-  EXPECT_EQ(test::the_only<tell_user>(waits).event, "role-waits");
+  EXPECT_EQ(test::the_only<job_event>(waits).event, "role-waits");
+  EXPECT_EQ(test::the_only<job_event>(waits).role, ps_shard_role({1}));
+  EXPECT_EQ(test::the_only<job_event>(waits).place.host, "beta");
   pass(2s, {{"gamma", 8}});
   const auto back = sent<protocol::start_order>(join("beta", 70));
   ASSERT_EQ(back.size(), 1U);
