@@ -18,6 +18,7 @@
 
 #include <csignal>
 #include <dlrun/check.hpp>
+#include <fmt/ranges.h>
 #include <unistd.h>
 #include <utility>
 
@@ -138,6 +139,22 @@ observability::run_publisher make_publisher(const common::job_context& job,
           [agent](protocol::job_event event) { caf::anon_send(agent, std::move(event)); }};
 }
 
+/// Of a run that was there before: on which hosts it goes on.
+void tell_resumed(const std::optional<hosts_plan>& hosts, const protocol::agent_actor& agent) {
+  protocol::job_event event{.event = "run-resumed",
+                            .role = agent::agent_peer.role,
+                            .incarnation = agent::agent_peer.incarnation,
+                            .text = "the run is resumed on this host alone"};
+  if (hosts) {
+    std::vector<std::string> names;
+    for (const auto& host : hosts->hosts.hosts()) names.push_back(host.name());
+    event.text =
+        fmt::format("the run is resumed on the hosts of '{}': {}", hosts->file, fmt::join(names, ", "));
+    event.numbers.values = {protocol::named_number("hosts", static_cast<double>(names.size()))};
+  }
+  caf::anon_send(agent, std::move(event));
+}
+
 /// Follows the run until it has ended. @returns how.
 protocol::job_ended watch(agent::run_board& board, run_observer& observer,
                           observability::run_publisher& publisher, const protocol::agent_actor& agent) {
@@ -210,6 +227,7 @@ result<report> run_roles(const prepared_job& prepared, const local_run_options& 
     return tl::unexpected(control.error());
   }
   auto publisher = make_publisher(**job, prepared.metrics, agent);
+  if (!options.is_new) tell_resumed(options.hosts, agent);
   caf::anon_send(agent, protocol::tick{});
   const auto ended = watch(*board, observer, publisher, agent);
   release(*chosen, agent);

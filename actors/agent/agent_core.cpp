@@ -343,7 +343,8 @@ agent_actions agent_core::on_workers_wanted(const protocol::workers_wanted& word
   const auto wanted = orders_.hear(word);
   if (!wanted || shutting_down_) return out;
   tell("workers-scaled", roles_.coordinator().name, {},
-       fmt::format("{} workers are wanted, {} were", *wanted, before), out);
+       fmt::format("{} workers are wanted, {} were", *wanted, before), out,
+       {.values = {protocol::named_number("workers", *wanted)}});
   excused_.set_workers(*wanted);
   for (auto worker = before; worker < *wanted; ++worker) {
     const role_name name{role_kind::worker, worker};

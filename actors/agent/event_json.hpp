@@ -7,8 +7,9 @@
 
 namespace dlrun::agent {
 
-/// Adds `step`, `after_ms`, `values` (`{"loss": ..., <metric>: ...}`), `host` and `reason` to `line`,
-/// as far as the event says them. What is not a number becomes null when the line is written.
+/// Adds `step`, `after_ms`, `values` (`{"loss": ..., <metric>: ...}`), `host` and `reason` to
+/// `line`, as far as the event says them. What is not a number becomes null when the line is
+/// written.
 void add_details(const protocol::job_event& event, nlohmann::ordered_json& line);
 
 } // namespace dlrun::agent

@@ -3,9 +3,11 @@
 
 #include "actors/protocol/roles.hpp"
 
+#include <bit>
 #include <cstdint>
 #include <dlrun/ids.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace dlrun::protocol {
@@ -22,6 +24,9 @@ struct named_bits {
     return f(x.name, x.bits);
   }
 };
+inline named_bits named_number(std::string name, double value) {
+  return {std::move(name), std::bit_cast<std::uint64_t>(value)};
+}
 
 /// What a job_event says in numbers, for programs; its text says it for people.
 struct event_numbers {
@@ -29,7 +34,8 @@ struct event_numbers {
   std::uint64_t step = 0;     ///< evaluated, stopped-early: of which version; rewind: to which
   std::uint64_t after_us = 0; ///< role-exited: since the last sign of life; what follows a loss: since it was
                               ///< noticed; 0 = not said
-  std::vector<named_bits> values{}; ///< evaluated: loss and metrics
+  std::vector<named_bits> values{}; ///< evaluated: loss and metrics; workers-scaled: workers that are
+                                    ///< wanted; run-resumed: hosts in the list, where there is one
 
   bool operator==(const event_numbers&) const = default;
 

@@ -44,7 +44,10 @@ TEST_F(agent_core_scale_test, nothing_starts_before_the_coordinator_says_that_th
   hear(1, 4);
   for (const auto& role : {worker2, worker3}) grant(role, 1);
   EXPECT_THAT(started, ElementsAre(worker2, worker3));
-  EXPECT_THAT(events, Contains("workers-scaled"));
+  const auto scaled = std::find(events.begin(), events.end(), "workers-scaled");
+  ASSERT_NE(scaled, events.end());
+  EXPECT_THAT(numbers.at(static_cast<std::size_t>(scaled - events.begin())).values,
+              ElementsAre(protocol::named_number("workers", 4)));
   EXPECT_EQ(core.workers().wanted, 4U);
 }
 
