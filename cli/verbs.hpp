@@ -24,6 +24,7 @@ void add_evaluate(CLI::App& app, verb& chosen);
 void add_predict(CLI::App& app, verb& chosen);
 void add_logs(CLI::App& app, verb& chosen);
 void add_events(CLI::App& app, verb& chosen);
+void add_explain(CLI::App& app, verb& chosen);
 void add_init(CLI::App& app, verb& chosen);
 void add_completion(CLI::App& app, verb& chosen);
 void add_version(CLI::App& app, verb& chosen);

@@ -16,10 +16,9 @@ std::string why_not_whole(const run_folder& folder, const trained_with& trained)
   for (const auto shard : stores_elsewhere(folder, trained))
     missing.push_back(common::store_directory(folder.path(), shard).filename().string());
   if (missing.empty()) return "";
-  return fmt::format(
-      "the run in '{0}' had other hosts, {1}, and a part of its model is there: copy {2} from "
-      "their folders into '{0}' ('dlrun events {0} --event role-placed' says where each ran last)",
-      folder.path().string(), tell_hosts(*trained.record), fmt::join(missing, ", "));
+  return fmt::format("the run in '{0}' had other hosts, {1}, and a part of its model is there: copy {2} from "
+                     "their folders into '{0}' ('dlrun explain {0}' says on which host each was last)",
+                     folder.path().string(), tell_hosts(*trained.record), fmt::join(missing, ", "));
 }
 
 } // namespace

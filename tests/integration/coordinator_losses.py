@@ -57,11 +57,7 @@ class watched_steps:
 
 def places(job):
     """Role -> host, as the events of the job tell it so far."""
-    found = {}
-    for event in job.events("role-placed"):
-        role, _, rest = event["text"].partition(" runs on host ")
-        found[role] = rest.partition(":")[0]
-    return found
+    return {f"{event['role']} {event['index']}": event["host"] for event in job.events("role-placed")}
 
 
 def coordinator_host(job):

@@ -55,6 +55,9 @@ class goes_on(resumed_with_hosts):
         report = self.expect_same_bits(job, spec, may_redo=True)
         self.assertEqual(self.holder_of_shard(1), self.store_before)
         self.assertEqual(job.events("store-missing"), [])
+        told = json.loads(job.ask("explain", "--json")[1])["roles"]
+        self.assertEqual([one["host"] for one in told if (one["role"], one["index"]) == ("ps_shard", 1)], [self.store_before])
+        self.assertFalse([one for one in told if "moved_from" in one], "all were placed anew")
         return report
 
     def test_after_a_stop_with_no_step_redone(self):
@@ -108,6 +111,8 @@ class goes_on_without(resumed_with_hosts):
         job, spec = self.begin(self.stop)
         job.resume()
         self.expect_same_bits(job, spec, may_redo=True)
+        self.assertEqual(job.ask("explain")[:2],
+                         (0, "all roles run on one host, that of 'dlrun resume': it was called without --hosts\n"))
         for word in (self.store_before, str(self.hosts.folder_of(self.store_before)), "--hosts FILE", "PS shard 1"):
             self.assertIn(word, job.output())
         self.assertGreaterEqual(job.report()["steps_redone"], STEP)

@@ -16,16 +16,37 @@ LIFETIME_S = 5
 LONG_EPOCHS = 60  # of a job that is held for the time of some renewals
 
 
+def explained(job):
+    """(role, index) -> what `dlrun explain` says of it."""
+    code, told, complaint = job.ask("explain", "--json")
+    if code != 0:
+        raise AssertionError(complaint)
+    return {(one["role"], one["index"]): one for one in json.loads(told)["roles"]}
+
+
 class trains_on_them(on_several_hosts):
+    def expect_explained(self, job):
+        """Each role has a line with its host and a reason."""
+        code, told, complaint = job.ask("explain")
+        self.assertEqual(code, 0, complaint)
+        lines = told.splitlines()[1:]
+        self.assertEqual(len(lines), 1 + WORKERS + PS_SHARDS, told)
+        for line, one in zip(lines, explained(job).values()):
+            self.assertTrue(line.startswith(f"{one['role']} {one['index']} "), line)
+            self.assertIn(f" {one['host']} ", line)
+            self.assertTrue(one["reason"] and line.endswith(one["reason"]), line)
+
     def test_with_the_bits_of_one_host_and_roles_on_each(self):
         spec = self.small_job()
         with self.start(spec) as job:
             with job.held_from_step(1, all_run):
+                self.expect_explained(job)
                 for name in self.hosts.names[1:]:
                     self.assertTrue(self.roles_on(name), f"nothing runs on {name}")
             self.expect_same_bits(job, spec)
-        placed = {event["text"].split(" runs on host ")[0] for event in job.events("role-placed")}
+        placed = {(event["role"], event["index"]): event["host"] for event in job.events("role-placed")}
         self.assertEqual(len(placed), 1 + WORKERS + PS_SHARDS)
+        self.assertEqual({role: one["host"] for role, one in explained(job).items()}, placed)
         self.assertEqual(len(job.events("host-joined")), 2)
 
 
@@ -55,7 +76,7 @@ class gives_its_model(on_several_hosts):
         self.assertEqual(job.events("stores-collected"), [], "it goes on where its stores are")
         code, _, complaint = job.ask("export", *self.to)
         self.assertEqual(code, 2, complaint)
-        for word in ("beta", str(self.hosts.folder_of("beta")), "ps_shard-1", "--event role-placed"):
+        for word in ("beta", str(self.hosts.folder_of("beta")), "ps_shard-1", "dlrun explain"):
             self.assertIn(word, complaint)
         [store] = self.hosts.folder.glob("*/run/ps_shard-1")
         shutil.copytree(store, job.run_dir / store.name)
@@ -100,12 +121,26 @@ class survives(on_several_hosts):
     def test_the_loss_of_a_host_with_its_disk(self):
         spec = self.small_job(restart={"intensity": 1, "period_s": 60})  # one, and more than one role is lost
         with self.start(spec) as job:
-            with job.held_from_step(STEP):
+            with job.held_from_step(STEP, all_run):
+                before = explained(job)
                 self.hosts.lose("beta")
             self.expect_same_bits(job, spec, may_redo=True)
         [lost] = job.events("host-lost")
         self.assertIn("host beta", lost["text"])
+        self.expect_moved_from("beta", lost["reason"], before, explained(job))
         self.assertGreater(len(job.events("role-exited")), 1)
+
+    def expect_moved_from(self, lost, reason, before, after):
+        """All that were on a host that is lost say so; the others are where they were."""
+        moved = {role for role, one in before.items() if one["host"] == lost}
+        self.assertIn("ps_shard", {kind for kind, _ in moved})
+        for role, one in after.items():
+            if role not in moved:
+                self.assertEqual(one, before[role])
+                continue
+            self.assertIn(one["host"], set(self.hosts.names) - {lost})
+            self.assertIn(f"{lost} is lost", one["reason"])
+            self.assertEqual(one["moved_from"], {"host": lost, "reason": f"host {lost} is given up: {reason}"})
 
     def test_a_host_that_is_cut_off_for_good_ends_all_that_it_runs(self):
         spec = self.small_job()

@@ -66,8 +66,8 @@ class shell_case(bench_case):
 
 VERBS = ("status run", "status run --json", "evaluate run", "evaluate run --json", "predict run --input t.csv",
          "predict run --input t.csv --format json", "export run --output w.st", "export run --output w.st --json",
-         "logs run", "logs run --json", "logs run --lines 3", "events run2", "validate job.yaml", "validate job.yaml --json",
-         "version", "version --json", "completion bash", "init --list", "init mlp new.yaml", "resume run",
+         "logs run", "logs run --json", "logs run --lines 3", "events run2", "explain run", "explain run --json",
+         "validate job.yaml", "validate job.yaml --json", "version", "version --json", "completion bash", "init --list", "init mlp new.yaml", "resume run",
          "resume run --json", "train job.yaml --run-dir again", "train job.yaml --run-dir again --json", "--help",
          "train --help")
 
@@ -311,6 +311,9 @@ class damaged_events(shell_case):
             self.assertIn("t  rewind: back\n", shown)
             _, shown, _ = job.ask("events", "--json")
             self.assertEqual([json.loads(line)["event"] for line in shown.splitlines()], [5, "rewind"])
+            self.assertEqual(job.ask("explain"),
+                             (0, "all roles run on one host, that of 'dlrun train': it was called without --hosts\n", ""))
+            self.assertEqual(json.loads(job.ask("explain", "--json")[1]), {"hosts": False, "roles": []})
             job.resume()
             job.wait_until_all_run()
             job.kill("worker", 0)
