@@ -138,7 +138,7 @@ void routed_launcher::send(const protocol::host_agent_actor& to, protocol::start
 }
 
 void routed_launcher::tell_failed(const result<void>& done) {
-  if (!done) tell_("run-folder-failed", done.error().message);
+  if (!done) tell_({"run-folder-failed", {protocol::role_kind::agent, 0}, {1}, done.error().message});
 }
 
 /// Once for each start and host. @returns whether it has them.
