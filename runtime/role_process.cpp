@@ -117,12 +117,9 @@ result<std::unique_ptr<link::process_link>> open_link(caf::actor_system& system,
 std::unique_ptr<agent_relay> make_relay(caf::actor_system& system, const common::role_context& context,
                                         const bootstrap::Bootstrap& message,
                                         std::shared_ptr<security::tls_context> identity) {
-  agent_dialler dial;
-  if (context.role.kind != protocol::role_kind::coordinator)
-    dial = agent_dial(*context.link, message.agent_control());
   return std::make_unique<agent_relay>(
       system, agent_relay_options{.first = context.agent,
-                                  .dial = std::move(dial),
+                                  .dial = agent_dial(*context.link, message.agent_control()),
                                   .self = {context.role, context.self.incarnation},
                                   .identity = std::move(identity),
                                   .lifetime = std::chrono::seconds{message.credentials().lifetime_s()},

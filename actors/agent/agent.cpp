@@ -121,6 +121,7 @@ caf::result<protocol::join_reply> agent_state::on_join(const protocol::join& joi
         false, fmt::format("incarnation {} is not the coordinator's", join.self.incarnation)};
   coordinator_ = coordinator;
   coordinator_at_ = join;
+  if (arguments_.hosts) self_->monitor(coordinator_);
   carry_out(core_.on_coordinator_joined(arguments_.now()));
   return protocol::join_reply{true, {}};
 }
@@ -153,7 +154,8 @@ void agent_state::on_workers_wanted(const protocol::workers_wanted& word) {
 
 protocol::coordinator_location agent_state::on_heartbeat(const protocol::heartbeat& beat) {
   core_.on_heartbeat(beat, arguments_.now());
-  if (!coordinator_at_) return {};
+  const bool has_to_join = beat.role.kind == protocol::role_kind::coordinator && !coordinator_;
+  if (!coordinator_at_ || has_to_join) return {};
   return {coordinator_at_->self.incarnation, coordinator_at_->at};
 }
 
@@ -163,8 +165,14 @@ void agent_state::begin_hosts() {
   arguments_.hosts->agent_is([post = common::poster<protocol::agent_actor>{self_}](
                                  std::function<void()> task) { post(std::move(task)); },
                              [this](const protocol::job_event& event) { add_event(event); });
-  self_->set_down_handler([this](const caf::down_msg& down) { arguments_.hosts->on_down(down.source); });
+  self_->set_down_handler([this](const caf::down_msg& down) { on_down(down.source); });
   arguments_.hosts->begin();
+}
+
+/// A connection is lost, or who was behind it is gone.
+void agent_state::on_down(const caf::actor_addr& who) {
+  if (coordinator_ && coordinator_.address() == who) coordinator_ = nullptr;
+  arguments_.hosts->on_down(who);
 }
 
 protocol::join_reply agent_state::on_host_joined(const protocol::host_joined& joined,

@@ -56,6 +56,7 @@ private:
   void on_workers_wanted(const protocol::workers_wanted& word);
   protocol::coordinator_location on_heartbeat(const protocol::heartbeat& beat);
   void begin_hosts();
+  void on_down(const caf::actor_addr& who);
   caf::result<protocol::role_credentials> on_credentials_wanted(const protocol::credentials_wanted& wanted);
   protocol::join_reply on_host_joined(const protocol::host_joined& joined,
                                       const protocol::host_agent_actor& who);
@@ -78,7 +79,7 @@ private:
   agent_core core_;
   bool started_ = false;
   std::optional<protocol::join> coordinator_at_;
-  protocol::coordinator_actor coordinator_;
+  protocol::coordinator_actor coordinator_; ///< null while no connection leads to it
   report_intake report_;
   store_collector stores_;
   /// Requests whose number is not journaled yet, by the agent's number of them.

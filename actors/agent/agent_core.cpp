@@ -147,14 +147,13 @@ bool agent_core::accepts(const protocol::join& join) const {
 
 agent_actions agent_core::on_coordinator_joined(time_point now) {
   agent_actions out;
-  if (roles_.coordinator().up) return out;
-  roles_.coordinator().up = true;
   orders_.forget_coordinator();
-  signs_.hear(roles_.coordinator().name, now);
   for (auto& exited : exits_.for_new_coordinator(now)) out.push_back(to_coordinator{std::move(exited)});
   for (const auto& [id, role] : roles_.all())
     if (role.up && role.name.kind != role_kind::coordinator)
       out.push_back(to_coordinator{protocol::role_started{role.name, *role.current, role.pid}});
+  if (std::exchange(roles_.coordinator().up, true)) return out;
+  signs_.hear(roles_.coordinator().name, now);
   follow(supervisor_.child_started(roles_.coordinator_id(), roles_.coordinator().generation, now), now, out);
   return out;
 }
@@ -314,7 +313,8 @@ void agent_core::shut_down(time_point now, agent_actions& out) {
 
 agent_actions agent_core::on_job_ended(const protocol::job_ended& ended, time_point now) {
   agent_actions out;
-  if (shutting_down_) return out;
+  const auto& current = roles_.coordinator().current;
+  if (shutting_down_ || !current || ended.coordinator != current->incarnation) return out;
   if (!ended_) ended_ = ended;
   shut_down(now, out);
   return out;

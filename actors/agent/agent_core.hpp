@@ -77,8 +77,8 @@ public:
   agent_actions start(protocol::time_point now);
   /// Whether this is the start of the coordinator that the agent started last.
   bool accepts(const protocol::join& join) const;
-  /// The coordinator is up: the next roles may start. One that was started again is told what runs,
-  /// and what ended while there was none.
+  /// The coordinator is up: the next roles may start. One that was started again, or lost its
+  /// connection, is told what runs, and what ended while there was none.
   agent_actions on_coordinator_joined(protocol::time_point now);
   agent_actions on_grant(const protocol::grant& grant, protocol::time_point now);
   /// The operator wants so many workers. @returns the number of the request: it is done once

@@ -126,18 +126,25 @@ void coordinator_state::on_published(const protocol::endpoint& at) {
   self_->delayed_send(self_, tick_period, protocol::tick{});
 }
 
+/// Again when the connection was lost: the agent tells all that may have been lost with it.
 void coordinator_state::join_agent() {
+  if (std::exchange(joining_, true)) return;
   const protocol::join message{context_.role, context_.self, ::getpid(), endpoint_,
                                context_.job->build.fingerprint};
   common::ask_with(
       self_, context_.agent, agent_deadline, message, caf::actor_cast<protocol::coordinator_actor>(self_),
       [this](const protocol::join_reply& reply) {
+        joining_ = false;
+        has_joined_ = reply.accepted;
         if (!reply.accepted) return quit(reply.reason);
         context_.log->info("joined: {} PS shards, {} workers, {} steps", context_.job->ps_shards(),
                            context_.job->workers(), context_.job->steps());
         carry_out(core_->on_agent());
       },
-      [this](const caf::error& why) { quit(fmt::format("the agent does not answer: {}", to_string(why))); });
+      [this](const caf::error& why) {
+        joining_ = false;
+        if (!has_joined_) quit(fmt::format("the agent does not answer: {}", to_string(why)));
+      });
 }
 
 protocol::local_data_dispatcher_actor coordinator_state::start_dispatcher(const std::string& why) {
@@ -228,7 +235,7 @@ void coordinator_state::on_tick() {
   if (disk_.is_broken()) return quit("the journal cannot be written");
   if (disk_.has_room()) // nobody waits for what only the report needs
     disk_.write_lazily(report_.tallies().changes(core_->recoveries().all(), common::now()));
-  reports_.report_alive();
+  reports_.report_alive([this] { join_agent(); });
 }
 
 // ---- what the core decided
@@ -280,10 +287,8 @@ void coordinator_state::carry_out(const coordinator_action& action) {
              action);
 }
 
-/// Where the journal can be had from every host, this one may not be the root's.
 void coordinator_state::hand_over_report(const report_writer::written& written) {
-  if (written.text.empty() || !context_.job->spec.cluster().journal().has_etcd())
-    return carry_out(core_->ending().on_report_written(written.ended));
+  if (written.text.empty()) return carry_out(core_->ending().on_report_written(written.ended));
   report_sender_.send(
       context_.agent, context_.self.incarnation, written.text,
       [this, ended = written.ended](const std::string& failure) {

@@ -82,6 +82,8 @@ private:
   std::optional<coordinator_core> core_; ///< from when the journal has been read
   dispatcher_starter start_dispatcher_;
   protocol::endpoint endpoint_;
+  bool joining_ = false;    ///< the agent has not answered yet
+  bool has_joined_ = false; ///< once
 
   member_links links_;
   report_writer report_;

@@ -139,14 +139,18 @@ void coordinator_reports::tell_stalled(const std::optional<error>& why) {
 void coordinator_reports::tell(const announce_end& end) {
   if (!std::exchange(ended_, true))
     context_.log->info("job-ended: {}", end.ended.reason.empty() ? "all data trained" : end.ended.reason);
-  self_->send(context_.agent, end.ended);
+  auto word = end.ended;
+  word.coordinator = context_.self.incarnation;
+  self_->send(context_.agent, std::move(word));
 }
 
-void coordinator_reports::report_alive() {
+void coordinator_reports::report_alive(const std::function<void()>& join_again) {
   const auto* const state = ended_ ? "done" : disk_is_full_ ? "disk-full" : "coordinating";
   const protocol::heartbeat beat{.role = context_.role, .self = context_.self, .state = state};
-  heartbeat_sender_.send_for_answer<protocol::coordinator_location>(self_, context_.agent, beat,
-                                                                    [](const auto&) {});
+  heartbeat_sender_.send_for_answer<protocol::coordinator_location>(
+      self_, context_.agent, beat, [this, join_again](const protocol::coordinator_location& known) {
+        if (known.incarnation != context_.self.incarnation) join_again();
+      });
   const auto incarnation = dispatcher_();
   if (!incarnation) return;
   const protocol::heartbeat dispatcher{

@@ -42,8 +42,8 @@ public:
   void tell_stalled(const std::optional<error>& why);
   void tell(const announce_end& end);
 
-  /// Periodic.
-  void report_alive();
+  /// Periodic. `join_again` is called when the agent has lost the way to this coordinator.
+  void report_alive(const std::function<void()>& join_again = [] {});
 
 private:
   void tell(std::string event, const protocol::role_name& role, dlrun::incarnation incarnation,

@@ -38,8 +38,9 @@ report_writer::written report_writer::write(const protocol::job_ended& ended,
   if (journal_) sources.parked = read_parked(journal_->entries());
   sources.ended = judged(job, sources);
   const auto report = make_report(job, sources, common::now());
+  if (job.spec.cluster().journal().has_etcd()) return {sources.ended, to_json(report)};
   const auto written = dlrun::write_report(job.run_dir / "report.json", report);
-  if (written) return {sources.ended, to_json(report)};
+  if (written) return {sources.ended, {}};
   context_.log->error("report-failed: {}", written.error().message);
   return {{protocol::job_outcome::failed, written.error().message, written.error().code}, {}};
 }

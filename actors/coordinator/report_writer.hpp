@@ -29,9 +29,9 @@ public:
 
   struct written {
     protocol::job_ended ended; ///< as wanted, if the numbers and the disk agree
-    std::string text;          ///< the report
+    std::string text;          ///< the report, which the agent has to write: it has the run folder
   };
-  /// Into the folder that this host has for the run. Blocks for the disk.
+  /// Into the run folder, where the journal is: then it is on this host. Blocks for the disk.
   written write(const protocol::job_ended& ended, const coordinator_core& core) const;
 
 private:

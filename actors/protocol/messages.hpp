@@ -385,10 +385,11 @@ struct job_ended {
   job_outcome outcome = job_outcome::failed;
   std::string reason;
   error_code code = error_code::role_lost; ///< of a job that failed: what kind of reason
+  dlrun::incarnation coordinator{};        ///< who says it: the word of one that is deposed is not heard
 
   template <class Inspector>
   friend auto inspect(Inspector& f, job_ended& x) {
-    return f(x.outcome, x.reason, x.code);
+    return f(x.outcome, x.reason, x.code, x.coordinator);
   }
 };
 
@@ -412,7 +413,8 @@ struct stop_job {
 };
 
 /// Agent -> role, the answer to a heartbeat: where the coordinator is now. A role that joined an
-/// older start joins this one.
+/// older start joins this one. The coordinator itself, where no connection leads to it any more, is
+/// answered with 0, and joins again.
 struct coordinator_location {
   dlrun::incarnation incarnation; ///< 0: none is up
   endpoint at;

@@ -3,8 +3,10 @@
 import os
 
 import coordinator_losses as losses
+import cut_connections
 import net_hosts
 from bench_case import bench_case, main
+from dlrun_job import pid_of
 from etcd_members import no_etcd
 
 EPOCHS = 300  # half a minute to a few, as busy as the machine is
@@ -55,6 +57,16 @@ class moving_coordinator(bench_case):
                 report = self.expect_same_bits(job)
         self.assertEqual(report["recoveries"], [])
         print("pauses of steps, ms:", sorted(round(steps.pause_ms(moment)) for moment in moments))
+
+    def test_a_connection_that_is_cut_costs_it_nothing_and_it_hears_again_what_is_wanted(self):
+        with self.start(SHORT) as job:
+            with job.held_from_step(1, losses.all_up) as status:
+                ports = cut_connections.ports_of(job.root.pid)
+                self.assertEqual(cut_connections.cut_connections(pid_of(status, "coordinator"), ports), 1)
+                code, _, complaint = job.ask("scale", "--workers", "2")
+                self.assertEqual(code, 0, complaint)
+            report = self.expect_same_bits(job, SHORT)
+        self.assertEqual(report["recoveries"], [])
 
     def test_it_moves_when_its_host_alone_has_no_way_to_the_etcd(self):
         with self.start() as job:

@@ -49,6 +49,32 @@ TEST_F(durable_agent_core_test, a_new_coordinator_hears_what_ended_meanwhile_and
   EXPECT_THAT(starts_told, ::testing::UnorderedElementsAre(shard, worker0, worker1));
 }
 
+TEST_F(durable_agent_core_test, a_coordinator_that_is_deposed_does_not_end_the_job) {
+  start_all();
+  grant(coordinator, 2);
+  exit(coordinator);
+  follow(core.on_coordinator_joined(now));
+  follow(core.on_job_ended({.reason = "its report comes too late", .coordinator = {1}}, now));
+  EXPECT_TRUE(stopped.empty());
+  EXPECT_FALSE(core.ending());
+  follow(core.on_job_ended({.outcome = protocol::job_outcome::completed, .reason = "", .coordinator = {2}},
+                           now));
+  EXPECT_TRUE(core.ending());
+}
+
+TEST_F(durable_agent_core_test, a_coordinator_that_joins_again_hears_what_may_have_been_lost) {
+  start_all();
+  exit(worker0);
+  exits_told.clear();
+  starts_told.clear();
+  follow(core.on_coordinator_joined(now));
+  ASSERT_EQ(exits_told.size(), 1u);
+  EXPECT_EQ(exits_told[0].role, worker0);
+  EXPECT_TRUE(exits_told[0].again);
+  EXPECT_THAT(starts_told, ::testing::Contains(shard));
+  EXPECT_TRUE(stopped.empty());
+}
+
 TEST_F(durable_agent_core_test, a_new_coordinator_hears_again_of_what_the_one_before_was_told) {
   start_all();
   grant(coordinator, 2);

@@ -129,7 +129,8 @@ TEST_F(agent_core_test, ends_the_job_when_a_ps_shard_dies_and_lets_the_coordinat
   ASSERT_EQ(stops_told.size(), 1U);
   EXPECT_THAT(stops_told[0].reason, ::testing::HasSubstr("ps_shard 0"));
   EXPECT_TRUE(stopped.empty()) << "nobody is stopped before the report is written";
-  follow(core.on_job_ended({protocol::job_outcome::failed, "because"}, now));
+  follow(core.on_job_ended(
+      {.outcome = protocol::job_outcome::failed, .reason = "because", .coordinator = {1}}, now));
   EXPECT_THAT(stopped, ::testing::ElementsAre(std::pair{worker1, false}));
 }
 
@@ -150,7 +151,8 @@ TEST_F(agent_core_test, stops_all_the_same_when_the_coordinator_writes_no_report
 
 TEST_F(agent_core_test, kills_what_does_not_end_when_asked) {
   start_all();
-  follow(core.on_job_ended({protocol::job_outcome::completed, ""}, now));
+  follow(core.on_job_ended({.outcome = protocol::job_outcome::completed, .reason = "", .coordinator = {1}},
+                           now));
   now += 3s;
   follow(core.on_tick(now));
   EXPECT_THAT(stopped, ::testing::ElementsAre(std::pair{worker1, false}, std::pair{worker1, true}));

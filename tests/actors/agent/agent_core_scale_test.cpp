@@ -157,7 +157,8 @@ TEST_F(agent_core_scale_test, who_is_leaving_when_the_job_ends_is_ended_at_once)
   start_all();
   ask(1);
   hear(1, 1);
-  follow(core.on_job_ended({protocol::job_outcome::completed, "done"}, now));
+  follow(core.on_job_ended(
+      {.outcome = protocol::job_outcome::completed, .reason = "done", .coordinator = {1}}, now));
   EXPECT_THAT(stopped, ElementsAre(std::pair{worker1, false}));
 }
 

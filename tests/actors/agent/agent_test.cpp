@@ -317,7 +317,8 @@ TEST_F(agent_test, a_job_that_is_stopped_ends_with_the_report_and_then_role_by_r
   EXPECT_EQ(board->snapshot().status, "running");
   pass(100ms);
   EXPECT_EQ(board->snapshot().status, "stopping");
-  tell(protocol::job_ended{protocol::job_outcome::interrupted, "Ctrl-C"});
+  tell(protocol::job_ended{
+      .outcome = protocol::job_outcome::interrupted, .reason = "Ctrl-C", .coordinator = {1}});
   for (const auto& role : {worker, shard, coordinator_role}) {
     ASSERT_FALSE(launcher->stops.empty());
     EXPECT_EQ(launcher->stops.back(), (scripted_launcher::stop_order{role}));
@@ -368,7 +369,7 @@ TEST_F(agent_test, a_number_of_workers_that_cannot_be_is_refused) {
 
 TEST_F(agent_test, whoever_does_not_end_when_asked_is_killed) {
   bring_all_up();
-  tell(protocol::job_ended{protocol::job_outcome::completed, ""});
+  tell(protocol::job_ended{.outcome = protocol::job_outcome::completed, .reason = "", .coordinator = {1}});
   pass(1900ms);
   EXPECT_THAT(launcher->stops, ElementsAre(scripted_launcher::stop_order{worker}));
   pass(100ms);
