@@ -75,7 +75,7 @@ void lease_book::begin_to_measure(live_worker& worker, const protocol::worker_st
 }
 
 /// R34. Who was not heard for several statuses has come to nothing in that time. A long silence is
-/// no slowness: a link was cut.
+/// no slowness: a link was cut. A first status tells of a whole life, where this dispatcher is new.
 void lease_book::measure_speed(live_worker& worker, const protocol::worker_status& status,
                                protocol::duration unheard) {
   const auto slots = static_cast<double>(status.slots_computed) - static_cast<double>(worker.slots_computed);
@@ -85,7 +85,10 @@ void lease_book::measure_speed(live_worker& worker, const protocol::worker_statu
   worker.computing = status.computing;
   worker.computing_for = protocol::duration(static_cast<protocol::duration::rep>(status.computing_us));
   if (slots < 0 || seconds <= 0) return;
-  worker.speed.add(slots, seconds);
+  if (worker.compute_us == 0 || unheard > rules_.silent_after)
+    worker.speed.add_past(slots, seconds);
+  else
+    worker.speed.add(slots, seconds);
   worker.slots_computed = status.slots_computed;
   worker.compute_us = status.compute_us;
 }

@@ -18,6 +18,13 @@ public:
     slots_ = slots_ * kept + slots;
     seconds_ = seconds_ * kept + seconds;
   }
+  /// As add(), of work that nobody knows the times of: a worker's whole life, or what it did while it
+  /// was cut off. It tells the speed; it weighs no more than what a meter keeps of short words, so
+  /// that what happens now is seen as soon as ever.
+  void add_past(double slots, double seconds) {
+    const double part = seconds > memory_seconds ? memory_seconds / seconds : 1;
+    add(slots * part, seconds * part);
+  }
   /// 0: not known yet.
   double slots_per_second() const { return seconds_ > 0 ? slots_ / seconds_ : 0; }
   /// What it would be if `slots` that it is at for so long were done now; infinite before any work.

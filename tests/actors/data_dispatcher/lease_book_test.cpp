@@ -2,6 +2,7 @@
 
 #include "tests/actors/data_dispatcher/dispatcher_orders.hpp"
 
+#include <functional>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -210,6 +211,48 @@ TEST_F(slow_worker_test, who_is_at_a_slot_for_long_is_as_slow_as_that) {
   }
   EXPECT_EQ(slots_of[0], make_slot_range(0, 4));
   EXPECT_EQ(slots_of[1], make_slot_range(4, 4));
+}
+
+/// Two workers that had computed for so long before this dispatcher was there.
+class taken_over_test : public slow_worker_test {
+protected:
+  /// @returns how long it takes until the second, which is stuck, has no slots.
+  milliseconds noticed_after(int tenths, const std::function<void()>& between) {
+    for (auto& sum : sums) {
+      sum.slots_computed = static_cast<std::uint64_t>(20 * tenths);
+      sum.compute_us = static_cast<std::uint64_t>(100'000 * tenths);
+    }
+    for (int i = 0; i < 5; ++i) worked(20, milliseconds(100), 20, milliseconds(100));
+    between();
+    const auto before = now;
+    for (int i = 1; i <= 300 && slots_of[1] != make_slot_range(4, 4); ++i) {
+      now += milliseconds(100);
+      data_dispatcher_actions out;
+      book.on_status(add(0, 20, milliseconds(100)), now, out);
+      auto stuck = add(1, 0, milliseconds(0));
+      stuck.computing = 2;
+      stuck.computing_us = static_cast<std::uint64_t>(100'000 * i);
+      book.on_status(stuck, now, out);
+      book.renew(now, out);
+      note(out);
+    }
+    return std::chrono::duration_cast<milliseconds>(now - before);
+  }
+};
+
+TEST_F(taken_over_test, who_gets_stuck_after_a_long_life_is_seen_as_soon_as_who_was_measured_from_the_start) {
+  EXPECT_LE(noticed_after(3000, [] {}), milliseconds(5000)); // of 300 s
+}
+
+TEST_F(taken_over_test, who_gets_stuck_after_it_was_cut_off_is_seen_as_soon_too) {
+  const auto is_cut_off = [&] { // its link, for five minutes in which it computes
+    now += std::chrono::minutes(5);
+    sums[1].slots_computed += 60'000;
+    sums[1].compute_us += 300'000'000;
+    worked(0, milliseconds(0), 0, milliseconds(0));
+    worked(20, milliseconds(100), 20, milliseconds(100));
+  };
+  EXPECT_LE(noticed_after(1, is_cut_off), milliseconds(5000));
 }
 
 TEST_F(slow_worker_test, who_was_not_heard_came_to_nothing_meanwhile) {

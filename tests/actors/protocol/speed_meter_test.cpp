@@ -27,6 +27,17 @@ TEST(speed_meter, a_hiccup_weighs_what_it_took) {
   EXPECT_NEAR(meter.slots_per_second(), 100, 10);
 }
 
+TEST(speed_meter, work_of_long_ago_weighs_no_more_than_what_was_measured_from_the_start) {
+  speed_meter from_the_start, past;
+  for (int i = 0; i < 3000; ++i) from_the_start.add(3, 0.1);
+  past.add_past(9000, 300);
+  EXPECT_NEAR(past.slots_per_second(), 30, 1e-9);
+  EXPECT_NEAR(past.at_most(1, 2), from_the_start.at_most(1, 2), 1);
+  speed_meter young;
+  young.add_past(3, 0.1);
+  EXPECT_NEAR(young.at_most(1, 0.9), 4, 1e-9) << "what took no longer is taken as it is";
+}
+
 TEST(speed_meter, of_slots_that_take_long_it_is_a_mean) {
   speed_meter meter;
   for (int i = 0; i < 10; ++i) meter.add(4, 4);
