@@ -27,8 +27,9 @@ public:
     if (!waits_since_) had_part_ = had_part;
     waits_since_ = waits_since_.value_or(now);
   }
-  /// It has computed what it had asked for. Requires that it has asked.
-  void helped() { is_to_ask_ = true; }
+  /// It has computed what it had asked for. Nothing happens when it has not asked of the open step:
+  /// what it had asked for was of another one.
+  void helped() { is_to_ask_ = asked_ > 0; }
 
   /// When it is to ask; only while it waits.
   protocol::time_point due() const;

@@ -54,6 +54,16 @@ TEST_F(late_step_test, who_has_helped_asks_at_once_and_is_not_more_impatient_for
   EXPECT_EQ(late.due(), opened + milliseconds(700 + 2 * 150));
 }
 
+TEST_F(late_step_test, who_has_helped_with_the_step_before_asks_no_sooner) {
+  late.wait(true, opened + milliseconds(400));
+  late.ask(opened + milliseconds(600));
+  late.open({5}, opened + milliseconds(650));
+  late.helped();
+  late.wait(true, opened + milliseconds(850));
+  EXPECT_EQ(late.due(), opened + milliseconds(850 + 50 + 50));
+  EXPECT_EQ(late.ask(opened + milliseconds(950)), 1U);
+}
+
 TEST_F(late_step_test, a_step_that_was_late_is_not_usual_at_once) {
   late.open({5}, opened + seconds(100));
   late.wait(false, opened + seconds(100));
