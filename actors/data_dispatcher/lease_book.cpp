@@ -74,16 +74,19 @@ void lease_book::begin_to_measure(live_worker& worker, const protocol::worker_st
   worker.compute_us = status.compute_us;
 }
 
-/// R34. Who was not heard for several statuses has come to nothing in that time. A long silence is
-/// no slowness: a link was cut. A first status tells of a whole life, where this dispatcher is new.
+/// R34. Who was not heard for several statuses has come to nothing in that time, but for what it is
+/// at: that counts when it is done. A long silence is no slowness: a link was cut. A first status
+/// tells of a whole life, where this dispatcher is new.
 void lease_book::measure_speed(live_worker& worker, const protocol::worker_status& status,
                                protocol::duration unheard) {
   const auto slots = static_cast<double>(status.slots_computed) - static_cast<double>(worker.slots_computed);
   auto seconds = (static_cast<double>(status.compute_us) - static_cast<double>(worker.compute_us)) / 1e6;
-  if (unheard > 2 * quiet())
-    seconds = std::max(seconds, protocol::to_seconds(std::min(unheard, rules_.silent_after)));
   worker.computing = status.computing;
   worker.computing_for = protocol::duration(static_cast<protocol::duration::rep>(status.computing_us));
+  if (unheard > 2 * quiet()) {
+    const auto idle = worker.computing > 0 ? unheard - worker.computing_for : unheard;
+    seconds = std::max(seconds, protocol::to_seconds(std::min(idle, rules_.silent_after)));
+  }
   if (slots < 0 || seconds <= 0) return;
   if (worker.compute_us == 0 || unheard > rules_.silent_after)
     worker.speed.add_past(slots, seconds);

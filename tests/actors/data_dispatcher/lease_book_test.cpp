@@ -213,6 +213,24 @@ TEST_F(slow_worker_test, who_is_at_a_slot_for_long_is_as_slow_as_that) {
   EXPECT_EQ(slots_of[1], make_slot_range(4, 4));
 }
 
+TEST_F(slow_worker_test, a_pause_amid_a_computation_counts_once) {
+  for (int i = 0; i < 20; ++i) worked(20, milliseconds(100), 20, milliseconds(100));
+  data_dispatcher_actions out;
+  for (int i = 0; i < 9; ++i) {
+    now += milliseconds(100);
+    book.on_status(add(0, 20, milliseconds(100)), now, out);
+    book.renew(now, out);
+  }
+  auto amid = add(1, 0, milliseconds(0));
+  amid.computing = 2;
+  amid.computing_us = 905'000;
+  book.on_status(amid, now, out);
+  book.renew(now, out);
+  note(out);
+  note(worked(20, milliseconds(100), 2, milliseconds(910)));
+  EXPECT_EQ(slots_of[1], make_slot_range(3, 4)) << "a third as fast, not a sixth";
+}
+
 /// Two workers that had computed for so long before this dispatcher was there.
 class taken_over_test : public slow_worker_test {
 protected:
