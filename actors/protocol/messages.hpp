@@ -221,7 +221,7 @@ struct pull {
   worker_id worker;
   fence self;
   step_id step{};
-  std::uint32_t tries = 0; ///< how often it has asked for a slot of `step`, this time included; 0: not at all
+  std::uint32_t tries = 0; ///< how often it has asked for slots of `step`, this time included; 0: not at all
 
   bool operator==(const pull&) const = default;
 

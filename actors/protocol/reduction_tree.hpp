@@ -2,6 +2,7 @@
 /// are summed, whoever sums.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <dlrun/ids.hpp>
 #include <optional>
@@ -50,6 +51,8 @@ public:
 
   /// The fewest nodes that together are exactly `wanted` cut to the root, in slot order.
   std::vector<slot_range> cover(slot_range wanted) const;
+  /// No cover has more nodes: two of each size.
+  std::uint32_t cover_max() const { return 2 * static_cast<std::uint32_t>(std::bit_width(slots_)); }
 
 private:
   std::uint32_t slots_;

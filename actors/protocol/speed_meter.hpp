@@ -18,9 +18,9 @@ public:
     slots_ = slots_ * kept + slots;
     seconds_ = seconds_ * kept + seconds;
   }
-  /// As add(), of work that nobody knows the times of: a worker's whole life, or what it did while it
-  /// was cut off. It tells the speed; it weighs no more than what a meter keeps of short words, so
-  /// that what happens now is seen as soon as ever.
+  /// As add(), of work that nobody knows the times of: a worker's whole life, or what it did while
+  /// it was cut off. It tells the speed; it weighs no more than what a meter keeps of short words,
+  /// so that what happens now is seen as soon as ever.
   void add_past(double slots, double seconds) {
     const double part = seconds > memory_seconds ? memory_seconds / seconds : 1;
     add(slots * part, seconds * part);

@@ -1,8 +1,10 @@
 /// Which of the slots that a step lacks a worker computes that waits for them (rule R34).
 #pragma once
 
+#include "actors/protocol/messages.hpp"
 #include "actors/protocol/reduction_tree.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <dlrun/ids.hpp>
 #include <map>
@@ -12,25 +14,44 @@
 namespace dlrun::ps_shard {
 
 /// Pure. Each slot goes to one worker first. It may be late too, or dead: who has asked k times is
-/// offered what was offered less than k times.
+/// offered what was offered less than k times. A worker keeps one gradient for each node that it
+/// computes, until the step is committed. So from offer to offer a node may have twice as many
+/// slots: first a slot, so that many can help, and in the end no more nodes than a share has.
 class help_offers {
 public:
-  /// One of `missing`, which is ascending: of those that were offered least the last, since who has
-  /// the slots by lease begins with the first. Empty when `tries` are too few for any.
-  protocol::slot_range next(step_id step, std::uint32_t tries, const std::vector<slot_id>& missing) {
-    if (step_ != step) times_.clear();
-    step_ = step;
+  /// A node of `tree` in `missing`, which is ascending: of the slots that were offered least the
+  /// last, since who has them by lease begins with the first. Empty when it has asked too few times
+  /// for any.
+  protocol::slot_range next(const protocol::pull& asked, const protocol::reduction_tree& tree,
+                            const std::vector<slot_id>& missing) {
+    if (step_ != asked.step) *this = {};
+    step_ = asked.step;
     std::optional<slot_id> least;
     for (const auto slot : missing)
       if (!least || times_[slot] <= times_[*least]) least = slot;
-    if (!least || times_[*least] >= tries) return {};
-    ++times_[*least];
-    return {*least, {least->value + 1}};
+    if (!least || times_[*least] >= asked.tries) return {};
+    const auto node = largest_around(*least, tree, missing, 1U << std::min(given_[asked.worker]++, 31U));
+    for (auto slot = node.begin; slot < node.end; ++slot.value) ++times_[slot];
+    return node;
   }
 
 private:
+  /// Whose slots were all offered as rarely.
+  protocol::slot_range largest_around(slot_id least, const protocol::reduction_tree& tree,
+                                      const std::vector<slot_id>& missing, std::uint32_t slots_max) {
+    const auto fits = [&](protocol::slot_range node) {
+      for (auto slot = node.begin; slot < node.end; ++slot.value)
+        if (!std::ranges::binary_search(missing, slot) || times_[slot] != times_[least]) return false;
+      return node.size() <= slots_max;
+    };
+    protocol::slot_range node{least, {least.value + 1}};
+    for (auto parent = tree.parent(node); parent && fits(*parent); parent = tree.parent(node)) node = *parent;
+    return node;
+  }
+
   std::optional<step_id> step_;
-  std::map<slot_id, std::uint32_t> times_; ///< that it was offered
+  std::map<slot_id, std::uint32_t> times_;   ///< that it was offered
+  std::map<worker_id, std::uint32_t> given_; ///< nodes
 };
 
 } // namespace dlrun::ps_shard

@@ -78,7 +78,7 @@ protocol::slot_range step_pipeline::offer(const protocol::pull& asked) {
   const bool is_next =
       asked.timeline == plan_.timeline() && asked.step == step && step.value < config_->steps;
   if (halted_ || asked.tries == 0 || !is_next) return {};
-  return offers_.next(step, asked.tries, open_.missing(step));
+  return offers_.next(asked, protocol::reduction_tree(config_->slots_of(step)), open_.missing(step));
 }
 
 void step_pipeline::drop_gradients(ps_shard_actions& out) {

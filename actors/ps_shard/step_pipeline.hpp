@@ -36,7 +36,7 @@ public:
   bool take(const protocol::push& push, value_id value, ps_shard_actions& out);
   /// Begins whatever can be begun: to be called when something changed that it may have waited for.
   void apply_next(ps_shard_actions& out);
-  /// R34: a slot that the step it asks for lacks, if that is the next one; empty if it lacks none.
+  /// R34: a node that the step it asks for lacks, if that is the next one; empty if it lacks none.
   protocol::slot_range offer(const protocol::pull& asked);
   /// As ps_shard_core::begin_early().
   std::optional<std::uint64_t> begin_early(step_id step);

@@ -33,6 +33,7 @@ void late_step::open(step_id step, time_point now) {
   had_part_ = false;
   asked_ = 0;
   is_to_ask_ = false;
+  helped_ = 0;
 }
 
 /// What the step may take for all that the worker knows.

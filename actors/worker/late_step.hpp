@@ -29,7 +29,13 @@ public:
   }
   /// It has computed what it had asked for. Nothing happens when it has not asked of the open step:
   /// what it had asked for was of another one.
-  void helped() { is_to_ask_ = asked_ > 0; }
+  void helped() {
+    if (asked_ == 0) return;
+    is_to_ask_ = true;
+    ++helped_;
+  }
+  /// How often, with the open step.
+  std::uint32_t times_helped() const { return helped_; }
 
   /// When it is to ask; only while it waits.
   protocol::time_point due() const;
@@ -46,6 +52,7 @@ private:
   std::uint32_t asked_ = 0; ///< times
   protocol::time_point asked_at_{};
   bool is_to_ask_ = false;
+  std::uint32_t helped_ = 0; ///< times
   protocol::duration slot_{};
   /// What a step takes, for who has no part in it. First steps are slow.
   protocol::duration usual_ = std::chrono::seconds(1);

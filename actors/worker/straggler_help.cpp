@@ -11,7 +11,7 @@ void straggler_help::hear(const protocol::shard_state& state) {
 
 void straggler_help::on_computed(step_id step, slot_range slots, protocol::duration took) {
   late_.note_slot(took / slots.size());
-  if (lacking_ == std::pair(step, slots)) late_.helped();
+  if (lacking_ && lacking_->first == step && lacking_->second.contains(slots)) late_.helped();
 }
 
 std::optional<slot_range> straggler_help::next_missing(step_id step, const work_share& share,
@@ -23,9 +23,10 @@ std::optional<slot_range> straggler_help::next_missing(step_id step, const work_
 }
 
 /// At first all ask the same one of those that the step waits for, so that it can share out what is
-/// to be done.
+/// to be done. What it keeps is bounded: beyond that it waits for the division of slots.
 void straggler_help::look_for_more(protocol::pull asking, const work_share& share,
                                    const shard_standings& shards, time_point now, worker_actions& out) {
+  if (late_.times_helped() >= share.nodes_max(asking.step)) return;
   late_.wait(share.has_part_of(asking.step), now);
   if (now >= late_.due()) {
     asking.tries = late_.ask(now);

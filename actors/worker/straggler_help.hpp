@@ -26,7 +26,8 @@ public:
   std::optional<protocol::slot_range> next_missing(step_id step, const work_share& share,
                                                    const kept_gradients& kept,
                                                    const slot_warnings& warnings) const;
-  /// There is none of the open step. Asks for one if the step is late, or says when to look again.
+  /// There is none of the open step. Asks for one if the step is late, or says when to look again;
+  /// neither once it has computed as many nodes of others as a share may have.
   /// `asking`: as it asks, but for how often. Requires that a shard stands at that step.
   void look_for_more(protocol::pull asking, const work_share& share, const shard_standings& shards,
                      protocol::time_point now, worker_actions& out);

@@ -38,6 +38,10 @@ public:
     return lease_ && !lease_->on_trial && !lease_->slots.empty() &&
            lease_->slots.begin.value < slots_of_step_(step);
   }
+  /// No share of it is more nodes than that.
+  std::uint32_t nodes_max(step_id step) const {
+    return protocol::reduction_tree(slots_of_step_(step)).cover_max();
+  }
   /// Slots of its lease.
   std::uint32_t leased() const { return lease_ && !lease_->slots.empty() ? lease_->slots.size() : 0; }
 

@@ -93,5 +93,13 @@ TEST(reduction_tree, thousands_of_slots_are_covered_by_few_nodes) {
   EXPECT_LE(reduction_tree(4096).cover(make_slot_range(1, 4095)).size(), 24U);
 }
 
+TEST(reduction_tree, no_range_is_covered_by_more_than_two_nodes_of_each_size) {
+  for (std::uint32_t slots = 1; slots <= 70; ++slots)
+    for (std::uint32_t begin = 0; begin < slots; ++begin)
+      for (auto end = begin + 1; end <= slots; ++end)
+        ASSERT_LE(reduction_tree(slots).cover(make_slot_range(begin, end)).size(),
+                  reduction_tree(slots).cover_max());
+}
+
 } // namespace
 } // namespace dlrun::protocol

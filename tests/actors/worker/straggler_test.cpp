@@ -85,6 +85,48 @@ TEST_F(straggler_test, what_it_has_computed_is_not_computed_again) {
   EXPECT_THAT(only<compute_gradient>(lacks(0, 5, make_slot_range(1, 2))), IsEmpty());
 }
 
+TEST_F(straggler_test, what_is_lacking_may_be_several_slots) {
+  wake_after(milliseconds(1300));
+  const auto orders = only<compute_gradient>(lacks(0, 5, make_slot_range(2, 4)));
+  ASSERT_THAT(orders, SizeIs(1));
+  EXPECT_EQ(orders[0].slots, make_slot_range(2, 4));
+  EXPECT_THAT(asked(computed(5, 2, 4)), SizeIs(1));
+}
+
+TEST_F(straggler_test, a_computation_for_the_step_before_asks_for_nothing_of_the_next) {
+  wake_after(milliseconds(1300));
+  lacks(0, 5, make_slot_range(3, 4));
+  hear(0, 6, 6);
+  hear(1, 6, 6);
+  EXPECT_THAT(only<send_pull>(computed(5, 3, 4)), IsEmpty());
+}
+
+/// R34: one gradient is kept for each node.
+TEST(straggler_help, who_has_computed_as_many_nodes_as_a_share_may_have_asks_no_more) {
+  work_share share([](step_id) { return 64U; });
+  share.take({{1}, 1, {3}, make_slot_range(0, 32)});
+  shard_standings shards(1, {});
+  protocol::shard_state state;
+  state.incarnation = {1};
+  shards.hear(state);
+  straggler_help help;
+  protocol::time_point now{std::chrono::hours(1)};
+  help.open({0}, now);
+  worker_actions first;
+  help.look_for_more({{}, {1}, {}, {0}}, share, shards, now, first);
+  std::uint32_t times = 0;
+  for (; times < 64; ++times) {
+    worker_actions out;
+    now += std::chrono::hours(1);
+    help.look_for_more({{}, {1}, {}, {0}}, share, shards, now, out);
+    if (only<send_pull>(out).empty()) break;
+    state.lacks = make_slot_range(63 - times, 64 - times);
+    help.hear(state);
+    help.on_computed({0}, state.lacks, {});
+  }
+  EXPECT_EQ(times, share.nodes_max({0}));
+}
+
 TEST_F(straggler_test, who_leaves_asks_for_nothing) {
   core.on_leave(now);
   EXPECT_THAT(asked(wake_after(milliseconds(5000))), IsEmpty());
