@@ -1,7 +1,10 @@
 #include "transport/gradient_pool.hpp"
 
+#include <algorithm>
 #include <fmt/core.h>
+#include <iterator>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 namespace dlrun::transport {
@@ -12,8 +15,11 @@ struct pooled_gradient::shelf {
   const std::size_t buffers_max;
   const std::shared_ptr<segment_offers> server;
   std::mutex mutex;
-  std::vector<std::unique_ptr<entry>> free; // guarded by mutex, as are the next two
+  std::vector<std::unique_ptr<entry>> free; // guarded by mutex, as are the next ones
   std::size_t existing = 0;
+  std::size_t loans = 0;            // since the most was looked at
+  std::size_t lent_most = 0;        // during those
+  std::size_t lent_most_before = 0; // during the loans before those
   bool closed = false;
 
   shelf(std::size_t floats_each, std::size_t most, std::shared_ptr<segment_offers> offered_by)
@@ -31,6 +37,25 @@ struct pooled_gradient::shelf {
       --existing;
     }
     server->withdraw(returned->id);
+  }
+
+  /// A buffer is lent. @returns those that were not needed of late, the coldest of the free ones;
+  /// requires the lock.
+  std::vector<std::unique_ptr<entry>> note_loan() {
+    lent_most = std::max(lent_most, existing - free.size());
+    if (++loans < gradient_pool::loans_remembered) return {};
+    const auto needed = std::min(std::max(lent_most, lent_most_before), existing);
+    lent_most_before = std::exchange(lent_most, 0);
+    loans = 0;
+    const auto end = free.begin() + static_cast<std::ptrdiff_t>(std::min(existing - needed, free.size()));
+    std::vector<std::unique_ptr<entry>> cold(std::move_iterator(free.begin()), std::move_iterator(end));
+    free.erase(free.begin(), end);
+    existing -= cold.size();
+    return cold;
+  }
+
+  void withdraw(const std::vector<std::unique_ptr<entry>>& all) const {
+    for (const auto& one : all) server->withdraw(one->id);
   }
 
   result<std::unique_ptr<entry>> make() {
@@ -74,23 +99,28 @@ gradient_pool::~gradient_pool() {
     shelf_->existing -= shelf_->free.size();
     free.swap(shelf_->free);
   }
-  for (const auto& entry : free) shelf_->server->withdraw(entry->id);
+  shelf_->withdraw(free);
 }
 
 result<pooled_gradient> gradient_pool::acquire() {
+  std::unique_ptr<pooled_gradient::entry> found;
+  std::vector<std::unique_ptr<pooled_gradient::entry>> cold;
   {
     const std::lock_guard lock(shelf_->mutex);
     if (!shelf_->free.empty()) {
-      auto entry = std::move(shelf_->free.back());
+      found = std::move(shelf_->free.back());
       shelf_->free.pop_back();
-      return pooled_gradient(shelf_, std::move(entry));
-    }
-    if (shelf_->existing >= shelf_->buffers_max)
+    } else if (shelf_->existing >= shelf_->buffers_max) {
       return fail(
           error_code::limit_exceeded,
           fmt::format("all {} gradient buffers are waiting for their steps to commit", shelf_->buffers_max));
-    ++shelf_->existing; // reserved; making it takes long and needs no lock
+    } else {
+      ++shelf_->existing; // reserved; making it takes long and needs no lock
+    }
+    cold = shelf_->note_loan();
   }
+  shelf_->withdraw(cold);
+  if (found) return pooled_gradient(shelf_, std::move(found));
   auto made = shelf_->make();
   if (!made) {
     const std::lock_guard lock(shelf_->mutex);

@@ -39,11 +39,16 @@ private:
 };
 
 /// Grows on demand up to a bound and offers each new buffer at `server`. Hands out the buffer
-/// returned last, whose pages are likeliest in the caches. Thread-safe. Loans may outlive the pool;
-/// pool and loans keep the server alive, so the order in which an actor and its mailbox go does not
-/// matter.
+/// returned last, whose pages are likeliest in the caches. Withdraws those that were not needed for
+/// as long as `loans_remembered` loans take, once or twice. Thread-safe. Loans may outlive the
+/// pool; pool and loans keep the server alive, so the order in which an actor and its mailbox go
+/// does not matter.
 class gradient_pool {
 public:
+  /// Larger: what one busy step needed is kept for longer; smaller: buffers are made anew more
+  /// often.
+  static constexpr std::size_t loans_remembered = 64;
+
   /// @param floats length of the flat gradient vector; @param buffers_max bound of buffers, lent
   /// and free together.
   gradient_pool(std::size_t floats, std::size_t buffers_max, std::shared_ptr<segment_offers> server);

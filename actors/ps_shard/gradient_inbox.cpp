@@ -9,6 +9,10 @@ namespace {
 constexpr auto fetch_deadline = std::chrono::seconds(2);
 /// Pushes that wait for one segment to be mapped; what is beyond is dropped, its sender repeats it.
 constexpr std::size_t waiting_max = 64;
+/// Of a worker's pushes: a buffer that none of so many has named, and none of twice as many as it
+/// has buffers, is unmapped. Larger: a buffer that is not there any more takes memory for longer;
+/// smaller: one that is used now and then is mapped anew.
+constexpr std::uint64_t unnamed_min = 128;
 
 } // namespace
 
@@ -27,8 +31,21 @@ void gradient_inbox::take(const protocol::push& push) {
   const segment_key key{push.where.address, push.where.segment};
   const auto found = sources_.find(key);
   if (found == sources_.end()) return fetch(key, push);
-  if (found->second.reader) return hand_over(push, found->second.reader);
+  note_named(key, push.worker);
+  if (const auto reader = found->second.reader) return hand_over(push, reader);
   if (found->second.waiting.size() < waiting_max) found->second.waiting.push_back(push);
+}
+
+void gradient_inbox::note_named(const segment_key& key, worker_id worker) {
+  const auto number = ++pushes_[worker];
+  sources_.at(key).named = number;
+  if (number % unnamed_min != 0) return;
+  const auto is_of = [&](const auto& entry) { return entry.second.worker == worker; };
+  const auto buffers = static_cast<std::uint64_t>(std::ranges::count_if(sources_, is_of));
+  std::erase_if(sources_, [&](const auto& entry) {
+    return is_of(entry) && entry.second.reader &&
+           entry.second.named + std::max(unnamed_min, 2 * buffers) < number;
+  });
 }
 
 void gradient_inbox::fetch(const segment_key& key, const protocol::push& push) {
@@ -37,7 +54,7 @@ void gradient_inbox::fetch(const segment_key& key, const protocol::push& push) {
                flat_size_);
     return;
   }
-  sources_[key] = {push.worker, push.self.incarnation, nullptr, {push}};
+  sources_[key] = {push.worker, push.self.incarnation, nullptr, {push}, pushes_[push.worker]};
   const auto asked = channel_->fetch(
       key.first, {key.second}, push.where.bytes, transport::gradient_part(range_.offset, range_.size),
       std::chrono::steady_clock::now() + fetch_deadline,

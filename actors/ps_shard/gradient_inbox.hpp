@@ -19,7 +19,8 @@
 namespace dlrun::ps_shard {
 
 /// Maps the segments that pushes name, each once, and reads this shard's part of the gradient in
-/// place; over TCP it gets a copy for each push. Called by its owner only.
+/// place, until its worker names others again and again; over TCP it gets a copy for each push.
+/// Called by its owner only.
 class gradient_inbox {
 public:
   struct events {
@@ -54,8 +55,11 @@ private:
     dlrun::incarnation incarnation;
     std::shared_ptr<const transport::gradient_reader> reader; ///< mapped; null while it is fetched
     std::vector<protocol::push> waiting;
+    std::uint64_t named = 0; ///< by its worker's so manieth push, for the last time
   };
 
+  /// A push names it. What pushes of its worker have not named for long the worker has given back.
+  void note_named(const segment_key& key, worker_id worker);
   void fetch(const segment_key& key, const protocol::push& push);
   void on_fetched(const segment_key& key, result<transport::segment> fetched);
   result<gradient> view(const protocol::push& push,
@@ -68,6 +72,7 @@ private:
   std::shared_ptr<spdlog::logger> log_;
   events told_;
   std::map<segment_key, source> sources_;
+  std::map<worker_id, std::uint64_t> pushes_;
   std::unique_ptr<transport::segment_fetches> channel_; ///< last: its callbacks use all of the above
 };
 

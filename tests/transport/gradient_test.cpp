@@ -116,6 +116,26 @@ TEST_F(gradient_pools, reuse_a_buffer_only_after_it_came_back) {
   EXPECT_EQ(pool.size(), 1U);
 }
 
+TEST_F(gradient_pools, what_was_not_needed_for_a_while_is_given_back_to_the_system) {
+  gradient_pool pool(16, 40, server);
+  std::vector<pooled_gradient> many;
+  while (many.size() < 32) many.push_back(pool.acquire().value());
+  many.clear();
+  const auto lend_two = [&](std::size_t times) {
+    for (std::size_t i = 0; i < times; ++i) {
+      auto one = pool.acquire().value();
+      auto other = pool.acquire().value();
+    }
+  };
+  lend_two(gradient_pool::loans_remembered / 4);
+  EXPECT_EQ(pool.size(), 32U) << "it may be needed again";
+  lend_two(gradient_pool::loans_remembered);
+  EXPECT_EQ(pool.size(), 2U);
+  many.push_back(pool.acquire().value());
+  many.push_back(pool.acquire().value());
+  EXPECT_TRUE(pool.acquire()) << "it grows again";
+}
+
 TEST_F(gradient_pools, may_end_before_their_loans) {
   auto pool = std::make_unique<gradient_pool>(16, 2, server);
   auto lent = pool->acquire().value();
