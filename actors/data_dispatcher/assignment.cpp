@@ -22,6 +22,13 @@ constexpr double alignment_slack = 1.0 / 32;
 /// is seen.
 constexpr double worth_min = 1.0 / 8;
 
+/// Of a share: who is worth so many times as much has too little. Larger: who was slow keeps less
+/// of what it is worth; smaller: measured speeds that vary change the division.
+constexpr double regain_min = 1.5;
+/// And so many slots: rounding and the places of cuts take up to three. Of shares so small that
+/// this is more than regain_min one slot is 10 % of a step.
+constexpr double regain_slots_min = 4;
+
 bool is_speed(double value) { return std::isfinite(value) && value > 0; }
 
 /// 0 for who is not worth to wait for. The fastest is.
@@ -132,14 +139,15 @@ assignment_decision assignment::decide(std::vector<candidate> candidates) {
   }
   const auto speeds = speeds_of(candidates);
   const double before = reason.empty() ? seconds_now(speeds) : 0;
-  if (reason.empty() && shortest_step_seconds(slots_, speeds) >= before * (1 - improvement_min_))
+  const double wanted = has_too_little(speeds) ? before : before * (1 - improvement_min_);
+  if (reason.empty() && shortest_step_seconds(slots_, speeds) >= wanted)
     return {current_, {}}; // most ticks of most jobs: no division is worth a change
   cuts_type cuts{0};
   for (const auto size : sizes_for(slots_, speeds)) cuts.push_back(cuts.back() + size);
   align(cuts, speeds);
   if (reason.empty()) {
     const double after = step_seconds(cuts, speeds);
-    if (after >= before * (1 - improvement_min_)) return {current_, {}};
+    if (after >= wanted) return {current_, {}};
     reason = fmt::format("measured speeds: a step takes {:.0f} % less time", 100 * (1 - after / before));
   }
   take(candidates, cuts);
@@ -151,6 +159,20 @@ double assignment::seconds_now(const std::vector<double>& speeds) const {
   cuts_type cuts{0};
   for (const auto& [worker, slots] : current_) cuts.push_back(slots.end.value);
   return step_seconds(cuts, speeds);
+}
+
+/// Somebody with a share, in the division in force, whose members have these speeds. Who has none
+/// is not measured: that is tried first.
+bool assignment::has_too_little(const std::vector<double>& speeds) const {
+  const double sum = sum_of(speeds);
+  auto speed = speeds.begin();
+  for (const auto& [worker, slots] : current_) {
+    if (speed == speeds.end()) return false; // other members
+    const double worth = slots_ * *speed++ / sum;
+    if (!slots.empty() && worth >= slots.size() * regain_min && worth >= slots.size() + regain_slots_min)
+      return true;
+  }
+  return false;
 }
 
 std::string assignment::why_members_changed(const std::vector<candidate>& candidates) const {

@@ -29,9 +29,11 @@ struct assignment_decision {
 
 /// Divides [0, K) among the candidates in proportion to their speed, with hysteresis: a division is
 /// changed only when the set of workers (or an incarnation) changed, or when the predicted step
-/// time shrinks by more than `improvement_min`. Prefers cuts at borders of large subtrees, so that
-/// fewer gradients are pushed. With more workers than slots some idle, and who is slower than an
-/// eighth of the others idles too (R34). Pure: same calls, same answers.
+/// time shrinks by more than `improvement_min`, or at all because somebody is worth half as much
+/// again as its share, and four slots: of many workers one alone shortens a step by little. Prefers
+/// cuts at borders of large subtrees, so that fewer gradients are pushed. With more workers than
+/// slots some idle, and who is slower than an eighth of the others idles too (R34). Pure: same
+/// calls, same answers.
 class assignment {
 public:
   explicit assignment(std::uint32_t slots, double improvement_min = 0.1);
@@ -43,6 +45,7 @@ public:
 
 private:
   double seconds_now(const std::vector<double>& speeds) const;
+  bool has_too_little(const std::vector<double>& speeds) const;
   std::string why_members_changed(const std::vector<candidate>& candidates) const;
   void take(const std::vector<candidate>& candidates, const std::vector<std::uint32_t>& cuts);
 

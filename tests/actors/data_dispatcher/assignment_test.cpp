@@ -150,6 +150,40 @@ TEST(assignment, speeds_that_go_up_and_down_do_not_make_it_swing) {
   EXPECT_EQ(changes, 0);
 }
 
+TEST(assignment, one_of_many_that_was_slow_has_its_share_back_when_it_is_fast_again) {
+  for (const std::uint32_t workers : {2U, 7U, 8U, 30U}) {
+    assignment divided(64 * workers);
+    auto all = equals(workers);
+    all[1].slots_per_second = 30;
+    EXPECT_LE(divided.decide(all).slots.at({1}).size(), 30U);
+    all[1].slots_per_second = 100;
+    const auto decision = divided.decide(all);
+    EXPECT_EQ(decision.slots.at({1}).size(), 64U) << workers << " workers";
+    EXPECT_NE(decision.reason, "");
+    EXPECT_EQ(divided.decide(all).reason, "");
+  }
+}
+
+TEST(assignment, noise_does_not_make_the_shares_of_many_workers_swing) {
+  std::mt19937 random(5); // NOLINT: the same every time
+  for (const std::uint32_t workers : {3U, 8U, 13U, 40U})
+    for (const std::uint32_t slots : {workers, 2 * workers, 3 * workers, 5 * workers, 8 * workers,
+                                      8 * workers + 5, 11 * workers, 64 * workers}) {
+      assignment divided(slots);
+      auto all = equals(workers);
+      all[1].slots_per_second = 60; // one that is slow for good
+      divided.decide(all);
+      int changes = 0;
+      for (int i = 0; i < 300; ++i) {
+        for (auto& one : all)
+          one.slots_per_second = (one.worker.value == 1 ? 60.0 : 100.0) *
+                                 (0.96 + 0.08 * static_cast<double>(random() % 100) / 99);
+        changes += divided.decide(all).reason.empty() ? 0 : 1;
+      }
+      EXPECT_EQ(changes, 0) << workers << " workers, " << slots << " slots";
+    }
+}
+
 TEST(assignment, says_who_came_was_restarted_and_went) {
   assignment divided(4);
   EXPECT_EQ(divided.decide(equals(1)).reason, "worker 0 takes part");
