@@ -56,7 +56,7 @@ public:
   result<std::string> ask(const std::string& path, const std::string& body) {
     const auto give_up = clock::now() + patience_.total;
     std::vector<silence> silent;
-    for (auto attempt = patience_.attempt;; attempt *= 2) {
+    for (auto attempt = patience_.attempt;; attempt = std::min(2 * attempt, patience_.total)) {
       for (std::size_t i = 0; i < place_.endpoints.size(); ++i) {
         const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(give_up - clock::now());
         if (left <= std::chrono::milliseconds(0)) return nobody_answers(silent);

@@ -21,7 +21,7 @@ struct etcd_place {
 
 /// How long is waited for an answer.
 struct etcd_patience {
-  /// Of one member at first; doubles each time that all of them have been asked.
+  /// Of one member at first; doubles each time that all of them have been asked, up to `total`.
   std::chrono::milliseconds attempt{500};
   /// Of all together.
   std::chrono::milliseconds total{5000};

@@ -110,6 +110,7 @@ public:
 
   result<http_answer> send(const std::string& url, const std::string& body, const std::string& authorization,
                            std::chrono::milliseconds deadline) {
+    DLRUN_CHECK(deadline.count() > 0, "libcurl takes {} ms for no limit", deadline.count());
     http_answer answer;
     const auto headers = headers_of(authorization);
     set(CURLOPT_URL, url.c_str());

@@ -2,6 +2,7 @@
 #include "persistence/etcd_journal.hpp"
 #include "tests/persistence/etcd_servers.hpp"
 
+#include <future>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
@@ -130,6 +131,21 @@ TEST(etcd_journal, without_a_quorum_nothing_is_read_or_written_and_all_members_a
   for (std::size_t i = 0; i < 3; ++i)
     EXPECT_NE(refused.message.find(etcd.endpoint(i)), std::string::npos) << refused.message;
   EXPECT_EQ(etcd_journal::probe(etcd.place(), prefix, 1, short_patience).error().code, error_code::timed_out);
+}
+
+/// Who refuses at once is asked again fifty times a second: however often that was, an attempt has
+/// a limit.
+TEST(etcd_journal, members_that_refuse_for_a_while_and_then_say_nothing_are_given_up_in_time) {
+  const test::silent_member member;
+  const auto begun = std::chrono::steady_clock::now();
+  auto refused = std::async(std::launch::async, [&] {
+    return etcd_journal::read({{member.endpoint()}}, prefix, {milliseconds(500), milliseconds(3000)});
+  });
+  EXPECT_EQ(refused.wait_for(milliseconds(2000)), std::future_status::timeout) << "nobody has answered";
+  member.accept();
+  ASSERT_EQ(refused.wait_for(milliseconds(6000)), std::future_status::ready);
+  EXPECT_EQ(refused.get().error().code, error_code::timed_out);
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, milliseconds(6000));
 }
 
 TEST(etcd_journal, another_cluster_is_refused) {

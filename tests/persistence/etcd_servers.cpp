@@ -8,9 +8,11 @@
 #include <dlrun/check.hpp>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <netinet/in.h>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -146,5 +148,19 @@ std::size_t etcd_servers::leader() const {
   });
   return found;
 }
+
+silent_member::silent_member()
+    : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  sockaddr_in at{};
+  at.sin_family = AF_INET;
+  at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  auto* const address = reinterpret_cast<sockaddr*>(&at);
+  ::socklen_t size = sizeof at;
+  DLRUN_CHECK(::bind(socket_.get(), address, size) == 0 && ::getsockname(socket_.get(), address, &size) == 0,
+              "loopback has a port");
+  endpoint_ = fmt::format("http://127.0.0.1:{}", ntohs(at.sin_port));
+}
+
+void silent_member::accept() const { DLRUN_CHECK(::listen(socket_.get(), 64) == 0, "a socket listens"); }
 
 } // namespace dlrun::test

@@ -1,6 +1,7 @@
 /// A real etcd for tests: its members on loopback, in a folder that goes away.
 #pragma once
 
+#include "base/unique_fd.hpp"
 #include "persistence/etcd_client.hpp"
 #include "tests/data/files.hpp"
 
@@ -47,6 +48,20 @@ private:
   std::string address_;
   std::vector<std::string> more_;
   std::vector<::pid_t> members_; ///< 0: does not run
+};
+
+/// An address of loopback where connections are refused, and from accept() on are made and never
+/// answered.
+class silent_member {
+public:
+  silent_member();
+
+  std::string endpoint() const { return endpoint_; }
+  void accept() const;
+
+private:
+  base::unique_fd socket_;
+  std::string endpoint_;
 };
 
 } // namespace dlrun::test
