@@ -54,11 +54,10 @@ public:
     auto made = etcd_client::make(options.place, options.patience);
     if (!made) return tl::unexpected(made.error());
     client_ = std::move(*made);
-    const auto give_up = std::chrono::steady_clock::now() + options.take_patience;
-    for (;;) {
+    for (;;) { // as one taker: an attempt without an answer may have been done
       auto taken = take();
-      const bool nobody_answers = !taken && taken.error().code == error_code::timed_out;
-      if (!nobody_answers || std::chrono::steady_clock::now() >= give_up) return taken;
+      if (taken || !may_pass(taken.error())) return taken;
+      if (!options.keep_trying || !options.keep_trying(taken.error())) return taken;
     }
   }
   result<void> write(std::span<const journal_write> changes) {
@@ -83,6 +82,10 @@ public:
   const std::map<std::string, std::string>& contents() const { return entries_; }
 
 private:
+  static bool may_pass(const error& why) {
+    return why.code == error_code::timed_out || why.code == error_code::disk_full;
+  }
+
   struct write_attempt {
     etcd_owner owner; ///< once it is done
     std::vector<journal_write> changes;

@@ -3,6 +3,8 @@
 
 #include "persistence/etcd_client.hpp"
 
+#include <functional>
+
 namespace dlrun::persistence {
 
 struct etcd_journal_options {
@@ -11,8 +13,10 @@ struct etcd_journal_options {
   /// Who takes it; must be above whoever took it before.
   incarnation owner;
   etcd_patience patience{};
-  /// How long it goes on trying to take it when nobody answers: nobody is kept waiting by that.
-  std::chrono::milliseconds take_patience{0};
+  /// While it cannot be taken because nobody answers (timed_out) or etcd has no space (disk_full),
+  /// which may have taken it all the same: called after each attempt, may block. @returns whether
+  /// to try again. None: does not.
+  std::function<bool(const error& why)> keep_trying{};
 };
 
 /// Keys of an etcd: PREFIX/owner, whose value names term, taker and number of the last write, and

@@ -8,16 +8,32 @@ namespace {
 
 /// A role that gives no sign of life for a minute is ended.
 constexpr auto take_patience = std::chrono::seconds(45);
+constexpr auto after_full = std::chrono::milliseconds(500);
 
 using taken_journal = result<std::unique_ptr<persistence::journal>>;
 
-taken_journal take(const std::filesystem::path& run_dir, incarnation owner) {
-  return persistence::folder_journal::open({(run_dir / journal_directory).string(), owner, nullptr});
+taken_journal take(const std::filesystem::path& run_dir, incarnation owner, const full_disk_watcher& watcher,
+                   std::chrono::milliseconds patience) {
+  return try_patiently(patience, watcher, [&]() -> taken_journal {
+    return persistence::folder_journal::open({(run_dir / journal_directory).string(), owner, nullptr});
+  });
 }
 
-taken_journal take(const etcd_ground& ground, incarnation owner) {
-  return persistence::etcd_journal::take(
-      {.place = ground.place, .prefix = ground.prefix, .owner = owner, .take_patience = take_patience});
+/// Patient itself: what it tried before it knows again as its own.
+taken_journal take(const etcd_ground& ground, incarnation owner, const full_disk_watcher& watcher,
+                   std::chrono::milliseconds /*patience*/) {
+  const auto give_up = std::chrono::steady_clock::now() + take_patience;
+  bool was_full = false;
+  auto taken = persistence::etcd_journal::take(
+      {.place = ground.place, .prefix = ground.prefix, .owner = owner, .keep_trying = [&](const error& why) {
+         if (why.code == error_code::timed_out) return std::chrono::steady_clock::now() < give_up;
+         if (!watcher.while_full || !watcher.while_full(why)) return false;
+         was_full = true;
+         std::this_thread::sleep_for(after_full);
+         return true;
+       }});
+  if (taken && was_full && watcher.when_over) watcher.when_over();
+  return taken;
 }
 
 } // namespace
@@ -51,9 +67,8 @@ result<std::optional<persistence::journal_contents>> read_journal(const journal_
 result<std::shared_ptr<job_journal>> job_journal::open(const journal_place& place, incarnation owner,
                                                        full_disk_watcher watcher,
                                                        std::chrono::milliseconds patience) {
-  auto journal = try_patiently(patience, watcher, [&] {
-    return std::visit([&](const auto& ground) { return take(ground, owner); }, place);
-  });
+  auto journal =
+      std::visit([&](const auto& ground) { return take(ground, owner, watcher, patience); }, place);
   if (!journal) return tl::unexpected(journal.error());
   return std::shared_ptr<job_journal>{new job_journal(std::move(*journal), std::move(watcher))};
 }

@@ -1,6 +1,8 @@
 /// What only a journal elsewhere can meet: a real etcd whose members die, stand still and refuse.
 #include "persistence/etcd_journal.hpp"
+#include "persistence/etcd_json.hpp"
 #include "tests/persistence/etcd_servers.hpp"
+#include "tests/persistence/scripted_member.hpp"
 
 #include <future>
 #include <gtest/gtest.h>
@@ -206,6 +208,29 @@ TEST(etcd_journal, without_space_it_is_a_full_disk_until_there_is_space) {
   const auto known = owner->contents();
   EXPECT_EQ(known.at("a"), "small") << "whichever of those before etcd had done";
   EXPECT_EQ(take(etcd, 2)->contents(), known);
+}
+
+/// The first write that is too much etcd does, and says that it has no space.
+TEST(etcd_journal, a_term_that_etcd_took_without_having_space_is_had_by_who_asked_for_it) {
+  const test::etcd_servers etcd(1);
+  int refusals = 0;
+  const test::scripted_member full([&](const std::string& path, const std::string& body) {
+    auto answer = etcd.post(0, path, body);
+    const bool writes = body.find("request_put") != std::string::npos;
+    if (!writes || ++refusals > 1) return http_answer{http_ok, std::move(answer)};
+    return http_answer{429, R"({"error":"etcdserver: mvcc: database space exceeded","code":8})"};
+  });
+  std::vector<error> waited_for;
+  const auto taken = etcd_journal::take(
+      {.place = {{full.endpoint()}}, .prefix = prefix, .owner = {1}, .keep_trying = [&](const error& why) {
+         waited_for.push_back(why);
+         return true;
+       }});
+  ASSERT_TRUE(taken) << taken.error().message;
+  ASSERT_EQ(waited_for.size(), 1U);
+  EXPECT_EQ(waited_for.front().code, error_code::disk_full);
+  EXPECT_TRUE(put(**taken, "a", "1"));
+  EXPECT_EQ(etcd_journal::take({{{full.endpoint()}}, prefix, {1}}).error().code, error_code::fenced);
 }
 
 TEST(etcd_journal, a_user_of_etcd_is_asked_for_by_password_and_stays_when_the_token_expires) {
