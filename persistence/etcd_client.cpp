@@ -1,6 +1,5 @@
 #include "persistence/etcd_client.hpp"
 
-#include "persistence/etcd_json.hpp"
 #include "persistence/http_post.hpp"
 
 #include <algorithm>
@@ -176,10 +175,16 @@ result<std::string> etcd_client::probe(const std::string& key, std::size_t opera
   return cluster_id_of(*answer);
 }
 
-result<std::map<std::string, std::string>> etcd_client::read(const std::string& prefix) {
-  const auto answer = parts_->ask("/v3/kv/range", range_request(prefix));
+result<etcd_look> etcd_client::read(const std::string& single, const std::string& prefix) {
+  const auto answer = parts_->ask("/v3/kv/txn", look_request(single, prefix));
   if (!answer) return tl::unexpected(answer.error());
-  return entries_of(*answer, prefix);
+  return look_of(*answer, prefix);
+}
+
+result<std::optional<std::string>> etcd_client::find_first(const std::string& prefix) {
+  const auto answer = parts_->ask("/v3/kv/range", first_key_request(prefix));
+  if (!answer) return tl::unexpected(answer.error());
+  return first_key_of(*answer);
 }
 
 result<etcd_client::comparison> etcd_client::compare_and_write(const std::string& key,

@@ -1,6 +1,7 @@
 /// etcd_client: asks an etcd, through its JSON gateway.
 #pragma once
 
+#include "persistence/etcd_json.hpp"
 #include "persistence/journal.hpp"
 
 #include <chrono>
@@ -50,8 +51,10 @@ public:
   /// `operations` that look at `key`. @returns the id of its cluster.
   result<std::string> probe(const std::string& key, std::size_t operations);
 
-  /// All keys that begin with `prefix`, without it, as of one moment.
-  result<std::map<std::string, std::string>> read(const std::string& prefix);
+  /// The value of `single`, and all keys that begin with `prefix`, as of one moment.
+  result<etcd_look> read(const std::string& single, const std::string& prefix);
+  /// The first key that begins with `prefix`; nothing when there is none.
+  result<std::optional<std::string>> find_first(const std::string& prefix);
 
   /// What compare_and_write() found.
   struct comparison {

@@ -23,23 +23,56 @@ tl::unexpected<error> not_a_journal(const std::string& prefix, const std::string
                           prefix, base::printable(owner)));
 }
 
-/// What is under the prefix: who has the journal, nobody yet where it is new, and its entries.
+std::string key_of_owner(const std::string& prefix) { return fmt::format("{}/{}", prefix, owner_name); }
+std::string key_of_entry(const std::string& prefix, const std::string& key) {
+  return fmt::format("{}/{}{}", prefix, entries_name, key);
+}
+
+/// Who has the journal, nobody yet where it is new, and its entries.
 struct found_keys {
   std::optional<etcd_owner> owner{};
   std::map<std::string, std::string> entries{};
 };
 
-result<found_keys> sort_keys(const std::map<std::string, std::string>& keys, const std::string& prefix) {
-  found_keys found;
-  for (const auto& [key, value] : keys)
-    if (key.starts_with(entries_name)) {
-      found.entries.emplace(key.substr(entries_name.size()), value);
-    } else {
-      found.owner = key == owner_name ? etcd_owner_from(value) : std::nullopt;
-      if (!found.owner) return not_a_journal(prefix, key == owner_name ? value : key);
-    }
-  if (!found.entries.empty() && !found.owner) return not_a_journal(prefix, "");
+/// Its own keys only: under the prefix there may be a journal of another run.
+result<found_keys> read_keys(etcd_client& client, const std::string& prefix) {
+  auto keys = client.read(key_of_owner(prefix), key_of_entry(prefix, ""));
+  if (!keys) return tl::unexpected(keys.error());
+  found_keys found{keys->single ? etcd_owner_from(*keys->single) : std::nullopt, std::move(keys->entries)};
+  const bool is_new = !keys->single && found.entries.empty();
+  if (!found.owner && !is_new) return not_a_journal(prefix, keys->single.value_or(""));
   return found;
+}
+
+/// "a" and "a/b" of "a/b/c".
+std::vector<std::string> prefixes_around(const std::string& prefix) {
+  std::vector<std::string> all;
+  for (auto at = prefix.find('/'); at != std::string::npos; at = prefix.find('/', at + 1))
+    all.push_back(prefix.substr(0, at));
+  return all;
+}
+
+tl::unexpected<error> not_free(const std::string& prefix, const std::string& why,
+                               const std::string& removed) {
+  return fail(
+      error_code::bad_usage,
+      fmt::format("{}: name another cluster.journal.etcd.prefix than {}, or leave it out, or, if what "
+                  "is there is not wanted any more, remove it with 'etcdctl del --prefix {}/'",
+                  why, prefix, removed));
+}
+
+/// A user of etcd that may not read outside the prefix cannot tell, and has no run there either.
+result<void> check_around(etcd_client& client, const std::string& prefix) {
+  for (const auto& outer : prefixes_around(prefix)) {
+    const auto there = client.read(key_of_owner(outer), key_of_owner(outer));
+    if (!there && there.error().code == error_code::bad_usage) continue;
+    if (!there) return tl::unexpected(there.error());
+    if (there->single && etcd_owner_from(*there->single))
+      return not_free(prefix,
+                      fmt::format("etcd has the journal of another run under {}/, around this one", outer),
+                      outer);
+  }
+  return {};
 }
 
 } // namespace
@@ -47,7 +80,7 @@ result<found_keys> sort_keys(const std::map<std::string, std::string>& keys, con
 class etcd_journal::implementation {
 public:
   explicit implementation(const etcd_journal_options& options)
-      : prefix_(options.prefix + "/")
+      : prefix_(options.prefix)
       , self_{options.owner, base::random_number(), 0} {}
 
   result<void> take(const etcd_journal_options& options) {
@@ -113,28 +146,22 @@ private:
   }
 
   std::vector<journal_write> prefixed(std::vector<journal_write> changes) const {
-    for (auto& change : changes) change.key = prefix_ + std::string(entries_name) + change.key;
+    for (auto& change : changes) change.key = key_of_entry(prefix_, change.key);
     return changes;
   }
 
   result<void> take() {
-    auto before = read_keys();
+    auto before = read_keys(*client_, prefix_);
     for (int round = 0; before && round < rounds_max; ++round) {
       if (before->owner == self_) return keep(*before);
       if (before->owner && before->owner->term >= self_.term) return overtaken(*before->owner);
       const auto taken = put_owner(before->owner, self_, {});
       if (!taken) return tl::unexpected(taken.error());
-      before = read_keys();
+      before = read_keys(*client_, prefix_);
     }
     if (!before) return tl::unexpected(before.error());
     return fail(error_code::timed_out,
-                fmt::format("the journal {} in etcd changes hands all the time", prefix_));
-  }
-
-  result<found_keys> read_keys() {
-    const auto keys = client_->read(prefix_);
-    if (!keys) return tl::unexpected(keys.error());
-    return sort_keys(*keys, prefix_.substr(0, prefix_.size() - 1));
+                fmt::format("the journal {}/ in etcd changes hands all the time", prefix_));
   }
 
   result<void> keep(found_keys& found) {
@@ -145,7 +172,7 @@ private:
   /// Where the answer was lost, `after` is found there.
   result<etcd_client::comparison> put_owner(const std::optional<etcd_owner>& before, const etcd_owner& after,
                                             std::vector<journal_write> changes) {
-    const auto key = prefix_ + std::string(owner_name);
+    const auto key = key_of_owner(prefix_);
     const auto expected = before ? std::optional(to_text(*before)) : std::nullopt;
     changes.push_back({key, to_text(after)});
     auto done = client_->compare_and_write(key, expected, changes);
@@ -156,11 +183,11 @@ private:
   result<void> overtaken_by(const std::optional<std::string>& owner) const {
     const auto who = owner ? etcd_owner_from(*owner) : std::nullopt;
     if (who) return overtaken(*who);
-    return fail(error_code::fenced, fmt::format("the journal {} in etcd has been removed", prefix_));
+    return fail(error_code::fenced, fmt::format("the journal {}/ in etcd has been removed", prefix_));
   }
 
   result<void> overtaken(const etcd_owner& by) const {
-    return fail(error_code::fenced, fmt::format("the journal {} in etcd was taken by incarnation {}: "
+    return fail(error_code::fenced, fmt::format("the journal {}/ in etcd was taken by incarnation {}: "
                                                 "incarnation {} comes too late",
                                                 prefix_, by.term, self_.term));
   }
@@ -190,9 +217,7 @@ result<std::optional<journal_contents>> etcd_journal::read(const etcd_place& pla
                                                            etcd_patience patience) {
   const auto client = etcd_client::make(place, patience);
   if (!client) return tl::unexpected(client.error());
-  const auto keys = (*client)->read(prefix + "/");
-  if (!keys) return tl::unexpected(keys.error());
-  auto found = sort_keys(*keys, prefix);
+  auto found = read_keys(**client, prefix);
   if (!found) return tl::unexpected(found.error());
   if (!found->owner) return std::nullopt;
   return journal_contents{found->owner->term, std::move(found->entries)};
@@ -202,7 +227,20 @@ result<std::string> etcd_journal::probe(const etcd_place& place, const std::stri
                                         std::size_t entries_max, etcd_patience patience) {
   const auto client = etcd_client::make(place, patience);
   if (!client) return tl::unexpected(client.error());
-  return (*client)->probe(prefix + "/" + std::string(owner_name), entries_max + 1); // the owner's
+  return (*client)->probe(key_of_owner(prefix), entries_max + 1); // the owner's
+}
+
+result<void> etcd_journal::check_free(const etcd_place& place, const std::string& prefix,
+                                      etcd_patience patience) {
+  const auto client = etcd_client::make(place, patience);
+  if (!client) return tl::unexpected(client.error());
+  const auto found = (*client)->find_first(prefix + "/");
+  if (!found) return tl::unexpected(found.error());
+  if (!*found) return check_around(**client, prefix);
+  return not_free(prefix,
+                  fmt::format("etcd has the key {} already, of another run or of something else",
+                              base::printable(**found)),
+                  prefix);
 }
 
 const std::map<std::string, std::string>& etcd_journal::contents() const { return parts_->contents(); }

@@ -44,6 +44,12 @@ public:
   static result<std::string> probe(const etcd_place& place, const std::string& prefix,
                                    std::size_t entries_max, etcd_patience patience = {});
 
+  /// Of a run that is to begin. @returns bad_usage, with the way out, when there is anything under
+  /// the prefix, or the prefix is within the journal of another run: who removes that one's keys
+  /// would remove this one's.
+  static result<void> check_free(const etcd_place& place, const std::string& prefix,
+                                 etcd_patience patience = {});
+
   ~etcd_journal() override;
 
   const std::map<std::string, std::string>& contents() const override;

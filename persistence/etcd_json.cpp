@@ -106,8 +106,15 @@ std::string authenticate_request(const etcd_user& user) {
   return json{{"name", user.name}, {"password", user.password}}.dump();
 }
 
-std::string range_request(const std::string& prefix) {
-  return json{{"key", encoded(prefix)}, {"range_end", encoded(end_of(prefix))}}.dump();
+std::string look_request(const std::string& single, const std::string& prefix) {
+  const json all{{"request_range", {{"key", encoded(prefix)}, {"range_end", encoded(end_of(prefix))}}}};
+  return json{{"success", json::array({range_of(single), all})}}.dump();
+}
+
+std::string first_key_request(const std::string& prefix) {
+  return json{
+      {"key", encoded(prefix)}, {"range_end", encoded(end_of(prefix))}, {"limit", 1}, {"keys_only", true}}
+      .dump();
 }
 
 std::string transaction_request(const std::string& key, const std::optional<std::string>& expected,
@@ -138,15 +145,32 @@ result<std::string> cluster_id_of(const std::string& answer) {
   return id;
 }
 
-result<std::map<std::string, std::string>> entries_of(const std::string& answer, const std::string& prefix) {
+result<etcd_look> look_of(const std::string& answer, const std::string& prefix) {
   const auto whole = parse(answer);
-  std::map<std::string, std::string> entries;
-  for (const auto& one : at(whole, "kvs")) {
+  const auto& responses = at(whole, "responses");
+  if (!responses.is_array() || responses.size() != 2) return not_etcd(answer);
+  etcd_look found;
+  for (const auto& one : at(at(responses[0], "response_range"), "kvs")) {
+    auto single = key_value_of(one);
+    if (!single) return not_etcd(answer);
+    found.single = std::move(single->value);
+  }
+  for (const auto& one : at(at(responses[1], "response_range"), "kvs")) {
     auto entry = key_value_of(one);
     if (!entry || !entry->key.starts_with(prefix)) return not_etcd(answer);
-    entries.emplace(entry->key.substr(prefix.size()), std::move(entry->value));
+    found.entries.emplace(entry->key.substr(prefix.size()), std::move(entry->value));
   }
-  return entries;
+  return found;
+}
+
+result<std::optional<std::string>> first_key_of(const std::string& answer) {
+  const auto whole = parse(answer);
+  if (at(whole, "header").is_null()) return not_etcd(answer);
+  const auto& found = at(whole, "kvs");
+  if (found.is_null()) return std::nullopt;
+  auto first = found.is_array() && !found.empty() ? key_value_of(found.front()) : std::nullopt;
+  if (!first || first->key.empty()) return not_etcd(answer);
+  return std::move(first->key);
 }
 
 result<etcd_decision> decision_of(const std::string& answer) {

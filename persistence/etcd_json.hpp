@@ -14,8 +14,10 @@ struct etcd_user {
 };
 
 std::string authenticate_request(const etcd_user& user);
-/// All keys that begin with `prefix`.
-std::string range_request(const std::string& prefix);
+/// Of one moment: the key `single`, and all that begin with `prefix`.
+std::string look_request(const std::string& single, const std::string& prefix);
+/// The first key that begins with `prefix`, without its value.
+std::string first_key_request(const std::string& prefix);
 /// Makes `changes` if `key` has the value `expected` (nullopt: is not there); else tells its value.
 std::string transaction_request(const std::string& key, const std::optional<std::string>& expected,
                                 std::span<const journal_write> changes);
@@ -27,8 +29,14 @@ std::string probe_request(const std::string& key, std::size_t operations);
 result<std::string> token_of(const std::string& answer);
 /// Decimal.
 result<std::string> cluster_id_of(const std::string& answer);
-/// Keys without `prefix`.
-result<std::map<std::string, std::string>> entries_of(const std::string& answer, const std::string& prefix);
+/// What a look found.
+struct etcd_look {
+  std::optional<std::string> single{};          ///< its value; nothing when it is not there
+  std::map<std::string, std::string> entries{}; ///< keys without the prefix
+};
+result<etcd_look> look_of(const std::string& answer, const std::string& prefix);
+/// Nothing when there is none.
+result<std::optional<std::string>> first_key_of(const std::string& answer);
 
 struct etcd_decision {
   bool succeeded = false;

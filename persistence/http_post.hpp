@@ -36,8 +36,8 @@ public:
   http_post& operator=(const http_post&) = delete;
   ~http_post();
 
-  /// Blocks for at most `deadline`, above 0, of which a quarter is for a new connection. `authorization` is
-  /// a header's value; empty: none.
+  /// Blocks for at most `deadline`, above 0, of which a quarter is for a new connection.
+  /// `authorization` is a header's value; empty: none.
   /// @returns timed_out, or system, when no whole answer came: the request may have been carried
   /// out.
   result<http_answer> send(const std::string& url, const std::string& body, const std::string& authorization,

@@ -53,15 +53,9 @@ result<void> settle_journal(spec::JobSpec& spec) {
   if (etcd.prefix() == "auto") etcd.set_prefix(own_prefix(spec.name()));
   if (auto settled = settle_journal_again(spec); !settled) return settled;
   const auto ground = ground_of(spec);
-  const auto found = persistence::etcd_journal::read(ground.place, ground.prefix);
-  if (!found) return refused(found.error());
-  if (!*found) return {};
-  return fail(
-      error_code::bad_usage,
-      fmt::format("etcd has the journal of another run under {0}/: name another "
-                  "cluster.journal.etcd.prefix, or leave it out, or, if that run is not wanted any more, "
-                  "remove what it wrote with 'etcdctl del --prefix {0}/'",
-                  ground.prefix));
+  if (auto free = persistence::etcd_journal::check_free(ground.place, ground.prefix); !free)
+    return refused(free.error());
+  return {};
 }
 
 } // namespace dlrun::runtime

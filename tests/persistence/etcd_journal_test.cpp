@@ -186,6 +186,37 @@ TEST(etcd_journal, keys_of_something_else_are_left_alone) {
   }
 }
 
+TEST(etcd_journal, another_one_below_its_prefix_is_left_alone_and_leaves_it_alone) {
+  const test::etcd_servers etcd(1);
+  const auto outer = etcd_journal::take({etcd.place(), "team", {1}}).value();
+  ASSERT_TRUE(put(*outer, "a", "outer"));
+  const auto inner = etcd_journal::take({etcd.place(), "team/job-3", {1}}).value();
+  ASSERT_TRUE(put(*inner, "a", "inner"));
+  const auto next = etcd_journal::take({etcd.place(), "team", {2}});
+  ASSERT_TRUE(next) << next.error().message;
+  EXPECT_EQ((*next)->contents(), (entries{{"a", "outer"}}));
+  EXPECT_EQ(etcd_journal::read(etcd.place(), "team/job-3")->value().entries, (entries{{"a", "inner"}}));
+}
+
+TEST(etcd_journal, a_prefix_is_free_where_nothing_is_under_it_and_no_other_journal_around_it) {
+  const test::etcd_servers etcd(1);
+  ASSERT_TRUE(put(*etcd_journal::take({etcd.place(), "team/job-3", {1}}).value(), "a", "1"));
+  for (const auto* free : {"team/job-4", "team/job", "tea", "dlrun/x"})
+    EXPECT_TRUE(etcd_journal::check_free(etcd.place(), free)) << free;
+  const std::map<std::string, std::vector<std::string>> taken{
+      {"team/job-3", {"the key team/job-3/entry/a", "--prefix team/job-3/'"}},
+      {"team", {"the key team/job-3/entry/a", "--prefix team/'"}},
+      {"team/job-3/retry/2", {"another run under team/job-3/", "--prefix team/job-3/'"}},
+      {"team/job-3/entry", {"the key team/job-3/entry/a", "prefix than team/job-3/entry"}}};
+  for (const auto& [prefix, told] : taken) {
+    const auto refused = etcd_journal::check_free(etcd.place(), prefix);
+    ASSERT_FALSE(refused) << prefix;
+    EXPECT_EQ(refused.error().code, error_code::bad_usage);
+    for (const auto& words : told)
+      EXPECT_NE(refused.error().message.find(words), std::string::npos) << refused.error().message;
+  }
+}
+
 /// Its quota is eight pages of a thousand bytes; compaction, defragmentation and the end of the
 /// alarm make room again.
 TEST(etcd_journal, without_space_it_is_a_full_disk_until_there_is_space) {

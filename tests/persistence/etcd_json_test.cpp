@@ -41,9 +41,25 @@ TEST(etcd_json, an_answer_that_is_none_of_etcd_is_no_answer) {
     EXPECT_FALSE(decision_of(wrong)) << wrong;
     EXPECT_FALSE(check_version(wrong, "3.4.0")) << wrong;
   }
-  EXPECT_FALSE(entries_of(R"({"kvs":[{"key":"%%"}]})", "p/"));
-  EXPECT_FALSE(entries_of(R"({"kvs":[{"key":"cS9h","value":""}]})", "p/")) << "not below the prefix";
-  EXPECT_FALSE(entries_of(R"({"kvs":[3]})", "p/"));
+  EXPECT_FALSE(first_key_of("{}"));
+  EXPECT_FALSE(first_key_of(R"({"header":{},"kvs":[3]})"));
+  for (const auto* wrong : {R"({"key":"%%"})", R"({"key":"cS9h","value":""})", "3"}) {
+    const auto range = std::string(R"({"response_range":{"kvs":[)") + wrong + "]}}";
+    const std::string nothing = R"({"response_range":{}})";
+    EXPECT_FALSE(look_of(R"({"responses":[)" + nothing + "," + range + "]}", "p/")) << wrong;
+    EXPECT_FALSE(look_of(R"({"responses":[)" + nothing + "]}", "p/"));
+  }
+}
+
+TEST(etcd_json, a_look_finds_one_key_and_all_below_a_prefix) {
+  const auto found = look_of(R"({"responses":[{"response_range":{"kvs":[{"key":"YQ==","value":"eA=="}]}},)"
+                             R"({"response_range":{"kvs":[{"key":"cC9h","value":"eQ=="}]}}]})",
+                             "p/");
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->single, "x");
+  EXPECT_EQ(found->entries, (std::map<std::string, std::string>{{"a", "y"}}));
+  EXPECT_EQ(first_key_of(R"({"header":{},"kvs":[{"key":"YQ=="}]})").value(), "a");
+  EXPECT_EQ(first_key_of(R"({"header":{}})").value(), std::nullopt);
 }
 
 TEST(etcd_json, of_a_transaction_that_is_not_done_the_value_there_is_told) {
