@@ -31,6 +31,7 @@ agent_core_config core_config(const agent_arguments& arguments) {
       .state_is_durable = job::durability_log_of(arguments.job->spec) != job::durability_log::off,
       .restart_intensity = static_cast<std::size_t>(cluster.restart().intensity()),
       .restart_period = protocol::from_seconds<std::chrono::milliseconds>(cluster.restart().period_s())};
+  if (arguments.hosts && cluster.journal().has_etcd()) config.journal_patience = std::chrono::seconds(45);
   if (cluster.slot_timeout_s() > 0)
     config.life.slot_timeout = protocol::from_seconds<protocol::duration>(cluster.slot_timeout_s());
   return config;

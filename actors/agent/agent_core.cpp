@@ -78,7 +78,8 @@ agent_core::agent_core(agent_core_config config)
     , signs_{config.life}
     , reports_{config.ps_shards}
     , excused_{config.workers}
-    , orders_{config.agent, config.workers} {
+    , orders_{config.agent, config.workers}
+    , journal_wait_{config.journal_patience} {
   for (const auto& role : roles_in_order(config_)) roles_.add(role, is_replaceable(role, config_));
   roles_.coordinator().fences.add({config_.coordinator});
 }
@@ -279,7 +280,8 @@ supervision::child_exit agent_core::note_end(managed_role& role, const protocol:
                        .progress = slot.value_or(protocol::slot_progress{})},
                       now, out);
   const bool is_excused = slot && config_.state_is_durable && excused_.excuses(*slot);
-  return {why, settled, !is_excused && !how.is_one_of_several};
+  const bool is_moved = role.name.kind == role_kind::coordinator && journal_wait_.take_moved();
+  return {why, settled, !is_excused && !is_moved && !how.is_one_of_several};
 }
 
 void agent_core::tell_coordinator_of(const protocol::role_exited& exited, time_point now,
@@ -378,8 +380,8 @@ agent_actions agent_core::on_tick(time_point now) {
   follow(supervisor_.tick(now), now, out);
   if (shutting_down_) return out;
   for (const auto& name : silent)
-    kill_hung(roles_.of_child(protocol::to_string(name)),
-              fmt::format("{} gives no sign of life and is killed", protocol::to_string(name)), out);
+    kill(roles_.of_child(protocol::to_string(name)), "role-hung",
+         fmt::format("{} gives no sign of life and is killed", protocol::to_string(name)), out);
   check_coordinator(now, out);
   tell_order(orders_, roles_.coordinator(), out);
   return out;
@@ -389,6 +391,8 @@ agent_actions agent_core::on_tick(time_point now) {
 /// back no more.
 void agent_core::check_coordinator(time_point now, agent_actions& out) {
   const auto& which = roles_.coordinator();
+  if (journal_wait_.is_over(reports_.state(which.name) == "no-journal", which.fences.size(), now))
+    kill(roles_.coordinator(), "coordinator-moves", "the coordinator has no way to its journal there", out);
   const bool waits = which.wanted && !which.current && which.fences.empty();
   if (!waits) return stranded_since_.reset();
   if (!stranded_since_) stranded_since_ = now; // a grant may be on its way
@@ -405,16 +409,16 @@ agent_actions agent_core::on_work_seen(const seen_work& seen, time_point now) {
   auto* role = roles_.find(seen.role, seen.self);
   if (!role || role->stopping || role->leaving || shutting_down_) return out;
   if (const auto time = signs_.look(seen, now))
-    kill_hung(*role,
-              fmt::format("{} has been in {} for {:.1f} s and is killed", protocol::to_string(seen.role),
-                          protocol::describe(seen.at->at), protocol::to_seconds(*time)),
-              out);
+    kill(*role, "role-hung",
+         fmt::format("{} has been in {} for {:.1f} s and is killed", protocol::to_string(seen.role),
+                     protocol::describe(seen.at->at), protocol::to_seconds(*time)),
+         out);
   return out;
 }
 
-void agent_core::kill_hung(managed_role& role, std::string text, agent_actions& out) {
+void agent_core::kill(managed_role& role, const char* event, std::string text, agent_actions& out) {
   if (!role.current) return;
-  tell("role-hung", role.name, role.current->incarnation, std::move(text), out);
+  tell(event, role.name, role.current->incarnation, std::move(text), out);
   out.push_back(stop_role{role.name, *role.current, protocol::stop_how::kill});
 }
 

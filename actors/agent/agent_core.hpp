@@ -4,6 +4,7 @@
 
 #include "actors/agent/excused_deaths.hpp"
 #include "actors/agent/exit_notices.hpp"
+#include "actors/agent/journal_wait.hpp"
 #include "actors/agent/life_signs.hpp"
 #include "actors/agent/managed_roles.hpp"
 #include "actors/agent/role_end.hpp"
@@ -37,6 +38,8 @@ struct agent_core_config {
   life_rules life{};
   /// How long a coordinator that is down may wait for a fence that it granted itself.
   protocol::duration grant_patience = std::chrono::seconds(2);
+  /// How long one that waits for its journal does so on one host. Nothing: there is no other.
+  std::optional<protocol::duration> journal_patience{};
   /// How long the coordinator gets to write the report when the job has to end.
   protocol::duration report_patience = std::chrono::seconds(3);
 };
@@ -118,7 +121,7 @@ private:
   void tell_coordinator_of(const protocol::role_exited& exited, protocol::time_point now, agent_actions& out);
   void tell_restart(managed_role& role, agent_actions& out);
   void check_coordinator(protocol::time_point now, agent_actions& out);
-  void kill_hung(managed_role& role, std::string text, agent_actions& out);
+  void kill(managed_role& role, const char* event, std::string text, agent_actions& out);
 
   agent_core_config config_;
   supervision::supervisor supervisor_;
@@ -132,6 +135,7 @@ private:
   std::optional<protocol::time_point> report_due_; ///< while the coordinator writes the report
   bool shutting_down_ = false;
   std::optional<protocol::time_point> stranded_since_; ///< the coordinator waits for a fence
+  journal_wait journal_wait_;
 };
 
 } // namespace dlrun::agent

@@ -27,6 +27,7 @@ public:
     return oldest;
   }
   bool empty() const { return unused_.empty(); }
+  std::size_t size() const { return unused_.size(); }
 
 private:
   dlrun::incarnation newest_; ///< ever granted

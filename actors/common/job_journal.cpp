@@ -6,9 +6,7 @@ namespace dlrun::common {
 
 namespace {
 
-/// A role that gives no sign of life for a minute is ended.
-constexpr auto take_patience = std::chrono::seconds(45);
-constexpr auto after_full = std::chrono::milliseconds(500);
+constexpr auto before_another_try = std::chrono::milliseconds(500);
 
 using taken_journal = result<std::unique_ptr<persistence::journal>>;
 
@@ -22,17 +20,19 @@ taken_journal take(const std::filesystem::path& run_dir, incarnation owner, cons
 /// Patient itself: what it tried before it knows again as its own.
 taken_journal take(const etcd_ground& ground, incarnation owner, const full_disk_watcher& watcher,
                    std::chrono::milliseconds /*patience*/) {
-  const auto give_up = std::chrono::steady_clock::now() + take_patience;
-  bool was_full = false;
-  auto taken = persistence::etcd_journal::take(
-      {.place = ground.place, .prefix = ground.prefix, .owner = owner, .keep_trying = [&](const error& why) {
-         if (why.code == error_code::timed_out) return std::chrono::steady_clock::now() < give_up;
-         if (!watcher.while_full || !watcher.while_full(why)) return false;
-         was_full = true;
-         std::this_thread::sleep_for(after_full);
-         return true;
-       }});
-  if (taken && was_full && watcher.when_over) watcher.when_over();
+  bool has_waited = false;
+  auto taken = persistence::etcd_journal::take({.place = ground.place,
+                                                .prefix = ground.prefix,
+                                                .owner = owner,
+                                                .patience = ground.patience,
+                                                .keep_trying = [&](const error& why) {
+                                                  if (!watcher.while_full || !watcher.while_full(why))
+                                                    return false;
+                                                  has_waited = true;
+                                                  std::this_thread::sleep_for(before_another_try);
+                                                  return true;
+                                                }});
+  if (taken && has_waited && watcher.when_over) watcher.when_over();
   return taken;
 }
 
@@ -48,7 +48,7 @@ journal_place journal_place_of(const spec::JobSpec& spec, const std::filesystem:
                                 etcd.certificate_file(),
                                 etcd.key_file(),
                                 etcd.user_file()};
-  return etcd_ground{std::move(place), etcd.prefix()};
+  return etcd_ground{std::move(place), etcd.prefix(), {}};
 }
 
 result<std::optional<persistence::journal_contents>> read_journal(const journal_place& place) {

@@ -30,6 +30,7 @@ inline constexpr auto course_key = "course";
 struct etcd_ground {
   persistence::etcd_place place;
   std::string prefix;
+  persistence::etcd_patience patience{};
 };
 /// Where a run's journal is: in its folder, or in an etcd.
 using journal_place = std::variant<std::filesystem::path, etcd_ground>;
@@ -45,9 +46,8 @@ public:
   using writes = std::vector<persistence::journal_write>;
 
   /// Takes the term (R28): `owner` must be above every owner before it. While an older process
-  /// still holds a folder, tries again for `patience`; while no etcd answers, for longer than it
-  /// takes to make a new leader; while the disk is full, now and at later writes, as long as
-  /// `watcher` wants. Blocks.
+  /// still holds a folder, tries again for `patience`; while the disk is full, now and at later
+  /// writes, and now while no etcd answers (timed_out), as long as `watcher` wants. Blocks.
   /// @returns as folder_journal::open() and etcd_journal::take() do.
   static result<std::shared_ptr<job_journal>>
   open(const journal_place& place, incarnation owner, full_disk_watcher watcher = {},

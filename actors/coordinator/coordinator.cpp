@@ -106,6 +106,7 @@ coordinator_state::behavior coordinator_state::make_behavior() {
 // ---- its start
 
 void coordinator_state::acquire() {
+  self_->delayed_send(self_, tick_period, protocol::tick{});
   if (!is_durable(*context_.job)) return enter({});
   disk_.open(context_.job, context_.self.incarnation, [this](const result<journaled_job>& journaled) {
     if (!journaled) return quit(journaled.error().message);
@@ -123,7 +124,6 @@ void coordinator_state::on_published(const protocol::endpoint& at) {
   endpoint_ = at;
   dispatcher_.start();
   join_agent();
-  self_->delayed_send(self_, tick_period, protocol::tick{});
 }
 
 /// Again when the connection was lost: the agent tells all that may have been lost with it.
@@ -230,6 +230,7 @@ void coordinator_state::on_divergence(const protocol::divergence& what) {
 
 void coordinator_state::on_tick() {
   self_->delayed_send(self_, tick_period, protocol::tick{});
+  if (!core_) return reports_.report_alive();
   dispatcher_.on_tick();
   carry_out(core_->on_tick(common::now()));
   if (disk_.is_broken()) return quit("the journal cannot be written");

@@ -19,13 +19,14 @@ class coordinator_disk {
 public:
   /// Runs a task at the owner; from any thread, and when the owner is gone too.
   using poster = std::function<void(std::function<void()>)>;
-  /// Hears now and then why a full disk keeps the journal waiting, and nothing when that is over.
+  /// Hears now and then why the journal is waited for: the disk is full, or no etcd answers
+  /// (timed_out); and nothing when that is over.
   using stall_listener = std::function<void(const std::optional<error>& why)>;
 
   coordinator_disk(poster post, stall_listener stalled)
       : post_(std::move(post))
       , stalled_(std::move(stalled)) {}
-  /// A full disk is not waited for any more.
+  /// The journal is not waited for any more.
   ~coordinator_disk() { *waits_ = false; }
 
   /// Opens the journal of `job`'s run for the coordinator `owner`. `done` gets what it holds.

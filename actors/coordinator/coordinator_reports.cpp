@@ -129,11 +129,15 @@ std::string describe(const protocol::divergence& what, const common::job_facts& 
 
 /// Training goes on as far as nothing new has to be decided.
 void coordinator_reports::tell_stalled(const std::optional<error>& why) {
-  if (std::exchange(disk_is_full_, why.has_value()) != why.has_value())
-    tell_own(why ? "disk-full" : "disk-ok",
-             why ? "the coordinator waits: " + why->message
-                 : "the coordinator goes on: the disk takes its journal again");
-  if (why && !dispatcher_()) report_alive(); // afterwards at each tick
+  const auto before = std::exchange(stall_, why ? std::optional(why->code) : std::nullopt);
+  if (before == stall_) return;
+  const bool is_away = stall_.value_or(before.value_or(error_code::disk_full)) == error_code::timed_out;
+  if (why)
+    tell_own(is_away ? "journal-away" : "disk-full", "the coordinator waits: " + why->message);
+  else if (is_away)
+    tell_own("journal-back", "the coordinator goes on: it has its journal");
+  else
+    tell_own("disk-ok", "the coordinator goes on: the disk takes its journal again");
 }
 
 void coordinator_reports::tell(const announce_end& end) {
@@ -145,13 +149,17 @@ void coordinator_reports::tell(const announce_end& end) {
 }
 
 void coordinator_reports::report_alive(const std::function<void()>& join_again) {
-  const auto* const state = ended_ ? "done" : disk_is_full_ ? "disk-full" : "coordinating";
+  const auto incarnation = dispatcher_();
+  if (!incarnation && !stall_) return;
+  const auto* const state = ended_                            ? "done"
+                            : stall_ == error_code::timed_out ? "no-journal" // the agent knows this word
+                            : stall_                          ? "disk-full"
+                                                              : "coordinating";
   const protocol::heartbeat beat{.role = context_.role, .self = context_.self, .state = state};
   heartbeat_sender_.send_for_answer<protocol::coordinator_location>(
       self_, context_.agent, beat, [this, join_again](const protocol::coordinator_location& known) {
         if (known.incarnation != context_.self.incarnation) join_again();
       });
-  const auto incarnation = dispatcher_();
   if (!incarnation) return;
   const protocol::heartbeat dispatcher{
       .role = dispatcher_role, .self = {*incarnation, 0}, .state = ended_ ? "done" : "dispatching"};

@@ -38,11 +38,13 @@ public:
   void tell(const slot_suspected& what);
   /// Told once, however many dispatchers are told of it.
   void tell(const protocol::poisoned_slot& what);
-  /// Why a full disk keeps the journal waiting, again and again; nothing when that is over.
+  /// Why the journal is waited for, again and again: the disk is full, or nobody answers
+  /// (timed_out); nothing when that is over.
   void tell_stalled(const std::optional<error>& why);
   void tell(const announce_end& end);
 
-  /// Periodic. `join_again` is called when the agent has lost the way to this coordinator.
+  /// Periodic. Before there is a dispatcher only who waits is alive: another start hangs.
+  /// `join_again` is called when the agent has lost the way to this coordinator.
   void report_alive(const std::function<void()>& join_again = [] {});
 
 private:
@@ -57,7 +59,7 @@ private:
   common::latest_sender<protocol::heartbeat> heartbeat_sender_;
   common::latest_sender<protocol::heartbeat> dispatcher_heartbeat_sender_; ///< speaks for the dispatcher
   std::set<protocol::parked_slot> poison_told_;
-  bool disk_is_full_ = false;
+  std::optional<error_code> stall_; ///< why the journal is waited for
   bool ended_ = false;
 };
 

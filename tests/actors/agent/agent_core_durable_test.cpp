@@ -140,5 +140,54 @@ TEST_F(durable_agent_core_test, a_coordinator_whose_fence_comes_late_is_started)
   EXPECT_EQ(running.at(coordinator).incarnation, incarnation{2});
 }
 
+/// Heartbeats go on, each tick.
+void wait_for_journal(agent_core_test& agent, std::chrono::seconds time) {
+  const auto until = agent.now + time;
+  for (; agent.now < until; agent.now += std::chrono::milliseconds(500)) {
+    for (const auto& [role, self] : agent.running) {
+      const auto* const state = role == agent_core_test::coordinator ? "no-journal" : "training";
+      agent.core.on_heartbeat({.role = role, .self = self, .state = state}, agent.now);
+    }
+    agent.follow(agent.core.on_tick(agent.now));
+  }
+}
+
+TEST_F(durable_agent_core_test, a_coordinator_that_waits_for_its_journal_is_let_wait) {
+  start_all();
+  grant(coordinator, 2, 10);
+  exit(coordinator);
+  started.clear();
+  wait_for_journal(*this, std::chrono::hours(1));
+  EXPECT_TRUE(stopped.empty());
+  EXPECT_TRUE(started.empty());
+  EXPECT_FALSE(core.ending());
+  follow(core.on_coordinator_joined(now));
+  EXPECT_THAT(starts_told, ::testing::Contains(worker0));
+}
+
+struct moving_agent_core_test : agent_core_test {
+  moving_agent_core_test()
+      : agent_core_test(true, std::chrono::seconds(45)) {}
+};
+
+TEST_F(moving_agent_core_test, a_coordinator_without_its_journal_moves_as_long_as_two_fences_are_left) {
+  start_all();
+  grant(coordinator, 2, 10);
+  exit(coordinator);
+  for (int tries = 0; tries < 8; ++tries) {
+    wait_for_journal(*this, std::chrono::seconds(44));
+    ASSERT_TRUE(stopped.empty()) << tries;
+    wait_for_journal(*this, std::chrono::seconds(2));
+    ASSERT_THAT(stopped, ::testing::ElementsAre(std::pair(coordinator, true))) << tries;
+    EXPECT_EQ(events.back(), "coordinator-moves");
+    stopped.clear();
+    exit(coordinator);
+    ASSERT_TRUE(running.contains(coordinator)) << "it counts against no restart intensity";
+  }
+  wait_for_journal(*this, std::chrono::hours(1));
+  EXPECT_TRUE(stopped.empty()) << "the last ones are kept";
+  EXPECT_FALSE(core.ending());
+}
+
 } // namespace
 } // namespace dlrun::agent

@@ -28,7 +28,7 @@ struct agent_core_test : ::testing::Test {
     return {role, self, 100, {}, {}};
   }
 
-  explicit agent_core_test(bool durable = false)
+  explicit agent_core_test(bool durable = false, std::optional<protocol::duration> journal_patience = {})
       : core{{.workers = 2,
               .ps_shards = 1,
               .scale = {.least = 1, .most = 4, .slots = 4},
@@ -36,7 +36,8 @@ struct agent_core_test : ::testing::Test {
               .agent = 9,
               .coordinator = coordinator_fence,
               .state_is_durable = durable,
-              .restart_intensity = 2}} {}
+              .restart_intensity = 2,
+              .journal_patience = journal_patience}} {}
 
   agent_core core;
   protocol::time_point now{std::chrono::hours(1)};

@@ -38,15 +38,14 @@ protected:
     }
   };
 
-  void start(std::vector<std::string> overrides = {"durability.log=off"},
-             const protocol::join_reply& let_in = {true, ""}) {
+  coordinator_context spawn(std::vector<std::string> overrides) {
     overrides.emplace_back("cluster.placement=threads");
     job = test::small_job(folder.path(), overrides);
-    const coordinator_context context{.role = {protocol::role_kind::coordinator, 0},
-                                      .self = {{4}, 44},
-                                      .job = job,
-                                      .agent = as<protocol::agent_actor>(*agent),
-                                      .log = std::make_shared<spdlog::logger>("test")};
+    coordinator_context context{.role = {protocol::role_kind::coordinator, 0},
+                                .self = {{4}, 44},
+                                .job = job,
+                                .agent = as<protocol::agent_actor>(*agent),
+                                .log = std::make_shared<spdlog::logger>("test")};
     for (int i = 0; i < 2; ++i) dispatchers.emplace_back(std::in_place, system);
     const dispatcher_starter starter = [this](dlrun::incarnation, const auto&, const auto& opened) {
       journal = opened;
@@ -54,6 +53,11 @@ protected:
     };
     coordinator = system.spawn(coordinator_state::start, context, starter);
     (*observer)->monitor(coordinator);
+    return context;
+  }
+  void start(const std::vector<std::string>& overrides = {"durability.log=off"},
+             const protocol::join_reply& let_in = {true, ""}) {
+    const auto context = spawn(overrides);
     bool asked = false;
     (*agent)->receive(
         [&](const protocol::join& question, const protocol::coordinator_actor&) {
@@ -335,6 +339,21 @@ TEST_F(coordinator_test, a_finished_job_is_journaled_before_the_agent_hears_of_i
   tell(protocol::training_closed{{2}});
   ASSERT_TRUE(await<protocol::job_ended>(*agent));
   EXPECT_TRUE(read_job(journal->entries())->ended);
+}
+
+/// Before it has joined, with an agent that lets nobody hang for long.
+TEST_F(coordinator_test, while_no_etcd_answers_it_gives_signs_of_life_and_says_what_it_waits_for) {
+  spawn({"cluster.journal={etcd: {endpoints: ['http://127.0.0.1:1'], prefix: x}}"});
+  const auto told = await<protocol::job_event>(*agent);
+  ASSERT_TRUE(told);
+  EXPECT_EQ(told->event, "journal-away");
+  EXPECT_THAT(told->text, HasSubstr("http://127.0.0.1:1"));
+  for (int beats = 0; beats < 3; ++beats) {
+    const auto beat = await<protocol::heartbeat>(*agent);
+    ASSERT_TRUE(beat);
+    EXPECT_EQ(beat->state, "no-journal");
+    EXPECT_EQ(beat->self.incarnation, incarnation{4});
+  }
 }
 
 } // namespace
