@@ -38,6 +38,13 @@ bool is_endpoint(std::string_view text) {
   return false;
 }
 
+/// Who listens on this address hears what goes to "http://HOST:PORT".
+bool leaves_this_host(std::string_view endpoint) {
+  if (!endpoint.starts_with(plain)) return false;
+  const auto host = endpoint.substr(plain.size(), endpoint.rfind(':') - plain.size());
+  return host != "localhost" && host != "[::1]" && !host.starts_with("127.");
+}
+
 bool is_prefix(std::string_view text) {
   const auto printable = [](unsigned char c) { return c > 0x20 && c < 0x7f; };
   return !text.empty() && text.size() <= prefix_length_max && text.front() != '/' && text.back() != '/' &&
@@ -73,6 +80,7 @@ public:
           fmt::format("expected auto, or the decimal number that etcd calls cluster_id, found \"{}\"",
                       base::printable(etcd_.cluster_id())));
     check_files();
+    check_user();
   }
 
 private:
@@ -87,6 +95,13 @@ private:
                                         std::pair(etcd_.has_certificate_file(), "certificate_file"),
                                         std::pair(etcd_.has_key_file(), "key_file")})
       if (is_there) add(key, "is for TLS: write all endpoints with https://");
+  }
+
+  /// Its password is asked for by whichever endpoint answers.
+  void check_user() {
+    if (etcd_.has_user_file() && std::ranges::any_of(etcd_.endpoints(), leaves_this_host))
+      add("user_file", "its password would cross the network in clear: start etcd with TLS and write all "
+                       "endpoints with https://");
   }
 
   void add(const std::string& key, std::string text) {

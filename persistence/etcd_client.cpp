@@ -1,5 +1,6 @@
 #include "persistence/etcd_client.hpp"
 
+#include "base/utf8.hpp"
 #include "persistence/http_post.hpp"
 
 #include <algorithm>
@@ -38,6 +39,12 @@ result<etcd_user> read_user(const std::string& file) {
   if (colon == std::string::npos || colon == 0)
     return fail(error_code::bad_usage,
                 fmt::format("the first line of the user file for etcd, '{}', is not NAME:PASSWORD", file));
+  if (const auto at = base::first_invalid_utf8(line))
+    return fail(
+        error_code::bad_usage,
+        fmt::format("the user file for etcd, '{}', is not UTF-8 from byte {} on, and etcd takes nothing "
+                    "else: save it as UTF-8",
+                    file, *at));
   return etcd_user{line.substr(0, colon), line.substr(colon + 1)};
 }
 
@@ -79,19 +86,20 @@ private:
   }
 
   result<std::string> ask_member(const std::string& path, const std::string& body,
-                                 std::chrono::milliseconds deadline) {
-    if (user_.name.empty()) return answer_of(send(path, body, deadline));
+                                 std::chrono::milliseconds patience) {
+    const auto give_up = clock::now() + patience; // of all that it takes
+    if (user_.name.empty()) return answer_of(send(path, body, give_up));
     for (bool again = false;; again = true) {
       if (token_.empty())
-        if (auto known = authenticate(deadline); !known) return tl::unexpected(known.error());
-      const auto answer = send(path, body, deadline);
-      if (again || !answer || answer->status != http_unauthorized) return answer_of(answer);
-      token_.clear(); // it has expired
+        if (auto known = authenticate(give_up); !known) return tl::unexpected(known.error());
+      const auto answer = send(path, body, give_up);
+      if (again || !answer || !is_token_refused(answer->status, answer->body)) return answer_of(answer);
+      token_.clear();
     }
   }
 
-  result<void> authenticate(std::chrono::milliseconds deadline) {
-    auto answer = answer_of(send("/v3/auth/authenticate", authenticate_request(user_), deadline));
+  result<void> authenticate(clock::time_point give_up) {
+    auto answer = answer_of(send("/v3/auth/authenticate", authenticate_request(user_), give_up));
     if (!answer) return tl::unexpected(answer.error());
     auto token = token_of(*answer);
     if (!token) return tl::unexpected(token.error());
@@ -99,9 +107,10 @@ private:
     return {};
   }
 
-  result<http_answer> send(const std::string& path, const std::string& body,
-                           std::chrono::milliseconds deadline) {
-    return http_.send(member() + path, body, token_, deadline);
+  result<http_answer> send(const std::string& path, const std::string& body, clock::time_point give_up) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(give_up - clock::now());
+    if (left <= std::chrono::milliseconds(0)) return fail(error_code::timed_out, "no time is left for it");
+    return http_.send(member() + path, body, token_, left);
   }
 
   result<std::string> answer_of(const result<http_answer>& answer) const {

@@ -12,6 +12,7 @@ namespace {
 
 using nlohmann::json;
 
+constexpr long http_unauthorized = 401;
 constexpr long http_not_found = 404;
 constexpr std::size_t told_bytes_max = 200;
 
@@ -193,6 +194,12 @@ result<void> check_version(const std::string& answer, const std::string& oldest)
   return fail(error_code::bad_usage,
               fmt::format("etcd is of version {}, and must be of {} or later: update it",
                           base::printable(version), oldest));
+}
+
+bool is_token_refused(long status, const std::string& answer) {
+  return status == http_unauthorized ||
+         (status != http_ok &&
+          text_at(parse(answer), "error").find("revision of auth store is old") != std::string::npos);
 }
 
 error refusal_of(long status, const std::string& answer, const std::string& member) {

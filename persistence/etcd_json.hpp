@@ -6,7 +6,6 @@
 namespace dlrun::persistence {
 
 inline constexpr long http_ok = 200;
-inline constexpr long http_unauthorized = 401;
 
 struct etcd_user {
   std::string name; ///< empty: nobody
@@ -46,6 +45,10 @@ result<etcd_decision> decision_of(const std::string& answer);
 
 /// @returns bad_usage when the version in the answer to a status request is below `oldest`.
 result<void> check_version(const std::string& answer, const std::string& oldest);
+
+/// Whether it is the token that is refused, not the user: it has expired, or users or roles have
+/// changed since.
+bool is_token_refused(long status, const std::string& answer);
 
 /// What an answer means that is not http_ok, by `member`: system when it, or another member, may
 /// say more later; disk_full, limit_exceeded and bad_usage as etcd_client says.

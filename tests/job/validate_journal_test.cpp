@@ -55,7 +55,19 @@ TEST(validate_journal, files_for_tls_go_together_and_with_https) {
   EXPECT_THAT(problems_of_etcd("endpoints: https://a:1, key_file: k"),
               HasSubstr("certificate_file and key_file"));
   EXPECT_THAT(problems_of_etcd("endpoints: [https://a:1, http://b:1], ca_file: c"), HasSubstr("https://"));
-  EXPECT_EQ(problems_of_etcd("endpoints: http://a:1, user_file: u"), "") << "no file of TLS";
+  EXPECT_EQ(problems_of_etcd("endpoints: http://127.0.0.1:1, user_file: u"), "") << "no file of TLS";
+}
+
+TEST(validate_journal, a_password_crosses_no_network_in_clear) {
+  for (const auto* fine : {"http://127.0.0.1:1", "http://127.3.0.2:1", "http://localhost:1",
+                           "'http://[::1]:1'", "https://a:1", "[https://a:1, http://localhost:2]"})
+    EXPECT_EQ(problems_of_etcd(std::string("endpoints: ") + fine + ", user_file: u"), "") << fine;
+  for (const auto* wrong :
+       {"http://a:1", "[https://a:1, http://10.0.0.1:1]", "http://localhost.example:1", "'http://[::2]:1'"})
+    EXPECT_THAT(problems_of_etcd(std::string("endpoints: ") + wrong + ", user_file: u"),
+                HasSubstr("cluster.journal.etcd.user_file: its password would cross the network in clear"))
+        << wrong;
+  EXPECT_EQ(problems_of_etcd("endpoints: http://a:1"), "");
 }
 
 TEST(validate_journal, where_nothing_is_kept_there_is_none) {

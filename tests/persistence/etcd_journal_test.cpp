@@ -280,11 +280,32 @@ TEST(etcd_journal, a_user_of_etcd_is_asked_for_by_password_and_stays_when_the_to
   const auto refused = etcd_journal::take({place, prefix, {1}}).error();
   EXPECT_EQ(refused.code, error_code::bad_usage);
   EXPECT_EQ(refused.message.find("wrong"), std::string::npos) << "passwords are told nobody";
+  std::ofstream(place.user_file) << "root:\xe9t\xe9\n";
+  const auto not_text = etcd_journal::take({place, prefix, {1}}).error();
+  EXPECT_EQ(not_text.code, error_code::bad_usage);
+  EXPECT_NE(not_text.message.find("is not UTF-8 from byte 5 on"), std::string::npos) << not_text.message;
   std::ofstream(place.user_file) << "root:secret\n";
   const auto owner = etcd_journal::take({place, prefix, {1}}).value();
   const auto until = std::chrono::steady_clock::now() + milliseconds(2500); // two tokens long
   for (int i = 0; std::chrono::steady_clock::now() < until; ++i)
     ASSERT_TRUE(put(*owner, "a", std::to_string(i)));
+}
+
+/// Each request takes two thirds of what an attempt may: the second one has a third left.
+TEST(etcd_journal, to_authenticate_and_to_ask_are_one_attempt) {
+  std::promise<void> hurry; // nobody does
+  const auto hurried = hurry.get_future().share();
+  const test::scripted_member slow([&hurried](const std::string&, const std::string&) {
+    hurried.wait_for(milliseconds(400));
+    return http_answer{http_ok, R"({"token":"t","header":{"cluster_id":"1"},"responses":[{},{}]})"};
+  });
+  const test::temporary_folder folder;
+  const auto user_file = (folder.path() / "user").string();
+  std::ofstream(user_file) << "root:secret\n";
+  const auto refused = etcd_journal::read({.endpoints = {slow.endpoint()}, .user_file = user_file}, prefix,
+                                          {milliseconds(600), milliseconds(600)});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, error_code::timed_out);
 }
 
 TEST(etcd_journal, where_no_etcd_is_the_address_is_named) {

@@ -25,6 +25,14 @@ TEST(etcd_json, what_no_member_would_do_is_said_with_the_way_out) {
   EXPECT_EQ(refused("404 page not found", 404), error_code::bad_usage);
 }
 
+TEST(etcd_json, a_token_that_has_expired_or_is_older_than_the_users_is_asked_for_again) {
+  EXPECT_TRUE(is_token_refused(401, R"({"error":"etcdserver: invalid auth token","code":16})"));
+  EXPECT_TRUE(is_token_refused(400, R"({"error":"etcdserver: revision of auth store is old","code":3})"));
+  EXPECT_FALSE(is_token_refused(400, R"({"error":"etcdserver: request is too large","code":3})"));
+  EXPECT_FALSE(is_token_refused(403, R"({"error":"etcdserver: permission denied","code":7})"));
+  EXPECT_FALSE(is_token_refused(200, "{}"));
+}
+
 TEST(etcd_json, versions_are_compared_as_numbers) {
   for (const auto* fine : {"3.4.0", "3.4.23", "3.5.9", "3.10.0", "4.0.0-rc.1"})
     EXPECT_TRUE(check_version(std::string(R"({"version":")") + fine + "\"}", "3.4.0")) << fine;
