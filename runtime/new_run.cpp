@@ -12,8 +12,9 @@ result<new_run> begin_run(prepared_job& job, const std::string& wanted_folder) {
   if (!folder) return tl::unexpected(folder.error());
   auto durability = settle_durability(job, *folder);
   if (!durability) return tl::unexpected(durability.error());
-  if (auto written = write_record(folder->path(), make_record(job)); !written)
-    return tl::unexpected(written.error());
+  const auto record = make_record(job);
+  if (auto written = write_record(folder->path(), record); !written) return tl::unexpected(written.error());
+  if (auto begun = begin_journal(job.spec, record.run()); !begun) return tl::unexpected(begun.error());
   return new_run{std::move(*folder), std::move(*durability)};
 }
 

@@ -240,6 +240,9 @@ result<resumption> prepare_resumption(const std::filesystem::path& directory, co
   if (!trained) return tl::unexpected(trained.error());
   const auto journal = journal_of(*trained, *folder, options);
   if (!journal) return tl::unexpected(journal.error());
+  if (trained->record)
+    if (auto own = check_journal_is_of(*journal, trained->record->run()); !own)
+      return tl::unexpected(own.error());
   // Roles of a root that was killed just now are ending; theirs is the journal until they have.
   const auto past = common::try_patiently(patience_with_the_dying, {},
                                           [&] { return coordinator::read_past_run(*journal); });

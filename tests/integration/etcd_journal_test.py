@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import signal
+import subprocess
 import unittest
 
 import any_kills
@@ -93,6 +94,20 @@ class one_member(with_etcd):
             self.etcd.leader()
             job.resume()
             self.expect_same_bits(job, may_redo=True)
+
+    def test_a_run_does_not_go_on_in_the_journal_of_another(self):
+        spec = self.small_job(prefix="jobs/one")
+        with self.bench.start(spec) as first:
+            first.kill_everything_at_step(self.reference()["steps"] // 3)
+            self.etcd.remove("jobs/one/")
+            with self.bench.start(spec) as second:
+                self.expect_same_bits(second)
+            done = subprocess.run([self.program, "resume", str(first.run_dir)], capture_output=True, text=True)
+            self.assertEqual(done.returncode, BAD_USAGE, done.stderr)
+            self.assertIn("under jobs/one/ is the journal of another run", done.stderr)
+            self.etcd.remove("jobs/one/")
+            first.resume()
+            self.expect_same_bits(first, may_redo=True)
 
     def test_an_etcd_that_is_away_for_a_while_stops_no_step(self):
         with self.bench.start(self.small_job()) as job:

@@ -148,8 +148,15 @@ class etcd_members:
 
     def keys(self, prefix=""):
         """All that begin with `prefix`."""
-        begin = base64.b64encode(prefix.encode() or b"\0").decode()
-        end = base64.b64encode(prefix[:-1].encode() + bytes([ord(prefix[-1]) + 1]) if prefix else b"\0").decode()
-        answer = self.ask(self.leader(), "/v3/kv/range", {"key": begin, "range_end": end, "keys_only": True})
+        answer = self.ask(self.leader(), "/v3/kv/range", {**self.range_of(prefix), "keys_only": True})
         expect(answer is not None, "etcd answers")
         return [base64.b64decode(one["key"]).decode() for one in answer.get("kvs", [])]
+
+    def remove(self, prefix):
+        """All that begin with `prefix`."""
+        expect(self.ask(self.leader(), "/v3/kv/deleterange", self.range_of(prefix)) is not None, "etcd answers")
+
+    def range_of(self, prefix):
+        begin = base64.b64encode(prefix.encode() or b"\0").decode()
+        end = base64.b64encode(prefix[:-1].encode() + bytes([ord(prefix[-1]) + 1]) if prefix else b"\0").decode()
+        return {"key": begin, "range_end": end}
