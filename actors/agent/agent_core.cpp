@@ -281,7 +281,7 @@ supervision::child_exit agent_core::note_end(managed_role& role, const protocol:
                       now, out);
   const bool is_excused = slot && config_.state_is_durable && excused_.excuses(*slot);
   const bool is_moved = role.name.kind == role_kind::coordinator && journal_wait_.take_moved();
-  return {why, settled, !is_excused && !is_moved && !how.is_one_of_several};
+  return {why, settled || is_moved, !is_excused && !is_moved && !how.is_one_of_several};
 }
 
 void agent_core::tell_coordinator_of(const protocol::role_exited& exited, time_point now,
