@@ -94,7 +94,7 @@ actions supervisor::child_start_failed(std::string_view id, generation number, s
   now_ = std::max(now_, now);
   child* c = current(id, number);
   if (c == nullptr || c->state == child_state::up) return {};
-  start_failed(*c, detail);
+  start_failed(*c, {std::move(detail)});
   return advance();
 }
 
@@ -105,7 +105,7 @@ actions supervisor::child_exited(std::string_view id, generation number, child_e
   if (c->state == child_state::up)
     ended_by_itself(*c, how);
   else
-    start_failed(*c, "it ended before it was up: " + how.detail);
+    start_failed(*c, {"it ended before it was up: " + how.detail, how.settled, how.counts});
   return advance();
 }
 
@@ -132,13 +132,14 @@ void supervisor::ended_by_itself(child& which, const child_exit& how) {
 }
 
 /// Also the end of a child that is being stopped, which is what was wanted of it.
-void supervisor::start_failed(child& which, const std::string& detail) {
+void supervisor::start_failed(child& which, const child_exit& how) {
   const bool was_starting = which.state == child_state::starting && !which.stop_pending;
   which.state = child_state::absent;
   which.stop_pending = false;
   if (!was_starting) return;
-  if (which.has_been_up) return restart(which, {"its restart failed: " + detail});
-  gave_up_ = fmt::format("child '{}' could not be started: {}", which.spec.id, detail);
+  if (which.has_been_up)
+    return restart(which, {"its restart failed: " + how.detail, how.settled, how.counts});
+  gave_up_ = fmt::format("child '{}' could not be started: {}", which.spec.id, how.detail);
   stop_everything();
 }
 

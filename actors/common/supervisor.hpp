@@ -76,7 +76,7 @@ private:
   child* current(std::string_view id, generation number);
 
   void ended_by_itself(child& which, const child_exit& how);
-  void start_failed(child& which, const std::string& detail);
+  void start_failed(child& which, const child_exit& how);
   void restart(child& which, const child_exit& how);
   bool count_restart();
   void delay_restart(child& which, bool settled);
