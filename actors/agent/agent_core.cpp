@@ -280,7 +280,7 @@ supervision::child_exit agent_core::note_end(managed_role& role, const protocol:
                        .progress = slot.value_or(protocol::slot_progress{})},
                       now, out);
   const bool is_excused = slot && config_.state_is_durable && excused_.excuses(*slot);
-  const bool is_moved = role.name.kind == role_kind::coordinator && journal_wait_.take_moved();
+  const bool is_moved = role.name.kind == role_kind::coordinator && journal_wait_.on_end();
   return {why, settled || is_moved, !is_excused && !is_moved && !how.is_one_of_several};
 }
 

@@ -33,8 +33,11 @@ public:
     is_moved_ = true;
     return true;
   }
-  /// Whether the coordinator that has ended was to be moved. Once.
-  bool take_moved() { return std::exchange(is_moved_, false); }
+  /// The coordinator has ended. @returns whether it was to be moved.
+  bool on_end() {
+    since_.reset();
+    return std::exchange(is_moved_, false);
+  }
 
 private:
   std::optional<protocol::duration> patience_;
