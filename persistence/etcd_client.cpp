@@ -72,12 +72,12 @@ public:
         note(silent, answer.error());
         current_ = (current_ + 1) % place_.endpoints.size();
       }
-      std::this_thread::sleep_for(std::min(pause_, patience_.total));
+      std::this_thread::sleep_for(std::min(pause, patience_.total));
     }
   }
 
 private:
-  static constexpr std::chrono::milliseconds pause_{20};
+  static constexpr std::chrono::milliseconds pause{20};
 
   const std::string& member() const { return place_.endpoints[current_]; }
   /// Another member may say more.
@@ -176,10 +176,10 @@ result<std::unique_ptr<etcd_client>> etcd_client::make(const etcd_place& place, 
 }
 
 result<std::string> etcd_client::probe(const std::string& key, std::size_t operations) {
-  const auto status = parts_->ask("/v3/maintenance/status", "{}");
+  auto status = parts_->ask("/v3/maintenance/status", "{}");
   if (!status) return status;
   if (auto recent = check_version(*status, oldest_version); !recent) return tl::unexpected(recent.error());
-  const auto answer = parts_->ask("/v3/kv/txn", probe_request(key, operations));
+  auto answer = parts_->ask("/v3/kv/txn", probe_request(key, operations));
   if (!answer) return answer;
   return cluster_id_of(*answer);
 }
