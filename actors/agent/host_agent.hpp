@@ -8,6 +8,7 @@
 #include "actors/protocol/handles.hpp"
 
 #include <caf/all.hpp>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <spdlog/logger.h>
