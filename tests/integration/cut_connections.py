@@ -2,6 +2,7 @@
 
 import contextlib
 import ctypes
+import errno
 import os
 import socket
 
@@ -18,6 +19,8 @@ def sockets_of(pid):
                 if not os.readlink(f"/proc/{pid}/fd/{name}").startswith("socket:"):
                     continue
                 fd = libc.syscall(PIDFD_GETFD, pidfd, int(name), 0)
+                if fd < 0 and ctypes.get_errno() == errno.EBADF:
+                    continue  # closed since it was listed
                 if fd < 0:
                     raise OSError(ctypes.get_errno(), f"cannot duplicate descriptor {name} of process {pid}")
                 with socket.socket(fileno=fd) as one:
