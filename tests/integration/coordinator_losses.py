@@ -7,7 +7,7 @@ import signal
 import threading
 
 import small_data
-from dlrun_job import expect, now_us, wait_until
+from dlrun_job import all_run, expect, now_us, wait_until
 from etcd_members import CLIENT_PORT, PEER_PORT, etcd_members
 
 WORKERS, PS_SHARDS = 3, 2
@@ -88,27 +88,16 @@ def lose_coordinator_host(job, hosts, etcd):
     expect(lost != hosts.names[0], f"the coordinator is on {lost}, with the root")
     moment = now_us()
     lose_host(hosts, etcd, lost)
-    job.wait_for(lambda status: coordinator_host(job) != lost and all_up(status), "another coordinator is up")
+    job.wait_for(lambda status: coordinator_host(job) != lost and all_run(status), "another coordinator is up")
     hosts.set_link(lost, "up")
     wait_until(lambda: len(job.events("host-joined")) > joined, f"{lost} is back")
     return moment
 
 
-def all_up(status):
-    return all(role["pid"] and role["state"] not in ("starting", "down") for role in status["roles"])
-
-
 def lose_leader(etcd, number):
     """Kills or stops the leader, in turns, until another leads, and lets it come back. @returns when, in microseconds"""
-    lost, moment = etcd.leader(), now_us()
-    if number % 2 == 0:
-        etcd.kill(lost)
-        etcd.leader()
-        etcd.start(lost)
-    else:
-        etcd.send_signal(lost, signal.SIGSTOP)
-        wait_until(lambda: etcd.leader() != lost, "another leads")
-        etcd.send_signal(lost, signal.SIGCONT)
+    moment = now_us()
+    etcd.lose_leader(by_kill=number % 2 == 0)
     return moment
 
 

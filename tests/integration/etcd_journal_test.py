@@ -11,7 +11,7 @@ import unittest
 import any_kills
 import small_data
 from bench_case import bench_case, main
-from dlrun_job import free_port, running_job, wait_until
+from dlrun_job import free_port, running_job
 from etcd_members import etcd_members, no_etcd, own_addresses, own_authority
 
 BAD_USAGE = 2
@@ -28,14 +28,8 @@ class with_etcd(bench_case):
 
     def setUp(self):
         super().setUp()
-        self.etcd = etcd_members(self.bench.folder / "etcd", own_addresses(self.members), authority=self.make_authority())
-        try:
-            self.etcd.__enter__()
-        except no_etcd as why:
-            if os.environ.get("CI"):
-                raise
-            self.skipTest(str(why))
-        self.addCleanup(self.etcd.__exit__)
+        etcd = etcd_members(self.bench.folder / "etcd", own_addresses(self.members), authority=self.make_authority())
+        self.etcd = self.enter_or_skip(etcd, no_etcd)
 
     def make_authority(self):
         """Of those who talk to the etcd; None: anybody may."""
@@ -141,22 +135,11 @@ class one_member_with_tls(with_etcd):
 class three_members(with_etcd):
     members = 3
 
-    def change_leader(self, by_kill):
-        lost = self.etcd.leader()
-        if by_kill:
-            self.etcd.kill(lost)
-            self.etcd.leader()
-            self.etcd.start(lost)
-        else:
-            self.etcd.send_signal(lost, signal.SIGSTOP)
-            wait_until(lambda: self.etcd.leader() != lost, "another leads")
-            self.etcd.send_signal(lost, signal.SIGCONT)
-
     def test_a_leader_that_is_killed_or_stands_still_costs_no_restart(self):
         with self.bench.start(self.small_job()) as job:
             for number, part in enumerate((0.2, 0.4, 0.6)):
                 with job.held_from_step(int(self.reference()["steps"] * part)):
-                    self.change_leader(by_kill=number % 2 == 0)
+                    self.etcd.lose_leader(by_kill=number % 2 == 0)
             report = self.expect_same_bits(job)
         self.assertEqual(report["recoveries"], [])
 

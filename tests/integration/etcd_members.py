@@ -146,6 +146,18 @@ class etcd_members:
 
         return wait_until(find, "etcd has a leader", patience_s=60)[0]
 
+    def lose_leader(self, by_kill):
+        """Kills or stops the leader until another leads, and lets it come back."""
+        lost = self.leader()
+        if by_kill:
+            self.kill(lost)
+            self.leader()
+            self.start(lost)
+        else:
+            self.send_signal(lost, signal.SIGSTOP)
+            wait_until(lambda: self.leader() != lost, "another leads")
+            self.send_signal(lost, signal.SIGCONT)
+
     def keys(self, prefix=""):
         """All that begin with `prefix`."""
         answer = self.ask(self.leader(), "/v3/kv/range", {**self.range_of(prefix), "keys_only": True})

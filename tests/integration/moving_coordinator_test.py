@@ -1,34 +1,23 @@
 """One job on four hosts with its journal in an etcd: the coordinator is on any of them, and losing its host costs nobody else."""
 
-import os
-
 import coordinator_losses as losses
 import cut_connections
-import net_hosts
-from bench_case import bench_case, main
-from dlrun_job import pid_of
+from bench_case import main
+from dlrun_job import all_run, pid_of
 from etcd_members import no_etcd
+from hosts_case import on_several_hosts
 
 EPOCHS = 300  # half a minute to a few, as busy as the machine is
 SHORT = 10
 PATIENCE_S = 600
 
 
-class moving_coordinator(bench_case):
+class moving_coordinator(on_several_hosts):
+    host_count = losses.JOB_HOSTS
+
     def setUp(self):
         super().setUp()
-        self.hosts = net_hosts.net_hosts(self.bench.folder, count=4)
-        try:
-            self.hosts.__enter__()
-            self.addCleanup(self.hosts.__exit__)
-            self.etcd = losses.etcd_on(self.hosts, self.bench.folder)
-            self.etcd.__enter__()
-        except (net_hosts.no_namespaces, no_etcd) as why:
-            if os.environ.get("CI"):
-                raise
-            self.skipTest(f"no hosts with an etcd can be made here: {why}")
-        self.addCleanup(self.etcd.__exit__)
-        self.list = self.hosts.write_file(self.bench.folder / "hosts.yaml")
+        self.etcd = self.enter_or_skip(losses.etcd_on(self.hosts, self.bench.folder), no_etcd)
 
     def start(self, epochs=EPOCHS):
         spec = losses.make_spec(self.data, epochs)
@@ -60,7 +49,7 @@ class moving_coordinator(bench_case):
 
     def test_a_connection_that_is_cut_costs_it_nothing_and_it_hears_again_what_is_wanted(self):
         with self.start(SHORT) as job:
-            with job.held_from_step(1, losses.all_up) as status:
+            with job.held_from_step(1, all_run) as status:
                 ports = cut_connections.ports_of(job.root.pid)
                 self.assertEqual(cut_connections.cut_connections(pid_of(status, "coordinator"), ports), 1)
                 code, _, complaint = job.ask("scale", "--workers", "2")
@@ -73,14 +62,14 @@ class moving_coordinator(bench_case):
             job.wait_until_all_run()
             cut_off = losses.coordinator_host(job)
             losses.cut_from_etcd(self.hosts, cut_off)
-            job.wait_for(lambda status: losses.coordinator_host(job) != cut_off and losses.all_up(status), "another coordinator is up")
+            job.wait_for(lambda status: losses.coordinator_host(job) != cut_off and all_run(status), "another coordinator is up")
             report = self.expect_same_bits(job)
         self.assertEqual({one["role"] for one in report["recoveries"]}, {"coordinator"})
         self.assertEqual(job.events("host-lost"), [])
 
     def test_it_is_off_the_hosts_of_the_root_and_the_ps_shards_and_says_why(self):
         with self.start(SHORT) as job:
-            with job.held_from_step(1, losses.all_up):
+            with job.held_from_step(1, all_run):
                 told = [event["text"] for event in job.events("role-placed")]
             self.expect_same_bits(job, SHORT)
         self.assertIn("coordinator 0 runs on host beta: its journal is in an etcd, and no PS shard is there", told)
