@@ -201,21 +201,19 @@ void lease_book::repeat(time_point now, data_dispatcher_actions& out) {
 // ---- time
 
 void lease_book::renew(time_point now, data_dispatcher_actions& out) {
-  notice_silence(now, out);
+  notice_silence(now);
   divide(now, out);
   try_idle_ones(now, out);
 }
 
-void lease_book::notice_silence(time_point now, data_dispatcher_actions& out) {
+void lease_book::notice_silence(time_point now) {
   bool changed = false;
   for (auto& [id, worker] : workers_) {
     if (worker.silent || now - worker.heard <= rules_.silent_after) continue;
     worker.silent = true;
     changed = true;
   }
-  if (!changed) return;
-  ++heard_changes_;
-  divide(now, out);
+  if (changed) ++heard_changes_;
 }
 
 void lease_book::excuse_silence(time_point now) {

@@ -104,7 +104,7 @@ private:
   void lease_to(worker_id id, live_worker& worker, protocol::slot_range slots, const std::string& reason,
                 protocol::time_point now, data_dispatcher_actions& out);
   void send(worker_id id, live_worker& worker, protocol::time_point now, data_dispatcher_actions& out);
-  void notice_silence(protocol::time_point now, data_dispatcher_actions& out);
+  void notice_silence(protocol::time_point now);
   void try_idle_ones(protocol::time_point now, data_dispatcher_actions& out);
   double fastest_with_slots() const;
   void settle_losses(protocol::time_point now, data_dispatcher_actions& out);
