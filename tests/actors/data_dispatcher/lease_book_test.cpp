@@ -154,6 +154,18 @@ protected:
     note(out);
     return out;
   }
+  /// A tick in which the first works, and the second is at two slots for so long now.
+  void second_is_stuck_for(milliseconds time) {
+    now += milliseconds(100);
+    data_dispatcher_actions out;
+    book.on_status(add(0, 20, milliseconds(100)), now, out);
+    auto stuck = add(1, 0, milliseconds(0));
+    stuck.computing = 2;
+    stuck.computing_us = static_cast<std::uint64_t>(std::chrono::microseconds(time).count());
+    book.on_status(stuck, now, out);
+    book.renew(now, out);
+    note(out);
+  }
   protocol::worker_status add(std::uint32_t worker, std::uint64_t slots, milliseconds took) {
     auto& sum = sums.at(worker);
     sum.slots_computed += slots;
@@ -198,17 +210,7 @@ TEST_F(slow_worker_test, what_comes_to_nothing_counts_as_time) {
 
 TEST_F(slow_worker_test, who_is_at_a_slot_for_long_is_as_slow_as_that) {
   for (int i = 0; i < 5; ++i) worked(20, milliseconds(100), 20, milliseconds(100));
-  for (int i = 1; i <= 60; ++i) {
-    now += milliseconds(100);
-    data_dispatcher_actions out;
-    book.on_status(add(0, 20, milliseconds(100)), now, out);
-    auto stuck = add(1, 0, milliseconds(0));
-    stuck.computing = 2;
-    stuck.computing_us = static_cast<std::uint64_t>(100'000 * i);
-    book.on_status(stuck, now, out);
-    book.renew(now, out);
-    note(out);
-  }
+  for (int i = 1; i <= 60; ++i) second_is_stuck_for(milliseconds(100) * i);
   EXPECT_EQ(slots_of[0], make_slot_range(0, 4));
   EXPECT_EQ(slots_of[1], make_slot_range(4, 4));
 }
@@ -243,17 +245,8 @@ protected:
     for (int i = 0; i < 5; ++i) worked(20, milliseconds(100), 20, milliseconds(100));
     between();
     const auto before = now;
-    for (int i = 1; i <= 300 && slots_of[1] != make_slot_range(4, 4); ++i) {
-      now += milliseconds(100);
-      data_dispatcher_actions out;
-      book.on_status(add(0, 20, milliseconds(100)), now, out);
-      auto stuck = add(1, 0, milliseconds(0));
-      stuck.computing = 2;
-      stuck.computing_us = static_cast<std::uint64_t>(100'000 * i);
-      book.on_status(stuck, now, out);
-      book.renew(now, out);
-      note(out);
-    }
+    for (int i = 1; i <= 300 && slots_of[1] != make_slot_range(4, 4); ++i)
+      second_is_stuck_for(milliseconds(100) * i);
     return std::chrono::duration_cast<milliseconds>(now - before);
   }
 };
