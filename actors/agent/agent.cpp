@@ -8,8 +8,6 @@
 #include <dlrun/report.hpp>
 
 #include <chrono>
-#include <fmt/chrono.h>
-#include <nlohmann/json.hpp>
 #include <unistd.h>
 
 namespace dlrun::agent {
@@ -35,26 +33,6 @@ agent_core_config core_config(const agent_arguments& arguments) {
   if (cluster.slot_timeout_s() > 0)
     config.life.slot_timeout = protocol::from_seconds<protocol::duration>(cluster.slot_timeout_s());
   return config;
-}
-
-/// "2026-11-22T02:40:11.123Z". For people: nothing is decided by it.
-std::string wall_time() {
-  const auto now = std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now());
-  return fmt::format("{:%Y-%m-%dT%H:%M:}{:06.3f}Z", fmt::gmtime(std::chrono::system_clock::to_time_t(now)),
-                     static_cast<double>(now.time_since_epoch().count() % 60000) / 1000);
-}
-
-std::string to_json_line(const protocol::job_event& event) {
-  nlohmann::ordered_json line{{"time", wall_time()},
-                              {"event", event.event},
-                              {"role", protocol::to_string(event.role.kind)},
-                              {"index", event.role.index},
-                              {"incarnation", event.incarnation.value},
-                              {"monotonic_us", event.at_us}};
-  add_details(event, line);
-  line["text"] = event.text;
-  // A path in the text need not be UTF-8.
-  return line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
 }
 
 event_file open_events(const std::filesystem::path& path) {
@@ -220,7 +198,8 @@ void agent_state::show() {
                         .steps = arguments_.job->steps(),
                         .train = std::nullopt,
                         .workers = core_.workers(),
-                        .roles = core_.roles()};
+                        .roles = core_.roles(),
+                        .started_us = common::to_us(arguments_.job->started)};
   if (const auto& metrics = core_.reports().metrics())
     snapshot.train = progress_of(*metrics, arguments_.job->model->metrics(), core_.reports().metrics_step());
   snapshot.roles.push_back({{protocol::role_kind::agent, 0}, ::getpid(), {1}, "running"});

@@ -1,9 +1,51 @@
 #include "actors/agent/event_json.hpp"
 
+#include <array>
 #include <bit>
+#include <chrono>
+#include <cmath>
+#include <fmt/chrono.h>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 namespace dlrun::agent {
+namespace {
+
+using nlohmann::ordered_json;
+using protocol::role_kind;
+
+constexpr std::array role_kinds{role_kind::coordinator, role_kind::data_dispatcher, role_kind::ps_shard,
+                                role_kind::worker,      role_kind::agent,           role_kind::host_agent};
+
+/// "2026-11-22T02:40:11.123Z".
+std::string wall_time() {
+  const auto now = std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now());
+  return fmt::format("{:%Y-%m-%dT%H:%M:}{:06.3f}Z", fmt::gmtime(std::chrono::system_clock::to_time_t(now)),
+                     static_cast<double>(now.time_since_epoch().count() % 60000) / 1000);
+}
+
+std::optional<role_kind> role_kind_of(const std::string& name) {
+  for (const auto kind : role_kinds)
+    if (protocol::to_string(kind) == name) return kind;
+  return std::nullopt;
+}
+
+/// What add_details() added.
+void read_details(const ordered_json& line, protocol::job_event& event) {
+  if (const auto step = line.find("step"); step != line.end()) {
+    event.numbers.has_step = true;
+    step->get_to(event.numbers.step);
+  }
+  event.numbers.after_us = static_cast<std::uint64_t>(std::llround(1000 * line.value("after_ms", 0.0)));
+  event.place = {line.value("host", ""), line.value("reason", "")};
+  const auto values = line.find("values");
+  if (values == line.end()) return;
+  for (const auto& [name, value] : values->items())
+    event.numbers.values.push_back(protocol::named_number(
+        name, value.is_null() ? std::numeric_limits<double>::quiet_NaN() : value.get<double>()));
+}
+
+} // namespace
 
 void add_details(const protocol::job_event& event, nlohmann::ordered_json& line) {
   const auto& numbers = event.numbers;
@@ -12,6 +54,38 @@ void add_details(const protocol::job_event& event, nlohmann::ordered_json& line)
   for (const auto& [name, bits] : numbers.values) line["values"][name] = std::bit_cast<double>(bits);
   if (!event.place.host.empty()) line["host"] = event.place.host;
   if (!event.place.reason.empty()) line["reason"] = event.place.reason;
+}
+
+std::string to_json_line(const protocol::job_event& event) {
+  ordered_json line{{"time", wall_time()},
+                    {"event", event.event},
+                    {"role", protocol::to_string(event.role.kind)},
+                    {"index", event.role.index},
+                    {"incarnation", event.incarnation.value},
+                    {"monotonic_us", event.at_us}};
+  add_details(event, line);
+  line["text"] = event.text;
+  // A path in the text need not be UTF-8.
+  return line.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + '\n';
+}
+
+std::optional<protocol::job_event> from_json_line(std::string_view line) {
+  const auto told = ordered_json::parse(line, nullptr, false);
+  protocol::job_event event;
+  try {
+    told.at("event").get_to(event.event);
+    told.at("text").get_to(event.text);
+    told.at("index").get_to(event.role.index);
+    told.at("incarnation").get_to(event.incarnation.value);
+    told.at("monotonic_us").get_to(event.at_us);
+    const auto kind = role_kind_of(told.at("role").get<std::string>());
+    if (!kind) return std::nullopt;
+    event.role.kind = *kind;
+    read_details(told, event);
+  } catch (const nlohmann::json::exception&) {
+    return std::nullopt;
+  }
+  return event;
 }
 
 } // namespace dlrun::agent

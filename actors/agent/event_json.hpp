@@ -4,6 +4,9 @@
 #include "actors/protocol/messages.hpp"
 
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
 
 namespace dlrun::agent {
 
@@ -11,5 +14,13 @@ namespace dlrun::agent {
 /// `line`, as far as the event says them. What is not a number becomes null when the line is
 /// written.
 void add_details(const protocol::job_event& event, nlohmann::ordered_json& line);
+
+/// A line of events.jsonl, with its newline: time, event, role, index, incarnation, monotonic_us,
+/// the details, text. Its time is that of the wall clock, now: for people, nothing is decided by
+/// it.
+std::string to_json_line(const protocol::job_event& event);
+/// The event again, as another process read the line; what is null is NaN. @returns nothing for a
+/// line that is damaged.
+std::optional<protocol::job_event> from_json_line(std::string_view line);
 
 } // namespace dlrun::agent

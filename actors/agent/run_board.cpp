@@ -2,6 +2,7 @@
 
 #include "actors/protocol/bit_patterns.hpp"
 
+#include <limits>
 #include <nlohmann/json.hpp>
 
 namespace dlrun::agent {
@@ -10,9 +11,28 @@ namespace {
 /// What is not a number becomes null.
 nlohmann::ordered_json to_json(const std::optional<training_progress>& train) {
   if (!train) return nullptr;
-  nlohmann::ordered_json out{{"epoch", train->epoch}, {"loss", train->loss}};
+  nlohmann::ordered_json out{{"step_loss", train->step_loss}, {"epoch", train->epoch}, {"loss", train->loss}};
   for (const auto& [name, value] : train->metrics) out[name] = value;
   return out;
+}
+
+double number_from_json(const nlohmann::ordered_json& value) {
+  return value.is_null() ? std::numeric_limits<double>::quiet_NaN() : value.get<double>();
+}
+
+std::optional<training_progress> training_from_json(const nlohmann::ordered_json& train) {
+  if (train.is_null()) return std::nullopt;
+  training_progress read;
+  for (const auto& [name, value] : train.items())
+    if (name == "step_loss")
+      read.step_loss = number_from_json(value);
+    else if (name == "epoch")
+      value.get_to(read.epoch);
+    else if (name == "loss")
+      read.loss = number_from_json(value);
+    else
+      read.metrics.emplace_back(name, number_from_json(value));
+  return read;
 }
 
 nlohmann::ordered_json to_json(const role_view& role) {
@@ -44,11 +64,33 @@ std::string to_json(const run_snapshot& snapshot) {
   const nlohmann::ordered_json workers{{"wanted", snapshot.workers.wanted},
                                        {"present", snapshot.workers.present},
                                        {"leaving", snapshot.workers.leaving}};
-  return nlohmann::ordered_json{{"job", snapshot.job},     {"status", snapshot.status},
-                                {"step", snapshot.step},   {"durable_step", snapshot.durable_step},
-                                {"steps", snapshot.steps}, {"train", to_json(snapshot.train)},
-                                {"workers", workers},      {"roles", std::move(roles)}}
+  return nlohmann::ordered_json{{"job", snapshot.job},
+                                {"status", snapshot.status},
+                                {"started_us", snapshot.started_us},
+                                {"step", snapshot.step},
+                                {"durable_step", snapshot.durable_step},
+                                {"steps", snapshot.steps},
+                                {"train", to_json(snapshot.train)},
+                                {"workers", workers},
+                                {"roles", std::move(roles)}}
       .dump();
+}
+
+std::optional<run_snapshot> progress_from_json(std::string_view text) {
+  const auto told = nlohmann::ordered_json::parse(text, nullptr, false);
+  run_snapshot read;
+  try {
+    told.at("job").get_to(read.job);
+    told.at("status").get_to(read.status);
+    told.at("started_us").get_to(read.started_us);
+    told.at("step").get_to(read.step);
+    told.at("durable_step").get_to(read.durable_step);
+    told.at("steps").get_to(read.steps);
+    read.train = training_from_json(told.at("train"));
+  } catch (const nlohmann::json::exception&) {
+    return std::nullopt;
+  }
+  return read;
 }
 
 void run_board::show(run_snapshot snapshot) {

@@ -8,6 +8,7 @@
 #include <condition_variable>
 #include <mutex>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 namespace dlrun::agent {
@@ -33,12 +34,16 @@ struct run_snapshot {
   std::optional<training_progress> train; ///< nothing before the first step
   worker_counts workers;
   std::vector<role_view> roles;
+  std::uint64_t started_us = 0; ///< when the root began, by its host's CLOCK_MONOTONIC
 };
 
-/// One object: job, status, step, durable_step, steps, train (epoch, loss, each metric; null before
-/// the first step), workers (wanted, present, leaving), roles (role, index, pid, incarnation,
-/// state; of a worker slots and slots_per_second too).
+/// One object: job, status, started_us, step, durable_step, steps, train (step_loss, epoch, loss,
+/// each metric; null before the first step), workers (wanted, present, leaving), roles (role,
+/// index, pid, incarnation, state; of a worker slots and slots_per_second too).
 std::string to_json(const run_snapshot& snapshot);
+/// How far the run is, as another process read it: job, status, started_us, steps and train, no
+/// workers and roles. What is null is NaN. @returns nothing for what to_json() did not write.
+std::optional<run_snapshot> progress_from_json(std::string_view text);
 
 /// Thread-safe.
 class run_board {

@@ -37,7 +37,7 @@ TEST(run_board, metrics_are_shown_by_name) {
   EXPECT_EQ(snapshot.train->step, 7U);
   EXPECT_EQ(snapshot.train->step_loss, 0.125);
   const auto shown = nlohmann::json::parse(to_json(snapshot));
-  EXPECT_EQ(shown["train"].dump(), R"({"accuracy":0.75,"epoch":3,"loss":0.5,"top2":0.95})");
+  EXPECT_EQ(shown["train"].dump(), R"({"accuracy":0.75,"epoch":3,"loss":0.5,"step_loss":0.125,"top2":0.95})");
 }
 
 TEST(run_board, what_is_not_known_is_null) {
@@ -48,6 +48,41 @@ TEST(run_board, what_is_not_known_is_null) {
   const auto shown = nlohmann::json::parse(to_json(snapshot));
   EXPECT_TRUE(shown["train"]["loss"].is_null());
   EXPECT_TRUE(shown["train"]["accuracy"].is_null()) << "of another number of sums";
+}
+
+TEST(run_board, another_process_reads_how_far_it_is) {
+  const run_snapshot shown{.job = "cnn",
+                           .status = "running",
+                           .step = 15,
+                           .durable_step = 14,
+                           .steps = 469,
+                           .train = training_progress{.step = 15,
+                                                      .step_loss = 0.125,
+                                                      .epoch = 3,
+                                                      .loss = std::nan(""),
+                                                      .metrics = {{"top2", 0.95}, {"accuracy", 0.75}}},
+                           .workers = {},
+                           .roles = {},
+                           .started_us = 6'606'505'425};
+  const auto read = progress_from_json(to_json(shown));
+  ASSERT_TRUE(read && read->train);
+  EXPECT_EQ(read->job, "cnn");
+  EXPECT_EQ(read->status, "running");
+  EXPECT_EQ(read->step, 15U);
+  EXPECT_EQ(read->durable_step, 14U);
+  EXPECT_EQ(read->steps, 469U);
+  EXPECT_EQ(read->started_us, 6'606'505'425U);
+  EXPECT_EQ(read->train->step_loss, 0.125);
+  EXPECT_EQ(read->train->epoch, 3U);
+  EXPECT_TRUE(std::isnan(read->train->loss));
+  EXPECT_EQ(read->train->metrics, shown.train->metrics) << "in their order";
+  EXPECT_FALSE(progress_from_json(to_json(run_snapshot{}))->train);
+}
+
+TEST(run_board, what_is_not_its_word_is_not_read) {
+  for (const auto* text : {"", "stopping", "[]", "7", R"({"job":"cnn"})",
+                           R"({"job":"x","status":"running","started_us":1,"step":"much"})"})
+    EXPECT_FALSE(progress_from_json(text)) << text;
 }
 
 } // namespace
