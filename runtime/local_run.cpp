@@ -109,15 +109,28 @@ result<launcher_choice> choose_processes(caf::actor_system& system,
   return choice;
 }
 
-/// Waits for the hosts of the run, if it has others. On failure those that came are dismissed.
-result<void> gather(const launcher_choice& chosen, const protocol::agent_actor& agent,
-                    run_observer& observer) {
-  if (!chosen.hosts) return {};
-  auto there = chosen.hosts->wait_until_there(observer);
-  if (there) return there;
-  common::post(agent, [launcher = chosen.hosts->launcher()] { launcher->dismiss("the run did not begin"); });
-  chosen.hosts->wait_until_gone();
-  return there;
+/// What may go wrong before a role is started: hosts that do not come, a socket that cannot be
+/// had, an observer that does not want to. @returns what answers `dlrun status`
+result<std::unique_ptr<agent::control_server>> open_run(const launcher_choice& chosen,
+                                                        const std::filesystem::path& run_dir,
+                                                        run_control answers, run_observer& observer) {
+  if (chosen.hosts)
+    if (auto there = chosen.hosts->wait_until_there(observer); !there) return tl::unexpected(there.error());
+  auto control = agent::control_server::start(
+      run_dir, [answers = std::move(answers)](const auto& request) { return answers.answer(request); });
+  if (!control) return control;
+  if (auto begun = observer.begun(); !begun) return tl::unexpected(begun.error());
+  return control;
+}
+
+/// Nothing was started: hosts that came are dismissed.
+void give_up(const launcher_choice& chosen, const protocol::agent_actor& agent) {
+  if (chosen.hosts) {
+    common::post(agent,
+                 [launcher = chosen.hosts->launcher()] { launcher->dismiss("the run did not begin"); });
+    chosen.hosts->wait_until_gone();
+  }
+  caf::anon_send_exit(agent, caf::exit_reason::user_shutdown);
 }
 
 /// The run is over: its hosts were told so.
@@ -214,16 +227,9 @@ result<report> run_roles(const prepared_job& prepared, const local_run_options& 
                                           .log = log,
                                           .hosts = chosen->hosts ? chosen->hosts->launcher() : nullptr});
   chosen->introduce(agent);
-  if (auto there = gather(*chosen, agent, observer); !there) {
-    caf::anon_send_exit(agent, caf::exit_reason::user_shutdown);
-    return tl::unexpected(there.error());
-  }
-  auto control = agent::control_server::start(
-      options.run_dir, [control = run_control{system, (*job)->spec, board, agent}](const auto& request) {
-        return control.answer(request);
-      });
+  auto control = open_run(*chosen, options.run_dir, {system, (*job)->spec, board, agent}, observer);
   if (!control) {
-    caf::anon_send_exit(agent, caf::exit_reason::user_shutdown);
+    give_up(*chosen, agent);
     return tl::unexpected(control.error());
   }
   auto publisher = make_publisher(**job, prepared.metrics, agent);

@@ -118,6 +118,12 @@ result<std::filesystem::path> find_run(const std::string& folder) {
   return path;
 }
 
+bool has_root(const std::filesystem::path& folder) {
+  const auto file = folder / lock_name;
+  const base::unique_fd fd{::open(file.c_str(), O_RDONLY | O_CLOEXEC)};
+  return fd && ::flock(fd.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+}
+
 result<run_folder> run_folder::create(const std::string& wanted, const spec::JobSpec& spec) {
   std::error_code why;
   const auto path = std::filesystem::absolute(

@@ -17,6 +17,10 @@ inline constexpr auto record_name = "run.record";
 /// The full path of the folder of a run, in use or not. @returns bad_usage when it is none.
 result<std::filesystem::path> find_run(const std::string& folder);
 
+/// Does a root have the folder: one that begins, trains, or is about to be gone? One that cannot be
+/// looked at has none.
+bool has_root(const std::filesystem::path& folder);
+
 /// A run's folder, locked for this process as long as the object lives: two roots never share one.
 class run_folder {
 public:

@@ -14,11 +14,16 @@ namespace dlrun::runtime {
 class run_observer {
 public:
   virtual ~run_observer() = default;
+  /// Once, before all else but asked_to_stop(): nothing refuses the run any more. All checks have
+  /// passed, its hosts are there, `dlrun status` is answered; the roles are started next.
+  /// @returns why the run must not begin after all.
+  virtual result<void> begun() { return {}; }
   /// How far it is; called ten times a second.
   virtual void update(const agent::run_snapshot& now, protocol::time_point at) = 0;
   /// A failure or recovery.
   virtual void event(const protocol::job_event& event) = 0;
-  /// Asked after each update. @returns why the run is to end now; nothing to go on.
+  /// Asked after each update, and while the hosts of the run are waited for. @returns why the run
+  /// is to end now; nothing to go on.
   virtual std::optional<std::string> asked_to_stop() { return std::nullopt; }
   /// The end. `report_path`: where the report is.
   virtual void summary(const dlrun::report& report, const std::string& report_path) = 0;

@@ -41,6 +41,18 @@ TEST_F(run_folder_test, is_made_with_the_specification_as_used) {
   EXPECT_EQ(job::read_spec(run / "spec.yaml").value().SerializeAsString(), spec.SerializeAsString());
 }
 
+TEST_F(run_folder_test, has_a_root_as_long_as_one_holds_it) {
+  EXPECT_FALSE(has_root(run)) << "there is no folder";
+  {
+    const auto folder = create(run);
+    ASSERT_TRUE(folder) << folder.error().message;
+    EXPECT_TRUE(has_root(run));
+  }
+  const auto reader = run_folder::open_to_read(run.string());
+  ASSERT_TRUE(reader) << reader.error().message;
+  EXPECT_FALSE(has_root(run)) << "one who reads is none";
+}
+
 TEST_F(run_folder_test, is_named_after_the_job_when_nothing_else_is_wanted) {
   const auto before = std::filesystem::current_path();
   std::filesystem::current_path(temporary.path());
