@@ -22,6 +22,12 @@ inline int complain(const error& what) {
   return static_cast<int>(job::exit_code_for(what.code));
 }
 
+/// Why a run did not complete, if it did not. @returns its exit code.
+inline int complain_of(const report& ended) {
+  if (ended.status != run_status::completed) complain(ended.reason);
+  return static_cast<int>(job::exit_code_for(ended));
+}
+
 /// What does not stop anything, on stderr.
 inline void warn(std::string_view message) { say(stderr, "dlrun: warning: {}\n", message); }
 

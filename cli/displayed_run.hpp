@@ -3,12 +3,24 @@
 
 #include "runtime/local_run.hpp"
 
+#include <functional>
+
 namespace dlrun::cli {
 
+/// Called when the job has begun (run_observer::begun()), before anything of it is shown. @returns
+/// why it must not begin after all.
+using begun_hook = std::function<result<void>(const std::filesystem::path& run_dir)>;
+
+struct display_choice {
+  bool json = false; ///< stdout is for a program
+  begun_hook begun{};
+};
+
 /// Runs the job: shows progress, ends in order on SIGINT, SIGTERM (a second of these kills) and
-/// SIGHUP. Blocks; takes over those of the process's signals that were not ignored. `json`: stdout
-/// is for a program. That nobody reads stdout any more is no failure.
+/// SIGHUP. Blocks; takes over those of the process's signals that were not ignored. That nobody
+/// reads stdout any more is no failure.
 /// @returns the exit code, after the reason was printed where it is not success.
-int run_displayed(const runtime::prepared_job& job, const runtime::local_run_options& options, bool json);
+int run_displayed(const runtime::prepared_job& job, const runtime::local_run_options& options,
+                  const display_choice& how);
 
 } // namespace dlrun::cli

@@ -46,7 +46,8 @@ int events(const events_options& options) {
   };
   show_new();
   if (options.follow)
-    if (auto watched = follow_run(options.run_dir, show_new); !watched) return complain(watched.error());
+    if (auto watched = follow_run(options.run_dir, [&](const auto&) { show_new(); }); !watched)
+      return complain(watched.error());
   if (const auto torn = lines.rest()) show(*torn, options);
   return 0;
 }

@@ -41,7 +41,8 @@ int logs(const logs_options& options) {
   };
   show_new();
   if (!options.follow) return 0;
-  if (auto watched = follow_run(options.run_dir, show_new); !watched) return complain(watched.error());
+  if (auto watched = follow_run(options.run_dir, [&](const auto&) { show_new(); }); !watched)
+    return complain(watched.error());
   return 0;
 }
 

@@ -41,7 +41,7 @@ int resume(const resume_verb_options& options) {
   return run_displayed(
       *resumed->job,
       {.run_dir = resumed->folder.path(), .coordinator = resumed->coordinator, .hosts = *hosts},
-      options.json);
+      {.json = options.json});
 }
 
 } // namespace

@@ -39,7 +39,8 @@ int train(const train_options& options) {
   const auto run = runtime::begin_run(*job, options.run_dir);
   if (!run) return complain(run.error());
   if (run->durability) tell(*run->durability, options.json);
-  return run_displayed(*job, {.run_dir = run->folder.path(), .hosts = *hosts, .is_new = true}, options.json);
+  return run_displayed(*job, {.run_dir = run->folder.path(), .hosts = *hosts, .is_new = true},
+                       {.json = options.json});
 }
 
 } // namespace
