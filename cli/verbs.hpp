@@ -15,6 +15,7 @@ void add_train(CLI::App& app, verb& chosen);
 void add_doctor(CLI::App& app, verb& chosen);
 void add_agent(CLI::App& app, verb& chosen);
 void add_resume(CLI::App& app, verb& chosen);
+void add_attach(CLI::App& app, verb& chosen);
 void add_validate(CLI::App& app, verb& chosen);
 void add_status(CLI::App& app, verb& chosen);
 void add_scale(CLI::App& app, verb& chosen);

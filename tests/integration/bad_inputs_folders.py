@@ -52,7 +52,7 @@ def _(at):
 
 @case("a verb on what is no run folder", "folder", "is not the folder of a run")
 def _(at):
-    return [(verb, folder) for verb in ("status", "stop", "logs", "events", "explain", "export", "resume")
+    return [(verb, folder) for verb in ("attach", "status", "stop", "logs", "events", "explain", "export", "resume")
             for folder in (at.folder, at.folder / "nowhere")]
 
 

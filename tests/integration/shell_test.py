@@ -66,7 +66,7 @@ class shell_case(bench_case):
 
 VERBS = ("status run", "status run --json", "evaluate run", "evaluate run --json", "predict run --input t.csv",
          "predict run --input t.csv --format json", "export run --output w.st", "export run --output w.st --json",
-         "logs run", "logs run --json", "logs run --lines 3", "events run2", "explain run", "explain run --json",
+         "logs run", "logs run --json", "logs run --lines 3", "attach run", "attach run --json", "events run2", "explain run", "explain run --json",
          "validate job.yaml", "validate job.yaml --json", "version", "version --json", "completion bash", "init --list", "init mlp new.yaml", "resume run",
          "resume run --json", "train job.yaml --run-dir again", "train job.yaml --run-dir again --json", "--help",
          "train --help")
