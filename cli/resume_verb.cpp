@@ -1,6 +1,6 @@
 #include "cli/complain.hpp"
 #include "cli/decimal.hpp"
-#include "cli/displayed_run.hpp"
+#include "cli/detached_root.hpp"
 #include "cli/json_display.hpp"
 #include "cli/verbs.hpp"
 #include "runtime/hosts_run.hpp"
@@ -13,6 +13,7 @@ struct resume_verb_options {
   std::string directory;
   resume_options how;
   std::string hosts;
+  bool detach = false;
   bool json = false;
 };
 
@@ -26,7 +27,7 @@ void say_completed(const std::filesystem::path& folder, bool json) {
       folder.string());
 }
 
-int resume(const resume_verb_options& options) {
+int resume(const resume_verb_options& options, const begun_hook& begun) {
   const auto hosts = runtime::plan_hosts_if_named(options.hosts);
   if (!hosts) return complain(hosts.error());
   const auto resumed = runtime::prepare_resumption(options.directory, options.how);
@@ -41,7 +42,12 @@ int resume(const resume_verb_options& options) {
   return run_displayed(
       *resumed->job,
       {.run_dir = resumed->folder.path(), .coordinator = resumed->coordinator, .hosts = *hosts},
-      {.json = options.json});
+      {.json = options.json, .begun = begun});
+}
+
+int resume_where_wanted(const resume_verb_options& options) {
+  if (!options.detach) return resume(options, {});
+  return run_detached(options.json, [&](const begun_hook& begun) { return resume(options, begun); });
 }
 
 } // namespace
@@ -69,6 +75,8 @@ void add_resume(CLI::App& app, verb& chosen) {
                     "Go on as trained, though spec.yaml was edited: it is written again");
   command->add_flag("--unrecorded", options->how.unrecorded,
                     "Go on with a run that has no run.record (of dlrun 0.1), with its data as it is");
+  command->add_flag("--detach", options->detach,
+                    "Return when the job has begun; it keeps going without terminal, see 'attach'");
   command->add_flag("--json", options->json, "Progress, events and the report as JSON, one object a line");
   command->footer(
       "Examples:\n"
@@ -77,7 +85,7 @@ void add_resume(CLI::App& app, verb& chosen) {
       "  dlrun resume runs/on-three-hosts --hosts hosts.yaml\n"
       "Without changes the result is that of an undisturbed run, bit for bit. A folder that a run "
       "is using is\nrefused; a run that is completed says so.");
-  command->callback([options, &chosen] { chosen = [options] { return resume(*options); }; });
+  command->callback([options, &chosen] { chosen = [options] { return resume_where_wanted(*options); }; });
 }
 
 } // namespace dlrun::cli

@@ -1,5 +1,5 @@
 #include "cli/complain.hpp"
-#include "cli/displayed_run.hpp"
+#include "cli/detached_root.hpp"
 #include "cli/verbs.hpp"
 #include "cli/warn_of_trained_on.hpp"
 #include "runtime/hosts_run.hpp"
@@ -15,6 +15,7 @@ struct train_options {
   std::string run_dir;
   std::vector<std::string> overrides;
   std::string hosts;
+  bool detach = false;
   bool json = false;
 };
 
@@ -28,7 +29,7 @@ void tell(const runtime::durability_choice& choice, bool json) {
     say(stdout, "durability.log: auto is {}: {}\n", choice.log, choice.reason);
 }
 
-int train(const train_options& options) {
+int train(const train_options& options, const begun_hook& begun) {
   const auto hosts = runtime::plan_hosts_if_named(options.hosts);
   if (!hosts) return complain(hosts.error());
   auto job = runtime::prepare_new_job(options.file, options.overrides);
@@ -40,7 +41,12 @@ int train(const train_options& options) {
   if (!run) return complain(run.error());
   if (run->durability) tell(*run->durability, options.json);
   return run_displayed(*job, {.run_dir = run->folder.path(), .hosts = *hosts, .is_new = true},
-                       {.json = options.json});
+                       {.json = options.json, .begun = begun});
+}
+
+int train_where_wanted(const train_options& options) {
+  if (!options.detach) return train(options, {});
+  return run_detached(options.json, [&](const begun_hook& begun) { return train(options, begun); });
 }
 
 } // namespace
@@ -58,14 +64,17 @@ void add_train(CLI::App& app, verb& chosen) {
       ->allow_extra_args(false);
   command->add_option("--hosts", options->hosts,
                       "Use the hosts that this file lists, see docs/hosts.md (default: this host alone)");
+  command->add_flag("--detach", options->detach,
+                    "Return when the job has begun; it keeps going without terminal, see 'attach'");
   command->add_flag("--json", options->json, "Progress, events and the report as JSON, one object a line");
   command->footer(
       "Examples:\n"
       "  dlrun train examples/fashion_mnist/cnn.yaml\n"
       "  dlrun train job.yaml --run-dir /data/run7 --set train.optimizer.sgd.lr=0.1 --set cluster.workers=4\n"
+      "  dlrun train job.yaml --detach && dlrun attach runs/fashion-mnist-cnn\n"
       "Exit codes: 0 all data trained, 1 the job failed, 2 bad usage, specification or data, 3 records were "
-      "left out,\n130 interrupted.");
-  command->callback([options, &chosen] { chosen = [options] { return train(*options); }; });
+      "left out,\n130 interrupted; with --detach 0 when the job has begun.");
+  command->callback([options, &chosen] { chosen = [options] { return train_where_wanted(*options); }; });
 }
 
 } // namespace dlrun::cli

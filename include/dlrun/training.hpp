@@ -145,7 +145,8 @@ private:
 
 /// The whole command line of `dlrun`, for a program that adds layers, readers or metrics: a main()
 /// that registers them and returns this is a `dlrun` that knows them. Calls run_role(); takes over
-/// SIGINT and SIGTERM. @returns the exit code (docs/cli.md).
+/// SIGINT and SIGTERM. To be called before the program makes a thread: `train --detach` forks, and
+/// both processes return from here. @returns the exit code (docs/cli.md).
 int run_command_line(int argc, char** argv);
 
 } // namespace dlrun

@@ -79,12 +79,12 @@ def free_port():
 
 
 def stat_fields(pid):
-    """State, parent, session and start time of a process, or None when there is none."""
+    """State, parent, session, terminal (0: none) and start time of a process, or None when there is none."""
     try:
         fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
         return None
-    return {"state": fields[0], "parent": int(fields[1]), "session": int(fields[3]), "start": fields[19]}
+    return {"state": fields[0], "parent": int(fields[1]), "session": int(fields[3]), "terminal": int(fields[4]), "start": fields[19]}
 
 
 def writes_into(pid, folder):
@@ -474,8 +474,8 @@ class job_bench:
         self.count += 1
         return self.folder / f"run{self.count}"
 
-    def start(self, spec, overrides=(), parent=None):
-        """@param spec a dictionary, or the path of a job file; `parent`: of the run folder."""
+    def start(self, spec, overrides=(), parent=None, kind=running_job):
+        """@param spec a dictionary, or the path of a job file; `parent`: of the run folder; `kind`: how it is started."""
         run_dir = self.new_run_dir()
         file, output = spec, run_dir.with_suffix(".out")
         if isinstance(spec, dict):
@@ -484,7 +484,7 @@ class job_bench:
         if parent:
             run_dir = pathlib.Path(parent) / run_dir.name
         arguments = ["train", str(file), "--run-dir", str(run_dir), *option("--set", overrides)]
-        return running_job(self.program, run_dir, arguments, output)
+        return kind(self.program, run_dir, arguments, output)
 
     def resume_copy(self, job, overrides=(), options=(), prepare=None):
         """A copy of a run folder, resumed there after `prepare(copy)`. Nothing of `job` runs meanwhile."""

@@ -85,12 +85,12 @@ class net_hosts:
         path.write_text(json.dumps({"start": start, "hosts": hosts, **(settings or {})}))
         return path
 
-    def start(self, bench, spec, listed, overrides=()):
-        """`dlrun train` on the first host. @param bench where the run folder is, listed: the list of hosts"""
+    def start(self, bench, spec, listed, overrides=(), kind=running_job):
+        """`dlrun train` on the first host. @param bench where the run folder is, listed: the list of hosts, kind: how it is started"""
         run_dir = bench.new_run_dir()
         file = small_data.write_spec(run_dir.with_suffix(".yaml"), spec)
         arguments = ["train", str(file), "--run-dir", str(run_dir), "--hosts", str(listed), *option("--set", overrides)]
-        return running_job(bench.program, run_dir, arguments, run_dir.with_suffix(".out"), self.within())
+        return kind(bench.program, run_dir, arguments, run_dir.with_suffix(".out"), self.within())
 
     def processes(self, name):
         """All that run there."""
