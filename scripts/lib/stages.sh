@@ -51,6 +51,20 @@ show_failure() {
   fi
 }
 
+# expect_room GB FOLDER...: whether the disk here has room for so much in these folders together, with what they hold now.
+expect_room() {
+  local gb=$1 free_mb held_mb=0 one
+  shift
+  free_mb=$(df --output=avail -BM . | tail -n 1 | tr -dc 0-9)
+  for one in "$@"; do
+    [[ ! -d $one ]] || held_mb=$((held_mb + $(du -sm "$one" | cut -f1)))
+  done
+  ((free_mb + held_mb < gb * 1024)) || return 0
+  echo "no room: $gb GB are needed in $PWD ($*), where $((held_mb / 1024)) GB are used by it and $((free_mb / 1024)) GB are left:" \
+    "make room, or build elsewhere" >&2
+  return 1
+}
+
 # Configures and builds a preset. Further arguments are targets; none means all.
 build_preset() {
   local preset=$1 target_options=()

@@ -94,6 +94,23 @@ class stages(unittest.TestCase):
         script = f"source {ROOT}/scripts/lib/stages.sh; format_seconds 900; echo; format_seconds 59999; echo; format_seconds 185000"
         self.assertEqual(subprocess.run(["bash", "-c", script], capture_output=True, text=True).stdout, "0.9 s\n59.9 s\n3 min 05 s")
 
+    def expect_room(self, gb, *folders):
+        """On a disk with 5 GB left, where each folder holds 2 GB."""
+        script = f"""source {ROOT}/scripts/lib/stages.sh
+        df() {{ printf 'Avail\\n5120M\\n'; }}
+        du() {{ printf '2048\\tfolder\\n'; }}
+        expect_room "$@" """
+        return subprocess.run(["bash", "-c", script, "bash", gb, *folders], capture_output=True, text=True, cwd=ROOT)
+
+    def test_a_disk_without_room_is_told_before_anything_is_built(self):
+        result = self.expect_room("8", "docs")
+        self.assertEqual(result.returncode, 1)
+        self.assertEqual(result.stderr, f"no room: 8 GB are needed in {ROOT} (docs), where 2 GB are used by it and 5 GB are left: make room, or build elsewhere\n")
+
+    def test_what_is_built_already_needs_no_room_again(self):
+        self.assertEqual(self.expect_room("7", "docs").returncode, 0)
+        self.assertEqual(self.expect_room("7", "no-such-folder").returncode, 1)
+
 
 class usage(unittest.TestCase):
     def test_every_entry_point_explains_itself_and_refuses_what_it_does_not_know(self):
