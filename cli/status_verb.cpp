@@ -36,6 +36,9 @@ void print_table(const nlohmann::json& status) {
     say(stdout, "workers: {} wanted, {} there{}\n", workers.value("wanted", 0), workers.value("present", 0),
         leaving > 0 ? fmt::format(", {} leaving", leaving) : "");
   }
+  if (const auto stall = status.find("stall"); stall != status.end() && stall->is_object())
+    say(stdout, "no step for {:.1f} s: it waits for {}\n", stall->value("seconds", 0.0),
+        stall->value("text", "?"));
   if (status["roles"].empty()) return;
   constexpr auto columns = "{:<16} {:>5} {:>8} {:>11} {:>6} {:>8}  {}\n";
   say(stdout, columns, "role", "index", "pid", "incarnation", "slots", "slots/s", "state");

@@ -138,6 +138,7 @@ std::vector<MetricFamily> run_metrics::collect() const {
   collect_validation(all);
   collect_roles(all);
   collect_speeds(all);
+  collect_stall(all);
   collect_losses(all);
   return all;
 }
@@ -226,6 +227,16 @@ ClientMetric run_metrics::metric_of(const durations& times, role_kind kind) {
   for (std::size_t i = 0; i < bucket_seconds.size(); ++i)
     metric.histogram.bucket.push_back({times.up_to[i], bucket_seconds[i]});
   return metric;
+}
+
+/// Nothing while steps are made: a series for each who was ever waited for would stay.
+void run_metrics::collect_stall(families& all) const {
+  if (!now_.stall) return;
+  auto of = labels_of(now_.stall->what.role);
+  of.push_back({"host", now_.stall->host});
+  of.push_back({"phase", std::string{to_string(now_.stall->what.phase)}});
+  all.push_back(family("dlrun_stall_seconds", "How long no step was made; the labels name whom it waits for.",
+                       MetricType::Gauge, {gauge(protocol::to_seconds(now_.stall->lasts), std::move(of))}));
 }
 
 void run_metrics::collect_losses(families& all) const {

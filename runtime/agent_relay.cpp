@@ -51,6 +51,7 @@ private:
         [this](const protocol::workers_wanted& word) { hand_on(word); },
         [this](const protocol::scale_request& request) { return self_->delegate(agent_, request); },
         [this](const protocol::job_event& event) { hand_on(event); },
+        [this](const protocol::stall& what) { hand_on(what); },
         [this](const protocol::job_ended& ended) { hand_on(ended); },
         [this](const protocol::heartbeat& beat) { return self_->delegate(agent_, beat); },
         [this](const protocol::stop_job& stop) { hand_on(stop); },

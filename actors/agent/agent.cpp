@@ -74,6 +74,7 @@ agent_state::behavior agent_state::make_behavior() {
       [this](const protocol::workers_wanted& word) { on_workers_wanted(word); },
       [this](const protocol::scale_request& request) { return on_scale_request(request); },
       [this](const protocol::job_event& event) { add_event(event); },
+      [this](const protocol::stall& what) { on_stall(what); },
       [this](const protocol::job_ended& ended) { carry_out(core_.on_job_ended(ended, arguments_.now())); },
       [this](const protocol::heartbeat& beat) { return on_heartbeat(beat); },
       [this](const protocol::stop_job& stop) { carry_out(core_.on_stop(stop, arguments_.now())); },
@@ -180,6 +181,12 @@ protocol::report_taken agent_state::on_report_part(const protocol::report_part& 
   return taken;
 }
 
+void agent_state::on_stall(const protocol::stall& what) {
+  const auto host = arguments_.hosts ? arguments_.hosts->host_of(what.role) : std::string{};
+  add_event(stalls_.hear(what, host, arguments_.now()));
+  show();
+}
+
 void agent_state::on_tick() {
   self_->delayed_send(self_, tick_period, protocol::tick{});
   if (!std::exchange(started_, true)) carry_out(core_.start(arguments_.now()));
@@ -197,6 +204,7 @@ void agent_state::show() {
                         .durable_step = core_.reports().durable_step(),
                         .steps = arguments_.job->steps(),
                         .train = std::nullopt,
+                        .stall = stalls_.view(core_.reports().step(), arguments_.now()),
                         .workers = core_.workers(),
                         .roles = core_.roles(),
                         .started_us = common::to_us(arguments_.job->started)};

@@ -7,6 +7,7 @@
 #include "actors/agent/role_launcher.hpp"
 #include "actors/agent/routed_launcher.hpp"
 #include "actors/agent/run_board.hpp"
+#include "actors/agent/stall_board.hpp"
 #include "actors/common/clock.hpp"
 #include "actors/common/job_context.hpp"
 #include "actors/link/greeting.hpp"
@@ -61,6 +62,7 @@ private:
   protocol::join_reply on_host_joined(const protocol::host_joined& joined,
                                       const protocol::host_agent_actor& who);
   protocol::report_taken on_report_part(const protocol::report_part& part);
+  void on_stall(const protocol::stall& what);
   void on_tick();
   void add_event(protocol::job_event event);
 
@@ -77,6 +79,7 @@ private:
   pointer self_;
   agent_arguments arguments_;
   agent_core core_;
+  stall_board stalls_;
   bool started_ = false;
   std::optional<protocol::join> coordinator_at_;
   protocol::coordinator_actor coordinator_; ///< null while no connection leads to it

@@ -111,6 +111,11 @@ std::vector<store_elsewhere> routed_launcher::stores_elsewhere(std::uint32_t ps_
   return all;
 }
 
+std::string routed_launcher::host_of(const protocol::role_name& role) const {
+  const auto* place = hosts_.places().find(role);
+  return place == nullptr ? std::string{} : place->host;
+}
+
 void routed_launcher::dismiss(const std::string& reason) { carry_out(hosts_.dismiss(reason)); }
 
 // ---- what the core decided

@@ -77,6 +77,8 @@ public:
   void tick();
   /// The first `ps_shards` PS shards that ran last on another host.
   std::vector<store_elsewhere> stores_elsewhere(std::uint32_t ps_shards) const;
+  /// The host where it was placed last; "" before that.
+  std::string host_of(const protocol::role_name& role) const;
   /// The job is over.
   void dismiss(const std::string& reason);
 

@@ -16,6 +16,18 @@ nlohmann::ordered_json to_json(const std::optional<training_progress>& train) {
   return out;
 }
 
+nlohmann::ordered_json to_json(const std::optional<stall_view>& stall) {
+  if (!stall) return nullptr;
+  const auto& what = stall->what;
+  nlohmann::ordered_json out{{"role", protocol::to_string(what.role.kind)}, {"index", what.role.index}};
+  if (!stall->host.empty()) out["host"] = stall->host;
+  out["phase"] = to_string(what.phase);
+  if (what.has_slot) out["slot"] = what.slot.value;
+  out["seconds"] = protocol::to_seconds(stall->lasts);
+  out["text"] = describe(what, stall->host);
+  return out;
+}
+
 double number_from_json(const nlohmann::ordered_json& value) {
   return value.is_null() ? std::numeric_limits<double>::quiet_NaN() : value.get<double>();
 }
@@ -71,6 +83,7 @@ std::string to_json(const run_snapshot& snapshot) {
                                 {"durable_step", snapshot.durable_step},
                                 {"steps", snapshot.steps},
                                 {"train", to_json(snapshot.train)},
+                                {"stall", to_json(snapshot.stall)},
                                 {"workers", workers},
                                 {"roles", std::move(roles)}}
       .dump();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "actors/agent/managed_roles.hpp"
+#include "actors/agent/stall_board.hpp"
 #include "engine/metrics.hpp"
 
 #include <condition_variable>
@@ -32,14 +33,16 @@ struct run_snapshot {
   std::uint64_t durable_step = 0;
   std::uint64_t steps = 0;
   std::optional<training_progress> train; ///< nothing before the first step
+  std::optional<stall_view> stall;        ///< nothing while steps are made
   worker_counts workers;
   std::vector<role_view> roles;
   std::uint64_t started_us = 0; ///< when the root began, by its host's CLOCK_MONOTONIC
 };
 
 /// One object: job, status, started_us, step, durable_step, steps, train (step_loss, epoch, loss,
-/// each metric; null before the first step), workers (wanted, present, leaving), roles (role,
-/// index, pid, incarnation, state; of a worker slots and slots_per_second too).
+/// each metric; null before the first step), stall (role, index, host, phase, slot, seconds, text;
+/// null while steps are made), workers (wanted, present, leaving), roles (role, index, pid,
+/// incarnation, state; of a worker slots and slots_per_second too).
 std::string to_json(const run_snapshot& snapshot);
 /// How far the run is, as another process read it: job, status, started_us, steps and train, no
 /// workers and roles. What is null is NaN. @returns nothing for what to_json() did not write.

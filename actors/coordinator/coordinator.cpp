@@ -98,6 +98,7 @@ coordinator_state::behavior coordinator_state::make_behavior() {
       [this](const protocol::ps_shard_resumed& what) { on_shard_resumed(what); },
       [this](const protocol::timeline_started& what) { on_timeline_started(what); },
       [this](const protocol::divergence& what) { on_divergence(what); },
+      [this](const protocol::stall& what) { self_->send(context_.agent, what); },
       [this](const protocol::tick&) { on_tick(); },
       [](const protocol::continuation& task) { common::run(task); },
   };

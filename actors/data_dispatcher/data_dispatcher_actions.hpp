@@ -27,7 +27,8 @@ struct to_ps_shard {
 using to_coordinator =
     std::variant<protocol::training_progress, protocol::training_finished, protocol::training_closed,
                  protocol::evaluated, protocol::slots_redispatched, protocol::worker_contributed,
-                 protocol::ps_shard_resumed, protocol::timeline_started, protocol::divergence>;
+                 protocol::ps_shard_resumed, protocol::timeline_started, protocol::divergence,
+                 protocol::stall>;
 
 /// What the journal holds of the training's course. All of it is replaced by one synced write.
 struct journaled_course {

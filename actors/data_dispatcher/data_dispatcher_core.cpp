@@ -8,6 +8,15 @@ namespace dlrun::data_dispatcher {
 using protocol::duration;
 using protocol::time_point;
 
+namespace {
+
+std::function<std::uint32_t(step_id)> slots_of(const data_dispatcher_core_config& config) {
+  if (config.sizes.slots_of) return config.sizes.slots_of;
+  return [slots = config.microbatches_per_step](step_id) { return slots; };
+}
+
+} // namespace
+
 data_dispatcher_core::data_dispatcher_core(data_dispatcher_core_config config)
     : config_(std::move(config))
     , leases_({.dispatcher = config_.self,
@@ -16,7 +25,8 @@ data_dispatcher_core::data_dispatcher_core(data_dispatcher_core_config config)
                .repeat_after = config_.repeat_after,
                .retry_idle_after = config_.retry_idle_after})
     , shards_(config_.ps_shards)
-    , evaluator_(config_.repeat_after) {
+    , evaluator_(config_.repeat_after)
+    , stalls_({.steps = config_.steps, .slots_of = slots_of(config_)}) {
   DLRUN_CHECK(config_.ps_shards >= 1, "a job has at least one PS shard");
   if (config_.durability == protocol::durability::off) return;
   timeline_keeper_config keeper{.self = config_.self,
@@ -85,6 +95,7 @@ data_dispatcher_actions data_dispatcher_core::on_worker_status(const protocol::w
     tally = {.role = protocol::worker_role(status.worker),
              .incarnation = status.self.incarnation,
              .slots_computed = status.slots_computed};
+  stalls_.on_worker(status, now);
   if (leases_.on_status(status, now, out)) order_evaluation(now, out);
   return out;
 }
@@ -104,6 +115,7 @@ data_dispatcher_actions data_dispatcher_core::on_shard_status(const protocol::sh
                                                               time_point now) {
   data_dispatcher_actions out;
   if (!shards_.on_status(status, out)) return out;
+  stalls_.on_shard(status, now);
   withhold_leases();
   if (keeper_) keeper_->on_shard_status(status, now, out);
   finish_when_trained(now, out);
@@ -151,6 +163,7 @@ data_dispatcher_actions data_dispatcher_core::on_tick(time_point now) {
   }
   order_evaluation(now, out);
   ask_for_change(now, out);
+  look_for_stall(now, out);
   return out;
 }
 
@@ -161,6 +174,13 @@ void data_dispatcher_core::notice_pause(time_point now) {
   last_tick_ = now;
   if (gap < config_.silent_after / 2) return;
   leases_.excuse_silence(now);
+  stalls_.excuse(now);
+}
+
+void data_dispatcher_core::look_for_stall(time_point now, data_dispatcher_actions& out) {
+  const auto evaluator = evaluation_due() ? evaluator_.evaluator() : std::nullopt;
+  if (const auto news = stalls_.look({shards_, leases_, evaluator}, now))
+    out.emplace_back(to_coordinator{*news});
 }
 
 // ---- the end

@@ -4,6 +4,7 @@
 #include "actors/data_dispatcher/evaluation_order.hpp"
 #include "actors/data_dispatcher/lease_book.hpp"
 #include "actors/data_dispatcher/shard_watch.hpp"
+#include "actors/data_dispatcher/stall_finder.hpp"
 #include "actors/data_dispatcher/timeline_keeper.hpp"
 
 #include <map>
@@ -88,12 +89,14 @@ private:
   void tell_keeper_of_workers(protocol::time_point now);
   void finish_when_trained(protocol::time_point now, data_dispatcher_actions& out);
   void order_evaluation(protocol::time_point now, data_dispatcher_actions& out);
+  void look_for_stall(protocol::time_point now, data_dispatcher_actions& out);
   std::optional<protocol::evaluate> evaluation_due() const;
 
   data_dispatcher_core_config config_;
   lease_book leases_;
   shard_watch shards_;
   evaluation_order evaluator_;
+  stall_finder stalls_;
   std::optional<timeline_keeper> keeper_;            ///< where state is durable
   std::optional<wanted_change> change_;              ///< that was asked for
   std::map<worker_id, protocol::start_tally> tally_; ///< of the newest start of each worker

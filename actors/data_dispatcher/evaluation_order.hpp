@@ -34,6 +34,9 @@ public:
     out.emplace_back(to_worker{evaluator_->first, due});
   }
 
+  /// Who was asked last, while it is heard.
+  const std::optional<std::pair<worker_id, dlrun::incarnation>>& evaluator() const { return evaluator_; }
+
 private:
   protocol::duration repeat_after_;
   std::optional<std::pair<worker_id, dlrun::incarnation>> evaluator_;

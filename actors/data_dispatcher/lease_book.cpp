@@ -110,6 +110,19 @@ std::map<worker_id, incarnation> lease_book::working() const {
   return all;
 }
 
+std::optional<std::pair<worker_id, incarnation>> lease_book::holder_of(slot_id slot) const {
+  for (const auto& [id, slots] : assignment_.current())
+    if (const auto at = workers_.find(id); at != workers_.end() && slots.begin <= slot && slot < slots.end)
+      return std::pair(id, at->second.incarnation);
+  return std::nullopt;
+}
+
+worker_id lease_book::first_absent() const {
+  worker_id id{0};
+  while (workers_.contains(id)) ++id.value;
+  return id;
+}
+
 // ---- leases
 
 bool lease_book::somebody_works() const {

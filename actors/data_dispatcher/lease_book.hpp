@@ -9,6 +9,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace dlrun::data_dispatcher {
@@ -64,6 +65,11 @@ public:
   std::uint64_t heard_changes() const { return heard_changes_; }
   /// Those of them that stay: who leaves takes no new work.
   std::map<worker_id, dlrun::incarnation> working() const;
+
+  /// Who has the slot of every step by the division in force; nothing while nobody works.
+  std::optional<std::pair<worker_id, dlrun::incarnation>> holder_of(slot_id slot) const;
+  /// The lowest number that no worker has.
+  worker_id first_absent() const;
 
 private:
   struct live_worker {

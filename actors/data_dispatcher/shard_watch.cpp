@@ -50,11 +50,17 @@ bool shard_watch::on_lost(ps_shard_id shard, incarnation incarnation) {
   return true;
 }
 
+bool shard_watch::is_gone(ps_shard_id shard) const {
+  const auto start = starts_.find(shard);
+  const auto heard = statuses_.find(shard);
+  return start != starts_.end() && heard != statuses_.end() &&
+         start->second.incarnation > heard->second.self.incarnation;
+}
+
 template <class Condition>
 bool shard_watch::all(Condition condition) const {
-  return statuses_.size() == ps_shards_ &&
-         std::all_of(statuses_.begin(), statuses_.end(),
-                     [&](const auto& one) { return condition(one.second); });
+  return has_heard_all() && std::all_of(statuses_.begin(), statuses_.end(),
+                                        [&](const auto& one) { return condition(one.second); });
 }
 
 bool shard_watch::all_on(timeline_id timeline) const {

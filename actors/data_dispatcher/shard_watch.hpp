@@ -26,6 +26,9 @@ public:
 
   /// Newest status of each shard heard; of a lost one until its next start is heard.
   const shard_statuses& statuses() const { return statuses_; }
+  bool has_heard_all() const { return statuses_.size() == ps_shards_; }
+  /// Its start that was heard last is over, and the next one was not heard.
+  bool is_gone(ps_shard_id shard) const;
   /// Whether all were heard, and are on this timeline.
   bool all_on(timeline_id timeline) const;
   /// Whether all were heard, each from a timeline with this revision of the specification or a

@@ -76,6 +76,7 @@ using coordinator_actor = caf::typed_actor<                                     
     caf::reacts_to<ps_shard_resumed>,   // dispatcher: a restarted shard makes versions again
     caf::reacts_to<timeline_started>,   // dispatcher: training went back
     caf::reacts_to<divergence>,         // dispatcher: a gradient is no number
+    caf::reacts_to<stall>,              // dispatcher: whom training waits for
     caf::reacts_to<tick>,               // own clock
     caf::reacts_to<continuation>>;      // own threads
 
@@ -95,6 +96,7 @@ using agent_actor = caf::typed_actor<                           //
     caf::reacts_to<workers_wanted>,                             // coordinator: keep so many workers running
     caf::replies_to<scale_request>::with<scale_reply>,          // root: `dlrun scale`
     caf::reacts_to<job_event>,                                  // coordinator, PS shard: tell the user
+    caf::reacts_to<stall>,                                      // coordinator: whom training waits for
     caf::reacts_to<job_ended>,                                  // coordinator: stop everything
     caf::replies_to<heartbeat>::with<coordinator_location>,     // every role: sign of life
     caf::reacts_to<stop_job>, // root: Ctrl-C; PS shard: quota; worker: its data

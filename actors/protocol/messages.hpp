@@ -10,6 +10,7 @@
 #include "actors/protocol/reduction_tree.hpp"
 #include "actors/protocol/rewind_messages.hpp"
 #include "actors/protocol/roles.hpp"
+#include "actors/protocol/stall_messages.hpp"
 #include "actors/protocol/status_messages.hpp"
 #include "actors/protocol/timeline.hpp"
 
@@ -187,11 +188,12 @@ struct worker_status {
   std::uint32_t computing = 0;      ///< slots that it is computing
   std::uint64_t computing_us = 0;   ///< for so long, microseconds
   bool leaving = false;             ///< it has handed its lease back, and ends soon (R33)
+  worker_activity activity{};
 
   template <class Inspector>
   friend auto inspect(Inspector& f, worker_status& x) {
     return f(x.worker, x.self, x.timeline, x.open_step, x.lease_of, x.lease_sequence, x.leased,
-             x.slots_computed, x.compute_us, x.computing, x.computing_us, x.leaving);
+             x.slots_computed, x.compute_us, x.computing, x.computing_us, x.leaving, x.activity);
   }
 };
 

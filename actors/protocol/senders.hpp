@@ -112,6 +112,8 @@ inline constexpr role_set senders<agent_actor, workers_wanted>{role_kind::coordi
 template <>
 inline constexpr role_set senders<agent_actor, job_event>{role_kind::coordinator, role_kind::ps_shard};
 template <>
+inline constexpr role_set senders<agent_actor, stall>{role_kind::coordinator};
+template <>
 inline constexpr role_set senders<agent_actor, job_ended>{role_kind::coordinator};
 template <>
 inline constexpr role_set senders<agent_actor, heartbeat>{role_kind::coordinator, role_kind::ps_shard,

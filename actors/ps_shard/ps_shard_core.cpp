@@ -244,8 +244,7 @@ protocol::shard_status ps_shard_core::status(std::uint64_t probe) const {
           .committed = pipeline_.committed(),
           .ledger = pipeline_.totals(),
           .contributions = starts_.contributions(),
-          .durable =
-              config_->durability == durability::off ? protocol::durability_status{} : pipeline_.durable(),
+          .durable = pipeline_.durable(),
           .probe = probe};
 }
 

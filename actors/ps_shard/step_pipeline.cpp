@@ -214,13 +214,14 @@ void step_pipeline::repeat_norms(ps_shard_actions& out) const {
 
 protocol::durability_status step_pipeline::durable() const {
   protocol::durability_status kept;
+  kept.held = open_.runs(step_from(applied_));
+  if (config_->durability == durability::off) return kept;
   kept.history = plan_.history();
   kept.restorable = versions_.restorable();
   kept.snapshots = versions_.snapshots();
   kept.planned = versions_.planned(applied_);
   kept.serves_previous = serves_previous();
   kept.norms_from = norms_.known_from(step_from(applied_));
-  kept.held = open_.runs(step_from(applied_));
   kept.may_reach = gate_.limit();
   kept.replay_us = replay_.estimate_us(applied_, kept.snapshots);
   if (const auto& pinned = versions_.pinned()) {

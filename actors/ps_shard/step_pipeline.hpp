@@ -57,7 +57,8 @@ public:
   version_id committed() const { return std::min(applied_, committed_); }
   /// While a step is being applied the buffer of the previous version is written to.
   bool serves_previous() const { return serves_previous_ && !applying_; }
-  /// Of what is on disk, what is held, and what was applied.
+  /// Of what is on disk, what is held, and what was applied; where nothing is kept, of what is
+  /// held.
   protocol::durability_status durable() const;
   const protocol::applied_ledger& totals() const { return ledger_.totals(); }
 

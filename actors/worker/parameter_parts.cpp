@@ -41,6 +41,12 @@ bool parameter_parts::holds(ps_shard_id shard, version_id version) const {
   return found != parts_.end() && found->second.held.contains(version);
 }
 
+std::optional<ps_shard_id> parameter_parts::first_lacking(version_id version, std::uint32_t ps_shards) const {
+  for (ps_shard_id shard{0}; shard.value < ps_shards; ++shard.value)
+    if (!holds(shard, version)) return shard;
+  return std::nullopt;
+}
+
 bool parameter_parts::holds_any(ps_shard_id shard) const {
   const auto found = parts_.find(shard);
   return found != parts_.end() && !found->second.held.empty();

@@ -4,7 +4,9 @@
 #include "actors/protocol/time.hpp"
 #include "actors/worker/worker_actions.hpp"
 
+#include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 
 namespace dlrun::worker {
@@ -32,6 +34,8 @@ public:
 
   bool holds(ps_shard_id shard, version_id version) const;
   bool holds_any(ps_shard_id shard) const;
+  /// The first of so many shards whose part of the version is not held, if any.
+  std::optional<ps_shard_id> first_lacking(version_id version, std::uint32_t ps_shards) const;
   /// Of all shards: what is not in [lowest, highest], or `version`.
   void drop_outside(version_id lowest, version_id highest);
   void drop(version_id version);

@@ -38,6 +38,13 @@ const shard_standings::standing* shard_standings::find(ps_shard_id shard) const 
   return found == known_.end() ? nullptr : &found->second;
 }
 
+std::optional<ps_shard_id> shard_standings::first_unheard() const {
+  if (is_complete()) return std::nullopt;
+  ps_shard_id first{0};
+  while (known_.contains(first)) ++first.value;
+  return first;
+}
+
 std::optional<version_id> shard_standings::lowest() const {
   if (!is_complete()) return std::nullopt;
   const auto least = std::min_element(known_.begin(), known_.end(), [](const auto& left, const auto& right) {

@@ -42,6 +42,8 @@ public:
   void clear() { known_.clear(); }
 
   bool is_empty() const { return known_.empty(); }
+  /// The first shard that was not heard, if any.
+  std::optional<ps_shard_id> first_unheard() const;
   /// Every shard was heard.
   bool is_complete() const { return known_.size() == ps_shards_; }
   const std::map<ps_shard_id, standing>& all() const { return known_; }

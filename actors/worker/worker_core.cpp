@@ -297,14 +297,26 @@ bool worker_core::is_newest(const protocol::directory& directory) const {
 }
 
 protocol::worker_status worker_core::status() const {
-  return {.worker = config_.self,
-          .self = config_.fence,
-          .timeline = timeline_,
-          .open_step = open_step().value_or(step_id{0}),
-          .lease_of = share_.order_of_lease().first,
-          .lease_sequence = share_.order_of_lease().second,
-          .leased = share_.leased(),
-          .leaving = share_.is_leaving()};
+  using protocol::stall_phase;
+  protocol::worker_status made{.worker = config_.self,
+                               .self = config_.fence,
+                               .timeline = timeline_,
+                               .open_step = open_step().value_or(step_id{0}),
+                               .lease_of = share_.order_of_lease().first,
+                               .lease_sequence = share_.order_of_lease().second,
+                               .leased = share_.leased(),
+                               .leaving = share_.is_leaving()};
+  const auto step = made.open_step;
+  if (computing_)
+    made.activity = {stall_phase::computing, computing_->slots.begin, {}};
+  else if (const auto unheard = shards_.first_unheard())
+    made.activity = {stall_phase::connecting, {}, *unheard};
+  else if (const auto lacking = parts_.first_lacking(version_before(step), config_.ps_shards);
+           lacking && !trained() && help_.next_missing(step, share_, kept_, warnings_))
+    made.activity = {stall_phase::fetching, {}, *lacking};
+  else
+    made.activity = {stall_phase::pushing, {}, {}};
+  return made;
 }
 
 /// @returns false for one that is not under way.

@@ -50,6 +50,25 @@ class trains_on_them(on_several_hosts):
         self.assertEqual(len(job.events("host-joined")), 2)
 
 
+class says_whom_it_waits_for(on_several_hosts):
+    def test_with_its_host_when_no_step_is_made(self):
+        spec = self.small_job(epochs=20 * LONG_EPOCHS, workers=1)
+        with self.start(spec) as job:
+            status = job.wait_for(lambda status: status["step"] > 0, "it trains")
+            pid, = [role["pid"] for role in status["roles"] if role["role"] == "worker"]
+            host = explained(job)["worker", 0]["host"]
+            job.send_signal(pid, signal.SIGSTOP)
+            wait_until(lambda: job.events("stalled"), "it says whom it waits for")
+            job.send_signal(pid, signal.SIGCONT)
+            wait_until(lambda: job.events("stall-over"), "steps are made again")
+            self.assertEqual(job.ask("stop")[0], 0)
+            job.wait_end()
+        told = job.events("stalled")[0]
+        self.assertEqual((told["role"], told["index"], told["host"], told["reason"]), ("worker", 0, host, "silent"))
+        self.assertGreaterEqual(told["after_ms"], 1000)
+        self.expect_nobody_left()
+
+
 class gives_its_model(on_several_hosts):
     def setUp(self):
         super().setUp()

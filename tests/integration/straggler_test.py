@@ -1,7 +1,9 @@
 """Slots follow the measured speed of workers: one that becomes slow gets few or none, and its share back when it is fast
 again. Who waits for a slow one computes its slots. The bits stay the same."""
 
+import json
 import signal
+import urllib.request
 
 import dlrun_job
 import paused_runs
@@ -14,6 +16,13 @@ SLOT_S = 0.02  # a step takes 80 ms: the job is not over while it is watched
 SLOW = 10
 STUCK = 1000  # a slot takes 20 s
 STEPS_WITHOUT = 20
+
+STALL = 'dlrun_stall_seconds{role="worker",index="0",host="",phase="computing"}'
+
+
+def metrics_of(port):
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=dlrun_job.PATIENCE_S) as answer:
+        return answer.read().decode()
 
 
 class straggler(bench_case):
@@ -67,6 +76,26 @@ class straggler(bench_case):
             job.send_signal(pid, signal.SIGCONT)
             pauses.set(pid, 1)
         self.expect_same_bits(job, pauses)
+
+    def test_a_step_that_takes_long_names_worker_and_slot(self):
+        pauses = self.enterContext(paused_runs.pauses(self.bench.folder, SLOT_S))
+        port = dlrun_job.free_port()
+        spec = self.spec(workers=1)
+        job = self.enterContext(self.bench.start({**spec, "observability": {"prometheus_port": port}}))
+        status = job.wait_for(lambda status: status["step"] > 0, "it trains")
+        pauses.set(paused_runs.workers_of(status)[0]["pid"], STUCK)
+        stall = job.wait_for(lambda status: status["stall"], "it says whom it waits for")["stall"]
+        self.assertEqual((stall["role"], stall["index"], stall["phase"]), ("worker", 0, "computing"))
+        self.assertGreaterEqual(stall["seconds"], 1)
+        self.assertIn(f"it waits for worker 0, which computes slot {stall['slot']}\n", job.ask("status")[1])
+        dlrun_job.wait_until(lambda: STALL in metrics_of(port), "the metrics say so")
+        told = job.events("stalled")[-1]
+        self.assertEqual((told["role"], told["index"], told["reason"], told["values"]), ("worker", 0, "computing", {"slot": stall["slot"]}))
+        pauses.end()
+        job.kill("worker", 0)  # what it is at takes 20 s
+        dlrun_job.wait_until(lambda: job.events("stall-over"), "a step was made")
+        self.assertEqual(job.wait_end(), 0, job.output())
+        self.assertIsNone(json.loads(job.ask("status", "--json")[1]).get("stall"))
 
 
 if __name__ == "__main__":

@@ -30,6 +30,18 @@ protocol::training_metrics sums_of(double loss, std::uint64_t records, const std
           .sum_bits = protocol::to_bits(sums)};
 }
 
+TEST(run_board, a_stall_is_shown_with_its_words_and_null_is_none) {
+  run_snapshot snapshot;
+  EXPECT_TRUE(nlohmann::json::parse(to_json(snapshot))["stall"].is_null());
+  protocol::stall what{.role = protocol::worker_role({2}), .phase = protocol::stall_phase::computing};
+  what.has_slot = true;
+  what.slot = {5};
+  snapshot.stall = stall_view{what, "beta", std::chrono::milliseconds(3250)};
+  EXPECT_EQ(
+      nlohmann::ordered_json::parse(to_json(snapshot))["stall"].dump(),
+      R"({"role":"worker","index":2,"host":"beta","phase":"computing","slot":5,"seconds":3.25,"text":"worker 2 on beta, which computes slot 5"})");
+}
+
 TEST(run_board, metrics_are_shown_by_name) {
   const auto model = three_classes();
   run_snapshot snapshot;
@@ -61,6 +73,7 @@ TEST(run_board, another_process_reads_how_far_it_is) {
                                                       .epoch = 3,
                                                       .loss = std::nan(""),
                                                       .metrics = {{"top2", 0.95}, {"accuracy", 0.75}}},
+                           .stall = std::nullopt,
                            .workers = {},
                            .roles = {},
                            .started_us = 6'606'505'425};

@@ -60,6 +60,7 @@ protocol::agent_actor::behavior_type play_agent(protocol::agent_actor::pointer s
           [](const protocol::workers_wanted&) {},
           [](const protocol::scale_request&) { return protocol::scale_reply{}; },
           [script](const protocol::job_event& event) { script->hear(event.text); },
+          [](const protocol::stall&) {},
           [self](const protocol::job_ended&) { self->quit(); },
           [self, script](const protocol::heartbeat& beat) -> caf::result<protocol::coordinator_location> {
             if (beat.state == "hang") {
@@ -111,6 +112,7 @@ protocol::coordinator_actor::behavior_type play_coordinator(protocol::coordinato
           [](const protocol::ps_shard_resumed&) {},
           [](const protocol::timeline_started&) {},
           [](const protocol::divergence&) {},
+          [](const protocol::stall&) {},
           [](const protocol::tick&) {},
           [](const protocol::continuation&) {}};
 }
