@@ -1,6 +1,7 @@
 """What the acceptance scripts share: options, the shared test modules, figures."""
 
 import argparse
+import contextlib
 import os
 import pathlib
 import statistics
@@ -15,6 +16,8 @@ import dlrun_job
 import small_data
 
 RECORDS = 2003  # fills no step: the last of an epoch is partial
+MORE_KIB_MAX, MORE_DESCRIPTORS_MAX = 8 << 10, 4
+WRITE_BUFFER_KIB = {"ps_shard": 16 << 10}  # persistence/store_opening.cpp
 
 
 def make_parser(doc):
@@ -42,6 +45,27 @@ class stolen_time:
 
     def share(self):
         return (self.ticks() - self.stolen) / max(1.0, (time.monotonic() - self.begin) * self.TICKS)
+
+
+def is_table(link):
+    """Of RocksDB: how many it has open goes up and down between two compactions."""
+    with contextlib.suppress(OSError):
+        return os.readlink(link).endswith(".sst")
+    return True  # closed meanwhile
+
+
+def resources(pid):
+    """@returns resident memory that is the process's own, in KiB, and its open descriptors without tables of RocksDB"""
+    rollup = pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    fields = {line.split(":")[0]: int(line.split()[1]) for line in rollup[1:]}
+    descriptors = sum(not is_table(link) for link in pathlib.Path(f"/proc/{pid}/fd").iterdir())
+    return fields["Private_Clean"] + fields["Private_Dirty"], descriptors
+
+
+def stays_flat(role, early, late):
+    """Whether `late`, as resources() has it, is not more than a process of that role may have gained since `early`."""
+    return (late[0] - early[0] <= MORE_KIB_MAX + WRITE_BUFFER_KIB.get(role, 0)
+            and late[1] - early[1] <= MORE_DESCRIPTORS_MAX)
 
 
 def ms_until_event(job, name, index, since_us):

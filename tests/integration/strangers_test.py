@@ -2,62 +2,20 @@
 
 import contextlib
 import os
-import pathlib
 import random
 import signal
 import socket
 import unittest
 
+import hostile_runs
 from bench_case import bench_case, main
 from dlrun_job import all_run
+from doors import GREETING, become_nobody, listening, network_sockets, sockets_of, talk
+from hosts_case import WORKERS, on_several_hosts
 
 ENDLESS = 100000
-NOBODY = 65534
 SESSIONS = 60  # with each socket of the job
-LISTENS = 0x10000  # a flag in /proc/net/unix
-
-
-def sockets_of(pid):
-    """Inodes of the process's sockets."""
-    found = set()
-    for name in os.listdir(f"/proc/{pid}/fd"):
-        with contextlib.suppress(OSError):
-            target = os.readlink(f"/proc/{pid}/fd/{name}")
-            if target.startswith("socket:["):
-                found.add(int(target[8:-1]))
-    return found
-
-
-def network_sockets():
-    """Inodes of all sockets of the network namespace that are not Unix sockets."""
-    found = set()
-    for table in ("tcp", "tcp6", "udp", "udp6", "raw", "raw6"):
-        file = pathlib.Path("/proc/net", table)
-        if file.exists():
-            found.update(int(line.split()[9]) for line in file.read_text().splitlines()[1:])
-    return found
-
-
-def listening(inodes):
-    """(type, abstract name) of those that listen."""
-    found = []
-    for line in pathlib.Path("/proc/net/unix").read_text().splitlines()[1:]:
-        fields = line.split()
-        if len(fields) == 8 and int(fields[3], 16) & LISTENS and int(fields[6]) in inodes and fields[7].startswith("@"):
-            found.append((int(fields[4], 16), "\0" + fields[7][1:]))
-    return found
-
-
-def talk(kind, name, words):
-    """@returns how many bytes came back."""
-    with socket.socket(socket.AF_UNIX, kind) as peer:
-        peer.settimeout(10)
-        try:
-            peer.connect(name)
-            peer.send(words)
-            return len(peer.recv(4096))
-        except OSError:
-            return 0
+OF_EACH_KIND, ATTACK_S = 20, 2
 
 
 def as_somebody_else(run):
@@ -65,9 +23,7 @@ def as_somebody_else(run):
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
-        os.setgroups([])
-        os.setgid(NOBODY)
-        os.setuid(NOBODY)
+        become_nobody()
         os.write(write, str(run()).encode())
         os._exit(0)
     os.close(write)
@@ -117,11 +73,36 @@ class strangers(bench_case):
             pids = self.all_pids(job)
             doors = listening(set().union(*(sockets_of(pid) for pid in pids)))
             self.assertGreaterEqual(len(doors), len(pids), "each process can be reached by those of the job")
-            greeting = b"dlch" + (1).to_bytes(4, "little") + bytes(48)
             said = as_somebody_else(lambda: sum(talk(kind, name, words) for kind, name in doors
-                                                for words in (greeting, b"status", bytes(32))))
+                                                for words in (GREETING, b"status", bytes(32))))
             self.assertEqual(said, 0)
             self.assertEqual(job.events("role-exited"), [])
+            job.root.send_signal(signal.SIGTERM)
+            job.wait_end()
+
+
+class strangers_of_other_hosts(on_several_hosts):
+    host_count = 3  # the last is that of strangers
+
+    def setUp(self):
+        super().setUp()
+        self.list = self.hosts.write_file(self.bench.folder / "hosts.yaml", count=self.host_count - 1)
+
+    def test_no_listener_talks_to_them_and_the_job_goes_on(self):
+        with self.start(self.small_job(epochs=ENDLESS)) as job:
+            job.wait_until_all_run()
+            victim = hostile_runs.target(job, self.hosts, WORKERS)
+            enemies = hostile_runs.strangers(victim, self.bench.folder, 1)
+            self.assertGreater(len(enemies.expect_no_other_port()), WORKERS)
+            papers, counted = victim.take_papers(), hostile_runs.totals()
+            ways = enemies.ways(papers)
+            counted.add(enemies.answer_of(enemies.attack(ways, dict.fromkeys(ways, OF_EACH_KIND), ATTACK_S)))
+            enemies.disturb_the_rest(papers, counted)
+            self.assertTrue(counted.are_all_refused(), "\n".join(counted.lines()))
+            self.assertEqual(counted.sessions(), OF_EACH_KIND * len(ways))
+            victim.take_papers()
+            enemies.expect_a_door_opens(papers)  # it was not for any other reason that nobody was let in
+            self.assertEqual(job.events("role-exited") + job.events("host-lost"), [])
             job.root.send_signal(signal.SIGTERM)
             job.wait_end()
 
