@@ -1,9 +1,5 @@
 """A job of four hosts whose journal is in an etcd on three hosts: hosts of its coordinator are lost, and leaders of the etcd."""
 
-import contextlib
-import os
-import shutil
-import signal
 import threading
 
 import small_data
@@ -66,13 +62,7 @@ def coordinator_host(job):
 
 def lose_host(hosts, etcd, name):
     """Its link goes, then all of dlrun that runs there, and what it had on its disk; the member of the etcd there is cut off."""
-    spared = {process.pid for process in etcd.running if process}
-    hosts.set_link(name, "down")
-    for pid in hosts.processes(name):
-        if pid not in spared:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-    shutil.rmtree(hosts.folder_of(name), ignore_errors=True)
+    hosts.lose(name, spared=etcd.pids())
     hosts.folder_of(name).mkdir(parents=True)
 
 

@@ -420,7 +420,7 @@ class running_job:
         except subprocess.TimeoutExpired:
             raise expectation_failed(f"the job did not end within {patience_s} s\n{self.describe()}") from None
 
-    def expect_complete(self, patience_s=PATIENCE_S, may_redo=False):
+    def expect_complete(self, patience_s=PATIENCE_S, may_redo=False, gone_within_s=GONE_WITHIN_S):
         """Waits for the end and checks what every completed job promises. @returns its report."""
         code = self.wait_end(patience_s)
         expect(code == 0, f"exit code {code}\n{self.output()}")
@@ -428,7 +428,7 @@ class running_job:
         expect(report["status"] == "completed", f"status {report['status']}: {report['reason']}")
         for name in ("samples_missing", "samples_duplicated") + (() if may_redo else ("steps_redone",)):
             expect(report[name] == 0, f"{name} is {report[name]}\n{self.output()}")
-        self.expect_nothing_left()
+        self.expect_nothing_left(gone_within_s)
         return report
 
 

@@ -125,6 +125,9 @@ class etcd_members:
             self.running[member].wait()
         self.running[member] = None
 
+    def pids(self):
+        return {process.pid for process in self.running if process}
+
     def send_signal(self, member, which):
         self.running[member].send_signal(which)
 

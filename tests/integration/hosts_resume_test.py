@@ -43,8 +43,7 @@ class resumed_with_hosts(on_several_hosts):
 
     def kill_everywhere(self, job):
         job.root.kill()
-        for name in self.hosts.names:
-            self.hosts.kill_all(name)
+        self.hosts.kill_all(*self.hosts.names)
 
 
 class goes_on(resumed_with_hosts):

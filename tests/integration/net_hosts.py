@@ -12,6 +12,8 @@ from dlrun_job import option, running_job
 
 NAMES = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta")
 NET = "10.78.0"
+# Before the words that run a command: it outlives whoever ends these, as one behind ssh does whose line is cut.
+OUTLIVED = ["sh", "-c", 'exec 3<&0; "$@" <&3 3<&- & wait $!', "sh"]
 
 
 class no_namespaces(Exception):
@@ -25,10 +27,11 @@ def ip(*words):
 
 
 class net_hosts:
-    """`count` hosts, the first of which runs the root; gone at the end, with all that runs in them."""
+    """`count` hosts, the first of which runs the root; gone at the end, with all that runs in them. Each has its own of
+    `own_folders`, such as /tmp: no file that the hosts share may lie in one."""
 
-    def __init__(self, folder, count=3):
-        self.names, self.folder = NAMES[:count], folder / "hosts"
+    def __init__(self, folder, count=3, own_folders=()):
+        self.names, self.folder, self.own_folders = NAMES[:count], folder / "hosts", own_folders
         self.prefix = f"dlrun{os.getpid()}-"
         self.switch = f"{self.prefix}switch"
 
@@ -55,10 +58,11 @@ class net_hosts:
             for link in ("lan", "lo"):
                 ip("-n", inside, "link", "set", link, "up")
             self.folder_of(name).mkdir(parents=True)
+            for path in self.own_folders:
+                self.own(name, path).mkdir(parents=True)
 
     def __exit__(self, *_):
-        for name in self.names:
-            self.kill_all(name)
+        self.kill_all(*self.names)
         for inside in (*map(self.namespace, self.names), self.switch):
             subprocess.run(["ip", "netns", "del", inside], capture_output=True)
 
@@ -73,7 +77,18 @@ class net_hosts:
 
     def within(self, name=NAMES[0]):
         """The words that run a command there."""
-        return ["ip", "netns", "exec", self.namespace(name)]
+        words = ["ip", "netns", "exec", self.namespace(name)]  # in a mount namespace of its own
+        if not self.own_folders:
+            return words
+        mounts = " && ".join(f'mount --bind "$0{path}" {path}' for path in self.own_folders)
+        return [*words, "sh", "-c", f'{mounts} && exec "$@"', str(self.own(name))]
+
+    def own(self, name, path="/"):
+        """Where a host's own of such a folder lies."""
+        return self.folder / "own" / name / path.lstrip("/")
+
+    def left_in_own_folders(self):
+        return [str(file) for file in (self.folder / "own").rglob("*") if not file.is_dir()]
 
     def write_file(self, path, settings=None, count=None, **options):
         """A list of the first `count` hosts, or of all. @param settings further keys of the list; options: of each host, {name: {key: value}}"""
@@ -81,8 +96,7 @@ class net_hosts:
         for name in self.names[:count]:
             folder = {} if name == self.names[0] else {"folder": str(self.folder_of(name) / "run")}
             hosts.append({"name": name, "address": self.address(name), "cpus": 2, **folder, **options.get(name, {})})
-        start = ["ip", "netns", "exec", f"{self.prefix}{{host}}"]
-        path.write_text(json.dumps({"start": start, "hosts": hosts, **(settings or {})}))
+        path.write_text(json.dumps({"start": self.within("{host}"), "hosts": hosts, **(settings or {})}))
         return path
 
     def start(self, bench, spec, listed, overrides=(), kind=running_job):
@@ -102,19 +116,27 @@ class net_hosts:
         there = {pid for name in names for pid in self.processes(name)}
         return [role["pid"] for role in status["roles"] if role["role"] == "worker" and role["pid"] in there]
 
-    def agent_of(self, name):
-        """The agent's: the parent of the others."""
-        pids = self.processes(name)
-        for pid in pids:
-            with open(f"/proc/{pid}/cmdline", "rb") as words:
-                if words.read().split(b"\0")[1:2] == [b"agent"]:
-                    return pid
-        return None
-
-    def kill_all(self, name):
+    def agents_of(self, name):
+        """Of each the parent of the others: beside the one that is wanted there may be one that was cut off, for a while."""
         for pid in self.processes(name):
+            with contextlib.suppress(OSError), open(f"/proc/{pid}/cmdline", "rb") as words:
+                if words.read().split(b"\0")[1:2] == [b"agent"]:
+                    yield pid
+
+    def agent_of(self, name):
+        return next(self.agents_of(name), None)
+
+    def kill_agents(self, name):
+        for pid in self.agents_of(name):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
+
+    def kill_all(self, *names, spared=()):
+        """All that runs on these hosts but the processes `spared`."""
+        for pid in [pid for name in names for pid in self.processes(name)]:
+            if pid not in spared:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
 
     def set_link(self, name, state):
         """Up or down, at its end."""
@@ -134,12 +156,12 @@ class net_hosts:
             raise no_namespaces("packets are lost by nftables: the program nft is missing")
         subprocess.run([*self.within(name), "nft", "-f", "-"], input="\n".join(commands), text=True, check=True)
 
-    def drop_from(self, name, other):
-        """`name` hears nothing of `other`, which hears it."""
-        self.drop(name, f"ip saddr {self.address(other)}")
+    def drop_from(self, name, *others):
+        """`name` hears nothing of the others, which hear it."""
+        self.drop(name, f"ip saddr {{ {', '.join(map(self.address, others))} }}")
 
-    def lose(self, name):
+    def lose(self, name, spared=()):
         """The whole host: its link goes first, so that nobody hears of the ends; then all that runs, and its disk."""
         self.set_link(name, "down")
-        self.kill_all(name)
+        self.kill_all(name, spared=spared)
         shutil.rmtree(self.folder_of(name), ignore_errors=True)

@@ -1,0 +1,269 @@
+"""Seeded faults of a job on four hosts: processes and agents are killed, hosts are lost with their disks or cut off in one
+direction or both and healed, everything dies and `dlrun resume --hosts` goes on. The result must be that of an undisturbed
+run on one host, and nothing may be left on any host.
+
+The moments are steps of the job; of two faults at one step the second does not wait for what the first has caused.
+"""
+
+import contextlib
+import json
+import os
+import random
+import time
+import typing
+
+import coordinator_losses
+import net_hosts
+import small_data
+from dlrun_job import expect, job_over, now_us, wait_until
+
+HOSTS = 4
+EPOCHS = {"mlp_dropout": 24, "cnn_batch_norm": 12}  # some seconds each
+STRUCK_BEFORE = 0.6  # of all steps
+DURABILITY = ({"log": "every_step"}, {"log": "snapshots"}, {"log": "every_step", "sync": "power"})
+WORKERS, PS_SHARDS = (2, 3, 5), (1, 2, 3)
+OWN_FOLDERS = ("/tmp", "/dev/shm")  # of each host
+FILES = "/var/tmp"  # where the files of jobs may lie: in none of those
+GONE_WITHIN_S = 30  # an agent that is cut off ends after 10 s, and what it runs up to 3 s later
+GIVEN_UP_WITHIN_S = 30  # on however busy a machine
+ROLES, LOSSES = ("worker", "ps_shard", "coordinator"), ("lost", "cut", "deaf", "mute")
+KINDS = (*ROLES, "agent", *LOSSES, "everything")  # also the order of those that come at once
+AT_ONCE, HEALED_LATE, RESUMED, WITH_ETCD = 0.25, 0.3, 0.4, 0.25  # shares of faults, of cuts, of runs, of runs
+
+
+class job_shape(typing.NamedTuple):
+    """What a seed makes of a job."""
+
+    model: str
+    workers: int
+    ps_shards: int
+    durability: dict
+    in_etcd: bool  # its journal
+    is_outlived: bool  # an agent lives on when the command that started it is killed, as behind ssh
+
+    @classmethod
+    def draw(cls, source):
+        return cls(source.choice(list(EPOCHS)), source.choice(WORKERS), source.choice(PS_SHARDS), source.choice(DURABILITY),
+                   source.random() < WITH_ETCD, source.random() < 0.5)
+
+    def plain_spec(self, data):
+        return small_data.make_spec(self.model, data, epochs=EPOCHS[self.model], workers=self.workers, ps_shards=self.ps_shards)
+
+    def spec(self, data, etcd):
+        spec = {**self.plain_spec(data), "durability": self.durability}
+        if etcd:
+            spec["cluster"]["journal"] = etcd.journal()
+        return spec
+
+    def describe(self):
+        return (f"{self.model}, {self.workers} workers, {self.ps_shards} PS shards, {' '.join(self.durability.values())}, journal in"
+                f" {'an etcd' if self.in_etcd else 'a folder'}{', agents outlive commands' if self.is_outlived else ''}")
+
+
+class references:
+    """What undisturbed runs on one host come to: neither durability nor journal change a bit."""
+
+    def __init__(self, bench, data):
+        self.bench, self.data, self.known = bench, data, {}
+
+    def of(self, shape):
+        spec = shape.plain_spec(self.data)
+        key = json.dumps(spec)
+        if key not in self.known:
+            self.known[key] = self.bench.complete(spec)
+        return self.known[key]
+
+
+class fault(typing.NamedTuple):
+    """Of a host; `alone`: nothing else came at once."""
+
+    kind: str
+    host: str
+    since_us: int
+    alone: bool
+
+
+def plan_faults(source, steps):
+    """@returns [(step from which on, kinds that come at once)] in order of steps"""
+    kinds = [source.choice(KINDS[:-1]) for _ in range(source.randint(3, 6))]
+    if source.random() < RESUMED:
+        kinds[source.randrange(len(kinds))] = "everything"
+    groups = [[kinds[0]]]
+    for kind in kinds[1:]:
+        if source.random() < AT_ONCE:
+            groups[-1].append(kind)
+        else:
+            groups.append([kind])
+    moments = sorted(source.randrange(1, int(steps * STRUCK_BEFORE)) for _ in groups)
+    return [(step, sorted(group, key=KINDS.index)) for step, group in zip(moments, groups)]
+
+
+def ms_until_lost(job, host, since_us):
+    """Milliseconds until a host is given up, or None."""
+    told = [event["monotonic_us"] for event in job.events("host-lost")
+            if event["host"] == host and event["monotonic_us"] >= since_us]
+    return (told[0] - since_us) / 1000 if told else None
+
+
+def ms_until_moved(job, host, since_us):
+    """Milliseconds until the slots of all workers that were lost with a host are with others; None where there were none."""
+    lost = {(event["index"], event["incarnation"]) for event in job.events("role-exited")
+            if event["role"] == "worker" and event["monotonic_us"] >= since_us and f"lost with host {host}:" in event["text"]}
+    moved = [event["monotonic_us"] for event in job.events("slots-redispatched")
+             if (event["index"], event["incarnation"]) in lost]
+    return (max(moved) - since_us) / 1000 if moved else None
+
+
+class struck_job:
+    """A job on its hosts, and what is done to it."""
+
+    def __init__(self, job, shape, hosts, listed, etcd, source):
+        self.job, self.shape, self.hosts, self.listed, self.etcd, self.source = job, shape, hosts, listed, etcd, source
+        self.root = hosts.names[0]
+        self.cut = {}  # host -> kind, until it is healed
+        self.losses = []
+        self.done = []  # (step, kinds)
+        self.note_start()
+
+    def note_start(self):
+        self.started_us, self.job.is_touched = now_us(), True  # it cannot be begun anew: the hosts have its folders
+
+    def carry_out(self, plan):
+        """As far as the job goes on so long."""
+        with contextlib.suppress(job_over):  # it was quicker than the plan; if it failed, its end says so
+            for step, kinds in plan:
+                self.job.wait_for_step(step)
+                self.heal(*self.cut)
+                self.done.append((step, []))
+                self.strike_at_once(kinds)
+
+    def strike_at_once(self, kinds):
+        struck = []
+        for kind in kinds:
+            if kind in ROLES:
+                self.job.kill_together([(kind, self.source.randrange(self.count_of(kind)))])
+            elif kind == "everything":
+                self.wait_until_given_up(struck)
+                self.kill_everything_and_resume()
+            elif host := self.pick_host(struck):
+                struck.append(fault(kind, host, now_us(), len(kinds) == 1))
+                self.strike_host(kind, host)
+            else:
+                continue
+            self.done[-1][1].append(kind)
+        self.wait_until_given_up(struck)
+        self.losses += [one for one in struck if one.kind in LOSSES]
+        # A member of the etcd is cut off with its host: it may be missed.
+        self.heal(*[host for host in self.cut if self.etcd or self.source.random() >= HEALED_LATE])
+
+    def count_of(self, role):
+        return {"worker": self.shape.workers, "ps_shard": self.shape.ps_shards, "coordinator": 1}[role]
+
+    # ---- hosts
+
+    def is_there(self, host):
+        """As the root sees it."""
+        told = [event["event"] for event in self.job.events()
+                if event["event"] in ("host-joined", "host-lost") and event["host"] == host and event["monotonic_us"] >= self.started_us]
+        return bool(told) and told[-1] == "host-joined"
+
+    def pick_host(self, struck):
+        """One that is there; None when there is none."""
+        taken = {*self.cut, *[one.host for one in struck]}
+        there = [name for name in self.hosts.names[1:] if name not in taken and self.is_there(name)]
+        return self.source.choice(there) if there else None
+
+    def strike_host(self, kind, host):
+        if kind == "agent":
+            self.hosts.kill_agents(host)
+            return
+        self.cut[host] = kind
+        if kind == "lost":
+            self.hosts.lose(host, spared=self.spared())
+            self.hosts.folder_of(host).mkdir(parents=True)
+        elif kind == "cut":
+            self.hosts.set_link(host, "down")
+        elif kind == "deaf":
+            self.hosts.drop_from(host, self.root)
+        else:
+            self.drop_from_mute()
+
+    def drop_from_mute(self):
+        """The root hears nothing of them."""
+        if mute := [host for host, kind in self.cut.items() if kind == "mute"]:
+            self.hosts.drop_from(self.root, *mute)
+        else:
+            self.hosts.heal(self.root)
+
+    def heal(self, *hosts):
+        for host in hosts:
+            kind = self.cut.pop(host)
+            if kind == "deaf":
+                self.hosts.heal(host)
+            elif kind == "mute":
+                self.drop_from_mute()
+            else:
+                self.hosts.set_link(host, "up")
+
+    def wait_until_given_up(self, struck):
+        for one in struck:
+            wait_until(lambda one=one: ms_until_lost(self.job, one.host, one.since_us) is not None or self.job.root.poll() is not None,
+                       f"host {one.host} is given up after: {one.kind}", GIVEN_UP_WITHIN_S)
+
+    # ---- everything
+
+    def spared(self):
+        return self.etcd.pids() if self.etcd else ()
+
+    def kill_everything_and_resume(self):
+        self.heal(*self.cut)
+        names = self.source.sample(self.hosts.names, len(self.hosts.names))
+        self.hosts.kill_all(*names, spared=self.spared())
+        self.job.wait_end()
+        self.expect_nobody_left()
+        self.job.resume(options=["--hosts", str(self.listed)])
+        self.note_start()
+
+    def expect_nobody_left(self):
+        def left():
+            return {name: pids for name in self.hosts.names if (pids := set(self.hosts.processes(name)) - set(self.spared()))}
+
+        with contextlib.suppress(AssertionError):
+            wait_until(lambda: not left(), "nothing runs on any host", GONE_WITHIN_S)
+        expect(not left(), f"processes are left on hosts {GONE_WITHIN_S} s after the end: {left()}")
+
+    def expect_end(self, reference):
+        """@returns the report of a job that ended as an undisturbed one, and left nothing behind"""
+        report = self.job.expect_complete(may_redo=True, gone_within_s=GONE_WITHIN_S)
+        for name in ("parameters_sha256", "samples_committed"):
+            expect(report[name] == reference[name], f"{name} {report[name]}, undisturbed {reference[name]}\n{self.job.output()}")
+        self.expect_nobody_left()
+        left = self.hosts.left_in_own_folders()
+        expect(not left, f"files are left in {' and '.join(OWN_FOLDERS)} of hosts: {left}")
+        return report
+
+
+class outcome(typing.NamedTuple):
+    seconds: float
+    done: list  # (step, kinds)
+    noticed_ms: list
+    moved_ms: list  # of faults that came alone
+    report: dict
+
+
+def run_struck(bench, shape, plan, data, reference, source):
+    """One job under these faults, checked."""
+    begin = time.monotonic()
+    with contextlib.ExitStack() as held:
+        hosts = held.enter_context(net_hosts.net_hosts(bench.folder, HOSTS, OWN_FOLDERS))
+        etcd = held.enter_context(coordinator_losses.etcd_on(hosts, bench.folder)) if shape.in_etcd else None
+        settings = {"start": [*net_hosts.OUTLIVED, *hosts.within("{host}")]} if shape.is_outlived else None
+        listed = hosts.write_file(bench.folder / "hosts.yaml", settings)
+        job = held.enter_context(hosts.start(bench, shape.spec(data, etcd), listed))
+        struck = struck_job(job, shape, hosts, listed, etcd, source)
+        struck.carry_out(plan)
+        report = struck.expect_end(reference)
+        noticed = [ms_until_lost(job, one.host, one.since_us) for one in struck.losses]
+        moved = [ms_until_moved(job, one.host, one.since_us) for one in struck.losses if one.alone]
+    return outcome(time.monotonic() - begin, struck.done, *[[ms for ms in all_ms if ms is not None] for all_ms in (noticed, moved)],
+                   report)
