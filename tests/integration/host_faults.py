@@ -9,16 +9,17 @@ import contextlib
 import json
 import os
 import random
+import signal
 import time
 import typing
 
 import coordinator_losses
 import net_hosts
 import small_data
-from dlrun_job import expect, job_over, now_us, wait_until
+from dlrun_job import PATIENCE_S, expect, job_over, now_us, pid_of, wait_until
 
 HOSTS = 4
-EPOCHS = {"mlp_dropout": 24, "cnn_batch_norm": 12}  # some seconds each
+EPOCHS = {"mlp_dropout": 16, "cnn_batch_norm": 8}  # a second or a few: a job is held while losses of hosts are noticed
 STRUCK_BEFORE = 0.6  # of all steps
 DURABILITY = ({"log": "every_step"}, {"log": "snapshots"}, {"log": "every_step", "sync": "power"})
 WORKERS, PS_SHARDS = (2, 3, 5), (1, 2, 3)
@@ -120,6 +121,7 @@ class struck_job:
     def __init__(self, job, shape, hosts, listed, etcd, source):
         self.job, self.shape, self.hosts, self.listed, self.etcd, self.source = job, shape, hosts, listed, etcd, source
         self.root = hosts.names[0]
+        self.holder = None  # the process that is stopped to hold the job
         self.cut = {}  # host -> kind, until it is healed
         self.losses = []
         self.done = []  # (step, kinds)
@@ -130,31 +132,62 @@ class struck_job:
 
     def carry_out(self, plan):
         """As far as the job goes on so long."""
-        with contextlib.suppress(job_over):  # it was quicker than the plan; if it failed, its end says so
+        try:
             for step, kinds in plan:
-                self.job.wait_for_step(step)
+                status = self.hold_at(step)
                 self.heal(*self.cut)
                 self.done.append((step, []))
-                self.strike_at_once(kinds)
+                self.strike_at_once(kinds, status)
+        except job_over:  # it was quicker than the plan; if it failed, its end says so
+            pass
+        finally:
+            self.let_go()
 
-    def strike_at_once(self, kinds):
+    def hold_at(self, step):
+        """@returns its status"""
+        status, self.holder = self.job.hold_from_step(step, lambda status: True, PATIENCE_S)
+        return status
+
+    def hold_again(self):
+        """At once: on a busy machine a quick job is over before it is looked at."""
+        if not self.job.send_signal(self.holder, signal.SIGSTOP):
+            self.hold_at(0)
+
+    def let_go(self):
+        for pid in list(self.job.stopped):
+            self.job.send_signal(pid, signal.SIGCONT)
+
+    def strike_at_once(self, kinds, status):
+        """The job runs then, and is held again until the losses of hosts are noticed."""
         struck = []
+        if kinds[0] != "everything":
+            self.let_go()
         for kind in kinds:
-            if kind in ROLES:
-                self.job.kill_together([(kind, self.source.randrange(self.count_of(kind)))])
-            elif kind == "everything":
+            if kind == "everything":
+                self.hold_again()
                 self.wait_until_given_up(struck)
                 self.kill_everything_and_resume()
+                self.hold_at(0)
+            elif kind in ROLES:
+                self.kill_role(kind, status)
             elif host := self.pick_host(struck):
                 struck.append(fault(kind, host, now_us(), len(kinds) == 1))
                 self.strike_host(kind, host)
             else:
                 continue
             self.done[-1][1].append(kind)
+        self.hold_again()
         self.wait_until_given_up(struck)
         self.losses += [one for one in struck if one.kind in LOSSES]
         # A member of the etcd is cut off with its host: it may be missed.
         self.heal(*[host for host in self.cut if self.etcd or self.source.random() >= HEALED_LATE])
+
+    def kill_role(self, role, status):
+        """By the status of a moment ago, if its process is that still: on a busy machine a new one takes its time."""
+        index = self.source.randrange(self.count_of(role))
+        pid = pid_of(status, role, index)
+        if not pid or not self.job.send_signal(pid, signal.SIGKILL):
+            self.job.kill_together([(role, index)])
 
     def count_of(self, role):
         return {"worker": self.shape.workers, "ps_shard": self.shape.ps_shards, "coordinator": 1}[role]
@@ -218,7 +251,11 @@ class struck_job:
     def kill_everything_and_resume(self):
         self.heal(*self.cut)
         names = self.source.sample(self.hosts.names, len(self.hosts.names))
-        self.hosts.kill_all(*names, spared=self.spared())
+        pids = [pid for name in names for pid in self.hosts.processes(name) if pid not in self.spared()]
+        self.let_go()
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         self.job.wait_end()
         self.expect_nobody_left()
         self.job.resume(options=["--hosts", str(self.listed)])

@@ -12,7 +12,7 @@ class bears_faults(bench_case):
     bench_parent = host_faults.FILES
 
     def expect_borne(self, plan, **shape):
-        """@param plan [(step from which on, kinds that come at once)], of 1512 steps"""
+        """@param plan [(step from which on, kinds that come at once)], of 1008 steps"""
         shape = host_faults.job_shape(**{"model": "mlp_dropout", "workers": 3, "ps_shards": 2, "durability": {"log": "every_step"},
                                          "in_etcd": False, "is_outlived": True, **shape})
         reference = host_faults.references(self.bench, self.data).of(shape)
@@ -23,7 +23,7 @@ class bears_faults(bench_case):
         self.assertEqual(done.done, plan, "the job was over too soon")
 
     def test_of_hosts_one_after_the_other(self):
-        self.expect_borne([(50, ["lost"]), (250, ["cut"]), (450, ["deaf"]), (650, ["mute"]), (850, ["agent"])])
+        self.expect_borne([(50, ["lost"]), (180, ["cut"]), (310, ["deaf"]), (440, ["mute"]), (570, ["agent"])])
 
     def test_of_hosts_and_roles_at_once(self):
         self.expect_borne([(50, ["ps_shard", "lost"]), (300, ["worker", "coordinator", "cut", "mute"]), (600, ["agent", "deaf"])],

@@ -12,7 +12,7 @@ from dlrun_job import option, running_job
 
 NAMES = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta")
 NET = "10.78.0"
-# Before the words that run a command: it outlives whoever ends these, as one behind ssh does whose line is cut.
+# Before the words of a command, which outlives what ends these: as behind ssh, when a line is cut.
 OUTLIVED = ["sh", "-c", 'exec 3<&0; "$@" <&3 3<&- & wait $!', "sh"]
 
 
