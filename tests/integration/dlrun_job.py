@@ -168,13 +168,17 @@ class running_job:
     def output(self):
         return self.output_file.read_text(errors="replace")
 
+    def ask_status(self):
+        """`dlrun status --json`, or "" while the job does not answer."""
+        code, answer, _ = self.ask("status", "--json")
+        return answer if code == 0 else ""
+
     def try_status(self):
-        """`dlrun status --json`, or None while the job does not answer."""
-        answer = subprocess.run([*self.within, self.program, "status", str(self.run_dir), "--json"], capture_output=True, text=True,
-                                timeout=PATIENCE_S)
-        if answer.returncode != 0:
+        """What that says, or None."""
+        answer = self.ask_status()
+        if not answer:
             return None
-        status = json.loads(answer.stdout)
+        status = json.loads(answer)
         for role in status["roles"]:
             found = stat_fields(role["pid"]) if role["pid"] else None
             if found:
