@@ -167,6 +167,13 @@ class net_hosts:
         """Up or down, at its end."""
         ip("-n", self.switch, "link", "set", name, state)
 
+    def limit(self, name, rate, burst="64kb"):
+        """It sends so much at most, as 4mbit, from now on. @param burst what it may send at once after a rest"""
+        words = ["qdisc", "replace", "dev", "lan", "root", "tbf", "rate", rate, "burst", str(burst), "latency", "50ms"]
+        done = subprocess.run([*self.within(name), "tc", *words], capture_output=True, text=True)
+        if done.returncode != 0:
+            raise no_namespaces(f"tc {' '.join(words)}: {done.stderr.strip()}")
+
     def drop(self, name, what):
         """What comes there and matches `what`, a condition of nftables, is lost silently; in place of what was so before."""
         self.filter(name, "add table ip lost", "delete table ip lost",
