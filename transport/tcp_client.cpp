@@ -77,7 +77,7 @@ private:
   /// @returns the link after it.
   position go_on(position at) {
     std::vector<tcp::finished> over;
-    const auto going = at->go_on(memory_, over);
+    const auto going = at->go_on(memory_, over, clock::now());
     for (auto& one : over) finish(one.what, std::move(one.outcome));
     return going ? std::next(at) : drop(at, going.error());
   }
@@ -136,7 +136,8 @@ result<std::unique_ptr<tcp_client>> tcp_client::start(tcp_client_options options
 result<void> tcp_client::fetch(std::string address, segment_id id, std::size_t expected_bytes,
                                const segment_part& part, std::chrono::steady_clock::time_point deadline,
                                callback done) {
-  return loop_->fetch({std::move(address), id, expected_bytes, part, deadline, std::move(done)});
+  return loop_->fetch({std::move(address), id, expected_bytes, part, deadline,
+                       deadline - std::chrono::steady_clock::now(), std::move(done)});
 }
 
 } // namespace dlrun::transport

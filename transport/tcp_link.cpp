@@ -11,6 +11,10 @@ namespace {
 
 /// Received at a stretch, before others have their turn.
 constexpr std::size_t receive_turn_bytes = std::size_t{8} << 20;
+/// So many bytes, or the end of an answer, and the answers get on. Smaller: who sends byte by byte
+/// is waited for longer. Larger: a link with many transfers and few bytes a second is taken for
+/// dead.
+constexpr std::size_t getting_on_bytes = std::size_t{64} << 10;
 
 template <class Message>
 std::span<std::byte> bytes_of(Message& message) {
@@ -56,13 +60,23 @@ short link::wants() const {
 
 link::time_point link::deadline() const {
   auto first = time_point::max();
-  for (const auto& one : asked_) first = std::min(first, one.deadline);
+  for (const auto& one : asked_) first = std::min(first, due(one));
   return first;
+}
+
+link::time_point link::due(const wanted& one) const {
+  return moved_ ? std::max(one.deadline, *moved_ + one.patience) : one.deadline;
+}
+
+std::deque<wanted> link::take_all() {
+  for (auto& one : asked_) one.deadline = due(one);
+  return std::exchange(asked_, {});
 }
 
 void link::want(wanted what) { asked_.push_back(std::move(what)); }
 
-result<void> link::go_on(copy_buffers& memory, std::vector<finished>& over) {
+result<void> link::go_on(copy_buffers& memory, std::vector<finished>& over, time_point now) {
+  now_ = now;
   if (!begun_) return begun_;
   if (stage_ == stage::connecting)
     if (auto done = finish_connect(); !done) return done;
@@ -147,8 +161,16 @@ result<void> link::receive(copy_buffers& memory, std::vector<finished>& over) {
                                     : broken(error_code::fenced, "does not know us: it is another one");
     received_ += **got;
     turn += **got;
+    if (stage_ == stage::ready) note_received(**got);
   }
   return {};
+}
+
+void link::note_received(std::size_t bytes) {
+  since_moved_ += bytes;
+  if (since_moved_ < getting_on_bytes) return;
+  since_moved_ = 0;
+  moved_ = now_;
 }
 
 /// Of what was expected all is there.
@@ -222,6 +244,7 @@ void link::finish_first(result<segment> outcome, std::vector<finished>& over) {
   over.push_back({std::move(asked_.front()), std::move(outcome)});
   asked_.pop_front();
   --requested_;
+  moved_ = now_;
 }
 
 tl::unexpected<error> link::broken(error_code code, std::string_view what) const {

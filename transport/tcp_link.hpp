@@ -22,6 +22,7 @@ struct wanted {
   std::size_t bytes = 0;
   segment_part part;
   std::chrono::steady_clock::time_point deadline;
+  std::chrono::steady_clock::duration patience{}; ///< after which it is late when nothing comes
   segment_fetches::callback done;
 };
 
@@ -46,18 +47,20 @@ public:
   short wants() const;
   /// Whether there is something to go on with, whatever poll() says.
   bool is_ready() const { return stream_.has_received(); }
-  /// The first deadline of what is wanted; max() for none.
+  /// When the first of what is wanted is late; max() for none. However large it is and slow the
+  /// way, it is not late while answers come.
   time_point deadline() const;
 
   void want(wanted what);
 
-  /// Goes on as far as the socket lets it, but no longer than others can wait. `over` gets what is
-  /// finished.
+  /// Goes on as far as the socket lets it at `now`, but no longer than others can wait. `over` gets
+  /// what is finished.
   /// @returns why the link is broken: everything that was wanted is to be taken with take_all().
-  result<void> go_on(copy_buffers& memory, std::vector<finished>& over);
+  result<void> go_on(copy_buffers& memory, std::vector<finished>& over, time_point now);
 
-  /// Everything that is wanted still. The link is of no use any more.
-  std::deque<wanted> take_all() { return std::exchange(asked_, {}); }
+  /// Everything that is wanted still, with the deadlines that it has by now. The link is of no use
+  /// any more.
+  std::deque<wanted> take_all();
 
 private:
   enum class stage { connecting, greeted, ready };
@@ -74,6 +77,8 @@ private:
   result<void> take_reply(copy_buffers& memory, std::vector<finished>& over);
   result<void> take_trailer(std::vector<finished>& over);
   void finish_first(result<segment> outcome, std::vector<finished>& over);
+  time_point due(const wanted& one) const;
+  void note_received(std::size_t bytes);
   void say(const void* data, std::size_t size);
   tl::unexpected<error> broken(error_code code, std::string_view what) const;
   tl::unexpected<error> lost(const error& why) const;
@@ -96,6 +101,10 @@ private:
   trailer trailer_;
   std::optional<copy_buffer> copy_; ///< of the first answer
   std::size_t received_ = 0;        ///< of what comes next
+
+  time_point now_{};
+  std::optional<time_point> moved_; ///< when answers got on, for the last time
+  std::size_t since_moved_ = 0;     ///< bytes
 };
 
 } // namespace dlrun::transport::tcp

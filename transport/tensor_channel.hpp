@@ -88,11 +88,11 @@ public:
   virtual bool is_shared(std::string_view address) const = 0;
 
   /// Asks the server at `address` for `part` of `id`, which must be `expected_bytes` long. Errors
-  /// the callback gets: timed_out at `deadline`; system when nobody listens there (its process is
-  /// gone) or the OS refuses; fenced when the server belongs to another user or run; role_lost when
-  /// it does not offer `id` (any more), or, of a copy, when the owner wrote there meanwhile;
-  /// protocol when the answer is anything a correct server does not send; interrupted at the end of
-  /// this object.
+  /// the callback gets: timed_out at `deadline`, later while a copy keeps coming; system when
+  /// nobody listens there (its process is gone) or the OS refuses; fenced when the server belongs
+  /// to another user or run; role_lost when it does not offer `id` (any more), or, of a copy, when
+  /// the owner wrote there meanwhile; protocol when the answer is anything a correct server does
+  /// not send; interrupted at the end of this object.
   /// @returns limit_exceeded when too many fetches are waiting: the callback is not called then.
   virtual result<void> fetch(std::string address, segment_id id, std::size_t expected_bytes,
                              const segment_part& part, std::chrono::steady_clock::time_point deadline,

@@ -69,6 +69,21 @@ class says_whom_it_waits_for(on_several_hosts):
         self.expect_nobody_left()
 
 
+class trains_over_a_slow_link(on_several_hosts):
+    host_count = 2
+    records = 32
+
+    def test_though_a_version_takes_longer_than_two_seconds_on_its_way(self):
+        spec = small_data.make_spec("mlp_dropout", self.data, workers=1, ps_shards=1)
+        spec["model"]["layers"][1] = {"linear": {"out_features": 2000}}  # 1.2 MB
+        self.hosts.write_file(self.list, alpha={"cpus": 1}, beta={"cpus": 8})
+        self.hosts.limit("alpha", "4mbit")
+        with self.start(spec) as job:
+            self.assertTrue(job.wait_for(self.workers_elsewhere, "its worker is on the other host"))
+            report = self.expect_same_bits(job, spec)
+        self.assertEqual(report["steps"], 1)
+
+
 class gives_its_model(on_several_hosts):
     def setUp(self):
         super().setUp()
