@@ -1,5 +1,7 @@
 #include "actors/ps_shard/gradient_inbox.hpp"
 
+#include "actors/common/clock.hpp"
+
 #include <algorithm>
 #include <chrono>
 
@@ -27,10 +29,10 @@ gradient_inbox::gradient_inbox(const engine::shard_range& range, std::uint64_t f
     , told_(std::move(told))
     , channel_(std::move(channel)) {}
 
-void gradient_inbox::take(const protocol::push& push) {
+void gradient_inbox::take(const protocol::push& push, protocol::time_point now) {
   const segment_key key{push.where.address, push.where.segment};
   const auto found = sources_.find(key);
-  if (found == sources_.end()) return fetch(key, push);
+  if (found == sources_.end()) return fetch(key, push, now);
   note_named(key, push.worker);
   if (const auto reader = found->second.reader) return hand_over(push, reader);
   if (found->second.waiting.size() < waiting_max) found->second.waiting.push_back(push);
@@ -48,17 +50,16 @@ void gradient_inbox::note_named(const segment_key& key, worker_id worker) {
   });
 }
 
-void gradient_inbox::fetch(const segment_key& key, const protocol::push& push) {
+void gradient_inbox::fetch(const segment_key& key, const protocol::push& push, protocol::time_point now) {
   if (push.where.bytes != transport::gradient_segment_bytes(flat_size_)) {
     log_->warn("push-refused: worker {} offers {} bytes for {} floats", push.worker, push.where.bytes,
                flat_size_);
     return;
   }
-  sources_[key] = {push.worker, push.self.incarnation, nullptr, {push}, pushes_[push.worker]};
+  sources_[key] = {push.worker, push.self.incarnation, nullptr, {push}, now, pushes_[push.worker]};
   const auto asked = channel_->fetch(
       key.first, {key.second}, push.where.bytes, transport::gradient_part(range_.offset, range_.size),
-      std::chrono::steady_clock::now() + fetch_deadline,
-      [this, post = post_, key](result<transport::segment> fetched) {
+      now + fetch_deadline, [this, post = post_, key](result<transport::segment> fetched) {
         auto shared = std::make_shared<result<transport::segment>>(std::move(fetched));
         post([this, key, shared] { on_fetched(key, std::move(*shared)); });
       });
@@ -82,10 +83,12 @@ void gradient_inbox::on_fetched(const segment_key& key, result<transport::segmen
   }
   const auto opened = std::make_shared<const transport::gradient_reader>(std::move(*reader));
   const auto waiting = std::exchange(found->second.waiting, {});
-  if (channel_->is_shared(key.first))
+  if (channel_->is_shared(key.first)) {
     found->second.reader = opened;
-  else
-    sources_.erase(found); // a copy is of one gradient, not of the next
+  } else { // a copy is of one gradient, not of the next
+    transfers_.add(common::now() - found->second.asked);
+    sources_.erase(found);
+  }
   for (const auto& push : waiting) {
     if (told_.wants(push))
       hand_over(push, opened);
@@ -127,6 +130,17 @@ std::optional<gradient> gradient_inbox::find_part(const protocol::push& push, st
   if (!part) return std::nullopt;
   part->from = std::max(from, range_.offset) - range_.offset;
   return std::move(*part);
+}
+
+std::vector<protocol::slot_range> gradient_inbox::on_the_way(timeline_id timeline, step_id step,
+                                                             protocol::time_point now) const {
+  std::vector<protocol::slot_range> found;
+  for (const auto& [key, source] : sources_) {
+    if (channel_->is_shared(key.first) || transfers_.is_late(now - source.asked)) continue;
+    for (const auto& push : source.waiting)
+      if (push.timeline == timeline && push.step == step) found.push_back(push.slots);
+  }
+  return found;
 }
 
 void gradient_inbox::forget(worker_id worker, incarnation older_than) {

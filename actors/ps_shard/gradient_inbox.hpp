@@ -2,7 +2,9 @@
 #pragma once
 
 #include "actors/protocol/messages.hpp"
+#include "actors/protocol/time.hpp"
 #include "actors/ps_shard/gradient.hpp"
+#include "actors/ps_shard/transfer_times.hpp"
 #include "engine/parameter_layout.hpp"
 #include "transport/gradient_segment.hpp"
 #include "transport/tensor_channel.hpp"
@@ -38,9 +40,13 @@ public:
                  std::function<void(std::function<void()>)> post, std::shared_ptr<spdlog::logger> log,
                  events told);
 
-  /// A push that is wanted. Either event comes, at once or when its segment is there; none where
-  /// that cannot be had, or too many wait for it: the worker repeats what it keeps.
-  void take(const protocol::push& push);
+  /// A push that is wanted, told at `now`. Either event comes, at once or when its segment is
+  /// there; none where that cannot be had, or too many wait for it: the worker repeats what it
+  /// keeps.
+  void take(const protocol::push& push, protocol::time_point now);
+  /// Of a step: the slots whose gradients are on their way from other hosts, and not late.
+  std::vector<protocol::slot_range> on_the_way(timeline_id timeline, step_id step,
+                                               protocol::time_point now) const;
   /// What is there of a push that will come, final from float `from` of the whole gradient on.
   /// Nothing for the first one of a buffer, which is not mapped yet: it is waited for whole.
   std::optional<gradient> find_part(const protocol::push& push, std::uint64_t from) const;
@@ -55,12 +61,13 @@ private:
     dlrun::incarnation incarnation;
     std::shared_ptr<const transport::gradient_reader> reader; ///< mapped; null while it is fetched
     std::vector<protocol::push> waiting;
-    std::uint64_t named = 0; ///< by its worker's so manieth push, for the last time
+    protocol::time_point asked{}; ///< when the fetch began
+    std::uint64_t named = 0;      ///< by its worker's so manieth push, for the last time
   };
 
   /// A push names it. What pushes of its worker have not named for long the worker has given back.
   void note_named(const segment_key& key, worker_id worker);
-  void fetch(const segment_key& key, const protocol::push& push);
+  void fetch(const segment_key& key, const protocol::push& push, protocol::time_point now);
   void on_fetched(const segment_key& key, result<transport::segment> fetched);
   result<gradient> view(const protocol::push& push,
                         const std::shared_ptr<const transport::gradient_reader>& reader) const;
@@ -73,6 +80,7 @@ private:
   events told_;
   std::map<segment_key, source> sources_;
   std::map<worker_id, std::uint64_t> pushes_;
+  transfer_times transfers_;
   std::unique_ptr<transport::segment_fetches> channel_; ///< last: its callbacks use all of the above
 };
 

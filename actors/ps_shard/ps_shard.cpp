@@ -211,7 +211,7 @@ void ps_shard_state::on_push(const protocol::push& push) {
     context_.log->warn("push-refused: worker {} does not know the token of incarnation {}", push.worker,
                        push.self.incarnation);
   else if (core_->wants(push))
-    inbox_->take(push);
+    inbox_->take(push, common::now());
   else
     carry_out(core_->on_unusable_push(push));
 }
@@ -259,7 +259,7 @@ void ps_shard_state::on_pull(const protocol::pull& pull, const protocol::worker_
   if (found == answer::new_start)
     context_.log->info("answers: worker {} pulls, this shard stands at version {}", pull.worker,
                        core_->state().applied);
-  carry_out(core_->on_pull(pull));
+  carry_out(core_->on_pull(pull, inbox_->on_the_way(pull.timeline, pull.step, common::now())));
 }
 
 void ps_shard_state::on_directory(const protocol::directory& directory,

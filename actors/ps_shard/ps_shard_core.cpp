@@ -52,11 +52,12 @@ ps_shard_actions ps_shard_core::on_unusable_push(const protocol::push& push) {
   return on_pull({push.timeline, push.worker, push.self});
 }
 
-ps_shard_actions ps_shard_core::on_pull(const protocol::pull& pull) {
+ps_shard_actions ps_shard_core::on_pull(const protocol::pull& pull,
+                                        const std::vector<protocol::slot_range>& on_the_way) {
   if (fenced_) return {};
   if (const auto newest = starts_.refuse(pull.worker, pull.self.incarnation))
     return {send_fenced{pull.worker, *newest}};
-  return {send_state{pull.worker, pipeline_.offer(pull)}};
+  return {send_state{pull.worker, pipeline_.offer(pull, on_the_way)}};
 }
 
 bool ps_shard_core::is_next(const protocol::push& push) const {

@@ -8,6 +8,7 @@
 
 #include <memory>
 #include <optional>
+#include <vector>
 
 namespace dlrun::ps_shard {
 
@@ -41,7 +42,10 @@ public:
   /// applied, though the rest and the order to apply() it come later. What it is begun with has the
   /// bits of what comes (R1).
   std::optional<std::uint64_t> begin_early(step_id step);
-  ps_shard_actions on_pull(const protocol::pull& pull);
+  /// `on_the_way`: subtrees of the step it asks for whose gradients the shell is getting, and
+  /// thinks it gets soon.
+  ps_shard_actions on_pull(const protocol::pull& pull,
+                           const std::vector<protocol::slot_range>& on_the_way = {});
   ps_shard_actions on_directory(const protocol::directory& directory);
 
   // from other PS shards

@@ -73,12 +73,16 @@ bool step_pipeline::take(const protocol::push& push, value_id value, ps_shard_ac
   return is_new;
 }
 
-protocol::slot_range step_pipeline::offer(const protocol::pull& asked) {
+protocol::slot_range step_pipeline::offer(const protocol::pull& asked,
+                                          const std::vector<protocol::slot_range>& on_the_way) {
   const auto step = step_from(applied_);
   const bool is_next =
       asked.timeline == plan_.timeline() && asked.step == step && step.value < config_->steps;
   if (halted_ || asked.tries == 0 || !is_next) return {};
-  return offers_.next(asked, protocol::reduction_tree(config_->slots_of(step)), open_.missing(step));
+  auto missing = open_.missing(step);
+  for (const auto& slots : on_the_way)
+    std::erase_if(missing, [&](slot_id slot) { return slots.begin <= slot && slot < slots.end; });
+  return offers_.next(asked, protocol::reduction_tree(config_->slots_of(step)), missing);
 }
 
 void step_pipeline::drop_gradients(ps_shard_actions& out) {

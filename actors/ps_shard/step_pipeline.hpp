@@ -14,6 +14,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <vector>
 
 namespace dlrun::ps_shard {
 
@@ -36,8 +37,10 @@ public:
   bool take(const protocol::push& push, value_id value, ps_shard_actions& out);
   /// Begins whatever can be begun: to be called when something changed that it may have waited for.
   void apply_next(ps_shard_actions& out);
-  /// R34: a node that the step it asks for lacks, if that is the next one; empty if it lacks none.
-  protocol::slot_range offer(const protocol::pull& asked);
+  /// R34: a node that the step it asks for lacks, if that is the next one, and that has no slot of
+  /// those `on_the_way`; empty if there is none.
+  protocol::slot_range offer(const protocol::pull& asked,
+                             const std::vector<protocol::slot_range>& on_the_way);
   /// As ps_shard_core::begin_early().
   std::optional<std::uint64_t> begin_early(step_id step);
 

@@ -1,5 +1,7 @@
 #include "actors/ps_shard/gradient_inbox.hpp"
 
+#include "actors/common/clock.hpp"
+#include "tests/actors/worker/played_channel.hpp"
 #include "tests/transport/second_mapping.hpp"
 
 #include <gtest/gtest.h>
@@ -51,7 +53,7 @@ protected:
     said.records = 1;
     said.tensor_sequence = header.sequence;
     said.where = {"here", buffer, transport::gradient_segment_bytes(floats)};
-    inbox.take(said);
+    inbox.take(said, {});
   }
 
 private:
@@ -83,6 +85,70 @@ TEST_F(gradient_inbox_test, a_buffer_that_its_worker_names_no_more_is_not_mapped
 TEST_F(gradient_inbox_test, buffers_that_are_named_in_turn_stay_mapped) {
   for (int i = 0; i < 2000; ++i) push(i % 34);
   EXPECT_EQ(inbox.segments(), 34U);
+}
+
+/// Gradients of another host, whose copies a test lets come or not.
+class far_gradients_test : public testing::Test {
+protected:
+  far_gradients_test() { channel_->shared = false; }
+
+  static protocol::push push(std::uint32_t worker, std::uint64_t step, std::uint32_t begin,
+                             std::uint32_t end) {
+    protocol::push said;
+    said.worker = {worker};
+    said.self = {{1}, 0};
+    said.step = {step};
+    said.slots = protocol::make_slot_range(begin, end);
+    said.tensor_sequence = 1;
+    said.where = {"there", 10 * worker + step, transport::gradient_segment_bytes(floats)};
+    return said;
+  }
+  void answer(result<transport::segment> copy) {
+    auto asked = std::move(channel_->fetches.front());
+    channel_->fetches.pop_front();
+    asked.done(std::move(copy));
+  }
+  using slots = std::vector<protocol::slot_range>;
+  slots on_the_way(std::uint64_t step, protocol::duration later = {}) {
+    return inbox_.on_the_way({}, {step}, begin_ + later);
+  }
+  void take(const protocol::push& one) { inbox_.take(one, begin_); }
+
+private:
+  std::unique_ptr<test::played_channel> made_ = std::make_unique<test::played_channel>();
+  test::played_channel* channel_ = made_.get(); // the inbox's from then on
+  protocol::time_point begin_ = common::now();
+  gradient_inbox inbox_{
+      {.offset = 0, .size = floats},
+      floats,
+      std::move(made_),
+      [](const auto& task) { task(); },
+      std::make_shared<spdlog::logger>("inbox", std::make_shared<spdlog::sinks::null_sink_mt>()),
+      {.wants = [](const auto&) { return true; },
+       .arrived = [](const auto&, const auto&) {},
+       .unusable = [](const auto&) {}}};
+};
+
+TEST_F(far_gradients_test, what_was_pushed_is_on_its_way_until_its_copy_is_there_or_cannot_be_had) {
+  take(push(1, 7, 0, 2));
+  take(push(2, 7, 2, 3));
+  take(push(2, 8, 2, 3));
+  EXPECT_EQ(on_the_way(7), (slots{protocol::make_slot_range(0, 2), protocol::make_slot_range(2, 3)}));
+  auto copy = transport::gradient_writer::create(floats).value();
+  answer(transport::other_side(copy.shared()));
+  EXPECT_EQ(on_the_way(7), slots{protocol::make_slot_range(2, 3)});
+  answer(fail(error_code::system, "the link is cut"));
+  EXPECT_EQ(on_the_way(7), slots{});
+  EXPECT_EQ(on_the_way(8), slots{protocol::make_slot_range(2, 3)});
+}
+
+TEST_F(far_gradients_test, what_takes_far_longer_than_others_did_is_not_waited_for) {
+  take(push(1, 7, 0, 2));
+  take(push(2, 7, 2, 3));
+  EXPECT_EQ(on_the_way(7, std::chrono::hours(1)).size(), 2U) << "nothing has come yet";
+  auto copy = transport::gradient_writer::create(floats).value();
+  answer(transport::other_side(copy.shared()));
+  EXPECT_EQ(on_the_way(7, std::chrono::hours(1)), slots{});
 }
 
 } // namespace

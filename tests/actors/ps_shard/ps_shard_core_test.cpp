@@ -111,6 +111,17 @@ TEST_F(ps_shard_core_test, who_asks_for_more_is_told_what_the_next_step_lacks) {
   EXPECT_EQ(ask(0, 2), nothing) << "it lacks nothing";
 }
 
+TEST_F(ps_shard_core_test, a_slot_whose_gradient_is_on_its_way_is_offered_to_nobody) {
+  const protocol::pull asked{{0}, {3}, {{1}, 0}, {0}, 1};
+  const auto offered = [&](std::vector<protocol::slot_range> on_the_way) {
+    return core.on_pull(asked, on_the_way);
+  };
+  push(0, 0, 2, 1);
+  EXPECT_EQ(offered({make_slot_range(2, 4)}), ps_shard_actions{send_state{{3}}});
+  EXPECT_EQ(offered({make_slot_range(3, 4)}), (ps_shard_actions{send_state{{3}, make_slot_range(2, 3)}}));
+  EXPECT_EQ(offered({}), (ps_shard_actions{send_state{{3}, make_slot_range(3, 4)}}));
+}
+
 TEST_F(ps_shard_core_test, steps_beyond_the_bound_and_before_the_version_are_refused) {
   EXPECT_TRUE(core.wants(gradient(2, 0, 4)));
   EXPECT_FALSE(core.wants(gradient(3, 0, 4)));
