@@ -108,8 +108,14 @@ def ms_until_lost(job, host, since_us):
 
 def ms_until_moved(job, host, since_us):
     """Milliseconds until the slots of all workers that were lost with a host are with others; None where there were none."""
-    lost = {(event["index"], event["incarnation"]) for event in job.events("role-exited")
-            if event["role"] == "worker" and event["monotonic_us"] >= since_us and f"lost with host {host}:" in event["text"]}
+    lost = set()
+    for event in job.events():
+        if event["monotonic_us"] < since_us:
+            continue
+        if event["event"] == "host-joined" and event["host"] == host and lost:
+            break  # it may be lost again
+        if event["event"] == "role-exited" and event["role"] == "worker" and f"lost with host {host}:" in event["text"]:
+            lost.add((event["index"], event["incarnation"]))
     moved = [event["monotonic_us"] for event in job.events("slots-redispatched")
              if (event["index"], event["incarnation"]) in lost]
     return (max(moved) - since_us) / 1000 if moved else None
