@@ -4,6 +4,7 @@ import copy
 import json
 import os
 import pathlib
+import signal
 import sys
 import unittest
 
@@ -61,6 +62,9 @@ def write_counts(result, wanted):
 
 
 def main():
+    # What a background job of a shell ignores, its children ignore as well: a Ctrl-C would never
+    # come.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     bench_case.program = sys.argv.pop(1)
     result = unittest.main(verbosity=2, exit=False).result
     write_counts(result, os.environ.get("GTEST_OUTPUT", ""))
