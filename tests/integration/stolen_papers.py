@@ -9,6 +9,8 @@ import subprocess
 import threading
 import time
 
+from protobuf_wire import fields
+
 BOOTSTRAP_OPTION = b"--bootstrap-fd"  # actors/agent/process/bootstrap.hpp
 LOOK_S = 0.0005
 ROLES = {"coordinator": 0, "data_dispatcher": 1, "ps_shard": 2, "worker": 3, "agent": 4, "host_agent": 5}  # on the wire
@@ -23,39 +25,17 @@ def tensor_hello(server, client):
     return TENSOR_HELLO.pack(b"dlth", 1, server, client)
 
 
-def varint(content, at):
-    value, shift = 0, 0
-    while True:
-        byte = content[at]
-        value, shift, at = value | (byte & 127) << shift, shift + 7, at + 1
-        if byte < 128:
-            return value, at
-
-
-def fields(content):
-    """Of a message of protobuf: number -> the last value."""
-    found, at = {}, 0
-    while at < len(content):
-        key, at = varint(content, at)
-        if key & 7 == 0:
-            found[key >> 3], at = varint(content, at)
-        else:
-            size, at = varint(content, at) if key & 7 == 2 else ({1: 8, 5: 4}[key & 7], at)
-            found[key >> 3], at = content[at:at + size], at + size
-    return found
-
-
 class papers:
     """Of one start of a role: proto/bootstrap.proto."""
 
     def __init__(self, content):
-        told = fields(content)
+        told = {number: values[-1] for number, values in fields(content).items()}
         self.role, self.index = told[2].decode(), told.get(3, 0)
         self.incarnation = int.from_bytes(told[4], "little")
         self.token = told[6]
         self.agent_control = told[8].decode()
         shown = fields(told[22]) if 22 in told else {}
-        self.certificate, self.key = shown.get(1, b""), shown.get(2, b"")
+        self.certificate, self.key = (shown.get(number, [b""])[-1] for number in (1, 2))
         self.ends_at, self.files = None, None
 
     def write(self, folder):
