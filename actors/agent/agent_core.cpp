@@ -210,9 +210,10 @@ agent_actions agent_core::on_exited(const role_name& name, const protocol::fence
   role->pid = 0;
   signs_.end(name);
   reports_.set_state(name, expected ? "stopped" : "down");
-  const auto end = expected ? supervision::child_exit{how.cause, signs_.has_settled(name)}
-                   : left   ? note_leave(*role, self, how, now, out)
-                            : note_end(*role, self, how, now, out);
+  auto end = expected ? supervision::child_exit{how.cause, signs_.has_settled(name)}
+             : left   ? note_leave(*role, self, how, now, out)
+                      : note_end(*role, self, how, now, out);
+  end.had_begun = name.kind != role_kind::coordinator; // which is up when it has joined
   follow(supervisor_.child_exited(protocol::to_string(name), role->generation, end, now), now, out);
   if (!expected && !left) end_if_lost(*role, now, out);
   return out;

@@ -83,9 +83,7 @@ actions supervisor::child_started(std::string_view id, generation number, time_p
   now_ = std::max(now_, now);
   child* c = current(id, number);
   if (c == nullptr || c->state != child_state::starting) return {};
-  c->state = child_state::up;
-  c->has_been_up = true;
-  c->in_order = false;
+  note_up(*c);
   return advance();
 }
 
@@ -102,6 +100,7 @@ actions supervisor::child_exited(std::string_view id, generation number, child_e
   now_ = std::max(now_, now);
   child* c = current(id, number);
   if (c == nullptr) return {};
+  if (how.had_begun && c->state == child_state::starting) note_up(*c);
   if (c->state == child_state::up)
     ended_by_itself(*c, how);
   else
@@ -123,6 +122,12 @@ supervisor::child* supervisor::current(std::string_view id, generation number) {
 }
 
 // --- decisions
+
+void supervisor::note_up(child& which) {
+  which.state = child_state::up;
+  which.has_been_up = true;
+  which.in_order = false;
+}
 
 void supervisor::ended_by_itself(child& which, const child_exit& how) {
   which.state = child_state::absent;

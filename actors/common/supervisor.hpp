@@ -75,6 +75,7 @@ private:
   /// The child if `number` is its present start and the supervisor still cares.
   child* current(std::string_view id, generation number);
 
+  static void note_up(child& which);
   void ended_by_itself(child& which, const child_exit& how);
   void start_failed(child& which, const child_exit& how);
   void restart(child& which, const child_exit& how);

@@ -18,6 +18,9 @@ struct child_exit {
   std::string detail;
   bool settled = false; ///< it had got somewhere before: its restart waits for no delay
   bool counts = true;   ///< false: a restart for it is none for supervisor_options::intensity (not in OTP)
+  /// It had been up, though child_started() may never have said so: that word was lost. Its first
+  /// start then did not fail.
+  bool had_begun = false;
 };
 
 /// Start the child. Answer with child_started(), child_start_failed() or child_exited() of this

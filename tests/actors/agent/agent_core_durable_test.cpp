@@ -127,6 +127,74 @@ TEST_F(durable_agent_core_test, a_coordinator_that_is_out_of_fences_ends_the_job
   EXPECT_THAT(ended->reason, ::testing::HasSubstr("dlrun resume"));
 }
 
+TEST_F(durable_agent_core_test, a_first_start_that_is_lost_before_it_was_heard_to_run_is_made_again) {
+  starts_are_heard = false;
+  start_all();
+  EXPECT_THAT(started, ::testing::ElementsAre(coordinator, shard)) << "each when the one before runs";
+  starts_are_heard = true;
+  exit(shard, {.cause = "is lost with host beta"});
+  EXPECT_THAT(started, ::testing::ElementsAre(coordinator, shard, worker0, worker1)) << "nobody waits for it";
+  now += 100ms;
+  follow(core.on_tick(now));
+  EXPECT_EQ(started.back(), shard);
+  EXPECT_EQ(running.at(shard).incarnation, incarnation{2});
+  ASSERT_EQ(exits_told.size(), 1U);
+  EXPECT_EQ(exits_told[0].role, shard);
+  EXPECT_TRUE(exits_told[0].replaced);
+  EXPECT_THAT(events, ::testing::ElementsAre("role-exited", "role-restarted"));
+  EXPECT_FALSE(core.ending() || ended);
+}
+
+TEST_F(durable_agent_core_test, first_starts_that_are_lost_with_one_host_use_one_restart) {
+  for (const auto& role : {shard, worker0, worker1}) grant(role, 1, 9);
+  starts_are_heard = false;
+  follow(core.start(now));
+  follow(core.on_coordinator_joined(now));
+  for (const auto& role : {shard, worker0, worker1})
+    exit(role, {.cause = "is lost with host beta", .is_one_of_several = role != shard});
+  starts_are_heard = true;
+  now += 100ms;
+  follow(core.on_tick(now));
+  for (const auto& role : {shard, worker0, worker1}) EXPECT_EQ(running.at(role).incarnation, incarnation{2});
+  exit(worker0); // the second restart of two
+  EXPECT_FALSE(core.ending() || ended) << ended->reason;
+  exit(worker0);
+  EXPECT_FALSE(stopped.empty()) << "the third is one too many";
+}
+
+TEST_F(durable_agent_core_test,
+       one_that_would_end_again_as_its_first_start_did_ends_the_job_with_its_reason) {
+  starts_are_heard = false;
+  start_all();
+  exit(shard, {.cause = "exited with code 127", .is_lasting = true});
+  ASSERT_EQ(stops_told.size(), 1U);
+  EXPECT_THAT(stops_told[0].reason, ::testing::StartsWith("ps_shard 0 exited with code 127 before"));
+  now += 1s;
+  follow(core.on_tick(now));
+  EXPECT_FALSE(running.contains(shard));
+}
+
+TEST_F(durable_agent_core_test, a_first_start_that_ends_unheard_while_the_job_ends_is_not_made_again) {
+  starts_are_heard = false;
+  start_all();
+  follow(core.on_stop({protocol::job_outcome::interrupted, "Ctrl-C"}, now));
+  follow(core.on_job_ended({.reason = "Ctrl-C", .coordinator = coordinator_fence.incarnation}, now));
+  started.clear();
+  exit(shard);
+  EXPECT_THAT(started, ::testing::IsEmpty());
+  exit(coordinator);
+  EXPECT_TRUE(ended.has_value());
+}
+
+/// It issues everybody's fences, its own too: before it was there none is left for another start of
+/// it.
+TEST_F(durable_agent_core_test, a_coordinator_that_ends_before_it_has_ever_joined_ends_the_job) {
+  follow(core.start(now));
+  exit(coordinator, {.cause = "is lost with host beta"});
+  ASSERT_TRUE(ended.has_value());
+  EXPECT_THAT(ended->reason, ::testing::HasSubstr("is lost with host beta"));
+}
+
 TEST_F(durable_agent_core_test, a_coordinator_whose_fence_comes_late_is_started) {
   start_all();
   exit(coordinator);

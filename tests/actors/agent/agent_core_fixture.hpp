@@ -54,6 +54,7 @@ struct agent_core_test : ::testing::Test {
   std::optional<protocol::job_ended> ended;
   std::optional<error> start_failure; ///< of all starts to come
   bool gives_signs = true;            ///< who is started, at once
+  bool starts_are_heard = true;       ///< that they run; else at most their end
 
   void follow(const agent_actions& actions) {
     for (const auto& action : actions) std::visit([this](const auto& what) { follow_one(what); }, action);
@@ -62,6 +63,7 @@ struct agent_core_test : ::testing::Test {
     started.push_back(what.role);
     if (start_failure) return follow(core.on_start_failed(what.role, what.self, *start_failure, now));
     running[what.role] = what.self;
+    if (!starts_are_heard) return;
     follow(core.on_started(what.role, what.self, 100, now));
     if (gives_signs) core.on_heartbeat({.role = what.role, .self = what.self, .state = "starting"}, now);
   }

@@ -142,6 +142,23 @@ TEST_F(hosted_roles_test, tells_an_end_once_and_thanks_for_it_each_time) {
   EXPECT_EQ(sent<protocol::start_told>(again).size(), 1U);
 }
 
+TEST_F(hosted_roles_test, tells_the_end_of_a_start_that_was_never_heard_to_run) {
+  roles.start(worker_role({0}), first, now);
+  roles.start(worker_role({1}), first, now);
+  const auto told = test::the_only<tell_launch>(
+      roles.on_report(report("beta", 7, worker_role({1}), first, start_state::ended), now));
+  EXPECT_EQ(std::get<role_end>(told.what).cause, "exited on host beta");
+  EXPECT_FALSE(roles.has(worker_role({1}), first));
+}
+
+TEST_F(hosted_roles_test, tells_the_end_of_first_starts_that_a_lost_host_never_answered) {
+  roles.start(worker_role({0}), first, now);
+  roles.start(worker_role({1}), first, now);
+  const auto told = test::the_only<tell_launch>(pass(3s, {{"gamma", 8}}));
+  EXPECT_EQ(told.role, worker_role({1}));
+  EXPECT_THAT(std::get<role_end>(told.what).cause, HasSubstr("is lost with host beta"));
+}
+
 TEST_F(hosted_roles_test, passes_on_why_a_start_failed) {
   roles.start(worker_role({0}), first, now);
   roles.start(worker_role({1}), first, now);
@@ -287,6 +304,62 @@ TEST_F(hosted_roles_test, starts_a_ps_shard_where_a_host_told_of_its_store_at_it
   own.on_joined({"beta", 7, 100, 1, {}}, now, refused); // its link was lost
   EXPECT_EQ(sent<protocol::start_order>(own.start(ps_shard_role({0}), first, now)).size(), 1U);
   EXPECT_EQ(all_of<start_here>(own.start(ps_shard_role({1}), first, now)).size(), 1U);
+}
+
+/// A run that is resumed: beta tells of a store of PS shard 1 when it joins.
+class resumed_roles_test : public hosted_roles_test {
+protected:
+  resumed_roles_test() {
+    resumed.begin(now);
+    resumed.on_joined({"beta", 7, 100, 2, {{{1}, {2}, {0}, {30}}}}, now, refused);
+    resumed.on_joined({"gamma", 8, 100, 2}, now, refused);
+  }
+  /// The agent of beta has ended, and so has the command that started it.
+  hosted_actions lose_beta() {
+    resumed.on_link_lost("beta", 7, now);
+    return resumed.on_command_ended("beta", 1, "exited", now);
+  }
+  /// gamma is there; beta's agent is started again and again, and says nothing.
+  hosted_actions wait(protocol::duration time) {
+    hosted_actions all;
+    for (; time > 0ms; time -= 100ms) {
+      now += 100ms;
+      resumed.on_work({"gamma", 8, {}}, now);
+      for (auto& action : resumed.tick(now)) all.push_back(std::move(action));
+    }
+    return all;
+  }
+
+  hosted_roles resumed{{.root = "alpha",
+                        .root_cpus = 2,
+                        .hosts = {{"beta", 0}, {"gamma", 0}},
+                        .hosts_before = "beta in /var/run7"}};
+};
+
+TEST_F(resumed_roles_test,
+       a_ps_shard_whose_store_is_lost_with_its_host_before_it_began_begins_empty_at_once) {
+  lose_beta();
+  ASSERT_TRUE(resumed.roster().is_expected("beta"));
+  const auto begins = resumed.start(ps_shard_role({1}), first, now);
+  EXPECT_TRUE(std::ranges::any_of(all_of<job_event>(begins), [](const auto& event) {
+    return event.event == "store-missing" && event.text.find("beta in /var/run7") != std::string::npos;
+  }));
+  ASSERT_EQ(all_of<start_here>(begins).size(), 1U) << "alpha has no PS shard yet";
+  wait(1s);
+  EXPECT_THAT(sent<protocol::start_order>(
+                  resumed.on_joined({"beta", 70, 100, 2, {{{1}, {2}, {0}, {30}}}}, now, refused)),
+              IsEmpty())
+      << "it began elsewhere: its store there is the older one now";
+}
+
+TEST_F(resumed_roles_test, one_whose_start_was_ordered_there_waits_for_that_host_and_then_begins_empty) {
+  ASSERT_EQ(sent<protocol::start_order>(resumed.start(ps_shard_role({1}), first, now)).at(0).boot, 7U);
+  EXPECT_EQ(test::the_only<tell_launch>(lose_beta()).role, ps_shard_role({1}));
+  EXPECT_EQ(test::the_only<job_event>(resumed.start(ps_shard_role({1}), second, now)).event, "role-waits");
+  EXPECT_THAT(all_of<start_here>(wait(9900ms)), IsEmpty());
+  const auto begun = wait(100ms);
+  EXPECT_EQ(test::the_only<start_here>(begun).self, second);
+  EXPECT_EQ(resumed.places().find(ps_shard_role({1}))->host, "alpha");
 }
 
 TEST_F(hosted_roles_test, ends_a_start_that_still_waits_for_a_host) {

@@ -98,6 +98,7 @@ actions player::child_event(const std::string& child, const std::string& what) {
   if (what == "nostart") return core_.child_start_failed(id, number, "no such program", now_);
   if (what == "ends") return core_.child_exited(id, number, {"killed by signal 9"}, now_);
   if (what == "breaks") return core_.child_exited(id, number, {"killed by signal 9", true}, now_);
+  if (what == "ran") return core_.child_exited(id, number, {.detail = "lost", .had_begun = true}, now_);
   DLRUN_CHECK(what == "excused", "unknown event '{} {}'", child, what);
   return core_.child_exited(id, number, {"killed by signal 9", true, false}, now_);
 }

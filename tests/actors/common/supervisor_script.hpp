@@ -15,6 +15,7 @@ namespace dlrun::supervision::testing {
 ///   a ends                      child_exited
 ///   a breaks                    child_exited, after it had settled
 ///   a excused                   child_exited, by somebody else's fault: it does not count
+///   a ran                       child_exited, of one that had been up, whether that was heard or not
 ///   a nostart                   child_start_failed
 ///   a#1 up, a#1 ends, ...       the same of an older start
 ///   add d                       a child that is wanted from now on, or again
