@@ -11,6 +11,7 @@ namespace dlrun::data_dispatcher {
 namespace {
 
 using protocol::make_slot_range;
+using protocol::slot_range;
 using cuts_type = std::vector<std::uint32_t>; // candidate i has [cuts[i], cuts[i + 1])
 
 /// A cut may move by this part of a range to fall on the border of a larger subtree; the step gets
@@ -51,6 +52,7 @@ std::vector<double> speeds_of(const std::vector<candidate>& candidates) {
   }
   const double mean = measured == 0 ? 1 : sum / static_cast<double>(measured);
   std::vector<double> speeds;
+  speeds.reserve(candidates.size());
   for (const auto& one : candidates) {
     const auto known = is_speed(one.slots_per_second) ? one.slots_per_second : mean;
     speeds.push_back(measured == 0 ? known : std::min(known, one.at_most));
@@ -73,6 +75,7 @@ double shortest_step_seconds(std::uint32_t slots, const std::vector<double>& spe
 std::vector<std::uint32_t> sizes_for(std::uint32_t slots, const std::vector<double>& speeds) {
   const double sum = sum_of(speeds);
   std::vector<std::uint32_t> sizes;
+  sizes.reserve(speeds.size());
   std::uint32_t given = 0;
   for (const auto speed : speeds) {
     const auto share = std::min(static_cast<std::uint32_t>(slots * (speed / sum)), slots - given);
@@ -80,9 +83,11 @@ std::vector<std::uint32_t> sizes_for(std::uint32_t slots, const std::vector<doub
     given += share;
   }
   using entry = std::pair<double, std::size_t>;
-  std::priority_queue<entry, std::vector<entry>, std::greater<>> next;
+  std::vector<entry> all;
+  all.reserve(speeds.size());
   for (std::size_t i = 0; i < speeds.size(); ++i)
-    if (speeds[i] > 0) next.emplace((sizes[i] + 1) / speeds[i], i);
+    if (speeds[i] > 0) all.emplace_back((sizes[i] + 1) / speeds[i], i);
+  std::priority_queue<entry, std::vector<entry>, std::greater<>> next{{}, std::move(all)};
   for (; given < slots; ++given) {
     const auto i = next.top().second;
     next.pop();
@@ -143,6 +148,7 @@ assignment_decision assignment::decide(std::vector<candidate> candidates) {
   if (reason.empty() && shortest_step_seconds(slots_, speeds) >= wanted)
     return {current_, {}}; // most ticks of most jobs: no division is worth a change
   cuts_type cuts{0};
+  cuts.reserve(speeds.size() + 1);
   for (const auto size : sizes_for(slots_, speeds)) cuts.push_back(cuts.back() + size);
   align(cuts, speeds);
   if (reason.empty()) {
@@ -175,43 +181,42 @@ bool assignment::has_too_little(const std::vector<double>& speeds) const {
   return false;
 }
 
+/// Both are in the order of the workers.
 std::string assignment::why_members_changed(const std::vector<candidate>& candidates) const {
   const auto is_same = [](const candidate& one, const auto& before) {
     return one.worker == before.first && one.incarnation == before.second;
   };
   if (std::ranges::equal(candidates, incarnations_, is_same)) return {};
-  std::string reason;
-  const auto add = [&](worker_id worker, std::string_view what) {
+  std::string came, went;
+  const auto add = [](std::string& reason, worker_id worker, std::string_view what) {
     if (!reason.empty()) reason += ", ";
     reason += fmt::format("worker {} {}", worker, what);
   };
-  std::size_t known = 0;
+  auto before = incarnations_.begin();
   for (const auto& one : candidates) {
-    const auto before = incarnations_.find(one.worker);
-    if (before == incarnations_.end()) {
-      add(one.worker, "takes part");
-      continue;
-    }
-    ++known;
-    if (before->second != one.incarnation) add(one.worker, "was restarted");
+    for (; before != incarnations_.end() && before->first < one.worker; ++before)
+      add(went, before->first, "does not take part any more");
+    if (before == incarnations_.end() || before->first != one.worker)
+      add(came, one.worker, "takes part");
+    else if (before++->second != one.incarnation)
+      add(came, one.worker, "was restarted");
   }
-  if (known == incarnations_.size()) return reason;
-  for (const auto& [worker, incarnation] : incarnations_) {
-    const auto here =
-        std::lower_bound(candidates.begin(), candidates.end(), worker,
-                         [](const candidate& one, worker_id wanted) { return one.worker < wanted; });
-    if (here == candidates.end() || here->worker != worker) add(worker, "does not take part any more");
-  }
-  return reason;
+  for (; before != incarnations_.end(); ++before) add(went, before->first, "does not take part any more");
+  return came.empty() || went.empty() ? came + went : came + ", " + went;
 }
 
+/// Most of the candidates had a share before: their entries are kept.
 void assignment::take(const std::vector<candidate>& candidates, const std::vector<std::uint32_t>& cuts) {
-  current_.clear();
   incarnations_.clear();
+  auto at = current_.begin();
   for (std::size_t i = 0; i < candidates.size(); ++i) {
-    current_[candidates[i].worker] = make_slot_range(cuts[i], cuts[i + 1]);
-    incarnations_[candidates[i].worker] = candidates[i].incarnation;
+    const auto& [worker, incarnation, speed, at_most] = candidates[i];
+    while (at != current_.end() && at->first < worker) at = current_.erase(at);
+    if (at == current_.end() || at->first != worker) at = current_.emplace_hint(at, worker, slot_range{});
+    at++->second = make_slot_range(cuts[i], cuts[i + 1]);
+    incarnations_.emplace_back(worker, incarnation);
   }
+  current_.erase(at, current_.end());
 }
 
 } // namespace dlrun::data_dispatcher

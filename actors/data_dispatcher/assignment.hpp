@@ -7,6 +7,7 @@
 #include <limits>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace dlrun::data_dispatcher {
@@ -52,7 +53,7 @@ private:
   std::uint32_t slots_;
   double improvement_min_;
   std::map<worker_id, protocol::slot_range> current_;
-  std::map<worker_id, dlrun::incarnation> incarnations_;
+  std::vector<std::pair<worker_id, dlrun::incarnation>> incarnations_; ///< of its members, in their order
 };
 
 } // namespace dlrun::data_dispatcher

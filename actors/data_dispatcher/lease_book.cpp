@@ -1,14 +1,34 @@
 #include "actors/data_dispatcher/lease_book.hpp"
 
 #include <algorithm>
-#include <fmt/format.h>
+#include <array>
+#include <fmt/compile.h>
+#include <string_view>
 #include <utility>
 
 namespace dlrun::data_dispatcher {
 
-using protocol::make_slot_range;
 using protocol::slot_range;
 using protocol::time_point;
+
+namespace {
+
+/// Of who is on trial: somebody else has it too.
+constexpr auto trial_slots = protocol::make_slot_range(0, 1);
+
+/// One for each worker, and all at once when slots are divided anew.
+std::string describe(worker_id worker, const protocol::lease& lease, const std::string& reason) {
+  std::array<char, 96> words{}; // 83 with the largest numbers
+  const auto* end =
+      fmt::format_to(words.data(), FMT_COMPILE("worker {} incarnation {} slots [{}, {}): "), worker.value,
+                     lease.worker.value, lease.slots.begin.value, lease.slots.end.value);
+  const std::string_view about{words.data(), static_cast<std::size_t>(end - words.data())};
+  std::string text;
+  text.reserve(about.size() + reason.size());
+  return text.append(about).append(reason);
+}
+
+} // namespace
 
 lease_book::lease_book(lease_rules rules)
     : rules_(rules)
@@ -39,7 +59,7 @@ bool lease_book::lose(worker_id worker, incarnation incarnation, time_point now,
   workers_.erase(at);
   ++heard_changes_;
   divide(now, out);
-  settle_losses(now, out);
+  settle_losses(now, out, [worker](const loss& one) { return one.worker == worker; });
   return true;
 }
 
@@ -49,6 +69,7 @@ bool lease_book::on_status(const protocol::worker_status& status, time_point now
   if (at == workers_.end() || at->second.incarnation != status.self.incarnation) return false;
   auto& worker = at->second;
   const auto unheard = now - std::exchange(worker.heard, now);
+  const auto acknowledged_before = worker.acknowledged;
   if (status.lease_of == rules_.dispatcher)
     worker.acknowledged = std::max(worker.acknowledged, status.lease_sequence);
   const bool is_new = worker.slots_computed == 0;
@@ -63,7 +84,7 @@ bool lease_book::on_status(const protocol::worker_status& status, time_point now
   const bool begins_to_leave = status.leaving && !std::exchange(worker.leaving, true);
   if (speaks_again) ++heard_changes_;
   if (speaks_again || begins_to_leave || has_shown) divide(now, out);
-  if (!losses_.empty()) settle_losses(now, out);
+  if (speaks_again || worker.acknowledged != acknowledged_before) settle_losses(worker, now, out);
   return begins_to_leave;
 }
 
@@ -99,14 +120,14 @@ void lease_book::measure_speed(live_worker& worker, const protocol::worker_statu
 std::map<worker_id, incarnation> lease_book::heard() const {
   std::map<worker_id, dlrun::incarnation> all;
   for (const auto& [id, worker] : workers_)
-    if (!worker.silent) all[id] = worker.incarnation;
+    if (!worker.silent) all.emplace_hint(all.end(), id, worker.incarnation);
   return all;
 }
 
 std::map<worker_id, incarnation> lease_book::working() const {
   std::map<worker_id, dlrun::incarnation> all;
   for (const auto& [id, worker] : workers_)
-    if (worker.takes_work()) all[id] = worker.incarnation;
+    if (worker.takes_work()) all.emplace_hint(all.end(), id, worker.incarnation);
   return all;
 }
 
@@ -164,18 +185,17 @@ void lease_book::divide(time_point now, data_dispatcher_actions& out) {
   auto takers = candidates(now);
   if (takers.empty() && !workers_.empty()) return; // nobody is heard: whoever lives goes on as before
   const auto decision = assignment_.decide(std::move(takers));
+  auto share = decision.slots.begin(); // both are in the order of the workers
   for (auto& [id, worker] : workers_) {
     if (!worker.takes_work()) continue; // it keeps what it has: what it still sends is welcome
     if (worker.lease && decision.reason.empty()) continue;
-    const auto slots = slots_for(id, worker);
+    while (share != decision.slots.end() && share->first < id) ++share;
+    const bool has_share = share != decision.slots.end() && share->first == id;
+    const auto slots = worker.on_trial ? trial_slots : has_share ? share->second : slot_range{};
     if (worker.lease && worker.lease->slots == slots) continue;
     lease_to(id, worker, slots, worker.on_trial ? "it is new, others have this slot too" : decision.reason,
              now, out);
   }
-}
-
-slot_range lease_book::slots_for(worker_id id, const live_worker& worker) const {
-  return worker.on_trial ? make_slot_range(0, 1) : share_of(id);
 }
 
 slot_range lease_book::share_of(worker_id worker) const {
@@ -188,26 +208,29 @@ void lease_book::lease_to(worker_id id, live_worker& worker, slot_range slots, c
   worker.lease =
       protocol::lease{rules_.dispatcher, next_sequence_++, worker.incarnation, slots, worker.on_trial};
   worker.leased_at = now;
-  worker.unsaid_reason = reason;
   worker.sent.reset();
-  if (!withheld_) send(id, worker, now, out);
+  if (withheld_) {
+    worker.unsaid_reason = reason;
+    return;
+  }
+  worker.unsaid_reason.clear();
+  if (!reason.empty()) out.emplace_back(decision_made{"lease", describe(id, *worker.lease, reason)});
+  send(id, worker, now, out);
 }
 
 void lease_book::send(worker_id id, live_worker& worker, time_point now, data_dispatcher_actions& out) {
-  const auto& lease = *worker.lease;
-  if (const auto reason = std::exchange(worker.unsaid_reason, {}); !reason.empty())
-    out.emplace_back(
-        decision_made{"lease", fmt::format("worker {} incarnation {} slots [{}, {}): {}", id, lease.worker,
-                                           lease.slots.begin, lease.slots.end, reason)});
   worker.sent = now;
-  out.emplace_back(to_worker{id, lease});
+  out.emplace_back(to_worker{id, *worker.lease});
 }
 
 void lease_book::repeat(time_point now, data_dispatcher_actions& out) {
   if (withheld_) return;
   for (auto& [id, worker] : workers_) {
     if (!worker.lease || !worker.takes_work() || worker.acknowledged == worker.lease->sequence) continue;
-    if (!worker.sent || now - *worker.sent >= rules_.repeat_after) send(id, worker, now, out);
+    if (worker.sent && now - *worker.sent < rules_.repeat_after) continue;
+    if (const auto reason = std::exchange(worker.unsaid_reason, {}); !reason.empty())
+      out.emplace_back(decision_made{"lease", describe(id, *worker.lease, reason)});
+    send(id, worker, now, out);
   }
 }
 
@@ -247,7 +270,7 @@ void lease_book::try_idle_ones(time_point now, data_dispatcher_actions& out) {
     worker.on_trial = true;
     worker.trial_ends = now + rules_.retry_idle_after;
     worker.tried_from = worker.slots_computed;
-    lease_to(id, worker, slots_for(id, worker), "it was slow, others have this slot too", now, out);
+    lease_to(id, worker, trial_slots, "it was slow, others have this slot too", now, out);
   }
 }
 
@@ -274,9 +297,18 @@ bool lease_book::is_with_others(slot_range slots) const {
   return true;
 }
 
-void lease_book::settle_losses(time_point now, data_dispatcher_actions& out) {
+/// By a worker that has acknowledged its lease, or is heard again, only losses can be with others
+/// that its slots are part of.
+void lease_book::settle_losses(const live_worker& worker, time_point now, data_dispatcher_actions& out) {
+  if (!worker.lease || worker.acknowledged != worker.lease->sequence) return;
+  settle_losses(now, out, [&](const loss& one) { return one.slots.overlaps(worker.lease->slots); });
+}
+
+/// To look at one loss takes a look at each worker: of many losses those that may have changed.
+template <class MayBe>
+void lease_book::settle_losses(time_point now, data_dispatcher_actions& out, MayBe may_be) {
   std::erase_if(losses_, [&](const loss& one) {
-    if (!is_with_others(one.slots)) return false;
+    if (!may_be(one) || !is_with_others(one.slots)) return false;
     const auto after = static_cast<std::uint64_t>((now - one.noticed).count());
     out.emplace_back(
         decision_made{"slots-redispatched", fmt::format("of worker {} incarnation {} after {} us", one.worker,

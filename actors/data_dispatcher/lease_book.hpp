@@ -106,14 +106,15 @@ private:
   void divide(protocol::time_point now, data_dispatcher_actions& out);
   /// What the division in force gives the worker; empty when nothing.
   protocol::slot_range share_of(worker_id worker) const;
-  protocol::slot_range slots_for(worker_id id, const live_worker& worker) const;
   void lease_to(worker_id id, live_worker& worker, protocol::slot_range slots, const std::string& reason,
                 protocol::time_point now, data_dispatcher_actions& out);
   void send(worker_id id, live_worker& worker, protocol::time_point now, data_dispatcher_actions& out);
   void notice_silence(protocol::time_point now);
   void try_idle_ones(protocol::time_point now, data_dispatcher_actions& out);
   double fastest_with_slots() const;
-  void settle_losses(protocol::time_point now, data_dispatcher_actions& out);
+  void settle_losses(const live_worker& worker, protocol::time_point now, data_dispatcher_actions& out);
+  template <class MayBe>
+  void settle_losses(protocol::time_point now, data_dispatcher_actions& out, MayBe may_be);
   bool is_with_others(protocol::slot_range slots) const;
   static void begin_to_measure(live_worker& worker, const protocol::worker_status& status);
   void measure_speed(live_worker& worker, const protocol::worker_status& status, protocol::duration unheard);
