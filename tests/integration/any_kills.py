@@ -11,6 +11,9 @@ from dlrun_job import expect, job_over
 
 WORKERS, PS_SHARDS = 3, 2
 EPOCHS = {"mlp_dropout": 90, "cnn_batch_norm": 36}  # a second or a few each
+# Of the tests, the short form of scripts/acceptance/kill_anyone. The job is held until the moment
+# of each kill, so it need not be long.
+SHORT_EPOCHS = {"mlp_dropout": 45, "cnn_batch_norm": 18}
 KILLED_BEFORE = 0.6  # of all steps
 DELAY_MAX_S = 0.03
 RECOVERY_DELAY_MAX_S = 0.15  # a second kill falls into the recovery from the first
@@ -19,8 +22,8 @@ SINGLE = ("worker", "ps_shard", "coordinator")
 SEVERAL = ("ps_shard_and_workers", "all_ps_shards", "ps_shard_twice", "coordinator_and_ps_shard", "everything")
 
 
-def make_spec(model, train, log, sync="process"):
-    spec = small_data.make_spec(model, train, epochs=EPOCHS[model], workers=WORKERS, ps_shards=PS_SHARDS)
+def make_spec(model, train, log, sync="process", epochs=EPOCHS):
+    spec = small_data.make_spec(model, train, epochs=epochs[model], workers=WORKERS, ps_shards=PS_SHARDS)
     spec["durability"] = {"log": log, "sync": sync}
     spec.setdefault("cluster", {})["restart"] = {"intensity": 100}
     return spec

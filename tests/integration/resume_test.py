@@ -12,7 +12,7 @@ INTERRUPTED = 130
 
 class resume(bench_case):
     def spec_with(self, log, **train):
-        spec = any_kills.make_spec("mlp_dropout", self.data, log)
+        spec = any_kills.make_spec("mlp_dropout", self.data, log, epochs=any_kills.SHORT_EPOCHS)
         spec["train"].update(train)
         return spec
 
