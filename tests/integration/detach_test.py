@@ -102,7 +102,7 @@ class keeps_going(detach_case):
         self.assertEqual(durability["type"], "durability", "as without --detach")
         self.assertEqual((detached["type"], detached["run_dir"]), ("detached", str(run_dir)))
         job = self.enterContext(found_job(self.bench.program, run_dir, adopted_process(detached["pid"])))
-        job.wait_until_all_run()
+        wait_until(lambda: '"progress"' in job.output(), "progress is told")
         self.assertEqual(job.ask("stop")[0], 0)
         self.assertEqual(job.wait_end(), INTERRUPTED, job.output())
         lines = [json.loads(line) for line in job.output().splitlines() if line.startswith("{")]

@@ -81,11 +81,11 @@ class is_kept(host_loss):
         self.hosts.drop("gamma", "ip protocol udp")
         spec = self.small_job()
         with self.start(spec) as job:
-            wait_until(lambda: job.events("beats-blocked"), "it is told that no beats pass")
-            [told] = job.events("beats-blocked")
-            for part in ("host gamma", f"{self.hosts.address('alpha')}:", "UDP"):
-                self.assertIn(part, told["text"])
             with job.held_from_step(STEP):
+                wait_until(lambda: job.events("beats-blocked"), "it is told that no beats pass")
+                [told] = job.events("beats-blocked")
+                for part in ("host gamma", f"{self.hosts.address('alpha')}:", "UDP"):
+                    self.assertIn(part, told["text"])
                 self.assertEqual(job.events("host-lost"), [])
                 since = now_us()
                 self.hosts.set_link("gamma", "down")
