@@ -12,6 +12,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace dlrun::engine {
 
@@ -78,6 +79,9 @@ public:
 
   /// What the bits depend on besides the program and the arguments: libraries, hardware, threads.
   virtual std::string fingerprint() const = 0;
+  /// Names of the layers that are computed on the processor although the others are not, with a
+  /// copy there and back.
+  virtual std::vector<std::string> host_layers() const { return {}; }
 };
 
 /// A computer for `model` on this machine, with `threads` (at least 1) OpenMP threads a microbatch,

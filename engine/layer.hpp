@@ -1,6 +1,7 @@
 /// A layer of a model: its shapes and tensors, and how to make the operation that computes it.
 #pragma once
 
+#include "engine/layer_description.hpp"
 #include "engine/parameter_layout.hpp"
 
 #include <dlrun/error.hpp>
@@ -47,6 +48,9 @@ public:
   /// the model's input alone is not.
   virtual std::unique_ptr<operation> make_operation(kernels::cpu::onednn& context,
                                                     bool input_gradient) const = 0;
+
+  /// What it computes, where dlrun has that on devices too.
+  virtual layer_description describe() const { return host_description{}; }
 
   /// Of an embedding: how many rows it has, whose numbers it reads. 0 for any other layer.
   virtual std::int64_t rows() const { return 0; }

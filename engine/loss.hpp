@@ -1,6 +1,8 @@
 /// What training makes small: how far the outputs of a model are from the targets.
 #pragma once
 
+#include "engine/layer_description.hpp"
+
 #include <cstdint>
 #include <dlrun/batch.hpp>
 #include <dlrun/error.hpp>
@@ -29,6 +31,8 @@ public:
   virtual std::string name() const = 0;
   virtual target_kind targets() const = 0;
   virtual output_kind outputs() const = 0;
+  /// What it computes.
+  virtual loss_description describe() const = 0;
   /// Numbers in the target of one record: floats of batch::values, or 1 for a class number.
   virtual std::int64_t target_values() const = 0;
 

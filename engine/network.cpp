@@ -1,16 +1,13 @@
 #include "engine/network.hpp"
 
-#include "engine/activation_buffer.hpp"
+#include "engine/cpu_backend.hpp"
 #include "engine/layers/channel_order.hpp"
 #include "engine/memory_plan.hpp"
-#include "kernels/cpu/onednn.hpp"
-#include "kernels/cpu/permute.hpp"
-#include "kernels/cpu/reduce.hpp"
 
 #include <algorithm>
 #include <dlrun/check.hpp>
+#include <dnnl.hpp>
 #include <fmt/format.h>
-#include <omp.h>
 #include <optional>
 #include <vector>
 
@@ -18,19 +15,20 @@ namespace dlrun::engine {
 
 class network::impl {
 public:
-  impl(std::shared_ptr<const model> model, int threads);
+  impl(std::shared_ptr<const model> model, std::unique_ptr<engine::backend> backend);
 
   result<void> check_records(const batch& batch) const;
   result<void> check(const batch& batch, std::int64_t min_batch) const;
   result<void> forward(std::span<const float> parameters, std::span<float> gradient, const batch& batch,
                        const slot_key& key, bool training);
-  std::span<const float> outputs() const { return stages_.back().output; }
-  void loss(const batch& batch, bool with_gradient, std::span<float> metrics);
+  result<void> loss(const batch& batch, bool with_gradient, std::span<float> metrics);
   void backward(std::span<float> gradient, const progress& tell);
+  result<void> fetch_outputs(std::span<float> to) { return backend_->fetch(outputs(), to); }
+  result<void> finish(const progress& tell) { return backend_->finish(tell); }
   const model& described() const { return *model_; }
-  void use_threads() const { omp_set_num_threads(threads_); }
 
 private:
+  std::span<const float> outputs() const { return stages_.back().output; }
   /// A node's operation, and views of all that it reads and writes in the current pass.
   struct stage {
     const model_node* node = nullptr;
@@ -56,7 +54,7 @@ private:
   bool take_over(stage& s, std::span<stage* const> before);
   memory_plan make_plan(memory_plan::pass_kind kind) const;
   std::size_t permuted_floats() const;
-  void begin(const memory_plan& plan, std::int64_t batch);
+  result<void> begin(const memory_plan& plan, std::int64_t batch);
   void begin(stage& s, std::span<const float> parameters, std::span<float> gradient) const;
   /// What the plan has at `offset` floats of a record.
   std::span<float> planned(std::size_t offset, std::size_t floats) const {
@@ -66,26 +64,23 @@ private:
   std::span<float> output_gradient(std::size_t position) const;
   bool learns(std::int32_t position) const;
   void pass_back(std::size_t position);
-  void tell_final(const stage& s, const progress& tell) const;
-  std::span<const float> channels_last(const batch& batch);
-  void clear_padding(std::span<float> gradient) const;
+  void tell_final(const stage& s, const progress& tell);
+  result<void> bring(const batch& batch);
+  void clear_padding(std::span<float> gradient);
 
   std::shared_ptr<const model> model_;
-  int threads_;
-  kernels::cpu::onednn context_;
+  std::unique_ptr<engine::backend> backend_; ///< outlives the operations that it made
   std::vector<stage> stages_;
   std::optional<memory_plan> training_plan_, evaluation_plan_;
   const memory_plan* plan_ = nullptr; ///< of the current pass
   std::int64_t batch_ = 0;            ///< of the current pass
-  activation_buffer buffer_;
-  std::span<float> memory_; ///< laid out as the plan says
+  std::span<float> memory_;           ///< of the backend, laid out as the plan says
   std::span<const float> records_;
 };
 
-network::impl::impl(std::shared_ptr<const model> model, int threads)
+network::impl::impl(std::shared_ptr<const model> model, std::unique_ptr<engine::backend> backend)
     : model_(std::move(model))
-    , threads_(threads) {
-  DLRUN_CHECK(threads >= 1, "a network needs a thread, not {}", threads);
+    , backend_(std::move(backend)) {
   stages_.reserve(model_->nodes().size());
   for (const auto& node : model_->nodes()) {
     stage s;
@@ -142,14 +137,14 @@ void network::impl::make_operation(stage& s) {
   if (is_taken_over || is_skipped(static_cast<std::int32_t>(s.now.layer))) return;
   auto before = only_read_by(s);
   while (!before.empty() && !take_over(s, before)) before.erase(before.begin());
-  if (!s.compute) s.compute = s.node->layer->make_operation(context_, reads_what_learns(s));
+  if (!s.compute) s.compute = backend_->make_operation(*s.node->layer, reads_what_learns(s));
 }
 
 /// Lets the stage compute those before it too, if its layer can.
 bool network::impl::take_over(stage& s, std::span<stage* const> before) {
   std::vector<const layer*> layers;
   for (const auto* const one : before) layers.push_back(one->node->layer.get());
-  s.compute = s.node->layer->make_joined_operation(layers, context_, reads_what_learns(*before.front()));
+  s.compute = backend_->make_joined_operation(*s.node->layer, layers, reads_what_learns(*before.front()));
   if (!s.compute) return false;
   s.computed.clear();
   for (auto* const one : before) {
@@ -211,15 +206,18 @@ result<void> network::impl::check(const batch& batch, std::int64_t min_batch) co
 }
 
 /// Lays out the memory for a pass.
-void network::impl::begin(const memory_plan& plan, std::int64_t batch) {
+result<void> network::impl::begin(const memory_plan& plan, std::int64_t batch) {
   plan_ = &plan;
   batch_ = batch;
-  memory_ = buffer_.resize(plan.floats() * static_cast<std::size_t>(batch));
+  const auto memory = backend_->begin(plan.floats() * static_cast<std::size_t>(batch));
+  if (!memory) return tl::unexpected(memory.error());
+  memory_ = *memory;
   for (std::size_t i = 0; i < stages_.size(); ++i) {
     auto& s = stages_[i];
     const auto floats = static_cast<std::size_t>(s.node->layer->output_size());
     if (s.compute) s.output = planned(plan.output(i), floats * static_cast<std::size_t>(batch));
   }
+  return {};
 }
 
 void network::impl::begin(stage& s, std::span<const float> parameters, std::span<float> gradient) const {
@@ -251,20 +249,24 @@ bool network::impl::learns(std::int32_t position) const {
 }
 
 /// The records with channels innermost, as the layers want them.
-std::span<const float> network::impl::channels_last(const batch& batch) {
-  if (permuted_floats() == 0) return batch.records;
+result<void> network::impl::bring(const batch& batch) {
+  const auto there = backend_->bring(batch.records);
+  if (!there) return tl::unexpected(there.error());
+  records_ = *there;
+  if (permuted_floats() == 0) return {};
   const auto& in = model_->input_shape();
   const auto permuted = planned(plan_->records(), batch.records.size());
-  kernels::cpu::transpose(batch.size, in[0], *element_count(in) / in[0], batch.records, permuted);
-  return permuted;
+  backend_->transpose(batch.size, in[0], *element_count(in) / in[0], records_, permuted);
+  records_ = permuted;
+  return {};
 }
 
 result<void> network::impl::forward(std::span<const float> parameters, std::span<float> gradient,
                                     const batch& batch, const slot_key& key, bool training) {
   DLRUN_CHECK(parameters.size() == model_->layout().flat_size(), "{} parameters for a layout of {}",
               parameters.size(), model_->layout().flat_size());
-  begin(training ? *training_plan_ : *evaluation_plan_, batch.size);
-  records_ = channels_last(batch);
+  if (auto begun = begin(training ? *training_plan_ : *evaluation_plan_, batch.size); !begun) return begun;
+  if (auto brought = bring(batch); !brought) return brought;
   for (auto& s : stages_) {
     if (!s.compute) continue;
     begin(s, parameters, gradient);
@@ -276,14 +278,9 @@ result<void> network::impl::forward(std::span<const float> parameters, std::span
 }
 
 /// Writes the metrics tensor (=) and, if asked, the gradient that backward() begins with.
-void network::impl::loss(const batch& batch, bool with_gradient, std::span<float> metrics) {
+result<void> network::impl::loss(const batch& batch, bool with_gradient, std::span<float> metrics) {
   const auto gradient = with_gradient ? output_gradient(stages_.size() - 1) : std::span<float>();
-  std::fill(metrics.begin(), metrics.end(), 0.0F);
-  metrics[parameter_layout::loss_sum] =
-      static_cast<float>(model_->loss().forward(outputs(), batch, gradient));
-  metrics[parameter_layout::records] = static_cast<float>(batch.size);
-  model_->metrics().add(outputs(), batch,
-                        metrics.subspan(parameter_layout::first_metric, model_->metrics().floats()));
+  return backend_->loss(outputs(), batch, gradient, metrics);
 }
 
 void network::impl::backward(std::span<float> gradient, const progress& tell) {
@@ -298,10 +295,10 @@ void network::impl::backward(std::span<float> gradient, const progress& tell) {
 
 /// Tensors lie in the order of the nodes: those of this stage and of all behind it have their
 /// gradients, the metrics too.
-void network::impl::tell_final(const stage& s, const progress& tell) const {
+void network::impl::tell_final(const stage& s, const progress& tell) {
   if (s.tensors.empty()) return;
   const auto first = model_->layout().tensors()[s.computed.front()->first_tensor].offset;
-  if (first > 0) tell(first);
+  if (first > 0) backend_->reached(first, tell);
 }
 
 /// Computes the stage's gradients and gives each stage that it reads its part. Where an output has
@@ -314,23 +311,24 @@ void network::impl::pass_back(std::size_t position) {
   s.compute->backward(s.now, s.inputs, s.output, output_gradient(position), parts);
   for (std::size_t i = parts.size(); i-- > 0;) {
     if (parts[i].empty() || plan_->is_first_part(position, i)) continue;
-    const auto sum = output_gradient(static_cast<std::size_t>(s.reads[i]));
-    kernels::cpu::add(sum, parts[i], sum);
+    backend_->add(parts[i], output_gradient(static_cast<std::size_t>(s.reads[i])));
   }
 }
 
-void network::impl::clear_padding(std::span<float> gradient) const {
+void network::impl::clear_padding(std::span<float> gradient) {
   const auto& tensors = model_->layout().tensors();
   for (std::size_t t = 0; t < tensors.size(); ++t) {
     const auto end = tensors[t].offset + tensors[t].size;
     const auto next = t + 1 < tensors.size() ? tensors[t + 1].offset : model_->layout().flat_size();
-    std::fill(gradient.begin() + static_cast<std::ptrdiff_t>(end),
-              gradient.begin() + static_cast<std::ptrdiff_t>(next), 0.0F);
+    if (end < next) backend_->clear(gradient.subspan(end, next - end));
   }
 }
 
 network::network(std::shared_ptr<const model> model, int threads)
-    : impl_(std::make_unique<impl>(std::move(model), threads)) {}
+    : network(model, std::make_unique<cpu_backend>(model, threads)) {}
+
+network::network(std::shared_ptr<const model> model, std::unique_ptr<engine::backend> backend)
+    : impl_(std::make_unique<impl>(std::move(model), std::move(backend))) {}
 
 network::~network() = default;
 
@@ -342,11 +340,11 @@ result<void> network::forward_backward(std::span<const float> parameters, const 
   DLRUN_CHECK(gradient.size() == model.layout().flat_size(), "{} floats of gradient for a layout of {}",
               gradient.size(), model.layout().flat_size());
   if (auto checked = impl_->check(batch, model.min_batch()); !checked) return checked;
-  impl_->use_threads();
   if (auto done = impl_->forward(parameters, gradient, batch, key, true); !done) return done;
-  impl_->loss(batch, true, gradient.subspan(metrics.offset, metrics.size));
+  if (auto done = impl_->loss(batch, true, gradient.subspan(metrics.offset, metrics.size)); !done)
+    return done;
   impl_->backward(gradient, tell);
-  return {};
+  return impl_->finish(tell);
 } catch (const dnnl::error& e) {
   return fail(error_code::system, fmt::format("oneDNN could not compute the gradient: {}", e.message));
 }
@@ -356,10 +354,9 @@ result<void> network::evaluate(std::span<const float> parameters, const batch& b
   DLRUN_CHECK(metrics.size() == impl_->described().layout().metrics().size, "{} floats for metrics, not {}",
               metrics.size(), impl_->described().layout().metrics().size);
   if (auto checked = impl_->check(batch, 1); !checked) return checked;
-  impl_->use_threads();
   if (auto done = impl_->forward(parameters, {}, batch, {}, false); !done) return done;
-  impl_->loss(batch, false, metrics);
-  return {};
+  if (auto done = impl_->loss(batch, false, metrics); !done) return done;
+  return impl_->finish(nullptr);
 } catch (const dnnl::error& e) {
   return fail(error_code::system, fmt::format("oneDNN could not evaluate the model: {}", e.message));
 }
@@ -373,10 +370,9 @@ result<void> network::predict(std::span<const float> parameters, std::span<const
     return fail(error_code::bad_usage,
                 fmt::format("{} floats for the outputs {} of {} records, not {}", outputs.size(),
                             to_string(impl_->described().output_shape()), size, wanted));
-  impl_->use_threads();
   if (auto done = impl_->forward(parameters, {}, batch, {}, false); !done) return done;
-  std::ranges::copy(impl_->outputs(), outputs.begin());
-  return {};
+  if (auto done = impl_->fetch_outputs(outputs); !done) return done;
+  return impl_->finish(nullptr);
 } catch (const dnnl::error& e) {
   return fail(error_code::system, fmt::format("oneDNN could not predict: {}", e.message));
 }

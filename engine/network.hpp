@@ -12,6 +12,8 @@
 
 namespace dlrun::engine {
 
+class backend;
+
 /// Computes gradients and evaluates. Owns activations and cached primitives; one per compute
 /// thread, used by one thread at a time. The results are a function of the arguments (and of the
 /// number of threads) bit for bit: not of addresses, of what was computed before, of the instance
@@ -20,6 +22,9 @@ class network {
 public:
   /// `threads`: OpenMP threads for one microbatch, at least 1. It is part of what fixes the bits.
   network(std::shared_ptr<const model> model, int threads);
+  /// On `backend`, which is for this network alone. Parameters and gradients below are then floats
+  /// where it computes; records, targets, metrics of evaluate() and outputs are the host's.
+  network(std::shared_ptr<const model> model, std::unique_ptr<backend> backend);
   ~network();
   network(const network&) = delete;
   network& operator=(const network&) = delete;

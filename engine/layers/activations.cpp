@@ -46,6 +46,8 @@ public:
       , kind_(kind)
       , slope_(slope) {}
 
+  layer_description describe() const override { return activation_description{kind_, slope_}; }
+
   std::unique_ptr<operation> make_operation(kernels::cpu::onednn&, bool) const override {
     return std::make_unique<activation_operation>(kind_, slope_);
   }

@@ -41,6 +41,8 @@ public:
                static_cast<std::int64_t>(g.columns.size())})
       , geometry_(std::move(g)) {}
 
+  layer_description describe() const override { return average_pool_description{geometry_}; }
+
   std::unique_ptr<operation> make_operation(kernels::cpu::onednn&, bool) const override {
     return std::make_unique<average_pool_operation>(geometry_);
   }

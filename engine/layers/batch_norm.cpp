@@ -81,6 +81,8 @@ public:
   /// A variance needs two values of each channel.
   std::int64_t min_batch() const override { return input_size() > input_shape()[0] ? 1 : 2; }
 
+  layer_description describe() const override { return batch_norm_description{eps_, affine_}; }
+
   std::unique_ptr<operation> make_operation(kernels::cpu::onednn&, bool) const override {
     return std::make_unique<batch_norm_operation>(input_shape()[0], eps_, affine_);
   }

@@ -16,6 +16,8 @@ public:
     for (auto& tensor : kernel_tensors(g, g.bias ? g.out_channels : 0)) add_tensor(std::move(tensor));
   }
 
+  layer_description describe() const override { return convolution_description{geometry_}; }
+
   std::unique_ptr<operation> make_operation(kernels::cpu::onednn& context,
                                             bool input_gradient) const override {
     return make_convolution_operation(context, geometry_, input_gradient);

@@ -56,6 +56,8 @@ public:
       add_tensor(std::move(tensor));
   }
 
+  layer_description describe() const override { return transposed_convolution_description{mirrored_, bias_}; }
+
   std::unique_ptr<operation> make_operation(kernels::cpu::onednn& context, bool) const override {
     return std::make_unique<conv_transpose2d_operation>(context, mirrored_, bias_);
   }

@@ -10,9 +10,8 @@ namespace {
 
 class dropout_operation final : public operation {
 public:
-  explicit dropout_operation(double p)
-      : p_(static_cast<float>(p))
-      , scale_(static_cast<float>(1.0 / (1.0 - p))) {}
+  explicit dropout_operation(const dropout_description& what)
+      : what_(what) {}
 
   result<void> forward(const pass& now, std::span<const std::span<const float>> inputs,
                        std::span<float> output) override {
@@ -43,11 +42,11 @@ private:
     for (std::size_t i = 0; i < size; i += 4) {
       const auto words = stream.words(i / 4);
       for (std::size_t k = 0; k < std::min<std::size_t>(4, size - i); ++k)
-        mask_[i + k] = random_stream::uniform(words[k]) < p_ ? 0.0F : scale_;
+        mask_[i + k] = random_stream::uniform(words[k]) < what_.p ? 0.0F : what_.scale;
     }
   }
 
-  float p_, scale_;
+  dropout_description what_;
   std::vector<float> mask_;
 };
 
@@ -55,14 +54,16 @@ class dropout_layer final : public layer {
 public:
   dropout_layer(std::string name, const shape& input, double p)
       : layer(std::move(name), {input}, input)
-      , p_(p) {}
+      , what_{static_cast<float>(p), static_cast<float>(1.0 / (1.0 - p))} {}
+
+  layer_description describe() const override { return what_; }
 
   std::unique_ptr<operation> make_operation(kernels::cpu::onednn&, bool) const override {
-    return std::make_unique<dropout_operation>(p_);
+    return std::make_unique<dropout_operation>(what_);
   }
 
 private:
-  double p_;
+  dropout_description what_;
 };
 
 } // namespace

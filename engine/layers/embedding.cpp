@@ -1,5 +1,6 @@
 #include "kernels/cpu/embedding.hpp"
 
+#include "engine/layers/bad_index.hpp"
 #include "engine/layers/layers.hpp"
 
 #include <algorithm>
@@ -41,14 +42,7 @@ private:
     for (std::size_t i = 0; i < values.size(); ++i) {
       const float value = values[i];
       const bool is_row = value >= 0.0F && value < static_cast<float>(rows_) && std::floor(value) == value;
-      if (!is_row) {
-        const auto fields = static_cast<std::size_t>(geometry_.fields);
-        return fail(
-            error_code::bad_data,
-            fmt::format("layer '{}' (embedding): record {} of the batch has the value {} at place {}, "
-                        "but takes whole numbers from 0 to {}; correct the data or num_embeddings",
-                        name_, i / fields, value, i % fields, rows_ - 1));
-      }
+      if (!is_row) return bad_index(name_, value, static_cast<std::int64_t>(i), geometry_.fields, rows_);
       indices_[i] = static_cast<std::int64_t>(value);
     }
     return {};
@@ -73,6 +67,8 @@ public:
 
   std::int64_t rows() const override { return rows_; }
 
+  layer_description describe() const override { return embedding_description{rows_, dim_}; }
+
   std::unique_ptr<operation> make_operation(kernels::cpu::onednn&, bool) const override {
     return std::make_unique<embedding_operation>(name(), embedding_geometry{input_size(), dim_}, rows_);
   }
@@ -82,6 +78,14 @@ private:
 };
 
 } // namespace
+
+tl::unexpected<error> bad_index(const std::string& layer, float value, std::int64_t place,
+                                std::int64_t fields, std::int64_t rows) {
+  return fail(error_code::bad_data,
+              fmt::format("layer '{}' (embedding): record {} of the batch has the value {} at place {}, but "
+                          "takes whole numbers from 0 to {}; correct the data or num_embeddings",
+                          layer, place / fields, value, place % fields, rows - 1));
+}
 
 layer_result make_embedding(const spec::Embedding& spec, const std::string& name, const shape& input) {
   constexpr std::int64_t rows_max = std::int64_t{1} << 24; // whole numbers up to here are exact as floats

@@ -48,6 +48,8 @@ public:
 
   bool is_identity() const override { return channel_order(input_shape()).same(); }
 
+  layer_description describe() const override { return reshape_description{}; }
+
   std::unique_ptr<operation> make_operation(kernels::cpu::onednn&, bool) const override {
     return std::make_unique<flatten_operation>(input_shape());
   }

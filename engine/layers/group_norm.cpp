@@ -53,6 +53,8 @@ public:
     add_tensor({"bias", {input[0]}, tensor_kind::parameter, 0, 0});
   }
 
+  layer_description describe() const override { return group_norm_description{geometry_, affine_}; }
+
   std::unique_ptr<operation> make_operation(kernels::cpu::onednn&, bool) const override {
     return std::make_unique<group_norm_operation>(geometry_, affine_);
   }

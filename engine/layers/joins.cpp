@@ -95,6 +95,8 @@ public:
   add_layer(std::string name, const std::vector<shape>& inputs)
       : layer(std::move(name), inputs, inputs[0]) {}
 
+  layer_description describe() const override { return add_description{}; }
+
   std::unique_ptr<operation> make_operation(kernels::cpu::onednn&, bool) const override {
     return std::make_unique<add_operation>();
   }
@@ -105,6 +107,8 @@ public:
   multiply_layer(std::string name, const std::vector<shape>& inputs)
       : layer(std::move(name), inputs, inputs[0]) {}
 
+  layer_description describe() const override { return multiply_description{}; }
+
   std::unique_ptr<operation> make_operation(kernels::cpu::onednn&, bool) const override {
     return std::make_unique<multiply_operation>();
   }
@@ -114,6 +118,8 @@ class concat_layer final : public layer {
 public:
   concat_layer(std::string name, const std::vector<shape>& inputs, shape output)
       : layer(std::move(name), inputs, std::move(output)) {}
+
+  layer_description describe() const override { return concat_description{}; }
 
   std::unique_ptr<operation> make_operation(kernels::cpu::onednn&, bool) const override {
     return std::make_unique<concat_operation>(input_shapes());

@@ -73,6 +73,8 @@ public:
     add_tensor({"bias", normalized, tensor_kind::parameter, 0, 0});
   }
 
+  layer_description describe() const override { return layer_norm_description{width_, eps_, affine_}; }
+
   std::unique_ptr<operation> make_operation(kernels::cpu::onednn&, bool) const override {
     return std::make_unique<layer_norm_operation>(input_shape(), width_, eps_, affine_);
   }

@@ -44,6 +44,10 @@ public:
     if (bias) add_tensor({"bias", {out}, tensor_kind::parameter, -bound, bound});
   }
 
+  layer_description describe() const override {
+    return linear_description{input_size(), output_size(), bias_};
+  }
+
   std::unique_ptr<operation> make_operation(kernels::cpu::onednn& context, bool) const override {
     return std::make_unique<linear_operation>(context, input_size(), output_size(), bias_);
   }

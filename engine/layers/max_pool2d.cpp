@@ -88,6 +88,8 @@ public:
     return std::make_unique<conv2d_max_pool2d_operation>(context, *convolution, geometry, input_gradient);
   }
 
+  layer_description describe() const override { return max_pool_description{geometry_}; }
+
 private:
   pool_geometry geometry_;
 };

@@ -26,6 +26,8 @@ public:
   relu_layer(std::string name, const shape& input)
       : layer(std::move(name), {input}, input) {}
 
+  layer_description describe() const override { return relu_description{}; }
+
   std::unique_ptr<operation> make_operation(kernels::cpu::onednn&, bool) const override {
     return std::make_unique<relu_operation>();
   }

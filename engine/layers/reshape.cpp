@@ -44,6 +44,8 @@ public:
     return channel_order(input_shape()).same() && channel_order(output_shape()).same();
   }
 
+  layer_description describe() const override { return reshape_description{}; }
+
   std::unique_ptr<operation> make_operation(kernels::cpu::onednn&, bool) const override {
     return std::make_unique<reshape_operation>(input_shape(), output_shape());
   }

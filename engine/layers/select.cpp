@@ -44,6 +44,8 @@ public:
     return input_shape().size() == 1 ? std::optional(first_) : std::nullopt;
   }
 
+  layer_description describe() const override { return select_description{first_}; }
+
   std::unique_ptr<operation> make_operation(kernels::cpu::onednn&, bool) const override {
     return std::make_unique<select_operation>(column_run{input_shape()[0], first_, output_shape()[0]});
   }

@@ -34,6 +34,8 @@ public:
   softmax_layer(std::string name, const shape& input)
       : layer(std::move(name), {input}, input) {}
 
+  layer_description describe() const override { return softmax_description{}; }
+
   std::unique_ptr<operation> make_operation(kernels::cpu::onednn&, bool) const override {
     return std::make_unique<softmax_operation>(input_shape()[0]);
   }

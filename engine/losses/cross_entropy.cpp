@@ -20,6 +20,7 @@ public:
   target_kind targets() const override { return target_kind::classes; }
   std::int64_t target_values() const override { return 1; }
   output_kind outputs() const override { return output_kind::class_scores; }
+  loss_description describe() const override { return cross_entropy_description{label_smoothing_, weight_}; }
 
   std::optional<bad_target> find_bad(const batch& batch) const override {
     for (std::size_t i = 0; i < batch.classes.size(); ++i)

@@ -4,28 +4,27 @@
 
 #include <algorithm>
 #include <cmath>
+#include <dlrun/check.hpp>
 #include <fmt/format.h>
-#include <functional>
 
 namespace dlrun::engine {
 namespace {
 
-/// (outputs, targets, values of a record, gradient or empty) -> sum over the records.
-using distance =
-    std::function<double(std::span<const float>, std::span<const float>, std::size_t, std::span<float>)>;
+using kernels::cpu::distance_kind;
 
 class distance_loss final : public loss {
 public:
-  distance_loss(const char* name, output_kind outputs, std::int64_t values, distance distance)
+  distance_loss(const char* name, output_kind outputs, std::int64_t values, distance_description what)
       : name_(name)
       , outputs_(outputs)
       , values_(values)
-      , distance_(std::move(distance)) {}
+      , what_(std::move(what)) {}
 
   std::string name() const override { return name_; }
   target_kind targets() const override { return target_kind::values; }
   std::int64_t target_values() const override { return values_; }
   output_kind outputs() const override { return outputs_; }
+  loss_description describe() const override { return what_; }
 
   std::optional<bad_target> find_bad(const batch& batch) const override {
     const bool probabilities = outputs_ == output_kind::logits;
@@ -44,23 +43,32 @@ public:
 
   double forward(std::span<const float> outputs, const batch& batch,
                  std::span<float> gradient) const override {
-    return distance_(outputs, batch.values, static_cast<std::size_t>(values_), gradient);
+    const auto width = static_cast<std::size_t>(values_);
+    switch (what_.kind) {
+    case distance_kind::bce_with_logits:
+      return kernels::cpu::bce_with_logits(outputs, batch.values, width, what_.pos_weight, gradient);
+    case distance_kind::mse: return kernels::cpu::mse(outputs, batch.values, width, gradient);
+    case distance_kind::l1: return kernels::cpu::l1(outputs, batch.values, width, gradient);
+    case distance_kind::huber:
+      return kernels::cpu::huber(outputs, batch.values, width, what_.delta, gradient);
+    }
+    DLRUN_CHECK(false, "distance {} is none", static_cast<int>(what_.kind));
   }
 
 private:
   const char* name_;
   output_kind outputs_;
   std::int64_t values_;
-  distance distance_;
+  distance_description what_;
 };
 
 loss_result make(const char* name, output_kind outputs, const std::string& layer, const shape& output,
-                 distance distance) {
+                 distance_description what) {
   if (output.size() != 1)
     return loss_error(name, fmt::format("takes outputs of shape [values], but the last layer '{}' gives {}; "
                                         "end the model with flatten, or with flatten and linear",
                                         layer, to_string(output)));
-  return std::make_unique<distance_loss>(name, outputs, output.front(), std::move(distance));
+  return std::make_unique<distance_loss>(name, outputs, output.front(), std::move(what));
 }
 
 } // namespace
@@ -77,27 +85,22 @@ loss_result make_bce_with_logits(const spec::BceWithLogits& spec, const std::str
     if (!(one >= 0 && std::isfinite(one)))
       return loss_error(name, fmt::format("the pos_weight {} is not from 0 on", one));
   return make(name, output_kind::logits, layer, output,
-              [weight](auto outputs, auto targets, std::size_t width, auto gradient) {
-                return kernels::cpu::bce_with_logits(outputs, targets, width, weight, gradient);
-              });
+              {.kind = distance_kind::bce_with_logits, .pos_weight = weight});
 }
 
 loss_result make_mse(const std::string& layer, const shape& output) {
-  return make("mse", output_kind::values, layer, output, kernels::cpu::mse);
+  return make("mse", output_kind::values, layer, output, {.kind = distance_kind::mse});
 }
 
 loss_result make_l1(const std::string& layer, const shape& output) {
-  return make("l1", output_kind::values, layer, output, kernels::cpu::l1);
+  return make("l1", output_kind::values, layer, output, {.kind = distance_kind::l1});
 }
 
 loss_result make_huber(const spec::Huber& spec, const std::string& layer, const shape& output) {
   const double delta = spec.has_delta() ? spec.delta() : 1;
   if (!(delta > 0 && std::isfinite(delta)))
     return loss_error("huber", fmt::format("delta {} is not above 0", delta));
-  return make("huber", output_kind::values, layer, output,
-              [delta](auto outputs, auto targets, std::size_t width, auto gradient) {
-                return kernels::cpu::huber(outputs, targets, width, delta, gradient);
-              });
+  return make("huber", output_kind::values, layer, output, {.kind = distance_kind::huber, .delta = delta});
 }
 
 } // namespace dlrun::engine

@@ -62,10 +62,6 @@ void activate(activation kind, float slope, std::span<const float> x, std::span<
   }
 }
 
-bool slope_follows_from_output(activation kind) {
-  return kind == activation::sigmoid || kind == activation::tanh;
-}
-
 void activate_backward(activation kind, float slope, std::span<const float> x, std::span<const float> y,
                        std::span<const float> dy, std::span<float> dx) {
   DLRUN_CHECK(x.size() == dy.size() && y.size() == dy.size() && dx.size() == dy.size(),

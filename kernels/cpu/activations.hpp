@@ -20,7 +20,9 @@ enum class activation : std::uint8_t {
 void activate(activation kind, float slope, std::span<const float> x, std::span<float> y);
 
 /// Whether activate_backward() reads y and not x; otherwise it reads x and not y.
-bool slope_follows_from_output(activation kind);
+constexpr bool slope_follows_from_output(activation kind) {
+  return kind == activation::sigmoid || kind == activation::tanh;
+}
 
 /// dx[i] = dy[i] f'(x[i]), where y = f(x). dx may be dy.
 void activate_backward(activation kind, float slope, std::span<const float> x, std::span<const float> y,

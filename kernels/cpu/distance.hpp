@@ -7,9 +7,12 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 
 namespace dlrun::kernels::cpu {
+
+enum class distance_kind : std::uint8_t { bce_with_logits, mse, l1, huber };
 
 /// x is an output, y its target in [0, 1], s the sigmoid: -(pos_weight y log s(x) + (1 - y) log(1 -
 /// s(x))), without overflow. `pos_weight` is (width), (1) or empty: 1 each.

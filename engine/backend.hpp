@@ -1,0 +1,63 @@
+/// Where a network computes: on the processor, or on a device whose memory the host cannot reach.
+#pragma once
+
+#include "engine/layer.hpp"
+
+#include <cstdint>
+#include <dlrun/batch.hpp>
+#include <dlrun/error.hpp>
+#include <dlrun/operation.hpp>
+#include <functional>
+#include <memory>
+#include <span>
+
+namespace dlrun::engine {
+
+/// Memory, operations and loss of one network, on one thread. Spans of floats are memory of the
+/// backend unless a line says otherwise: what an operation of another backend cannot read. Calls
+/// take effect in their order; those that return nothing may only be begun when they return, and
+/// what goes wrong with them is the error of a later call, at the latest of finish().
+class backend {
+public:
+  virtual ~backend() = default;
+  backend() = default;
+  backend(const backend&) = delete;
+  backend& operator=(const backend&) = delete;
+
+  /// The operation that computes a layer, which outlives it.
+  virtual std::unique_ptr<operation> make_operation(const layer& layer, bool input_gradient) = 0;
+  /// As layer::make_joined_operation() of `last`.
+  virtual std::unique_ptr<operation>
+  make_joined_operation(const layer& last, std::span<const layer* const> before, bool input_gradient) = 0;
+
+  /// Begins a pass with memory for `floats` of activations, of any content. What the last call gave
+  /// is gone. @returns limit_exceeded when there is no memory for them.
+  virtual result<std::span<float>> begin(std::size_t floats) = 0;
+  /// Records of the host, where operations read them, until the next begin().
+  virtual result<std::span<const float>> bring(std::span<const float> records) = 0;
+  /// As kernels::cpu::transpose().
+  virtual void transpose(std::int64_t batch, std::int64_t rows, std::int64_t columns,
+                         std::span<const float> from, std::span<float> to) = 0;
+  /// sum += part. Each sum is rounded once.
+  virtual void add(std::span<const float> part, std::span<float> sum) = 0;
+  /// All floats become 0.
+  virtual void clear(std::span<float> floats) = 0;
+
+  /// Of a batch that the loss takes: writes its gradient by the outputs (=), unless `gradient` is
+  /// empty, and the metrics tensor (=), by finish() at the latest. `metrics` is memory of the host
+  /// where `gradient` is empty.
+  virtual result<void> loss(std::span<const float> outputs, const batch& batch, std::span<float> gradient,
+                            std::span<float> metrics) = 0;
+  /// Brings floats to the host.
+  virtual result<void> fetch(std::span<const float> from, std::span<float> to) = 0;
+
+  /// Told of a pass on its way back: all floats from this one on are what they will be at the end.
+  using progress = std::function<void(std::uint64_t first_final)>;
+  /// The way back has come so far; `tell` hears of it now, or in finish().
+  virtual void reached(std::uint64_t first_final, const progress& tell) = 0;
+  /// Ends the pass: all that it computes is there. @returns bad_data for a value that a layer
+  /// cannot take, where its operation could not say so; system when the device failed.
+  virtual result<void> finish(const progress& tell) = 0;
+};
+
+} // namespace dlrun::engine

@@ -1,0 +1,39 @@
+/// The processor as a backend.
+#pragma once
+
+#include "engine/activation_buffer.hpp"
+#include "engine/backend.hpp"
+#include "engine/model.hpp"
+#include "kernels/cpu/onednn.hpp"
+
+namespace dlrun::engine {
+
+/// Computes in the memory of the host, when it is asked.
+class cpu_backend final : public backend {
+public:
+  /// `threads`: OpenMP threads for one microbatch, at least 1.
+  cpu_backend(std::shared_ptr<const model> model, int threads);
+
+  std::unique_ptr<operation> make_operation(const layer& layer, bool input_gradient) override;
+  std::unique_ptr<operation> make_joined_operation(const layer& last, std::span<const layer* const> before,
+                                                   bool input_gradient) override;
+  result<std::span<float>> begin(std::size_t floats) override;
+  result<std::span<const float>> bring(std::span<const float> records) override;
+  void transpose(std::int64_t batch, std::int64_t rows, std::int64_t columns, std::span<const float> from,
+                 std::span<float> to) override;
+  void add(std::span<const float> part, std::span<float> sum) override;
+  void clear(std::span<float> floats) override;
+  result<void> loss(std::span<const float> outputs, const batch& batch, std::span<float> gradient,
+                    std::span<float> metrics) override;
+  result<void> fetch(std::span<const float> from, std::span<float> to) override;
+  void reached(std::uint64_t first_final, const progress& tell) override;
+  result<void> finish(const progress& tell) override;
+
+private:
+  std::shared_ptr<const model> model_;
+  int threads_;
+  kernels::cpu::onednn context_;
+  activation_buffer buffer_;
+};
+
+} // namespace dlrun::engine
