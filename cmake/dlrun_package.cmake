@@ -53,4 +53,12 @@ set(CPACK_DEBIAN_RUNTIME_PACKAGE_RECOMMENDS libcurl4) # loaded where a journal i
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME dlrun-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "dlrun (= ${PROJECT_VERSION}), libprotobuf-dev, libfmt-dev, libexpected-dev")
 set(CPACK_DEBIAN_DEVELOPMENT_DESCRIPTION "Headers of dlrun, for programs that embed it or add layers, readers and metrics")
+# The CUDA module, where it is built: by itself, since it needs CUDA's libraries.
+if(TARGET dlrun_cuda)
+  install(TARGETS dlrun_cuda LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT cuda)
+  list(APPEND CPACK_COMPONENTS_ALL cuda)
+  set(CPACK_DEBIAN_CUDA_PACKAGE_NAME dlrun-cuda)
+  set(CPACK_DEBIAN_CUDA_PACKAGE_DEPENDS "dlrun (= ${PROJECT_VERSION})")
+  set(CPACK_DEBIAN_CUDA_DESCRIPTION "NVIDIA GPUs for dlrun; needs CUDA 13 and cuDNN 9")
+endif()
 include(CPack)

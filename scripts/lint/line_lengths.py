@@ -13,7 +13,7 @@ from lint_common import all_files, finding, finish, parser, read
 
 PROSE_COLUMNS = 110
 COMMENT_COLUMNS = 100
-COMMENT_FILES = {".hpp": "//", ".cpp": "//", ".proto": "//", ".py": "#", ".cmake": "#"}
+COMMENT_FILES = {".hpp": "//", ".cpp": "//", ".cu": "//", ".proto": "//", ".py": "#", ".cmake": "#"}
 # Kept whole: a link, a piece of code; then a word with what is stuck to it.
 ATOM = re.compile(r"(?:\[[^\]]*\]\([^)\s]*\)|`[^`]*`|[^\s`\[]|\[|`)+")
 ITEM = re.compile(r"(?P<marker>[-*+]|\d+\.)\s+")

@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 REPOSITORY = pathlib.Path(__file__).resolve().parent.parent.parent
-CPP_SUFFIXES = (".hpp", ".cpp")
+CPP_SUFFIXES = (".hpp", ".cpp", ".cu")
 SKIPPED_FOLDERS = {".git", ".cache", "build", "runs", "__pycache__"}
 
 

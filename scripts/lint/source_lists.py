@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Explicit source lists: every .cpp and .proto is named in a CMakeLists.txt, its folder's or the next one above."""
+"""Explicit source lists: every .cpp, .cu and .proto is named in a CMakeLists.txt, its folder's or the next one above."""
 
 import pathlib
 import re
@@ -20,7 +20,7 @@ def naming_list(root, path):
 def main():
     arguments = parser(__doc__).parse_args()
     root = arguments.root
-    sources = [path for path in all_files(root) if path.endswith((".cpp", ".proto"))]
+    sources = [path for path in all_files(root) if path.endswith((".cpp", ".cu", ".proto"))]
     findings = []
     for path in sources:
         listing = naming_list(root, path)

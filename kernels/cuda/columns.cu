@@ -1,0 +1,47 @@
+#include "kernels/cuda/columns.hpp"
+
+#include "kernels/cuda/device.hpp"
+#include "kernels/cuda/fours.hpp"
+#include "kernels/cuda/reduce.hpp"
+
+namespace dlrun::kernels::cuda {
+namespace {
+
+__global__ void __launch_bounds__(lanes_max) sum_column_slices(sum_columns what, column_plan plan) {
+  __shared__ double room[lanes_max];
+  const own_column c(plan, what.rows, what.columns);
+  const double sum = c.sum(
+      room, [&](std::int64_t row) { return static_cast<double>(what.from[row * what.columns + c.number]); });
+  if (c.inside && c.lanes.lane == 0) what.scratch[c.slice * what.columns + c.number] = sum;
+}
+
+__global__ void write_column_sums(sum_columns what, column_plan plan) {
+  for (std::int64_t c = thread_number(); c < what.columns; c += thread_count())
+    what.sums[c] = static_cast<float>(sum_slices(what.scratch, plan, what.columns, c));
+}
+
+/// One row for all.
+struct added_row {
+  const float* row;
+  std::int64_t columns;
+  __device__ four operator()(std::int64_t group, const four& from, const four&) const {
+    const four_columns c = columns_of_group(group, columns);
+    four out;
+    for (int k = 0; k < 4; ++k) out.v[k] = from.v[k] + row[c.at[k]];
+    return out;
+  }
+};
+
+} // namespace
+
+void run(queue on, const sum_columns& what) {
+  const column_plan plan = columns_of(what.rows, what.columns);
+  launch(on, sum_column_slices, plan.blocks(), plan.threads, what, plan);
+  launch(on, write_column_sums, blocks_for(what.columns), block_threads, what, plan);
+}
+
+void run(queue on, const add_row& what) {
+  run_fours(on, added_row{what.row, what.columns}, what.to, nullptr, what.to, what.rows * what.columns);
+}
+
+} // namespace dlrun::kernels::cuda

@@ -1,0 +1,43 @@
+/// How cuDNN computes one pass of a convolution.
+#pragma once
+
+#include "kernels/cuda/cudnn_descriptor.hpp"
+#include "kernels/cuda/steps.hpp"
+
+#include <cstdint>
+#include <dlrun/error.hpp>
+#include <vector>
+
+namespace dlrun::kernels::cuda {
+
+/// One pass for fixed sizes. The first of cuDNN's suggestions, best first, that
+/// - computes in single precision throughout: no tensor core, no inputs rounded to TF32,
+/// - sums in a fixed order,
+/// - needs no compiler at run time, and no more room to compute in than is allowed. A function of
+/// cuDNN's version, the device, the sizes, the alignment and that room, never of timing.
+class convolution_plan {
+public:
+  /// `what` says sizes alone; its pointers will be aligned to `alignment` bytes. @returns system
+  /// when no suggestion does.
+  static result<convolution_plan> make(cudnnHandle_t handle, const convolution& what, std::int64_t alignment,
+                                       std::int64_t workspace_max);
+
+  /// Bytes that run() needs beside the tensors.
+  std::size_t workspace() const { return workspace_; }
+
+  /// Puts it into the stream of `handle`.
+  result<void> run(cudnnHandle_t handle, const convolution& what, void* workspace) const;
+
+private:
+  explicit convolution_plan(cudnn_descriptor plan);
+
+  cudnn_descriptor plan_;
+  std::vector<cudnn_descriptor> graph_; ///< what the plan is made of
+  std::size_t workspace_ = 0;
+};
+
+/// "forward pass of a convolution, batch 64, 3x224x224 to 64x112x112, kernel 7, stride 2, padding
+/// 3".
+std::string describe(const convolution& what);
+
+} // namespace dlrun::kernels::cuda

@@ -1,0 +1,89 @@
+#include "kernels/cuda/cuda_module.hpp"
+
+#include "kernels/cuda/cuda_call.hpp"
+#include "kernels/cuda/cuda_device.hpp"
+
+#include <cublasLt.h>
+#include <cudnn.h>
+
+namespace dlrun::kernels::cuda {
+namespace {
+
+/// Ampere: older ones are built for by no code here.
+constexpr int capability_min = 80;
+
+std::string cuda_version(int number) { return fmt::format("{}.{}", number / 1000, number % 1000 / 10); }
+
+std::string libraries() {
+  int runtime = 0;
+  static_cast<void>(cudaRuntimeGetVersion(&runtime));
+  const auto dnn = cudnnGetVersion();
+  const auto lt = cublasLtGetVersion();
+  return fmt::format("CUDA {}, cuDNN {}.{}.{}, cuBLASLt {}.{}.{}", cuda_version(runtime), dnn / 10000,
+                     dnn / 100 % 100, dnn % 100, lt / 10000, lt / 100 % 100, lt % 100);
+}
+
+error no_devices_now(cudaError_t problem) {
+  static_cast<void>(cudaGetLastError());
+  int driver = 0, runtime = 0;
+  static_cast<void>(cudaDriverGetVersion(&driver));
+  static_cast<void>(cudaRuntimeGetVersion(&runtime));
+  return no_devices(problem, cudaGetErrorString(problem), driver, runtime);
+}
+
+} // namespace
+
+error no_devices(int problem, std::string_view text, int driver, int runtime) {
+  constexpr auto usage = error_code::bad_usage;
+  if (driver == 0)
+    return {usage,
+            "this host has no NVIDIA driver: libcuda.so.1 is not there. Install one (Debian: nvidia-driver), "
+            "or let the container see the host's (docker run --gpus all)"};
+  if (problem == cudaErrorInsufficientDriver)
+    return {usage, fmt::format(
+                       "this host's NVIDIA driver is made for CUDA {}, and dlrun's CUDA module needs CUDA {}: "
+                       "install a newer driver",
+                       cuda_version(driver), cuda_version(runtime))};
+  if (problem == cudaErrorNoDevice)
+    return {usage,
+            "this host has an NVIDIA driver, but no GPU that this process may use: see whether nvidia-smi "
+            "shows one, and that CUDA_VISIBLE_DEVICES does not hide it"};
+  return {usage, fmt::format(
+                     "this host's GPUs cannot be used: {} (CUDA error {}); see whether nvidia-smi shows them",
+                     text, problem)};
+}
+
+result<std::vector<device_properties>> cuda_module::devices() const {
+  int count = 0;
+  if (const auto status = cudaGetDeviceCount(&count); status != cudaSuccess)
+    return tl::unexpected(no_devices_now(status));
+  std::vector<device_properties> all;
+  for (int i = 0; i < count; ++i) {
+    cudaDeviceProp found{};
+    if (const auto status = cudaGetDeviceProperties(&found, i); status != cudaSuccess)
+      return tl::unexpected(no_devices_now(status));
+    all.push_back({.name = found.name,
+                   .compute_capability = found.major * 10 + found.minor,
+                   .multiprocessors = found.multiProcessorCount,
+                   .memory_bytes = found.totalGlobalMem,
+                   .libraries = libraries()});
+  }
+  return all;
+}
+
+result<std::unique_ptr<device>> cuda_module::open(int number) {
+  auto all = devices();
+  if (!all) return tl::unexpected(all.error());
+  if (number < 0 || number >= static_cast<int>(all->size()))
+    return fail(error_code::bad_usage,
+                fmt::format("this host has no GPU {}: it has {}, counted from 0", number, all->size()));
+  auto& properties = (*all)[static_cast<std::size_t>(number)];
+  if (properties.compute_capability < capability_min)
+    return fail(error_code::bad_usage,
+                fmt::format("GPU {} ({}) has compute capability {}.{}: dlrun needs 8.0 or more", number,
+                            properties.name, properties.compute_capability / 10,
+                            properties.compute_capability % 10));
+  return cuda_device::open(number, std::move(properties));
+}
+
+} // namespace dlrun::kernels::cuda

@@ -1,0 +1,166 @@
+#include "kernels/cuda/product.hpp"
+
+#include "kernels/cuda/alignment.hpp"
+#include "kernels/cuda/cuda_call.hpp"
+#include "kernels/cuda/run_kernels.hpp"
+
+#include <cstdint>
+
+namespace dlrun::kernels::cuda {
+namespace {
+
+/// What cuBLAS recommends for Hopper; plenty for sums that are split and added in order.
+constexpr std::size_t workspace_bytes = std::size_t{32} << 20;
+
+result<void> lt_call(cublasStatus_t status, const product& what) {
+  if (status == CUBLAS_STATUS_SUCCESS) return {};
+  const bool memory = status == CUBLAS_STATUS_ALLOC_FAILED;
+  return fail(memory ? error_code::limit_exceeded : error_code::system,
+              fmt::format("product of ({}, {}) and ({}, {}): cuBLASLt says {}", what.m, what.k, what.k,
+                          what.n, cublasLtGetStatusString(status)));
+}
+
+/// Sets `attribute` of a description, by one of cuBLASLt's functions for that.
+template <class Setter, class Description, class Attribute, class Value>
+void put(cublasStatus_t& status, Setter setter, Description description, Attribute attribute, Value value) {
+  if (status == CUBLAS_STATUS_SUCCESS) status = setter(description, attribute, &value, sizeof value);
+}
+
+struct preference {
+  cublasLtMatmulPreference_t raw = nullptr;
+  preference() = default;
+  ~preference() {
+    if (raw != nullptr) static_cast<void>(cublasLtMatmulPreferenceDestroy(raw));
+  }
+  preference(const preference&) = delete;
+  preference& operator=(const preference&) = delete;
+};
+
+/// In the workspace of this size, with pointers so aligned; parts of a sum are added as floats, in
+/// one order.
+cublasStatus_t describe(preference& wanted, std::uint32_t alignment) {
+  auto status = cublasLtMatmulPreferenceCreate(&wanted.raw);
+  const auto set = cublasLtMatmulPreferenceSetAttribute;
+  put(status, set, wanted.raw, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, std::uint64_t{workspace_bytes});
+  put(status, set, wanted.raw, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+      std::uint32_t{CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE});
+  for (const auto operand :
+       {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
+    put(status, set, wanted.raw, operand, alignment);
+  return status;
+}
+
+} // namespace
+
+/// cuBLASLt's matrices are column-major: what is (rows, columns) here is (columns, rows) there. So
+/// it is asked for c' (n, m) = b' a', and what is `first` there is b here.
+struct products::plan {
+  cublasLtMatmulDesc_t operation = nullptr;
+  cublasLtMatrixLayout_t first = nullptr, second = nullptr, to = nullptr;
+  cublasLtMatmulAlgo_t algorithm{};
+
+  plan() = default;
+  ~plan() {
+    for (const auto layout : {first, second, to})
+      if (layout != nullptr) static_cast<void>(cublasLtMatrixLayoutDestroy(layout));
+    if (operation != nullptr) static_cast<void>(cublasLtMatmulDescDestroy(operation));
+  }
+  plan(const plan&) = delete;
+  plan& operator=(const plan&) = delete;
+
+  cublasStatus_t describe_operation(const product& what, std::uint32_t alignment) {
+    auto status = cublasLtMatmulDescCreate(&operation, CUBLAS_COMPUTE_32F, CUDA_R_32F);
+    const auto set = cublasLtMatmulDescSetAttribute;
+    put(status, set, operation, CUBLASLT_MATMUL_DESC_TRANSA, what.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
+    put(status, set, operation, CUBLASLT_MATMUL_DESC_TRANSB, what.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
+    if (what.row == nullptr) return status;
+    put(status, set, operation, CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
+    // The suggestion depends on how the pointer is aligned: it sees no more than that.
+    put(status, set, operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, std::uintptr_t{alignment});
+    return status;
+  }
+
+  cublasStatus_t describe_layouts(const product& what) {
+    const auto make = [](cublasLtMatrixLayout_t& layout, std::int64_t rows, std::int64_t columns) {
+      return cublasLtMatrixLayoutCreate(&layout, CUDA_R_32F, static_cast<std::uint64_t>(columns),
+                                        static_cast<std::uint64_t>(rows), columns);
+    };
+    auto status = what.transpose_b ? make(first, what.n, what.k) : make(first, what.k, what.n);
+    if (status != CUBLAS_STATUS_SUCCESS) return status;
+    status = what.transpose_a ? make(second, what.k, what.m) : make(second, what.m, what.k);
+    if (status != CUBLAS_STATUS_SUCCESS) return status;
+    return make(to, what.m, what.n);
+  }
+
+  cublasStatus_t choose(cublasLtHandle_t handle, std::uint32_t alignment) {
+    preference wanted;
+    auto status = describe(wanted, alignment);
+    if (status != CUBLAS_STATUS_SUCCESS) return status;
+    cublasLtMatmulHeuristicResult_t suggestion{};
+    int found = 0;
+    status = cublasLtMatmulAlgoGetHeuristic(handle, operation, first, second, to, to, wanted.raw, 1,
+                                            &suggestion, &found);
+    if (status != CUBLAS_STATUS_SUCCESS) return status;
+    if (found == 0) return CUBLAS_STATUS_NOT_SUPPORTED;
+    algorithm = suggestion.algo;
+    return suggestion.state;
+  }
+};
+
+result<std::unique_ptr<products>> products::make() {
+  cublasLtHandle_t handle = nullptr;
+  const auto status = cublasLtCreate(&handle);
+  if (status != CUBLAS_STATUS_SUCCESS)
+    return fail(error_code::system,
+                fmt::format("cuBLASLt does not start: {}", cublasLtGetStatusString(status)));
+  return std::unique_ptr<products>(new products(handle));
+}
+
+products::products(cublasLtHandle_t handle)
+    : handle_(handle) {}
+
+products::~products() {
+  plans_.clear();
+  static_cast<void>(cublasLtDestroy(handle_));
+}
+
+result<products::plan*> products::plan_for(const product& what) {
+  const auto alignment = common_alignment({what.a, what.b, what.row, what.c});
+  auto& kept =
+      plans_[{what.m, what.n, what.k, what.transpose_a, what.transpose_b, what.row != nullptr, alignment}];
+  if (kept) return kept.get();
+  auto made = std::make_unique<plan>();
+  auto status = made->describe_operation(what, alignment);
+  if (status == CUBLAS_STATUS_SUCCESS) status = made->describe_layouts(what);
+  if (status == CUBLAS_STATUS_SUCCESS) status = made->choose(handle_, alignment);
+  if (const auto done = lt_call(status, what); !done) return tl::unexpected(done.error());
+  kept = std::move(made);
+  return kept.get();
+}
+
+result<void> products::run(cudaStream_t on, workspace& room, const product& what) {
+  if (what.m == 0 || what.n == 0) return {};
+  if (what.k == 0) {
+    run_kernels(on, fill{what.c, what.m * what.n, 0});
+    if (what.row != nullptr) run_kernels(on, add_row{what.m, what.n, what.row, what.c});
+    return {};
+  }
+  const auto memory = room.room(on, workspace_bytes);
+  if (!memory) return tl::unexpected(memory.error());
+  const auto found = plan_for(what);
+  if (!found) return tl::unexpected(found.error());
+  const plan& chosen = **found;
+  auto status = CUBLAS_STATUS_SUCCESS;
+  if (what.row != nullptr)
+    put(status, cublasLtMatmulDescSetAttribute, chosen.operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER,
+        what.row);
+  const float one = 1, zero = 0;
+  if (status == CUBLAS_STATUS_SUCCESS)
+    status =
+        cublasLtMatmul(handle_, chosen.operation, &one, what.b, chosen.first, what.a, chosen.second, &zero,
+                       what.c, chosen.to, what.c, chosen.to, &chosen.algorithm, *memory, workspace_bytes, on);
+  return lt_call(status, what);
+}
+
+} // namespace dlrun::kernels::cuda

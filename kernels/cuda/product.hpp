@@ -1,0 +1,40 @@
+/// Products of matrices, by cuBLASLt.
+#pragma once
+
+#include "kernels/cuda/steps.hpp"
+#include "kernels/cuda/workspace.hpp"
+
+#include <array>
+#include <cublasLt.h>
+#include <dlrun/error.hpp>
+#include <map>
+#include <memory>
+
+namespace dlrun::kernels::cuda {
+
+/// Runs product steps, in single precision throughout (no TF32). What computes a product is
+/// cuBLASLt's first suggestion among those that sum in a fixed order, for a workspace of a fixed
+/// size: a function of the version, the device, the sizes and whether pointers are aligned to 16
+/// bytes, never of timing. Of the device that is current when it is made.
+class products {
+public:
+  static result<std::unique_ptr<products>> make();
+  ~products();
+  products(const products&) = delete;
+  products& operator=(const products&) = delete;
+
+  /// Puts `what` into the stream, whose workspace is `room`.
+  result<void> run(cudaStream_t on, workspace& room, const product& what);
+
+private:
+  struct plan;
+  using key = std::array<std::int64_t, 7>;
+
+  explicit products(cublasLtHandle_t handle);
+  result<plan*> plan_for(const product& what);
+
+  cublasLtHandle_t handle_;
+  std::map<key, std::unique_ptr<plan>> plans_;
+};
+
+} // namespace dlrun::kernels::cuda

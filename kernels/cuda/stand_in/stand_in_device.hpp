@@ -1,0 +1,89 @@
+/// Devices for tests: the kernels of this folder on the processor, in lanes that nobody hurries.
+#pragma once
+
+#include "kernels/cuda/device_api.hpp"
+#include "kernels/cuda/stand_in/lane.hpp"
+
+#include <array>
+#include <map>
+#include <optional>
+#include <random>
+
+namespace dlrun::kernels::cuda {
+
+/// What goes wrong. Numbers count from 1; 0 is never.
+struct stand_in_faults {
+  /// This call of allocate() or allocate_host(), those together, finds no memory.
+  std::int64_t no_memory_at = 0;
+  /// From this step on the device has failed.
+  std::int64_t fails_at_step = 0;
+  /// This step never ends: whoever waits for it or for what follows it is told so, at once.
+  std::int64_t hangs_at_step = 0;
+};
+
+struct stand_in_settings {
+  int devices = 1;
+  std::size_t memory_bytes = std::size_t{1} << 30; ///< of each device
+  thread_order order = thread_order::ascending;    ///< of the threads of a block
+  std::uint64_t seed = 1;   ///< of what is drawn: the lane that advances, seeded orders
+  stand_in_faults faults{}; ///< of each device
+};
+
+/// A device whose lanes only move in finish(). Which of them does its next work is drawn: nothing
+/// but events keeps one behind the other, so that a forgotten event gives wrong numbers. An upload
+/// reads the host's memory when the lane comes to it. Memory begins as NaN.
+///
+/// All steps are computed to the bits of kernels/cpu where these are promised; products and
+/// convolutions are plain loops.
+class stand_in_device final : public device {
+public:
+  explicit stand_in_device(const stand_in_settings& settings);
+  ~stand_in_device() override;
+
+  device_properties properties() const override;
+  std::size_t free_bytes() const override;
+  result<void*> allocate(std::size_t bytes) override;
+  void release(void* memory) override;
+  result<void*> allocate_host(std::size_t bytes) override;
+  void release_host(void* memory) override;
+  void upload(lane on, const void* from, void* to, std::size_t bytes) override;
+  void download(lane on, const void* from, void* to, std::size_t bytes) override;
+  void run(lane on, const step& what) override;
+  result<std::unique_ptr<event>> make_event() override;
+  void record(lane on, event& at) override;
+  void wait(lane on, event& at) override;
+  result<void> finish(event& at) override;
+  result<void> finish(lane on) override;
+
+private:
+  class moment;
+  stand_in_lane& lane_of(lane on) { return lanes_[static_cast<std::size_t>(on)]; }
+  result<void*> allocate_in(std::map<void*, std::size_t>& memory, std::size_t bytes);
+  void release_in(std::map<void*, std::size_t>& memory, void* one);
+  stand_in_lane* draw_lane();
+  template <class Done>
+  result<void> advance_until(Done done);
+
+  stand_in_settings settings_;
+  std::mt19937_64 random_;
+  std::array<stand_in_lane, 2> lanes_;
+  std::map<void*, std::size_t> memory_, host_memory_; ///< what is allocated, and its bytes
+  std::size_t used_ = 0;
+  std::int64_t allocations_ = 0, steps_ = 0;
+  std::optional<error> failed_;
+};
+
+/// Devices of one kind of setting.
+class stand_in_module final : public device_module {
+public:
+  explicit stand_in_module(const stand_in_settings& settings)
+      : settings_(settings) {}
+
+  result<std::vector<device_properties>> devices() const override;
+  result<std::unique_ptr<device>> open(int number) override;
+
+private:
+  const stand_in_settings settings_;
+};
+
+} // namespace dlrun::kernels::cuda

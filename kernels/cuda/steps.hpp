@@ -1,0 +1,312 @@
+/// What a device is asked to compute, one step at a time.
+///
+/// Pointers are to memory of the device. Matrices are row-major and images have their channels
+/// innermost, as in kernels/cpu, whose functions of the same names say what each step computes: a
+/// step names its twin where it has one. Where a twin works in place, so does the step. A count may
+/// be 0. Sums have an order that depends on the sizes alone.
+#pragma once
+
+#include "kernels/cpu/activations.hpp"
+#include "kernels/cpu/average_pool.hpp"
+#include "kernels/cpu/convolution_geometry.hpp"
+#include "kernels/cpu/distance.hpp"
+#include "kernels/cpu/embedding.hpp"
+#include "kernels/cpu/group_norm.hpp"
+#include "kernels/cpu/max_pool.hpp"
+#include "kernels/cpu/strided.hpp"
+#include <dlrun/random.hpp>
+
+#include <cstdint>
+#include <variant>
+
+namespace dlrun::kernels::cuda {
+
+// ---- element by element
+
+/// to[i] = value.
+struct fill {
+  float* to;
+  std::int64_t count;
+  float value;
+};
+/// to[i] = from[i]. Disjoint.
+struct copy {
+  const float* from;
+  float* to;
+  std::int64_t count;
+};
+/// to[i] = a[i] + b[i]; cpu::add, to the bit.
+struct add {
+  const float *a, *b;
+  float* to;
+  std::int64_t count;
+};
+/// to[i] = a[i] * b[i]; cpu::multiply, to the bit.
+struct multiply {
+  const float *a, *b;
+  float* to;
+  std::int64_t count;
+};
+/// cpu::relu, to the bit.
+struct relu_forward {
+  const float* x;
+  float* y;
+  std::int64_t count;
+};
+/// cpu::relu_backward, to the bit.
+struct relu_backward {
+  const float *y, *dy;
+  float* dx;
+  std::int64_t count;
+};
+/// cpu::activate.
+struct activate_forward {
+  cpu::activation kind;
+  float slope;
+  const float* x;
+  float* y;
+  std::int64_t count;
+};
+/// cpu::activate_backward.
+struct activate_backward {
+  cpu::activation kind;
+  float slope;
+  const float *x, *y, *dy;
+  float* dx;
+  std::int64_t count;
+};
+/// to[i] = from[i] * m[i], where m[i] is 0 if number i of `stream`, random_stream::uniform() of
+/// word i % 4 of words(i / 4), is below p, else `scale`. Forward and backward are the same; to the
+/// bit what the layer dropout does.
+struct dropout {
+  random_stream stream;
+  float p, scale;
+  const float* from;
+  float* to;
+  std::int64_t count;
+};
+
+// ---- moves
+
+/// cpu::transpose.
+struct transpose {
+  std::int64_t batch, rows, columns;
+  const float* from;
+  float* to;
+};
+/// cpu::read_columns of `rows` rows.
+struct read_columns {
+  std::int64_t rows;
+  cpu::column_run run;
+  const float* from;
+  float* to;
+};
+/// cpu::write_columns of `rows` rows.
+struct write_columns {
+  std::int64_t rows;
+  cpu::column_run run;
+  const float* from;
+  float* to;
+};
+/// cpu::sum_columns of a matrix (rows, columns); sums in double, in another order.
+struct sum_columns {
+  std::int64_t rows, columns;
+  const float* from;
+  float* sums;
+  double* scratch = nullptr; ///< the device's: scratch.hpp
+};
+/// cpu::add_row: adds `row` to each row of a matrix (rows, columns).
+struct add_row {
+  std::int64_t rows, columns;
+  const float* row;
+  float* to;
+};
+
+// ---- pools
+
+/// cpu::max_pool, to the bit; `of_relu` and `block` are not set.
+struct max_pool_forward {
+  cpu::pool_geometry geometry;
+  std::int64_t batch;
+  const float* x;
+  float* y;
+  std::int32_t* winner; ///< as many as y has floats
+};
+/// cpu::max_pool_backward, to the bit: a thread for each pixel of dx adds what its windows give it.
+struct max_pool_backward {
+  cpu::pool_geometry geometry;
+  std::int64_t batch;
+  const std::int32_t* winner;
+  const float* dy;
+  float* dx;
+};
+/// Windows of an average pool, in memory of the device.
+struct pool_windows {
+  std::int64_t channels, height, width; ///< of an input record
+  const cpu::axis_window *rows, *columns;
+  std::int64_t row_count, column_count;
+};
+/// cpu::average_pool, to the bit.
+struct average_pool_forward {
+  pool_windows windows;
+  std::int64_t batch;
+  const float* x;
+  float* y;
+};
+/// cpu::average_pool_backward, to the bit.
+struct average_pool_backward {
+  pool_windows windows;
+  std::int64_t batch;
+  const float* dy;
+  float* dx;
+};
+
+// ---- normalisation
+
+/// cpu::batch_statistics of x (rows, channels).
+struct batch_statistics {
+  std::int64_t rows, channels;
+  float eps;
+  const float* x;
+  float *mean, *unbiased_variance, *inverse_deviation;
+  double* scratch = nullptr; ///< the device's: scratch.hpp
+};
+/// cpu::inverse_deviation.
+struct inverse_deviation {
+  std::int64_t channels;
+  float eps;
+  const float* variance;
+  float* to;
+};
+/// cpu::normalise; `weight` and `bias` may be null.
+struct normalise {
+  std::int64_t rows, channels;
+  const float *mean, *inverse_deviation, *weight, *bias, *x;
+  float* y;
+};
+/// cpu::batch_norm_backward; `weight`, `dweight`, `dbias` and `dx` may be null.
+struct batch_norm_backward {
+  std::int64_t rows, channels;
+  const float *mean, *inverse_deviation, *weight, *x, *dy;
+  float *dweight, *dbias, *dx;
+  double* scratch = nullptr; ///< the device's: scratch.hpp
+};
+/// cpu::group_norm; `weight` and `bias` may be null.
+struct group_norm_forward {
+  cpu::group_geometry geometry;
+  std::int64_t batch;
+  const float *x, *weight, *bias;
+  float *y, *mean, *inverse_deviation;
+};
+/// cpu::group_norm_backward; `weight`, `dweight`, `dbias` and `dx` may be null.
+struct group_norm_backward {
+  cpu::group_geometry geometry;
+  std::int64_t batch;
+  const float *x, *mean, *inverse_deviation, *weight, *dy;
+  float *dweight, *dbias, *dx;
+  double* scratch = nullptr; ///< the device's: scratch.hpp
+};
+/// cpu::softmax of (rows, width).
+struct softmax_forward {
+  std::int64_t rows, width;
+  const float* x;
+  float* y;
+};
+/// cpu::softmax_backward.
+struct softmax_backward {
+  std::int64_t rows, width;
+  const float *y, *dy;
+  float* dx;
+};
+
+// ---- rows of tables
+
+/// Numbers of rows from floats: to[i] = values[i], or 0 where that is no whole number from 0 to
+/// rows
+/// - 1; *first_bad is then the smallest such i, unless it is smaller already.
+struct read_indices {
+  const float* values;
+  std::int64_t count, rows;
+  std::int64_t *to, *first_bad;
+};
+/// cpu::embedding, to the bit.
+struct embedding_forward {
+  cpu::embedding_geometry geometry;
+  std::int64_t batch;
+  const std::int64_t* indices; ///< batch * geometry.fields
+  const float* table;
+  float* y;
+};
+/// cpu::embedding_backward of a table of `rows`, to the bit. `places` is room for as many numbers
+/// as there are indices.
+struct embedding_backward {
+  cpu::embedding_geometry geometry;
+  std::int64_t batch, rows;
+  const std::int64_t* indices;
+  const float* dy;
+  std::int64_t* places;
+  float* dtable;
+};
+
+// ---- losses
+
+/// cpu::cross_entropy: *loss is the sum in double. `weight` (classes) and `gradient` may be null.
+struct cross_entropy {
+  std::int64_t rows, classes;
+  double label_smoothing;
+  const double* weight;
+  const float* scores;
+  const std::int32_t* labels;
+  double* loss;
+  float* gradient;
+  double* scratch = nullptr; ///< the device's: scratch.hpp
+};
+using cpu::distance_kind;
+/// cpu::bce_with_logits and its like over (rows, width): *loss is the sum in double. `gradient` may
+/// be null.
+struct distance {
+  distance_kind kind;
+  std::int64_t rows, width;
+  double delta;             ///< of huber
+  const double* pos_weight; ///< of bce_with_logits: (pos_weights), or null
+  std::int64_t pos_weights; ///< 0, 1 or width
+  const float *outputs, *targets;
+  double* loss;
+  float* gradient;
+  double* scratch = nullptr; ///< the device's: scratch.hpp
+};
+
+// ---- libraries
+
+/// c (m, n) = a b + `row`, where a is (m, k), or (k, m) and transposed, b (k, n), or (n, k) and
+/// transposed. `row` (n) may be null. Products of floats, summed as floats.
+struct product {
+  std::int64_t m, n, k;
+  bool transpose_a, transpose_b;
+  const float *a, *b, *row;
+  float* c;
+};
+/// The three passes of a convolution, as of kernels/cpu/convolution.hpp. Weights and their gradient
+/// are (out_channels, kernel_height, kernel, in_channels): channels innermost, other than there.
+/// The geometry's `bias` says nothing: biases are steps of their own.
+struct convolution {
+  enum class pass : std::uint8_t {
+    forward,         ///< y from x and w
+    backward_data,   ///< x from y and w: dx = the gradient by the input, of dy
+    backward_weights ///< w from x and y: dw, of dy
+  };
+  pass which;
+  cpu::convolution_geometry geometry;
+  std::int64_t batch;
+  float *x, *w, *y; ///< the one that the pass computes is written (=)
+};
+
+using step =
+    std::variant<fill, copy, add, multiply, relu_forward, relu_backward, activate_forward, activate_backward,
+                 dropout, transpose, read_columns, write_columns, sum_columns, add_row, max_pool_forward,
+                 max_pool_backward, average_pool_forward, average_pool_backward, batch_statistics,
+                 inverse_deviation, normalise, batch_norm_backward, group_norm_forward, group_norm_backward,
+                 softmax_forward, softmax_backward, read_indices, embedding_forward, embedding_backward,
+                 cross_entropy, distance, product, convolution>;
+
+} // namespace dlrun::kernels::cuda

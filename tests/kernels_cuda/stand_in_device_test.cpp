@@ -1,0 +1,199 @@
+#include "kernels/cuda/stand_in/stand_in_device.hpp"
+
+#include <cmath>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <set>
+
+namespace dlrun::kernels::cuda {
+namespace {
+
+/// A device, and single floats on it.
+struct small_device {
+  explicit small_device(const stand_in_settings& settings = {})
+      : there(settings) {}
+
+  float* room() { return static_cast<float*>(there.allocate(sizeof(float)).value()); }
+  float get(const float* from) {
+    float value = 0;
+    there.download(lane::compute, from, &value, sizeof(value));
+    EXPECT_TRUE(there.finish(lane::compute));
+    return value;
+  }
+
+  stand_in_device there;
+};
+
+TEST(stand_in_device, says_that_it_is_no_gpu) {
+  const stand_in_device there({.memory_bytes = 1000});
+  EXPECT_EQ(there.properties().name, "stand-in (no GPU)");
+  EXPECT_EQ(there.properties().compute_capability, 90);
+  EXPECT_EQ(there.properties().memory_bytes, 1000U);
+}
+
+// ---- memory
+
+TEST(stand_in_device, memory_is_counted_aligned_and_not_a_number) {
+  stand_in_device there({.memory_bytes = 1000});
+  void* const one = there.allocate(600).value();
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(one) % 256, 0U);
+  EXPECT_TRUE(std::isnan(*static_cast<const float*>(one)));
+  EXPECT_EQ(there.free_bytes(), 400U);
+  const auto more = there.allocate(401);
+  ASSERT_FALSE(more);
+  EXPECT_EQ(more.error().code, error_code::limit_exceeded);
+  there.release(one);
+  EXPECT_EQ(there.free_bytes(), 1000U);
+}
+
+TEST(stand_in_device, no_bytes_are_memory_too) {
+  stand_in_device there({});
+  void *const one = there.allocate(0).value(), *const other = there.allocate(0).value();
+  EXPECT_NE(one, nullptr);
+  EXPECT_NE(one, other);
+}
+
+TEST(stand_in_device, memory_of_the_host_is_none_of_the_devices) {
+  stand_in_device there({.memory_bytes = 10});
+  void* const one = there.allocate_host(100).value();
+  EXPECT_EQ(there.free_bytes(), 10U);
+  there.release_host(one);
+  EXPECT_DEATH(there.release_host(one), "only what was allocated");
+}
+
+TEST(stand_in_device, what_is_released_twice_or_was_never_allocated_ends_the_process) {
+  stand_in_device there({});
+  int mine = 0;
+  EXPECT_DEATH(there.release(&mine), "only what was allocated");
+}
+
+// ---- lanes
+
+TEST(stand_in_device, nothing_happens_before_somebody_waits) {
+  small_device device;
+  float* const to = device.room();
+  float from = 1, got = 0;
+  device.there.upload(lane::compute, &from, to, sizeof(from));
+  device.there.run(lane::compute, add{to, to, to, 1});
+  device.there.download(lane::compute, to, &got, sizeof(got));
+  from = 5; // an upload reads as late as it may
+  EXPECT_EQ(got, 0);
+  EXPECT_TRUE(device.there.finish(lane::compute));
+  EXPECT_EQ(got, 10);
+}
+
+/// Writes 1 in one lane and 2 in the other, from which the last is read; with an event, if asked,
+/// that puts the second behind the first.
+float last_of_two_lanes(std::uint64_t seed, bool with_event) {
+  small_device device({.seed = seed});
+  float* const to = device.room();
+  const auto first_done = device.there.make_event().value();
+  device.there.run(lane::side, fill{to, 1, 1.0F});
+  device.there.record(lane::side, *first_done);
+  if (with_event) device.there.wait(lane::compute, *first_done);
+  device.there.run(lane::compute, fill{to, 1, 2.0F});
+  EXPECT_TRUE(device.there.finish(lane::compute));
+  EXPECT_TRUE(device.there.finish(lane::side));
+  return device.get(to);
+}
+
+TEST(stand_in_device, lanes_overtake_each_other_where_no_event_keeps_them) {
+  std::set<float> without, with;
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    without.insert(last_of_two_lanes(seed, false));
+    with.insert(last_of_two_lanes(seed, true));
+  }
+  EXPECT_EQ(without, (std::set<float>{1, 2}));
+  EXPECT_EQ(with, std::set<float>{2});
+}
+
+TEST(stand_in_device, a_seed_repeats_the_order) {
+  for (std::uint64_t seed = 0; seed < 5; ++seed)
+    EXPECT_EQ(last_of_two_lanes(seed, false), last_of_two_lanes(seed, false));
+}
+
+TEST(stand_in_device, a_wait_is_for_what_the_event_was_then) {
+  small_device device;
+  float* const to = device.room();
+  const auto at = device.there.make_event().value();
+  device.there.wait(lane::compute, *at); // never recorded: nothing to wait for
+  device.there.run(lane::compute, fill{to, 1, 1.0F});
+  device.there.record(lane::compute, *at);
+  device.there.wait(lane::side, *at);
+  device.there.wait(lane::compute, *at);
+  device.there.record(lane::side, *at); // that of the compute lane counts for who waits already
+  EXPECT_TRUE(device.there.finish(lane::compute));
+  EXPECT_TRUE(device.there.finish(*at));
+}
+
+TEST(stand_in_device, finishing_an_event_leaves_what_comes_behind_it) {
+  small_device device;
+  float* const to = device.room();
+  float got = 0;
+  const auto at = device.there.make_event().value();
+  device.there.run(lane::compute, fill{to, 1, 1.0F});
+  device.there.download(lane::compute, to, &got, sizeof(got));
+  device.there.record(lane::compute, *at);
+  device.there.run(lane::compute, fill{to, 1, 2.0F});
+  device.there.download(lane::compute, to, &got, sizeof(got));
+  EXPECT_TRUE(device.there.finish(*at));
+  EXPECT_EQ(got, 1);
+  EXPECT_TRUE(device.there.finish(lane::compute));
+  EXPECT_EQ(got, 2);
+}
+
+// ---- faults
+
+TEST(stand_in_device, an_allocation_finds_no_memory_where_that_is_asked_for) {
+  stand_in_device there({.faults = {.no_memory_at = 2}});
+  EXPECT_TRUE(there.allocate(4));
+  const auto second = there.allocate_host(4);
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().code, error_code::limit_exceeded);
+  EXPECT_TRUE(there.allocate(4));
+}
+
+TEST(stand_in_device, a_device_that_failed_once_does_nothing_any_more) {
+  small_device device({.faults = {.fails_at_step = 2}});
+  float* const to = device.room();
+  float got = 0;
+  device.there.run(lane::compute, fill{to, 1, 1.0F});
+  EXPECT_TRUE(device.there.finish(lane::compute));
+  device.there.run(lane::compute, fill{to, 1, 2.0F});
+  for (int i = 0; i < 2; ++i) {
+    const auto done = device.there.finish(lane::compute);
+    ASSERT_FALSE(done);
+    EXPECT_EQ(done.error().code, error_code::system);
+    device.there.download(lane::compute, to, &got, sizeof(got));
+  }
+  EXPECT_FALSE(device.there.finish(lane::side));
+  EXPECT_EQ(got, 0);
+}
+
+TEST(stand_in_device, a_device_that_hangs_is_told_from_one_that_works) {
+  small_device device({.faults = {.hangs_at_step = 1}});
+  float* const to = device.room();
+  device.there.run(lane::side, fill{to, 1, 1.0F});
+  EXPECT_TRUE(device.there.finish(lane::compute)); // the other lane goes on
+  const auto done = device.there.finish(lane::side);
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().code, error_code::system);
+  EXPECT_THAT(done.error().message, testing::HasSubstr("no answer for 10 s"));
+  EXPECT_FALSE(device.there.finish(lane::compute));
+}
+
+// ---- module
+
+TEST(stand_in_module, opens_the_devices_that_it_lists) {
+  stand_in_module module({.devices = 2});
+  EXPECT_EQ(module.devices()->size(), 2U);
+  EXPECT_TRUE(module.open(1));
+  for (const int number : {-1, 2}) {
+    const auto none = module.open(number);
+    ASSERT_FALSE(none);
+    EXPECT_EQ(none.error().code, error_code::bad_usage);
+  }
+}
+
+} // namespace
+} // namespace dlrun::kernels::cuda
