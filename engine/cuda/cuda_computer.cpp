@@ -1,0 +1,162 @@
+#include "engine/cuda/cuda_computer.hpp"
+
+#include "engine/cuda/device_backend.hpp"
+#include "engine/fingerprint.hpp"
+#include "engine/network.hpp"
+
+#include <dlrun/check.hpp>
+#include <fmt/format.h>
+#include <map>
+#include <vector>
+
+namespace dlrun::engine {
+namespace {
+
+namespace cuda = kernels::cuda;
+using cuda::lane;
+
+/// Memory of the device for vectors. What a vector had, the next one of its size has: to ask the
+/// device for memory takes longer than a step.
+class vector_memory {
+public:
+  explicit vector_memory(cuda::device& on)
+      : on_{on} {}
+  ~vector_memory() {
+    for (const auto& [floats, memory] : free_) on_.release(memory);
+  }
+  vector_memory(const vector_memory&) = delete;
+  vector_memory& operator=(const vector_memory&) = delete;
+
+  result<float*> take(std::size_t floats) {
+    if (const auto found = free_.find(floats); found != free_.end()) {
+      auto* const memory = found->second;
+      free_.erase(found);
+      return memory;
+    }
+    const auto memory = on_.allocate(floats * sizeof(float));
+    if (!memory) return tl::unexpected(memory.error());
+    return static_cast<float*>(*memory);
+  }
+  void give_back(std::size_t floats, float* memory) { free_.emplace(floats, memory); }
+
+private:
+  cuda::device& on_;
+  std::multimap<std::size_t, float*> free_;
+};
+
+class device_vector final : public computer_vector {
+public:
+  device_vector(vector_memory& from, std::size_t floats, float* data)
+      : from_{from}
+      , floats_{data, floats} {}
+  ~device_vector() override { from_.give_back(floats_.size(), floats_.data()); }
+
+  std::size_t size() const override { return floats_.size(); }
+  std::span<float> host() override { return {}; }
+  std::span<float> floats() { return floats_; }
+
+private:
+  vector_memory& from_;
+  std::span<float> floats_;
+};
+
+std::span<float> floats_of(computer_vector& vector) { return dynamic_cast<device_vector&>(vector).floats(); }
+
+class cuda_computer final : public computer {
+public:
+  cuda_computer(std::shared_ptr<const model> model, int threads, std::unique_ptr<cuda::device> device)
+      : model_{std::move(model)}
+      , device_{std::move(device)}
+      , fingerprint_{fmt::format("{} | {}", device_fingerprint(device_->properties()),
+                                 processor_fingerprint(threads))}
+      , vectors_{*device_}
+      , parameters_{*device_}
+      , network_{model_, make_backend(threads)} {}
+
+  result<std::unique_ptr<computer_vector>> make_vector(std::size_t floats) override {
+    const auto memory = vectors_.take(floats);
+    if (!memory) return tl::unexpected(memory.error());
+    return std::make_unique<device_vector>(vectors_, floats, *memory);
+  }
+
+  result<std::unique_ptr<computer_vector>> lend(std::span<float> memory) override {
+    return make_vector(memory.size());
+  }
+
+  void clear(computer_vector& into, std::size_t begin, std::size_t end) override {
+    device_->run(lane_,
+                 cuda::fill{floats_of(into).data() + begin, static_cast<std::int64_t>(end - begin), 0.0F});
+  }
+
+  void add(computer_vector& into, computer_vector& other, std::size_t begin, std::size_t end) override {
+    float* const sum = floats_of(into).data() + begin;
+    device_->run(
+        lane_, cuda::add{sum, floats_of(other).data() + begin, sum, static_cast<std::int64_t>(end - begin)});
+  }
+
+  result<void> copy(computer_vector& from, std::size_t begin, std::span<float> to) override {
+    if (!to.empty()) device_->download(lane_, floats_of(from).data() + begin, to.data(), to.size_bytes());
+    return device_->finish(lane_);
+  }
+
+  result<void> read(version_id, std::span<const float> parameters) override {
+    if (auto room = parameters_.resize(parameters.size()); !room) return room;
+    device_->upload(lane::compute, parameters.data(), parameters_.data(), parameters.size_bytes());
+    return {};
+  }
+
+  result<void> forward_backward(const batch& batch, const slot_key& key, computer_vector& gradient,
+                                const progress& tell) override {
+    // What is told of is done, but what comes before it is not: copies of it need not wait for
+    // that.
+    const auto beside = [&](std::uint64_t first_final) {
+      lane_ = lane::side;
+      tell(first_final);
+      lane_ = lane::compute;
+    };
+    return network_.forward_backward(parameters(), batch, key, floats_of(gradient),
+                                     tell ? beside : network::progress{});
+  }
+
+  result<void> evaluate(const batch& batch, std::span<float> metrics) override {
+    return network_.evaluate(parameters(), batch, metrics);
+  }
+
+  result<void> predict(std::span<const float> records, std::int64_t size, std::span<float> outputs) override {
+    return network_.predict(parameters(), records, size, outputs);
+  }
+
+  std::string fingerprint() const override { return fingerprint_; }
+  std::vector<std::string> host_layers() const override { return backend_->host_layers(); }
+
+private:
+  std::unique_ptr<backend> make_backend(int threads) {
+    auto made = std::make_unique<device_backend>(model_, threads, *device_);
+    backend_ = made.get();
+    return made;
+  }
+  std::span<const float> parameters() const { return {parameters_.data(), model_->layout().flat_size()}; }
+
+  std::shared_ptr<const model> model_;
+  std::unique_ptr<cuda::device> device_; ///< outlives all that follows
+  std::string fingerprint_;
+  vector_memory vectors_;
+  device_array<float> parameters_;
+  device_backend* backend_ = nullptr; ///< the network's
+  network network_;
+  lane lane_ = lane::compute; ///< where vectors are worked on
+};
+
+} // namespace
+
+std::unique_ptr<computer> make_cuda_computer(std::shared_ptr<const model> model, int threads,
+                                             std::unique_ptr<cuda::device> device) {
+  return std::make_unique<cuda_computer>(std::move(model), threads, std::move(device));
+}
+
+std::string device_fingerprint(const cuda::device_properties& device) {
+  return fmt::format("{}, {} multiprocessors | {} | fp32", device.name, device.multiprocessors,
+                     device.libraries);
+}
+
+} // namespace dlrun::engine

@@ -1,0 +1,79 @@
+/// A device as a backend.
+#pragma once
+
+#include "engine/backend.hpp"
+#include "engine/cuda/device_array.hpp"
+#include "engine/cuda/device_operations.hpp"
+#include "engine/model.hpp"
+#include "kernels/cpu/onednn.hpp"
+
+#include <string>
+#include <vector>
+
+namespace dlrun::engine {
+
+/// Computes in memory of a device, on its lane `compute`: a pass is put there as a whole, and the
+/// host waits in finish(). The metrics are computed by the host meanwhile, from outputs that the
+/// lane `side` brings.
+class device_backend final : public backend {
+public:
+  /// `threads`: OpenMP threads of what the host computes. The device outlives the backend.
+  device_backend(std::shared_ptr<const model> model, int threads, kernels::cuda::device& on);
+
+  std::unique_ptr<operation> make_operation(const layer& layer, bool input_gradient) override;
+  std::unique_ptr<operation> make_joined_operation(const layer& last, std::span<const layer* const> before,
+                                                   bool input_gradient) override;
+  result<std::span<float>> begin(std::size_t floats) override;
+  result<std::span<const float>> bring(std::span<const float> records) override;
+  void transpose(std::int64_t batch, std::int64_t rows, std::int64_t columns, std::span<const float> from,
+                 std::span<float> to) override;
+  void add(std::span<const float> part, std::span<float> sum) override;
+  void clear(std::span<float> floats) override;
+  result<void> loss(std::span<const float> outputs, const batch& batch, std::span<float> gradient,
+                    std::span<float> metrics) override;
+  result<void> fetch(std::span<const float> from, std::span<float> to) override;
+  void reached(std::uint64_t first_final, const progress& tell) override;
+  /// While `tell` runs, what has been told of is done, and the lane `side` is free for copies of
+  /// it.
+  result<void> finish(const progress& tell) override;
+
+  /// Layers that the host computes, since the device does not know them.
+  const std::vector<std::string>& host_layers() const { return host_layers_; }
+
+private:
+  /// The loss of a pass whose metrics are not written yet.
+  struct open_loss {
+    const dlrun::batch* batch = nullptr; ///< null: there is none
+    std::size_t outputs = 0;
+    std::span<float> metrics;
+    bool on_device = false; ///< where the metrics go
+  };
+
+  result<void> make_room(std::size_t outputs);
+  result<void> bring_targets(const batch& batch);
+  result<void> run_loss(std::span<const float> outputs, const batch& batch, float* gradient);
+  result<const double*> on_device(const std::vector<double>& weights);
+  result<void> write_metrics();
+  result<void> check_values();
+  result<void> tell_all(const progress& tell);
+  result<kernels::cuda::event*> event_number(std::size_t number);
+
+  std::shared_ptr<const model> model_;
+  int threads_;
+  kernels::cuda::device& on_;
+  kernels::cpu::onednn host_;
+  std::vector<value_check*> values_; ///< of operations, which the network owns
+  std::vector<std::string> host_layers_;
+  device_array<float> activations_, records_, target_values_;
+  device_array<std::int32_t> target_classes_;
+  device_array<double> loss_, weights_;
+  pinned_array<double> told_loss_;
+  pinned_array<float> told_outputs_, metrics_;
+  std::unique_ptr<kernels::cuda::event> outputs_there_, side_done_;
+  open_loss open_;
+  std::vector<std::unique_ptr<kernels::cuda::event>> events_; ///< reused from pass to pass
+  std::vector<std::uint64_t> reached_;                        ///< of this pass, one an event
+  result<void> broken_;                                       ///< what a call that returns nothing met
+};
+
+} // namespace dlrun::engine

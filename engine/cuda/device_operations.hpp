@@ -1,0 +1,74 @@
+/// Layers at work on a device: operations whose spans are memory of the device.
+#pragma once
+
+#include "engine/layer.hpp"
+#include "kernels/cuda/device_api.hpp"
+
+#include <cstdint>
+#include <dlrun/error.hpp>
+#include <dlrun/operation.hpp>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace dlrun::engine {
+
+/// Looks, when a pass has come so far, at values that an operation of the device could not refuse
+/// by itself.
+class value_check {
+public:
+  virtual ~value_check() = default;
+  value_check() = default;
+  value_check(const value_check&) = delete;
+  value_check& operator=(const value_check&) = delete;
+
+  /// The device has done all that forward() asked for. @returns bad_data as the operation of the
+  /// processor would; system when the device failed.
+  virtual result<void> check() = 0;
+};
+
+/// An operation, and what has to be looked at after each of its forward() (part of it, or null).
+struct device_operation {
+  std::unique_ptr<operation> compute;
+  value_check* values = nullptr;
+  bool on_host = false; ///< it computes on the processor, between two copies
+};
+
+/// The operation that computes `layer`, which outlives it, on `device`. Of a layer that the device
+/// does not know, the one of the processor, made with `host`: both outlive it.
+device_operation make_device_operation(kernels::cuda::device& device, const layer& layer,
+                                       kernels::cpu::onednn& host, bool input_gradient);
+
+/// How many floats a step is about.
+inline std::int64_t float_count(std::span<const float> floats) {
+  return static_cast<std::int64_t>(floats.size());
+}
+
+// ---- the parts of that, one file each
+
+device_operation make_device_linear(kernels::cuda::device& device, const linear_description& what);
+device_operation make_device_convolution(kernels::cuda::device& device, const convolution_description& what);
+device_operation make_device_transposed_convolution(kernels::cuda::device& device,
+                                                    const transposed_convolution_description& what);
+device_operation make_device_pool(kernels::cuda::device& device, const max_pool_description& what);
+device_operation make_device_pool(kernels::cuda::device& device, const average_pool_description& what);
+device_operation make_device_relu(kernels::cuda::device& device);
+device_operation make_device_activation(kernels::cuda::device& device, const activation_description& what);
+device_operation make_device_dropout(kernels::cuda::device& device, const dropout_description& what);
+device_operation make_device_batch_norm(kernels::cuda::device& device, const batch_norm_description& what,
+                                        std::int64_t channels);
+device_operation make_device_group_norm(kernels::cuda::device& device, const group_norm_description& what);
+device_operation make_device_layer_norm(kernels::cuda::device& device, const layer_norm_description& what,
+                                        const shape& record);
+device_operation make_device_reshape(kernels::cuda::device& device, const shape& input, const shape& output);
+device_operation make_device_add(kernels::cuda::device& device);
+device_operation make_device_multiply(kernels::cuda::device& device);
+device_operation make_device_concat(kernels::cuda::device& device, const std::vector<shape>& inputs);
+device_operation make_device_select(kernels::cuda::device& device, const select_description& what,
+                                    const shape& input, const shape& output);
+device_operation make_device_softmax(kernels::cuda::device& device, std::int64_t channels);
+device_operation make_device_embedding(kernels::cuda::device& device, const embedding_description& what,
+                                       const layer& layer);
+device_operation make_host_operation(kernels::cuda::device& device, std::unique_ptr<operation> inner);
+
+} // namespace dlrun::engine

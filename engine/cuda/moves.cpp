@@ -1,0 +1,137 @@
+// Layers that move values: flatten and reshape, concat, select.
+#include "engine/cuda/channel_extents.hpp"
+#include "engine/cuda/device_array.hpp"
+#include "engine/cuda/device_operations.hpp"
+
+namespace dlrun::engine {
+namespace {
+
+namespace cuda = kernels::cuda;
+using cuda::lane;
+using kernels::cpu::column_run;
+
+/// Values keep the order that they have with channels first, which activations do not have.
+class reshape_operation final : public operation {
+public:
+  reshape_operation(cuda::device& on, const shape& input, const shape& output)
+      : on_{on}
+      , input_{input}
+      , output_{output}
+      , ordered_{on} {}
+
+  result<void> forward(const pass& now, std::span<const std::span<const float>> inputs,
+                       std::span<float> output) override {
+    if (!input_.same() && !output_.same())
+      if (auto room = ordered_.resize(output.size()); !room) return room;
+    move(now.batch, inputs[0], input_, output_, output);
+    return {};
+  }
+
+  void backward(const pass& now, std::span<const std::span<const float>>, std::span<const float>,
+                std::span<const float> output_gradient,
+                std::span<const std::span<float>> input_gradients) override {
+    if (!input_gradients[0].empty()) move(now.batch, output_gradient, output_, input_, input_gradients[0]);
+  }
+
+  memory_use memory() const override { return {.inputs_on_way_back = false, .output_on_way_back = false}; }
+
+private:
+  void move(std::int64_t batch, std::span<const float> from, const channel_extents& before,
+            const channel_extents& after, std::span<float> to) {
+    if (before.same() && after.same())
+      return on_.run(lane::compute, cuda::copy{from.data(), to.data(), float_count(to)});
+    if (before.same()) return after.to_last(on_, batch, from.data(), to.data());
+    if (after.same()) return before.to_first(on_, batch, from.data(), to.data());
+    before.to_first(on_, batch, from.data(), ordered_.data());
+    after.to_last(on_, batch, ordered_.data(), to.data());
+  }
+
+  cuda::device& on_;
+  channel_extents input_, output_;
+  device_array<float> ordered_;
+};
+
+/// Channels are innermost, so that joining them is joining the rows of matrices, a row a pixel.
+class concat_operation final : public operation {
+public:
+  concat_operation(cuda::device& on, const std::vector<shape>& inputs)
+      : on_{on} {
+    std::int64_t width = 0;
+    for (const auto& input : inputs) {
+      runs_.push_back({.first = width, .count = input[0]});
+      width += input[0];
+    }
+    for (auto& run : runs_) run.width = width;
+  }
+
+  result<void> forward(const pass&, std::span<const std::span<const float>> inputs,
+                       std::span<float> output) override {
+    for (std::size_t i = 0; i < runs_.size(); ++i)
+      on_.run(lane::compute, cuda::write_columns{rows(output), runs_[i], inputs[i].data(), output.data()});
+    return {};
+  }
+
+  void backward(const pass&, std::span<const std::span<const float>>, std::span<const float>,
+                std::span<const float> output_gradient,
+                std::span<const std::span<float>> input_gradients) override {
+    for (std::size_t i = 0; i < runs_.size(); ++i)
+      if (!input_gradients[i].empty())
+        on_.run(lane::compute, cuda::read_columns{rows(output_gradient), runs_[i], output_gradient.data(),
+                                                  input_gradients[i].data()});
+  }
+
+  memory_use memory() const override { return {.inputs_on_way_back = false, .output_on_way_back = false}; }
+
+private:
+  std::int64_t rows(std::span<const float> joined) const { return float_count(joined) / runs_[0].width; }
+
+  cuda::device& on_;
+  std::vector<column_run> runs_;
+};
+
+class select_operation final : public operation {
+public:
+  select_operation(cuda::device& on, const column_run& run)
+      : on_{on}
+      , run_{run} {}
+
+  result<void> forward(const pass&, std::span<const std::span<const float>> inputs,
+                       std::span<float> output) override {
+    on_.run(lane::compute,
+            cuda::read_columns{float_count(output) / run_.count, run_, inputs[0].data(), output.data()});
+    return {};
+  }
+
+  void backward(const pass&, std::span<const std::span<const float>>, std::span<const float>,
+                std::span<const float> output_gradient,
+                std::span<const std::span<float>> input_gradients) override {
+    const auto gradient = input_gradients[0];
+    if (gradient.empty()) return;
+    on_.run(lane::compute, cuda::fill{gradient.data(), float_count(gradient), 0.0F});
+    on_.run(lane::compute, cuda::write_columns{float_count(output_gradient) / run_.count, run_,
+                                               output_gradient.data(), gradient.data()});
+  }
+
+  memory_use memory() const override { return {.inputs_on_way_back = false, .output_on_way_back = false}; }
+
+private:
+  cuda::device& on_;
+  column_run run_;
+};
+
+} // namespace
+
+device_operation make_device_reshape(cuda::device& device, const shape& input, const shape& output) {
+  return {std::make_unique<reshape_operation>(device, input, output)};
+}
+
+device_operation make_device_concat(cuda::device& device, const std::vector<shape>& inputs) {
+  return {std::make_unique<concat_operation>(device, inputs)};
+}
+
+device_operation make_device_select(cuda::device& device, const select_description& what, const shape& input,
+                                    const shape& output) {
+  return {std::make_unique<select_operation>(device, column_run{input[0], what.first, output[0]})};
+}
+
+} // namespace dlrun::engine

@@ -1,0 +1,244 @@
+// A computer on a device: vectors, progress, what fails, and layers that the host computes.
+#include "engine/cuda/cuda_computer.hpp"
+#include "kernels/cuda/stand_in/stand_in_device.hpp"
+#include "tests/engine/spec_builder.hpp"
+
+#include <dlrun/layer.hpp>
+#include <numeric>
+
+namespace dlrun::engine {
+namespace {
+
+using kernels::cuda::stand_in_device;
+using kernels::cuda::stand_in_settings;
+using testing::build_model;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class cuda_computer_test : public ::testing::Test {
+protected:
+  std::unique_ptr<computer> make(const std::shared_ptr<const model>& m,
+                                 const stand_in_settings& settings = {}) {
+    parameters.resize(m->layout().flat_size());
+    m->initialise(1, parameters);
+    records.resize(2 * static_cast<std::size_t>(*element_count(m->input_shape())));
+    std::iota(records.begin(), records.end(), 0.0F);
+    auto made = make_cuda_computer(m, 1, std::make_unique<stand_in_device>(settings));
+    EXPECT_TRUE(made->read({0}, parameters));
+    return made;
+  }
+  batch both() const { return {records, labels, {}, 2}; }
+
+  std::shared_ptr<const model> small =
+      build_model("input: [6] layers { linear { out_features: 50 } } layers { relu {} } "
+                  "layers { dropout {} } layers { linear { out_features: 3 } }");
+  std::vector<float> parameters, records;
+  std::vector<std::int32_t> labels{2, 0};
+};
+
+TEST_F(cuda_computer_test, adds_clears_and_copies_parts_of_vectors) {
+  const auto one = make(small);
+  auto sum = one->make_vector(parameters.size()).value(), other = one->make_vector(parameters.size()).value();
+  ASSERT_TRUE(one->forward_backward(both(), {1, 2, 3}, *sum, nullptr));
+  ASSERT_TRUE(one->forward_backward(both(), {1, 2, 4}, *other, nullptr));
+  std::vector<float> first(parameters.size()), second(parameters.size()), after(parameters.size());
+  ASSERT_TRUE(one->copy(*sum, 0, first));
+  ASSERT_TRUE(one->copy(*other, 0, second));
+  ASSERT_NE(first, second);
+  one->add(*sum, *other, 10, 20);
+  one->clear(*sum, 30, parameters.size());
+  ASSERT_TRUE(one->copy(*sum, 0, after));
+  for (std::size_t i = 0; i < after.size(); ++i)
+    ASSERT_EQ(after[i], i >= 30 ? 0.0F : i >= 10 && i < 20 ? first[i] + second[i] : first[i]) << i;
+}
+
+/// As a worker does it: parts are added and copied while the rest is on its way.
+TEST_F(cuda_computer_test, what_is_told_of_can_be_added_and_copied_at_once) {
+  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+    stand_in_settings settings;
+    settings.seed = seed;
+    const auto one = make(small, settings);
+    auto sum = one->make_vector(parameters.size()).value(),
+         other = one->make_vector(parameters.size()).value();
+    std::vector<float> expected(parameters.size()), parts(parameters.size());
+    ASSERT_TRUE(one->forward_backward(both(), {1, 2, 3}, *sum, nullptr));
+    ASSERT_TRUE(one->forward_backward(both(), {1, 2, 4}, *other, nullptr));
+    one->add(*sum, *other, 0, parameters.size());
+    ASSERT_TRUE(one->copy(*sum, 0, expected));
+
+    ASSERT_TRUE(one->forward_backward(both(), {1, 2, 3}, *sum, nullptr));
+    one->clear(*other, 0, parameters.size()); // what is taken too early is not what it will be
+    std::size_t end = parameters.size();
+    std::vector<std::uint64_t> told;
+    const auto take = [&](std::uint64_t from) {
+      one->add(*sum, *other, from, end);
+      ASSERT_TRUE(one->copy(*sum, from, std::span{parts}.subspan(from, end - from)));
+      end = from;
+      told.push_back(from);
+    };
+    ASSERT_TRUE(one->forward_backward(both(), {1, 2, 4}, *other, take));
+    take(0);
+    EXPECT_THAT(told, ::testing::SizeIs(2)); // the second layer, and the rest
+    EXPECT_EQ(parts, expected);
+  }
+}
+
+TEST_F(cuda_computer_test, a_vector_has_the_memory_of_the_one_before) {
+  stand_in_settings settings;
+  settings.memory_bytes = std::size_t{1} << 20;
+  const auto one = make(build_model("input: [100] layers { linear { out_features: 500 } }"), settings);
+  for (int i = 0; i < 100; ++i) ASSERT_TRUE(one->make_vector(parameters.size())) << i; // 200 KB each
+}
+
+TEST_F(cuda_computer_test, says_when_there_is_no_memory) {
+  stand_in_settings settings;
+  settings.memory_bytes = 4096;
+  const auto one = make_cuda_computer(small, 1, std::make_unique<stand_in_device>(settings));
+  EXPECT_EQ(one->make_vector(5000).error().code, error_code::limit_exceeded);
+}
+
+/// Whichever allocation of a pass it is.
+TEST_F(cuda_computer_test, says_when_there_is_no_memory_for_any_part_of_a_pass) {
+  for (int at = 1;; ++at) {
+    stand_in_settings settings;
+    settings.faults.no_memory_at = at;
+    parameters.resize(small->layout().flat_size());
+    small->initialise(1, parameters);
+    records.resize(12);
+    const auto one = make_cuda_computer(small, 1, std::make_unique<stand_in_device>(settings));
+    auto done = one->read({0}, parameters);
+    if (done) {
+      auto gradient = one->make_vector(parameters.size());
+      done = gradient ? one->forward_backward(both(), {1, 2, 3}, **gradient, nullptr)
+                      : result<void>{tl::unexpected(gradient.error())};
+    }
+    if (done) {
+      EXPECT_GT(at, 8);
+      return;
+    }
+    EXPECT_EQ(done.error().code, error_code::limit_exceeded) << at;
+  }
+}
+
+TEST_F(cuda_computer_test, a_device_that_failed_is_the_error_of_the_pass) {
+  for (const auto& fault :
+       {kernels::cuda::stand_in_faults{.no_memory_at = 0, .fails_at_step = 4, .hangs_at_step = 0},
+        kernels::cuda::stand_in_faults{.no_memory_at = 0, .fails_at_step = 0, .hangs_at_step = 4}}) {
+    stand_in_settings settings;
+    settings.faults = fault;
+    const auto one = make(small, settings);
+    auto gradient = one->make_vector(parameters.size()).value();
+    EXPECT_EQ(one->forward_backward(both(), {1, 2, 3}, *gradient, nullptr).error().code, error_code::system);
+    EXPECT_EQ(one->evaluate(both(), std::span<float>{parameters}.first(small->layout().metrics().size))
+                  .error()
+                  .code,
+              error_code::system);
+  }
+}
+
+TEST_F(cuda_computer_test, a_target_that_the_loss_does_not_take_is_bad_data) {
+  labels[1] = 7;
+  const auto one = make(small);
+  auto gradient = one->make_vector(parameters.size()).value();
+  EXPECT_EQ(one->forward_backward(both(), {1, 2, 3}, *gradient, nullptr).error().code, error_code::bad_data);
+}
+
+TEST_F(cuda_computer_test, a_bad_index_is_told_of_as_on_the_processor_and_before_any_part) {
+  const auto table =
+      build_model("input: [3] layers { name: 'table' embedding { num_embeddings: 5 embedding_dim: 2 } } "
+                  "layers { flatten {} } layers { linear { out_features: 3 } }");
+  const auto one = make(table);
+  const auto here = make_computer(table, 1);
+  ASSERT_TRUE(here->read({0}, parameters));
+  for (const float bad : {5.0F, -1.0F, 0.5F}) {
+    records = {0, 1, 2, 3, bad, bad};
+    auto gradient = one->make_vector(parameters.size()).value(),
+         other = here->make_vector(parameters.size()).value();
+    bool told = false;
+    const auto done = one->forward_backward(both(), {1, 2, 3}, *gradient, [&](auto) { told = true; });
+    ASSERT_FALSE(done);
+    EXPECT_EQ(done.error().message,
+              here->forward_backward(both(), {1, 2, 3}, *other, nullptr).error().message);
+    EXPECT_EQ(done.error().code, error_code::bad_data);
+    EXPECT_FALSE(told);
+    std::vector<float> outputs(6);
+    EXPECT_EQ(one->predict(records, 2, outputs).error().code, error_code::bad_data);
+  }
+  records = {0, 1, 2, 3, 4, 0};
+  auto gradient = one->make_vector(parameters.size()).value();
+  EXPECT_TRUE(one->forward_backward(both(), {1, 2, 3}, *gradient, nullptr));
+}
+
+/// y = w x, with a weight of one value, and channels first.
+class scaled final : public custom_layer {
+public:
+  explicit scaled(shape input)
+      : input_{std::move(input)} {}
+  shape output_shape() const override { return input_; }
+  std::vector<layer_tensor> tensors() const override { return {{"w", {1}, tensor_kind::parameter, 2, 2}}; }
+  std::unique_ptr<operation> make_operation() const override { return std::make_unique<at_work>(); }
+
+private:
+  class at_work final : public operation {
+    result<void> forward(const pass& now, std::span<const std::span<const float>> inputs,
+                         std::span<float> output) override {
+      for (std::size_t i = 0; i < output.size(); ++i) output[i] = now.tensors[0][0] * inputs[0][i];
+      return {};
+    }
+    void backward(const pass& now, std::span<const std::span<const float>> inputs, std::span<const float>,
+                  std::span<const float> dy, std::span<const std::span<float>> dx) override {
+      now.gradients[0][0] = std::inner_product(dy.begin(), dy.end(), inputs[0].begin(), 0.0F);
+      for (std::size_t i = 0; i < dx[0].size(); ++i) dx[0][i] = now.tensors[0][0] * dy[i];
+    }
+  };
+  shape input_;
+};
+
+TEST_F(cuda_computer_test, the_host_computes_layers_of_a_program) {
+  ASSERT_TRUE(register_layer("scaled",
+                             [](const layer_request& request) -> result<std::unique_ptr<const custom_layer>> {
+                               return std::make_unique<scaled>(request.inputs[0]);
+                             }));
+  const auto mixed = build_model("input: [2, 3, 3] layers { conv2d { out_channels: 2 kernel_size: 2 } } "
+                                 "layers { name: 'own' custom { type: 'scaled' } } layers { flatten {} } "
+                                 "layers { linear { out_features: 3 } }");
+  const auto one = make(mixed);
+  EXPECT_THAT(one->host_layers(), ElementsAre("own"));
+  EXPECT_THAT(make_computer(mixed, 1)->host_layers(), ::testing::IsEmpty());
+  const auto here = make_computer(mixed, 1);
+  ASSERT_TRUE(here->read({0}, parameters));
+  std::vector<float> there_gradient(parameters.size()), here_gradient(parameters.size());
+  for (int pass = 0; pass < 2; ++pass) {
+    auto gradient = one->make_vector(parameters.size()).value(),
+         other = here->make_vector(parameters.size()).value();
+    ASSERT_TRUE(one->forward_backward(both(), {1, 2, 3}, *gradient, nullptr));
+    ASSERT_TRUE(one->copy(*gradient, 0, there_gradient));
+    ASSERT_TRUE(here->forward_backward(both(), {1, 2, 3}, *other, nullptr));
+    ASSERT_TRUE(here->copy(*other, 0, here_gradient));
+    for (std::size_t i = 0; i < here_gradient.size(); ++i)
+      ASSERT_NEAR(there_gradient[i], here_gradient[i], 1e-4 * std::max(1.0F, std::abs(here_gradient[i])))
+          << i;
+  }
+}
+
+TEST_F(cuda_computer_test, a_batch_may_be_smaller_or_larger_than_the_one_before) {
+  const auto one = make(small);
+  const auto here = make_computer(small, 1);
+  ASSERT_TRUE(here->read({0}, parameters));
+  for (const std::size_t size : {2, 1, 7, 3}) {
+    std::vector<float> some(size * 6, 0.5F), made(size * 3), expected(size * 3);
+    ASSERT_TRUE(one->predict(some, static_cast<std::int64_t>(size), made));
+    ASSERT_TRUE(here->predict(some, static_cast<std::int64_t>(size), expected));
+    for (std::size_t i = 0; i < made.size(); ++i) ASSERT_NEAR(made[i], expected[i], 1e-5) << size;
+  }
+}
+
+TEST_F(cuda_computer_test, the_fingerprint_names_the_device_and_the_processor) {
+  const auto one = make(small);
+  EXPECT_THAT(one->fingerprint(), HasSubstr("stand-in"));
+  EXPECT_THAT(one->fingerprint(), HasSubstr("fp32"));
+  EXPECT_THAT(one->fingerprint(), HasSubstr(make_computer(small, 1)->fingerprint()));
+}
+
+} // namespace
+} // namespace dlrun::engine
