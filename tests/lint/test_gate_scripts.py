@@ -114,7 +114,7 @@ class stages(unittest.TestCase):
 
 class usage(unittest.TestCase):
     def test_every_entry_point_explains_itself_and_refuses_what_it_does_not_know(self):
-        for script in ("quickstart", "check", "scripts/install_dependencies", "scripts/check_tsan"):
+        for script in ("quickstart", "check", "scripts/install_cuda", "scripts/install_dependencies", "scripts/check_tsan"):
             explained = subprocess.run([ROOT / script, "--help"], capture_output=True, text=True)
             self.assertEqual((explained.returncode, explained.stderr), (0, ""), script)
             self.assertIn("Usage: ", explained.stdout)
@@ -132,8 +132,13 @@ class usage(unittest.TestCase):
         self.assertIn("libcaf-dev", listed)
         self.assertNotIn("python3-venv", listed)
 
+    def test_a_package_that_is_needed_for_several_things_is_listed_once(self):
+        command = [ROOT / "scripts/install_dependencies", "--with-check", "--with-cuda", "--with-peers", "--list"]
+        listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split("\n")
+        self.assertEqual(listed.count("python3-venv"), 1)
 
-class peers(unittest.TestCase):
+
+class packages_of_pypi(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
@@ -150,9 +155,9 @@ class peers(unittest.TestCase):
         (self.fakes / name).write_text(f"#!/bin/bash\n{body}\n")
         (self.fakes / name).chmod(0o755)
 
-    def install(self):
+    def install(self, option="--with-peers"):
         environment = dict(os.environ, PATH=f"{self.fakes}:{os.environ['PATH']}")
-        return subprocess.run([self.checkout / "scripts/install_dependencies", "--with-peers"], env=environment, capture_output=True, text=True)
+        return subprocess.run([self.checkout / "scripts/install_dependencies", option], env=environment, capture_output=True, text=True)
 
     def test_every_version_is_pinned(self):
         wanted = [line for line in (ROOT / "benchmarks/pytorch/requirements.txt").read_text().splitlines() if not line.startswith("#")]
@@ -174,6 +179,15 @@ class peers(unittest.TestCase):
         done = self.install()
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertIn("PyTorch is installed", done.stdout)
+
+    def test_cuda_is_installed_by_a_script_of_its_own(self):
+        script = self.checkout / "scripts/install_cuda"
+        script.write_text("#!/bin/bash\necho installed CUDA\n")
+        script.chmod(0o755)
+        done = self.install("--with-cuda")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertRegex(done.stdout, "(?s)Debian packages are installed.*installed CUDA")
+        self.assertNotIn("CUDA", self.install("--with-check").stdout)
 
 
 if __name__ == "__main__":
