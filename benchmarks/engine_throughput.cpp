@@ -1,42 +1,22 @@
 // Samples a second of the engine alone on one thread: forward, backward and the optimizer's update,
 // on random records.
 //   build/release/bin/engine_throughput --benchmark_min_time=3
+#include "benchmarks/benchmark_models.hpp"
 #include "engine/network.hpp"
 #include "engine/optimizer.hpp"
-#include "proto/job_spec.pb.h"
 
 #include <benchmark/benchmark.h>
-#include <google/protobuf/text_format.h>
 #include <random>
 
 namespace {
 
 using namespace dlrun;
-
-constexpr const char* mlp = R"(input: [1, 28, 28]
-  layers { flatten {} }
-  layers { linear { out_features: 512 } } layers { relu {} }
-  layers { linear { out_features: 512 } } layers { relu {} }
-  layers { linear { out_features: 10 } })";
-
-constexpr const char* cnn = R"(input: [1, 28, 28]
-  layers { conv2d { out_channels: 32 kernel_size: 3 padding: 1 } } layers { relu {} }
-  layers { max_pool2d { kernel_size: 2 } }
-  layers { conv2d { out_channels: 64 kernel_size: 3 padding: 1 } } layers { relu {} }
-  layers { max_pool2d { kernel_size: 2 } }
-  layers { flatten {} }
-  layers { linear { out_features: 128 } } layers { relu {} }
-  layers { linear { out_features: 10 } })";
-
-template <class Message>
-Message parse(const char* text) {
-  Message message;
-  google::protobuf::TextFormat::ParseFromString(text, &message);
-  return message;
-}
+using benchmarks::cnn;
+using benchmarks::mlp;
+using benchmarks::parse;
 
 void train(benchmark::State& state, const char* specification) {
-  const auto model = engine::model::build(parse<spec::ModelSpec>(specification)).value();
+  const auto model = benchmarks::model_of(specification);
   const auto optimizer =
       engine::optimizer::build(parse<spec::OptimizerSpec>("sgd { lr: 0.05 momentum: 0.9 }")).value();
   const auto size = static_cast<std::size_t>(state.range(0));
