@@ -19,7 +19,17 @@ struct train_options {
   bool json = false;
 };
 
-/// What `durability.log: auto` became, for people or for a program.
+/// What `cluster.device: auto` became, for people or for a program.
+void tell(const runtime::device_choice& choice, bool json) {
+  if (json)
+    say(stdout, "{}\n",
+        nlohmann::ordered_json{{"type", "device"}, {"device", choice.device}, {"reason", choice.reason}}
+            .dump());
+  else
+    say(stdout, "cluster.device: auto is {}: {}\n", choice.device, choice.reason);
+}
+
+/// The same of `durability.log: auto`.
 void tell(const runtime::durability_choice& choice, bool json) {
   if (json)
     say(stdout, "{}\n",
@@ -39,7 +49,9 @@ int train(const train_options& options, const begun_hook& begun) {
   warn_of_trained_on(*job);
   const auto run = runtime::begin_run(*job, options.run_dir);
   if (!run) return complain(run.error());
+  if (run->device) tell(*run->device, options.json);
   if (run->durability) tell(*run->durability, options.json);
+  flush(stdout); // before the display, which forgets what nobody could read
   return run_displayed(*job, {.run_dir = run->folder.path(), .hosts = *hosts, .is_new = true},
                        {.json = options.json, .begun = begun});
 }

@@ -13,7 +13,8 @@ record_source records_of(const data::dataset& data) {
 
 pass_options options_from(const spec::JobSpec& spec, std::size_t microbatches_at_once) {
   return {static_cast<std::uint64_t>(spec.train().microbatch_size()),
-          static_cast<int>(spec.cluster().threads_per_worker()), microbatches_at_once};
+          {.threads = static_cast<int>(spec.cluster().threads_per_worker())},
+          microbatches_at_once};
 }
 
 forward_pass::forward_pass(std::shared_ptr<const engine::model> model, const pass_options& options)
@@ -25,8 +26,12 @@ forward_pass::forward_pass(std::shared_ptr<const engine::model> model, const pas
 
 result<void> forward_pass::make_lanes(std::uint64_t microbatches, std::span<const float> parameters) {
   const auto wanted = std::min<std::uint64_t>(options_.microbatches_at_once, microbatches);
-  while (lanes_.size() < std::max<std::uint64_t>(1, wanted))
-    lanes_.push_back(std::make_unique<lane>(model_, options_.threads_per_microbatch));
+  while (lanes_.size() < std::max<std::uint64_t>(1, wanted)) {
+    auto made = engine::make_computer_at(options_.place, model_);
+    if (!made) return tl::unexpected(made.error());
+    lanes_.push_back(std::make_unique<lane>());
+    lanes_.back()->computer = std::move(made->computer);
+  }
   for (const auto& on : lanes_)
     if (auto read = on->computer->read({}, parameters); !read) return read;
   return {};

@@ -4,7 +4,7 @@
 
 #include "data/dataset.hpp"
 #include "data/prefetcher.hpp"
-#include "engine/computer.hpp"
+#include "engine/cuda/compute_place.hpp"
 #include "inference/compute_in_order.hpp"
 #include "proto/job_spec.pb.h"
 #include <dlrun/named_values.hpp>
@@ -37,10 +37,10 @@ record_source records_of(const data::dataset& data);
 /// How records are gone through.
 struct pass_options {
   std::uint64_t microbatch_size = 1;
-  int threads_per_microbatch = 1;       ///< part of what fixes the bits, as for make_computer()
+  engine::compute_place place{};        ///< part of what fixes the bits
   std::size_t microbatches_at_once = 1; ///< changes no bit; with 1 the calling thread computes
 };
-/// As the job of `spec` computes.
+/// As the job of `spec` computes, on the processor.
 pass_options options_from(const spec::JobSpec& spec, std::size_t microbatches_at_once = 1);
 
 /// A model that goes through records in their order, in microbatches of one size, and adds up in
@@ -51,15 +51,15 @@ public:
   forward_pass(std::shared_ptr<const engine::model> model, const pass_options& options);
 
   /// Loss and metrics of `parameters` (flat layout) on all of `data`, which check_fits(). @returns
-  /// interrupted soon after `*cancelled` (may be null) is set; as computer::evaluate() and
-  /// dataset::read().
+  /// interrupted soon after `*cancelled` (may be null) is set; as make_computer_at(),
+  /// computer::evaluate() and dataset::read().
   result<evaluation> evaluate(std::span<const float> parameters, const data::dataset& data,
                               const std::atomic<bool>* cancelled = nullptr);
 
   /// Calls `make(places, outputs)` for each microbatch, on any thread: the places of its records,
   /// and what the last layer gives for each, row by row. `take` gets what it made, in the order of
-  /// the records, on the calling thread. @returns as computer::predict(), `records.read` and
-  /// `take`.
+  /// the records, on the calling thread. @returns as make_computer_at(), computer::predict(),
+  /// `records.read` and `take`.
   template <class Made>
   result<void>
   predict(std::span<const float> parameters, const record_source& records,
@@ -78,9 +78,6 @@ public:
 private:
   /// What one thread computes with.
   struct lane {
-    lane(std::shared_ptr<const engine::model> model, int threads)
-        : computer{engine::make_computer(std::move(model), threads)} {}
-
     std::unique_ptr<engine::computer> computer;
     std::vector<std::uint64_t> places;
     data::microbatch microbatch;

@@ -35,6 +35,11 @@ tensor_channel tensor_channel_of(const spec::JobSpec& spec) {
   return choose<tensor_channel>("cluster.tensor_channel", spec.cluster().tensor_channel(), words);
 }
 
+device device_of(const spec::JobSpec& spec) {
+  constexpr std::array<std::string_view, 3> words{"auto", "cpu", "cuda"};
+  return choose<device>("cluster.device", spec.cluster().device(), words);
+}
+
 durability_log durability_log_of(const spec::JobSpec& spec) {
   constexpr std::array<std::string_view, 4> words{"auto", "every_step", "snapshots", "off"};
   return choose<durability_log>("durability.log", spec.durability().log(), words);

@@ -23,6 +23,10 @@ std::uint32_t workers_max_of(const spec::JobSpec& spec);
 enum class tensor_channel : std::uint8_t { shared_memory, tcp };
 tensor_channel tensor_channel_of(const spec::JobSpec& spec);
 
+/// `cluster.device`: what workers compute on. `automatic`, "auto", until it is looked for.
+enum class device : std::uint8_t { automatic, cpu, cuda };
+device device_of(const spec::JobSpec& spec);
+
 /// `durability.log`: what PS shards keep on disk. `automatic`, "auto", until it is measured.
 enum class durability_log : std::uint8_t { automatic, every_step, snapshots, off };
 durability_log durability_log_of(const spec::JobSpec& spec);

@@ -184,6 +184,7 @@ void visit(Visitor& v, T& h) requires std::is_same_v<std::remove_const_t<T>, hos
   v.field("cpu_model", h.cpu_model);
   v.field("isa", h.isa);
   v.field("threads", h.threads);
+  v.field("device", h.device);
 }
 
 template <class Visitor, class T>

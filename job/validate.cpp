@@ -235,6 +235,26 @@ void check_worker_bounds(const spec::JobSpec& spec, const source_map& sources, p
                     cluster.workers_max(), cluster.workers()));
 }
 
+/// Each GPU is named once, by a job that may use GPUs.
+void check_gpus(const spec::ClusterSpec& cluster, const source_map& sources, problem_list& problems) {
+  const std::string path = "cluster.gpus";
+  const auto& gpus = cluster.gpus();
+  if (gpus.empty() || problems.reported(path)) return;
+  if (cluster.device() == "cpu")
+    problems.add(sources.find(path), path,
+                 "names GPUs, but with cluster.device: cpu none is used; leave this out, or set "
+                 "cluster.device: cuda");
+  for (int i = 0; i < gpus.size(); ++i) {
+    const auto place = item_path(path, static_cast<std::size_t>(i));
+    if (std::find(gpus.begin(), gpus.begin() + i, gpus[i]) == gpus.begin() + i || problems.reported(place))
+      continue;
+    problems.add(sources.find(place), place,
+                 fmt::format("GPU {} is named twice; workers share a GPU where there are more workers than "
+                             "GPUs, so name it once",
+                             gpus[i]));
+  }
+}
+
 /// What is evaluated on the way needs records for it, and snapshots to read it from.
 void check_evaluation(const spec::JobSpec& spec, const source_map& sources, problem_list& problems) {
   const auto& train = spec.train();
@@ -273,6 +293,7 @@ void validate(const spec::JobSpec& spec, const source_map& sources, problem_list
   check_evaluation(spec, sources, problems);
   check_journal(spec, sources, problems);
   check_worker_bounds(spec, sources, problems);
+  check_gpus(spec.cluster(), sources, problems);
 }
 
 result<void> validate(const spec::JobSpec& spec) {

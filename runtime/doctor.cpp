@@ -3,6 +3,7 @@
 #include "actors/agent/process/process_spawner.hpp"
 #include "actors/common/fingerprint.hpp"
 #include "base/random.hpp"
+#include "job/choices.hpp"
 #include "runtime/examined_host.hpp"
 #include "runtime/host_bundle.hpp"
 #include "runtime/root_beats.hpp"
@@ -122,6 +123,8 @@ private:
     for (const auto* check : {"address", "folder", "disk", "memory", "files"})
       tell(one.place, check, facts->value(check, ""));
     if (options_.job) tell(one.place, "data", facts->value("data", ""));
+    if (options_.job && job::device_of(options_.job->spec) == job::device::cuda)
+      tell(one.place, "gpus", facts->value("gpus", ""));
     watch_beats(one, *facts);
   }
 

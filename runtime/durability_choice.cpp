@@ -39,8 +39,10 @@ result<seconds> microbatch_time(const prepared_job& job) {
   const auto targets = static_cast<std::size_t>(size * loss.target_values());
   const std::vector<std::int32_t> classes(by_class ? targets : 0);
   const std::vector<float> values(by_class ? 0 : targets);
-  const auto computer =
-      engine::make_computer(*model, static_cast<int>(job.spec.cluster().threads_per_worker()));
+  const auto threads = static_cast<int>(job.spec.cluster().threads_per_worker());
+  const auto made = engine::make_computer_at(job.gpus.place_of({}, threads), *model);
+  if (!made) return tl::unexpected(made.error());
+  const auto& computer = made->computer;
   if (auto read = computer->read({}, parameters); !read) return tl::unexpected(read.error());
   std::vector<float> memory(parameters.size()); // to the host, as a worker's gradient
   const auto gradient = computer->lend(memory);

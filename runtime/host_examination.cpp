@@ -7,6 +7,7 @@
 #include "base/random.hpp"
 #include "base/unique_fd.hpp"
 #include "runtime/descriptor_limit.hpp"
+#include "runtime/device_choice.hpp"
 #include "runtime/hosts_plan.hpp"
 #include "runtime/root_beats.hpp"
 #include "runtime/run_record.hpp"
@@ -161,6 +162,13 @@ std::string check_data(const bootstrap::HostBundle& bundle) {
                      difference);
 }
 
+/// What it has to have for cluster.device: cuda.
+std::string check_gpus(const bootstrap::HostBundle& bundle) {
+  if (!bundle.has_spec()) return "";
+  const auto gpus = open_gpus(bundle.spec());
+  return gpus ? "" : gpus.error().message;
+}
+
 // ---- what is said
 
 result<void> say(int output, const json& what) {
@@ -182,6 +190,7 @@ json facts_of(const bootstrap::HostBundle& bundle, const result<base::unique_fd>
           {"disk", check_disk(bundle)},
           {"memory", check_memory()},
           {"files", check_files(bundle)},
+          {"gpus", check_gpus(bundle)},
           {"data", check_data(bundle)}};
 }
 

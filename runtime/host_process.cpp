@@ -8,6 +8,7 @@
 #include "actors/link/process_link.hpp"
 #include "base/random.hpp"
 #include "runtime/agent_relay.hpp"
+#include "runtime/device_choice.hpp"
 #include "runtime/held_stores.hpp"
 #include "runtime/host_bundle.hpp"
 #include "runtime/host_examination.hpp"
@@ -119,6 +120,8 @@ result<void> serve(const bootstrap::HostBundle& bundle, const std::shared_ptr<co
 result<void> serve(const bootstrap::HostBundle& bundle, const base::unique_fd& signals) {
   if (const auto journal = check_journal_here(bundle.spec()); !journal)
     return fail(journal.error().code, fmt::format("host {}: {}", bundle.host(), journal.error().message));
+  if (const auto gpus = open_gpus(bundle.spec()); !gpus)
+    return fail(gpus.error().code, fmt::format("host {}: {}", bundle.host(), gpus.error().message));
   auto prepared = prepare_here(bundle);
   if (!prepared) return tl::unexpected(prepared.error());
   const auto job = make_host_context(bundle, std::move(*prepared));

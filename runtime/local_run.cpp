@@ -50,7 +50,8 @@ result<std::shared_ptr<const common::job_context>> make_context(const prepared_j
                                    .run_token = *token,
                                    .started = common::now(),
                                    .data = job.data,
-                                   .initial_weights = job.initial_weights});
+                                   .initial_weights = job.initial_weights,
+                                   .gpus = job.gpus});
 }
 
 /// By its full path: the folder that this process is in may change.
@@ -201,6 +202,7 @@ dlrun::report final_report(const common::job_context& job, const protocol::job_e
   report.wall_seconds = protocol::to_seconds(common::now() - job.started);
   report.versions.dlrun = common::dlrun_version();
   report.host.cpu_model = engine::cpu_model();
+  report.host.device = job.spec.cluster().device();
   if (const auto saved = dlrun::write_report(path, report); !saved) log.error("{}", saved.error().message);
   return report;
 }

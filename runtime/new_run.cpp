@@ -8,6 +8,8 @@ namespace dlrun::runtime {
 result<new_run> begin_run(prepared_job& job, const std::string& wanted_folder) {
   if (auto opened = open_metrics_port(job); !opened) return tl::unexpected(opened.error());
   if (auto settled = settle_journal(job.spec); !settled) return tl::unexpected(settled.error());
+  auto device = settle_device(job);
+  if (!device) return tl::unexpected(device.error());
   auto folder = run_folder::create(wanted_folder, job.spec);
   if (!folder) return tl::unexpected(folder.error());
   auto durability = settle_durability(job, *folder);
@@ -15,7 +17,7 @@ result<new_run> begin_run(prepared_job& job, const std::string& wanted_folder) {
   const auto record = make_record(job);
   if (auto written = write_record(folder->path(), record); !written) return tl::unexpected(written.error());
   if (auto begun = begin_journal(job.spec, record.run()); !begun) return tl::unexpected(begun.error());
-  return new_run{std::move(*folder), std::move(*durability)};
+  return new_run{std::move(*folder), std::move(*device), std::move(*durability)};
 }
 
 } // namespace dlrun::runtime

@@ -1,19 +1,21 @@
 /// The folder of a run that is about to begin.
 #pragma once
 
+#include "runtime/device_choice.hpp"
 #include "runtime/durability_choice.hpp"
 
 namespace dlrun::runtime {
 
 struct new_run {
   run_folder folder;
+  std::optional<device_choice> device;         ///< of `cluster.device: auto`: what it became
   std::optional<durability_choice> durability; ///< of `durability.log: auto`: what it became
 };
 
-/// Opens observability.prometheus_port, finds out what cluster.journal needs, makes the folder
-/// (default: runs/<name of the job>), settles durability.log, and writes down what the run is
-/// trained with: spec.yaml for people, run.record for `dlrun resume`. @returns as
-/// open_metrics_port(), settle_journal() and run_folder::create().
+/// Opens observability.prometheus_port, finds out what cluster.journal needs, settles
+/// cluster.device, makes the folder (default: runs/<name of the job>), settles durability.log, and
+/// writes down what the run is trained with: spec.yaml for people, run.record for `dlrun resume`.
+/// @returns as open_metrics_port(), settle_journal(), settle_device() and run_folder::create().
 result<new_run> begin_run(prepared_job& job, const std::string& wanted_folder);
 
 } // namespace dlrun::runtime

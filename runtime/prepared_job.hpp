@@ -28,6 +28,7 @@ struct prepared_job {
   /// observability.prometheus_port, open from before anything is made for the run; null without,
   /// and where nothing is to be run.
   std::shared_ptr<observability::metrics_server> metrics{};
+  engine::gpu_set gpus{}; ///< that its workers use on this host; none before that is settled
 };
 
 /// Builds the model, decodes the data, opens the weights to start from, and checks that they fit

@@ -11,6 +11,7 @@
 #include "job/spec_writer.hpp"
 #include "runtime/changed_spec.hpp"
 #include "runtime/descriptor_limit.hpp"
+#include "runtime/device_choice.hpp"
 #include "runtime/journal_choice.hpp"
 #include "runtime/run_record.hpp"
 #include "runtime/trained_with.hpp"
@@ -105,8 +106,10 @@ result<void> check_unedited(const trained_with& past, const run_folder& folder,
 result<spec::JobSpec> wanted_spec(const trained_with& past, const run_folder& folder,
                                   const resume_options& options) {
   const auto& base = options.as_trained ? past.revisions.back() : past.as_written;
-  return job::complete_spec(base, folder.spec_file(past.revisions.size() - 1).string(), folder.path(),
-                            options.overrides);
+  auto wanted = job::complete_spec(base, folder.spec_file(past.revisions.size() - 1).string(), folder.path(),
+                                   options.overrides);
+  if (wanted) keep_settled_device(past.revisions.back(), *wanted);
+  return wanted;
 }
 
 /// Changes the specification of the job as asked. @returns how.
@@ -165,6 +168,7 @@ result<prepared_job> prepare_resumed(const run_folder& folder, const trained_wit
   if (!change) return tl::unexpected(change.error());
   if (auto opened = open_metrics_port(*job); !opened) return tl::unexpected(opened.error());
   if (auto settled = settle_journal_again(job->spec); !settled) return tl::unexpected(settled.error());
+  if (auto settled = settle_device_again(*job); !settled) return tl::unexpected(settled.error());
   auto revisions = past.revisions;
   if (*change == spec_change::revision) {
     if (!options.from) job->spec.mutable_train()->clear_from(); // that was for the revision before

@@ -1,6 +1,7 @@
 #include "runtime/trained_with.hpp"
 
 #include "actors/common/history_conversion.hpp"
+#include "job/choices.hpp"
 #include "job/spec_reader.hpp"
 #include "runtime/changed_spec.hpp"
 #include "runtime/run_record.hpp"
@@ -11,16 +12,22 @@
 namespace dlrun::runtime {
 namespace {
 
+/// A run of a version that had no cluster.device was trained on processors.
+void settle_unknown_device(spec::JobSpec& spec) {
+  if (job::device_of(spec) == job::device::automatic) spec.mutable_cluster()->set_device("cpu");
+}
+
 /// Only of the newest revision may the file say something else, and only in keys that change no
 /// bit.
 void look_at_file(const std::filesystem::path& file, std::size_t revision, trained_with& found) {
   std::error_code why;
   if (!std::filesystem::exists(std::filesystem::symlink_status(file, why))) return;
-  const auto written = job::read_spec(file);
+  auto written = job::read_spec(file);
   if (!written) {
     found.edited.push_back(fmt::format("it cannot be read any more: {}", written.error().message));
     return;
   }
+  keep_settled_device(found.revisions[revision], *written);
   const bool newest = revision + 1 == found.revisions.size();
   auto changes = job::differences(found.revisions[revision], *written);
   const bool is_free =
@@ -36,6 +43,7 @@ void look_at_file(const std::filesystem::path& file, std::size_t revision, train
 result<trained_with> from_record(const run_folder& folder, records::RunRecord record) {
   trained_with found;
   found.revisions.assign(record.revisions().begin(), record.revisions().end());
+  for (auto& revision : found.revisions) settle_unknown_device(revision);
   found.as_written = found.revisions.back();
   for (std::size_t i = 0; i < found.revisions.size(); ++i) look_at_file(folder.spec_file(i), i, found);
   const auto beyond = folder.spec_file(found.revisions.size());
@@ -51,6 +59,7 @@ result<trained_with> from_files(const run_folder& folder) {
   for (const auto& file : folder.spec_files()) {
     auto spec = job::read_spec(file);
     if (!spec) return tl::unexpected(spec.error());
+    settle_unknown_device(*spec);
     found.revisions.push_back(std::move(*spec));
   }
   found.as_written = found.revisions.back();
@@ -58,6 +67,11 @@ result<trained_with> from_files(const run_folder& folder) {
 }
 
 } // namespace
+
+void keep_settled_device(const spec::JobSpec& trained, spec::JobSpec& wanted) {
+  if (job::device_of(wanted) == job::device::automatic)
+    wanted.mutable_cluster()->set_device(trained.cluster().device());
+}
 
 result<trained_with> read_trained_with(const run_folder& folder) {
   auto record = read_record(folder.path());

@@ -14,6 +14,7 @@
 #include <future>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 namespace dlrun {
 namespace {
@@ -95,7 +96,7 @@ public:
   void folder_is_new() { is_new_ = true; }
 
   void first_event(std::string event, std::string text) {
-    first_ = {std::move(event), "root", 0, 1, 0, std::move(text)};
+    first_.push_back({std::move(event), "root", 0, 1, 0, std::move(text)});
   }
 
   const std::filesystem::path& run_dir() const { return run_dir_; }
@@ -155,8 +156,8 @@ public:
 
 private:
   void tell_first() {
-    if (first_) tell([&](training_callback& one) { one.on_event(*first_, *this); });
-    first_.reset();
+    for (const auto& event : std::exchange(first_, {}))
+      tell([&](training_callback& one) { one.on_event(event, *this); });
   }
 
   /// How often each record was trained on by then.
@@ -183,7 +184,7 @@ private:
   const dlrun::incarnation coordinator_;
   bool is_new_ = false;
   const protocol::time_point started_ = common::now();
-  std::optional<training_event> first_; ///< told before all others
+  std::vector<training_event> first_; ///< told before all others
   mutable std::mutex mutex_;
   dlrun::progress progress_;
   std::optional<std::string> stop_reason_;
@@ -208,6 +209,9 @@ result<training> training::start(const job_spec& job, training_options options) 
     auto made = std::make_unique<impl>(std::move(*prepared), std::move(run->folder), dlrun::incarnation{1},
                                        std::move(options));
     made->folder_is_new();
+    if (run->device)
+      made->first_event(
+          "device", fmt::format("cluster.device: auto is {}: {}", run->device->device, run->device->reason));
     if (run->durability)
       made->first_event("durability", fmt::format("durability.log: auto is {}: {}", run->durability->log,
                                                   run->durability->reason));

@@ -40,6 +40,7 @@ result<std::shared_ptr<const job_context>> make_job_context(job_context_argument
   made->run_token = arguments.run_token;
   made->other_hosts = std::move(arguments.other_hosts);
   made->initial_weights = std::move(arguments.initial_weights);
+  made->gpus = std::move(arguments.gpus);
   return made;
 }
 

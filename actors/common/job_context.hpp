@@ -4,6 +4,7 @@
 #include "actors/common/job_facts.hpp"
 #include "actors/common/role_context.hpp"
 #include "base/unique_fd.hpp"
+#include "engine/cuda/compute_place.hpp"
 #include "engine/model.hpp"
 #include "engine/update_rule.hpp"
 #include "job/choices.hpp"
@@ -23,7 +24,7 @@ namespace dlrun::common {
 inline constexpr std::uint32_t early_publish_bound = 2;
 
 /// The facts of the job, and what is computed by them: its model, how it is trained, and how
-/// tensors travel. The same in every process but for `other_hosts`; immutable after
+/// tensors travel. The same in every process but for `other_hosts` and `gpus`; immutable after
 /// make_job_context().
 struct job_context : job_facts {
   /// `train` of each revision of the specification; `spec` is the newest (docs/cli.md, resume
@@ -37,7 +38,12 @@ struct job_context : job_facts {
   /// What train.init_from names, as the host agent opened and checked it; null: to be opened by its
   /// path.
   std::shared_ptr<const base::unique_fd> initial_weights{};
+  engine::gpu_set gpus{}; ///< that the workers of this process use
 
+  /// What that worker computes on.
+  engine::compute_place place_of(worker_id worker) const {
+    return gpus.place_of(worker, static_cast<int>(spec.cluster().threads_per_worker()));
+  }
   std::uint64_t revision() const { return revisions.size() - 1; }
   /// The update rule of a revision. @returns as engine::update_rule::build() does.
   result<engine::update_rule> make_update_rule(std::uint64_t revision) const;
@@ -71,6 +77,7 @@ struct job_context_arguments {
   protocol::time_point started{};
   std::shared_ptr<const data::job_data> data{};
   std::shared_ptr<const base::unique_fd> initial_weights{};
+  engine::gpu_set gpus{};
 };
 
 /// Builds the model and the sampler. @returns bad_spec as engine::model::build() does.

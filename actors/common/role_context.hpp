@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <spdlog/logger.h>
+#include <string>
 
 namespace dlrun::common {
 
@@ -28,11 +29,12 @@ struct basic_role_context {
   dlrun::incarnation coordinator_incarnation{};
   std::shared_ptr<progress_word> progress{}; ///< a worker's, in a process of its own; else null
   std::shared_ptr<spdlog::logger> log{};
+  std::string device{}; ///< a worker's, once it has one (protocol::join); else empty
 
   /// The same for a role that knows less of the job.
   template <class Less>
   basic_role_context<Less> for_less() const {
-    return {role, self, job, local, link, agent, coordinator, coordinator_incarnation, progress, log};
+    return {role, self, job, local, link, agent, coordinator, coordinator_incarnation, progress, log, device};
   }
 };
 

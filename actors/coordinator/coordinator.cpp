@@ -130,8 +130,8 @@ void coordinator_state::on_published(const protocol::endpoint& at) {
 /// Again when the connection was lost: the agent tells all that may have been lost with it.
 void coordinator_state::join_agent() {
   if (std::exchange(joining_, true)) return;
-  const protocol::join message{context_.role, context_.self, ::getpid(), endpoint_,
-                               context_.job->build.fingerprint};
+  const protocol::join message{
+      context_.role, context_.self, ::getpid(), endpoint_, context_.job->build.fingerprint, context_.device};
   common::ask_with(
       self_, context_.agent, agent_deadline, message, caf::actor_cast<protocol::coordinator_actor>(self_),
       [this](const protocol::join_reply& reply) {

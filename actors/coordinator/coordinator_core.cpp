@@ -265,11 +265,7 @@ std::string coordinator_core::why_refused(const protocol::join& join) const {
   if (page.newest == join.self && !page.running)
     return fmt::format("{} incarnation {} is over; the newest that was issued is {}", name,
                        join.self.incarnation, fences_.last_issued(join.role));
-  if (fingerprint_ && *fingerprint_ != join.fingerprint)
-    return fmt::format(
-        "{} has the fingerprint '{}', but {} joined with '{}': they would not compute the same bits", name,
-        join.fingerprint, protocol::to_string(fingerprint_from_), *fingerprint_);
-  return {};
+  return starts_.arithmetic().why_refused(join);
 }
 
 coordinator_actions coordinator_core::on_join(const protocol::join& join) {
@@ -280,10 +276,7 @@ coordinator_actions coordinator_core::on_join(const protocol::join& join) {
     out.emplace_back(answer_join{join.role, {false, std::move(reason)}});
     return out;
   }
-  if (!fingerprint_) {
-    fingerprint_ = join.fingerprint;
-    fingerprint_from_ = join.role;
-  }
+  starts_.arithmetic().note(join);
   begin_start(join.role, join.self, out);
   const bool news = starts_.join(join.role, join.at);
   out.emplace_back(answer_join{join.role, {true, {}}});

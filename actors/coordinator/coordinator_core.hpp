@@ -84,8 +84,6 @@ private:
   crash_book crashes_;
   recovery_book recoveries_;
   job_ending ending_;
-  std::optional<std::string> fingerprint_; ///< of the first role that joined, and who that was
-  protocol::role_name fingerprint_from_;
   bool agent_is_there_ = false;
   std::uint64_t dispatchers_started_ = 0;
   std::uint64_t last_write_ = 0; ///< id of the newest order to journal fences

@@ -166,7 +166,8 @@ dlrun::report make_report(const common::job_facts& job, const report_sources& so
   report.versions = {job.build.dlrun,
                      fmt::format("{}.{}.{}", CAF_VERSION / 10000, CAF_VERSION / 100 % 100, CAF_VERSION % 100),
                      job.build.onednn, job.build.compiler, 1};
-  report.host = {job.build.cpu_model, job.build.instruction_set, threads};
+  report.host = {job.build.cpu_model, job.build.instruction_set, threads,
+                 sources.device.empty() ? job.spec.cluster().device() : sources.device};
   return report;
 }
 

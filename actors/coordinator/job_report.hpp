@@ -18,6 +18,7 @@ struct report_sources {
   std::vector<recovery_record> recoveries;
   run_tallies tallies{};
   std::vector<protocol::parked_slot> parked{}; ///< left out, by the course
+  std::string device{};                        ///< of the workers; "" when none has joined
 };
 
 /// How the job ended, by its numbers too: a training whose last version has no finite loss on the

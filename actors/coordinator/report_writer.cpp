@@ -35,6 +35,7 @@ report_writer::written report_writer::write(const protocol::job_ended& ended,
                          .digests = core.ending().digests(),
                          .recoveries = core.recoveries().all(),
                          .tallies = tallies_};
+  sources.device = core.starts().arithmetic().device();
   if (journal_) sources.parked = read_parked(journal_->entries());
   sources.ended = judged(job, sources);
   const auto report = make_report(job, sources, common::now());

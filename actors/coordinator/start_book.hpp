@@ -1,6 +1,7 @@
 /// Who is who: the newest start of each role.
 #pragma once
 
+#include "actors/coordinator/arithmetic_book.hpp"
 #include "actors/protocol/local_messages.hpp"
 
 #include <map>
@@ -43,10 +44,14 @@ public:
   /// The starts that have joined, for a dispatcher that was started again.
   std::vector<protocol::worker_available> available_workers() const;
   std::vector<protocol::ps_shard_available> available_ps_shards() const;
+  /// What those compute with that joined.
+  arithmetic_book& arithmetic() { return arithmetic_; }
+  const arithmetic_book& arithmetic() const { return arithmetic_; }
 
 private:
   std::map<protocol::role_name, page> pages_;
   std::uint64_t sequence_ = 0; ///< of the directory
+  arithmetic_book arithmetic_;
 };
 
 } // namespace dlrun::coordinator

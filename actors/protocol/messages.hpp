@@ -60,10 +60,11 @@ struct join {
   std::int32_t pid = 0;
   endpoint at;
   std::string fingerprint; ///< build, libraries, processor, threads: hosts that differ would change bits (I2)
+  std::string device{};    ///< what a worker computes on, "cpu" or a GPU and its libraries; of others empty
 
   template <class Inspector>
   friend auto inspect(Inspector& f, join& x) {
-    return f(x.role, x.self, x.pid, x.at, x.fingerprint);
+    return f(x.role, x.self, x.pid, x.at, x.fingerprint, x.device);
   }
 };
 

@@ -5,6 +5,16 @@
 #include <bit>
 
 namespace dlrun::worker {
+namespace {
+
+/// On what the worker trains on.
+inference::pass_options pass_options_of(const common::job_context& job, worker_id worker) {
+  auto options = inference::options_from(job.spec);
+  options.place = job.place_of(worker);
+  return options;
+}
+
+} // namespace
 
 result<std::unique_ptr<evaluator>> evaluator::create(std::shared_ptr<const common::job_context> job,
                                                      worker_id worker, dlrun::incarnation incarnation) {
@@ -20,7 +30,7 @@ evaluator::evaluator(std::shared_ptr<const common::job_context> job, worker_id w
     , worker_{worker}
     , incarnation_{incarnation}
     , validation_{std::move(validation)}
-    , pass_{job_->model, inference::options_from(job_->spec)} {}
+    , pass_{job_->model, pass_options_of(*job_, worker)} {}
 
 std::span<float> evaluator::part_of(ps_shard_id shard) {
   if (parameters_.empty()) parameters_.resize(job_->model->layout().flat_size());

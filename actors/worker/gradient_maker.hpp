@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace dlrun::worker {
 
@@ -37,6 +38,10 @@ public:
 
   /// Opens the data and makes the computer; once, before all below. @returns as trainer::create().
   result<void> open(std::shared_ptr<transport::segment_offers> server);
+  /// As trainer::device().
+  const std::string& device() const { return trainer_->device(); }
+  /// As trainer::host_layers().
+  std::vector<std::string> host_layers() const { return trainer_->host_layers(); }
 
   /// Where parameters are not read in place: copies the part that is ordered.
   void copy(const fetch_part& order, const parameter_source& source);

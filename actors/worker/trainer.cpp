@@ -58,13 +58,17 @@ result<std::unique_ptr<trainer>> trainer::create(std::shared_ptr<const common::j
   if (!training) return tl::unexpected(training.error());
   auto change = data::augmentation::build(job->spec.data().train().augment(), **training);
   if (!change) return tl::unexpected(change.error());
+  auto computer = engine::make_computer_at(job->place_of(worker), job->model);
+  if (!computer) return tl::unexpected(computer.error());
   return std::unique_ptr<trainer>(new trainer(std::move(job), worker, incarnation, std::move(*training),
-                                              std::move(*change), std::move(server), std::move(progress)));
+                                              std::move(*change), std::move(*computer), std::move(server),
+                                              std::move(progress)));
 }
 
 trainer::trainer(std::shared_ptr<const common::job_context> job, worker_id worker,
                  dlrun::incarnation incarnation, std::shared_ptr<const data::dataset> training,
-                 std::optional<data::augmentation> change, std::shared_ptr<transport::segment_offers> server,
+                 std::optional<data::augmentation> change, engine::placed_computer computer,
+                 std::shared_ptr<transport::segment_offers> server,
                  std::shared_ptr<common::progress_word> progress)
     : job_{std::move(job)}
     , progress_{std::move(progress)}
@@ -72,8 +76,8 @@ trainer::trainer(std::shared_ptr<const common::job_context> job, worker_id worke
     , incarnation_{incarnation}
     , prefetcher_{std::move(training), job_->sampler, prefetch_depth(*job_), std::move(change),
                   marker(progress_)}
-    , computer_{engine::make_computer(job_->model,
-                                      static_cast<int>(job_->spec.cluster().threads_per_worker()))}
+    , computer_{std::move(computer.computer)}
+    , device_{std::move(computer.device)}
     , sums_{*computer_, job_->model->layout().flat_size()}
     , gradients_{job_->model->layout().flat_size(), buffers_max(*job_), std::move(server)}
     , joined_{floats_of(job_->shards)} {

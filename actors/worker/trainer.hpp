@@ -17,6 +17,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace dlrun::worker {
@@ -35,12 +36,17 @@ public:
   using part_listener = std::function<void(const transport::pooled_gradient& buffer,
                                            const transport::gradient_header& header, std::uint64_t from)>;
 
-  /// Opens the data and makes the computer. `progress` may be null. @returns bad_data, bad_spec or
-  /// system.
+  /// Opens the data and makes the computer. `progress` may be null. @returns bad_data, bad_spec,
+  /// system, or as make_computer_at().
   static result<std::unique_ptr<trainer>> create(std::shared_ptr<const common::job_context> job,
                                                  worker_id worker, dlrun::incarnation incarnation,
                                                  std::shared_ptr<transport::segment_offers> server,
                                                  std::shared_ptr<common::progress_word> progress);
+
+  /// What it computes on, as placed_computer says it.
+  const std::string& device() const { return device_; }
+  /// As computer::host_layers().
+  std::vector<std::string> host_layers() const { return computer_->host_layers(); }
 
   /// Copies version `version` of the shard's part into memory; false if `source` does not serve it
   /// any more.
@@ -67,7 +73,8 @@ public:
 private:
   trainer(std::shared_ptr<const common::job_context> job, worker_id worker, dlrun::incarnation incarnation,
           std::shared_ptr<const data::dataset> training, std::optional<data::augmentation> change,
-          std::shared_ptr<transport::segment_offers> server, std::shared_ptr<common::progress_word> progress);
+          engine::placed_computer computer, std::shared_ptr<transport::segment_offers> server,
+          std::shared_ptr<common::progress_word> progress);
   std::span<float> part_of(version_id version, ps_shard_id shard);
   std::uint64_t request_records(const compute_gradient& what);
   result<void> read_version(timeline_id timeline, step_id step, const std::vector<parameter_source>& shards);
@@ -93,6 +100,7 @@ private:
   dlrun::incarnation incarnation_;
   data::prefetcher prefetcher_;
   std::unique_ptr<engine::computer> computer_;
+  std::string device_;
   subtree_sum sums_;
   transport::gradient_pool gradients_;
   /// Version v in [v % 2]; the core holds at most two adjacent versions. Empty where they are read

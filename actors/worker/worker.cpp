@@ -5,6 +5,7 @@
 #include "actors/common/membership.hpp"
 
 #include <algorithm>
+#include <fmt/ranges.h>
 #include <iterator>
 #include <mutex>
 
@@ -96,6 +97,12 @@ result<void> worker_state::acquire() {
   client_ = std::move(*client);
   make_parts();
   if (auto opened = maker_.open(server_); !opened) return opened;
+  context_.device = maker_.device();
+  context_.log->info("device: {}", context_.device);
+  if (const auto layers = maker_.host_layers(); !layers.empty())
+    context_.log->warn("host-layers: {} of the model are computed on the processor, with a copy there and "
+                       "back for each microbatch",
+                       fmt::join(layers, ", "));
   if (auto opened = evaluations_->open(); !opened) return opened;
   on_published(common::publish<protocol::worker_actor>(self_, context_, server_->address()));
   return {};

@@ -107,6 +107,7 @@ struct host_fingerprint {
   std::string cpu_model;     ///< as the kernel names it
   std::string isa;           ///< that oneDNN uses, e.g. "avx512_vnni"
   std::uint32_t threads = 1; ///< threads a worker
+  std::string device;        ///< that workers computed on: "cpu", or a GPU and its libraries
 };
 
 /// What a run came to.

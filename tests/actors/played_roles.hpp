@@ -50,11 +50,13 @@ protected:
               EXPECT_EQ(question.role, role);
               EXPECT_EQ(question.self, self);
               asked = true;
+              joined_on = question.device;
               return caf::make_result(reply, as<protocol::data_dispatcher_actor>(*dispatcher));
             },
             caf::after(patience) >> [] {});
     ASSERT_TRUE(asked) << "it does not join";
   }
+  std::string joined_on; ///< protocol::join::device
   protocol::endpoint here() const { return {"", job->process, ""}; }
 
   static caf::strong_actor_ptr strong(const caf::scoped_actor& who) {

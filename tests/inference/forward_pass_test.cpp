@@ -4,6 +4,7 @@
 #include "inference/evaluation_data.hpp"
 #include "inference/model_data.hpp"
 #include "job/spec_reader.hpp"
+#include "kernels/cuda/stand_in/stand_in_device.hpp"
 #include "tests/data/files.hpp"
 
 #include <fstream>
@@ -59,6 +60,20 @@ train: {microbatch_size: 4, optimizer: {sgd: {lr: 0.1}}}
   std::vector<float> parameters;
   std::shared_ptr<const data::dataset> data, input; ///< with targets and without
 };
+
+TEST_F(forward_pass_test, computes_on_the_gpu_that_it_is_told_to) {
+  kernels::cuda::stand_in_module module{{.devices = 2}};
+  auto options = options_from(spec);
+  const auto here = forward_pass{model, options}.evaluate(parameters, *data);
+  options.place = {.threads = 1, .cuda = &module, .gpu = 1};
+  const auto there = forward_pass{model, options}.evaluate(parameters, *data);
+  ASSERT_TRUE(here && there);
+  EXPECT_NEAR(here->loss_sum, there->loss_sum, 1e-4);
+  EXPECT_EQ(there->records, record_count);
+  options.place.gpu = 2;
+  const auto nowhere = forward_pass{model, options}.evaluate(parameters, *data);
+  EXPECT_FALSE(nowhere) << "there is no such GPU";
+}
 
 TEST_F(forward_pass_test, adds_up_microbatch_by_microbatch_in_double_precision) {
   engine::network network{model, 1};

@@ -43,6 +43,26 @@ def _(at):
     return at.job({"train": {**spec.pop("train"), "epochs": "3"}, **spec})
 
 
+@case("a GPU that is named twice", "spec", "cluster.gpus[2]", "GPU 1 is named twice")
+def _(at):
+    return at.job(at.spec(), "cluster.device=auto", "cluster.gpus=[1, 0, 1]")
+
+
+@case("GPUs for a job on processors", "spec", "cluster.gpus", "with cluster.device: cpu none is used", "leave this out")
+def _(at):
+    return at.job(at.spec(), "cluster.gpus=0")
+
+
+@case("an unknown device", "spec", "cluster.device", "gpu", "auto, cpu, cuda")
+def _(at):
+    return at.job(at.spec(), "cluster.device=gpu")
+
+
+@case("a GPU that is not there", "folder", "; or leave cluster.gpus out")
+def _(at):
+    return [command for command in at.job(at.spec(), "cluster.device=auto", "cluster.gpus=1023") if command[0] == "train"]
+
+
 @case("an unknown layer", "spec", "job.yaml:", "liner", 'did you mean "linear"?')
 def _(at):
     return at.layers_job("flatten", {"liner": {"out_features": 10}})

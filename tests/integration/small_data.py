@@ -66,7 +66,7 @@ def make_spec(model, train, *, epochs=1, microbatches_per_step=4, workers=2, ps_
         "data": {"train": dict(train)},
         "train": {"epochs": epochs, "microbatch_size": 8, "microbatches_per_step": microbatches_per_step,
                   "optimizer": {"sgd": {"lr": 0.02, "momentum": 0.9}}, "seed": 7},
-        "cluster": {"workers": workers, "ps_shards": ps_shards, "placement": placement,
+        "cluster": {"workers": workers, "ps_shards": ps_shards, "placement": placement, "device": "cpu",
                     "restart": {"intensity": 1000, "period_s": 60}},
     }
 

@@ -30,6 +30,7 @@ TEST(choices, of_a_job_are_the_words_of_their_rules) {
   spec::JobSpec spec;
   expect_choice(spec, *spec.mutable_cluster(), "placement", placement_of);
   expect_choice(spec, *spec.mutable_cluster(), "tensor_channel", tensor_channel_of);
+  expect_choice(spec, *spec.mutable_cluster(), "device", device_of);
   expect_choice(spec, *spec.mutable_durability(), "log", durability_log_of);
   expect_choice(spec, *spec.mutable_durability(), "sync", durability_sync_of);
   expect_choice(spec, *spec.mutable_observability(), "log_format", log_format_of);

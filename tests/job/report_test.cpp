@@ -41,7 +41,7 @@ report full_report() {
   r.bytes_snapshotted = 7;
   r.bytes_logged = 1ULL << 40;
   r.versions = {"0.1.0", "0.17.6", "2.6.3", "g++ 12", 1};
-  r.host = {"Some CPU", "avx2", 1};
+  r.host = {"Some CPU", "avx2", 1, "cpu"};
   return r;
 }
 
@@ -104,7 +104,8 @@ TEST(report, has_every_documented_field) {
     EXPECT_TRUE(parsed["recoveries"][0].contains(key)) << key;
   for (const char* key : {"dlrun", "caf", "onednn", "compiler", "spec"})
     EXPECT_TRUE(parsed["versions"].contains(key)) << key;
-  for (const char* key : {"cpu_model", "isa", "threads"}) EXPECT_TRUE(parsed["host"].contains(key)) << key;
+  for (const char* key : {"cpu_model", "isa", "threads", "device"})
+    EXPECT_TRUE(parsed["host"].contains(key)) << key;
   EXPECT_EQ(parsed["status"], "interrupted");
 }
 

@@ -50,6 +50,19 @@ TEST(validate, the_number_of_workers_lies_between_its_bounds) {
               testing::HasSubstr("cluster.workers_max: 1 is below cluster.workers, which is 2"));
 }
 
+TEST(validate, gpus_are_named_once_and_for_a_job_that_may_use_them) {
+  EXPECT_EQ(problems_of(minimal_spec, {"cluster={gpus: [3, 0]}"}), "");
+  EXPECT_EQ(problems_of(minimal_spec, {"cluster={device: cuda, gpus: 1}"}), "");
+  EXPECT_THAT(problems_of(minimal_spec, {"cluster={gpus: [0, 2, 0]}"}),
+              testing::HasSubstr("cluster.gpus[2]: GPU 0 is named twice"));
+  EXPECT_THAT(problems_of(minimal_spec, {"cluster={device: cpu, gpus: [0]}"}),
+              testing::AllOf(
+                  testing::HasSubstr("cluster.gpus: names GPUs, but with cluster.device: cpu none is used"),
+                  testing::HasSubstr("leave this out")));
+  EXPECT_THAT(problems_of(minimal_spec, {"cluster={device: gpu, gpus: [0]}"}),
+              testing::HasSubstr("cluster.device: expected one of auto, cpu, cuda"));
+}
+
 TEST(validate, what_is_shown_to_others_is_a_port_a_truth_and_a_format) {
   EXPECT_EQ(problems_of(minimal_spec, {"observability={prometheus_port: 65535, tensorboard: true, "
                                        "log_format: json}"}),

@@ -43,11 +43,18 @@ TEST(changed_spec, what_changes_no_bit_is_free) {
   for (const auto* one :
        {"cluster.workers=7", "data.train.records=elsewhere", "data.memory_limit=1GiB",
         "cluster.placement=threads", "cluster.tensor_channel=tcp", "cluster.restart.intensity=3",
-        "cluster.restart.period_s=1", "durability.sync=power", "durability.max_recovery=2s",
-        "durability.disk_quota=1GB", "observability.prometheus_port=9464", "observability.tensorboard=true",
-        "observability.log_format=json"})
+        "cluster.restart.period_s=1", "cluster.gpus=[1, 0]", "durability.sync=power",
+        "durability.max_recovery=2s", "durability.disk_quota=1GB", "observability.prometheus_port=9464",
+        "observability.tensorboard=true", "observability.log_format=json"})
     EXPECT_EQ(change({one}), spec_change::free) << one << refusal({one});
   EXPECT_EQ(change({"cluster.workers=7", "durability.sync=power"}), spec_change::free);
+}
+
+TEST(changed_spec, another_device_computes_other_bits) {
+  EXPECT_THAT(refusal({"cluster.device=cuda"}, {"cluster.device=cpu"}),
+              HasSubstr("cluster.device: cpu -> cuda"));
+  EXPECT_THAT(refusal({"cluster.device=cpu"}, {"cluster.device=cuda"}),
+              HasSubstr("cluster.device: cuda -> cpu"));
 }
 
 TEST(changed_spec, the_same_weights_may_lie_elsewhere_but_not_be_others) {

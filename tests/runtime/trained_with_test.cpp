@@ -41,7 +41,9 @@ protected:
     return std::move(*found);
   }
   static spec::JobSpec spec_with(const std::vector<std::string>& overrides) {
-    return test::parse(test::minimal_spec, overrides).value();
+    auto spec = test::parse(test::minimal_spec, overrides).value();
+    if (spec.cluster().device() == "auto") spec.mutable_cluster()->set_device("cpu"); // as it was settled
+    return spec;
   }
 
   test::temporary_folder temporary;
@@ -81,6 +83,37 @@ TEST_F(trained_with_test, keys_that_change_no_bit_may_be_edited_in_the_newest) {
   EXPECT_THAT(read().edited,
               ElementsAre(HasSubstr("cluster.workers: 2 was trained with, spec.yaml now says 7")))
       << "what an older revision says would be ignored";
+}
+
+TEST_F(trained_with_test, a_run_from_before_there_were_devices_was_trained_on_processors) {
+  for (auto* one : {&begun, &changed}) one->mutable_cluster()->clear_device();
+  keep_record();
+  write(0, begun);
+  write(1, changed);
+  auto found = read();
+  EXPECT_THAT(found.edited, IsEmpty());
+  for (const auto& one : found.revisions) EXPECT_EQ(one.cluster().device(), "cpu");
+  EXPECT_EQ(found.as_written.cluster().device(), "cpu");
+  std::filesystem::remove(run.path() / record_name);
+  found = read();
+  EXPECT_EQ(found.revisions.back().cluster().device(), "cpu") << "of dlrun 0.1";
+}
+
+TEST_F(trained_with_test, auto_in_a_file_is_the_device_that_was_settled) {
+  changed.mutable_cluster()->set_device("cuda");
+  begun.mutable_cluster()->set_device("cuda");
+  keep_record();
+  write(0, begun);
+  auto edited = changed;
+  edited.mutable_cluster()->set_device("auto");
+  write(1, edited);
+  const auto found = read();
+  EXPECT_THAT(found.edited, IsEmpty());
+  EXPECT_EQ(found.as_written.cluster().device(), "cuda");
+  edited.mutable_cluster()->set_device("cpu");
+  write(1, edited);
+  EXPECT_THAT(read().edited,
+              ElementsAre(HasSubstr("cluster.device: cuda was trained with, spec.1.yaml now says cpu")));
 }
 
 TEST_F(trained_with_test, a_file_that_is_gone_says_nothing) {

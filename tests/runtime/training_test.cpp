@@ -1,3 +1,4 @@
+#include "tests/kernels_cuda/modules/fake_modules.hpp"
 #include "tests/runtime/small_training.hpp"
 
 #include <cmath>
@@ -164,12 +165,35 @@ TEST_F(training_test, a_callback_that_throws_ends_it_with_the_reason) {
 }
 
 TEST_F(training_test, what_durability_auto_became_is_an_event) {
-  auto one = start({"durability.log=auto"});
+  auto one = start({"durability.log=auto", "cluster.device=cpu"});
   ASSERT_TRUE(one) << one.error().message;
   ASSERT_EQ(one->wait()->status, run_status::completed);
   ASSERT_FALSE(watcher->events.empty());
   EXPECT_EQ(watcher->events.front().event, "durability");
   EXPECT_THAT(watcher->events.front().text, HasSubstr("durability.log: auto is "));
+}
+
+TEST_F(training_test, what_device_auto_became_is_the_first_event) {
+  const test::named_module named{"/nowhere/none.so"};
+  auto one = start({"durability.log=auto"});
+  ASSERT_TRUE(one) << one.error().message;
+  const auto report = one->wait();
+  ASSERT_EQ(report->status, run_status::completed);
+  ASSERT_GE(watcher->events.size(), 2U);
+  EXPECT_EQ(watcher->events[0].event, "device");
+  EXPECT_THAT(watcher->events[0].text,
+              HasSubstr("cluster.device: auto is cpu: there is no CUDA module: '/nowhere"));
+  EXPECT_EQ(watcher->events[1].event, "durability");
+  EXPECT_EQ(report->host.device, "cpu");
+}
+
+TEST_F(training_test, a_gpu_that_does_not_open_ends_the_job_with_the_reason) {
+  const test::named_module named{test::fake_module("two_gpus")};
+  auto one = start({"cluster.device=cuda", "cluster.gpus=1", "cluster.restart={intensity: 1, period_s: 60}"});
+  ASSERT_TRUE(one) << one.error().message;
+  const auto report = one->wait();
+  ASSERT_EQ(report->status, run_status::failed);
+  EXPECT_THAT(report->reason, HasSubstr("GPU 1 does not answer"));
 }
 
 TEST_F(training_test, evaluations_are_told_as_they_are_in_the_report) {

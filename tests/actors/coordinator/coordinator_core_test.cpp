@@ -47,8 +47,11 @@ protected:
     perform(core.on_role_started({role, self, 100}));
     return self;
   }
-  coordinator_actions join(role_name role, fence self, std::string fingerprint = "A") {
-    return perform(core.on_join({role, self, 100, {"somewhere", self.incarnation.value, ""}, fingerprint}));
+  coordinator_actions join(role_name role, fence self, std::string fingerprint = "A",
+                           std::string device = "cpu") {
+    if (role.kind != protocol::role_kind::worker) device.clear();
+    return perform(
+        core.on_join({role, self, 100, {"somewhere", self.incarnation.value, ""}, fingerprint, device}));
   }
   fence start_and_join(role_name role) {
     const auto self = start(role);
@@ -166,6 +169,20 @@ TEST_F(coordinator_core_test, hosts_that_would_compute_other_bits_are_refused_na
   const auto reason = answer(join(worker_role({1}), start(worker_role({1})), "avx512")).reason;
   EXPECT_THAT(reason, HasSubstr("worker 1 has the fingerprint 'avx512'"));
   EXPECT_THAT(reason, HasSubstr("ps_shard 0 joined with 'avx2'"));
+}
+
+TEST_F(coordinator_core_test, workers_of_two_devices_are_refused_naming_both) {
+  perform(core.on_agent());
+  join(ps_shard_role({0}), start(ps_shard_role({0})));
+  EXPECT_EQ(core.starts().arithmetic().device(), "");
+  EXPECT_TRUE(answer(join(worker_role({0}), start(worker_role({0})), "A", "H100")).accepted);
+  EXPECT_EQ(core.starts().arithmetic().device(), "H100");
+  const auto reply = answer(join(worker_role({1}), start(worker_role({1})), "A", "A100"));
+  EXPECT_FALSE(reply.accepted);
+  EXPECT_THAT(reply.reason, HasSubstr("worker 1 computes on 'A100', but worker 0 joined with 'H100'"));
+  EXPECT_THAT(reply.reason, HasSubstr("cluster.gpus"));
+  EXPECT_TRUE(answer(join(ps_shard_role({1}), start(ps_shard_role({1})))).accepted)
+      << "it computes on no device";
 }
 
 TEST_F(coordinator_core_test, a_lost_worker_goes_and_its_replacement_comes) {

@@ -66,6 +66,12 @@ TEST_F(job_report_test, tells_of_a_job_that_is_completed) {
   EXPECT_EQ(made.versions.caf, "0.17.6");
 }
 
+TEST_F(job_report_test, names_what_workers_computed_on_or_were_to_compute_on) {
+  EXPECT_EQ(report().host.device, job->spec.cluster().device());
+  sources.device = "H100 | CUDA 13.0";
+  EXPECT_EQ(report().host.device, "H100 | CUDA 13.0");
+}
+
 TEST_F(job_report_test, how_it_ended_and_why_is_what_was_decided) {
   sources.ended = {job_outcome::failed, "worker 1 died again and again"};
   EXPECT_EQ(report().status, dlrun::run_status::failed);

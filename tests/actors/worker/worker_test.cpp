@@ -2,6 +2,7 @@
 // into; waiting ends with the message that is waited for.
 #include "actors/worker/worker.hpp"
 
+#include "kernels/cuda/stand_in/stand_in_device.hpp"
 #include "tests/actors/played_roles.hpp"
 #include "tests/actors/small_job.hpp"
 #include "tests/data/files.hpp"
@@ -43,6 +44,7 @@ protected:
         folder.path(), {"cluster.placement=threads", "data.train=" + files, "data.validation=" + files});
     made.data = std::make_shared<const data::job_data>(
         data::decode_job_data(*made.spec.mutable_data(), 1, target_kind::classes).value());
+    made.gpus = gpus;
     return std::make_shared<const common::job_context>(std::move(made));
   }
   void name_shard(std::uint64_t start = 1) { name({{protocol::ps_shard_role({0}), {start}, true, here()}}); }
@@ -113,6 +115,8 @@ protected:
                      push.slots.end, push.records, floats, push.tensor_sequence});
     return {values.value().begin(), values.value().end()};
   }
+  kernels::cuda::stand_in_module module{{.devices = 2}};
+  engine::gpu_set gpus;
   std::optional<caf::scoped_actor>& shard = peer;
   std::optional<transport::parameter_writer> parameters;
   std::shared_ptr<transport::segment_offers> offers;
@@ -163,6 +167,22 @@ TEST_F(worker_test, computes_its_lease_and_pushes_the_gradient) {
   EXPECT_EQ(push->slots, make_slot_range(0, 2));
   EXPECT_EQ(push->records, 4U);
   EXPECT_EQ(push->self, self);
+  const auto gradient = read_gradient(*push);
+  EXPECT_THAT(gradient, Each(testing::Truly([](float one) { return std::isfinite(one); })));
+  EXPECT_TRUE(std::ranges::any_of(gradient, [](float one) { return one != 0; }));
+}
+
+TEST_F(worker_test, says_that_it_computes_on_the_processor) {
+  start();
+  EXPECT_EQ(joined_on, "cpu");
+}
+
+TEST_F(worker_test, computes_on_its_gpu_and_says_which) {
+  gpus = {&module, {1, 0}};
+  begin();
+  EXPECT_THAT(joined_on, HasSubstr("stand-in (no GPU)"));
+  const auto push = await_push(0);
+  ASSERT_TRUE(push);
   const auto gradient = read_gradient(*push);
   EXPECT_THAT(gradient, Each(testing::Truly([](float one) { return std::isfinite(one); })));
   EXPECT_TRUE(std::ranges::any_of(gradient, [](float one) { return one != 0; }));

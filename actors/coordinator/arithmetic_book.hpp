@@ -1,0 +1,31 @@
+/// Whether all roles compute the same bits.
+#pragma once
+
+#include "actors/protocol/local_messages.hpp"
+
+#include <optional>
+#include <string>
+
+namespace dlrun::coordinator {
+
+/// Knows what the first role that joined computes with, and the first worker on what; later ones
+/// are held against them. Pure.
+class arithmetic_book {
+public:
+  /// @returns "" when the role computes the same bits, else why not, naming both.
+  std::string why_refused(const protocol::join& join) const;
+  /// Of a role that was let in.
+  void note(const protocol::join& join);
+  /// What workers compute on, as they say (protocol::join::device); "" before the first.
+  std::string device() const { return device_ ? device_->text : ""; }
+
+private:
+  struct entry {
+    std::string text;
+    protocol::role_name from;
+  };
+  std::optional<entry> fingerprint_;
+  std::optional<entry> device_;
+};
+
+} // namespace dlrun::coordinator

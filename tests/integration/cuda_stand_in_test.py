@@ -1,0 +1,193 @@
+"""`cluster.device`: whole jobs on a stand-in of a GPU, and what a job says of a module, a driver or a GPU that is not there.
+
+The stand-in computes the kernels of kernels/cuda on the processor, so its bits are no GPU's, but every promise that does not
+depend on the device is one here: the same bits with any number of workers, and after any faults.
+"""
+
+import json
+import os
+import pathlib
+import shutil
+import sys
+
+import dlrun_job
+import small_data
+from bench_case import bench_case, main
+from changed_runs import set_options
+from dlrun_job import all_run
+
+MODULES = pathlib.Path(sys.argv.pop(2))  # where the build has its modules for tests
+VARIABLE = "DLRUN_CUDA_MODULE"
+BAD_USAGE = 2
+RECORDS = 611  # the stand-in is slow, and the last step of an epoch is partial
+EPOCHS = {"mlp_dropout": 4, "cnn_batch_norm": 2}
+MANY = 100  # where the processor computes
+
+
+def module(name):
+    return str(MODULES / f"libdlrun_{name}.so")
+
+
+class device_case(bench_case):
+    """Jobs whose module is that of the environment."""
+
+    records = RECORDS
+
+    def setUp(self):
+        super().setUp()
+        before = os.environ.get(VARIABLE)
+        self.addCleanup(lambda: os.environ.pop(VARIABLE, None) if before is None else os.environ.update({VARIABLE: before}))
+
+    def use(self, name):
+        os.environ[VARIABLE] = module(name)
+
+    def job(self, model="mlp_dropout", device="cuda", **options):
+        spec = self.spec(model, **{"epochs": EPOCHS[model], **options})
+        spec["cluster"]["device"] = device
+        spec["durability"] = {"log": "every_step"}
+        return spec
+
+
+class stand_in(device_case):
+    def setUp(self):
+        super().setUp()
+        self.use("cuda_stand_in")
+
+    def reference(self, model):
+        report = self.undisturbed(self.job(model, workers=1, ps_shards=1))
+        self.assertNotIn(report["host"]["device"], ("", "cpu"))
+        return report
+
+    def expect_same(self, report, model):
+        reference = self.reference(model)
+        for key in ("parameters_sha256", "samples_committed", "train_loss"):
+            self.assertEqual(report[key], reference[key], key)
+        self.assertEqual(report["host"], reference["host"])
+
+    def test_more_workers_compute_the_same_bits(self):
+        for model in EPOCHS:
+            for placement in ("processes", "threads"):
+                with self.subTest(model=model, placement=placement):
+                    self.expect_same(self.bench.complete(self.job(model, workers=2, placement=placement)), model)
+
+    def test_a_killed_worker_changes_no_bit(self):
+        for model in EPOCHS:
+            with self.subTest(model=model), self.bench.start(self.job(model, workers=2)) as job:
+                with job.held_from_step(2, all_run):
+                    job.kill_together([("worker", 1)])
+                self.expect_same(job.expect_complete(), model)
+
+    def test_a_run_that_is_resumed_ends_with_the_same_bits_on_what_it_was_trained_on(self):
+        for model in EPOCHS:
+            with self.subTest(model=model), self.bench.start(self.job(model, device="auto", workers=2)) as job:
+                job.kill_everything_at_step(3)
+                self.assertIn("device: cuda", pathlib.Path(job.run_dir, "spec.yaml").read_text())
+                job.resume(options=set_options("cluster.workers=1", "cluster.device=auto"))
+                self.expect_same(job.expect_complete(may_redo=True), model)
+
+    def test_a_version_is_evaluated_on_the_same_device(self):
+        spec = self.job(workers=2)
+        spec["data"]["validation"] = {"split": 0.2}
+        spec["train"]["evaluate_every"] = "1 epoch"
+        reports = [self.bench.complete(spec, (f"cluster.workers={workers}",)) for workers in (1, 2)]
+        self.assertEqual(reports[0]["evaluations"], reports[1]["evaluations"])
+        self.assertEqual(reports[0]["validation"], reports[1]["validation"])
+
+    def test_the_processor_computes_nearly_the_same(self):
+        here = self.undisturbed(self.job(device="cpu", workers=1))
+        self.assertEqual(here["host"]["device"], "cpu")
+        self.assertAlmostEqual(here["train_loss"], self.reference("mlp_dropout")["train_loss"], delta=0.02)
+
+    def test_auto_says_which_gpu_it_takes(self):
+        with self.bench.start(self.job(device="auto")) as job:
+            job.expect_complete()
+            self.assertIn("cluster.device: auto is cuda: GPU", job.output())
+            self.assertIn(job.report()["host"]["device"].split(" | ")[0].split(",")[0], job.output())
+
+    def test_a_module_that_goes_away_ends_the_worker_with_its_reason(self):
+        copy = self.bench.folder / "module.so"
+        shutil.copy(module("cuda_stand_in"), copy)
+        os.environ[VARIABLE] = str(copy)
+        spec = self.job()
+        spec["train"]["epochs"] = 1000
+        spec["cluster"]["restart"] = {"intensity": 1, "period_s": 60}
+        with self.bench.start(spec) as job:
+            job.wait_for_step(2)
+            os.unlink(copy)
+            job.kill_together([("worker", 0)])
+            self.assertEqual(job.wait_end(), 1, job.output())
+            self.assertIn("there is no CUDA module", job.report()["reason"])
+
+
+class no_gpu(device_case):
+    """None that a job could use."""
+
+    def expect_refused(self, spec, *words):
+        with self.bench.start(spec) as job:
+            self.assertEqual(job.wait_end(), BAD_USAGE, job.output())
+            lines = job.output().splitlines()
+            self.assertEqual([line for line in lines if not line.startswith("dlrun: ")], [], "nothing was begun")
+            for word in words:
+                self.assertIn(word, job.output())
+            self.assertFalse(job.run_dir.exists())
+
+    def test_cuda_is_refused_with_what_is_missing(self):
+        for name, words in (("absent", ("there is no CUDA module", module("absent"), "docs/gpu.md", VARIABLE)),
+                            ("fake_needy", ("cannot be loaded", "libdlrun_fake_absent.so: cannot open shared object file")),
+                            ("fake_no_entry", ("is no CUDA module of dlrun", "dlrun_device_module_1")),
+                            ("fake_other_build", ("is of another build", "build and install both together")),
+                            ("fake_no_driver", ("there is no NVIDIA driver",)), ("fake_no_gpu", ("nvidia-smi -L",)),
+                            ("fake_old_gpus", ("Fake GPU", "too old", "7.5", "8.0")),
+                            ("fake_mixed_gpus", ("would not compute the same bits", "GPUs of one model"))):
+            with self.subTest(name):
+                self.use(name)
+                self.expect_refused(self.job(), *words, "; or set cluster.device: cpu")
+
+    def test_gpus_that_are_not_there_are_refused(self):
+        spec = self.job(device="auto")
+        spec["cluster"]["gpus"] = [7]
+        self.use("fake_two_gpus")
+        self.expect_refused(spec, "cluster.gpus: there is no GPU 7: the host has 2")
+        self.use("absent")
+        self.expect_refused(spec, "there is no CUDA module", "leave cluster.gpus out")
+
+    def test_auto_is_the_processor_and_stays_so(self):
+        self.use("fake_no_driver")
+        with self.bench.start(self.job(device="auto", epochs=MANY)) as job:
+            job.kill_everything_at_step(3)
+            self.assertIn("cluster.device: auto is cpu: there is no NVIDIA driver", job.output())
+            self.use("fake_two_gpus")
+            job.resume()
+            report = job.expect_complete(may_redo=True)
+        self.assertEqual(report["host"]["device"], "cpu")
+        self.assertEqual(report["parameters_sha256"], self.undisturbed(self.job(device="cpu", workers=1, epochs=MANY))["parameters_sha256"])
+
+    def test_a_program_is_told_so_as_json(self):
+        self.use("fake_no_gpu")
+        run_dir = self.bench.new_run_dir()
+        file = small_data.write_spec(run_dir.with_suffix(".yaml"), self.job(device="auto"))
+        with dlrun_job.running_job(self.program, run_dir, ["train", str(file), "--run-dir", str(run_dir), "--json"]) as job:
+            job.expect_complete()
+            first = json.loads(job.output().splitlines()[0])
+        self.assertEqual((first["type"], first["device"]), ("device", "cpu"))
+        self.assertIn("has no GPU", first["reason"])
+
+    def test_another_device_cannot_be_gone_on_with(self):
+        self.use("fake_two_gpus")
+        with self.bench.start(self.job(device="cpu", epochs=MANY)) as job:
+            job.kill_everything_at_step(3)
+            code, _, complaint = job.ask("resume", *set_options("cluster.device=cuda"))
+            self.assertEqual(code, BAD_USAGE, complaint)
+            self.assertIn("cluster.device: cpu -> cuda", complaint)
+
+    def test_a_gpu_that_does_not_open_ends_the_job_with_its_reason(self):
+        self.use("fake_two_gpus")
+        spec = self.job()
+        spec["cluster"]["restart"] = {"intensity": 1, "period_s": 60}
+        with self.bench.start(spec) as job:
+            self.assertEqual(job.wait_end(), 1, job.output())
+            self.assertIn("does not answer", job.report()["reason"])
+
+
+if __name__ == "__main__":
+    main()
