@@ -40,10 +40,11 @@ error no_devices(int problem, std::string_view text, int driver, int runtime) {
             "this host has no NVIDIA driver: libcuda.so.1 is not there. Install one (Debian: nvidia-driver), "
             "or let the container see the host's (docker run --gpus all)"};
   if (problem == cudaErrorInsufficientDriver)
-    return {usage, fmt::format(
-                       "this host's NVIDIA driver is made for CUDA {}, and dlrun's CUDA module needs CUDA {}: "
-                       "install a newer driver",
-                       cuda_version(driver), cuda_version(runtime))};
+    return {
+        usage,
+        fmt::format("this host's NVIDIA driver is made for CUDA {}, and dlrun's CUDA module needs CUDA {}: "
+                    "install a newer driver",
+                    cuda_version(driver), cuda_version(runtime))};
   if (problem == cudaErrorNoDevice)
     return {usage,
             "this host has an NVIDIA driver, but no GPU that this process may use: see whether nvidia-smi "

@@ -104,8 +104,10 @@ class installed(unittest.TestCase):
     def test_the_debian_packages_hold_the_same(self):
         run("cpack", "-B", WORK_DIR / "packages", cwd=BUILD_DIR)
         packages = sorted((WORK_DIR / "packages").glob("*.deb"))
-        self.assertEqual([package.name.split("_")[0] for package in packages], ["dlrun-dev", "dlrun"])
-        self.assertIn("librocksdb", run("dpkg-deb", "--field", packages[1], "Depends"))
+        has_module = (BUILD_DIR / "lib/libdlrun_cuda.so").exists()  # where CUDA is
+        self.assertEqual([package.name.split("_")[0] for package in packages],
+                         [*(["dlrun-cuda"] if has_module else []), "dlrun-dev", "dlrun"])
+        self.assertIn("librocksdb", run("dpkg-deb", "--field", packages[-1], "Depends"))
         unpacked = WORK_DIR / "unpacked"
         for package in packages:
             run("dpkg-deb", "--extract", package, unpacked)
@@ -114,6 +116,8 @@ class installed(unittest.TestCase):
         embed = build_example("embed", unpacked / "usr", WORK_DIR / "embed-debian") / "embed"
         libraries = run("ldd", embed)
         self.assertIn(f"{unpacked}/usr/lib/", libraries)
+        [library] = (unpacked / "usr/lib").rglob("libdlrun.so")
+        self.assertEqual((library.parent / "libdlrun_cuda.so").exists(), has_module, "where dlrun looks for it")
 
 
 if __name__ == "__main__":
