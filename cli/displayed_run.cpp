@@ -25,7 +25,8 @@ public:
   result<void> begun() override {
     if (begun_)
       if (auto done = begun_(run_dir_); !done) return done;
-    display_ = make_display(options_); // only now is stdout what it stays
+    flush(stdout); // only now is it what it stays; summary() forgets what is not written by then
+    display_ = make_display(options_);
     return {};
   }
   void update(const agent::run_snapshot& now, protocol::time_point at) override { display_->update(now, at); }

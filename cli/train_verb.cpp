@@ -51,7 +51,6 @@ int train(const train_options& options, const begun_hook& begun) {
   if (!run) return complain(run.error());
   if (run->device) tell(*run->device, options.json);
   if (run->durability) tell(*run->durability, options.json);
-  flush(stdout); // before the display, which forgets what nobody could read
   return run_displayed(*job, {.run_dir = run->folder.path(), .hosts = *hosts, .is_new = true},
                        {.json = options.json, .begun = begun});
 }
