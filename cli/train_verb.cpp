@@ -19,24 +19,14 @@ struct train_options {
   bool json = false;
 };
 
-/// What `cluster.device: auto` became, for people or for a program.
-void tell(const runtime::device_choice& choice, bool json) {
+/// What `auto` became as the value of `section.key`, for people or, as an object of that type, for
+/// a program.
+void tell_auto(const char* type, const char* section, const char* key, const std::string& value,
+               const std::string& reason, bool json) {
   if (json)
-    say(stdout, "{}\n",
-        nlohmann::ordered_json{{"type", "device"}, {"device", choice.device}, {"reason", choice.reason}}
-            .dump());
+    say(stdout, "{}\n", nlohmann::ordered_json{{"type", type}, {key, value}, {"reason", reason}}.dump());
   else
-    say(stdout, "cluster.device: auto is {}: {}\n", choice.device, choice.reason);
-}
-
-/// The same of `durability.log: auto`.
-void tell(const runtime::durability_choice& choice, bool json) {
-  if (json)
-    say(stdout, "{}\n",
-        nlohmann::ordered_json{{"type", "durability"}, {"log", choice.log}, {"reason", choice.reason}}
-            .dump());
-  else
-    say(stdout, "durability.log: auto is {}: {}\n", choice.log, choice.reason);
+    say(stdout, "{}.{}: auto is {}: {}\n", section, key, value, reason);
 }
 
 int train(const train_options& options, const begun_hook& begun) {
@@ -49,8 +39,10 @@ int train(const train_options& options, const begun_hook& begun) {
   warn_of_trained_on(*job);
   const auto run = runtime::begin_run(*job, options.run_dir);
   if (!run) return complain(run.error());
-  if (run->device) tell(*run->device, options.json);
-  if (run->durability) tell(*run->durability, options.json);
+  if (run->device)
+    tell_auto("device", "cluster", "device", run->device->device, run->device->reason, options.json);
+  if (run->durability)
+    tell_auto("durability", "durability", "log", run->durability->log, run->durability->reason, options.json);
   return run_displayed(*job, {.run_dir = run->folder.path(), .hosts = *hosts, .is_new = true},
                        {.json = options.json, .begun = begun});
 }
