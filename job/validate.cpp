@@ -3,6 +3,7 @@
 #include "base/nearest.hpp"
 #include "base/sha256.hpp"
 #include "base/utf8.hpp"
+#include "job/choices.hpp"
 #include "job/field_rules.hpp"
 #include "job/spec_path.hpp"
 #include "job/validate_data.hpp"
@@ -236,11 +237,11 @@ void check_worker_bounds(const spec::JobSpec& spec, const source_map& sources, p
 }
 
 /// Each GPU is named once, by a job that may use GPUs.
-void check_gpus(const spec::ClusterSpec& cluster, const source_map& sources, problem_list& problems) {
+void check_gpus(const spec::JobSpec& spec, const source_map& sources, problem_list& problems) {
   const std::string path = "cluster.gpus";
-  const auto& gpus = cluster.gpus();
+  const auto& gpus = spec.cluster().gpus();
   if (gpus.empty() || problems.reported(path)) return;
-  if (cluster.device() == "cpu")
+  if (!problems.reported("cluster.device") && device_of(spec) == device::cpu)
     problems.add(sources.find(path), path,
                  "names GPUs, but with cluster.device: cpu none is used; leave this out, or set "
                  "cluster.device: cuda");
@@ -293,7 +294,7 @@ void validate(const spec::JobSpec& spec, const source_map& sources, problem_list
   check_evaluation(spec, sources, problems);
   check_journal(spec, sources, problems);
   check_worker_bounds(spec, sources, problems);
-  check_gpus(spec.cluster(), sources, problems);
+  check_gpus(spec, sources, problems);
 }
 
 result<void> validate(const spec::JobSpec& spec) {

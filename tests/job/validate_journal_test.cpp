@@ -76,5 +76,11 @@ TEST(validate_journal, where_nothing_is_kept_there_is_none) {
       HasSubstr("cluster.journal: with durability.log: off"));
 }
 
+TEST(validate_journal, a_word_that_durability_does_not_have_is_told_beside_one) {
+  EXPECT_THAT(problems_of(minimal_spec,
+                          {"cluster.journal={etcd: {endpoints: http://a:1}}", "durability.log=nowhere"}),
+              HasSubstr("durability.log: expected one of"));
+}
+
 } // namespace
 } // namespace dlrun::job
