@@ -8,6 +8,7 @@
 #include "kernels/cpu/distance.hpp"
 #include "kernels/cpu/group_norm.hpp"
 #include "kernels/cpu/max_pool.hpp"
+#include "kernels/cpu/strided.hpp"
 
 #include <cstdint>
 #include <variant>
@@ -69,16 +70,19 @@ struct layer_norm_description {
 struct reshape_description {};
 struct add_description {};
 struct multiply_description {};
-struct concat_description {};
+/// Which columns of the output each input becomes, in their order.
+struct concat_description {
+  std::vector<kernels::cpu::column_run> runs{};
+};
 /// Over the channels.
 struct softmax_description {};
 /// Tensor: weight (rows, dim).
 struct embedding_description {
   std::int64_t rows = 0, dim = 0;
 };
-/// Channels from `first` on.
+/// The channels that are handed on, of all.
 struct select_description {
-  std::int64_t first = 0;
+  kernels::cpu::column_run run;
 };
 
 using layer_description =

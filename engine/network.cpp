@@ -1,7 +1,7 @@
 #include "engine/network.hpp"
 
+#include "engine/channel_extents.hpp"
 #include "engine/cpu_backend.hpp"
-#include "engine/layers/channel_order.hpp"
 #include "engine/memory_plan.hpp"
 
 #include <algorithm>
@@ -169,8 +169,8 @@ memory_plan network::impl::make_plan(memory_plan::pass_kind kind) const {
 
 /// Of a record that has to be brought into the order of activations; 0 where it is in that already.
 std::size_t network::impl::permuted_floats() const {
-  const channel_order order(model_->input_shape());
-  return order.same() ? 0 : static_cast<std::size_t>(*element_count(model_->input_shape()));
+  const channel_extents in(model_->input_shape());
+  return in.same() ? 0 : static_cast<std::size_t>(in.channels * in.pixels);
 }
 
 result<void> network::impl::check_records(const batch& batch) const {
@@ -254,9 +254,9 @@ result<void> network::impl::bring(const batch& batch) {
   if (!there) return tl::unexpected(there.error());
   records_ = *there;
   if (permuted_floats() == 0) return {};
-  const auto& in = model_->input_shape();
+  const channel_extents in(model_->input_shape());
   const auto permuted = planned(plan_->records(), batch.records.size());
-  backend_->transpose(batch.size, in[0], *element_count(in) / in[0], records_, permuted);
+  backend_->transpose(batch.size, in.channels, in.pixels, records_, permuted);
   records_ = permuted;
   return {};
 }

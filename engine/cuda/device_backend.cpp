@@ -13,6 +13,7 @@ using cuda::lane;
 
 device_backend::device_backend(std::shared_ptr<const model> model, int threads, cuda::device& on)
     : model_{std::move(model)}
+    , what_loss_{model_->loss().describe()}
     , threads_{threads}
     , on_{on}
     , activations_{on}
@@ -98,21 +99,19 @@ result<const double*> device_backend::on_device(const std::vector<double>& weigh
   if (weights_.data() != nullptr) return weights_.data();
   if (auto room = weights_.resize(weights.size()); !room) return tl::unexpected(room.error());
   on_.upload(lane::compute, weights.data(), weights_.data(), weights.size() * sizeof(double));
-  if (auto there = on_.finish(lane::compute); !there) return tl::unexpected(there.error());
   return weights_.data();
 }
 
 result<void> device_backend::run_loss(std::span<const float> outputs, const batch& batch, float* gradient) {
   const auto rows = batch.size, width = static_cast<std::int64_t>(outputs.size()) / batch.size;
-  const auto what = model_->loss().describe();
-  if (const auto* const entropy = std::get_if<cross_entropy_description>(&what)) {
+  if (const auto* const entropy = std::get_if<cross_entropy_description>(&what_loss_)) {
     const auto weight = on_device(entropy->weight);
     if (!weight) return tl::unexpected(weight.error());
     on_.run(lane::compute, cuda::cross_entropy{rows, width, entropy->label_smoothing, *weight, outputs.data(),
                                                target_classes_.data(), loss_.data(), gradient});
     return {};
   }
-  const auto& distance = std::get<distance_description>(what);
+  const auto& distance = std::get<distance_description>(what_loss_);
   const auto weight = on_device(distance.pos_weight);
   if (!weight) return tl::unexpected(weight.error());
   on_.run(lane::compute, cuda::distance{distance.kind, rows, width, distance.delta, *weight,

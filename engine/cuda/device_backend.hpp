@@ -59,6 +59,7 @@ private:
   result<kernels::cuda::event*> event_number(std::size_t number);
 
   std::shared_ptr<const model> model_;
+  const loss_description what_loss_; ///< of the model
   int threads_;
   kernels::cuda::device& on_;
   kernels::cpu::onednn host_;

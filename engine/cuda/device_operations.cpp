@@ -52,8 +52,8 @@ struct maker {
   }
   device_operation operator()(const add_description&) const { return make_device_add(device); }
   device_operation operator()(const multiply_description&) const { return make_device_multiply(device); }
-  device_operation operator()(const concat_description&) const {
-    return make_device_concat(device, of.input_shapes());
+  device_operation operator()(const concat_description& what) const {
+    return make_device_concat(device, what);
   }
   device_operation operator()(const softmax_description&) const {
     return make_device_softmax(device, of.input_shape()[0]);
@@ -62,7 +62,7 @@ struct maker {
     return make_device_embedding(device, what, of);
   }
   device_operation operator()(const select_description& what) const {
-    return make_device_select(device, what, of.input_shape(), of.output_shape());
+    return make_device_select(device, what);
   }
 };
 

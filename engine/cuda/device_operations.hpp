@@ -63,9 +63,8 @@ device_operation make_device_layer_norm(kernels::cuda::device& device, const lay
 device_operation make_device_reshape(kernels::cuda::device& device, const shape& input, const shape& output);
 device_operation make_device_add(kernels::cuda::device& device);
 device_operation make_device_multiply(kernels::cuda::device& device);
-device_operation make_device_concat(kernels::cuda::device& device, const std::vector<shape>& inputs);
-device_operation make_device_select(kernels::cuda::device& device, const select_description& what,
-                                    const shape& input, const shape& output);
+device_operation make_device_concat(kernels::cuda::device& device, const concat_description& what);
+device_operation make_device_select(kernels::cuda::device& device, const select_description& what);
 device_operation make_device_softmax(kernels::cuda::device& device, std::int64_t channels);
 device_operation make_device_embedding(kernels::cuda::device& device, const embedding_description& what,
                                        const layer& layer);

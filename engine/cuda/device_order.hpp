@@ -2,21 +2,16 @@
 /// device.
 #pragma once
 
+#include "engine/channel_extents.hpp"
 #include "kernels/cuda/device_api.hpp"
-#include <dlrun/shape.hpp>
 
 #include <cstdint>
 
 namespace dlrun::engine {
 
-/// Channels and pixels of records of one shape.
-struct channel_extents {
-  explicit channel_extents(const shape& record)
-      : channels{record[0]}
-      , pixels{*element_count(record) / record[0]} {}
-
-  /// Whether both orders are one.
-  bool same() const { return channels == 1 || pixels == 1; }
+/// The two orders of records of one shape, for a device.
+struct device_order : channel_extents {
+  using channel_extents::channel_extents;
 
   /// `to` = `from`, of `batch` records, with channels first. Disjoint.
   void to_first(kernels::cuda::device& on, std::int64_t batch, const float* from, float* to) const {
@@ -26,8 +21,6 @@ struct channel_extents {
   void to_last(kernels::cuda::device& on, std::int64_t batch, const float* from, float* to) const {
     on.run(kernels::cuda::lane::compute, kernels::cuda::transpose{batch, channels, pixels, from, to});
   }
-
-  std::int64_t channels, pixels;
 };
 
 } // namespace dlrun::engine

@@ -1,7 +1,7 @@
 // Layers that move values: flatten and reshape, concat, select.
-#include "engine/cuda/channel_extents.hpp"
 #include "engine/cuda/device_array.hpp"
 #include "engine/cuda/device_operations.hpp"
+#include "engine/cuda/device_order.hpp"
 
 namespace dlrun::engine {
 namespace {
@@ -36,8 +36,8 @@ public:
   memory_use memory() const override { return {.inputs_on_way_back = false, .output_on_way_back = false}; }
 
 private:
-  void move(std::int64_t batch, std::span<const float> from, const channel_extents& before,
-            const channel_extents& after, std::span<float> to) {
+  void move(std::int64_t batch, std::span<const float> from, const device_order& before,
+            const device_order& after, std::span<float> to) {
     if (before.same() && after.same())
       return on_.run(lane::compute, cuda::copy{from.data(), to.data(), float_count(to)});
     if (before.same()) return after.to_last(on_, batch, from.data(), to.data());
@@ -47,22 +47,16 @@ private:
   }
 
   cuda::device& on_;
-  channel_extents input_, output_;
+  device_order input_, output_;
   device_array<float> ordered_;
 };
 
 /// Channels are innermost, so that joining them is joining the rows of matrices, a row a pixel.
 class concat_operation final : public operation {
 public:
-  concat_operation(cuda::device& on, const std::vector<shape>& inputs)
-      : on_{on} {
-    std::int64_t width = 0;
-    for (const auto& input : inputs) {
-      runs_.push_back({.first = width, .count = input[0]});
-      width += input[0];
-    }
-    for (auto& run : runs_) run.width = width;
-  }
+  concat_operation(cuda::device& on, const concat_description& what)
+      : on_{on}
+      , runs_{what.runs} {}
 
   result<void> forward(const pass&, std::span<const std::span<const float>> inputs,
                        std::span<float> output) override {
@@ -125,13 +119,12 @@ device_operation make_device_reshape(cuda::device& device, const shape& input, c
   return {std::make_unique<reshape_operation>(device, input, output)};
 }
 
-device_operation make_device_concat(cuda::device& device, const std::vector<shape>& inputs) {
-  return {std::make_unique<concat_operation>(device, inputs)};
+device_operation make_device_concat(cuda::device& device, const concat_description& what) {
+  return {std::make_unique<concat_operation>(device, what)};
 }
 
-device_operation make_device_select(cuda::device& device, const select_description& what, const shape& input,
-                                    const shape& output) {
-  return {std::make_unique<select_operation>(device, column_run{input[0], what.first, output[0]})};
+device_operation make_device_select(cuda::device& device, const select_description& what) {
+  return {std::make_unique<select_operation>(device, what.run)};
 }
 
 } // namespace dlrun::engine

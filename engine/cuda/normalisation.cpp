@@ -1,7 +1,7 @@
 // Layers that normalise, and softmax.
-#include "engine/cuda/channel_extents.hpp"
 #include "engine/cuda/device_array.hpp"
 #include "engine/cuda/device_operations.hpp"
+#include "engine/cuda/device_order.hpp"
 
 namespace dlrun::engine {
 namespace {
@@ -172,7 +172,7 @@ public:
 
 private:
   cuda::device& on_;
-  channel_extents order_;
+  device_order order_;
   std::int64_t rows_; ///< of a record
   group_passes passes_;
   device_array<float> input_, gradient_, result_; ///< with channels first, where that differs

@@ -2,8 +2,8 @@
 /// whose meaning depends on it.
 #pragma once
 
+#include "engine/channel_extents.hpp"
 #include "kernels/cpu/permute.hpp"
-#include <dlrun/shape.hpp>
 
 #include <algorithm>
 #include <span>
@@ -11,22 +11,20 @@
 
 namespace dlrun::engine {
 
-/// The two orders of records of one shape. They are the same where there is one channel or one
-/// pixel.
+/// The two orders of records of one shape, for the processor.
 class channel_order {
 public:
   explicit channel_order(const shape& record)
-      : channels_(record[0])
-      , pixels_(*element_count(record) / record[0]) {}
+      : extents_(record) {}
 
-  bool same() const { return channels_ == 1 || pixels_ == 1; }
+  bool same() const { return extents_.same(); }
 
   /// `values` of `batch` records with channels first: itself, or in `memory`.
   std::span<const float> to_first(std::int64_t batch, std::span<const float> values,
                                   std::vector<float>& memory) const {
     if (same()) return values;
     memory.resize(values.size());
-    kernels::cpu::transpose(batch, pixels_, channels_, values, memory);
+    kernels::cpu::transpose(batch, extents_.pixels, extents_.channels, values, memory);
     return memory;
   }
 
@@ -35,11 +33,11 @@ public:
     if (same())
       std::copy(values.begin(), values.end(), to.begin());
     else
-      kernels::cpu::transpose(batch, channels_, pixels_, values, to);
+      kernels::cpu::transpose(batch, extents_.channels, extents_.pixels, values, to);
   }
 
 private:
-  std::int64_t channels_, pixels_;
+  channel_extents extents_;
 };
 
 } // namespace dlrun::engine

@@ -10,12 +10,11 @@ namespace {
 class flatten_operation final : public operation {
 public:
   explicit flatten_operation(const shape& input)
-      : channels_(input[0])
-      , pixels_(*element_count(input) / channels_) {}
+      : extents_(input) {}
 
   result<void> forward(const pass& now, std::span<const std::span<const float>> inputs,
                        std::span<float> output) override {
-    transpose(now.batch, inputs[0], output, pixels_, channels_);
+    transpose(now.batch, inputs[0], output, extents_.pixels, extents_.channels);
     return {};
   }
 
@@ -23,7 +22,7 @@ public:
                 std::span<const float> output_gradient,
                 std::span<const std::span<float>> input_gradients) override {
     if (!input_gradients[0].empty())
-      transpose(now.batch, output_gradient, input_gradients[0], channels_, pixels_);
+      transpose(now.batch, output_gradient, input_gradients[0], extents_.channels, extents_.pixels);
   }
 
   memory_use memory() const override { return {.inputs_on_way_back = false, .output_on_way_back = false}; }
@@ -34,7 +33,7 @@ private:
     kernels::cpu::transpose(batch, rows, columns, from, to);
   }
 
-  std::int64_t channels_, pixels_;
+  channel_extents extents_;
 };
 
 class flatten_layer final : public layer {

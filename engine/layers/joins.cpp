@@ -61,13 +61,8 @@ public:
 /// Channels are innermost, so that joining them is joining the rows of matrices, a row a pixel.
 class concat_operation final : public operation {
 public:
-  explicit concat_operation(const std::vector<shape>& inputs) {
-    for (const auto& input : inputs) {
-      runs_.push_back({.first = width_, .count = input[0]});
-      width_ += input[0];
-    }
-    for (auto& run : runs_) run.width = width_;
-  }
+  explicit concat_operation(const concat_description& what)
+      : runs_(what.runs) {}
 
   result<void> forward(const pass&, std::span<const std::span<const float>> inputs,
                        std::span<float> output) override {
@@ -87,7 +82,6 @@ public:
 
 private:
   std::vector<kernels::cpu::column_run> runs_;
-  std::int64_t width_ = 0;
 };
 
 class add_layer final : public layer {
@@ -114,16 +108,31 @@ public:
   }
 };
 
+concat_description runs_of(const std::vector<shape>& inputs) {
+  concat_description what;
+  std::int64_t width = 0;
+  for (const auto& input : inputs) {
+    what.runs.push_back({.first = width, .count = input[0]});
+    width += input[0];
+  }
+  for (auto& run : what.runs) run.width = width;
+  return what;
+}
+
 class concat_layer final : public layer {
 public:
   concat_layer(std::string name, const std::vector<shape>& inputs, shape output)
-      : layer(std::move(name), inputs, std::move(output)) {}
+      : layer(std::move(name), inputs, std::move(output))
+      , what_(runs_of(inputs)) {}
 
-  layer_description describe() const override { return concat_description{}; }
+  layer_description describe() const override { return what_; }
 
   std::unique_ptr<operation> make_operation(kernels::cpu::onednn&, bool) const override {
-    return std::make_unique<concat_operation>(input_shapes());
+    return std::make_unique<concat_operation>(what_);
   }
+
+private:
+  concat_description what_;
 };
 
 std::string list_of(const std::vector<shape>& inputs) {

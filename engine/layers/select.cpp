@@ -44,13 +44,15 @@ public:
     return input_shape().size() == 1 ? std::optional(first_) : std::nullopt;
   }
 
-  layer_description describe() const override { return select_description{first_}; }
+  layer_description describe() const override { return select_description{run()}; }
 
   std::unique_ptr<operation> make_operation(kernels::cpu::onednn&, bool) const override {
-    return std::make_unique<select_operation>(column_run{input_shape()[0], first_, output_shape()[0]});
+    return std::make_unique<select_operation>(run());
   }
 
 private:
+  column_run run() const { return {input_shape()[0], first_, output_shape()[0]}; }
+
   std::int64_t first_;
 };
 
