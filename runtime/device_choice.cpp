@@ -10,10 +10,8 @@
 namespace dlrun::runtime {
 namespace {
 
+using kernels::cuda::compute_capability_min;
 using kernels::cuda::device_properties;
-
-/// What the kernels of the module are compiled for: 8.0, as of the A100.
-constexpr int compute_capability_min = 80;
 
 tl::unexpected<error> refused(std::string why) { return fail(error_code::bad_usage, std::move(why)); }
 

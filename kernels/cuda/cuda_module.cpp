@@ -9,9 +9,6 @@
 namespace dlrun::kernels::cuda {
 namespace {
 
-/// Ampere: older ones are built for by no code here.
-constexpr int capability_min = 80;
-
 std::string cuda_version(int number) { return fmt::format("{}.{}", number / 1000, number % 1000 / 10); }
 
 std::string libraries() {
@@ -79,7 +76,7 @@ result<std::unique_ptr<device>> cuda_module::open(int number) {
     return fail(error_code::bad_usage,
                 fmt::format("this host has no GPU {}: it has {}, counted from 0", number, all->size()));
   auto& properties = (*all)[static_cast<std::size_t>(number)];
-  if (properties.compute_capability < capability_min)
+  if (properties.compute_capability < compute_capability_min)
     return fail(error_code::bad_usage,
                 fmt::format("GPU {} ({}) has compute capability {}.{}: dlrun needs 8.0 or more", number,
                             properties.name, properties.compute_capability / 10,

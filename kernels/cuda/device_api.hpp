@@ -12,6 +12,9 @@
 
 namespace dlrun::kernels::cuda {
 
+/// The least that the kernels are compiled for: 8.0, as of the A100.
+inline constexpr int compute_capability_min = 80;
+
 /// What the bits depend on, and how large the device is.
 struct device_properties {
   std::string name;           ///< e.g. "NVIDIA H100 80GB HBM3"

@@ -27,24 +27,17 @@ __global__ void __launch_bounds__(lanes_max) sum_batch_slices(batch_statistics w
   __shared__ double room[lanes_max];
   const own_column c(plan, what.rows, what.channels);
   const double pivot = c.inside ? pivot_of(what, c.number) : 0.0;
-  double squares = 0;
-  const double sum = c.sum(room, [&](std::int64_t row) {
+  c.write_two_sums(room, what.scratch, plan, what.channels, [&](std::int64_t row, double& squares) {
     const double distance = static_cast<double>(what.x[row * what.channels + c.number]) - pivot;
     squares += distance * distance;
     return distance;
   });
-  squares = sum_values(room, c.lanes, squares);
-  if (!c.inside || c.lanes.lane != 0) return;
-  double* const to = what.scratch + c.slice * what.channels + c.number;
-  to[0] = sum;
-  to[plan.slices * what.channels] = squares;
 }
 
 __global__ void write_batch_statistics(batch_statistics what, column_plan plan) {
   const auto rows = static_cast<double>(what.rows);
   for (std::int64_t c = thread_number(); c < what.channels; c += thread_count()) {
-    const double sum = sum_slices(what.scratch, plan, what.channels, c);
-    const double from_pivot = sum_slices(what.scratch + plan.slices * what.channels, plan, what.channels, c);
+    const auto [sum, from_pivot] = sum_two_slices(what.scratch, plan, what.channels, c);
     const double from_mean = from_pivot - sum * sum / rows;
     const double squares = from_mean < 0 ? 0.0 : from_mean;
     what.mean[c] = static_cast<float>(pivot_of(what, c) + sum / rows);
@@ -77,18 +70,12 @@ __global__ void __launch_bounds__(lanes_max) sum_gradient_slices(batch_norm_back
   const own_column c(plan, what.rows, what.channels);
   const float centre = c.inside ? what.mean[c.number] : 0.0F;
   const float deviation = c.inside ? what.inverse_deviation[c.number] : 0.0F;
-  double sum_xhat = 0;
-  const double sum = c.sum(room, [&](std::int64_t row) {
+  c.write_two_sums(room, what.scratch, plan, what.channels, [&](std::int64_t row, double& sum_xhat) {
     const std::int64_t i = row * what.channels + c.number;
     const auto dy = static_cast<double>(what.dy[i]);
     sum_xhat += dy * static_cast<double>((what.x[i] - centre) * deviation);
     return dy;
   });
-  sum_xhat = sum_values(room, c.lanes, sum_xhat);
-  if (!c.inside || c.lanes.lane != 0) return;
-  double* const to = what.scratch + c.slice * what.channels + c.number;
-  to[0] = sum;
-  to[plan.slices * what.channels] = sum_xhat;
 }
 
 /// Of a channel: what sum_gradient_slices() comes to, for each row.
@@ -104,8 +91,7 @@ inline __device__ __host__ mean_slopes* mean_slopes_of(const batch_norm_backward
 __global__ void join_gradient_slices(batch_norm_backward what, column_plan plan) {
   const auto rows = static_cast<double>(what.rows);
   for (std::int64_t c = thread_number(); c < what.channels; c += thread_count()) {
-    const double dy = sum_slices(what.scratch, plan, what.channels, c);
-    const double dy_xhat = sum_slices(what.scratch + plan.slices * what.channels, plan, what.channels, c);
+    const auto [dy, dy_xhat] = sum_two_slices(what.scratch, plan, what.channels, c);
     if (what.dbias != nullptr) what.dbias[c] = static_cast<float>(dy);
     if (what.dweight != nullptr) what.dweight[c] = static_cast<float>(dy_xhat);
     mean_slopes_of(what, plan)[c] = {static_cast<float>(dy / rows), static_cast<float>(dy_xhat / rows)};
@@ -211,9 +197,8 @@ __global__ void __launch_bounds__(lanes_max) sum_group_slices(group_norm_backwar
   const cpu::group_geometry& g = what.geometry;
   const own_column c(plan, what.batch * g.pixels, g.channels);
   const std::int64_t group = c.number / (g.channels / g.groups);
-  double weight = 0;
   stepping at(c.first + c.lanes.lane, c.lanes.lanes, g.pixels); // record and pixel of the row
-  const double bias = c.sum(room, [&](std::int64_t row) {
+  c.write_two_sums(room, what.scratch, plan, g.channels, [&](std::int64_t row, double& weight) {
     const std::int64_t i = row * g.channels + c.number;
     const std::int64_t number = at.quotient * g.groups + group;
     const auto dy = static_cast<double>(what.dy[i]);
@@ -221,18 +206,12 @@ __global__ void __launch_bounds__(lanes_max) sum_group_slices(group_norm_backwar
     at.next();
     return dy;
   });
-  weight = sum_values(room, c.lanes, weight);
-  if (!c.inside || c.lanes.lane != 0) return;
-  double* const to = what.scratch + c.slice * g.channels + c.number;
-  to[0] = weight;
-  to[plan.slices * g.channels] = bias;
 }
 
 __global__ void write_group_parameter_gradients(group_norm_backward what, column_plan plan) {
   const std::int64_t channels = what.geometry.channels;
   for (std::int64_t c = thread_number(); c < channels; c += thread_count()) {
-    const double weight = sum_slices(what.scratch, plan, channels, c);
-    const double bias = sum_slices(what.scratch + plan.slices * channels, plan, channels, c);
+    const auto [bias, weight] = sum_two_slices(what.scratch, plan, channels, c);
     if (what.dweight != nullptr) what.dweight[c] = static_cast<float>(weight);
     if (what.dbias != nullptr) what.dbias[c] = static_cast<float>(bias);
   }

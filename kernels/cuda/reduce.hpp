@@ -108,10 +108,24 @@ struct own_column {
       , first(slice * plan.slice_rows)
       , end(inside ? std::min(rows, first + plan.slice_rows) : first) {}
 
-  /// The sum of term(row) over the rows of the slice: sum_terms().
+  /// The sum of term(row) over the rows of the slice: sum_reads().
   template <class Term>
   __device__ double sum(double* room, Term term) const {
     return sum_reads(room, lanes, end - first, [&](std::int64_t row) { return term(first + row); });
+  }
+
+  /// Two sums at once, into `scratch`: that of what term(row, second) returns and, behind those of
+  /// all slices, that of what it adds to `second`.
+  template <class Term>
+  __device__ void write_two_sums(double* room, double* scratch, const column_plan& plan, std::int64_t columns,
+                                 Term term) const {
+    double second = 0;
+    const double total = sum(room, [&](std::int64_t row) { return term(row, second); });
+    second = sum_values(room, lanes, second);
+    if (!inside || lanes.lane != 0) return;
+    double* const to = scratch + slice * columns + number;
+    to[0] = total;
+    to[plan.slices * columns] = second;
   }
 
   std::int64_t number, slice;
@@ -126,6 +140,16 @@ inline __device__ double sum_slices(const double* scratch, const column_plan& pl
   double sum = 0;
   for (std::int64_t slice = 0; slice < plan.slices; ++slice) sum += scratch[slice * columns + c];
   return sum;
+}
+
+struct two_sums {
+  double first, second;
+};
+/// Of what write_two_sums() has written.
+inline __device__ two_sums sum_two_slices(const double* scratch, const column_plan& plan,
+                                          std::int64_t columns, std::int64_t c) {
+  return {sum_slices(scratch, plan, columns, c),
+          sum_slices(scratch + plan.slices * columns, plan, columns, c)};
 }
 
 // ---- rows of a matrix
