@@ -117,6 +117,22 @@ protocol::coordinator_actor::behavior_type play_coordinator(protocol::coordinato
           [](const protocol::continuation&) {}};
 }
 
+/// Ends an actor, which its system waits for, however the test ends.
+class ended_with_scope {
+public:
+  explicit ended_with_scope(caf::actor who)
+      : who_{std::move(who)} {}
+  template <class Handle>
+  explicit ended_with_scope(const Handle& who)
+      : ended_with_scope{caf::actor_cast<caf::actor>(who)} {}
+  ~ended_with_scope() { caf::anon_send_exit(who_, caf::exit_reason::user_shutdown); }
+  ended_with_scope(const ended_with_scope&) = delete;
+  ended_with_scope& operator=(const ended_with_scope&) = delete;
+
+private:
+  caf::actor who_;
+};
+
 /// One process.
 class side {
 public:
@@ -224,6 +240,7 @@ TEST_F(process_link_test, a_handle_that_travels_can_be_spoken_to) {
   side coordinator{coordinator_peer};
   const auto told = std::make_shared<agent_script>();
   const protocol::coordinator_actor role = coordinator.system().spawn(play_coordinator, told);
+  const ended_with_scope ends{role};
   coordinator.link().publish(role);
   const caf::scoped_actor self{coordinator.system()};
   self->request(
@@ -236,7 +253,6 @@ TEST_F(process_link_test, a_handle_that_travels_can_be_spoken_to) {
   const caf::scoped_actor at_root{root.system()};
   at_root->send(script->joined, protocol::stop_job{.reason = "enough"});
   EXPECT_THAT(told->wait_for(1), ElementsAre("enough"));
-  caf::anon_send_exit(role, caf::exit_reason::user_shutdown);
 }
 
 TEST_F(process_link_test, who_monitors_a_role_is_told_when_it_ends) {
@@ -276,23 +292,26 @@ TEST_F(process_link_test, a_request_that_nobody_answers_ends_at_its_deadline) {
 
 TEST_F(process_link_test, who_says_something_to_a_role_that_is_ending_does_not_end_with_it) {
   const caf::scoped_actor self{other.system()};
-  for (int round = 0; round < 20; ++round) {
-    side passing{agent_peer};
+  for (std::uint64_t round = 1; round <= 20; ++round) {
+    // Of two processes no two are the same start of a role: `other` may not have seen yet that the
+    // connection to the one before has ended.
+    const peer_id name{agent_peer.role, {agent_peer.incarnation.value + round}};
+    side passing{name};
     const protocol::agent_actor role = passing.system().spawn(play_agent, std::make_shared<agent_script>());
+    const ended_with_scope ends_role{role};
     passing.link().publish(role);
-    const auto there = other.connect<protocol::agent_actor>(passing.link().address(), agent_peer);
-    ASSERT_TRUE(there);
+    const auto there = other.connect<protocol::agent_actor>(passing.link().address(), name);
+    ASSERT_TRUE(there) << there.error().message;
     // An ordinary actor: what it is not prepared for ends it.
     const auto talker = other.system().spawn([to = *there](caf::event_based_actor* talking) -> caf::behavior {
       return {[talking, to](int) { talking->send(to, protocol::stop_job{}); }, [](bool) { return true; }};
     });
+    const ended_with_scope ends_talker{talker};
     passing.end_link();
     for (int i = 0; i < 100; ++i) self->send(talker, i);
     self->request(talker, patience, true)
         .receive([](bool) {},
                  [](const caf::error& why) { ADD_FAILURE() << "it has ended: " << to_string(why); });
-    caf::anon_send_exit(role, caf::exit_reason::user_shutdown);
-    caf::anon_send_exit(talker, caf::exit_reason::user_shutdown);
   }
 }
 
@@ -322,6 +341,7 @@ TEST_F(process_link_test, an_answer_may_hold_a_handle_that_is_null_or_be_an_erro
   side coordinator{coordinator_peer};
   const protocol::coordinator_actor role =
       coordinator.system().spawn(play_coordinator, std::make_shared<agent_script>());
+  const ended_with_scope ends{role};
   coordinator.link().publish(role);
   const auto there =
       other.connect<protocol::coordinator_actor>(coordinator.link().address(), coordinator_peer);
@@ -338,7 +358,6 @@ TEST_F(process_link_test, an_answer_may_hold_a_handle_that_is_null_or_be_an_erro
             EXPECT_FALSE(who);
           },
           [](const caf::error& why) { ADD_FAILURE() << to_string(why); });
-  caf::anon_send_exit(role, caf::exit_reason::user_shutdown);
 }
 
 // ---- peers that say what no correct peer says
