@@ -77,7 +77,7 @@ agent_core::agent_core(agent_core_config config)
     , supervisor_{make_supervisor(config)}
     , signs_{config.life}
     , reports_{config.ps_shards}
-    , excused_{config.workers}
+    , judge_{config.workers, config.state_is_durable}
     , orders_{config.agent, config.workers}
     , journal_wait_{config.journal_patience} {
   for (const auto& role : roles_in_order(config_)) roles_.add(role, is_replaceable(role, config_));
@@ -210,79 +210,25 @@ agent_actions agent_core::on_exited(const role_name& name, const protocol::fence
   role->pid = 0;
   signs_.end(name);
   reports_.set_state(name, expected ? "stopped" : "down");
-  auto end = expected ? supervision::child_exit{how.cause, signs_.has_settled(name)}
-             : left   ? note_leave(*role, self, how, now, out)
-                      : note_end(*role, self, how, now, out);
+  supervision::child_exit end{how.cause, signs_.has_settled(name)};
+  if (!expected) end = tell_end(*role, self, how, left, now, out);
   end.had_begun = name.kind != role_kind::coordinator; // which is up when it has joined
   follow(supervisor_.child_exited(protocol::to_string(name), role->generation, end, now), now, out);
-  if (!expected && !left) end_if_lost(*role, now, out);
+  if (expected || left) return out;
+  if (const auto why = why_job_ends(*role)) begin_end(protocol::job_outcome::failed, *why, now, out);
   return out;
 }
 
-/// Nobody takes the place of a role that would end in the same way again, or whose state is gone
-/// with it.
-void agent_core::end_if_lost(const managed_role& role, time_point now, agent_actions& out) {
-  const auto name = protocol::to_string(role.name);
-  if (role.is_hopeless)
-    return begin_end(protocol::job_outcome::failed,
-                     fmt::format("{} {} before it gave a sign of life, and would again; its log says more",
-                                 name, role.last_failure),
-                     now, out);
-  if (role.is_replaceable) return;
-  begin_end(protocol::job_outcome::failed,
-            fmt::format("{} {}; with 'durability.log: off' what it knew was in its memory only, so the job "
-                        "cannot go on. Run it again, with another durability.log to survive this",
-                        name, role.last_failure),
-            now, out);
-}
-
-/// R33. Of a worker that somebody else has asked to leave another start follows.
-supervision::child_exit agent_core::note_leave(managed_role& role, const protocol::fence& self,
-                                               const role_end& how, time_point now, agent_actions& out) {
-  role.restart_untold = !role.dismissed;
-  const auto why =
-      role.dismissed ? fmt::format("{} workers are wanted", orders_.workers()) : "it had a SIGTERM";
-  tell("worker-left", role.name, self.incarnation,
-       fmt::format("{} (incarnation {}) has left: {}{}", protocol::to_string(role.name), self.incarnation,
-                   why, how.left ? "" : fmt::format("; it {}", how.cause)),
-       out);
-  tell_coordinator_of(
-      {.role = role.name, .self = self, .cause = how.cause, .replaced = !role.dismissed, .left = true}, now,
-      out);
-  return {how.cause, signs_.has_settled(role.name), false};
-}
-
-/// Tells of an end that nobody ordered, and whether it counts against a slot (R18): by the role's
-/// own doing in the middle of one, or killed because it hung there.
-supervision::child_exit agent_core::note_end(managed_role& role, const protocol::fence& self,
-                                             const role_end& how, time_point now, agent_actions& out) {
-  const auto name = protocol::to_string(role.name);
-  const bool settled = signs_.has_settled(role.name);
-  const bool hung = signs_.is_hung(role.name);
-  const auto silent = signs_.silence(role.name, now);
-  const bool was_silent = hung && signs_.is_silent(role.name, now);
-  auto why = was_silent ? fmt::format("gave no sign of life for {:.1f} s, {}", protocol::to_seconds(silent),
-                                      how.cause)
-                        : how.cause;
-  const auto slot = hung ? how.killed_in : how.slot;
-  if (slot) why += fmt::format(", in {}", protocol::describe(slot->at));
-  const auto detected_us = static_cast<std::uint64_t>(std::max<std::int64_t>(0, silent.count()));
-  role.last_failure = why;
-  role.is_hopeless = how.is_lasting && !settled;
-  role.restart_untold = role.is_replaceable && !role.is_hopeless;
-  tell("role-exited", role.name, self.incarnation,
-       fmt::format("{} (incarnation {}) {}", name, self.incarnation, why), out, {.after_us = detected_us});
-  tell_coordinator_of({.role = role.name,
-                       .self = self,
-                       .cause = why,
-                       .detected_us = detected_us,
-                       .replaced = role.is_replaceable,
-                       .has_progress = slot.has_value(),
-                       .progress = slot.value_or(protocol::slot_progress{})},
-                      now, out);
-  const bool is_excused = slot && config_.state_is_durable && excused_.excuses(*slot);
-  const bool is_moved = role.name.kind == role_kind::coordinator && journal_wait_.on_end();
-  return {why, settled || is_moved, !is_excused && !is_moved && !how.is_one_of_several};
+/// Of an end that nobody ordered. @returns what the supervisor hears.
+supervision::child_exit agent_core::tell_end(managed_role& role, const protocol::fence& self,
+                                             const role_end& how, bool left, time_point now,
+                                             agent_actions& out) {
+  const bool is_moved = !left && role.name.kind == role_kind::coordinator && journal_wait_.on_end();
+  auto judged = left ? judge_.left(role, self, how, signs_.has_settled(role.name), orders_.workers())
+                     : judge_.died(role, self, how, signs_, is_moved, now);
+  out.push_back(announce{std::move(judged.event)});
+  tell_coordinator_of(judged.exited, now, out);
+  return judged.exit;
 }
 
 void agent_core::tell_coordinator_of(const protocol::role_exited& exited, time_point now,
@@ -348,7 +294,7 @@ agent_actions agent_core::on_workers_wanted(const protocol::workers_wanted& word
   tell("workers-scaled", roles_.coordinator().name, {},
        fmt::format("{} workers are wanted, {} were", *wanted, before), out,
        {.values = {protocol::named_number("workers", *wanted)}});
-  excused_.set_workers(*wanted);
+  judge_.set_workers(*wanted);
   for (auto worker = before; worker < *wanted; ++worker) {
     const role_name name{role_kind::worker, worker};
     roles_.add(name, true);

@@ -2,7 +2,7 @@
 /// ends the job in order.
 #pragma once
 
-#include "actors/agent/excused_deaths.hpp"
+#include "actors/agent/end_judge.hpp"
 #include "actors/agent/exit_notices.hpp"
 #include "actors/agent/journal_wait.hpp"
 #include "actors/agent/life_signs.hpp"
@@ -108,16 +108,13 @@ public:
   bool ending() const { return ended_.has_value(); }
 
 private:
-  supervision::child_exit note_leave(managed_role& role, const protocol::fence& self, const role_end& how,
-                                     protocol::time_point now, agent_actions& out);
-  supervision::child_exit note_end(managed_role& role, const protocol::fence& self, const role_end& how,
-                                   protocol::time_point now, agent_actions& out);
+  supervision::child_exit tell_end(managed_role& role, const protocol::fence& self, const role_end& how,
+                                   bool left, protocol::time_point now, agent_actions& out);
   void follow(const supervision::actions& actions, protocol::time_point now, agent_actions& out);
   void order_start(managed_role& role, protocol::time_point now, agent_actions& out);
   void begin_end(protocol::job_outcome outcome, const std::string& reason, protocol::time_point now,
                  agent_actions& out, error_code code = error_code::role_lost);
   void shut_down(protocol::time_point now, agent_actions& out);
-  void end_if_lost(const managed_role& role, protocol::time_point now, agent_actions& out);
   void tell_coordinator_of(const protocol::role_exited& exited, protocol::time_point now, agent_actions& out);
   void tell_restart(managed_role& role, agent_actions& out);
   void check_coordinator(protocol::time_point now, agent_actions& out);
@@ -128,7 +125,7 @@ private:
   life_signs signs_;
   role_reports reports_;
   exit_notices exits_;
-  excused_deaths excused_;
+  end_judge judge_;
   managed_roles roles_;
   scale_orders orders_;
   std::optional<protocol::job_ended> ended_;       ///< how the job ends, once that is known

@@ -17,17 +17,17 @@ struct managed_role {
   protocol::role_name name;
   bool is_replaceable = true; ///< another start of it finds its state, or needs none
   supervision::generation generation = 0;
-  std::optional<protocol::fence> current; ///< of the start in hand
-  bool wanted = false;                    ///< to be started as soon as there is a fence
+  std::optional<protocol::fence> current{}; ///< of the start in hand
+  bool wanted = false;                      ///< to be started as soon as there is a fence
   bool up = false;
   std::int32_t pid = 0;
-  fence_stock fences;
+  fence_stock fences{};
   bool stopping = false;       ///< its end was ordered
   bool leaving = false;        ///< it was asked to leave
   bool dismissed = false;      ///< a worker that is not wanted any more
   bool is_hopeless = false;    ///< another start would fail as the last one did
   bool restart_untold = false; ///< it ended, and nobody was told of its next start yet
-  std::string last_failure;
+  std::string last_failure{};
 };
 
 /// How many workers there are, for `dlrun status`.
