@@ -2,6 +2,7 @@
 
 #include "kernels/cuda/cuda_call.hpp"
 #include "kernels/cuda/cuda_device.hpp"
+#include "kernels/cuda/driver.hpp"
 
 #include <cublasLt.h>
 #include <cudnn.h>
@@ -32,10 +33,7 @@ error no_devices_now(cudaError_t problem) {
 
 error no_devices(int problem, std::string_view text, int driver, int runtime) {
   constexpr auto usage = error_code::bad_usage;
-  if (driver == 0)
-    return {usage,
-            "this host has no NVIDIA driver: libcuda.so.1 is not there. Install one (Debian: nvidia-driver), "
-            "or let the container see the host's (docker run --gpus all)"};
+  if (driver == 0) return no_driver();
   if (problem == cudaErrorInsufficientDriver)
     return {
         usage,

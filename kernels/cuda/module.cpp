@@ -26,6 +26,12 @@ std::array<std::filesystem::path, 3> library_folders() {
           program.parent_path() / DLRUN_LIBRARY_FOLDER};
 }
 
+bool is_there(const char* library) {
+  void* const found = ::dlopen(library, RTLD_LAZY | RTLD_LOCAL);
+  if (found != nullptr) ::dlclose(found);
+  return found != nullptr;
+}
+
 tl::unexpected<error> refused(std::string why) { return fail(error_code::bad_usage, std::move(why)); }
 
 result<device_module*> enter(void* library, const std::string& file) {
@@ -53,13 +59,14 @@ std::filesystem::path module_path() {
   return folders.back() / module_file;
 }
 
-result<device_module*> load_module(const std::filesystem::path& path) {
+result<device_module*> load_module(const std::filesystem::path& path, const char* driver) {
   std::error_code ignored;
   const auto file = std::filesystem::absolute(path, ignored).string(); // dlopen searches for a mere name
   if (!std::filesystem::is_regular_file(file, ignored))
     return refused(
         fmt::format("there is no CUDA module: '{}' is no file; install one (docs/gpu.md), or name it in {}",
                     file, module_variable));
+  if (path.filename() == module_file && !is_there(driver)) return tl::unexpected(no_driver());
   void* const library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr)
     return refused(fmt::format("the CUDA module '{}' cannot be loaded: {}; install what it needs "

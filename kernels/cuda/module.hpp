@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/cuda/device_api.hpp"
+#include "kernels/cuda/driver.hpp"
 
 #include <filesystem>
 
@@ -20,8 +21,11 @@ inline constexpr const char* module_variable = "DLRUN_CUDA_MODULE";
 std::filesystem::path module_path();
 
 /// Loads the module at `path`; it stays loaded until the process ends. Thread-safe; the same module
-/// for the same file. @returns bad_usage, naming the file and the way out, when there is none, a
-/// library that it needs is missing, it is no module of dlrun, or it is one of another build.
-result<device_module*> load_module(const std::filesystem::path& path);
+/// for the same file. One that is called `module_file` is loaded only where the dynamic linker
+/// finds `driver`: CUDA's libraries, which come with it, take 200 MB and half a second that a host
+/// without a GPU need not spend. @returns bad_usage, naming the file and the way out, when there is
+/// none, the driver or a library that it needs is missing, it is no module of dlrun, or it is one
+/// of another build.
+result<device_module*> load_module(const std::filesystem::path& path, const char* driver = driver_library);
 
 } // namespace dlrun::kernels::cuda

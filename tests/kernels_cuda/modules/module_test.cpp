@@ -1,5 +1,6 @@
 #include "tests/kernels_cuda/modules/fake_modules.hpp"
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <gmock/gmock.h>
@@ -53,6 +54,44 @@ TEST(module, names_the_library_that_it_needs_and_does_not_find) {
               AllOf(HasSubstr("libdlrun_fake_needy.so' cannot be loaded"),
                     HasSubstr("libdlrun_fake_absent.so: cannot open shared object file"),
                     HasSubstr("install what it needs")));
+}
+
+/// Whether this process has something of such a name in its memory.
+bool is_mapped(const std::string& name) {
+  std::ifstream maps{"/proc/self/maps"};
+  for (std::string line; std::getline(maps, line);)
+    if (line.find(name) != std::string::npos) return true;
+  return false;
+}
+
+/// A module under the name of the one that is built with CUDA.
+class module_of_cuda : public testing::Test {
+protected:
+  module_of_cuda() { std::filesystem::copy_file(fake_module("two_gpus"), file); }
+  ~module_of_cuda() override { std::filesystem::remove_all(folder); }
+
+  std::filesystem::path folder = [] {
+    auto name = (std::filesystem::temp_directory_path() / "dlrun-module-XXXXXX").string();
+    return std::filesystem::path{::mkdtemp(name.data())};
+  }();
+  std::filesystem::path file = folder / module_file;
+};
+
+TEST_F(module_of_cuda, is_not_loaded_where_there_is_no_driver) {
+  const auto loaded = load_module(file, "libdlrun_no_driver.so.1");
+  ASSERT_FALSE(loaded);
+  EXPECT_EQ(loaded.error().code, error_code::bad_usage);
+  EXPECT_THAT(loaded.error().message, HasSubstr("this host has no NVIDIA driver: libcuda.so.1 is not there"));
+  EXPECT_FALSE(is_mapped(file.string()));
+}
+
+TEST_F(module_of_cuda, is_loaded_where_there_is_one_which_is_only_looked_for) {
+  const auto driver = folder / "driver.so";
+  std::filesystem::copy_file(fake_module("no_entry"), driver);
+  const auto loaded = load_module(file, driver.c_str());
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  EXPECT_TRUE(is_mapped(file.string()));
+  EXPECT_FALSE(is_mapped(driver.string()));
 }
 
 TEST(module, that_is_another_library_or_none_is_refused) {
