@@ -128,12 +128,7 @@ result<void> ps_shard_state::open_channel() {
   if (!channel) return tl::unexpected(channel.error());
   server_ = std::move(*server);
   server_->on_doorbell([this, post = post_](std::unique_ptr<transport::doorbell> rung) {
-    post([this, one = bell{std::move(rung)}] {
-      const auto heard = maker_.listen(one, [this, one, from = bell_owner{}](auto packet) mutable {
-        return on_packet(from, one, packet);
-      });
-      if (!heard) context_.log->warn("doorbell-unheard: {}", heard.error().message);
-    });
+    post([this, one = bell{std::move(rung)}] { listen(one); });
   });
   inbox_ = std::make_unique<gradient_inbox>(
       maker_.range(), job.model->layout().flat_size(), std::move(*channel), post_, context_.log,
@@ -228,25 +223,22 @@ void ps_shard_state::note_early(const protocol::push& push, const gradient& part
     maker_.apply_early(push.step, *revision, core_->timeline(), core_->state().parked);
 }
 
-/// On the value thread. First comes who it is, then what it pushes.
-bool ps_shard_state::on_packet(bell_owner& from, const bell& one,
-                               std::optional<std::span<const std::byte>> packet) {
-  const std::scoped_lock inside{self_->entry()};
-  if (packet && !from) {
-    from = protocol::read_packet<protocol::hello_packet>(*packet);
-    return from && core_ && core_->speaks_for_itself(from->worker, from->self) &&
-           workers_.attach(from->worker, from->self.incarnation, one);
-  }
-  if (const auto push = packet ? protocol::read_packet<protocol::push_packet>(*packet) : std::nullopt) {
-    on_push(protocol::unpacked(*push, *from));
-    return true;
-  }
-  if (const auto part = packet ? protocol::read_packet<protocol::part_packet>(*packet) : std::nullopt) {
-    on_part(protocol::unpacked(part->of, *from), part->from);
-    return true;
-  }
-  if (from) workers_.detach(from->worker, one);
-  return false;
+/// Heard on the value thread.
+void ps_shard_state::listen(const bell& one) {
+  heard_doorbell ear{
+      {.greeted =
+           [this, one](worker_id worker, const protocol::fence& start) {
+             return core_ && core_->speaks_for_itself(worker, start) &&
+                    workers_.attach(worker, start.incarnation, one);
+           },
+       .pushed = [this](const protocol::push& push) { on_push(push); },
+       .begun = [this](const protocol::push& push, std::uint64_t from) { on_part(push, from); },
+       .ended = [this, one](worker_id worker) { workers_.detach(worker, one); }}};
+  const auto heard = maker_.listen(one, [this, ear](auto packet) mutable {
+    const std::scoped_lock inside{self_->entry()};
+    return ear.on_packet(packet);
+  });
+  if (!heard) context_.log->warn("doorbell-unheard: {}", heard.error().message);
 }
 
 // ---- what others say and ask

@@ -10,9 +10,9 @@
 #include "actors/common/ask.hpp"
 #include "actors/common/job_context.hpp"
 #include "actors/link/io_thread_actor.hpp"
-#include "actors/protocol/step_packets.hpp"
 #include "actors/ps_shard/attached_workers.hpp"
 #include "actors/ps_shard/gradient_inbox.hpp"
+#include "actors/ps_shard/heard_doorbell.hpp"
 #include "actors/ps_shard/ps_shard_core.hpp"
 #include "actors/ps_shard/shard_disk.hpp"
 #include "actors/ps_shard/shard_links.hpp"
@@ -44,8 +44,6 @@ public:
 
 private:
   using bell = attached_workers::bell;
-  /// Of a doorbell, once it has said so.
-  using bell_owner = std::optional<protocol::hello_packet>;
 
   ps_shard_state(pointer self, common::role_context context);
   behavior make_behavior();
@@ -58,11 +56,11 @@ private:
   void on_published(const protocol::endpoint& at);
   void on_joined(const protocol::join_reply& reply, const protocol::data_dispatcher_actor& dispatcher);
 
+  void listen(const bell& one);
   void on_push(const protocol::push& push);
   void on_part(const protocol::push& push, std::uint64_t from);
   void note_early(const protocol::push& push, const gradient& part);
   void on_pull(const protocol::pull& pull, const protocol::worker_actor& from);
-  bool on_packet(bell_owner& from, const bell& one, std::optional<std::span<const std::byte>> packet);
   void on_directory(const protocol::directory& directory, const protocol::data_dispatcher_actor& dispatcher);
   caf::result<protocol::digest_reply> on_digest_request(const protocol::digest_request& request);
   void on_snapshot_request(const protocol::snapshot_request& request, const protocol::worker_actor& from);
