@@ -45,6 +45,15 @@ data::prefetcher::reading_listener marker(std::shared_ptr<common::progress_word>
   };
 }
 
+/// Whether the error counts against the slot that was computed into `out` (R18). Not one about the
+/// values, which ends the training; nor one of a device that has failed, or has no memory left: it
+/// fails at any slot.
+bool is_of_slot(const error& why, engine::computer& computer, engine::computer_vector& out) {
+  if (why.code == error_code::diverged) return false;
+  const bool is_on_device = out.host().empty();
+  return !is_on_device || (why.code != error_code::limit_exceeded && computer.copy(out, 0, {}));
+}
+
 /// In the message of a divergence.
 constexpr std::size_t records_named_max = 64;
 
@@ -248,7 +257,7 @@ result<void> trainer::compute_slot(const compute_gradient& what, slot_id slot, e
     common::work_mark mark(progress_.get(), common::work_lane::computing, all);
     auto done = prefetcher_.take(what.step, slot, microbatch_);
     if (done) done = forward_backward(what.step, slot, out, tell);
-    if (!done && done.error().code != error_code::diverged) mark.keep_as_failed();
+    if (!done && is_of_slot(done.error(), *computer_, out)) mark.keep_as_failed();
     return done;
   }
   const auto places = places_in(what, slot);
@@ -283,7 +292,7 @@ result<void> trainer::compute_some(step_id step, slot_id slot, const std::vector
   common::work_mark mark(progress_.get(), common::work_lane::computing, at);
   auto done = prefetcher_.read_some(step, slot, places, microbatch_);
   if (done) done = forward_backward(step, slot, out, tell);
-  if (!done && done.error().code != error_code::diverged) mark.keep_as_failed();
+  if (!done && is_of_slot(done.error(), *computer_, out)) mark.keep_as_failed();
   return done;
 }
 

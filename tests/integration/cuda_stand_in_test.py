@@ -10,17 +10,16 @@ import pathlib
 import shutil
 import sys
 
+import device_faults
 import dlrun_job
 import small_data
 from bench_case import bench_case, main
 from changed_runs import set_options
+from device_faults import EPOCHS, RECORDS, VARIABLE
 from dlrun_job import all_run
 
 MODULES = pathlib.Path(sys.argv.pop(2))  # where the build has its modules for tests
-VARIABLE = "DLRUN_CUDA_MODULE"
 BAD_USAGE = 2
-RECORDS = 611  # the stand-in is slow, and the last step of an epoch is partial
-EPOCHS = {"mlp_dropout": 4, "cnn_batch_norm": 2}
 MANY = 100  # where the processor computes
 
 
@@ -117,6 +116,38 @@ class stand_in(device_case):
             job.kill_together([("worker", 0)])
             self.assertEqual(job.wait_end(), 1, job.output())
             self.assertIn("there is no CUDA module", job.report()["reason"])
+
+
+class failing_devices(device_case):
+    """What docs/gpu.md says of them; scripts/acceptance/stand_in_kills is the long form."""
+
+    def setUp(self):
+        super().setUp()
+        self.devices = device_faults.stand_in_devices(MODULES, self.bench.folder)
+        self.enterContext(self.devices)
+
+    def test_each_costs_its_worker_and_no_bit(self):
+        for model, workers, plan in (("mlp_dropout", 1, device_faults.DEVICE), ("cnn_batch_norm", 2, ("fails_at_step", "ps_shard"))):
+            with self.subTest(model=model):
+                reference = self.undisturbed(device_faults.make_spec(model, self.data, workers=1))
+                ends, report = dlrun_job.until_held(lambda model=model, workers=workers, plan=plan, reference=reference: device_faults.run_with(
+                    self.bench, self.devices, self.data, model, workers, plan, seed=1, reference=reference))
+                self.assertGreaterEqual(len(report["recoveries"]), ends)
+
+    def test_that_always_fail_end_the_job_with_what_they_said_and_no_record_is_blamed(self):
+        for kind, words in device_faults.LAST_WORDS.items():
+            with self.subTest(kind):
+                fault = self.devices.give(kind, device_faults.NUMBERS_MAX[kind], always=True)
+                spec = device_faults.make_spec("mlp_dropout", self.data, workers=1)
+                spec["cluster"]["restart"] = {"intensity": 3, "period_s": 60}
+                with self.bench.start(spec) as job:
+                    self.assertEqual(job.wait_end(), 1, job.output())
+                    report = job.report()
+                    self.assertIn(words, report["reason"])
+                    self.assertEqual(report["error"], "restart_budget_exceeded")
+                    self.assertEqual(report["parked_shards"], [])
+                    job.expect_nothing_left()
+                fault.unlink()
 
 
 class no_gpu(device_case):

@@ -1,10 +1,77 @@
 // A module of two devices that compute: kernels/cuda/stand_in, on the processor.
+//
+// What goes wrong with them is in a folder beside the module's file, of its name and ".faults". An
+// empty file there is one fault, named KIND-NUMBER: the next device that is opened takes it and
+// removes the file. "always-KIND-NUMBER" stays: every device has it, where no other is there.
 #include "kernels/cuda/build_id.hpp"
 #include "kernels/cuda/stand_in/stand_in_device.hpp"
 
+#include <algorithm>
+#include <dlfcn.h>
+#include <dlrun/check.hpp>
+#include <filesystem>
+#include <fmt/format.h>
+#include <map>
+#include <string>
 #include <string_view>
+#include <vector>
+
+namespace dlrun::kernels::cuda {
+namespace {
+
+constexpr std::string_view always = "always-";
+
+/// Where the faults are that are still to come.
+std::filesystem::path fault_folder() {
+  Dl_info about{};
+  DLRUN_CHECK(::dladdr(reinterpret_cast<const void*>(&fault_folder), &about) != 0, "a module has a file");
+  return std::string{about.dli_fname} + ".faults";
+}
+
+/// Those of KIND-NUMBER.
+stand_in_faults named_fault(const std::string& name) {
+  static const std::map<std::string, std::int64_t stand_in_faults::*> kinds{
+      {"no_memory_at", &stand_in_faults::no_memory_at},
+      {"fails_at_step", &stand_in_faults::fails_at_step},
+      {"hangs_at_step", &stand_in_faults::hangs_at_step}};
+  const auto dash = name.find('-');
+  const auto kind = kinds.find(name.substr(0, dash));
+  DLRUN_CHECK(dash != std::string::npos && kind != kinds.end(), "'{}' is no fault", name);
+  stand_in_faults faults;
+  faults.*kind->second = std::stoll(name.substr(dash + 1));
+  return faults;
+}
+
+stand_in_faults take_fault() {
+  std::error_code none;
+  std::vector<std::string> names;
+  for (const auto& one : std::filesystem::directory_iterator{fault_folder(), none})
+    names.push_back(one.path().filename().string());
+  std::ranges::sort(names);
+  for (const auto& name : names)
+    if (!name.starts_with(always) && std::filesystem::remove(fault_folder() / name, none))
+      return named_fault(name); // nobody else could remove it too
+  for (const auto& name : names)
+    if (name.starts_with(always)) return named_fault(name.substr(always.size()));
+  return {};
+}
+
+class faulty_module final : public device_module {
+public:
+  result<std::vector<device_properties>> devices() const override { return stand_in_.devices(); }
+  result<std::unique_ptr<device>> open(int number) override {
+    return stand_in_module{{.devices = two, .faults = take_fault()}}.open(number);
+  }
+
+private:
+  static constexpr int two = 2;
+  stand_in_module stand_in_{{.devices = two}};
+};
+
+} // namespace
+} // namespace dlrun::kernels::cuda
 
 extern "C" dlrun::kernels::cuda::device_module* dlrun_device_module_1(const char* build) {
-  static dlrun::kernels::cuda::stand_in_module module{{.devices = 2}};
+  static dlrun::kernels::cuda::faulty_module module;
   return std::string_view{build} == dlrun::kernels::cuda::build_id ? &module : nullptr;
 }
