@@ -76,10 +76,12 @@ public:
     }
   }
 
+  /// The one that has answered last.
+  const std::string& member() const { return place_.endpoints[current_]; }
+
 private:
   static constexpr std::chrono::milliseconds pause{20};
 
-  const std::string& member() const { return place_.endpoints[current_]; }
   /// Another member may say more.
   static bool is_silence(const error& why) {
     return why.code == error_code::timed_out || why.code == error_code::system;
@@ -121,7 +123,10 @@ private:
 
   result<std::string> check_cluster(std::string answer) const {
     const auto id = cluster_id_of(answer);
-    if (!id) return tl::unexpected(id.error());
+    if (!id)
+      return fail(id.error().code,
+                  fmt::format("{}: {}; name etcd's client address in cluster.journal.etcd.endpoints",
+                              member(), id.error().message));
     if (place_.cluster_id.empty() || *id == place_.cluster_id) return answer;
     return fail(
         error_code::bad_usage,
@@ -178,7 +183,8 @@ result<std::unique_ptr<etcd_client>> etcd_client::make(const etcd_place& place, 
 result<std::string> etcd_client::probe(const std::string& key, std::size_t operations) {
   auto status = parts_->ask("/v3/maintenance/status", "{}");
   if (!status) return status;
-  if (auto recent = check_version(*status, oldest_version); !recent) return tl::unexpected(recent.error());
+  if (auto recent = check_version(*status, oldest_version, parts_->member()); !recent)
+    return tl::unexpected(recent.error());
   auto answer = parts_->ask("/v3/kv/txn", probe_request(key, operations));
   if (!answer) return answer;
   return cluster_id_of(*answer);

@@ -187,12 +187,12 @@ result<etcd_decision> decision_of(const std::string& answer) {
   return etcd_decision{false, std::move(one->value)};
 }
 
-result<void> check_version(const std::string& answer, const std::string& oldest) {
+result<void> check_version(const std::string& answer, const std::string& oldest, const std::string& member) {
   const auto version = text_at(parse(answer), "version");
   if (version.empty()) return not_etcd(answer);
   if (version_of(version) >= version_of(oldest)) return {};
   return fail(error_code::bad_usage,
-              fmt::format("etcd is of version {}, and must be of {} or later: update it",
+              fmt::format("etcd at {} is of version {}, and must be of {} or later: update it", member,
                           base::printable(version), oldest));
 }
 

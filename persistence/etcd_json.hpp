@@ -43,8 +43,9 @@ struct etcd_decision {
 };
 result<etcd_decision> decision_of(const std::string& answer);
 
-/// @returns bad_usage when the version in the answer to a status request is below `oldest`.
-result<void> check_version(const std::string& answer, const std::string& oldest);
+/// @returns bad_usage, naming the `member` that gave it, when the version in the answer to a status
+/// request is below `oldest`.
+result<void> check_version(const std::string& answer, const std::string& oldest, const std::string& member);
 
 /// Whether it is the token that is refused, not the user: it has expired, or users or roles have
 /// changed since.

@@ -13,13 +13,14 @@ import time
 
 import bad_inputs_data
 import bad_inputs_folders
+import bad_inputs_hosts
 import bad_inputs_spec
 import bad_inputs_tables
 import bad_inputs_weights
 import dlrun_job
 from bad_input_case import CASES, workplace
 
-LISTS = (bad_inputs_spec, bad_inputs_data, bad_inputs_tables, bad_inputs_weights, bad_inputs_folders)
+LISTS = (bad_inputs_spec, bad_inputs_data, bad_inputs_tables, bad_inputs_weights, bad_inputs_folders, bad_inputs_hosts)
 BAD_USAGE = 2
 LINES_MAX = 3
 TIMEOUT_S = 60

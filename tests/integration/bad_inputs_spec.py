@@ -63,6 +63,31 @@ def _(at):
     return [command for command in at.job(at.spec(), "cluster.device=auto", "cluster.gpus=1023") if command[0] == "train"]
 
 
+@case("workers beyond their maximum", "spec", "cluster.workers_max", "2 is below cluster.workers, which is 3")
+def _(at):
+    return at.job(at.spec(), "cluster.workers=3", "cluster.workers_max=2")
+
+
+@case("fewer workers than their minimum", "spec", "cluster.workers_min", "3 is above cluster.workers, which is 2")
+def _(at):
+    return at.job(at.spec(), "cluster.workers=2", "cluster.workers_min=3")
+
+
+@case("a journal of another kind", "spec", "cluster.journal.folder", "expected no arguments")
+def _(at):
+    return at.job(at.spec(), "cluster.journal.folder=somewhere")
+
+
+@case("a port for metrics beyond the last", "spec", "observability.prometheus_port", "from 0 to 65535", "65536")
+def _(at):
+    return at.job(at.spec(), "observability.prometheus_port=65536")
+
+
+@case("half precision, which there is not", "spec", "train.precision", "no such key")
+def _(at):
+    return at.job(at.spec(), "train.precision=bf16")
+
+
 @case("an unknown layer", "spec", "job.yaml:", "liner", 'did you mean "linear"?')
 def _(at):
     return at.layers_job("flatten", {"liner": {"out_features": 10}})

@@ -1,11 +1,14 @@
 """A job whose journal is in an etcd: the same bits, whatever ends of the job or of the etcd; and what is refused at the start."""
 
+import contextlib
 import ctypes
+import http.server
 import json
 import os
 import shutil
 import signal
 import subprocess
+import threading
 import unittest
 
 import any_kills
@@ -144,17 +147,62 @@ class three_members(with_etcd):
         self.assertEqual(report["recoveries"], [])
 
 
+class without_a_quorum(with_etcd):
+    members = 3
+
+    def test_a_job_is_refused_and_every_member_is_named(self):
+        for member in (0, 2):
+            self.etcd.kill(member)
+        self.expect_refused(self.small_job(), "no etcd answers", *self.etcd.endpoints(), "see that most of its members run")
+
+
+@contextlib.contextmanager
+def answering(content):
+    """A server that answers every request with this. Gives its address."""
+
+    class answer(http.server.BaseHTTPRequestHandler):
+        def do_POST(self):
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), answer) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
 class is_refused(with_etcd):
+    def job_at(self, address):
+        spec = self.small_job()
+        spec["cluster"]["journal"]["etcd"]["endpoints"] = [address]
+        return spec
+
     @unittest.skipIf(os.geteuid() != 0, "hiding a library takes root")
     def test_where_libcurl_is_missing(self):
         hide = f'mount --bind /dev/null {file_of_library("libcurl.so.4")} && exec "$@"'
         self.expect_refused(self.small_job(), "libcurl4", within=["unshare", "--mount", "sh", "-c", hide, "sh"])
 
     def test_where_no_etcd_is(self):
-        spec = self.small_job()
         nowhere = f"http://127.0.0.1:{free_port()}"
-        spec["cluster"]["journal"]["etcd"]["endpoints"] = [nowhere]
-        self.expect_refused(spec, nowhere, "cluster.journal.etcd.endpoints")
+        self.expect_refused(self.job_at(nowhere), nowhere, "cluster.journal.etcd.endpoints")
+
+    def test_one_that_is_too_old(self):
+        with answering(b'{"header":{"cluster_id":"1"},"version":"3.3.27"}') as address:
+            self.expect_refused(self.job_at(address), f"etcd at {address} is of version 3.3.27", "3.4.0 or later: update it")
+
+    def test_what_is_no_etcd(self):
+        with answering(b"<html>Welcome</html>") as address:
+            self.expect_refused(self.job_at(address), f"{address}: what answers is no etcd", "<html>Welcome", "cluster.journal.etcd.endpoints")
 
     def test_another_cluster(self):
         self.expect_refused(self.small_job(cluster_id="12"), self.etcd.endpoint(0), "12")

@@ -35,11 +35,19 @@ TEST(etcd_json, a_token_that_has_expired_or_is_older_than_the_users_is_asked_for
 
 TEST(etcd_json, versions_are_compared_as_numbers) {
   for (const auto* fine : {"3.4.0", "3.4.23", "3.5.9", "3.10.0", "4.0.0-rc.1"})
-    EXPECT_TRUE(check_version(std::string(R"({"version":")") + fine + "\"}", "3.4.0")) << fine;
+    EXPECT_TRUE(check_version(std::string(R"({"version":")") + fine + "\"}", "3.4.0", "m")) << fine;
   for (const auto* old : {"3.3.27", "2.9.9", "3.4"})
-    EXPECT_EQ(check_version(std::string(R"({"version":")") + old + "\"}", "3.4.0").has_value(),
+    EXPECT_EQ(check_version(std::string(R"({"version":")") + old + "\"}", "3.4.0", "m").has_value(),
               std::string(old) == "3.4")
         << old;
+}
+
+TEST(etcd_json, a_member_that_is_too_old_is_named_with_the_way_out) {
+  const auto old = check_version(R"({"version":"3.3.27"})", "3.4.0", "http://m1:2379");
+  ASSERT_FALSE(old);
+  EXPECT_EQ(old.error().code, error_code::bad_usage);
+  EXPECT_EQ(old.error().message,
+            "etcd at http://m1:2379 is of version 3.3.27, and must be of 3.4.0 or later: update it");
 }
 
 TEST(etcd_json, an_answer_that_is_none_of_etcd_is_no_answer) {
@@ -47,7 +55,7 @@ TEST(etcd_json, an_answer_that_is_none_of_etcd_is_no_answer) {
     EXPECT_FALSE(cluster_id_of(wrong)) << wrong;
     EXPECT_FALSE(token_of(wrong)) << wrong;
     EXPECT_FALSE(decision_of(wrong)) << wrong;
-    EXPECT_FALSE(check_version(wrong, "3.4.0")) << wrong;
+    EXPECT_FALSE(check_version(wrong, "3.4.0", "m")) << wrong;
   }
   EXPECT_FALSE(first_key_of("{}"));
   EXPECT_FALSE(first_key_of(R"({"header":{},"kvs":[3]})"));
