@@ -9,7 +9,7 @@ from bench_case import bench_case, main
 
 
 class bad_input(bench_case):
-    """A test for each case of the list, and what is not of its form."""
+    """A test for each case of the list, and what is not of its form. How soon is for scripts/acceptance/bad_input."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix="dlrun-")
@@ -17,7 +17,7 @@ class bad_input(bench_case):
         self.folder = folder.name
 
     def expect_refusals(self, one):
-        for refusal in bad_inputs.carry_out(self.program, one, self.folder):
+        for refusal in bad_inputs.carry_out(self.program, one, self.folder, attempts=1):
             with self.subTest(refusal.command):
                 self.assertEqual(list(refusal.problems(one)), [])
 

@@ -102,13 +102,13 @@ def refusal_of(program, command, folder, identity):
     return refusal(command, process.returncode, stdout, stderr, ms, left + processes_of(process.pid))
 
 
-def carry_out(program, one, folder):
-    """Runs the commands of a case in an empty folder; once more while one was slow. @returns a refusal for each"""
+def carry_out(program, one, folder, attempts=ATTEMPTS):
+    """Runs the commands of a case in an empty folder, each up to so many times while it is slow. @returns a refusal for each"""
     at, refusals = workplace(folder), []
     commands = one.make(at)
     program, identity = unprivileged(program, at.folder) if one.as_nobody else (program, {})
     for command in commands:
-        for _ in range(ATTEMPTS):
+        for _ in range(attempts):
             found = refusal_of(program, command, at.folder, identity)
             if found.ms <= MS_MAX[one.kind] or found.left:
                 break
