@@ -8,13 +8,6 @@ namespace dlrun::agent {
 
 using protocol::time_point;
 
-namespace {
-
-/// Ticks that far apart mean that this process was stopped: silence meanwhile proves nothing.
-constexpr auto own_pause_min = std::chrono::milliseconds(700);
-
-} // namespace
-
 host_roster::host_roster(host_rules rules, const std::vector<std::string>& hosts)
     : rules_{rules} {
   for (const auto& host : hosts) hosts_[host].retry_after = rules_.retry_first;
@@ -128,7 +121,7 @@ roster_events host_roster::tick(time_point now) {
   roster_events out;
   if (closed_) return out; // hosts leave as they should
   const auto before = std::exchange(ticked_, now).value_or(now);
-  const auto paused = now - before >= own_pause_min ? now - before : protocol::duration{0};
+  const auto paused = now - before >= rules_.own_pause_min ? now - before : protocol::duration{0};
   for (auto& [host, one] : hosts_) {
     one.joined += paused;
     one.heard += paused;

@@ -29,6 +29,8 @@ struct host_rules {
   /// Before the agent of a lost host is started again; doubles up to the second.
   protocol::duration retry_first = std::chrono::milliseconds(500);
   protocol::duration retry_max = std::chrono::seconds(15);
+  /// Ticks that far apart mean that this process was stopped: silence meanwhile proves nothing.
+  protocol::duration own_pause_min = std::chrono::milliseconds(700);
 };
 
 /// Run the command that starts the agent of this host; answer with on_command_ended().

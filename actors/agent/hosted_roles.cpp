@@ -73,26 +73,30 @@ hosted_actions hosted_roles::begin(time_point now) {
 
 // ---- starts
 
-/// Its store is on a host that is away but may come back.
-bool hosted_roles::waits_for_store(const role_name& role) const {
-  if (role.kind != role_kind::ps_shard) return false;
+/// R30: the host of its store, if that is away but may come back. Before its first start: the one
+/// that told of the best store, of all that came. Null: there is none to wait for.
+const std::string* hosted_roles::host_to_wait_for(const role_name& role) const {
+  if (role.kind != role_kind::ps_shard) return nullptr;
+  if (is_planted(config_.bug, protocol::planted_bug::silent_first)) return nullptr;
   const auto* before = placement_.find(role);
-  return before != nullptr && !placement_.has_host(before->host) && roster_.is_expected(before->host);
+  const auto* host = before != nullptr ? &before->host : placement_.find_store_anywhere({role.index});
+  const bool is_away = host != nullptr && !placement_.has_host(*host) && roster_.is_expected(*host);
+  return is_away ? host : nullptr;
 }
 
 hosted_actions hosted_roles::start(const role_name& role, const fence& self, time_point now) {
   hosted_actions out;
   hosted_start one{.self = self, .waits_until = now + config_.store_patience};
-  if (!waits_for_store(role)) {
+  const auto* host = host_to_wait_for(role);
+  if (host == nullptr) {
     settle(role, one, now, out);
     return out;
   }
-  const auto& host = placement_.find(role)->host;
   out.push_back(
       event_of(role, self, "role-waits",
                fmt::format("{} waits up to {:.0f} s for host {}, where its store is",
-                           protocol::to_string(role), protocol::to_seconds(config_.store_patience), host),
-               {.host = host, .reason = "its store is there"}));
+                           protocol::to_string(role), protocol::to_seconds(config_.store_patience), *host),
+               {.host = *host, .reason = "its store is there"}));
   starts_[{role, self.incarnation}] = one;
   return out;
 }
@@ -303,7 +307,7 @@ void hosted_roles::lose(const host_lost& lost, time_point now, hosted_actions& o
 void hosted_roles::settle_waiting(time_point now, hosted_actions& out) {
   std::vector<start_key> ready;
   for (const auto& [key, one] : starts_)
-    if (!one.host && (now >= one.waits_until || !waits_for_store(key.first))) ready.push_back(key);
+    if (!one.host && (now >= one.waits_until || host_to_wait_for(key.first) == nullptr)) ready.push_back(key);
   for (const auto& key : ready) settle(key.first, starts_.at(key), now, out);
 }
 

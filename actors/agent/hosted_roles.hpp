@@ -6,6 +6,7 @@
 #include "actors/agent/role_end.hpp"
 #include "actors/protocol/event_messages.hpp"
 #include "actors/protocol/host_messages.hpp"
+#include "actors/protocol/planted_bug.hpp"
 
 #include <functional>
 #include <map>
@@ -34,6 +35,7 @@ struct hosted_roles_config {
   protocol::duration store_patience = std::chrono::seconds(10);
   /// Between two sendings of an order that has not been answered.
   protocol::duration repeat_after = std::chrono::milliseconds(500);
+  protocol::planted_bug bug = protocol::planted_bug::none; ///< for the simulator
 };
 
 // ---- what the shell must do; and roster_event: run_command, kill_command, end_command
@@ -120,7 +122,7 @@ private:
     protocol::time_point waits_until{};
   };
 
-  bool waits_for_store(const protocol::role_name& role) const;
+  const std::string* host_to_wait_for(const protocol::role_name& role) const;
   void tell_missing_store(const protocol::role_name& role, const protocol::fence& self,
                           hosted_actions& out) const;
   void settle(const protocol::role_name& role, hosted_start one, protocol::time_point now,

@@ -26,9 +26,19 @@ void placement::set_stores(const std::string& name, const std::vector<protocol::
   auto& kept = stores_[name];
   kept.clear();
   for (const auto& one : stores) kept[one.shard] = one;
+  std::erase_if(places_, [&](const auto& entry) {
+    const auto& [role, where] = entry;
+    return role.kind == role_kind::ps_shard && where.host == name && !kept.contains({role.index}) &&
+           find_store_anywhere({role.index}) != nullptr;
+  });
 }
 
-const std::string* placement::find_store(ps_shard_id shard) const {
+const std::string* placement::find_store(ps_shard_id shard) const { return best_store(shard, true); }
+const std::string* placement::find_store_anywhere(ps_shard_id shard) const {
+  return best_store(shard, false);
+}
+
+const std::string* placement::best_store(ps_shard_id shard, bool is_in_reach) const {
   const auto rank = [&](const std::string& host, const protocol::held_store& one) {
     return std::tuple{one.timeline, one.end, one.opener, host != root_};
   };
@@ -36,7 +46,7 @@ const std::string* placement::find_store(ps_shard_id shard) const {
   const protocol::held_store* best = nullptr;
   for (const auto& [host, stores] : stores_) {
     const auto found = stores.find(shard);
-    if (found == stores.end() || !hosts_.contains(host)) continue;
+    if (found == stores.end() || (is_in_reach && !hosts_.contains(host))) continue;
     if (best != nullptr && rank(host, found->second) <= rank(*where, *best)) continue;
     where = &host;
     best = &found->second;

@@ -39,11 +39,14 @@ public:
   /// It is not any more. Roles that were there stay its roles until they are placed anew.
   void remove_host(const std::string& name);
   bool has_host(const std::string& name) const { return hosts_.contains(name); }
-  /// What it told of when it began; in place of what it told before.
+  /// What it told of when it began; in place of what it told before. A PS shard whose
+  /// store there is gone has no place any more if another host has told of one.
   void set_stores(const std::string& name, const std::vector<protocol::held_store>& stores);
   /// The host with the best store of this PS shard, of those that are there; null when none has
   /// any.
   const std::string* find_store(ps_shard_id shard) const;
+  /// The same of all hosts that ever told of one, also those that are away.
+  const std::string* find_store_anywhere(ps_shard_id shard) const;
 
   /// Places one start of `role` on a host that is there; the root's host must be.
   const place& put(const protocol::role_name& role);
@@ -58,6 +61,7 @@ private:
     bool coordinator = false; ///< one that moves
   };
 
+  const std::string* best_store(ps_shard_id shard, bool is_in_reach) const;
   std::uint32_t threads_of(const protocol::role_name& role) const;
   load load_of(const std::string& host, const protocol::role_name& except) const;
   place choose(const protocol::role_name& role) const;

@@ -183,10 +183,12 @@ coordinator_actions coordinator_core::on_role_exited(const protocol::role_exited
   coordinator_actions out;
   know(exited.role);
   if (!starts_.has(exited.role) || !is_startable(exited.role, config_)) return out;
-  if (exited.role == coordinator_role || exited.again) return on_told_again(exited, now);
-  if (!is_known_start(exited.role, exited.self)) return out;
   const auto& page = starts_.of(exited.role);
-  if (page.newest == exited.self && !page.running) return out; // told twice
+  const bool is_over = page.newest == exited.self && !page.running;
+  const bool is_news = is_known_start(exited.role, exited.self) && !is_over;
+  // Told again, it is news all the same when the connection broke over what was said first.
+  if (exited.role == coordinator_role || (exited.again && !is_news)) return on_told_again(exited, now);
+  if (!is_news) return out;
   begin_start(exited.role, exited.self, out);
   if (!ending_.is_over() && !exited.left) recoveries_.add(exited, now);
   end_start(exited.role, exited.cause, out);

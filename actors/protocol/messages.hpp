@@ -146,8 +146,8 @@ struct role_exited {
   bool has_progress = false; ///< a worker that ended by its own doing (a crash, no kill) in mid-computation:
   slot_progress progress{};  ///< where it was (R18)
   std::uint64_t age_us = 0;  ///< from the notice to this message, microseconds: hosts share no clock
-  bool again = false; ///< an earlier coordinator was told, and may have died before it was in its journal:
-                      ///< for the report alone
+  bool again = false; ///< told before, to an earlier coordinator or over a connection that broke: for the
+                      ///< report alone, unless it is news
   bool left = false;  ///< a worker that was asked to leave (R33): no loss
 
   template <class Inspector>

@@ -36,6 +36,10 @@ enum class planted_bug : std::uint8_t {
   scale_early,     ///< R32: the coordinator acts on a number of workers before it is journaled
   leave_early,     ///< R33: a worker leaves while it keeps what is not committed
   copy_counted,    ///< R34: a shard adds another worker's copy of a subtree to the one it holds
+  one_way_beat,    ///< R29: a host that is heard is there, whether or not it answers
+  deaf_leader,     ///< R29: a root that was stopped takes its own silence for that of its hosts
+  silent_first,    ///< R30: a PS shard begins elsewhere at once when the host of its store is away
+  forged_id,       ///< R24: a host carries out orders for an earlier start of its agent
   // in the simulated shell and disk around them
   count_kills,     ///< R18: a worker that is killed from outside counts against the slot that it was at
   exit_at_last,    ///< R19: workers and shards leave when they have seen the last version published

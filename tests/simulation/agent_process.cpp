@@ -9,7 +9,7 @@
 
 namespace dlrun::simulation {
 agent_process::agent_process(world& where, std::uint64_t number)
-    : process(where, agent_role, {{number}, 0})
+    : job_agent(where, agent_role, {{number}, 0})
     , number_(number)
     , orders_(number, where.plan().workers) {
   std::vector<supervision::child_spec> specs;

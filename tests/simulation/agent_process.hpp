@@ -4,7 +4,7 @@
 
 #include "actors/agent/scale_orders.hpp"
 #include "actors/common/supervisor.hpp"
-#include "tests/simulation/process.hpp"
+#include "tests/simulation/job_agent.hpp"
 
 #include <map>
 #include <optional>
@@ -13,7 +13,7 @@
 
 namespace dlrun::simulation {
 
-class agent_process : public process {
+class agent_process : public job_agent {
 public:
   /// The `number`th agent of the job: after a power cut another one takes over, and knows nothing
   /// but what the journal says.
@@ -21,10 +21,8 @@ public:
 
   void start() override;
   void receive(const message& what) override;
-  /// The operator wants so many workers.
-  void scale(std::uint32_t workers) { orders_.ask(workers); }
-  /// A role of this host ended, or is taken for dead: noticed after a moment.
-  void lost(process& which, std::string cause);
+  void scale(std::uint32_t workers) override { orders_.ask(workers); }
+  void lost(process& which, std::string cause) override;
 
 private:
   struct child {

@@ -40,6 +40,11 @@ coordinator::journaled_job journaled(world& where, const coordinator_journal& jo
   return job;
 }
 
+protocol::duration journal_delay(world& where) {
+  return protocol::duration(
+      static_cast<std::int64_t>(1000 * where.random().between(0.2, 1) * where.plan().journal_ms));
+}
+
 /// R28: compares the term.
 bool may_write(world& where, incarnation term) {
   return where.journal().owner == term || where.is_planted(protocol::planted_bug::no_term);
@@ -69,25 +74,36 @@ void lose_answer(world& where, process& which, std::function<void(coordinator_jo
 
 } // namespace
 
-coordinator_process::coordinator_process(world& where, protocol::fence self, std::uint64_t agent)
-    : process(where, {protocol::role_kind::coordinator, 0}, self)
+coordinator_process::coordinator_process(world& where, protocol::fence self, std::uint64_t agent,
+                                         std::uint32_t host)
+    : process(where, {protocol::role_kind::coordinator, 0}, self, host)
     , agent_(agent) {}
 
 void coordinator_process::start() {
+  if (world_.plan().hosts.are_several()) every(world_.plan().period, [this] { tell_agent(); });
   if (world_.plan().journal_is_remote) return take_then_read();
   if (!take(world_, *this)) return;
   found_ = world_.journal();
   begin();
 }
 
+void coordinator_process::tell_agent() {
+  const auto* state = waits_for_journal_ ? "no-journal" : is_up() ? "running" : "starting";
+  send(agent_role, protocol::heartbeat{role(), self(), state});
+  if (is_up() && !agent_knows_) send(agent_role, protocol::join{role(), self(), 1, {}, {}});
+}
+
 void coordinator_process::take_then_read() {
+  waits_for_journal_ = !world_.hosts().has_journal(host());
+  if (waits_for_journal_) return after(world_.plan().period, [this] { take_then_read(); });
   const bool reads_first = world_.is_planted(protocol::planted_bug::stale_reader);
-  after(world_.journal_delay(), [this, reads_first] {
+  after(journal_delay(world_), [this, reads_first] {
+    if (!world_.hosts().has_journal(host())) return take_then_read();
     if (reads_first)
       found_ = world_.journal();
     else if (!take(world_, *this))
       return;
-    after(world_.journal_delay(), [this, reads_first] {
+    after(journal_delay(world_), [this, reads_first] {
       if (reads_first && !take(world_, *this)) return;
       if (!reads_first) found_ = world_.journal();
       begin();
@@ -99,7 +115,7 @@ void coordinator_process::begin() {
   core_.emplace(coordinator_config(world_, self(), agent_), journaled(world_, found_));
   restart_dispatcher();
   every(world_.plan().period / 2, [this] {
-    perform(core_->on_tick(world_.now()));
+    perform(core_->on_tick(now()));
     if (alive) dispatcher_->tick();
   });
 }
@@ -112,17 +128,21 @@ void coordinator_process::restart_dispatcher() {
   dispatcher_.emplace(world_, *this, core_->dispatcher_incarnation());
   world_.say(this, "starts dispatcher incarnation {}", core_->dispatcher_incarnation());
   perform(announce);
-  for (const auto& one : core_->starts().available_ps_shards()) perform_one(one);
+  for (const auto& one : core_->starts().available_ps_shards()) perform({one});
   for (const auto& one : core_->starts().available_workers()) perform_one(one);
 }
 
 void coordinator_process::receive(const message& what) {
   if (!is_up()) return;
-  const auto now = world_.now();
+  const auto at_now = now();
   std::visit(common::action_handlers{
-                 [&](const agent_hello&) { perform(core_->on_agent()); },
+                 [&](const agent_hello&) {
+                   agent_knows_ = true;
+                   perform(core_->on_agent());
+                 },
                  [&](const protocol::role_started& one) { perform(core_->on_role_started(one)); },
-                 [&](const protocol::role_exited& one) { perform(core_->on_role_exited(one, now)); },
+                 [&](const protocol::role_exited& one) { perform(core_->on_role_exited(one, at_now)); },
+                 [&](const protocol::stop_job& one) { perform(core_->ending().on_stop(one)); },
                  [&](const protocol::scale_job& one) { perform(core_->on_scale(one)); },
                  [&](const protocol::join& one) {
                    asker_ = one.self.incarnation;
@@ -136,15 +156,21 @@ void coordinator_process::receive(const message& what) {
 void coordinator_process::perform(const coordinator::coordinator_actions& actions) {
   for (const auto& action : actions) {
     if (!alive) return;
-    std::visit(common::action_handlers{[](const coordinator::slot_suspected&) {}, // it is in the directory
-                                       [this](const auto& order) { perform_one(order); }},
+    std::visit(common::action_handlers{
+                   [](const coordinator::slot_suspected&) {}, // it is in the directory
+                   [this](const coordinator::send_grant& order) { send(agent_role, order.grant); },
+                   [this](const protocol::ps_shard_available& order) {
+                     dispatcher_->core().on_shard_started(order.shard, order.incarnation);
+                   },
+                   [this](const protocol::ps_shard_gone& order) {
+                     dispatcher_->core().on_shard_lost(order.shard, order.incarnation);
+                   },
+                   [this](const auto& order) { perform_one(order); }},
                action);
   }
 }
 
 // ---- the coordinator's decisions
-
-void coordinator_process::perform_one(const coordinator::send_grant& order) { send(agent_role, order.grant); }
 
 void coordinator_process::perform_one(const coordinator::send_directory& order) {
   for (const auto& entry : order.directory.entries)
@@ -158,23 +184,15 @@ void coordinator_process::perform_one(const coordinator::answer_join& order) {
 }
 
 void coordinator_process::perform_one(const protocol::worker_available& order) {
-  dispatcher_->perform(dispatcher_->core().on_worker_joined(order.worker, order.incarnation, world_.now()));
+  dispatcher_->perform(dispatcher_->core().on_worker_joined(order.worker, order.incarnation, now()));
 }
 
 void coordinator_process::perform_one(const protocol::worker_gone& order) {
-  dispatcher_->perform(dispatcher_->core().on_worker_lost(order.worker, order.incarnation, world_.now()));
-}
-
-void coordinator_process::perform_one(const protocol::ps_shard_available& order) {
-  dispatcher_->core().on_shard_started(order.shard, order.incarnation);
-}
-
-void coordinator_process::perform_one(const protocol::ps_shard_gone& order) {
-  dispatcher_->core().on_shard_lost(order.shard, order.incarnation);
+  dispatcher_->perform(dispatcher_->core().on_worker_lost(order.worker, order.incarnation, now()));
 }
 
 void coordinator_process::perform_one(const protocol::poisoned_slot& order) {
-  dispatcher_->perform(dispatcher_->core().on_poisoned_slot(order.what, world_.now()));
+  dispatcher_->perform(dispatcher_->core().on_poisoned_slot(order.what, now()));
 }
 
 void coordinator_process::perform_one(const coordinator::request_digests& order) {
@@ -192,13 +210,15 @@ void coordinator_process::perform_one(const coordinator::finish_job& order) {
 
 void coordinator_process::perform_one(const coordinator::announce_end& order) {
   world_.say(this, "ends the job: {}", order.ended.reason);
-  send(agent_role, order.ended);
+  auto ended = order.ended;
+  ended.coordinator = self().incarnation;
+  send(agent_role, ended);
 }
 
 // ---- what the dispatcher says
 
 void coordinator_process::hear(const data_dispatcher::to_coordinator& what) {
-  const auto now = world_.now();
+  const auto at_now = now();
   std::visit(
       common::action_handlers{
           [&](const protocol::training_finished& one) {
@@ -216,10 +236,11 @@ void coordinator_process::hear(const data_dispatcher::to_coordinator& what) {
             core_->recoveries().on_redispatched(one.lost, one.incarnation, protocol::duration(one.after_us));
           },
           [&](const protocol::worker_contributed& one) {
-            core_->recoveries().on_resumed(protocol::worker_role(one.what.worker), one.what.incarnation, now);
+            core_->recoveries().on_resumed(protocol::worker_role(one.what.worker), one.what.incarnation,
+                                           at_now);
           },
           [&](const protocol::ps_shard_resumed& one) {
-            core_->recoveries().on_resumed(ps_shard_role(one.shard), one.incarnation, now);
+            core_->recoveries().on_resumed(ps_shard_role(one.shard), one.incarnation, at_now);
           },
           [&](const protocol::timeline_started& one) {
             world_.say(this, "REWIND to version {} on timeline {}: {}", one.branch, one.timeline, one.reason);
@@ -268,7 +289,7 @@ void coordinator_process::write(std::function<void(coordinator_journal&)> change
   writes_.push_back({std::move(change), std::move(then)});
   if (writing_) return;
   writing_ = true;
-  after(world_.journal_delay(), [this] { write_next(); });
+  after(journal_delay(world_), [this] { write_next(); });
 }
 
 void coordinator_process::write_next() {
@@ -276,7 +297,10 @@ void coordinator_process::write_next() {
   if (writes_.empty()) return;
   if (!may_write(world_, self().incarnation))
     return world_.kill(*this, "its journal is opened by a newer start");
-  if (!world_.calm() && world_.random().chance(world_.plan().journal_silence))
+  if (!world_.hosts().passes(host(), cluster_hosts::journal))
+    return world_.kill(*this, "its journal does not answer");
+  const bool is_deaf = !world_.hosts().has_journal(host());
+  if (is_deaf || (!world_.calm() && world_.random().chance(world_.plan().journal_silence)))
     return lose_answer(world_, *this, std::move(writes_.front().change));
   const auto next = std::move(writes_.front());
   writes_.pop_front();
@@ -284,7 +308,7 @@ void coordinator_process::write_next() {
   next.change(found_);
   if (!writes_.empty()) {
     writing_ = true;
-    after(world_.journal_delay(), [this] { write_next(); });
+    after(journal_delay(world_), [this] { write_next(); });
   }
   next.then();
 }

@@ -14,11 +14,13 @@ namespace dlrun::simulation {
 
 class coordinator_process : public process {
 public:
-  /// `agent`: the number of the agent that started it.
-  coordinator_process(world& where, protocol::fence self, std::uint64_t agent);
+  /// `agent`: the number of the agent of the job.
+  coordinator_process(world& where, protocol::fence self, std::uint64_t agent, std::uint32_t host = 0);
 
   void start() override;
   void receive(const message& what) override;
+  void connection_broken(const process&) override { agent_knows_ = false; }
+  using process::now;
   /// The dispatcher fails and is started again by its supervisor; it has forgotten everything.
   void restart_dispatcher();
   /// It has the journal, and its dispatcher runs.
@@ -36,13 +38,10 @@ public:
 
 private:
   void perform(const coordinator::coordinator_actions& actions);
-  void perform_one(const coordinator::send_grant& order);
   void perform_one(const coordinator::send_directory& order);
   void perform_one(const coordinator::answer_join& order);
   void perform_one(const protocol::worker_available& order);
   void perform_one(const protocol::worker_gone& order);
-  void perform_one(const protocol::ps_shard_available& order);
-  void perform_one(const protocol::ps_shard_gone& order);
   void perform_one(const protocol::poisoned_slot& order);
   void perform_one(const coordinator::journal_fences& order);
   void perform_one(const coordinator::journal_end& order);
@@ -56,6 +55,8 @@ private:
   /// R28, in two exchanges with a journal that is elsewhere.
   void take_then_read();
   void begin();
+  /// Of several hosts: a sign of life, and who it is while the agent does not know.
+  void tell_agent();
 
   void write_next();
   /// A dispatcher reads its course behind all writes of the one before.
@@ -73,6 +74,8 @@ private:
   std::optional<dispatcher_process> dispatcher_;
   std::deque<pending_write> writes_;
   bool writing_ = false;
+  bool waits_for_journal_ = false;
+  bool agent_knows_ = false; ///< it has accepted this start, and the connection has held since
 };
 
 } // namespace dlrun::simulation

@@ -53,7 +53,7 @@ dispatcher_process::dispatcher_process(world& where, coordinator_process& in, in
     , core_(dispatcher_config(where, in.found(), self)) {}
 
 void dispatcher_process::receive(const message& what) {
-  const auto now = world_.now();
+  const auto now = in_.now();
   std::visit(common::action_handlers{
                  [&](const protocol::worker_status& one) { perform(core_.on_worker_status(one, now)); },
                  [&](const protocol::shard_status& one) { perform(core_.on_shard_status(one, now)); },
@@ -63,11 +63,11 @@ void dispatcher_process::receive(const message& what) {
              what);
 }
 
-void dispatcher_process::tick() { perform(core_.on_tick(world_.now())); }
+void dispatcher_process::tick() { perform(core_.on_tick(in_.now())); }
 
 void dispatcher_process::go_back(const data_dispatcher::wanted_change& wanted) {
   wanted_revision_ = wanted.revision;
-  perform(core_.on_wanted_change(wanted, world_.now()));
+  perform(core_.on_wanted_change(wanted, in_.now()));
 }
 
 // ---- what the core decided
@@ -109,7 +109,7 @@ void dispatcher_process::perform_one(const data_dispatcher::journal_course& orde
         journal.course = course;
         journal.course_is_lost = false;
       },
-      [this, id = order.id] { perform(core_.on_journaled(id, world_.now())); });
+      [this, id = order.id] { perform(core_.on_journaled(id, in_.now())); });
 }
 
 void dispatcher_process::perform_one(const data_dispatcher::decision_made& order) {

@@ -3,6 +3,7 @@
 #include "tests/simulation/agent_process.hpp"
 #include "tests/simulation/coordinator_process.hpp"
 #include "tests/simulation/ps_shard_process.hpp"
+#include "tests/simulation/root_process.hpp"
 #include "tests/simulation/worker_process.hpp"
 
 #include <algorithm>
@@ -17,17 +18,39 @@ constexpr role_kind all_kinds[] = {role_kind::coordinator, role_kind::ps_shard, 
 } // namespace
 
 fault_injector::fault_injector(world& where)
-    : world_(where) {
+    : world_(where)
+    , hosts_(
+          where, [this] { return agent_->alive ? static_cast<root_process*>(agent_) : nullptr; },
+          [this] {
+            if (!agent_->alive) start();
+          }) {
   world_.on_death = [this](process& which, std::string_view why) {
     if (agent_ != nullptr && agent_->alive && !which.taken_for_dead) agent_->lost(which, std::string(why));
   };
 }
 
-void fault_injector::start() { agent_ = &world_.start<agent_process>(++agents_); }
+void fault_injector::start() {
+  const auto number = ++agents_;
+  if (world_.plan().hosts.are_several())
+    agent_ = &world_.start<root_process>(number, [this] { resume_stranded(); });
+  else
+    agent_ = &world_.start<agent_process>(number);
+}
+
+/// The job ended, since its coordinator could not be started again.
+void fault_injector::resume_stranded() {
+  if (!agent_->alive) return;
+  world_.happened().ps_shard_lost = world_.happened().worker_lost = true;
+  world_.kill(*agent_, "the job has ended");
+  for (const auto kind : all_kinds)
+    for (auto* one : world_.living(kind)) one->taken_for_dead = true;
+  start();
+}
 
 void fault_injector::plan() {
   for (const auto& one : world_.plan().faults)
     world_.after(one.at, nullptr, [this, kind = one.kind] { inject(kind); });
+  hosts_.plan();
   world_.after(world_.plan().calm, nullptr, [this] { world_.start_calm(); });
 }
 
@@ -88,7 +111,9 @@ void fault_injector::kill(const std::vector<process*>& chosen, bool as_zombies) 
       if (!world_.plan().is_durable()) ended_the_job_ = true;
     }
     if (victim->role().kind == role_kind::worker) world_.happened().worker_lost = true;
-    if (as_zombies) {
+    if (as_zombies && world_.plan().hosts.are_several()) {
+      freeze_for_a_while(victim); // an agent that is there kills it before it starts another
+    } else if (as_zombies) {
       depose(victim);
       freeze_for_a_while(victim);
     } else {
@@ -98,7 +123,8 @@ void fault_injector::kill(const std::vector<process*>& chosen, bool as_zombies) 
 }
 
 void fault_injector::depose(process* victim) {
-  if (victim == nullptr) return;
+  // Of several hosts one is deposed when the root cannot reach it.
+  if (victim == nullptr || world_.plan().hosts.are_several()) return;
   agent_->lost(*victim, "silent");
   victim->taken_for_dead = true;
 }
@@ -106,8 +132,8 @@ void fault_injector::depose(process* victim) {
 void fault_injector::freeze_for_a_while(process* which) {
   if (which == nullptr || which->frozen) return;
   if (which->role().kind == role_kind::worker) world_.happened().worker_lost = true;
-  world_.freeze(*which);
-  world_.after(world_.random().milliseconds(5, 200), nullptr, [this, which] { world_.thaw(*which); });
+  which->freeze();
+  world_.after(world_.random().milliseconds(5, 200), nullptr, [which] { which->thaw(); });
 }
 
 void fault_injector::partition() {
@@ -153,6 +179,10 @@ void fault_injector::cut_power() {
   happened.ps_shard_lost = happened.worker_lost = true;
   if (world_.plan().durability == protocol::durability::every_step && !world_.plan().syncs_each_step)
     happened.lossy_power_cut = true; // `process` does not promise power cuts
+  if (world_.plan().hosts.are_several()) {
+    hosts_.cut_power();
+    return start();
+  }
   for (std::uint32_t shard = 0; shard < world_.job().ps_shards; ++shard)
     world_.disk_of({shard}).cut_power(world_.random());
   world_.kill(*agent_, "power cut");

@@ -2,6 +2,8 @@
 #pragma once
 
 #include "actors/data_dispatcher/timeline_keeper.hpp"
+#include "tests/simulation/host_faults.hpp"
+#include "tests/simulation/job_agent.hpp"
 #include "tests/simulation/scenario.hpp"
 #include "tests/simulation/world.hpp"
 
@@ -9,13 +11,11 @@
 
 namespace dlrun::simulation {
 
-class agent_process;
-
 class fault_injector {
 public:
   explicit fault_injector(world& where);
 
-  /// Starts the first agent, and so everything.
+  /// Starts the first agent, and so everything; again: `dlrun resume`.
   void start();
 
   /// Plans all of them, and the calm after them.
@@ -25,6 +25,7 @@ public:
 
 private:
   void inject(fault_kind kind);
+  void resume_stranded();
   void kill(const std::vector<process*>& victims, bool as_zombies);
   void freeze_for_a_while(process* which);
   void inject_durable(fault_kind kind);
@@ -45,9 +46,10 @@ private:
   process* some(protocol::role_kind kind);
 
   world& world_;
-  agent_process* agent_ = nullptr;
+  job_agent* agent_ = nullptr;
   std::uint64_t agents_ = 0;
   bool ended_the_job_ = false;
+  host_fault_injector hosts_;
 };
 
 } // namespace dlrun::simulation

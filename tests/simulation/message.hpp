@@ -2,6 +2,8 @@
 /// name.
 #pragma once
 
+#include "actors/agent/beats/beat_wire.hpp"
+#include "actors/protocol/host_messages.hpp"
 #include "actors/protocol/messages.hpp"
 #include "actors/protocol/scale_messages.hpp"
 #include "tests/simulation/memory.hpp"
@@ -46,6 +48,29 @@ struct shard_digests {
   protocol::digest_reply reply;
 };
 
+/// A datagram between the root and the agent of a host.
+struct host_beat {
+  agent::beat what;
+};
+/// From a host's agent that the `root`th agent of the job has started.
+struct host_hello {
+  std::uint64_t root = 0;
+  protocol::host_joined joined;
+};
+struct host_report {
+  std::uint64_t root = 0;
+  protocol::start_report report;
+};
+struct host_work {
+  std::uint64_t root = 0;
+  protocol::work_report work;
+};
+/// To that start of the host's agent.
+struct answered_hello {
+  std::uint64_t boot = 0;
+  protocol::join_reply reply;
+};
+
 using message =
     std::variant<agent_hello, protocol::grant, protocol::role_started, protocol::role_exited, protocol::join,
                  answered_join, protocol::directory, protocol::lease, protocol::worker_status, gradient_push,
@@ -54,6 +79,8 @@ using message =
                  coordinator_moved, protocol::job_ended, snapshot_pull, snapshot_part, protocol::rewind,
                  protocol::name_snapshot, protocol::floor, protocol::go_on, protocol::pin, protocol::probe,
                  protocol::kept, protocol::norm, protocol::norm_request, protocol::scale_job,
-                 protocol::workers_wanted>;
+                 protocol::workers_wanted, protocol::heartbeat, protocol::stop_job, host_beat, host_hello,
+                 host_report, host_work, answered_hello, protocol::start_order, protocol::stop_order,
+                 protocol::start_told, protocol::dismissal>;
 
 } // namespace dlrun::simulation

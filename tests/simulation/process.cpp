@@ -6,6 +6,27 @@
 
 namespace dlrun::simulation {
 
+bool process::reaches(const process& other, protocol::time_point sent) const {
+  return group == other.group && world_.hosts().has_passed_since(sent, host_, other.host_);
+}
+
+bool process::reaches(const process& other) const { return reaches(other, world_.now()); }
+
+protocol::time_point process::now() const { return world_.hosts().shows(host_, world_.now()); }
+
+void process::freeze() {
+  if (!alive || frozen) return;
+  world_.say(this, "is frozen");
+  frozen = true;
+}
+
+void process::thaw() {
+  if (!alive || !frozen) return;
+  world_.say(this, "thaws");
+  frozen = false;
+  for (auto& one : std::exchange(deferred, {})) after(protocol::duration::zero(), std::move(one.what));
+}
+
 void process::send(protocol::role_name to, message what) { world_.send(*this, to, std::move(what)); }
 
 void process::after(protocol::duration delay, std::function<void()> what) {
@@ -20,6 +41,11 @@ void process::every(protocol::duration period, std::function<void()> what) {
 void member_process::start() {
   if (const auto* up = world_.newest(coordinator_role)) joining_ = up->self().incarnation;
   ask_to_join();
+  if (world_.plan().hosts.are_several()) every(world_.plan().period, [this] { give_sign_of_life(); });
+}
+
+void member_process::give_sign_of_life() {
+  send(agent_role, protocol::heartbeat{role(), self(), admitted_ ? "training" : "starting"});
 }
 
 /// Until the newest coordinator has answered; again when the agent tells of another.

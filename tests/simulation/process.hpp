@@ -20,10 +20,11 @@ class world;
 /// process does nothing; a frozen one does everything later.
 class process {
 public:
-  process(world& where, protocol::role_name role, protocol::fence self)
+  process(world& where, protocol::role_name role, protocol::fence self, std::uint32_t host = 0)
       : world_(where)
       , role_(role)
-      , self_(self) {}
+      , self_(self)
+      , host_(host) {}
   virtual ~process() = default;
   process(const process&) = delete;
   process& operator=(const process&) = delete;
@@ -32,29 +33,45 @@ public:
   virtual void receive(const message& what) = 0;
   /// Its memory goes with it.
   virtual void died() {}
+  /// What was sent over the connection with `other` did not get through: both ends notice.
+  virtual void connection_broken(const process& /*other*/) {}
+  /// Whether what it sends to the role of `receiver` is for that start.
+  virtual bool addresses(const process& /*receiver*/) const { return true; }
 
   const protocol::role_name& role() const { return role_; }
   const protocol::fence& self() const { return self_; }
-  /// Whether they hear each other.
-  bool reaches(const process& other) const { return group == other.group; }
+  /// By number; 0 is the root's.
+  std::uint32_t host() const { return host_; }
+  /// Whether the other one hears now what it said at `sent`.
+  bool reaches(const process& other, protocol::time_point sent) const;
+  bool reaches(const process& other) const;
   std::string name() const { return fmt::format("{}/{}", protocol::to_string(role_), self_.incarnation); }
+
+  /// SIGSTOP and SIGCONT.
+  void freeze();
+  void thaw();
 
   bool alive = true;
   bool frozen = false;
   bool taken_for_dead = false; ///< its agent has replaced it
   int group = 0;               ///< of the partition; only equal ones hear each other
   std::vector<event> deferred; ///< while it is frozen
+  /// To whoever started it on one of several hosts.
+  std::function<void(process& which, std::string_view why)> on_end;
 
 protected:
   void send(protocol::role_name to, message what);
   void after(protocol::duration delay, std::function<void()> what);
   /// Now, and again and again.
   void every(protocol::duration period, std::function<void()> what);
+  /// By the clock of its host.
+  protocol::time_point now() const;
   world& world_;
 
 private:
   protocol::role_name role_;
   protocol::fence self_;
+  std::uint32_t host_;
 };
 
 /// A process that must be admitted by the coordinator before it takes part.
@@ -73,6 +90,7 @@ protected:
 
 private:
   void ask_to_join();
+  void give_sign_of_life();
   bool admitted_ = false;
   incarnation coordinator_{}; ///< that it has joined
   incarnation joining_{};     ///< that the agent knows; 0 = none is up

@@ -30,8 +30,8 @@ ps_shard::ps_shard_core_config config_for(const world& where, ps_shard_id id, pr
 
 } // namespace
 
-ps_shard_process::ps_shard_process(world& where, ps_shard_id id, protocol::fence self)
-    : member_process(where, protocol::ps_shard_role(id), self)
+ps_shard_process::ps_shard_process(world& where, ps_shard_id id, protocol::fence self, std::uint32_t host)
+    : member_process(where, protocol::ps_shard_role(id), self, host)
     , id_(id)
     , gradients_(where, *this, id)
     , writer_(
@@ -201,7 +201,7 @@ void ps_shard_process::perform_one(const ps_shard::apply& order) {
   into.version.reset();
   ++into.writes;
   writer_.after_on_this_timeline(world_.plan().apply_ms,
-                                 [this, order, began = world_.now()] { applied(order, began); });
+                                 [this, order, began = now()] { applied(order, began); });
 }
 
 void ps_shard_process::applied(const ps_shard::apply& order, protocol::time_point began) {
@@ -216,11 +216,11 @@ void ps_shard_process::applied(const ps_shard::apply& order, protocol::time_poin
   into.timeline = core_->timeline();
   into.content = content;
   world_.say(this, "publishes version {}", version_after(order.step));
-  perform(core_->on_applied(order.step, world_.now() - began));
+  perform(core_->on_applied(order.step, now() - began));
   if (!alive) return;
-  const auto now = core_->state();
+  const auto stands = core_->state();
   if (world_.plan().durability == durability::every_step &&
-      now.applied.value > now.committed.value + world_.plan().bound)
+      stands.applied.value > stands.committed.value + world_.plan().bound)
     broken("R7", "{} is more than B versions ahead of its log", name());
   leave_if_trained();
 }

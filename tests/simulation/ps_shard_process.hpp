@@ -15,7 +15,7 @@ namespace dlrun::simulation {
 
 class ps_shard_process : public member_process {
 public:
-  ps_shard_process(world& where, ps_shard_id id, protocol::fence self);
+  ps_shard_process(world& where, ps_shard_id id, protocol::fence self, std::uint32_t host = 0);
 
   const ps_shard::ps_shard_core& core() const { return *core_; }
   ps_shard_id id() const { return id_; }

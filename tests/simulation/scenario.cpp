@@ -250,4 +250,19 @@ scenario draw_scenario(std::uint64_t seed) {
   return plan;
 }
 
+scenario draw_scenario_of_hosts(std::uint64_t seed) {
+  auto plan = draw_scenario(seed);
+  if (!plan.is_durable()) plan.durability = durability::every_step;
+  std::erase_if(plan.faults, [](const auto& one) { return one.kind == fault_kind::lose_journal; });
+  random_source random(mix(seed) ^ 0x4057a4eaU);
+  if (random.chance(0.7)) { // after the start, of which each part takes its time
+    const auto later = random.milliseconds(30, 120);
+    for (auto& fault : plan.faults) fault.at += later;
+    plan.calm += later;
+    plan.limit += later;
+  }
+  plan.hosts = draw_hosts(seed, plan.calm, plan.journal_is_remote);
+  return plan;
+}
+
 } // namespace dlrun::simulation

@@ -5,6 +5,7 @@
 #include "actors/protocol/durability.hpp"
 #include "actors/protocol/planted_bug.hpp"
 #include "actors/protocol/time.hpp"
+#include "tests/simulation/hosts_plan.hpp"
 #include "tests/simulation/symbolic.hpp"
 
 #include <optional>
@@ -94,6 +95,7 @@ struct scenario {
   protocol::duration period{};       ///< of every timer
   protocol::duration silent_after{}; ///< of the dispatcher
   std::vector<planned_fault> faults;
+  hosts_plan hosts;           ///< one, unless several are asked for
   protocol::duration calm{};  ///< no faults and a perfect network from here on
   protocol::duration limit{}; ///< done by then, or liveness is broken
 
@@ -101,5 +103,8 @@ struct scenario {
 };
 
 scenario draw_scenario(std::uint64_t seed);
+/// The same on two to four hosts. There what is lost with a process is always on a disk, and the
+/// journal is not lost.
+scenario draw_scenario_of_hosts(std::uint64_t seed);
 
 } // namespace dlrun::simulation

@@ -13,7 +13,7 @@ shard_writer::shard_writer(world& where, process& of, ps_shard_id shard, core_si
     , shard_(shard)
     , core_(std::move(core)) {}
 
-simulated_store& shard_writer::disk() const { return world_.disk_of(shard_); }
+simulated_store& shard_writer::disk() const { return world_.stores().at(shard_, process_.host()); }
 
 bool shard_writer::owns_disk() {
   if (disk().opened_by == process_.self().incarnation || world_.is_planted(planted_bug::no_fence_store))

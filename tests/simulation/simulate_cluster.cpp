@@ -10,6 +10,7 @@
 #include <iostream>
 #include <map>
 #include <optional>
+#include <set>
 #include <unistd.h>
 
 namespace {
@@ -45,6 +46,10 @@ const std::map<std::string, planted_bug> bugs{{"none", planted_bug::none},
                                               {"scale_early", planted_bug::scale_early},
                                               {"leave_early", planted_bug::leave_early},
                                               {"copy_counted", planted_bug::copy_counted},
+                                              {"one_way_beat", planted_bug::one_way_beat},
+                                              {"deaf_leader", planted_bug::deaf_leader},
+                                              {"silent_first", planted_bug::silent_first},
+                                              {"forged_id", planted_bug::forged_id},
                                               {"count_kills", planted_bug::count_kills},
                                               {"exit_at_last", planted_bug::exit_at_last},
                                               {"no_fence_store", planted_bug::no_fence_store},
@@ -52,6 +57,10 @@ const std::map<std::string, planted_bug> bugs{{"none", planted_bug::none},
                                               {"keep_snapshots", planted_bug::keep_snapshots},
                                               {"no_term", planted_bug::no_term},
                                               {"stale_reader", planted_bug::stale_reader}};
+
+/// Rules of several hosts: looked for there.
+const std::set<planted_bug> of_hosts{planted_bug::one_way_beat, planted_bug::deaf_leader,
+                                     planted_bug::silent_first, planted_bug::forged_id};
 
 /// Where to begin to look for those that take hundreds of seeds. No promise: another seed is as
 /// good.
@@ -68,20 +77,22 @@ struct command_line {
   std::string bug = "none";
   bool all_bugs = false;
   bool is_quick = false;
+  bool hosts = false;
 };
 
 volatile std::sig_atomic_t seed_in_progress = 0; // for a broken DLRUN_CHECK, which ends the process
+volatile std::sig_atomic_t hosts_in_progress = 0;
 
 void name_the_seed(int) {
-  fmt::print(stderr, "in seed {}; replay: dlrun_simulate_cluster --seed {} --seeds 1 --trace\n",
-             seed_in_progress, seed_in_progress);
+  fmt::print(stderr, "in seed {}; replay: dlrun_simulate_cluster --seed {} --seeds 1 --trace{}\n",
+             seed_in_progress, seed_in_progress, hosts_in_progress != 0 ? " --hosts" : "");
 }
 
 /// The first seed from `first` on at which an invariant breaks; nothing if none does.
-std::optional<std::uint64_t> search(std::uint64_t first, std::uint64_t seeds, planted_bug bug,
+std::optional<std::uint64_t> search(std::uint64_t first, std::uint64_t seeds, planted_bug bug, bool hosts,
                                     std::string& how) {
   for (auto seed = first; seed < first + seeds; ++seed) {
-    const auto outcome = run_seed({seed, bug, nullptr});
+    const auto outcome = run_seed({seed, bug, nullptr, hosts});
     if (outcome.broken.empty()) continue;
     how = outcome.broken;
     return seed;
@@ -97,7 +108,7 @@ int find_bugs(const command_line& wanted) {
     const auto rare = rarely_found.find(bug);
     const auto first = wanted.is_quick && rare != rarely_found.end() ? rare->second : wanted.seed;
     std::string how;
-    const auto seed = search(first, wanted.seeds, bug, how);
+    const auto seed = search(first, wanted.seeds, bug, wanted.hosts || of_hosts.contains(bug), how);
     if (seed)
       fmt::print("{:<15} found at seed {}: {}\n", name, *seed, how);
     else
@@ -113,12 +124,13 @@ int run_seeds(const command_line& wanted, planted_bug bug) {
   const auto begin = std::chrono::steady_clock::now();
   for (auto seed = wanted.seed; seed < wanted.seed + wanted.seeds; ++seed) {
     seed_in_progress = static_cast<std::sig_atomic_t>(seed);
-    const auto outcome = run_seed({seed, bug, wanted.trace ? &std::cout : nullptr});
+    const auto outcome = run_seed({seed, bug, wanted.trace ? &std::cout : nullptr, wanted.hosts});
     events += outcome.events;
     if (outcome.broken.empty()) continue;
     ++broken;
-    fmt::print("seed {}: {}\n  replay: dlrun_simulate_cluster --seed {} --seeds 1 --trace{}\n", seed,
-               outcome.broken, seed, bug == planted_bug::none ? "" : " --bug " + wanted.bug);
+    fmt::print("seed {}: {}\n  replay: dlrun_simulate_cluster --seed {} --seeds 1 --trace{}{}\n", seed,
+               outcome.broken, seed, wanted.hosts ? " --hosts" : "",
+               bug == planted_bug::none ? "" : " --bug " + wanted.bug);
   }
   const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
   fmt::print(stderr, "{} seeds from {}: {} broken, {} events, {:.1f} s\n", wanted.seeds, wanted.seed, broken,
@@ -133,6 +145,8 @@ int main(int argc, char** argv) {
   CLI::App app{"Runs whole clusters under seeded faults and checks the invariants of each run."};
   app.add_option("--seeds", wanted.seeds, "how many seeds (default 500)");
   app.add_option("--seed", wanted.seed, "the first one (default 0)");
+  app.add_flag("--hosts", wanted.hosts,
+               "each seed's job on two to four hosts, which are lost, cut off and stopped too");
   app.add_flag("--trace", wanted.trace, "print what happens");
   app.add_option("--bug", wanted.bug, "break one rule on purpose (actors/protocol/planted_bug.hpp)");
   app.add_flag("--bugs", wanted.all_bugs, "break each of them in turn and say at which seed it is found");
@@ -143,6 +157,8 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "--bug {}: there is no such bug; see --help\n", wanted.bug);
     return 2;
   }
+  wanted.hosts = wanted.hosts || of_hosts.contains(bug->second);
+  hosts_in_progress = wanted.hosts ? 1 : 0;
   std::signal(SIGABRT, name_the_seed);
 #ifndef DLRUN_PLANTED_BUGS
   if (wanted.all_bugs ||

@@ -25,12 +25,16 @@ void describe(world& where) {
             name_of(plan.durability), plan.syncs_each_step ? ", each step synced" : "");
   where.say(nullptr, "loss {:.2f}, duplication {:.2f}, slow {:.2f}, {} faults until {} ms", plan.loss,
             plan.duplication, plan.slowness, plan.faults.size(), plan.calm.count() / 1000);
+  if (plan.hosts.are_several())
+    where.say(nullptr, "{} hosts, {} faults of theirs, late orders {:.2f}", plan.hosts.count,
+              plan.hosts.faults.size(), plan.hosts.late_orders);
 }
 
 } // namespace
 
 run_outcome run_seed(const run_options& options) {
-  world where(draw_scenario(options.seed), options.bug, options.trace);
+  const auto plan = options.hosts ? draw_scenario_of_hosts(options.seed) : draw_scenario(options.seed);
+  world where(plan, options.bug, options.trace);
   run_outcome outcome;
   try {
     describe(where);
@@ -47,7 +51,7 @@ run_outcome run_seed(const run_options& options) {
     where.say(nullptr, "BROKEN {}", outcome.broken);
   }
   outcome.events = where.events;
-  outcome.faults = where.plan().faults.size();
+  outcome.faults = where.plan().faults.size() + where.plan().hosts.faults.size();
   outcome.ps_shard_restarted = where.happened().ps_shard_lost;
   outcome.rewinds = static_cast<std::uint64_t>(where.happened().rewinds);
   outcome.steps_redone = where.happened().steps_redone;

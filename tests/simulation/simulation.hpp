@@ -13,6 +13,7 @@ struct run_options {
   std::uint64_t seed = 0;
   protocol::planted_bug bug = protocol::planted_bug::none; ///< needs a build with DLRUN_PLANTED_BUGS
   std::ostream* trace = nullptr;
+  bool hosts = false; ///< several
 };
 
 struct run_outcome {

@@ -10,9 +10,9 @@
 namespace dlrun::simulation {
 namespace {
 
-std::string trace_of(std::uint64_t seed) {
+std::string trace_of(std::uint64_t seed, bool hosts = false) {
   std::ostringstream trace;
-  const auto outcome = run_seed({seed, protocol::planted_bug::none, &trace});
+  const auto outcome = run_seed({seed, protocol::planted_bug::none, &trace, hosts});
   EXPECT_EQ(outcome.broken, "") << "seed " << seed;
   return trace.str();
 }
@@ -22,6 +22,7 @@ TEST(simulation, the_same_seed_runs_the_same_way_event_by_event) {
     const auto once = trace_of(seed);
     EXPECT_GT(once.size(), 500U);
     EXPECT_EQ(once, trace_of(seed)) << "seed " << seed;
+    EXPECT_EQ(trace_of(seed, true), trace_of(seed, true)) << "seed " << seed << " on several hosts";
   }
 }
 
@@ -37,6 +38,12 @@ TEST(simulation, seeds_that_failed_once_hold) {
   for (const std::uint64_t seed : {1070425}) EXPECT_EQ(run_seed({seed}).broken, "") << "seed " << seed;
 }
 
+/// These once never ended: the end of a role was lost with a connection.
+TEST(simulation, seeds_that_failed_once_on_several_hosts_hold) {
+  for (const std::uint64_t seed : {892, 1166, 2692})
+    EXPECT_EQ(run_seed({.seed = seed, .hosts = true}).broken, "") << "seed " << seed;
+}
+
 TEST(simulation, different_seeds_run_differently) { EXPECT_NE(trace_of(1), trace_of(2)); }
 
 TEST(simulation, every_kind_of_fault_is_planned_within_five_hundred_seeds) {
@@ -44,6 +51,31 @@ TEST(simulation, every_kind_of_fault_is_planned_within_five_hundred_seeds) {
   for (std::uint64_t seed = 0; seed < 500; ++seed)
     for (const auto& fault : draw_scenario(seed).faults) seen.insert(fault.kind);
   EXPECT_EQ(seen.size(), static_cast<std::size_t>(fault_kinds));
+}
+
+TEST(simulation, every_fault_of_hosts_is_planned_within_two_hundred_seeds) {
+  std::set<host_fault> seen;
+  for (std::uint64_t seed = 0; seed < 200; ++seed)
+    for (const auto& fault : draw_scenario_of_hosts(seed).hosts.faults) seen.insert(fault.kind);
+  EXPECT_EQ(seen.size(), static_cast<std::size_t>(host_fault_kinds));
+}
+
+TEST(simulation, what_is_to_be_survived_on_several_hosts_does_happen) {
+  std::vector<std::string> traces;
+  for (std::uint64_t seed = 0; seed < 200; ++seed) traces.push_back(trace_of(seed, true));
+  const auto seeds_with = [&](const std::string& text) {
+    return std::ranges::count_if(traces,
+                                 [&](const auto& trace) { return trace.find(text) != std::string::npos; });
+  };
+  EXPECT_GT(seeds_with("is given up: it has answered no beat"), 40);
+  EXPECT_GT(seeds_with("is given up: its agent has ended"), 30);
+  EXPECT_GT(seeds_with("dies: the host was given up"), 5);
+  EXPECT_GT(seeds_with("dies: without a link to the root"), 5);
+  EXPECT_GT(seeds_with("loses its connection"), 30);
+  EXPECT_GT(seeds_with("role-waits: ps_shard"), 10);
+  EXPECT_GT(seeds_with("with its disk"), 10);
+  EXPECT_GT(seeds_with("REWIND"), 10);
+  EXPECT_GT(seeds_with("coordinator 0/2"), 20);
 }
 
 /// How often is far below what it is on average: any change of the cores draws other runs.

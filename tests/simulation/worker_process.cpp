@@ -32,8 +32,9 @@ worker::worker_core_config config_for(const world& where, worker_id id, protocol
 
 bool can_reach(const world& where, const process& from, ps_shard_id shard, incarnation start) {
   const auto starts = where.living(protocol::ps_shard_role(shard));
-  return std::ranges::any_of(
-      starts, [&](const auto* one) { return one->self().incarnation == start && from.reaches(*one); });
+  return std::ranges::any_of(starts, [&](const auto* one) {
+    return one->self().incarnation == start && from.reaches(*one) && one->reaches(from);
+  });
 }
 
 std::uint64_t records_in(const job_shape& job, const worker::compute_gradient& order) {
@@ -45,15 +46,15 @@ std::uint64_t records_in(const job_shape& job, const worker::compute_gradient& o
 
 } // namespace
 
-worker_process::worker_process(world& where, worker_id id, protocol::fence self)
-    : member_process(where, protocol::worker_role(id), self)
+worker_process::worker_process(world& where, worker_id id, protocol::fence self, std::uint32_t host)
+    : member_process(where, protocol::worker_role(id), self, host)
     , id_(id)
     , core_(config_for(where, id, self))
     , evaluation_(where.job().ps_shards) {}
 
 void worker_process::begin() {
   every(world_.plan().period, [this] {
-    perform(core_.on_tick(world_.now()));
+    perform(core_.on_tick(now()));
     report();
   });
 }
@@ -61,37 +62,33 @@ void worker_process::begin() {
 void worker_process::died() { gradients_->gone = true; }
 
 void worker_process::hear(const message& what) {
-  const auto now = world_.now();
-  std::visit(
-      common::action_handlers{[&](const announced_state& one) {
-                                auto& known = shard_memory_[one.state.shard];
-                                if (known.first <= one.state.incarnation)
-                                  known = {one.state.incarnation, one.memory};
-                                perform(core_.on_shard_state(one.state, now));
-                                // R19, planted.
-                                if (alive && world_.is_planted(planted_bug::exit_at_last) && core_.trained())
-                                  world_.kill(*this, "leaves when it is done");
-                              },
-                              [&](const protocol::lease& one) {
-                                perform(core_.on_lease(one, now));
-                                report();
-                              },
-                              [&](const protocol::directory& one) { perform(core_.on_directory(one, now)); },
-                              [&](const protocol::fenced& one) { perform(core_.on_fenced(one, now)); },
-                              [&](const protocol::probe& one) { perform(core_.on_probe(one, now)); },
-                              [&](const protocol::evaluate& one) {
-                                if (!core_.status().leaving)
-                                  perform(evaluation_.on_order(one, core_.timeline()));
-                              },
-                              [&](const snapshot_part& one) { on_snapshot_part(one); }, [](const auto&) {}},
-      what);
+  const auto at_now = now();
+  std::visit(common::action_handlers{
+                 [&](const announced_state& one) {
+                   auto& known = shard_memory_[one.state.shard];
+                   if (known.first <= one.state.incarnation) known = {one.state.incarnation, one.memory};
+                   perform(core_.on_shard_state(one.state, at_now));
+                   // R19, planted.
+                   if (alive && world_.is_planted(planted_bug::exit_at_last) && core_.trained())
+                     world_.kill(*this, "leaves when it is done");
+                 },
+                 [&](const protocol::lease& one) {
+                   perform(core_.on_lease(one, at_now));
+                   report();
+                 },
+                 [&](const protocol::directory& one) { perform(core_.on_directory(one, at_now)); },
+                 [&](const protocol::fenced& one) { perform(core_.on_fenced(one, at_now)); },
+                 [&](const protocol::probe& one) { perform(core_.on_probe(one, at_now)); },
+                 [&](const protocol::evaluate& one) {
+                   if (!core_.status().leaving) perform(evaluation_.on_order(one, core_.timeline()));
+                 },
+                 [&](const snapshot_part& one) { on_snapshot_part(one); }, [](const auto&) {}},
+             what);
 }
 
 void worker_process::perform(const worker::worker_actions& actions) {
   const auto carry_out = common::action_handlers{
-      [this](const worker::wake& order) {
-        after(order.after, [this] { perform(core_.on_tick(world_.now())); });
-      },
+      [this](const worker::wake& order) { after(order.after, [this] { perform(core_.on_tick(now())); }); },
       [this](const worker::send_pull& order) { send_connected(order.to, order.message); },
       [this](const worker::send_kept& order) { send(dispatcher_role, order.message); },
       [this](const worker::exit_fenced& order) { end_fenced(order.newest); },
@@ -111,10 +108,9 @@ void worker_process::perform_one(const worker::connect_shard& order) {
   const auto start = order.entry.incarnation;
   connected_.erase(shard);
   after(world_.delay(), [this, shard, start] {
-    if (!can_reach(world_, *this, shard, start))
-      return perform(core_.on_unconnected(shard, start, world_.now()));
+    if (!can_reach(world_, *this, shard, start)) return perform(core_.on_unconnected(shard, start, now()));
     connected_.insert(shard);
-    perform(core_.on_connected(shard, start, world_.now()));
+    perform(core_.on_connected(shard, start, now()));
   });
 }
 
@@ -136,7 +132,7 @@ void worker_process::copy(const worker::fetch_part& order, const std::shared_ptr
   auto& into = parts_[order.shard][order.version.value % 2];
   const bool is_there = from && !from->gone && can_reach(world_, *this, order.shard, order.shard_incarnation);
   if (is_there && id_.value % 2 == 1 && turns_[order.shard]++ % 2 != order.version.value % 2)
-    return perform(core_.on_part(order, worker::fetch_outcome::elsewhere, world_.now()));
+    return perform(core_.on_part(order, worker::fetch_outcome::elsewhere, now()));
   const bool ok =
       is_there && from->of(order.version).version == order.version &&
       (from->of(order.version).timeline == order.timeline || world_.is_planted(planted_bug::no_timeline_w));
@@ -153,7 +149,7 @@ void worker_process::copied(const worker::fetch_part& order, const std::shared_p
     if (ok) parts_[order.shard][order.version.value % 2] = {order.version, source.content};
   }
   const auto outcome = ok ? worker::fetch_outcome::taken : worker::fetch_outcome::gone;
-  perform(core_.on_part(order, outcome, world_.now()));
+  perform(core_.on_part(order, outcome, now()));
 }
 
 std::vector<worker_process::held_part> worker_process::parts_of(version_id version) const {
@@ -176,7 +172,7 @@ void worker_process::perform_one(const worker::compute_gradient& order) {
       world_.plan().stuck == id_ ? stuck_time : std::chrono::duration_cast<protocol::duration>(time);
   at = protocol::slot_progress{{order.step, order.slots.begin}};
   computing_ = order.slots.size();
-  computing_since_ = world_.now();
+  computing_since_ = now();
   if (const auto place = hunted_in(world_.plan(), order);
       place && !world_.calm() && world_.hunts < world_.plan().hunted.times) {
     ++world_.hunts;
@@ -197,7 +193,7 @@ void worker_process::perform_one(const worker::compute_gradient& order) {
 
 void worker_process::computed(const worker::compute_gradient& order, const std::vector<held_part>& from) {
   slots_computed_ += std::exchange(computing_, 0);
-  compute_us_ += static_cast<std::uint64_t>((world_.now() - computing_since_).count());
+  compute_us_ += static_cast<std::uint64_t>((now() - computing_since_).count());
   const auto after_it = parts_of(version_before(order.step));
   std::vector<value> vector;
   for (std::size_t i = 0; i < from.size(); ++i)
@@ -213,7 +209,7 @@ void worker_process::computed(const worker::compute_gradient& order, const std::
   const gradient_key key{order.step, order.slots};
   if (kept_.contains(key)) broken("R6", "{} computes what it keeps: step {}", name(), order.step);
   kept_[key] = {buffer, order.timeline};
-  perform(core_.on_computed(order.timeline, order.step, order.slots, world_.now()));
+  perform(core_.on_computed(order.timeline, order.step, order.slots, now()));
 }
 
 void worker_process::perform_one(const worker::push_gradient& order) {
@@ -270,7 +266,7 @@ void worker_process::perform_one(const worker::discard_all& order) {
 void worker_process::leave() {
   after(protocol::duration::zero(), [this] {
     world_.say(this, "is asked to leave");
-    perform(core_.on_leave(world_.now()));
+    perform(core_.on_leave(now()));
     report();
   });
 }
@@ -296,8 +292,7 @@ void worker_process::report() {
   status.slots_computed = slots_computed_;
   status.compute_us = compute_us_;
   status.computing = computing_;
-  if (computing_ > 0)
-    status.computing_us = static_cast<std::uint64_t>((world_.now() - computing_since_).count());
+  if (computing_ > 0) status.computing_us = static_cast<std::uint64_t>((now() - computing_since_).count());
   send(dispatcher_role, status);
 }
 

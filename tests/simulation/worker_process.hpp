@@ -14,7 +14,7 @@ namespace dlrun::simulation {
 
 class worker_process : public member_process {
 public:
-  worker_process(world& where, worker_id id, protocol::fence self);
+  worker_process(world& where, worker_id id, protocol::fence self, std::uint32_t host = 0);
 
   void died() override;
   std::optional<protocol::slot_progress> at; ///< what it computes

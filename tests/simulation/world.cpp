@@ -5,10 +5,18 @@
 namespace dlrun::simulation {
 namespace {
 
-/// A clock that has run for a while, as that of a real machine.
-constexpr protocol::time_point beginning{std::chrono::hours(1)};
+/// Of several hosts: the control connection of agent and coordinator. What is said over it is said
+/// once (all else is repeated), in order; when it breaks both ends see that.
+bool is_connection(const scenario& plan, const process& from, protocol::role_name to) {
+  return plan.hosts.are_several() && ((from.role() == agent_role && to == coordinator_role) ||
+                                      (from.role() == coordinator_role && to == agent_role));
+}
 
 } // namespace
+
+double milliseconds(protocol::time_point at) {
+  return std::chrono::duration<double, std::milli>(at - beginning).count();
+}
 
 world::world(const scenario& plan, protocol::planted_bug bug, std::ostream* trace)
     : plan_(plan)
@@ -16,14 +24,9 @@ world::world(const scenario& plan, protocol::planted_bug bug, std::ostream* trac
     , truth_(plan.job)
     , random_(mix(plan.seed) + 1)
     , trace_(trace)
-    , now_(beginning) {
-  for (std::uint32_t shard = 0; shard < plan.job.ps_shards; ++shard)
-    disks_.emplace_back(ps_shard_id{shard}, plan.durability, plan.syncs_each_step);
-}
-
-double world::milliseconds_now() const {
-  return std::chrono::duration<double, std::milli>(now_ - beginning).count();
-}
+    , now_(beginning)
+    , hosts_(plan.hosts)
+    , stores_(plan) {}
 
 void world::run() {
   while (!end_.ended) {
@@ -50,6 +53,7 @@ void world::admit(std::unique_ptr<process> owned) {
   auto& started = *owned;
   living_[started.role()].push_back(&started);
   processes_.push_back(std::move(owned));
+  if (dead_.contains({started.role(), started.self().incarnation})) started.taken_for_dead = true;
   say(&started, "starts");
   started.start();
 }
@@ -61,21 +65,16 @@ void world::kill(process& which, std::string_view why) {
   which.deferred.clear();
   std::erase(living_[which.role()], &which);
   which.died();
-  if (on_death) on_death(which, why);
+  if (which.on_end)
+    which.on_end(which, why);
+  else if (on_death)
+    on_death(which, why);
 }
 
-void world::freeze(process& which) {
-  if (!which.alive || which.frozen) return;
-  say(&which, "is frozen");
-  which.frozen = true;
-}
-
-void world::thaw(process& which) {
-  if (!which.alive || !which.frozen) return;
-  say(&which, "thaws");
-  which.frozen = false;
-  for (auto& one : which.deferred) queue_.add(now_, &which, std::move(one.what));
-  which.deferred.clear();
+void world::take_for_dead(const protocol::role_name& role, incarnation start) {
+  dead_.insert({role, start});
+  for (auto* one : living(role))
+    if (one->self().incarnation == start) one->taken_for_dead = true;
 }
 
 protocol::duration world::delay() {
@@ -84,24 +83,37 @@ protocol::duration world::delay() {
   return protocol::duration(static_cast<std::int64_t>(1000 * long_ms));
 }
 
-protocol::duration world::journal_delay() {
-  return protocol::duration(static_cast<std::int64_t>(1000 * random_.between(0.2, 1) * plan_.journal_ms));
+void world::send_connected(process& from, protocol::role_name to, message what) {
+  auto& last = last_arrival_[{&from, to.kind}];
+  last = std::max(now_ + delay(), last);
+  const auto shared = std::make_shared<message>(std::move(what));
+  after(last - now_, nullptr, [this, &from, to, shared, sent = now_] {
+    for (auto* receiver : living(to)) {
+      if (!from.addresses(*receiver)) continue;
+      if (from.reaches(*receiver, sent)) continue;
+      receiver->connection_broken(from);
+      from.connection_broken(*receiver);
+    }
+    deliver(from, to, shared, sent);
+  });
 }
 
 void world::send(process& from, protocol::role_name to, message what) {
+  if (is_connection(plan_, from, to)) return send_connected(from, to, std::move(what));
   if (!calm_ && random_.chance(plan_.loss)) return;
   const int copies = !calm_ && random_.chance(plan_.duplication) ? 2 : 1;
   const auto shared = std::make_shared<message>(std::move(what));
   for (int i = 0; i < copies; ++i)
-    after(delay(), nullptr, [this, &from, to, shared] { deliver(from, to, shared); });
+    after(delay(), nullptr, [this, &from, to, shared, sent = now_] { deliver(from, to, shared, sent); });
 }
 
 /// A role's name reaches its zombies too.
-void world::deliver(process& from, protocol::role_name to, const std::shared_ptr<message>& what) {
+void world::deliver(process& from, protocol::role_name to, const std::shared_ptr<message>& what,
+                    protocol::time_point sent) {
   if (to.kind == protocol::role_kind::data_dispatcher)
     to.kind = protocol::role_kind::coordinator; // one process
   for (auto* receiver : living(to)) {
-    if (!from.reaches(*receiver)) continue;
+    if (!from.reaches(*receiver, sent) || !from.addresses(*receiver)) continue;
     if (receiver->frozen)
       receiver->deferred.push_back({now_, 0, receiver, [receiver, what] { receiver->receive(*what); }});
     else if (receiver->alive)
@@ -113,7 +125,8 @@ void world::start_calm() {
   say(nullptr, "faults stop");
   calm_ = true;
   for (const auto& one : processes_) one->group = 0;
-  for (auto& disk : disks_) disk.full = false;
+  hosts_.mend_all(now_);
+  stores_.empty_disks();
 }
 
 std::vector<process*> world::living(protocol::role_name role) const {

@@ -3,8 +3,10 @@
 
 #include "actors/coordinator/coordinator_core.hpp"
 #include "actors/protocol/planted_bug.hpp"
+#include "tests/simulation/cluster_hosts.hpp"
 #include "tests/simulation/disk.hpp"
 #include "tests/simulation/event_queue.hpp"
+#include "tests/simulation/host_stores.hpp"
 #include "tests/simulation/memory.hpp"
 #include "tests/simulation/process.hpp"
 #include "tests/simulation/scenario.hpp"
@@ -17,6 +19,8 @@
 #include <memory>
 #include <optional>
 #include <ostream>
+#include <set>
+#include <utility>
 #include <vector>
 
 namespace dlrun::simulation {
@@ -33,6 +37,9 @@ struct job_end {
   std::optional<job_report> report;         ///< that a coordinator wrote; the newest counts
 };
 
+/// Since the beginning.
+double milliseconds(protocol::time_point at);
+
 class world {
 public:
   world(const scenario& plan, protocol::planted_bug bug, std::ostream* trace);
@@ -44,7 +51,10 @@ public:
   bool is_planted(protocol::planted_bug which) const { return protocol::is_planted(bug_, which); }
   protocol::time_point now() const { return now_; }
   random_source& random() { return random_; }
-  simulated_store& disk_of(ps_shard_id shard) { return disks_.at(shard.value); }
+  cluster_hosts& hosts() { return hosts_; }
+  host_stores& stores() { return stores_; }
+  /// The store that was opened last, wherever it is.
+  simulated_store& disk_of(ps_shard_id shard) { return stores_.newest(shard); }
   coordinator_journal& journal() { return journal_; }
   what_happened& happened() { return happened_; }
 
@@ -61,9 +71,8 @@ public:
   }
   /// SIGKILL. What it had sent still arrives.
   void kill(process& which, std::string_view why);
-  /// SIGSTOP and SIGCONT.
-  void freeze(process& which);
-  void thaw(process& which);
+  /// What the root has counted as lost: it may be alive, or begin yet, where it cannot be reached.
+  void take_for_dead(const protocol::role_name& role, incarnation start);
   /// Told of every death.
   std::function<void(process& which, std::string_view why)> on_death;
 
@@ -71,7 +80,6 @@ public:
   void after(protocol::duration delay, process* owner, std::function<void()> what);
   /// A message delay.
   protocol::duration delay();
-  protocol::duration journal_delay();
   void start_calm();
   bool calm() const { return calm_; }
 
@@ -88,14 +96,15 @@ public:
   template <class... Arguments>
   void say(const process* who, fmt::format_string<Arguments...> text, Arguments&&... arguments) {
     if (trace_ == nullptr) return;
-    fmt::print(*trace_, "{:9.3f} {:<20} {}\n", milliseconds_now(), who == nullptr ? "world" : who->name(),
+    fmt::print(*trace_, "{:9.3f} {:<20} {}\n", milliseconds(now_), who == nullptr ? "world" : who->name(),
                fmt::format(text, std::forward<Arguments>(arguments)...));
   }
 
 private:
   void admit(std::unique_ptr<process> owned);
-  void deliver(process& from, protocol::role_name to, const std::shared_ptr<message>& what);
-  double milliseconds_now() const;
+  void send_connected(process& from, protocol::role_name to, message what);
+  void deliver(process& from, protocol::role_name to, const std::shared_ptr<message>& what,
+               protocol::time_point sent);
 
   scenario plan_;
   protocol::planted_bug bug_;
@@ -106,7 +115,10 @@ private:
   event_queue queue_;
   std::vector<std::unique_ptr<process>> processes_;
   std::map<protocol::role_name, std::vector<process*>> living_;
-  std::vector<simulated_store> disks_;
+  cluster_hosts hosts_;
+  host_stores stores_;
+  std::set<std::pair<protocol::role_name, incarnation>> dead_; ///< to the root of several hosts
+  std::map<std::pair<process*, protocol::role_kind>, protocol::time_point> last_arrival_;
   coordinator_journal journal_;
   what_happened happened_;
   bool calm_ = false;

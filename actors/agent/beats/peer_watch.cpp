@@ -29,6 +29,7 @@ bool peer_watch::on_beat(const beat& heard, time_point now) {
   if (heard.boot != peer_boot_ || heard.sequence <= heard_) return false;
   heard_ = heard.sequence;
   turn_age_ = std::chrono::milliseconds(heard.turn_age_ms);
+  if (is_planted(rules_.bug, protocol::planted_bug::one_way_beat) && sequence_ > 0) prove(sequence_, now);
   const auto answered = heard.heard_sequence;
   const bool is_of_the_last = answered <= sequence_ && sequence_ - answered < kept_beats;
   if (heard.heard_boot == own_boot_ && answered > proven_ && is_of_the_last) prove(answered, now);
@@ -43,6 +44,7 @@ void peer_watch::prove(std::uint64_t sequence, time_point now) {
 }
 
 void peer_watch::on_own_pause(duration paused) {
+  if (is_planted(rules_.bug, protocol::planted_bug::deaf_leader)) return;
   for (auto& time : sent_) time += paused;
   proven_until_ += paused;
 }

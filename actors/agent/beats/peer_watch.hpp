@@ -7,6 +7,7 @@
 
 #include "actors/agent/beats/beat_wire.hpp"
 #include "actors/agent/beats/sighting.hpp"
+#include "actors/protocol/planted_bug.hpp"
 #include "actors/protocol/time.hpp"
 
 #include <array>
@@ -24,6 +25,7 @@ struct watch_rules {
   protocol::duration borne = std::chrono::milliseconds(600); ///< beyond the longest silence
   /// Its beats are answered, but its actor has had no turn for so long.
   protocol::duration hang_max = std::chrono::seconds(5);
+  protocol::planted_bug bug = protocol::planted_bug::none; ///< for the simulator
 };
 
 /// Pure: one peer, as this process sees it. Beats are authentic when they come here.

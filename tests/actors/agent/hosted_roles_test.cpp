@@ -337,19 +337,32 @@ protected:
 };
 
 TEST_F(resumed_roles_test,
-       a_ps_shard_whose_store_is_lost_with_its_host_before_it_began_begins_empty_at_once) {
+       a_ps_shard_whose_store_is_lost_with_its_host_before_it_began_waits_for_that_host_and_begins_empty) {
   lose_beta();
   ASSERT_TRUE(resumed.roster().is_expected("beta"));
-  const auto begins = resumed.start(ps_shard_role({1}), first, now);
+  const auto waits = test::the_only<job_event>(resumed.start(ps_shard_role({1}), first, now));
+  EXPECT_EQ(waits.event, "role-waits");
+  EXPECT_EQ(waits.place.host, "beta");
+  EXPECT_THAT(all_of<start_here>(wait(9900ms)), IsEmpty());
+  const auto begins = wait(100ms);
   EXPECT_TRUE(std::ranges::any_of(all_of<job_event>(begins), [](const auto& event) {
     return event.event == "store-missing" && event.text.find("beta in /var/run7") != std::string::npos;
   }));
   ASSERT_EQ(all_of<start_here>(begins).size(), 1U) << "alpha has no PS shard yet";
-  wait(1s);
   EXPECT_THAT(sent<protocol::start_order>(
                   resumed.on_joined({"beta", 70, 100, 2, {{{1}, {2}, {0}, {30}}}}, now, refused)),
               IsEmpty())
       << "it began elsewhere: its store there is the older one now";
+}
+
+TEST_F(resumed_roles_test, one_whose_host_comes_back_in_time_begins_with_its_store) {
+  lose_beta();
+  resumed.start(ps_shard_role({1}), first, now);
+  wait(5s);
+  const auto back = sent<protocol::start_order>(
+      resumed.on_joined({"beta", 70, 100, 2, {{{1}, {2}, {0}, {30}}}}, now, refused));
+  ASSERT_EQ(back.size(), 1U);
+  EXPECT_EQ(back.at(0).boot, 70U);
 }
 
 TEST_F(resumed_roles_test, one_whose_start_was_ordered_there_waits_for_that_host_and_then_begins_empty) {

@@ -87,11 +87,26 @@ TEST(placement, counts_no_store_of_a_host_that_is_away_or_that_lost_it) {
   hosts.set_stores("gamma", {{{0}, {1}, {0}, {10}}});
   hosts.remove_host("beta");
   EXPECT_EQ(*hosts.find_store({0}), "gamma");
+  EXPECT_EQ(*hosts.find_store_anywhere({0}), "beta") << "which may come back";
   hosts.add_host("beta", 2);
   EXPECT_EQ(*hosts.find_store({0}), "beta");
   hosts.set_stores("beta", {});
   EXPECT_EQ(*hosts.find_store({0}), "gamma");
   EXPECT_EQ(hosts.find_store({1}), nullptr);
+}
+
+TEST(placement, a_ps_shard_whose_host_has_lost_its_store_goes_where_another_one_is) {
+  auto hosts = three_hosts();
+  hosts.set_stores("beta", {{{0}, {2}, {1}, {10}}});
+  hosts.set_stores("gamma", {{{0}, {1}, {0}, {10}}});
+  EXPECT_EQ(hosts.put(ps_shard_role({0})).host, "beta");
+  EXPECT_EQ(hosts.put(ps_shard_role({1})).host, "alpha");
+  hosts.remove_host("beta");
+  hosts.add_host("beta", 2);
+  hosts.set_stores("beta", {});
+  hosts.set_stores("alpha", {});
+  EXPECT_EQ(hosts.put(ps_shard_role({0})).host, "gamma");
+  EXPECT_EQ(hosts.put(ps_shard_role({1})).host, "alpha") << "no other host has one either";
 }
 
 TEST(placement, does_not_depend_on_which_host_was_there_first) {

@@ -101,6 +101,27 @@ TEST_F(coordinator_recovery_test, a_loss_that_its_predecessor_was_told_of_counts
   EXPECT_EQ(next.recoveries().all()[1].role, worker_role({0}));
 }
 
+TEST_F(coordinator_recovery_test, an_end_that_was_lost_with_the_connection_is_news_when_it_is_told_again) {
+  perform(core, core.on_agent());
+  constexpr auto role = ps_shard_role({0});
+  const auto told_again = [](const fence& self) {
+    protocol::role_exited exited{role, self, "killed by signal 9 (SIGKILL)", 2000, true};
+    exited.again = true;
+    return exited;
+  };
+  const auto fences = granted.at(role);
+  start(core, role);
+  join(core, role, fences.at(0));
+  // The connection breaks; the agent uses up all fences, and tells of their ends in order.
+  EXPECT_THAT(only<protocol::ps_shard_gone>(perform(core, core.on_role_exited(told_again(fences[0]), now))),
+              SizeIs(1));
+  for (const auto& self : fences) perform(core, core.on_role_exited(told_again(self), now));
+  EXPECT_GT(granted.at(role).front().incarnation, fences.back().incarnation) << "the next start has a fence";
+  const auto known = core.recoveries().all().size();
+  perform(core, core.on_role_exited(told_again(fences.at(0)), now));
+  EXPECT_THAT(core.recoveries().all(), SizeIs(known)) << "which is no news any more";
+}
+
 TEST_F(coordinator_recovery_test, the_loss_of_a_shard_is_told_to_the_dispatcher_and_ends_nothing) {
   perform(core, core.on_agent());
   const auto shard = start(core, ps_shard_role({0}));
