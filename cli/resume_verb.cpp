@@ -39,10 +39,12 @@ int resume(const resume_verb_options& options, const begun_hook& begun) {
   if (*hosts)
     if (auto fits = runtime::check_for_hosts(*resumed->job); !fits) return complain(fits.error());
   if (!*hosts && !resumed->left_behind.empty()) cli::warn(resumed->left_behind);
-  return run_displayed(
-      *resumed->job,
-      {.run_dir = resumed->folder.path(), .coordinator = resumed->coordinator, .hosts = *hosts},
-      {.json = options.json, .begun = begun});
+  return run_displayed(*resumed->job,
+                       {.run_dir = resumed->folder.path(),
+                        .coordinator = resumed->coordinator,
+                        .hosts = *hosts,
+                        .is_same_job = resumed->is_same_job},
+                       {.json = options.json, .begun = begun});
 }
 
 int resume_where_wanted(const resume_verb_options& options) {

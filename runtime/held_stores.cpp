@@ -4,6 +4,8 @@
 #include "actors/common/patience.hpp"
 #include "persistence/store_look.hpp"
 
+#include <algorithm>
+
 namespace dlrun::runtime {
 namespace {
 
@@ -11,9 +13,12 @@ constexpr auto store_patience = std::chrono::seconds(5);
 
 } // namespace
 
-std::vector<protocol::held_store> held_stores(const std::filesystem::path& folder, std::uint32_t ps_shards) {
+std::vector<protocol::held_store> held_stores(const std::filesystem::path& folder, std::uint32_t ps_shards,
+                                              const std::vector<protocol::running_start>& running) {
   std::vector<protocol::held_store> all;
   for (ps_shard_id shard{0}; shard.value < ps_shards; ++shard.value) {
+    const auto role = protocol::ps_shard_role(shard);
+    if (std::ranges::find(running, role, &protocol::running_start::role) != running.end()) continue;
     const auto found = common::try_patiently(store_patience, {}, [&] {
       return persistence::look_at_store(common::store_directory(folder, shard).string());
     });

@@ -8,8 +8,9 @@
 
 namespace dlrun::runtime {
 
-/// Looks at those of the first `ps_shards` PS shards, in their order. Waits a few seconds for
-/// roles of an earlier start, which may still be ending. Blocks.
-std::vector<protocol::held_store> held_stores(const std::filesystem::path& folder, std::uint32_t ps_shards);
+/// Looks at those of the first `ps_shards` PS shards, in their order, but those that run. Waits a
+/// few seconds for roles of an earlier start, which may still be ending. Blocks.
+std::vector<protocol::held_store> held_stores(const std::filesystem::path& folder, std::uint32_t ps_shards,
+                                              const std::vector<protocol::running_start>& running = {});
 
 } // namespace dlrun::runtime

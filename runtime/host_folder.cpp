@@ -14,8 +14,8 @@
 namespace dlrun::runtime {
 namespace {
 
-/// For the agent of an earlier start.
-constexpr auto folder_patience = std::chrono::seconds(15);
+/// For the agent of an earlier start, beyond what that waits for its root.
+constexpr auto folder_patience = std::chrono::seconds(5);
 constexpr auto folder_retry = std::chrono::milliseconds(100);
 /// What marks a folder as one of this run; the lock of the agent that uses it; and where logs are.
 constexpr auto run_mark = "run.id";
@@ -95,7 +95,9 @@ result<void> host_folder::claim(const bootstrap::HostBundle& bundle) {
 result<void> host_folder::lock(const bootstrap::HostBundle& bundle) {
   lock_.reset(::open((path_ / agent_lock).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
   if (!lock_) return base::fail_errno(fmt::format("cannot write to the folder '{}'", path_.string()));
-  const auto due = std::chrono::steady_clock::now() + folder_patience;
+  const auto grace = std::chrono::duration<double>(bundle.spec().cluster().orphan_grace_s());
+  const auto due = std::chrono::steady_clock::now() +
+                   std::chrono::duration_cast<std::chrono::milliseconds>(grace) + folder_patience;
   while (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) {
     if (std::chrono::steady_clock::now() >= due)
       return fail(error_code::bad_usage,

@@ -69,6 +69,19 @@ result<link::remote_access> access_of(const bootstrap::HostBundle& bundle) {
   return make_remote_access(agent::from_message(bundle.credentials()), bundle.address());
 }
 
+agent::host_agent_config core_config(const bootstrap::HostBundle& bundle, std::uint64_t boot) {
+  return {.host = bundle.host(),
+          .boot = boot,
+          .orphan_grace =
+              protocol::from_seconds<protocol::duration>(bundle.spec().cluster().orphan_grace_s())};
+}
+
+auto look_at_stores(const bootstrap::HostBundle& bundle, const common::job_context& job) {
+  return [folder = std::filesystem::path{bundle.folder()}, ps_shards = job.ps_shards()](const auto& running) {
+    return held_stores(folder, ps_shards, running);
+  };
+}
+
 /// Runs the agent of a job until it ends.
 result<void> serve(const bootstrap::HostBundle& bundle, const std::shared_ptr<const common::job_context>& job,
                    const base::unique_fd& signals) {
@@ -94,17 +107,17 @@ result<void> serve(const bootstrap::HostBundle& bundle, const std::shared_ptr<co
   roles->agent_listens_at(bundle.agent_address());
   const auto cpus = bundle.cpus() != 0 ? bundle.cpus() : usable_cpus();
   const auto dial = agent_dial(**link, bundle.agent_address());
-  const auto role =
-      system.spawn(agent::host_agent_state::start,
-                   agent::host_agent_arguments{.core = {.host = bundle.host(), .boot = boot},
-                                               .cpus = cpus,
-                                               .stores = held_stores(bundle.folder(), job->ps_shards()),
-                                               .folder = bundle.folder(),
-                                               .dial = dial,
-                                               .launcher = roles,
-                                               .beats = beats,
-                                               .root = root_of(bundle),
-                                               .log = log});
+  const auto role = system.spawn(agent::host_agent_state::start,
+                                 agent::host_agent_arguments{.core = core_config(bundle, boot),
+                                                             .started_by = bundle.agent_process(),
+                                                             .cpus = cpus,
+                                                             .stores = look_at_stores(bundle, *job),
+                                                             .folder = bundle.folder(),
+                                                             .dial = dial,
+                                                             .launcher = roles,
+                                                             .beats = beats,
+                                                             .root = root_of(bundle),
+                                                             .log = log});
   const agent_relay renewal{system,
                             {.first = {},
                              .dial = dial,

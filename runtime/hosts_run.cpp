@@ -1,6 +1,7 @@
 #include "runtime/hosts_run.hpp"
 
 #include "actors/agent/credentials_message.hpp"
+#include "actors/common/ask.hpp"
 #include "actors/common/clock.hpp"
 #include "job/choices.hpp"
 #include "runtime/held_stores.hpp"
@@ -18,6 +19,8 @@ namespace {
 constexpr auto there_patience = std::chrono::minutes(5);
 constexpr auto hosts_look_period = std::chrono::milliseconds(100);
 constexpr auto gone_patience = std::chrono::seconds(5);
+/// The agents that an earlier root left dial ten times a second.
+constexpr auto reattach_patience = std::chrono::seconds(2);
 
 /// What all agents of hosts are told alike.
 bootstrap::HostBundle common_bundle(const hosts_plan& plan, const common::job_context& job,
@@ -92,8 +95,11 @@ result<std::string> bundle_for(const spec::HostSpec& host, bootstrap::HostBundle
 }
 
 agent::hosted_roles_config config_of(const hosts_plan& plan, const common::job_context& job,
-                                     const root_beats& beats, std::string hosts_before) {
+                                     const root_beats& beats, std::string hosts_before, bool takes_over) {
   agent::hosted_roles_config config;
+  config.root_process = job.process;
+  config.takes_over = takes_over;
+  if (takes_over) config.rules.reattach_patience = reattach_patience;
   config.root_beats_at = beats.exchange->address();
   config.root = plan.own().name();
   config.root_cpus = plan.own().has_cpus() ? static_cast<std::uint32_t>(plan.own().cpus()) : usable_cpus();
@@ -132,14 +138,17 @@ result<void> check_for_hosts(const prepared_job& job) {
       "out, or let it be \"processes\"");
 }
 
-result<link::remote_access> open_to_hosts(const hosts_plan& plan, std::uint64_t run,
-                                          std::shared_ptr<job_identity>& identity) {
-  auto made = job_identity::make(run, std::chrono::seconds{plan.hosts.certificate_lifetime_s()});
-  if (!made) return tl::unexpected(made.error());
-  identity = std::move(*made);
-  const auto own = identity->issue({protocol::role_kind::agent, 0}, plan.own().name());
+result<link::remote_access> open_to_hosts(const hosts_plan& plan, identities& who) {
+  auto identity = who.secrets->identity(std::chrono::seconds{plan.hosts.certificate_lifetime_s()});
+  if (!identity) return tl::unexpected(identity.error());
+  who.job = std::move(*identity);
+  const auto own = who.job->issue({protocol::role_kind::agent, 0}, plan.own().name());
   if (!own) return tl::unexpected(own.error());
-  return make_remote_access(*own, plan.own_number());
+  auto access = make_remote_access(*own, plan.own_number());
+  if (!access) return access;
+  who.own = access->identity;
+  access->port = who.secrets->control_port();
+  return access;
 }
 
 result<std::unique_ptr<hosts_run>> hosts_run::create(const hosts_plan& plan,
@@ -157,8 +166,9 @@ result<std::unique_ptr<hosts_run>> hosts_run::create(const hosts_plan& plan,
   auto hosts_before = tell_hosts(**record);
   const std::string lost = hosts_before.empty() ? "" : ", and what its stores have is lost";
   if (auto known = remember_hosts(plan, *job, **record); !known) return tl::unexpected(known.error());
-  const auto beats = start_beats(plan.own_number(), job->process);
+  const auto beats = who.secrets->start_beats(plan.own_number());
   if (!beats) return tl::unexpected(beats.error());
+  if (auto kept = who.secrets->keep(agent_address, *beats); !kept) return tl::unexpected(kept.error());
   const auto shared = common_bundle(plan, *job, std::move(**record), agent_address);
   auto commands = host_commands::create(plan, job->run_dir,
                                         [shared, plan, job, identity, beats = *beats](const auto& host) {
@@ -166,7 +176,7 @@ result<std::unique_ptr<hosts_run>> hosts_run::create(const hosts_plan& plan,
                                         });
   if (!commands) return tl::unexpected(commands.error());
   auto launcher = std::make_shared<agent::routed_launcher>(agent::routed_launcher_options{
-      .hosts = config_of(plan, *job, *beats, std::move(hosts_before)),
+      .hosts = config_of(plan, *job, *beats, std::move(hosts_before), who.takes_over),
       .here = std::move(here),
       .starter = *commands,
       .issue = [identity](const auto& role, const auto& host) { return identity->issue(role, host); },
@@ -179,9 +189,10 @@ result<std::unique_ptr<hosts_run>> hosts_run::create(const hosts_plan& plan,
                     fmt::format("; without that host: take it out of the list of hosts{}", lost))};
 }
 
-result<void> hosts_run::wait_until_there(run_observer& observer) {
+result<void> hosts_run::wait_until_there(const protocol::agent_actor& agent, run_observer& observer) {
   const auto due = std::chrono::steady_clock::now() + there_patience;
   for (;;) {
+    common::post(agent, [launcher = launcher_] { launcher->tick(); }); // its own ticks have not begun
     auto there = launcher_->wait_for_hosts(hosts_look_period);
     if (there) return there;
     const bool is_over = std::chrono::steady_clock::now() >= due;

@@ -4,6 +4,7 @@
 #include "runtime/host_commands.hpp"
 #include "runtime/job_identity.hpp"
 #include "runtime/prepared_job.hpp"
+#include "runtime/root_secrets.hpp"
 #include "runtime/run_observer.hpp"
 
 #include <memory>
@@ -13,16 +14,17 @@ namespace dlrun::runtime {
 /// Can the job run on several hosts? @returns bad_spec for one that cannot leave its process.
 result<void> check_for_hosts(const prepared_job& job);
 
-/// How the root is reached by the other hosts; makes the identity of the run, `run` being its
-/// random number. @returns system.
-result<link::remote_access> open_to_hosts(const hosts_plan& plan, std::uint64_t run,
-                                          std::shared_ptr<job_identity>& identity);
-
-/// Of a run: who issues its certificates, and what the root shows itself.
+/// Of a run: who issues its certificates, what the root shows itself, and what it keeps of both.
 struct identities {
   std::shared_ptr<const job_identity> job;
   std::shared_ptr<security::tls_context> own;
+  std::shared_ptr<root_secrets> secrets;
+  bool takes_over = false; ///< what an earlier root started keeps running (R35)
 };
+
+/// How the root is reached by the other hosts, and who it is to them: `who` has the secrets.
+/// @returns system.
+result<link::remote_access> open_to_hosts(const hosts_plan& plan, identities& who);
 
 /// The launcher of such a run, and the agents that it starts.
 class hosts_run {
@@ -37,7 +39,8 @@ public:
   const std::shared_ptr<agent::routed_launcher>& launcher() const { return launcher_; }
   /// Blocks until the agents of all hosts are there, with the same data. @returns bad_usage naming
   /// the host and the reason, timed_out, or interrupted when `observer` asks to stop.
-  result<void> wait_until_there(run_observer& observer);
+  /// @param agent the job's, which has the launcher
+  result<void> wait_until_there(const protocol::agent_actor& agent, run_observer& observer);
   /// Blocks until those that were dismissed have ended, for a few seconds at most.
   void wait_until_gone();
 

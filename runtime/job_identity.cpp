@@ -15,10 +15,12 @@ result<link::remote_access> make_remote_access(const protocol::role_credentials&
   return link::remote_access{address, std::move(*identity)};
 }
 
-result<std::shared_ptr<job_identity>> job_identity::make(std::uint64_t run, std::chrono::seconds lifetime) {
-  auto authority = security::certificate_authority::make(fmt::format("{:016x}", run));
-  if (!authority) return tl::unexpected(authority.error());
-  return std::shared_ptr<job_identity>{new job_identity(std::move(*authority), lifetime)};
+result<std::shared_ptr<job_identity>>
+job_identity::make(const std::string& job, const security::certificate_authority::pem_texts& authority,
+                   std::chrono::seconds lifetime) {
+  auto restored = security::certificate_authority::restore(job, authority);
+  if (!restored) return tl::unexpected(restored.error());
+  return std::shared_ptr<job_identity>{new job_identity(std::move(*restored), lifetime)};
 }
 
 result<protocol::role_credentials> job_identity::issue(const protocol::role_name& role,

@@ -20,13 +20,15 @@ security::credentials to_credentials(const protocol::role_credentials& made);
 result<link::remote_access> make_remote_access(const protocol::role_credentials& credentials,
                                                const std::string& address);
 
-/// Issues what the processes of one run show to each other. It is the root's; its key is written
-/// nowhere and gone with it. One thread at a time.
+/// Issues what the processes of one run show to each other. It is the root's. One thread at a time.
 class job_identity {
 public:
-  /// @param run random number of the run
-  /// @param lifetime of the certificates that it issues. @returns system.
-  static result<std::shared_ptr<job_identity>> make(std::uint64_t run, std::chrono::seconds lifetime);
+  /// @param job what its certificates are for  @param authority of that job
+  /// @param lifetime of the certificates that it issues. @returns bad_usage when these texts are no
+  /// authority.
+  static result<std::shared_ptr<job_identity>>
+  make(const std::string& job, const security::certificate_authority::pem_texts& authority,
+       std::chrono::seconds lifetime);
 
   /// A key and a certificate for one start of a role on a host.
   result<protocol::role_credentials> issue(const protocol::role_name& role, const std::string& host) const;

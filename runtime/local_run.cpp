@@ -38,9 +38,11 @@ void block_broken_pipes() {
   pthread_sigmask(SIG_BLOCK, &blocked, nullptr);
 }
 
-result<std::shared_ptr<const common::job_context>> make_context(const prepared_job& job,
-                                                                const std::filesystem::path& run_dir) {
-  const auto token = transport::run_token::random();
+/// @param secrets of a run on several hosts, else null
+result<std::shared_ptr<const common::job_context>>
+make_context(const prepared_job& job, const std::filesystem::path& run_dir, const root_secrets* secrets) {
+  const auto token =
+      secrets != nullptr ? result<transport::run_token>{secrets->token()} : transport::run_token::random();
   if (!token) return tl::unexpected(token.error());
   return common::make_job_context({.spec = job.spec,
                                    .revisions = job.revisions,
@@ -74,10 +76,22 @@ result<launcher_choice> choose_threads(caf::actor_system& system,
   return launcher_choice{threads, [threads](const auto& agent) { threads->agent_is(agent); }, nullptr};
 }
 
+/// On the port that an earlier root had, if that can be had.
+result<std::unique_ptr<link::process_link>>
+open_link(caf::actor_system& system, link::process_link_options options, spdlog::logger& log) {
+  auto link = link::process_link::create(system, options);
+  if (link || !options.remote || options.remote->port == 0) return link;
+  log.warn("port-taken: {}; the agents that an earlier root left do not find this one", link.error().message);
+  options.remote->port = 0;
+  return link::process_link::create(system, std::move(options));
+}
+
 /// Roles as processes: of this host, or of those of `options`.
+/// @param secrets of a run on several hosts, else null
 result<launcher_choice> choose_processes(caf::actor_system& system,
                                          const std::shared_ptr<const common::job_context>& job,
                                          const local_run_options& options,
+                                         const std::shared_ptr<root_secrets>& secrets,
                                          const std::shared_ptr<spdlog::logger>& log) {
   auto program = options.role_program.empty() ? agent::own_executable() : program_at(options.role_program);
   if (!program) return tl::unexpected(program.error());
@@ -89,21 +103,20 @@ result<launcher_choice> choose_processes(caf::actor_system& system,
                                        .self = agent::agent_peer,
                                        .remote = {},
                                        .warn = [log](const std::string& text) { log->warn("{}", text); }};
-  std::shared_ptr<job_identity> identity;
-  std::shared_ptr<security::tls_context> own;
+  identities who{.job = {}, .own = {}, .secrets = secrets};
   if (hosts) {
-    auto access = open_to_hosts(*hosts, job->process, identity);
+    who.takes_over = options.is_same_job && secrets->are_found();
+    auto access = open_to_hosts(*hosts, who);
     if (!access) return tl::unexpected(access.error());
-    own = access->identity;
     to_others.remote = std::move(*access);
   }
-  auto link = link::process_link::create(system, std::move(to_others));
+  auto link = open_link(system, std::move(to_others), *log);
   if (!link) return tl::unexpected(link.error());
   (*made)->agent_listens_at((*link)->address());
   launcher_choice choice{std::move(*made), [to = link->get()](const auto& agent) { to->publish(agent); },
                          std::move(*link)};
   if (!hosts) return choice;
-  auto run = hosts_run::create(*hosts, job, choice.launcher, choice.link->address(), {identity, own});
+  auto run = hosts_run::create(*hosts, job, choice.launcher, choice.link->address(), who);
   if (!run) return tl::unexpected(run.error());
   choice.hosts = std::move(*run);
   choice.launcher = choice.hosts->launcher();
@@ -113,10 +126,12 @@ result<launcher_choice> choose_processes(caf::actor_system& system,
 /// What may go wrong before a role is started: hosts that do not come, a socket that cannot be
 /// had, an observer that does not want to. @returns what answers `dlrun status`
 result<std::unique_ptr<agent::control_server>> open_run(const launcher_choice& chosen,
+                                                        const protocol::agent_actor& agent,
                                                         const std::filesystem::path& run_dir,
                                                         run_control answers, run_observer& observer) {
   if (chosen.hosts)
-    if (auto there = chosen.hosts->wait_until_there(observer); !there) return tl::unexpected(there.error());
+    if (auto there = chosen.hosts->wait_until_there(agent, observer); !there)
+      return tl::unexpected(there.error());
   auto control = agent::control_server::start(
       run_dir, [answers = std::move(answers)](const auto& request) { return answers.answer(request); });
   if (!control) return control;
@@ -209,16 +224,27 @@ dlrun::report final_report(const common::job_context& job, const protocol::job_e
 
 protocol::fence fence_of(incarnation coordinator) { return {coordinator, base::random_number()}; }
 
+/// Null of a run on this host alone.
+result<std::shared_ptr<root_secrets>> take_secrets(const local_run_options& options) {
+  if (!options.hosts) return nullptr;
+  auto taken = root_secrets::take(options.run_dir);
+  if (!taken) return tl::unexpected(taken.error());
+  return std::make_shared<root_secrets>(std::move(*taken));
+}
+
 result<report> run_roles(const prepared_job& prepared, const local_run_options& options,
                          run_observer& observer) {
-  auto job = make_context(prepared, options.run_dir);
+  const auto secrets = take_secrets(options);
+  if (!secrets) return tl::unexpected(secrets.error());
+  auto job = make_context(prepared, options.run_dir, secrets->get());
   if (!job) return tl::unexpected(job.error());
   const bool threads = job::placement_of((*job)->spec) == job::placement::threads;
   common::actor_config config{threads ? all_roles_threads : agent_threads};
   caf::actor_system system{config};
   const auto board = std::make_shared<agent::run_board>();
   const auto log = common::make_role_log(**job, agent::agent_peer.role, agent::agent_peer.incarnation);
-  auto chosen = threads ? choose_threads(system, *job) : choose_processes(system, *job, options, log);
+  auto chosen =
+      threads ? choose_threads(system, *job) : choose_processes(system, *job, options, *secrets, log);
   if (!chosen) return tl::unexpected(chosen.error());
   auto agent =
       system.spawn(agent::agent_state::start,
@@ -229,7 +255,7 @@ result<report> run_roles(const prepared_job& prepared, const local_run_options& 
                                           .log = log,
                                           .hosts = chosen->hosts ? chosen->hosts->launcher() : nullptr});
   chosen->introduce(agent);
-  auto control = open_run(*chosen, options.run_dir, {system, (*job)->spec, board, agent}, observer);
+  auto control = open_run(*chosen, agent, options.run_dir, {system, (*job)->spec, board, agent}, observer);
   if (!control) {
     give_up(*chosen, agent);
     return tl::unexpected(control.error());
@@ -239,6 +265,7 @@ result<report> run_roles(const prepared_job& prepared, const local_run_options& 
   caf::anon_send(agent, protocol::tick{});
   const auto ended = watch(*board, observer, publisher, agent);
   release(*chosen, agent);
+  root_secrets::forget(options.run_dir);
 
   const auto path = options.run_dir / "report.json";
   auto report = final_report(**job, ended, board->snapshot(), path, *log);

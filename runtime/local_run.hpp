@@ -19,6 +19,9 @@ struct local_run_options {
   std::string role_program{};
   /// The hosts to use; nothing: this one alone. check_for_hosts() comes first.
   std::optional<hosts_plan> hosts{};
+  /// Of a run that is resumed: nothing of the job was changed, so what an earlier root started on
+  /// other hosts may keep running.
+  bool is_same_job = false;
   /// The folder was made for this: it goes again if nothing can be started.
   bool is_new = false;
 };

@@ -251,7 +251,7 @@ result<resumption> prepare_resumption(const std::filesystem::path& directory, co
   const auto past = common::try_patiently(patience_with_the_dying, {},
                                           [&] { return coordinator::read_past_run(*journal); });
   if (!past) return tl::unexpected(past.error());
-  resumption made{std::move(*folder), std::nullopt, next_coordinator(*past, *journal), {}};
+  resumption made{std::move(*folder), std::nullopt, next_coordinator(*past, *journal), {}, false};
   if (auto known = check_recorded(*trained, made.folder, options); !known && !past->completed)
     return tl::unexpected(known.error());
   if (auto unedited = check_unedited(*trained, made.folder, options); !unedited)
@@ -266,6 +266,8 @@ result<resumption> prepare_resumption(const std::filesystem::path& directory, co
   auto job = prepare_resumed(made.folder, *trained, options);
   if (!job) return tl::unexpected(job.error());
   made.left_behind = tell_left_behind(made.folder, *trained);
+  made.is_same_job = job->revisions.size() == trained->revisions.size() &&
+                     job::differences(trained->revisions.back(), job->spec).empty();
   made.job = std::move(*job);
   std::error_code ignored; // of the start before: were it left, it could be taken for that of this one
   std::filesystem::remove(*report, ignored);

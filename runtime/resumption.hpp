@@ -16,6 +16,7 @@ struct resumption {
   /// Of a run that had other hosts: what is lost, and the way out, if it goes on without them; ""
   /// when nothing is.
   std::string left_behind;
+  bool is_same_job = false; ///< its specification is what it was
 };
 
 /// Opens the folder, changes the specification as asked (what changes the training is a new

@@ -10,11 +10,12 @@ result<root_beats> start_beats(const std::string& address, std::uint64_t boot) {
   if (!key) return tl::unexpected(key.error());
   auto exchange = agent::beat_exchange::start({.address = address, .boot = boot});
   if (!exchange) return tl::unexpected(exchange.error());
-  return root_beats{std::move(*exchange), *key};
+  return root_beats{std::move(*exchange), *key, boot};
 }
 
 void tell_of_beats(const root_beats& beats, bootstrap::HostBundle& bundle) {
   bundle.set_root_beats_at(beats.exchange->address());
+  bundle.set_root_beats_boot(beats.boot);
   const auto key = agent::pair_key(beats.key, bundle.host());
   bundle.set_beat_key(key.data(), key.size());
 }
@@ -22,7 +23,7 @@ void tell_of_beats(const root_beats& beats, bootstrap::HostBundle& bundle) {
 agent::beat_peer root_of(const bootstrap::HostBundle& bundle) {
   base::hmac_key key{};
   std::ranges::copy(std::as_bytes(std::span{bundle.beat_key()}), key.begin());
-  return {bundle.root(), bundle.agent_process(), bundle.root_beats_at(), agent::keys_of_host(key)};
+  return {bundle.root(), bundle.root_beats_boot(), bundle.root_beats_at(), agent::keys_of_host(key)};
 }
 
 } // namespace dlrun::runtime

@@ -13,7 +13,8 @@ namespace dlrun::runtime {
 
 struct root_beats {
   std::shared_ptr<agent::beat_exchange> exchange;
-  base::hmac_key key{}; ///< of the run, which no host is given
+  base::hmac_key key{};   ///< of the run, which no host is given
+  std::uint64_t boot = 0; ///< that they name
 };
 
 /// @param address number of an interface of this host, @param boot random number of the run.

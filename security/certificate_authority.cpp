@@ -105,6 +105,24 @@ result<certificate_authority> certificate_authority::make(const std::string& job
                                std::move(*pem));
 }
 
+result<certificate_authority> certificate_authority::restore(const std::string& job, const pem_texts& from) {
+  if (auto ok = check_name({job, "authority", 0, "any"}); !ok) return tl::unexpected(ok.error());
+  auto key = openssl::read_key(from.key.reveal());
+  if (!key) return tl::unexpected(key.error());
+  auto certificate = openssl::read_certificate(from.certificate, "the certificate of an authority");
+  if (!certificate) return tl::unexpected(certificate.error());
+  if (X509_check_private_key(certificate->get(), key->get()) != 1)
+    return openssl::fail_openssl(error_code::bad_usage, "the key of an authority is not its certificate's");
+  return certificate_authority(job, {key->release(), &EVP_PKEY_free}, {certificate->release(), &X509_free},
+                               from.certificate);
+}
+
+result<certificate_authority::pem_texts> certificate_authority::pem() const {
+  auto key = openssl::to_pem(key_.get());
+  if (!key) return tl::unexpected(key.error());
+  return pem_texts{certificate_pem_, secret_text{std::move(*key)}};
+}
+
 result<credentials> certificate_authority::issue(const certificate_name& name, const validity& when) const {
   if (auto ok = check_name(name); !ok) return tl::unexpected(ok.error());
   if (name.job != job_)

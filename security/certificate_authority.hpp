@@ -19,16 +19,27 @@ struct validity {
   std::chrono::seconds lifetime = std::chrono::hours{24};
 };
 
-/// An ECDSA P-256 key and its self-signed certificate, made for a job and gone with this object:
-/// the key is never written anywhere. Move only. One thread at a time.
+/// An ECDSA P-256 key and its self-signed certificate, made for a job. Move only. One thread at a
+/// time.
 class certificate_authority {
 public:
+  /// What an authority is made of again, by another process.
+  struct pem_texts {
+    std::string certificate;
+    secret_text key;
+  };
+
   /// @returns bad_usage when `job` cannot be part of a certificate_name; system when OpenSSL cannot
   /// make a key.
   static result<certificate_authority> make(const std::string& job);
+  /// The authority of `job` that these are of. @returns bad_usage when they are no certificate and
+  /// key, or not of each other.
+  static result<certificate_authority> restore(const std::string& job, const pem_texts& from);
 
   const std::string& job() const { return job_; }
   const std::string& certificate_pem() const { return certificate_pem_; }
+  /// For a file of mode 0600 that restore() reads. @returns system.
+  result<pem_texts> pem() const;
 
   /// A new key and a certificate for it: for both ends of a connection, with a random serial number
   /// of 128 bits.

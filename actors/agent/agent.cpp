@@ -103,7 +103,7 @@ caf::result<protocol::join_reply> agent_state::on_join(const protocol::join& joi
   coordinator_at_ = join;
   if (arguments_.hosts) self_->monitor(coordinator_);
   carry_out(core_.on_coordinator_joined(arguments_.now()));
-  return protocol::join_reply{true, {}};
+  return protocol::join_reply{true, {}, arguments_.job->process};
 }
 
 /// What was issued to the root of an earlier start of the run is not for this one.
@@ -189,12 +189,18 @@ void agent_state::on_stall(const protocol::stall& what) {
 
 void agent_state::on_tick() {
   self_->delayed_send(self_, tick_period, protocol::tick{});
-  if (!std::exchange(started_, true)) carry_out(core_.start(arguments_.now()));
+  if (!std::exchange(started_, true)) begin();
   carry_out(core_.on_tick(arguments_.now()));
   if (arguments_.hosts) arguments_.hosts->tick();
   for (const auto& seen : arguments_.launcher->look()) carry_out(core_.on_work_seen(seen, arguments_.now()));
   events_.flush();
   show();
+}
+
+void agent_state::begin() {
+  std::vector<protocol::running_start> running;
+  if (arguments_.hosts) running = arguments_.hosts->take_over(make_launch_events());
+  carry_out(core_.start(arguments_.now(), running));
 }
 
 void agent_state::show() {

@@ -64,6 +64,7 @@ private:
   protocol::report_taken on_report_part(const protocol::report_part& part);
   void on_stall(const protocol::stall& what);
   void on_tick();
+  void begin();
   void add_event(protocol::job_event event);
 
   void carry_out(const agent_actions& actions);

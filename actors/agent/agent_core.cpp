@@ -53,6 +53,12 @@ std::vector<role_name> roles_in_order(const agent_core_config& config) {
   return all;
 }
 
+/// Those that are left of what was found are not wanted any more.
+void end_found(found_roles& found, agent_actions& out) {
+  for (const auto& one : found.take_all())
+    out.push_back(stop_role{one.role, one.self, protocol::stop_how::kill});
+}
+
 supervision::supervisor make_supervisor(const agent_core_config& config) {
   supervision::supervisor_options options;
   options.intensity = config.restart_intensity;
@@ -86,8 +92,16 @@ agent_core::agent_core(agent_core_config config)
 
 // ---- starting
 
-agent_actions agent_core::start(time_point now) {
+agent_actions agent_core::start(time_point now, const std::vector<protocol::running_start>& running) {
   agent_actions out;
+  for (const auto& one : running) {
+    if (!roles_.adopt(one)) found_.add(one);
+    signs_.begin(one.role, now);
+  }
+  if (!running.empty())
+    tell("roles-adopted", {role_kind::agent, 0}, {1},
+         fmt::format("{} roles on other hosts, which an earlier root started, keep running", running.size()),
+         out, {.values = {protocol::named_number("roles", static_cast<double>(running.size()))}});
   follow(supervisor_.start(now), now, out);
   return out;
 }
@@ -97,8 +111,9 @@ void agent_core::follow(const supervision::actions& actions, time_point now, age
     if (const auto* start = std::get_if<supervision::start_child>(&action)) {
       auto& role = roles_.of_child(start->id);
       role.generation = start->number;
-      role.wanted = true;
+      role.wanted = !role.current;
       order_start(role, now, out);
+      if (role.up) follow(supervisor_.child_started(start->id, start->number, now), now, out);
       tell_restart(role, out);
     } else if (const auto* stop = std::get_if<supervision::stop_child>(&action)) {
       auto& role = roles_.of_child(stop->id);
@@ -290,7 +305,11 @@ agent_actions agent_core::on_workers_wanted(const protocol::workers_wanted& word
   agent_actions out;
   const auto before = orders_.workers();
   const auto wanted = orders_.hear(word);
-  if (!wanted || shutting_down_) return out;
+  if (shutting_down_) return out;
+  if (!wanted) {
+    end_found(found_, out);
+    return out;
+  }
   tell("workers-scaled", roles_.coordinator().name, {},
        fmt::format("{} workers are wanted, {} were", *wanted, before), out,
        {.values = {protocol::named_number("workers", *wanted)}});
@@ -298,6 +317,7 @@ agent_actions agent_core::on_workers_wanted(const protocol::workers_wanted& word
   for (auto worker = before; worker < *wanted; ++worker) {
     const role_name name{role_kind::worker, worker};
     roles_.add(name, true);
+    if (const auto runs = found_.take(name)) roles_.adopt(*runs);
     follow(supervisor_.add(child_of(name, config_), now), now, out);
   }
   for (auto worker = *wanted; worker < before; ++worker) {
@@ -307,6 +327,7 @@ agent_actions agent_core::on_workers_wanted(const protocol::workers_wanted& word
     role.wanted = false;
     follow(supervisor_.dismiss(id, config_.leave_grace, now), now, out);
   }
+  end_found(found_, out);
   return out;
 }
 

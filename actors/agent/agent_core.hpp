@@ -4,6 +4,7 @@
 
 #include "actors/agent/end_judge.hpp"
 #include "actors/agent/exit_notices.hpp"
+#include "actors/agent/found_roles.hpp"
 #include "actors/agent/journal_wait.hpp"
 #include "actors/agent/life_signs.hpp"
 #include "actors/agent/managed_roles.hpp"
@@ -77,7 +78,8 @@ class agent_core {
 public:
   explicit agent_core(agent_core_config config);
 
-  agent_actions start(protocol::time_point now);
+  /// @param running what runs on other hosts by order of an earlier root (R35)
+  agent_actions start(protocol::time_point now, const std::vector<protocol::running_start>& running = {});
   /// Whether this is the start of the coordinator that the agent started last.
   bool accepts(const protocol::join& join) const;
   /// The coordinator is up: the next roles may start. One that was started again, or lost its
@@ -128,6 +130,7 @@ private:
   end_judge judge_;
   managed_roles roles_;
   scale_orders orders_;
+  found_roles found_; ///< workers that the specification does not know of, until the coordinator does
   std::optional<protocol::job_ended> ended_;       ///< how the job ends, once that is known
   std::optional<protocol::time_point> report_due_; ///< while the coordinator writes the report
   bool shutting_down_ = false;

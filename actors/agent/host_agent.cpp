@@ -81,8 +81,15 @@ void host_agent_state::on_found(const result<protocol::agent_actor>& found) {
 }
 
 void host_agent_state::join() {
-  const protocol::host_joined here{arguments_.core.host, arguments_.core.boot,
-                                   static_cast<std::int32_t>(::getpid()), arguments_.cpus, arguments_.stores};
+  auto running = core_.running();
+  auto stores = arguments_.stores(running);
+  const protocol::host_joined here{.host = arguments_.core.host,
+                                   .boot = arguments_.core.boot,
+                                   .pid = static_cast<std::int32_t>(::getpid()),
+                                   .cpus = arguments_.cpus,
+                                   .stores = std::move(stores),
+                                   .root = arguments_.started_by,
+                                   .running = std::move(running)};
   common::ask_with(
       self_, agent_, join_deadline, here, protocol::host_agent_actor{self_},
       [this](const protocol::join_reply& reply) { on_join_reply(reply); },
@@ -97,7 +104,7 @@ void host_agent_state::on_join_reply(const protocol::join_reply& reply) {
   if (!reply.accepted) return carry_out(leave{"refused: " + reply.reason});
   if (!agent_) return; // lost again meanwhile
   arguments_.log->info("joined: host {} is one of the job's", arguments_.core.host);
-  carry_out(core_.on_link(arguments_.now()));
+  carry_out(core_.on_link(arguments_.now(), reply.agent));
 }
 
 void host_agent_state::lose_link(const std::string& why) {
@@ -160,8 +167,9 @@ void host_agent_state::carry_out(const launch_role& action) {
                    .self = {wanted.coordinator, 0},
                    .at = wanted.coordinator_at,
                    .fingerprint = {}};
-  arguments_.launcher->start({wanted.role, wanted.self, std::move(coordinator), wanted.credentials},
-                             make_launch_events());
+  arguments_.launcher->start(
+      {wanted.role, wanted.self, std::move(coordinator), wanted.credentials, wanted.agent},
+      make_launch_events());
 }
 
 void host_agent_state::carry_out(const end_role& action) {

@@ -17,9 +17,12 @@ namespace dlrun::agent {
 
 struct host_agent_arguments {
   host_agent_config core;
-  std::uint32_t cpus = 1;                     ///< that roles may use here
-  std::vector<protocol::held_store> stores{}; ///< that are here at the start
-  std::filesystem::path folder{};             ///< where they are
+  std::uint64_t started_by = 0; ///< random number of the root's process
+  std::uint32_t cpus = 1;       ///< that roles may use here
+  /// What is here of stores that no PS shard of these has open.
+  std::function<std::vector<protocol::held_store>(const std::vector<protocol::running_start>& running)>
+      stores = [](const auto&) { return std::vector<protocol::held_store>{}; };
+  std::filesystem::path folder{}; ///< where they are
   /// Finds the agent of the job. Never blocks; calls its argument once, on any thread.
   std::function<void(std::function<void(result<protocol::agent_actor>)>)> dial;
   /// Must outlive the actor.

@@ -29,7 +29,7 @@ host_agent_actions host_agent_core::end(std::string reason) {
 // ---- orders
 
 host_agent_actions host_agent_core::on_start_order(const protocol::start_order& order, time_point now) {
-  if (!is_mine(order.boot)) return {};
+  if (!is_mine(order.boot) || order.agent != root_) return {};
   if (auto* known = find(order.role, order.self)) return report(*known, now);
   auto& newest = newest_[order.role];
   if (order.self.incarnation <= newest) return {}; // over, and known to be
@@ -101,12 +101,20 @@ host_agent_actions host_agent_core::on_exited(const role_name& role, const fence
 
 // ---- the link
 
-host_agent_actions host_agent_core::on_link(time_point now) {
+host_agent_actions host_agent_core::on_link(time_point now, std::uint64_t root) {
   link_lost_since_.reset();
+  if (std::exchange(root_, root) != root) newest_.clear(); // R35: nothing of another comes late any more
   host_agent_actions out;
   for (auto& [key, one] : starts_)
     for (auto& action : report(one, now)) out.push_back(std::move(action));
   return out;
+}
+
+std::vector<protocol::running_start> host_agent_core::running() const {
+  std::vector<protocol::running_start> all;
+  for (const auto& [key, one] : starts_)
+    if (one.is_answered && !one.is_over) all.push_back({key.first, one.report.self, one.report.pid});
+  return all;
 }
 
 void host_agent_core::on_link_lost(time_point now) {

@@ -19,9 +19,9 @@ namespace dlrun::agent {
 struct host_agent_config {
   std::string host;
   std::uint64_t boot = 0; ///< random number of this start
-  /// How long its roles go on without a link to the agent of the job, or when that answers no
+  /// How long its roles keep going without a link to the agent of the job, or when that answers no
   /// beats.
-  protocol::duration orphan_grace = std::chrono::seconds(10);
+  protocol::duration orphan_grace = std::chrono::seconds(60);
   /// Between two reports of the same end.
   protocol::duration repeat_after = std::chrono::milliseconds(500);
   protocol::planted_bug bug = protocol::planted_bug::none; ///< for the simulator
@@ -69,14 +69,17 @@ public:
   host_agent_actions on_exited(const protocol::role_name& role, const protocol::fence& self,
                                const role_end& how, protocol::time_point now);
 
-  /// The agent of the job has let this host in: it is told all that it may not know.
-  host_agent_actions on_link(protocol::time_point now);
+  /// The agent of the job has let this host in: it is told all that it may not know. @param root
+  /// random number of its process; orders of another root count no more (R35)
+  host_agent_actions on_link(protocol::time_point now, std::uint64_t root = 0);
   void on_link_lost(protocol::time_point now);
   /// What beats tell of the agent of the job (R29). Where none pass, the link alone tells.
   void on_sighting(const sighting& seen, protocol::time_point now);
   host_agent_actions on_tick(protocol::time_point now);
 
   bool has_link() const { return !link_lost_since_; }
+  /// What the agent of the job finds here, whichever root it is the agent of.
+  std::vector<protocol::running_start> running() const;
   /// A sign of life, with what these workers are at; those that the shell saw.
   protocol::work_report work_report(const std::vector<seen_work>& seen);
 
@@ -99,7 +102,8 @@ private:
 
   host_agent_config config_;
   std::map<start_key, start> starts_; ///< that run, or whose end is not known to the agent yet
-  std::map<protocol::role_name, dlrun::incarnation> newest_; ///< ever ordered
+  std::uint64_t root_ = 0;            ///< to whom there is, or was last, a link
+  std::map<protocol::role_name, dlrun::incarnation> newest_; ///< ever ordered by that
   std::optional<protocol::time_point> link_lost_since_;
   std::optional<protocol::time_point> silent_since_{};
   std::size_t next_worker_ = 0; ///< of those whose turn it is in a work_report

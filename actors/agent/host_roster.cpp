@@ -15,7 +15,12 @@ host_roster::host_roster(host_rules rules, const std::vector<std::string>& hosts
 
 roster_events host_roster::start(time_point now) {
   roster_events out;
-  for (auto& [host, one] : hosts_) begin(host, one, now, out);
+  for (auto& [host, one] : hosts_) {
+    if (rules_.reattach_patience == protocol::duration{0})
+      begin(host, one, now, out);
+    else
+      one.retry_at = now + rules_.reattach_patience;
+  }
   return out;
 }
 
@@ -152,7 +157,8 @@ std::string host_roster::why_lost(const entry& one, time_point now) const {
     return now - since >= patience;
   };
   const auto& [seen, silence] = one.seen;
-  if (one.link_lost && !one.command_runs) return "its agent has ended";
+  const bool is_ours = one.attempt > 0; // of another root's command nobody hears
+  if (one.link_lost && is_ours && !one.command_runs) return "its agent has ended";
   if (seen == sight::silent)
     return fmt::format("it has answered no beat for {:.2f} s", protocol::to_seconds(silence));
   if (seen == sight::hangs) return "its agent answers beats, but does nothing else";

@@ -29,6 +29,9 @@ struct host_rules {
   /// Before the agent of a lost host is started again; doubles up to the second.
   protocol::duration retry_first = std::chrono::milliseconds(500);
   protocol::duration retry_max = std::chrono::seconds(15);
+  /// How long the agents that an earlier root started have to come by themselves, before others are
+  /// started. 0: there was none.
+  protocol::duration reattach_patience{0};
   /// Ticks that far apart mean that this process was stopped: silence meanwhile proves nothing.
   protocol::duration own_pause_min = std::chrono::milliseconds(700);
 };

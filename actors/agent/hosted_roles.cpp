@@ -71,6 +71,37 @@ hosted_actions hosted_roles::begin(time_point now) {
   return out;
 }
 
+// ---- what another root left
+
+void hosted_roles::find(const protocol::host_joined& joined) {
+  for (const auto& one : joined.running) {
+    const start_key key{one.role, one.self.incarnation};
+    found_[key] = one;
+    starts_[key] = {.self = one.self, .host = joined.host, .boot = joined.boot, .is_answered = true};
+  }
+}
+
+std::vector<protocol::running_start> hosted_roles::take_over(time_point now, hosted_actions& out) {
+  has_begun_ = true;
+  std::map<role_name, protocol::running_start> newest; // keys come in the order of incarnations
+  for (const auto& [key, one] : found_)
+    if (starts_.contains(key)) newest[key.first] = one;
+  std::vector<protocol::running_start> all;
+  for (const auto& [key, one] : found_) {
+    const auto at = starts_.find(key);
+    if (at == starts_.end()) continue;
+    if (newest.at(key.first) != one) {
+      at->second.stop = protocol::stop_how::kill;
+      send(key.first, at->second, now, out);
+      continue;
+    }
+    placement_.keep(key.first, *at->second.host, "it ran there when the root came back");
+    all.push_back(one);
+  }
+  found_.clear();
+  return all;
+}
+
 // ---- starts
 
 /// R30: the host of its store, if that is away but may come back. Before its first start: the one
@@ -170,6 +201,10 @@ hosted_actions hosted_roles::stop(const role_name& role, const fence& self, prot
 hosted_actions hosted_roles::on_joined(const protocol::host_joined& joined, time_point now,
                                        std::string& refused) {
   hosted_actions out;
+  if (!config_.takes_over && joined.root != config_.root_process) {
+    refused = "the job has another root, which does not go on with what this one's ran";
+    return out;
+  }
   const auto before = roster_.boot_of(joined.host);
   roster_events events;
   refused = roster_.on_joined(joined.host, joined.boot, now, events);
@@ -183,11 +218,20 @@ hosted_actions hosted_roles::on_joined(const protocol::host_joined& joined, time
     out.push_back(event_of("host-joined", fmt::format("host {} is there, with {} cores", joined.host, cpus),
                            {.host = joined.host, .reason = {}}));
     out.push_back(watch_beats{joined.host, joined.boot});
+    if (!has_begun_) find(joined);
   }
   for (auto& [key, one] : starts_)
     if (one.host == joined.host) send(key.first, one, now, out);
   settle_waiting(now, out);
   return out;
+}
+
+/// R35: what is taken over was chosen before this was heard of. The store of a PS shard is there.
+void hosted_roles::end_late(const protocol::start_report& report, hosted_actions& out) {
+  if (report.role.kind == role_kind::ps_shard && placement_.find(report.role) == nullptr)
+    placement_.keep(report.role, report.host, "it ran there before");
+  out.push_back(to_host{
+      report.host, protocol::stop_order{report.boot, report.role, report.self, protocol::stop_how::kill}});
 }
 
 hosted_actions hosted_roles::on_report(const protocol::start_report& report, time_point now) {
@@ -197,7 +241,10 @@ hosted_actions hosted_roles::on_report(const protocol::start_report& report, tim
   if (is_over)
     out.push_back(to_host{report.host, protocol::start_told{report.boot, report.role, report.self}});
   const auto found = starts_.find({report.role, report.self.incarnation});
-  if (found == starts_.end()) return out;
+  if (found == starts_.end()) {
+    if (!is_over && roster_.boot_of(report.host) == report.boot) end_late(report, out);
+    return out;
+  }
   auto& one = found->second;
   if (one.self != report.self || one.host != report.host || one.boot != report.boot) return out;
   if (!is_over) {

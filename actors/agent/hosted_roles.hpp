@@ -33,6 +33,10 @@ struct hosted_roles_config {
   /// elsewhere without a store, which costs the work since the last version that all can go back
   /// to.
   protocol::duration store_patience = std::chrono::seconds(10);
+  std::uint64_t root_process = 0; ///< random number of the root's process
+  /// This root goes on for one that is gone, with the roles that it finds (R35). False: an agent
+  /// that another root started is let in no more.
+  bool takes_over = false;
   /// Between two sendings of an order that has not been answered.
   protocol::duration repeat_after = std::chrono::milliseconds(500);
   protocol::planted_bug bug = protocol::planted_bug::none; ///< for the simulator
@@ -80,6 +84,9 @@ public:
   explicit hosted_roles(hosted_roles_config config);
 
   hosted_actions begin(protocol::time_point now);
+  /// R35. The starts that run on hosts which are there: of each role the newest. What hosts tell of
+  /// from now on, and what was not chosen, is to end. Called once, before the first start().
+  std::vector<protocol::running_start> take_over(protocol::time_point now, hosted_actions& out);
   /// Places it, and orders it unless its place is here.
   hosted_actions start(const protocol::role_name& role, const protocol::fence& self,
                        protocol::time_point now);
@@ -122,6 +129,8 @@ private:
     protocol::time_point waits_until{};
   };
 
+  void find(const protocol::host_joined& joined);
+  void end_late(const protocol::start_report& report, hosted_actions& out);
   const std::string* host_to_wait_for(const protocol::role_name& role) const;
   void tell_missing_store(const protocol::role_name& role, const protocol::fence& self,
                           hosted_actions& out) const;
@@ -137,7 +146,9 @@ private:
   hosted_roles_config config_;
   host_roster roster_;
   placement placement_;
-  std::map<start_key, hosted_start> starts_; ///< on other hosts, or waiting for one
+  std::map<start_key, hosted_start> starts_;           ///< on other hosts, or waiting for one
+  std::map<start_key, protocol::running_start> found_; ///< of those, what another root started
+  bool has_begun_ = false;                             ///< nothing more is taken over
   std::map<std::string, std::vector<protocol::worker_sight>> sights_;
   dlrun::incarnation coordinator_{};
   protocol::endpoint coordinator_at_{};

@@ -4,6 +4,7 @@
 #include "actors/agent/fence_stock.hpp"
 #include "actors/agent/role_reports.hpp"
 #include "actors/common/supervisor.hpp"
+#include "actors/protocol/host_messages.hpp"
 
 #include <dlrun/check.hpp>
 #include <map>
@@ -49,6 +50,16 @@ public:
     at->second.is_replaceable = is_replaceable;
     at->second.dismissed = false;
     if (is_new) order_.push_back(id);
+  }
+  /// R35: that start of it runs already. A coordinator is up when it has joined. @returns false
+  /// when there is no such role.
+  bool adopt(const protocol::running_start& one) {
+    auto* role = find(one.role);
+    if (role == nullptr) return false;
+    role->current = one.self;
+    role->pid = one.pid;
+    role->up = one.role.kind != protocol::role_kind::coordinator;
+    return true;
   }
   managed_role& coordinator() { return roles_.at(order_.front()); }
   const managed_role& coordinator() const { return roles_.at(order_.front()); }

@@ -50,6 +50,10 @@ public:
 
   /// Places one start of `role` on a host that is there; the root's host must be.
   const place& put(const protocol::role_name& role);
+  /// It runs there.
+  void keep(const protocol::role_name& role, const std::string& host, std::string reason) {
+    places_[role] = {host, std::move(reason)};
+  }
   /// Where it was put last; null before that.
   const place* find(const protocol::role_name& role) const;
   const std::map<protocol::role_name, place>& all() const { return places_; }

@@ -60,7 +60,7 @@ bootstrap::Bootstrap make_message(const process_launch_options& options, const s
   message.set_run_token(job.run_token.bytes.data(), job.run_token.bytes.size());
   message.set_parent_pid(::getpid());
   message.set_agent_control(agent_control);
-  message.set_agent_process(job.agent_process);
+  message.set_agent_process(order.agent != 0 ? order.agent : job.agent_process);
   if (order.coordinator) {
     auto& address = *message.mutable_coordinator();
     address.set_control(order.coordinator->at.control);

@@ -30,6 +30,8 @@ struct launch_order {
   std::optional<protocol::join> coordinator{};
   /// What its process shows to those of other hosts; unset in a job of one host.
   std::optional<protocol::role_credentials> credentials{};
+  /// Random number of the process of the job's agent; 0: this host's, or the one that began it.
+  std::uint64_t agent = 0;
 };
 
 class role_launcher {

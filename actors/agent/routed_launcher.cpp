@@ -8,6 +8,13 @@
 #include <utility>
 
 namespace dlrun::agent {
+namespace {
+
+void tell_failed(const result<void>& done, const std::function<void(const protocol::job_event&)>& tell) {
+  if (!done) tell({"run-folder-failed", {protocol::role_kind::agent, 0}, {1}, done.error().message});
+}
+
+} // namespace
 
 routed_launcher::routed_launcher(routed_launcher_options options)
     : options_{std::move(options)}
@@ -42,6 +49,18 @@ void routed_launcher::start(const launch_order& order, const launch_events& even
   carry_out(hosts_.start(order.role, order.self, options_.now()));
 }
 
+std::vector<protocol::running_start> routed_launcher::take_over(const launch_events& events) {
+  hosted_actions actions;
+  auto all = hosts_.take_over(options_.now(), actions);
+  for (const auto& one : all) {
+    const auto host = host_of(one.role);
+    ordered_[{one.role, one.self.incarnation}] = {{one.role, one.self}, events, host};
+    certified_[one.role] = {one.self.incarnation, host};
+  }
+  carry_out(actions);
+  return all;
+}
+
 std::vector<seen_work> routed_launcher::look() {
   auto all = options_.here->look();
   for (auto& one : hosts_.look()) all.push_back(std::move(one));
@@ -65,7 +84,7 @@ protocol::join_reply routed_launcher::on_joined(const protocol::host_joined& joi
   if (refused.empty()) linked_[joined.host] = {joined.boot, who};
   carry_out(actions);
   note_missing();
-  return {refused.empty(), refused};
+  return {refused.empty(), refused, options_.hosts.root_process};
 }
 
 void routed_launcher::on_report(const protocol::start_report& report) {
@@ -137,13 +156,10 @@ void routed_launcher::send(const protocol::host_agent_actor& to, protocol::start
   const auto found = ordered_.find({order.role, order.self.incarnation});
   if (found == ordered_.end() || !give_credentials(found->second, host)) return; // the order is repeated
   if (order.role.kind == protocol::role_kind::ps_shard)
-    tell_failed(set_store_aside(common::store_directory(options_.run_dir, {order.role.index})));
+    tell_failed(set_store_aside(common::store_directory(options_.run_dir, {order.role.index})), tell_);
   order.credentials = *found->second.order.credentials;
+  order.agent = options_.hosts.root_process;
   caf::anon_send(to, std::move(order));
-}
-
-void routed_launcher::tell_failed(const result<void>& done) {
-  if (!done) tell_({"run-folder-failed", {protocol::role_kind::agent, 0}, {1}, done.error().message});
 }
 
 /// Once for each start and host. @returns whether it has them.
@@ -165,7 +181,7 @@ void routed_launcher::carry_out(const start_here& action) {
   if (found.empty()) return;
   auto& start = found.mapped();
   if (action.role.kind == protocol::role_kind::ps_shard)
-    tell_failed(take_store_back(common::store_directory(options_.run_dir, {action.role.index})));
+    tell_failed(take_store_back(common::store_directory(options_.run_dir, {action.role.index})), tell_);
   if (give_credentials(start, options_.hosts.root))
     options_.here->start(start.order, start.events);
   else

@@ -62,6 +62,9 @@ public:
   result<void> wait_for_hosts(std::chrono::milliseconds patience);
 
   void start(const launch_order& order, const launch_events& events) override;
+  /// R35. What runs on other hosts by order of an earlier root: from now on as if start() had been
+  /// called for it. Once, before all others.
+  std::vector<protocol::running_start> take_over(const launch_events& events);
   std::vector<seen_work> look() override;
   void stop(const protocol::role_name& role, const protocol::fence& self, protocol::stop_how how) override;
 
@@ -107,7 +110,6 @@ private:
   void carry_out(const watch_beats& action);
   void carry_out(const forget_beats& action);
   void note_missing();
-  void tell_failed(const result<void>& done);
 
   routed_launcher_options options_;
   hosted_roles hosts_;

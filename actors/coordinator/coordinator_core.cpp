@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <dlrun/check.hpp>
+#include <utility>
 
 namespace dlrun::coordinator {
 namespace {
@@ -125,8 +126,12 @@ void coordinator_core::grant_to(const role_name& role, coordinator_actions& out)
   if (agent_is_there_ && !fences.empty()) out.emplace_back(send_grant{{role, fences, config_.agent}});
 }
 
-coordinator_actions coordinator_core::on_agent() {
+coordinator_actions coordinator_core::on_agent(std::optional<std::uint64_t> agent) {
   agent_is_there_ = true;
+  if (agent && *agent != std::exchange(config_.agent, *agent)) {
+    fences_.serve(*agent);
+    workforce_.serve(*agent);
+  }
   if (ending_.is_over()) return ending_.announce();
   coordinator_actions out;
   man(out);
@@ -135,8 +140,10 @@ coordinator_actions coordinator_core::on_agent() {
 
 // ---- starts
 
-bool coordinator_core::is_known_start(const role_name& role, const fence& self) const {
-  return starts_.of(role).newest == self || fences_.is_issued(role, self, starts_.newest(role));
+bool coordinator_core::is_known_start(const role_name& role, const fence& self, who_says by) const {
+  const auto newest = starts_.newest(role);
+  return starts_.of(role).newest == self || fences_.is_issued(role, self, newest) ||
+         (by == who_says::agent && fences_.was_issued(role, self, newest));
 }
 
 /// `self` is the newest start that was heard of: an older one is over. True when that is news.
@@ -174,7 +181,8 @@ coordinator_actions coordinator_core::on_role_started(const protocol::role_start
   know(started.role);
   if (!starts_.has(started.role) || !is_startable(started.role, config_) || started.role == coordinator_role)
     return out;
-  if (is_known_start(started.role, started.self) && begin_start(started.role, started.self, out))
+  if (is_known_start(started.role, started.self, who_says::agent) &&
+      begin_start(started.role, started.self, out))
     announce(out);
   return out;
 }
@@ -185,7 +193,7 @@ coordinator_actions coordinator_core::on_role_exited(const protocol::role_exited
   if (!starts_.has(exited.role) || !is_startable(exited.role, config_)) return out;
   const auto& page = starts_.of(exited.role);
   const bool is_over = page.newest == exited.self && !page.running;
-  const bool is_news = is_known_start(exited.role, exited.self) && !is_over;
+  const bool is_news = is_known_start(exited.role, exited.self, who_says::agent) && !is_over;
   // Told again, it is news all the same when the connection broke over what was said first.
   if (exited.role == coordinator_role || (exited.again && !is_news)) return on_told_again(exited, now);
   if (!is_news) return out;
@@ -273,6 +281,9 @@ std::string coordinator_core::why_refused(const protocol::join& join) const {
 coordinator_actions coordinator_core::on_join(const protocol::join& join) {
   coordinator_actions out;
   know(join.role);
+  const bool may_be_adopted = starts_.has(join.role) && !is_known_start(join.role, join.self) &&
+                              is_known_start(join.role, join.self, who_says::agent);
+  if (may_be_adopted && !ending_.is_over()) return out; // the agent has not said yet
   auto reason = ending_.is_over() ? std::string("the job is over") : why_refused(join);
   if (!reason.empty()) {
     out.emplace_back(answer_join{join.role, {false, std::move(reason)}});

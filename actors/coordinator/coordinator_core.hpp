@@ -33,12 +33,15 @@ public:
 
   /// The agent is there: grants for every role. It then tells of everything that runs, with
   /// on_role_started(), and of what ended while there was no coordinator.
-  coordinator_actions on_agent();
+  /// @param agent random number of its process, if it may be another than before (R35)
+  coordinator_actions on_agent(std::optional<std::uint64_t> agent = std::nullopt);
   coordinator_actions on_role_started(const protocol::role_started& started);
   /// A lost PS shard that keeps nothing on disk cannot be recovered: the job fails with the reason.
   /// A lost worker is replaced by the agent; when its restart budget is exceeded the agent says so
   /// with stop_job.
   coordinator_actions on_role_exited(const protocol::role_exited& exited, protocol::time_point now);
+  /// Its answer, if there is one: R35, a start that an agent before this one made is let in when this
+  /// one has said that it takes it over.
   coordinator_actions on_join(const protocol::join& join);
   /// The process of this coordinator can be reached at `at`, and runs a new start of the
   /// dispatcher: gives it a larger incarnation than any before (dispatcher_incarnation()) and
@@ -72,7 +75,10 @@ private:
   coordinator_actions on_told_again(const protocol::role_exited& exited, protocol::time_point now);
   bool count_crash(const protocol::role_exited& exited, coordinator_actions& out);
   std::string why_refused(const protocol::join& join) const;
-  bool is_known_start(const protocol::role_name& role, const protocol::fence& self) const;
+  /// An agent is believed of starts that an agent before it has made (R35).
+  enum class who_says { role, agent };
+  bool is_known_start(const protocol::role_name& role, const protocol::fence& self,
+                      who_says by = who_says::role) const;
   bool begin_start(const protocol::role_name& role, const protocol::fence& self, coordinator_actions& out);
   void end_start(const protocol::role_name& role, std::string_view cause, coordinator_actions& out);
   void announce(coordinator_actions& out) const;

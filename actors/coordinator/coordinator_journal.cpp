@@ -42,6 +42,7 @@ result<journaled_role> read_role(const std::string& key, const std::string& byte
   role.agent = message.agent();
   role.believed_up_to = {message.believed_up_to()};
   for (const auto& fence : message.usable()) role.usable.push_back({{fence.incarnation()}, fence.token()});
+  for (const auto& fence : message.earlier()) role.earlier.push_back({{fence.incarnation()}, fence.token()});
   return role;
 }
 
@@ -113,11 +114,12 @@ std::vector<persistence::journal_write> to_writes(const journal_fences& order) {
     message.set_last_issued(role.last_issued.value);
     message.set_agent(role.agent);
     message.set_believed_up_to(role.believed_up_to.value);
-    for (const auto& fence : role.usable) {
-      auto& stored = *message.add_usable();
+    const auto store = [](const protocol::fence& fence, records::Fence& stored) {
       stored.set_incarnation(fence.incarnation.value);
       stored.set_token(fence.token);
-    }
+    };
+    for (const auto& fence : role.usable) store(fence, *message.add_usable());
+    for (const auto& fence : role.earlier) store(fence, *message.add_earlier());
     writes.push_back({key_of(role.role), message.SerializeAsString()});
   }
   return writes;

@@ -30,7 +30,11 @@ void fence_book::restore(const journaled_role& kept) {
   if (at == pages_.end()) return; // of a role that this job has no more
   auto& page = at->second;
   page.last_issued = std::max(page.last_issued, kept.last_issued);
-  if (kept.agent != config_.agent) return;
+  page.earlier = kept.earlier;
+  if (kept.agent != config_.agent) {
+    page.earlier.insert(page.earlier.end(), kept.usable.begin(), kept.usable.end());
+    return;
+  }
   page.believed_up_to = kept.believed_up_to;
   for (const auto& one : kept.usable)
     if (!page.in_use || one.incarnation > page.in_use->incarnation) page.granted.push_back(one);
@@ -66,11 +70,27 @@ bool fence_book::is_issued(const role_name& role, const fence& self, incarnation
   return self.incarnation <= page.believed_up_to && self.incarnation > newest;
 }
 
+bool fence_book::was_issued(const role_name& role, const fence& self, incarnation newest) const {
+  const auto& earlier = pages_.at(role).earlier;
+  return self.incarnation > newest && std::find(earlier.begin(), earlier.end(), self) != earlier.end();
+}
+
+void fence_book::serve(std::uint64_t agent) {
+  config_.agent = agent;
+  for (auto& [role, page] : pages_) {
+    page.earlier.insert(page.earlier.end(), page.granted.begin(), page.granted.end());
+    page.granted.clear();
+    page.writing.clear();
+    page.fresh.clear();
+  }
+}
+
 void fence_book::use(const role_name& role, const fence& self) {
   auto& page = pages_.at(role);
   page.in_use = self;
   page.last_issued = std::max(page.last_issued, self.incarnation);
-  std::erase_if(page.granted, [&](const fence& one) { return one.incarnation <= self.incarnation; });
+  for (auto* fences : {&page.granted, &page.earlier})
+    std::erase_if(*fences, [&](const fence& one) { return one.incarnation <= self.incarnation; });
 }
 
 std::vector<journaled_role> fence_book::begin_write() {
@@ -79,7 +99,7 @@ std::vector<journaled_role> fence_book::begin_write() {
   for (auto& [role, page] : pages_) {
     if (page.fresh.empty() && !everything_is_new_) continue;
     page.writing = std::exchange(page.fresh, {});
-    journaled_role kept{role, page.last_issued, {}, config_.agent, page.believed_up_to};
+    journaled_role kept{role, page.last_issued, {}, config_.agent, page.believed_up_to, page.earlier};
     if (page.in_use) kept.usable.push_back(*page.in_use);
     kept.usable.insert(kept.usable.end(), page.granted.begin(), page.granted.end());
     kept.usable.insert(kept.usable.end(), page.writing.begin(), page.writing.end());

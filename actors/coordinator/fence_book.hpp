@@ -20,6 +20,7 @@ struct journaled_role {
   /// R20: a journal that is lost may have issued any up to this one, under tokens that nobody knows
   /// any more.
   dlrun::incarnation believed_up_to{};
+  std::vector<protocol::fence> earlier{}; ///< R35: issued to an agent before that one, may still run
 
   bool operator==(const journaled_role&) const = default;
 };
@@ -52,6 +53,12 @@ public:
   /// Whether `self` is a fence of this book; `newest` is the newest start that was heard of.
   bool is_issued(const protocol::role_name& role, const protocol::fence& self,
                  dlrun::incarnation newest) const;
+  /// R35: whether `self` was issued to an agent before this one, and may still run.
+  bool was_issued(const protocol::role_name& role, const protocol::fence& self,
+                  dlrun::incarnation newest) const;
+  /// R35: there is another agent. What was granted to the one before starts nothing more, since
+  /// nobody knows any longer what of it was used.
+  void serve(std::uint64_t agent);
   /// The role was started with it: it and the older ones are used up.
   void use(const protocol::role_name& role, const protocol::fence& self);
 
@@ -64,6 +71,7 @@ private:
   struct page {
     std::optional<protocol::fence> in_use;
     std::vector<protocol::fence> granted; ///< journaled, not used
+    std::vector<protocol::fence> earlier; ///< journaled for an agent before this one
     std::vector<protocol::fence> writing; ///< on their way to the journal
     std::vector<protocol::fence> fresh;   ///< not on their way yet
     dlrun::incarnation last_issued;

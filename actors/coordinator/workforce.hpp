@@ -50,7 +50,16 @@ public:
     return journaled_workers{order.workers, config_.specified, order.agent, order.request};
   }
   void on_journaled(const journaled_workers& written) {
-    if (written.request > wanted_.request) wanted_ = {written.agent, written.request, written.workers};
+    if (written.agent != config_.agent)
+      wanted_.workers = written.workers; // asked by an agent before this one
+    else if (written.request > wanted_.request)
+      wanted_ = {written.agent, written.request, written.workers};
+  }
+  /// R35: there is another agent, which counts its requests anew.
+  void serve(std::uint64_t agent) {
+    config_.agent = agent;
+    wanted_ = {agent, 0, wanted_.workers};
+    asked_ = 0;
   }
 
   /// What is journaled.

@@ -147,6 +147,7 @@ public:
   result<void> start() {
     if (auto ok = thread_.start("dlrun-gate", "the gatekeeper", *this); !ok || !options_.remote) return ok;
     auto carrier = tls_carrier::start({.host = options_.remote->host,
+                                       .port = options_.remote->port,
                                        .identity = options_.remote->identity,
                                        .handshake_deadline = options_.greeting_deadline,
                                        .strangers_max = options_.strangers_max},

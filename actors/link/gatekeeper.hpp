@@ -20,6 +20,7 @@ struct remote_access {
   std::string host; ///< number of this host's address
   /// Its name says which role this process runs, as peer_id does.
   std::shared_ptr<security::tls_context> identity;
+  std::uint16_t port = 0; ///< of that address, to listen on; 0: a free one
 };
 
 struct gatekeeper_options {

@@ -84,24 +84,32 @@ struct listening_socket {
   std::string address;
 };
 
-result<listening_socket> listen_on_number(const std::string& host) {
-  const auto address = parse(host, "0");
+result<listening_socket> listen_on_number(const std::string& host, std::uint16_t port) {
+  const auto address = parse(host, std::to_string(port));
   if (!address) return tl::unexpected(address.error());
   auto socket = make_socket(*address);
   if (!socket) return tl::unexpected(socket.error());
+  // Connections of a process before this one, which had the port, may still be ending; both have to
+  // allow it. A free port is one that nobody has, not even in this way.
+  const int again = 1;
+  if (port != 0) ::setsockopt(socket->get(), SOL_SOCKET, SO_REUSEADDR, &again, sizeof again);
   if (::bind(socket->get(), address->get(), address->length) != 0) {
-    auto why = base::fail_errno(fmt::format("cannot listen on {} (is it an address of this host?)", host));
+    auto why = base::fail_errno(
+        port == 0
+            ? fmt::format("cannot listen on {} (is it an address of this host?)", host)
+            : fmt::format("cannot listen on port {} of {} (is it an address of this host?)", port, host));
     why.value().code = error_code::bad_usage;
     return why;
   }
+  ::setsockopt(socket->get(), SOL_SOCKET, SO_REUSEADDR, &again, sizeof again);
   socket_address bound;
   bound.length = sizeof bound.storage;
   if (::listen(socket->get(), tls_backlog) != 0 ||
       ::getsockname(socket->get(), reinterpret_cast<sockaddr*>(&bound.storage), &bound.length) != 0)
     return base::fail_errno(fmt::format("cannot listen on {}", host));
-  char port[NI_MAXSERV] = {};
-  ::getnameinfo(bound.get(), bound.length, nullptr, 0, port, sizeof port, NI_NUMERICSERV);
-  return listening_socket{std::move(*socket), fmt::format("{}:{}", host, port)};
+  char taken[NI_MAXSERV] = {};
+  ::getnameinfo(bound.get(), bound.length, nullptr, 0, taken, sizeof taken, NI_NUMERICSERV);
+  return listening_socket{std::move(*socket), fmt::format("{}:{}", host, taken)};
 }
 
 result<base::unique_fd> connect_to(const std::string& text) {
@@ -246,7 +254,7 @@ tls_carrier::tls_carrier(std::unique_ptr<loop> loop)
 tls_carrier::~tls_carrier() = default;
 
 result<std::unique_ptr<tls_carrier>> tls_carrier::start(const tls_carrier_options& options, accepted take) {
-  auto listening = listen_on_number(options.host);
+  auto listening = listen_on_number(options.host, options.port);
   if (!listening) return tl::unexpected(listening.error());
   auto made = std::make_unique<loop>(options, std::move(take), std::move(*listening));
   if (auto ok = made->start(); !ok) return tl::unexpected(ok.error());

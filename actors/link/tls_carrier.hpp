@@ -12,8 +12,8 @@
 namespace dlrun::link {
 
 struct tls_carrier_options {
-  /// Number of an interface of this host; a free port of it is listened on.
-  std::string host;
+  std::string host;       ///< number of an interface of this host
+  std::uint16_t port = 0; ///< of it, to listen on; 0: a free one
   std::shared_ptr<security::tls_context> identity;
   /// Who has not shown in that time who it is is dropped.
   std::chrono::milliseconds handshake_deadline{5000};

@@ -26,17 +26,32 @@ struct held_store {
   }
 };
 
+/// A start of a role that runs.
+struct running_start {
+  role_name role;
+  fence self;
+  std::int32_t pid = 0;
+
+  template <class Inspector>
+  friend auto inspect(Inspector& f, running_start& x) {
+    return f(x.role, x.self, x.pid);
+  }
+  bool operator==(const running_start&) const = default;
+};
+
 /// Host agent -> agent, after its start and whenever the link was lost, until answered: here I am.
 struct host_joined {
   std::string host;       ///< as the list of hosts calls it
   std::uint64_t boot = 0; ///< random number of this start of the host agent
   std::int32_t pid = 0;
-  std::uint32_t cpus = 1;           ///< cores that it may use
-  std::vector<held_store> stores{}; ///< that were there when this boot began
+  std::uint32_t cpus = 1;               ///< cores that it may use
+  std::vector<held_store> stores{};     ///< that are there, but those of PS shards that run
+  std::uint64_t root = 0;               ///< random number of the root's process that began this boot
+  std::vector<running_start> running{}; ///< what it runs, ordered by that root or one that came back
 
   template <class Inspector>
   friend auto inspect(Inspector& f, host_joined& x) {
-    return f(x.host, x.boot, x.pid, x.cpus, x.stores);
+    return f(x.host, x.boot, x.pid, x.cpus, x.stores, x.root, x.running);
   }
 };
 
@@ -74,10 +89,11 @@ struct start_order {
   dlrun::incarnation coordinator; ///< whom the role shall join
   endpoint coordinator_at;
   role_credentials credentials{};
+  std::uint64_t agent = 0; ///< random number of the root's process
 
   template <class Inspector>
   friend auto inspect(Inspector& f, start_order& x) {
-    return f(x.boot, x.role, x.self, x.coordinator, x.coordinator_at, x.credentials);
+    return f(x.boot, x.role, x.self, x.coordinator, x.coordinator_at, x.credentials, x.agent);
   }
 };
 

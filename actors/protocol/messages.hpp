@@ -72,10 +72,13 @@ struct join {
 struct join_reply {
   bool accepted = false;
   std::string reason; ///< why it was refused
+  /// Of an agent: the random number of its process, which another root has when it takes over the
+  /// roles that an earlier one left (R35).
+  std::uint64_t agent = 0;
 
   template <class Inspector>
   friend auto inspect(Inspector& f, join_reply& x) {
-    return f(x.accepted, x.reason);
+    return f(x.accepted, x.reason, x.agent);
   }
 };
 

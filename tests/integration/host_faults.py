@@ -25,6 +25,7 @@ DURABILITY = ({"log": "every_step"}, {"log": "snapshots"}, {"log": "every_step",
 WORKERS, PS_SHARDS = (2, 3, 5), (1, 2, 3)
 OWN_FOLDERS = ("/tmp", "/dev/shm")  # of each host
 FILES = "/var/tmp"  # where the files of jobs may lie: in none of those
+ORPHAN_GRACE_S = 10
 GONE_WITHIN_S = 30  # an agent that is cut off ends after 10 s, and what it runs up to 3 s later
 GIVEN_UP_WITHIN_S = 30  # on however busy a machine
 ROLES, LOSSES = ("worker", "ps_shard", "coordinator"), ("lost", "cut", "deaf", "mute")
@@ -52,6 +53,7 @@ class job_shape(typing.NamedTuple):
 
     def spec(self, data, etcd):
         spec = {**self.plain_spec(data), "durability": self.durability}
+        spec["cluster"]["orphan_grace_s"] = ORPHAN_GRACE_S
         if etcd:
             spec["cluster"]["journal"] = etcd.journal()
         return spec

@@ -7,6 +7,7 @@ from dlrun_job import wait_until
 
 EPOCHS = 12  # a second or two: a job that something happens to is held meanwhile
 WORKERS, PS_SHARDS = 4, 2
+ORPHAN_GRACE_S = 10  # tests that lose a root for good wait so long for the ends of what it ran
 
 
 class on_several_hosts(bench_case):
@@ -20,7 +21,7 @@ class on_several_hosts(bench_case):
     def small_job(self, epochs=EPOCHS, **options):
         spec = small_data.make_spec("mlp_dropout", self.data, epochs=epochs, workers=WORKERS, ps_shards=PS_SHARDS)
         spec["durability"] = {"log": "every_step"}
-        spec["cluster"].update(options)
+        spec["cluster"].update({"orphan_grace_s": ORPHAN_GRACE_S} | options)
         return spec
 
     def start(self, spec, overrides=(), hosts=None):

@@ -63,7 +63,8 @@ protected:
 
   common::actor_config config{2};
   caf::actor_system system{config};
-  std::shared_ptr<const job_identity> issuer = job_identity::make(7, 1s).value();
+  security::certificate_authority authority = security::certificate_authority::make("7").value();
+  std::shared_ptr<const job_identity> issuer = job_identity::make("7", authority.pem().value(), 1s).value();
   std::shared_ptr<security::tls_context> identity =
       security::tls_context::make(to_credentials(issuer->issue(worker.role, "beta").value())).value();
   std::shared_ptr<spdlog::logger> log = std::make_shared<spdlog::logger>("test");

@@ -29,7 +29,6 @@ TEST(root_beats, a_host_that_has_its_bundle_and_the_root_see_each_other) {
   bootstrap::HostBundle bundle;
   bundle.set_host("beta");
   bundle.set_root("alpha");
-  bundle.set_agent_process(run);
   tell_of_beats(*root, bundle);
 
   const auto there = agent::beat_exchange::start({.address = "127.0.0.1", .boot = boot_of_host});

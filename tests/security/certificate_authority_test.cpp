@@ -97,5 +97,18 @@ TEST_F(certificate_authority_, what_it_cannot_certify_is_refused) {
   EXPECT_EQ(certificate_authority::make("a job").error().code, error_code::bad_usage);
 }
 
+TEST_F(certificate_authority_, another_process_makes_it_again_of_its_texts) {
+  const auto texts = authority.pem().value();
+  const auto again = certificate_authority::restore("j1", texts).value();
+  const auto made = certificate_in(again.issue(worker_name).value());
+  const auto own = openssl::read_certificate(authority.certificate_pem(), "it").value();
+  EXPECT_EQ(X509_verify(made.get(), X509_get0_pubkey(own.get())), 1);
+  auto foreign = texts;
+  foreign.certificate = certificate_authority::make("j1").value().certificate_pem();
+  EXPECT_EQ(certificate_authority::restore("j1", foreign).error().code, error_code::bad_usage);
+  EXPECT_EQ(certificate_authority::restore("j1", {texts.certificate, secret_text{"none"}}).error().code,
+            error_code::bad_usage);
+}
+
 } // namespace
 } // namespace dlrun::security

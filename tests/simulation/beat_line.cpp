@@ -12,10 +12,11 @@ using protocol::time_point;
 
 beat_line::beat_line(world& where, process& of, std::uint64_t boot,
                      std::function<void(protocol::role_name, const host_beat&)> send,
-                     std::function<time_point()> now)
+                     std::function<time_point()> now, std::uint64_t last_sequence)
     : world_(where)
     , process_(of)
     , boot_(boot)
+    , last_sequence_(last_sequence)
     , send_(std::move(send))
     , now_(std::move(now))
     , rules_(simulated_watch_rules(where.bug()))
@@ -29,8 +30,8 @@ void beat_line::begin() {
 void beat_line::watch(const std::string& name, protocol::role_name to, std::uint64_t boot, told tell) {
   const auto known = peers_.find(name);
   if (known != peers_.end() && known->second.boot == boot) return;
-  peers_.insert_or_assign(name,
-                          peer{to, boot, {rules_, boot_, boot}, agent::sight::unproven, std::move(tell)});
+  peers_.insert_or_assign(
+      name, peer{to, boot, {rules_, boot_, boot, last_sequence_}, agent::sight::unproven, std::move(tell)});
 }
 
 agent::sight beat_line::sees(const std::string& name) const {

@@ -19,9 +19,10 @@ public:
   using told = std::function<void(const agent::sighting&)>;
 
   /// @param send to the role of a peer  @param now by the clock of its host
+  /// @param last_sequence as agent::beat_options has it
   beat_line(world& where, process& of, std::uint64_t boot,
             std::function<void(protocol::role_name, const host_beat&)> send,
-            std::function<protocol::time_point()> now);
+            std::function<protocol::time_point()> now, std::uint64_t last_sequence = 0);
 
   void begin();
   /// Replaces what was watched under that name, unless it is the same start.
@@ -49,6 +50,7 @@ private:
   world& world_;
   process& process_;
   std::uint64_t boot_;
+  std::uint64_t last_sequence_;
   std::function<void(protocol::role_name, const host_beat&)> send_;
   std::function<protocol::time_point()> now_;
   agent::watch_rules rules_;

@@ -90,6 +90,8 @@ void coordinator_process::start() {
 void coordinator_process::tell_agent() {
   const auto* state = waits_for_journal_ ? "no-journal" : is_up() ? "running" : "starting";
   send(agent_role, protocol::heartbeat{role(), self(), state});
+  for (const auto* one : world_.living(agent_role)) // of another its connection knows nothing
+    if (one->self().incarnation.value != agent_) agent_knows_ = false;
   if (is_up() && !agent_knows_) send(agent_role, protocol::join{role(), self(), 1, {}, {}});
 }
 
@@ -136,9 +138,10 @@ void coordinator_process::receive(const message& what) {
   if (!is_up()) return;
   const auto at_now = now();
   std::visit(common::action_handlers{
-                 [&](const agent_hello&) {
+                 [&](const agent_hello& hello) {
                    agent_knows_ = true;
-                   perform(core_->on_agent());
+                   agent_ = hello.agent;
+                   perform(core_->on_agent(hello.agent));
                  },
                  [&](const protocol::role_started& one) { perform(core_->on_role_started(one)); },
                  [&](const protocol::role_exited& one) { perform(core_->on_role_exited(one, at_now)); },

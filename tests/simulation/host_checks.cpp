@@ -2,6 +2,7 @@
 
 #include "tests/simulation/world.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace dlrun::simulation {
@@ -73,10 +74,13 @@ void host_checks::check_silence(std::uint32_t host, protocol::time_point joined)
            unheard.count() / 1000);
 }
 
-void host_checks::check_loss(const protocol::job_event& lost) const {
+void host_checks::check_loss(const protocol::job_event& lost, std::uint64_t boot) const {
   if (!lost.place.reason.starts_with("it has answered no beat")) return;
   if (!world_.calm() && (world_.plan().loss > 0 || world_.plan().slowness > 0)) return;
   const auto host = host_of_name(lost.place.host);
+  const auto agents = world_.living(host_agent_role(host));
+  if (std::ranges::none_of(agents, [&](const auto* one) { return one->self().incarnation.value == boot; }))
+    return;
   const auto& out = world_.hosts().outage_of(host);
   const bool was_stopped = world_.now() - runs_since_ < known_after;
   const auto first = (was_stopped ? stopped_at_ : world_.now()) - known_after;

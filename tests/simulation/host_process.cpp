@@ -21,25 +21,29 @@ agent::host_agent_config host_config(const world& where, std::uint32_t host, std
 
 host_process::host_process(world& where, std::uint32_t host, std::uint64_t boot, std::uint64_t root)
     : process(where, host_agent_role(host), {{boot}, 0}, host)
+    , started_by_(root)
     , root_(root)
-    , stores_(where.stores().held_at(host))
     , core_(host_config(where, host, boot), where.hosts().shows(host, where.now()))
     , beats_(
           where, *this, boot,
           [this](protocol::role_name to, const host_beat& datagram) { send(to, datagram); },
           [this] { return now(); })
     , roles_(where, *this, root,
-             {.started = [this](const auto& role,
-                                const auto& self) { carry_out(core_.on_started(role, self, 1, now())); },
+             {.started =
+                  [this](const auto& role, const auto& self) {
+                    note_start(role, self.incarnation);
+                    carry_out(core_.on_started(role, self, 1, now()));
+                  },
               .exited = [this](const auto& role, const auto& self,
                                const auto& how) { carry_out(core_.on_exited(role, self, how, now())); }})
     , connection_lasts_(where.random().milliseconds(connection_ms_min, connection_ms_max)) {}
 
 void host_process::start() {
-  beats_.watch("root", agent_role, boot_of_root(root_), [this](const agent::sighting& seen) {
-    world_.say(this, "sees the root {}", seen.seen == agent::sight::there ? "there" : "silent");
-    core_.on_sighting(seen, now());
-  });
+  beats_.watch("root", agent_role, boot_of_root(world_.plan().hosts, root_),
+               [this](const agent::sighting& seen) {
+                 world_.say(this, "sees the root {}", seen.seen == agent::sight::there ? "there" : "silent");
+                 core_.on_sighting(seen, now());
+               });
   beats_.begin();
   every(host_tick, [this] { on_tick(); });
 }
@@ -70,8 +74,18 @@ void host_process::on_tick() {
     say_hello();
 }
 
+/// A root that takes over is where the one before it was.
 void host_process::say_hello() {
-  send(agent_role, host_hello{root_, {name_of_host(host()), boot(), 1, 2, stores_}});
+  if (world_.plan().hosts.takes_over)
+    for (const auto* one : world_.living(agent_role)) root_ = one->self().incarnation.value;
+  send(agent_role, host_hello{root_,
+                              {.host = name_of_host(host()),
+                               .boot = boot(),
+                               .pid = 1,
+                               .cpus = 2,
+                               .stores = world_.stores().held_at(host()),
+                               .root = started_by_,
+                               .running = core_.running()}});
 }
 
 void host_process::receive(const message& what) {
@@ -80,7 +94,7 @@ void host_process::receive(const message& what) {
                  [&](const answered_hello& one) {
                    if (one.boot != boot()) return;
                    if (!one.reply.accepted) return world_.kill(*this, "refused: " + one.reply.reason);
-                   if (!core_.has_link()) carry_out(core_.on_link(now()));
+                   if (!core_.has_link()) carry_out(core_.on_link(now(), one.reply.agent));
                  },
                  [&](const protocol::start_order& one) { carry_out(core_.on_start_order(one, now())); },
                  [&](const protocol::stop_order& one) { carry_out(core_.on_stop_order(one)); },
@@ -104,7 +118,19 @@ void host_process::carry_out_one(const agent::launch_role& action) {
   if (action.order.boot != boot())
     broken("R24", "{} of host {} starts {} by an order for its start {}", name(), name_of_host(host()),
            protocol::to_string(action.order.role), action.order.boot);
+  ordered_by_[{action.order.role, action.order.self.incarnation}] = action.order.agent;
   roles_.start(action.order.role, action.order.self);
+}
+
+/// The agent of the job that ordered it may be gone: the next one does not know of it, unless it takes
+/// it over (R35).
+void host_process::note_start(const protocol::role_name& role, incarnation start) {
+  const auto by = ordered_by_.at({role, start});
+  const auto agents = world_.living(agent_role);
+  if (std::ranges::any_of(agents, [&](const auto* one) { return one->self().incarnation.value == by; }))
+    return;
+  for (auto* one : world_.living(role))
+    if (one->self().incarnation == start) one->taken_for_dead = true;
 }
 
 void host_process::carry_out_one(const agent::end_role& action) {

@@ -32,14 +32,16 @@ private:
   void on_tick();
   bool is_link_over() const;
   void say_hello();
+  void note_start(const protocol::role_name& role, incarnation start);
   void carry_out(const agent::host_agent_actions& actions);
   void carry_out_one(const agent::launch_role& action);
   void carry_out_one(const agent::end_role& action);
   void carry_out_one(const agent::tell_agent& action);
   void carry_out_one(const agent::leave& action);
 
+  std::map<std::pair<protocol::role_name, incarnation>, std::uint64_t> ordered_by_; ///< by which agent
+  std::uint64_t started_by_; ///< the agent of the job that ordered its start
   std::uint64_t root_;
-  std::vector<protocol::held_store> stores_; ///< that were there when it began
   agent::host_agent_core core_;
   beat_line beats_;
   local_roles roles_;

@@ -58,6 +58,7 @@ hosts_plan draw_hosts(std::uint64_t seed, duration calm, bool journal_is_remote)
     plan.clocks.push_back({std::chrono::seconds(random.below(36'000)),
                            random.chance(0.5) ? random.between(1 - drift_max, 1 + drift_max) : 1});
   if (random.chance(0.4)) plan.late_orders = random.between(0.02, 0.3);
+  plan.takes_over = random.chance(0.6);
   host_fault_plan faults(plan, random, calm);
   faults.add(host_fault::lose_host, 0.4, 2);
   faults.add(host_fault::lose_host_and_disk, 0.25, 2);
@@ -69,7 +70,7 @@ hosts_plan draw_hosts(std::uint64_t seed, duration calm, bool journal_is_remote)
   faults.add(host_fault::break_connection, 0.4, 3);
   faults.add(host_fault::stop_host, 0.4, 3);
   faults.add(host_fault::stop_root, 0.3, 2);
-  faults.add(host_fault::kill_root, 0.15, 2);
+  faults.add(host_fault::kill_root, 0.3, 3);
   std::ranges::stable_sort(plan.faults, {}, &planned_host_fault::at);
   return plan;
 }

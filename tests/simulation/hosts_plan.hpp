@@ -41,7 +41,10 @@ struct host_clock {
 struct hosts_plan {
   std::uint32_t count = 1;        ///< with that of the root, whose number is 0
   std::vector<host_clock> clocks; ///< one a host
-  double late_orders = 0;         ///< probability that an order of the root comes again, long after
+  /// A root that follows another one goes on with what that started (R35); else with another
+  /// authority, so that nobody of its time reaches it.
+  bool takes_over = false;
+  double late_orders = 0; ///< probability that an order of the root comes again, long after
   std::vector<planned_host_fault> faults;
 
   bool are_several() const { return count > 1; }
@@ -65,6 +68,7 @@ agent::watch_rules simulated_watch_rules(protocol::planted_bug bug);
 inline constexpr protocol::duration host_tick = std::chrono::milliseconds(100 / faster);
 inline constexpr protocol::duration store_patience = std::chrono::milliseconds(10'000 / faster);
 inline constexpr protocol::duration orphan_grace = std::chrono::milliseconds(10'000 / faster);
+inline constexpr protocol::duration reattach_patience = std::chrono::milliseconds(2000 / faster);
 inline constexpr protocol::duration order_again_after = std::chrono::milliseconds(500 / faster);
 /// How long the connection of a host that is out of reach lasts: 1 to 3 s.
 inline constexpr double connection_ms_min = 1000.0 / faster;

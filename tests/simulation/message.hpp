@@ -14,7 +14,9 @@
 namespace dlrun::simulation {
 
 /// The agent is there (the start of the coordinator's connection to it).
-struct agent_hello {};
+struct agent_hello {
+  std::uint64_t agent = 0; ///< its number
+};
 /// Where the coordinator is, as the agent knows; in the answers to heartbeats.
 struct coordinator_moved {
   incarnation coordinator;

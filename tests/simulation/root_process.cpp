@@ -35,7 +35,7 @@ agent::agent_core_config core_config(world& where, std::uint64_t number) {
 }
 
 /// Those that are not gone for ever: who resumes a run takes these out of the list.
-agent::hosted_roles_config hosts_config(world& where) {
+agent::hosted_roles_config hosts_config(world& where, std::uint64_t number) {
   agent::hosted_roles_config config;
   config.root = name_of_host(0);
   config.root_cpus = 2;
@@ -44,6 +44,9 @@ agent::hosted_roles_config hosts_config(world& where) {
   config.coordinator_moves = where.plan().journal_is_remote;
   config.root_stores = where.stores().held_at(0);
   config.rules = simulated_host_rules();
+  config.root_process = number;
+  config.takes_over = where.plan().hosts.takes_over && number > 1;
+  if (config.takes_over) config.rules.reattach_patience = reattach_patience;
   config.store_patience = store_patience;
   config.repeat_after = order_again_after;
   config.bug = where.bug();
@@ -57,12 +60,12 @@ root_process::root_process(world& where, std::uint64_t number, std::function<voi
     , number_(number)
     , on_stranded_(std::move(on_stranded))
     , core_(core_config(where, number))
-    , hosts_(hosts_config(where))
+    , hosts_(hosts_config(where, number))
     , checks_(where, hosts_.roster())
     , beats_(
-          where, *this, boot_of_root(number),
+          where, *this, boot_of_root(where.plan().hosts, number),
           [this](protocol::role_name to, const host_beat& datagram) { send(to, datagram); },
-          [this] { return now(); })
+          [this] { return now(); }, number << 40U)
     , roles_(where, *this, number,
              {.started = [this](const auto& role,
                                 const auto& self) { perform(core_.on_started(role, self, 1, now())); },
@@ -85,12 +88,24 @@ void root_process::on_tick() {
   beats_.note_turn();
   if (!has_begun_ && hosts_.roster().missing().empty()) {
     has_begun_ = true;
-    perform(core_.start(now()));
+    take_over();
   }
   if (has_begun_) perform(core_.on_tick(now()));
   carry_out(hosts_.tick(now()));
   commands_.tick();
   look_after_links();
+}
+
+/// R35.
+void root_process::take_over() {
+  agent::hosted_actions actions;
+  const auto running = hosts_.take_over(now(), actions);
+  for (const auto& one : running) {
+    checks_.asked(one.role, one.self.incarnation);
+    world_.take_for_living(one.role, one.self.incarnation);
+  }
+  carry_out(actions);
+  perform(core_.start(now(), running));
 }
 
 void root_process::scale(std::uint32_t workers) {
@@ -129,7 +144,7 @@ void root_process::on_coordinator(const protocol::join& join) {
   if (!core_.accepts(join)) return;
   coordinator_ = coordinator_at_ = join.self.incarnation;
   hosts_.coordinator_is(coordinator_at_, {});
-  send(coordinator_role, agent_hello{});
+  send(coordinator_role, agent_hello{number_});
   perform(core_.on_coordinator_joined(now()));
 }
 
@@ -179,7 +194,7 @@ void root_process::on_hello(const protocol::host_joined& joined) {
     links_[host] = {joined.boot, true, is_new ? world_.now() : links_[host].joined, lasts, {}};
   }
   carry_out(actions);
-  send(host_agent_role(host), answered_hello{joined.boot, {refused.empty(), refused}});
+  send(host_agent_role(host), answered_hello{joined.boot, {refused.empty(), refused, number_}});
 }
 
 // ---- connections
@@ -248,7 +263,8 @@ void root_process::carry_out(const agent::hosted_actions& actions) {
       },
       [this](const protocol::job_event& event) {
         world_.say(this, "{}: {}", event.event, event.text);
-        if (event.event == "host-lost") checks_.check_loss(event);
+        if (event.event == "host-lost")
+          checks_.check_loss(event, links_[host_of_name(event.place.host)].boot);
       },
       [this](const agent::run_command& order) { commands_.run(host_of_name(order.host), order.attempt); },
       [this](const agent::kill_command& order) { commands_.kill(host_of_name(order.host), order.attempt); },
@@ -269,6 +285,8 @@ void root_process::carry_out_one(const agent::to_host& action) {
   if (!links_[host].is_up) return;
   if (const auto* dismissal = std::get_if<protocol::dismissal>(&action.message))
     links_[host].dismissal = *dismissal; // the connection says it again where packets are lost
+  auto told = action.message;
+  if (auto* order = std::get_if<protocol::start_order>(&told)) order->agent = number_;
   std::visit(
       [&](const auto& what) {
         send(host_agent_role(host), what);
@@ -276,7 +294,7 @@ void root_process::carry_out_one(const agent::to_host& action) {
         world_.after(world_.random().milliseconds(40, 400), nullptr,
                      [this, host, what] { send(host_agent_role(host), what); });
       },
-      action.message);
+      told);
 }
 
 void root_process::carry_out_one(const agent::tell_launch& action) {

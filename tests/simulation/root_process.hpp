@@ -20,8 +20,11 @@
 
 namespace dlrun::simulation {
 
-/// Hosts have smaller ones.
-constexpr std::uint64_t boot_of_root(std::uint64_t number) { return 1'000'000 + number; }
+/// That the beats of the `number`th agent of the job name: R35, one that takes over goes on with
+/// those of the first. Hosts have smaller ones.
+constexpr std::uint64_t boot_of_root(const hosts_plan& plan, std::uint64_t number) {
+  return 1'000'000 + (plan.takes_over ? 1 : number);
+}
 
 class root_process : public job_agent {
 public:
@@ -55,6 +58,7 @@ private:
   };
 
   void on_tick();
+  void take_over();
   void on_coordinator(const protocol::join& join);
   void on_heartbeat(const protocol::heartbeat& beat);
   void on_hello(const protocol::host_joined& joined);

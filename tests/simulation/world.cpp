@@ -77,6 +77,11 @@ void world::take_for_dead(const protocol::role_name& role, incarnation start) {
     if (one->self().incarnation == start) one->taken_for_dead = true;
 }
 
+void world::take_for_living(const protocol::role_name& role, incarnation start) {
+  for (auto* one : living(role))
+    if (one->self().incarnation == start) one->taken_for_dead = dead_.contains({role, start});
+}
+
 protocol::duration world::delay() {
   auto long_ms = random_.between(0.3, 1.5);
   if (!calm_ && random_.chance(plan_.slowness)) long_ms *= 20;

@@ -36,8 +36,8 @@ struct open_socket {
   std::string address;
 };
 
-result<open_socket> open_on(const std::string& host) {
-  auto address = parse(host + ":0");
+result<open_socket> open_on(const std::string& host, std::uint16_t port) {
+  auto address = parse(fmt::format("{}:{}", host, port));
   if (!address) return tl::unexpected(address.error());
   open_socket made{base::unique_fd{::socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)}, {}};
   if (!made.socket) return base::fail_errno("cannot create a UDP socket");
@@ -81,10 +81,11 @@ public:
     const std::scoped_lock lock{mutex_};
     const auto found = peers_.find(peer.name);
     if (found != peers_.end() && found->second.peer.boot == peer.boot) return {};
-    peers_.insert_or_assign(peer.name, watched{.peer = peer,
-                                               .at = at,
-                                               .watch = {options_.rules, options_.boot, peer.boot},
-                                               .tell = std::move(tell)});
+    peers_.insert_or_assign(
+        peer.name, watched{.peer = peer,
+                           .at = at,
+                           .watch = {options_.rules, options_.boot, peer.boot, options_.last_sequence},
+                           .tell = std::move(tell)});
     return {};
   }
   void forget(const std::string& name) {
@@ -207,7 +208,7 @@ beat_exchange::beat_exchange(std::unique_ptr<loop> loop)
 beat_exchange::~beat_exchange() = default;
 
 result<std::unique_ptr<beat_exchange>> beat_exchange::start(const beat_options& options) {
-  auto opened = open_on(options.address);
+  auto opened = open_on(options.address, options.port);
   if (!opened) return tl::unexpected(opened.error());
   auto made = std::make_unique<loop>(options, std::move(*opened));
   if (auto started = made->start(); !started) return tl::unexpected(started.error());

@@ -11,9 +11,13 @@
 namespace dlrun::agent {
 
 struct beat_options {
-  /// Number of an interface of this host; beats go from and to a free UDP port of it.
+  /// Number of an interface of this host; beats go from and to a UDP port of it.
   std::string address;
-  std::uint64_t boot = 0; ///< random number of this start
+  std::uint16_t port = 0; ///< 0: a free one
+  std::uint64_t boot = 0; ///< random number of this start, or of one that this one goes on for
+  /// Of the beats before the first one: whoever goes on for another start leaves out all numbers
+  /// that it may have used.
+  std::uint64_t last_sequence = 0;
   watch_rules rules{};
 };
 

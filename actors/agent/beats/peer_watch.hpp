@@ -32,10 +32,13 @@ struct watch_rules {
 class peer_watch {
 public:
   /// @param own_boot random number of this start, @param peer_boot of that which is watched
-  peer_watch(watch_rules rules, std::uint64_t own_boot, std::uint64_t peer_boot)
+  /// @param last_sequence as beat_options has it
+  peer_watch(watch_rules rules, std::uint64_t own_boot, std::uint64_t peer_boot,
+             std::uint64_t last_sequence = 0)
       : rules_{rules}
       , own_boot_{own_boot}
-      , peer_boot_{peer_boot} {}
+      , peer_boot_{peer_boot}
+      , sequence_{last_sequence} {}
 
   /// The beat to send now, one each period.
   beat next(protocol::duration turn_age, protocol::time_point now);
@@ -64,7 +67,7 @@ private:
   watch_rules rules_;
   std::uint64_t own_boot_;
   std::uint64_t peer_boot_;
-  std::uint64_t sequence_ = 0; ///< of the beat sent last
+  std::uint64_t sequence_; ///< of the beat sent last
   std::array<protocol::time_point, kept_beats> sent_{};
   std::uint64_t heard_ = 0;             ///< newest beat of the peer
   std::uint64_t proven_ = 0;            ///< newest beat of ours that it has answered; 0: none

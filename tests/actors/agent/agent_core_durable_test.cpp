@@ -257,5 +257,66 @@ TEST_F(moving_agent_core_test, a_coordinator_without_its_journal_moves_as_long_a
   EXPECT_FALSE(core.ending());
 }
 
+// ---- R35
+
+struct returned_root_core_test : agent_core_test {
+  returned_root_core_test()
+      : agent_core_test(true) {}
+
+  /// It has given a sign of life, and ends.
+  void end(const role_name& role, const protocol::fence& self) {
+    core.on_heartbeat({.role = role, .self = self, .state = "training"}, now);
+    follow(core.on_exited(role, self, {"killed by signal 9"}, now));
+  }
+
+  const protocol::fence of_shard{{7}, 70};
+  const protocol::fence of_worker{{8}, 80};
+};
+
+TEST_F(returned_root_core_test, what_runs_is_not_started_again_and_told_to_the_coordinator) {
+  follow(core.start(now, {{shard, of_shard, 200}, {worker1, of_worker, 201}}));
+  EXPECT_THAT(events, ::testing::ElementsAre("roles-adopted"));
+  EXPECT_THAT(started, ::testing::ElementsAre(coordinator));
+  follow(core.on_coordinator_joined(now));
+  EXPECT_THAT(starts_told, ::testing::UnorderedElementsAre(shard, worker1));
+  for (const auto& role : {shard, worker0, worker1}) grant(role, 9);
+  EXPECT_THAT(started, ::testing::ElementsAre(coordinator, worker0));
+}
+
+TEST_F(returned_root_core_test, what_was_taken_over_and_ends_starts_again_under_another_fence) {
+  follow(core.start(now, {{shard, of_shard, 200}, {worker1, of_worker, 201}}));
+  end(worker1, of_worker);
+  follow(core.on_coordinator_joined(now));
+  for (const auto& role : {shard, worker0, worker1}) grant(role, 9);
+  EXPECT_EQ(running.at(worker1).incarnation, incarnation{9});
+  end(shard, of_shard);
+  EXPECT_EQ(running.at(shard).incarnation, incarnation{9});
+}
+
+TEST_F(returned_root_core_test, a_coordinator_that_runs_is_the_one_that_may_join) {
+  const protocol::fence of_coordinator{{5}, 50};
+  follow(core.start(now, {{coordinator, of_coordinator, 199}, {shard, of_shard, 200}}));
+  EXPECT_THAT(started, ::testing::IsEmpty());
+  EXPECT_FALSE(core.accepts(joining(coordinator, coordinator_fence)));
+  EXPECT_TRUE(core.accepts(joining(coordinator, of_coordinator)));
+  follow(core.on_coordinator_joined(now));
+  EXPECT_THAT(starts_told, ::testing::ElementsAre(shard));
+}
+
+TEST_F(returned_root_core_test, workers_beyond_the_specification_are_kept_if_they_are_still_wanted) {
+  const role_name worker2{role_kind::worker, 2};
+  const role_name worker3{role_kind::worker, 3};
+  follow(core.start(now, {{worker2, of_worker, 201}, {worker3, {{8}, 81}, 202}}));
+  follow(core.on_coordinator_joined(now));
+  grant(shard, 1);
+  follow(core.on_workers_wanted({9, 0, 3}, now));
+  for (const auto& role : {worker0, worker1}) grant(role, 1);
+  EXPECT_THAT(started, ::testing::ElementsAre(coordinator, shard, worker0, worker1));
+  EXPECT_THAT(stopped, ::testing::ElementsAre(std::pair(worker3, true)));
+  end(worker2, of_worker);
+  grant(worker2, 9);
+  EXPECT_EQ(running.at(worker2).incarnation, incarnation{9});
+}
+
 } // namespace
 } // namespace dlrun::agent

@@ -164,5 +164,14 @@ TEST_F(host_agent_core_test, lets_its_workers_take_turns_where_a_message_has_no_
   EXPECT_EQ(core.work_report({}).workers.size(), 0U);
 }
 
+TEST_F(host_agent_core_test, tells_another_root_what_it_runs_and_nothing_else) {
+  run({{1}, 11});
+  core.on_start_order({7, {role_kind::worker, 4}, {{1}, 44}, {1}, {}, {}}, now); // has not started yet
+  core.on_start_order({7, {role_kind::worker, 5}, {{1}, 55}, {1}, {}, {}}, now);
+  core.on_started({role_kind::worker, 5}, {{1}, 55}, 101, now);
+  core.on_exited({role_kind::worker, 5}, {{1}, 55}, {.cause = "exited"}, now);
+  EXPECT_THAT(core.running(), testing::ElementsAre(protocol::running_start{the_worker, {{1}, 11}, 100}));
+}
+
 } // namespace
 } // namespace dlrun::agent

@@ -206,5 +206,34 @@ TEST_F(host_roster_test, starts_nobody_any_more_when_it_is_closed) {
   EXPECT_THAT(join(9), HasSubstr("over"));
 }
 
+class reattaching_roster_test : public testing::Test {
+protected:
+  static host_rules rules() {
+    host_rules made;
+    made.reattach_patience = 2s;
+    return made;
+  }
+  reattaching_roster_test() { EXPECT_THAT(roster.start(now), IsEmpty()); }
+
+  protocol::time_point now{1h};
+  host_roster roster{rules(), {"beta"}};
+  roster_events events;
+};
+
+TEST_F(reattaching_roster_test, starts_the_agent_of_a_host_that_does_not_come_by_itself) {
+  EXPECT_TRUE(roster.is_expected("beta"));
+  EXPECT_THAT(roster.tick(now + 1900ms), IsEmpty());
+  EXPECT_EQ(test::the_only<run_command>(roster.tick(now + 2s)).host, "beta");
+}
+
+TEST_F(reattaching_roster_test, starts_nobody_where_an_agent_comes_and_bears_the_loss_of_its_link) {
+  EXPECT_EQ(roster.on_joined("beta", 7, now, events), "");
+  roster.on_sighting("beta", 7, {sight::there, 0ms}, now);
+  for (int i = 0; i < 100; ++i) EXPECT_THAT(roster.tick(now += 100ms), IsEmpty());
+  roster.on_link_lost("beta", 7, now);
+  for (int i = 0; i < 99; ++i) EXPECT_THAT(roster.tick(now += 100ms), IsEmpty()) << i;
+  EXPECT_EQ(test::the_only<host_lost>(roster.tick(now += 100ms)).why, "the link to it is lost");
+}
+
 } // namespace
 } // namespace dlrun::agent

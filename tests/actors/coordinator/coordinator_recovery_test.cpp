@@ -231,5 +231,28 @@ TEST_F(coordinator_recovery_test, without_its_journal_it_believes_what_runs_and_
   EXPECT_GT(granted.at(worker_role({0})).front().incarnation.value, std::uint64_t{1} << 32);
 }
 
+TEST_F(coordinator_recovery_test, another_root_tells_what_runs_and_gets_fences_of_its_own) {
+  perform(core, core.on_agent());
+  const auto worker = start(core, worker_role({0}));
+  const auto before = granted;
+  granted.clear();
+  perform(core, core.on_agent(agent + 1));
+  EXPECT_GT(granted.at(worker_role({0})).front().incarnation, before.at(worker_role({0})).back().incarnation);
+  perform(core, core.on_role_started({worker_role({0}), worker, 100}));
+  EXPECT_TRUE(join(core, worker_role({0}), worker));
+}
+
+TEST_F(coordinator_recovery_test, of_another_root_a_new_coordinator_believes_what_runs_of_it_alone) {
+  perform(core, core.on_agent());
+  const auto worker = start(core, worker_role({0}));
+  auto of_another = config(2);
+  of_another.agent = agent + 1;
+  coordinator_core next(of_another, journal);
+  perform(next, next.on_agent(agent + 1));
+  EXPECT_FALSE(join(next, worker_role({0}), worker)) << "the root may have started another meanwhile";
+  perform(next, next.on_role_started({worker_role({0}), worker, 100}));
+  EXPECT_TRUE(join(next, worker_role({0}), worker));
+}
+
 } // namespace
 } // namespace dlrun::coordinator

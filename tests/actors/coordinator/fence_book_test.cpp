@@ -109,5 +109,43 @@ TEST_F(fence_book_test, without_its_journal_it_begins_far_beyond_and_believes_wh
   EXPECT_TRUE(next.is_issued(shard, {{9}, 1234}, {5})) << "what runs may come to the next coordinator";
 }
 
+TEST_F(fence_book_test, what_an_agent_was_granted_starts_nothing_for_the_next_but_may_run) {
+  book.issue(worker, 2);
+  write(book);
+  const auto granted = book.granted(worker);
+  book.issue(worker, 3);
+  book.begin_write();
+  book.serve(2);
+  EXPECT_THAT(book.end_write(), IsEmpty()) << "of the agent before";
+  EXPECT_THAT(book.granted(worker), IsEmpty());
+  EXPECT_FALSE(book.is_issued(worker, granted.at(0), {0}));
+  EXPECT_TRUE(book.was_issued(worker, granted.at(0), {0}));
+  EXPECT_FALSE(book.was_issued(worker, granted.at(0), granted.at(0).incarnation)) << "it is not newer";
+  EXPECT_FALSE(book.was_issued(worker, {granted.at(0).incarnation, 1}, {0})) << "another token";
+  book.issue(worker, 1);
+  const auto written = write(book);
+  ASSERT_THAT(written, SizeIs(1));
+  EXPECT_EQ(written.at(0).agent, 2U);
+  EXPECT_GT(book.granted(worker).at(0).incarnation, granted.at(1).incarnation);
+}
+
+TEST_F(fence_book_test, the_coordinator_of_another_agent_knows_from_its_journal_what_may_run) {
+  book.issue(worker, 2);
+  const auto written = write(book);
+  const auto granted = book.granted(worker);
+  auto next = make(true, 2);
+  next.restore(written.at(0));
+  EXPECT_FALSE(next.is_issued(worker, granted.at(1), {0}));
+  EXPECT_TRUE(next.was_issued(worker, granted.at(1), {0}));
+  next.issue(worker, 1);
+  const auto again = write(next).at(0);
+  auto third = make(true, 2);
+  third.restore(again);
+  EXPECT_TRUE(third.was_issued(worker, granted.at(1), {0})) << "nobody has said yet that it does not run";
+  EXPECT_FALSE(third.is_issued(worker, granted.at(1), {0}));
+  third.use(worker, granted.at(1));
+  EXPECT_FALSE(third.was_issued(worker, granted.at(0), {0})) << "a newer one runs";
+}
+
 } // namespace
 } // namespace dlrun::coordinator

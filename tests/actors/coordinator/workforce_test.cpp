@@ -64,5 +64,17 @@ TEST(workforce_test, who_changes_the_specification_at_a_resume_gets_what_it_says
   EXPECT_EQ(force.wanted(), (protocol::workers_wanted{agent, 0, 2}));
 }
 
+TEST(workforce_test, of_another_root_it_keeps_the_number_and_counts_its_requests_anew) {
+  workforce force(two_of_four, std::nullopt);
+  const auto asked = force.on_order({agent, 3, 4});
+  ASSERT_TRUE(asked.has_value());
+  force.serve(agent + 1);
+  EXPECT_EQ(force.wanted(), (protocol::workers_wanted{agent + 1, 0, 2}));
+  force.on_journaled(*asked);
+  EXPECT_EQ(force.wanted(), (protocol::workers_wanted{agent + 1, 0, 4})) << "it was on its way";
+  EXPECT_FALSE(force.on_order({agent, 4, 1}));
+  EXPECT_TRUE(force.on_order({agent + 1, 1, 1}));
+}
+
 } // namespace
 } // namespace dlrun::coordinator

@@ -173,5 +173,16 @@ TEST_F(peer_watch_test, tells_when_silence_would_become_a_verdict) {
   EXPECT_EQ(root.look(due), sight::silent);
 }
 
+TEST_F(peer_watch_test, who_goes_on_for_another_start_is_believed_if_its_beats_follow_on) {
+  pass(10s);
+  root = peer_watch{{}, root_boot, host_boot};
+  pass(2s);
+  EXPECT_EQ(host.look(now), sight::silent) << "numbers that it has heard before";
+  root = peer_watch{{}, root_boot, host_boot, std::uint64_t{1} << 40};
+  pass(2s);
+  EXPECT_EQ(host.look(now), sight::there);
+  EXPECT_EQ(root.look(now), sight::there);
+}
+
 } // namespace
 } // namespace dlrun::agent

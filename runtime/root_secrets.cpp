@@ -1,0 +1,157 @@
+#include "runtime/root_secrets.hpp"
+
+#include "base/atomic_file.hpp"
+#include "base/os_error.hpp"
+#include "base/random.hpp"
+#include "base/sha256.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <fstream>
+#include <iterator>
+#include <sys/stat.h>
+
+namespace dlrun::runtime {
+namespace {
+
+constexpr auto secrets_name = "root.secrets";
+/// Followed by the SHA-256 of what is behind this line, and the line's end.
+constexpr std::string_view secrets_head = "dlrun-root-secrets 1 ";
+constexpr mode_t of_others = 0077;
+constexpr mode_t owners = 0600;
+/// More than any such file has.
+constexpr std::uintmax_t secrets_bytes_max = 65536;
+/// Beats that one root can send in 1,700 years.
+constexpr std::uint64_t beats_of_a_root = std::uint64_t{1} << 40;
+
+std::string secrets_line_of(std::string_view content) {
+  return fmt::format("{}{}\n", secrets_head, base::sha256_hex(content));
+}
+
+tl::unexpected<error> fail_secrets(const std::filesystem::path& file, const std::string& why) {
+  return fail(
+      error_code::bad_usage,
+      fmt::format("'{}' {}; remove it to go on without what runs on other hosts: the agents there end "
+                  "when they have had no root for cluster.orphan_grace_s",
+                  file.string(), why));
+}
+
+bool is_whole(const records::RootSecrets& kept) {
+  return !kept.job().empty() && kept.run_token().size() == sizeof(transport::run_token::bytes) &&
+         kept.beat_key().size() == std::tuple_size_v<base::hmac_key> && kept.roots() > 0 &&
+         kept.control_port() <= UINT16_MAX && kept.beats_port() <= UINT16_MAX;
+}
+
+/// Nothing where there is none.
+result<std::optional<records::RootSecrets>> read_secrets(const std::filesystem::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  if (!stream) return std::nullopt;
+  struct stat about {};
+  if (::stat(file.c_str(), &about) != 0 || !S_ISREG(about.st_mode)) return fail_secrets(file, "is no file");
+  if (about.st_size == 0) return std::nullopt; // of a root that ended before it had any
+  if ((about.st_mode & of_others) != 0)
+    return fail_secrets(file, "can be read by others, so what it has is no secret");
+  if (static_cast<std::uintmax_t>(about.st_size) > secrets_bytes_max)
+    return fail_secrets(file, "is not what was written");
+  const std::string all{std::istreambuf_iterator<char>(stream), {}};
+  const auto end = all.find('\n');
+  const auto content = end == all.npos ? std::string{} : all.substr(end + 1);
+  records::RootSecrets kept;
+  if (all.substr(0, end == all.npos ? 0 : end + 1) != secrets_line_of(content) ||
+      !kept.ParseFromString(content) || !is_whole(kept))
+    return fail_secrets(file, "is not what was written");
+  return kept;
+}
+
+result<records::RootSecrets> new_secrets() {
+  const auto number = base::random_number();
+  const auto job = fmt::format("{:016x}", number);
+  const auto token = transport::run_token::random();
+  if (!token) return tl::unexpected(token.error());
+  const auto key = base::random_key();
+  if (!key) return tl::unexpected(key.error());
+  const auto authority = security::certificate_authority::make(job);
+  if (!authority) return tl::unexpected(authority.error());
+  const auto pem = authority->pem();
+  if (!pem) return tl::unexpected(pem.error());
+  records::RootSecrets made;
+  made.set_job(job);
+  made.set_authority_certificate(pem->certificate);
+  made.set_authority_key(pem->key.reveal());
+  made.set_run_token(token->bytes.data(), token->bytes.size());
+  made.set_beat_key(key->data(), key->size());
+  made.set_beats_boot(number);
+  return made;
+}
+
+/// Of "NUMBER:PORT", what is behind the last colon.
+std::uint32_t port_in(const std::string& address) {
+  std::uint32_t port = 0;
+  const auto* const end = address.data() + address.size();
+  std::from_chars(address.data() + address.rfind(':') + 1, end, port);
+  return port;
+}
+
+} // namespace
+
+result<root_secrets> root_secrets::take(const std::filesystem::path& run_dir) {
+  const auto file = run_dir / secrets_name;
+  auto kept = read_secrets(file);
+  if (!kept) return tl::unexpected(kept.error());
+  if (!*kept) {
+    auto made = new_secrets();
+    if (!made) return tl::unexpected(made.error());
+    *kept = std::move(*made);
+  }
+  (*kept)->set_roots((*kept)->roots() + 1);
+  return root_secrets{file, std::move(**kept)};
+}
+
+void root_secrets::forget(const std::filesystem::path& run_dir) {
+  std::error_code ignored;
+  std::filesystem::remove(run_dir / secrets_name, ignored);
+}
+
+transport::run_token root_secrets::token() const {
+  transport::run_token made{};
+  std::ranges::copy(kept_.run_token(), made.bytes.begin());
+  return made;
+}
+
+result<std::shared_ptr<job_identity>> root_secrets::identity(std::chrono::seconds lifetime) const {
+  return job_identity::make(
+      kept_.job(), {kept_.authority_certificate(), security::secret_text{kept_.authority_key()}}, lifetime);
+}
+
+result<root_beats> root_secrets::start_beats(const std::string& own_number) const {
+  root_beats made;
+  std::ranges::copy(std::as_bytes(std::span{kept_.beat_key()}), made.key.begin());
+  made.boot = kept_.beats_boot();
+  agent::beat_options options{.address = own_number,
+                              .port = static_cast<std::uint16_t>(kept_.beats_port()),
+                              .boot = made.boot,
+                              .last_sequence = (kept_.roots() - 1) * beats_of_a_root};
+  auto exchange = agent::beat_exchange::start(options);
+  if (!exchange && options.port != 0) { // somebody else has it now
+    options.port = 0;
+    exchange = agent::beat_exchange::start(options);
+  }
+  if (!exchange) return tl::unexpected(exchange.error());
+  made.exchange = std::move(*exchange);
+  return made;
+}
+
+result<void> root_secrets::keep(const std::string& control_address, const root_beats& beats) {
+  kept_.set_control_port(port_in(control_address));
+  kept_.set_beats_port(port_in(beats.exchange->address()));
+  const auto content = kept_.SerializeAsString();
+  // A file that is replaced lends its permissions.
+  const base::unique_fd made{::open(file_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, owners)};
+  if (!made || ::fchmod(made.get(), owners) != 0)
+    return base::fail_errno(fmt::format("cannot write {}", file_.string()));
+  return base::write_file_atomically(file_, secrets_line_of(content) + content);
+}
+
+} // namespace dlrun::runtime

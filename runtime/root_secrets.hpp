@@ -1,0 +1,48 @@
+/// What makes the root of a run who it is for the agents of other hosts, so that one that comes
+/// back is the same to them (rule R35).
+#pragma once
+
+#include "actors/link/gatekeeper.hpp"
+#include "proto/root_secrets.pb.h"
+#include "runtime/job_identity.hpp"
+#include "runtime/root_beats.hpp"
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+namespace dlrun::runtime {
+
+/// The file root.secrets in a run folder, readable by its owner alone. It is there from when a run
+/// on several hosts begins until it has ended in order.
+class root_secrets {
+public:
+  /// Those that an earlier root of the run left, else new ones. @returns bad_usage, naming the file
+  /// and the way out, when it is there and cannot be used; system.
+  static result<root_secrets> take(const std::filesystem::path& run_dir);
+  /// The run has ended in order: nobody comes back. Nothing happens if there is no such file.
+  static void forget(const std::filesystem::path& run_dir);
+
+  /// Were they left by an earlier root?
+  bool are_found() const { return kept_.roots() > 1; }
+  transport::run_token token() const;
+  /// @param lifetime of the certificates that it issues
+  result<std::shared_ptr<job_identity>> identity(std::chrono::seconds lifetime) const;
+  /// The port to listen on at `own_number`, and to exchange beats on; 0: a free one.
+  std::uint16_t control_port() const { return static_cast<std::uint16_t>(kept_.control_port()); }
+  /// Beats of this root, which follow on those of the roots before it.
+  result<root_beats> start_beats(const std::string& own_number) const;
+  /// Before anything of another host is started: who comes back finds these.
+  /// @param control_address as gatekeeper::address(). @returns bad_usage or system.
+  result<void> keep(const std::string& control_address, const root_beats& beats);
+
+private:
+  root_secrets(std::filesystem::path file, records::RootSecrets kept)
+      : file_{std::move(file)}
+      , kept_{std::move(kept)} {}
+
+  std::filesystem::path file_;
+  records::RootSecrets kept_;
+};
+
+} // namespace dlrun::runtime

@@ -1,0 +1,155 @@
+"""The root is killed and `dlrun resume --hosts` is called: what runs on other hosts keeps running (R35)."""
+
+import os
+import signal
+
+import coordinator_losses as losses
+from bench_case import main
+from dlrun_job import all_run, pid_of, wait_until
+from etcd_members import no_etcd
+from hosts_case import on_several_hosts
+
+BAD_USAGE = 2
+STEP = 60
+GRACE_S = 60
+
+
+class root_that_is_killed(on_several_hosts):
+    def kill_root(self, **cluster):
+        """A job whose root, and all that ran on its host, is killed at STEP. @returns it and its specification"""
+        spec = self.small_job(orphan_grace_s=GRACE_S, **cluster)
+        job = self.start(spec)
+        self.addCleanup(job.__exit__)
+        with job.held_from_step(STEP, all_run) as status:
+            self.coordinator = pid_of(status, "coordinator")
+            roles = {role["pid"] for role in status["roles"]}
+            self.found = {pid for name in self.hosts.names[1:] for pid in self.roles_on(name)} & roles
+            self.agents = {self.hosts.agent_of(name) for name in self.hosts.names[1:]}
+            job.root.kill()
+            job.root.wait()
+        wait_until(lambda: not self.hosts.processes(self.hosts.names[0]), "nothing runs on the root's host")
+        return job, spec
+
+    def resume(self, job, *options):
+        job.resume(options=["--hosts", str(self.list), *options])
+
+class keeps_what_runs(root_that_is_killed):
+    def expect_kept(self, job, spec):
+        """All that ran on other hosts runs to the end of the job."""
+        status = job.wait_for(lambda now: now["step"] > STEP + 5 and all_run(now), "steps are done again")
+        there = {role["pid"] for role in status["roles"]}
+        self.assertLessEqual(self.found, there)
+        [adopted] = job.events("roles-adopted")
+        self.assertEqual(adopted["values"]["roles"], len(self.found))
+        report = self.expect_same_bits(job, spec, may_redo=True)
+        self.assertEqual(report["steps_redone"], 0)
+        self.assertFalse((job.run_dir / "root.secrets").exists())
+        return report
+
+    def test_when_the_root_comes_back(self):
+        job, spec = self.kill_root()
+        self.assertEqual(os.stat(job.run_dir / "root.secrets").st_mode & 0o777, 0o600)
+        self.resume(job)
+        self.expect_kept(job, spec)
+
+    def test_when_it_comes_back_twice(self):
+        job, spec = self.kill_root()
+        self.resume(job)
+        with job.held_from_step(2 * STEP):
+            job.root.kill()
+            job.root.wait()
+        self.resume(job)
+        wait_until(lambda: len(job.events("roles-adopted")) == 2, "they were found again")
+        report = self.expect_same_bits(job, spec, may_redo=True)
+        self.assertEqual(report["steps_redone"], 0)
+
+    def test_and_what_has_ended_meanwhile_starts_again(self):
+        job, spec = self.kill_root()
+        victim = min(self.found)
+        os.kill(victim, signal.SIGKILL)
+        self.resume(job)
+        wait_until(lambda: job.events("roles-adopted"), "the others were found")
+        [adopted] = job.events("roles-adopted")
+        self.assertEqual(adopted["values"]["roles"], len(self.found) - 1)
+        self.expect_same_bits(job, spec, may_redo=True)
+
+    def test_and_a_host_that_is_lost_meanwhile_is_left_out(self):
+        job, spec = self.kill_root()
+        gone = self.hosts.names[-1]
+        left = {pid for name in self.hosts.names[1:-1] for pid in self.roles_on(name)}
+        self.hosts.kill_all(gone)
+        self.resume(job)
+        wait_until(lambda: job.events("roles-adopted"), "the others were found")
+        [adopted] = job.events("roles-adopted")
+        self.assertEqual(adopted["values"]["roles"], len(left))
+        self.expect_same_bits(job, spec, may_redo=True)
+
+
+class keeps_the_coordinator(root_that_is_killed):
+    host_count = losses.JOB_HOSTS
+
+    def setUp(self):
+        super().setUp()
+        self.etcd = self.enter_or_skip(losses.etcd_on(self.hosts, self.bench.folder), no_etcd)
+
+    def test_that_is_on_another_host(self):
+        job, spec = self.kill_root(journal=self.etcd.journal())
+        self.assertIn(self.coordinator, self.found)
+        self.resume(job)
+        status = job.wait_for(lambda now: now["step"] > STEP + 5 and all_run(now), "steps are done again")
+        self.assertEqual(pid_of(status, "coordinator"), self.coordinator)
+        self.assertLessEqual(self.found, {role["pid"] for role in status["roles"]})
+        del spec["cluster"]["journal"]
+        report = job.expect_complete(may_redo=True)
+        self.assertEqual(report["parameters_sha256"], self.undisturbed(spec)["parameters_sha256"])
+        self.assertNotIn("coordinator", {one["role"] for one in report["recoveries"]})
+
+
+class does_not_keep_it(root_that_is_killed):
+    def test_when_the_job_is_another(self):
+        """Roles have the specification that they were started with."""
+        job, spec = self.kill_root()
+        self.resume(job, "--set", "cluster.slot_timeout_s=30")
+        report = self.expect_same_bits(job, spec, may_redo=True)
+        self.assertEqual(job.events("roles-adopted"), [])
+        self.assertEqual(report["steps_redone"], 0)
+
+    def test_when_nobody_comes_within_the_grace(self):
+        self.grace = 3
+        spec = self.small_job(orphan_grace_s=self.grace)
+        job = self.start(spec)
+        self.addCleanup(job.__exit__)
+        with job.held_from_step(STEP):
+            job.root.kill()
+            job.root.wait()
+        self.expect_nobody_left()
+        self.resume(job)
+        self.expect_same_bits(job, spec, may_redo=True)
+        self.assertEqual(job.events("roles-adopted"), [])
+
+    def test_when_its_secrets_are_no_secret(self):
+        job, spec = self.kill_root()
+        secrets = job.run_dir / "root.secrets"
+        secrets.chmod(0o644)
+        self.resume(job)
+        self.assertEqual(job.wait_end(), BAD_USAGE, job.output())
+        last = job.output().splitlines()[-1]
+        for word in (str(secrets), "read by others", "remove it"):
+            self.assertIn(word, last)
+        secrets.chmod(0o600)
+        self.resume(job)
+        self.expect_same_bits(job, spec, may_redo=True)
+
+    def test_when_its_secrets_are_torn(self):
+        job, _ = self.kill_root()
+        secrets = job.run_dir / "root.secrets"
+        secrets.write_bytes(secrets.read_bytes()[:-1])
+        self.resume(job)
+        self.assertEqual(job.wait_end(), BAD_USAGE, job.output())
+        self.assertIn("is not what was written", job.output().splitlines()[-1])
+        for pid in self.agents | self.found:
+            os.kill(pid, signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    main()

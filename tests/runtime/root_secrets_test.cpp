@@ -1,0 +1,96 @@
+// What a root leaves for one that comes back.
+#include "runtime/root_secrets.hpp"
+
+#include "tests/data/files.hpp"
+
+#include <fstream>
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+
+namespace dlrun::runtime {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+
+class root_secrets_test : public testing::Test {
+protected:
+  /// Keeps those of a root, which listens on ports of its own.
+  root_secrets keep() {
+    auto made = root_secrets::take(folder.path()).value();
+    const auto beats = made.start_beats("127.0.0.1").value();
+    beats_at = beats.exchange->address();
+    EXPECT_TRUE(made.keep("name@127.0.0.1:4711", beats));
+    return made;
+  }
+  mode_t mode() const {
+    struct stat about {};
+    EXPECT_EQ(::stat(file.c_str(), &about), 0);
+    return about.st_mode & 0777;
+  }
+
+  test::temporary_folder folder;
+  std::filesystem::path file = folder.path() / "root.secrets";
+  std::string beats_at;
+};
+
+TEST_F(root_secrets_test, the_next_root_is_who_the_first_one_was) {
+  const auto first = keep();
+  EXPECT_FALSE(first.are_found());
+  EXPECT_EQ(mode(), 0600);
+  const auto next = root_secrets::take(folder.path()).value();
+  EXPECT_TRUE(next.are_found());
+  EXPECT_EQ(next.token().bytes, first.token().bytes);
+  EXPECT_EQ(next.control_port(), 4711);
+  const auto of_first = first.identity(1min).value()->issue({protocol::role_kind::worker, 0}, "beta").value();
+  const auto of_next = next.identity(1min).value()->issue({protocol::role_kind::worker, 0}, "beta").value();
+  EXPECT_EQ(of_first.authority, of_next.authority);
+  EXPECT_EQ(next.start_beats("127.0.0.1").value().exchange->address(), beats_at);
+}
+
+TEST_F(root_secrets_test, where_its_port_of_beats_is_taken_it_has_another) {
+  keep();
+  const auto next = root_secrets::take(folder.path()).value();
+  const auto there = next.start_beats("127.0.0.1").value();
+  EXPECT_NE(next.start_beats("127.0.0.1").value().exchange->address(), beats_at);
+}
+
+TEST_F(root_secrets_test, of_a_root_that_has_ended_in_order_there_are_none) {
+  keep();
+  root_secrets::forget(folder.path());
+  EXPECT_FALSE(std::filesystem::exists(file));
+  EXPECT_FALSE(root_secrets::take(folder.path()).value().are_found());
+}
+
+TEST_F(root_secrets_test, of_one_that_ended_before_it_had_any_there_are_none) {
+  std::ofstream{file};
+  EXPECT_FALSE(root_secrets::take(folder.path()).value().are_found());
+}
+
+TEST_F(root_secrets_test, a_file_that_others_can_read_is_refused_and_named) {
+  keep();
+  std::filesystem::permissions(file, std::filesystem::perms::group_read, std::filesystem::perm_options::add);
+  const auto refused = root_secrets::take(folder.path());
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, error_code::bad_usage);
+  EXPECT_THAT(refused.error().message, HasSubstr(file.string()));
+  EXPECT_THAT(refused.error().message, HasSubstr("read by others"));
+}
+
+TEST_F(root_secrets_test, a_file_that_is_torn_damaged_or_too_large_is_refused) {
+  keep();
+  std::ifstream stream(file, std::ios::binary);
+  const std::string whole{std::istreambuf_iterator<char>(stream), {}};
+  auto flipped = whole;
+  flipped.back() ^= 1;
+  for (const auto& content : {whole.substr(0, whole.size() - 1), flipped, whole.substr(0, 10),
+                              whole + std::string(100'000, 'x'), std::string{"\n"}}) {
+    std::ofstream{file, std::ios::binary} << content;
+    const auto refused = root_secrets::take(folder.path());
+    ASSERT_FALSE(refused);
+    EXPECT_THAT(refused.error().message, HasSubstr("is not what was written"));
+  }
+}
+
+} // namespace
+} // namespace dlrun::runtime
