@@ -23,7 +23,10 @@ struct attach_options {
 bool is_between(const std::filesystem::path& run_dir) {
   if (!runtime::has_root(run_dir)) return false;
   const auto answer = agent::ask_root(run_dir, "status");
-  return !answer && answer.error().code != error_code::timed_out;
+  std::error_code ignored;
+  const bool is_elsewhere = !answer && answer.error().code == error_code::bad_usage &&
+                            std::filesystem::exists(run_dir / agent::agent_file, ignored);
+  return !answer && !is_elsewhere && answer.error().code != error_code::timed_out;
 }
 
 /// 0 where it is not known: a run of dlrun 0.1 has no record until it is resumed.

@@ -1,5 +1,6 @@
 #include "cli/log_lines.hpp"
 
+#include "actors/agent/log_files.hpp"
 #include "actors/common/role_log.hpp"
 #include "actors/protocol/roles.hpp"
 
@@ -46,8 +47,8 @@ std::size_t severity(std::string_view level) {
 }
 
 constexpr std::array role_kinds{protocol::role_kind::coordinator, protocol::role_kind::data_dispatcher,
-                                protocol::role_kind::ps_shard, protocol::role_kind::worker,
-                                protocol::role_kind::agent};
+                                protocol::role_kind::ps_shard,    protocol::role_kind::worker,
+                                protocol::role_kind::agent,       protocol::role_kind::host_agent};
 
 bool is_role_kind(std::string_view name) {
   return std::ranges::any_of(role_kinds, [&](auto kind) { return protocol::to_string(kind) == name; });
@@ -55,18 +56,19 @@ bool is_role_kind(std::string_view name) {
 
 constexpr std::string_view incarnation_prefix = "inc=";
 
-/// As it would stand in a log of text.
+/// Of one in JSON, or from another host: as it would stand in a log of text here.
 std::string as_text(const log_line& line) {
   const auto& head = line.head;
-  return fmt::format("{} {} {}-{} {}{} {}{}{}", head.time, head.level, head.role, head.index,
-                     incarnation_prefix, head.incarnation, line.event, line.event.empty() ? "" : ": ",
-                     line.text);
+  return fmt::format("{} {} {}-{}{}{} {}{} {}{}{}", head.time, head.level, head.role, head.index,
+                     head.host.empty() ? "" : "@", head.host, incarnation_prefix, head.incarnation,
+                     line.event, line.event.empty() ? "" : ": ", line.text);
 }
 
 /// A line of observability.log_format: json.
-std::optional<log_line> parse_json_line(std::string_view line) {
+std::optional<log_line> parse_json_line(std::string_view line, const std::string& host) {
   const auto object = nlohmann::json::parse(line, nullptr, false);
   log_line parsed;
+  parsed.head.host = host;
   try {
     auto& head = parsed.head;
     // Without the offset from UTC: lines of both forms are ordered by it.
@@ -87,9 +89,10 @@ std::optional<log_line> parse_json_line(std::string_view line) {
 
 } // namespace
 
-std::optional<log_line> parse_log_line(std::string_view line) {
-  if (line.starts_with('{')) return parse_json_line(line);
+std::optional<log_line> parse_log_line(std::string_view line, const std::string& host) {
+  if (line.starts_with('{')) return parse_json_line(line, host);
   log_line parsed;
+  parsed.head.host = host;
   parsed.whole = line;
   auto rest = line;
   const auto time = take_word(rest);
@@ -105,26 +108,32 @@ std::optional<log_line> parse_log_line(std::string_view line) {
   const auto [event, text] = common::split_event(rest);
   parsed.event = event;
   parsed.text = text;
+  if (!host.empty()) parsed.whole = as_text(parsed);
   return parsed;
 }
 
 std::string to_json(const log_line& line) {
   using nlohmann::ordered_json;
   const auto& head = line.head;
-  return ordered_json{{"time", head.time},
-                      {"level", head.level},
-                      {"role", head.role},
-                      {"index", head.index},
-                      {"incarnation", head.incarnation},
-                      {"event", line.event},
-                      {"text", line.text}}
-      .dump(-1, ' ', false, ordered_json::error_handler_t::replace); // what a library prints may not be UTF-8
+  ordered_json made{{"time", head.time},
+                    {"level", head.level},
+                    {"role", head.role},
+                    {"index", head.index},
+                    {"incarnation", head.incarnation}};
+  if (!head.host.empty()) made["host"] = head.host;
+  made["event"] = line.event;
+  made["text"] = line.text;
+  return made.dump(-1, ' ', false,
+                   ordered_json::error_handler_t::replace); // what a library prints may not be UTF-8
 }
 
 bool log_filter::wants(const log_line& line) const {
-  const bool role_fits =
-      role.empty() || role == line.head.role || role == fmt::format("{}-{}", line.head.role, line.head.index);
-  return role_fits && (level.empty() || severity(line.head.level) >= severity(level));
+  return wants(line.head.role, line.head.index) &&
+         (level.empty() || severity(line.head.level) >= severity(level));
+}
+
+bool log_filter::wants(std::string_view role_kind, std::uint32_t index) const {
+  return role.empty() || role == role_kind || role == fmt::format("{}-{}", role_kind, index);
 }
 
 result<void> check(const log_filter& filter) {
@@ -144,26 +153,49 @@ result<void> check(const log_filter& filter) {
   return {};
 }
 
-log_merger::log_merger(std::filesystem::path run_dir, log_filter filter)
+log_merger::log_merger(std::filesystem::path run_dir, log_filter filter, std::vector<hosted_folder> hosts,
+                       root_asker ask)
     : run_dir_{std::move(run_dir)}
-    , filter_{std::move(filter)} {}
+    , filter_{std::move(filter)}
+    , hosted_{run_dir_, std::move(hosts), std::move(ask)} {}
 
 void log_merger::find_files() {
   std::error_code ignored;
   for (const auto& entry : std::filesystem::directory_iterator(run_dir_ / "logs", ignored)) {
     const auto& path = entry.path();
-    if (path.extension() != ".log" || std::ranges::find(sources_, path, &source::file) != sources_.end())
-      continue;
-    source made{path, line_tail{path}, {}, {}};
-    if (!read_role(path.stem().string(), made.last)) continue;
+    const auto name = path.stem().string();
+    const auto role = agent::role_of_log(path);
+    if (!role || std::ranges::find(sources_, name, &source::name) != sources_.end()) continue;
+    sources_.push_back({name, [lines = std::make_shared<line_tail>(path)] { return lines->next(); }, {}, {}});
+    auto& last = sources_.back().last;
+    last.role = protocol::to_string(role->kind);
+    last.index = role->index;
+  }
+  find_hosted();
+  std::ranges::sort(sources_, {}, &source::name);
+}
+
+void log_merger::find_hosted() {
+  for (const auto& log : hosted_.look()) {
+    const auto kind = std::string{protocol::to_string(log->role().kind)};
+    source made{
+        fmt::format("{}-{}@{}", kind, log->role().index, log->host()), [log] { return log->next(); }, {}, {}};
+    made.last.role = kind;
+    made.last.index = log->role().index;
+    made.last.host = log->host();
     sources_.push_back(std::move(made));
   }
-  std::ranges::sort(sources_, {}, &source::file);
+}
+
+std::vector<std::string> log_merger::missing(bool is_over) {
+  return hosted_.missing(is_over, [this](const auto& role) {
+    return filter_.wants(protocol::to_string(role.kind), role.index);
+  });
 }
 
 std::optional<log_line> log_merger::read(source& from) const {
-  while (auto text = from.lines.next()) {
-    auto line = parse_log_line(*text);
+  while (auto text = from.next_line()) {
+    auto line = parse_log_line(*text, from.last.host);
     if (line)
       from.last = line->head;
     else

@@ -1,9 +1,11 @@
+#include "actors/agent/control_socket.hpp"
 #include "cli/complain.hpp"
 #include "cli/decimal.hpp"
 #include "cli/log_lines.hpp"
 #include "cli/run_watch.hpp"
 #include "cli/verbs.hpp"
 #include "runtime/run_folder.hpp"
+#include "runtime/run_record.hpp"
 
 #include <deque>
 
@@ -30,20 +32,36 @@ void show_last(log_merger& logs, std::size_t count, bool json) {
   for (const auto& line : last) show(line, json);
 }
 
+/// The other hosts that the run ever had; none of one whose record cannot be read, which `resume`
+/// tells.
+std::vector<hosted_folder> hosts_of(const std::filesystem::path& run_dir) {
+  std::vector<hosted_folder> hosts;
+  if (const auto record = runtime::read_record(run_dir); record && *record)
+    for (const auto& host : (*record)->hosts()) hosts.push_back({host.name(), host.folder()});
+  return hosts;
+}
+
+void tell_missing(log_merger& logs, bool is_over) {
+  for (const auto& text : logs.missing(is_over)) cli::warn(text);
+}
+
 int logs(const logs_options& options) {
   if (auto known = check(options.filter); !known) return complain(known.error());
-  if (auto folder = runtime::find_run(options.run_dir); !folder) return complain(folder.error());
-  log_merger merged{options.run_dir, options.filter};
+  const auto run_dir = runtime::find_run(options.run_dir);
+  if (!run_dir) return complain(run_dir.error());
+  log_merger merged{*run_dir, options.filter, hosts_of(*run_dir),
+                    [&](const auto& request) { return agent::ask_root(*run_dir, request); }};
   if (options.lines) show_last(merged, *options.lines, options.json);
   const auto show_new = [&] {
     while (const auto line = merged.next()) show(*line, options.json);
     flush(stdout);
+    tell_missing(merged, false);
   };
   show_new();
-  if (!options.follow) return 0;
-  if (auto watched = follow_run(options.run_dir, [&](const auto&) { show_new(); }); !watched)
-    return complain(watched.error());
-  return 0;
+  const auto watched =
+      options.follow ? follow_run(*run_dir, [&](const auto&) { show_new(); }) : result<void>{};
+  tell_missing(merged, true);
+  return watched ? 0 : complain(watched.error());
 }
 
 } // namespace

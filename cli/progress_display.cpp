@@ -121,7 +121,8 @@ void progress_display::summary(const dlrun::report& report, const std::string& r
       say(out_, "  |  validation {}", result_text(report.validation->loss, report.validation->metrics));
     if (report.best)
       say(out_, "\nbest {} {:.4f} at step {}", report.best->metric, report.best->value, report.best->step);
-    say(out_, "\nparameters_sha256 {}\n", report.parameters_sha256);
+    say(out_, "\nparameters_sha256 {}{}\n", report.parameters_sha256,
+        report.deterministic ? "" : " (cluster.determinism is relaxed: other hosts may make other bits)");
   }
   say(out_, "report {}\n", report_path);
   flush(out_);

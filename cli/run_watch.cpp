@@ -20,9 +20,9 @@ result<void> follow_run(const std::filesystem::path& run_dir,
     const auto answer = running ? agent::ask_root(run_dir, "status") : result<std::string>{};
     show_new(answer.value_or(""));
     if (!running) return {};
-    // A root that is busy for a moment is not dead; one that ends in order takes its file away
-    // first.
-    if (!answer && answer.error().code == error_code::role_lost &&
+    // A root that is busy for a moment is neither dead nor elsewhere; one that ends in order takes
+    // its file away first.
+    if (!answer && answer.error().code != error_code::timed_out &&
         std::filesystem::exists(run_dir / agent::agent_file, ignored))
       return tl::unexpected(answer.error());
   } while (pause());

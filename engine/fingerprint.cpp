@@ -2,9 +2,11 @@
 
 #include "kernels/cpu/onednn.hpp"
 
+#include <algorithm>
 #include <dnnl.hpp>
 #include <fmt/format.h>
 #include <fstream>
+#include <unistd.h>
 
 namespace dlrun::engine {
 
@@ -14,6 +16,12 @@ std::string cpu_model() {
     if (line.starts_with("model name"))
       if (const auto colon = line.find(": "); colon != std::string::npos) return line.substr(colon + 2);
   return "unknown";
+}
+
+std::string cpu_caches() {
+  const auto size = [](int level) { return std::max(0L, ::sysconf(level)) / 1024; };
+  return fmt::format("L1d {} KiB, L2 {} KiB, L3 {} KiB", size(_SC_LEVEL1_DCACHE_SIZE),
+                     size(_SC_LEVEL2_CACHE_SIZE), size(_SC_LEVEL3_CACHE_SIZE));
 }
 
 std::string instruction_set() {
@@ -43,10 +51,22 @@ std::string compiler_version() {
 #endif
 }
 
-std::string processor_fingerprint(int threads) {
+std::vector<fingerprint_part> processor_parts(int threads) {
   const char* const products = kernels::cpu::is_avx2_the_widest() ? ", own products" : "";
-  return fmt::format("{} | oneDNN {} | {} | {}{} | {} threads", compiler_version(), onednn_version(),
-                     cpu_model(), instruction_set(), products, threads);
+  return {{"compiler", compiler_version()},
+          {"oneDNN", fmt::format("oneDNN {}", onednn_version())},
+          {"processor", cpu_model()},
+          {"caches", cpu_caches()},
+          {"instruction set", instruction_set() + products},
+          {"threads of a worker", fmt::format("{} threads", threads)}};
 }
+
+std::string to_line(const std::vector<fingerprint_part>& parts) {
+  std::string line;
+  for (const auto& part : parts) line += (line.empty() ? "" : " | ") + part.value;
+  return line;
+}
+
+std::string processor_fingerprint(int threads) { return to_line(processor_parts(threads)); }
 
 } // namespace dlrun::engine

@@ -24,6 +24,13 @@ placement placement_of(const spec::JobSpec& spec) {
   return choose<placement>("cluster.placement", spec.cluster().placement(), words);
 }
 
+bool is_relaxed(const spec::JobSpec& spec) {
+  enum class determinism : std::uint8_t { strict, relaxed };
+  constexpr std::array<std::string_view, 2> words{"strict", "relaxed"};
+  return choose<determinism>("cluster.determinism", spec.cluster().determinism(), words) ==
+         determinism::relaxed;
+}
+
 std::uint32_t workers_max_of(const spec::JobSpec& spec) {
   const auto& cluster = spec.cluster();
   if (cluster.workers_max() > 0) return static_cast<std::uint32_t>(cluster.workers_max());

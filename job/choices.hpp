@@ -15,6 +15,9 @@ namespace dlrun::job {
 enum class placement : std::uint8_t { processes, threads };
 placement placement_of(const spec::JobSpec& spec);
 
+/// cluster.determinism: whether hosts may compute other bits than the one that the run began on.
+bool is_relaxed(const spec::JobSpec& spec);
+
 /// `cluster.workers_max`, or what stands for it: K, since more workers than slots have nothing to
 /// do, or `cluster.workers` where those are more.
 std::uint32_t workers_max_of(const spec::JobSpec& spec);

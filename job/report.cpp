@@ -199,6 +199,7 @@ void visit(Visitor& v, T& r) requires std::is_same_v<std::remove_const_t<T>, rep
   v.field("samples_missing", r.samples_missing);
   v.field("samples_duplicated", r.samples_duplicated);
   v.field("parameters_sha256", r.parameters_sha256);
+  v.field("deterministic", r.deterministic);
   v.field("train_loss", r.train_loss);
   v.metrics("train_", "train_loss", "", r.train_metrics);
   v.field("validation", r.validation);

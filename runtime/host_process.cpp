@@ -17,6 +17,7 @@
 #include "runtime/job_identity.hpp"
 #include "runtime/journal_choice.hpp"
 #include "runtime/root_beats.hpp"
+#include "runtime/run_fingerprint.hpp"
 #include "runtime/run_record.hpp"
 #include "runtime/stop_wait.hpp"
 
@@ -30,13 +31,18 @@ constexpr std::size_t host_agent_threads = 2;
 
 /// The data of the job as it is here, which must be what it is where the root is.
 result<prepared_job> prepare_here(const bootstrap::HostBundle& bundle) {
+  if (const auto same = check_same_arithmetic(bundle.record(), bundle.spec()); !same)
+    return fail(same.error().code, fmt::format("host {}: {}", bundle.host(), same.error().message));
   auto job = prepare_job(bundle.spec());
   if (!job) return job;
   const auto difference = data_difference(bundle.record(), *job);
   if (difference.empty()) return job;
-  return fail(error_code::bad_data,
-              fmt::format("host {}: the data is not that of host {}: {}; copy the file from there",
-                          bundle.host(), bundle.root(), difference));
+  const auto decoders = decoder_difference(bundle.record());
+  return fail(
+      error_code::bad_data,
+      fmt::format("host {}: the data is not that of host {}: {}{}; copy the file from there", bundle.host(),
+                  bundle.root(), difference,
+                  decoders.empty() ? "" : fmt::format(" (decoded with other libraries: {})", decoders)));
 }
 
 result<std::shared_ptr<const common::job_context>> make_host_context(const bootstrap::HostBundle& bundle,

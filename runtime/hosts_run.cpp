@@ -113,6 +113,16 @@ agent::hosted_roles_config config_of(const hosts_plan& plan, const common::job_c
   return config;
 }
 
+/// On the other hosts of the list.
+std::map<std::string, std::string> folders_of(const hosts_plan& plan, const records::RunRecord& record) {
+  std::map<std::string, std::string> folders;
+  for (const auto& host : plan.hosts.hosts())
+    for (const auto& known : record.hosts())
+      if (known.name() == host.name() && host.name() != plan.own().name())
+        folders[host.name()] = known.folder();
+  return folders;
+}
+
 /// Renews the certificate of the root's own agent after half of its lifetime.
 std::function<void(protocol::time_point)> own_renewal(const std::shared_ptr<const job_identity>& identity,
                                                       const std::shared_ptr<security::tls_context>& own,
@@ -169,6 +179,7 @@ result<std::unique_ptr<hosts_run>> hosts_run::create(const hosts_plan& plan,
   const auto beats = who.secrets->start_beats(plan.own_number());
   if (!beats) return tl::unexpected(beats.error());
   if (auto kept = who.secrets->keep(agent_address, *beats); !kept) return tl::unexpected(kept.error());
+  auto folders = folders_of(plan, **record);
   const auto shared = common_bundle(plan, *job, std::move(**record), agent_address);
   auto commands = host_commands::create(plan, job->run_dir,
                                         [shared, plan, job, identity, beats = *beats](const auto& host) {
@@ -183,7 +194,8 @@ result<std::unique_ptr<hosts_run>> hosts_run::create(const hosts_plan& plan,
       .beats = beats->exchange,
       .beat_key = beats->key,
       .keep_own_fresh = own_renewal(identity, who.own, plan),
-      .run_dir = job->run_dir});
+      .run_dir = job->run_dir,
+      .folders = std::move(folders)});
   return std::unique_ptr<hosts_run>{
       new hosts_run(std::move(*commands), std::move(launcher),
                     fmt::format("; without that host: take it out of the list of hosts{}", lost))};

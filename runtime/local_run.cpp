@@ -133,7 +133,9 @@ result<std::unique_ptr<agent::control_server>> open_run(const launcher_choice& c
     if (auto there = chosen.hosts->wait_until_there(agent, observer); !there)
       return tl::unexpected(there.error());
   auto control = agent::control_server::start(
-      run_dir, [answers = std::move(answers)](const auto& request) { return answers.answer(request); });
+      run_dir, [answers = std::move(answers)](const auto& request, const auto& reply) {
+        answers.answer(request, reply);
+      });
   if (!control) return control;
   if (auto begun = observer.begun(); !begun) return tl::unexpected(begun.error());
   return control;
@@ -214,6 +216,7 @@ dlrun::report final_report(const common::job_context& job, const protocol::job_e
   report.error = protocol::code_of(ended);
   report.steps = last.step;
   report.epochs = last.step / job.sampler.steps_per_epoch();
+  report.deterministic = !job::is_relaxed(job.spec);
   report.wall_seconds = protocol::to_seconds(common::now() - job.started);
   report.versions.dlrun = common::dlrun_version();
   report.host.cpu_model = engine::cpu_model();
@@ -255,7 +258,9 @@ result<report> run_roles(const prepared_job& prepared, const local_run_options& 
                                           .log = log,
                                           .hosts = chosen->hosts ? chosen->hosts->launcher() : nullptr});
   chosen->introduce(agent);
-  auto control = open_run(*chosen, agent, options.run_dir, {system, (*job)->spec, board, agent}, observer);
+  auto control = open_run(
+      *chosen, agent, options.run_dir,
+      {system, (*job)->spec, board, agent, chosen->hosts ? chosen->hosts->launcher() : nullptr}, observer);
   if (!control) {
     give_up(*chosen, agent);
     return tl::unexpected(control.error());

@@ -13,6 +13,7 @@
 #include "runtime/descriptor_limit.hpp"
 #include "runtime/device_choice.hpp"
 #include "runtime/journal_choice.hpp"
+#include "runtime/run_fingerprint.hpp"
 #include "runtime/run_record.hpp"
 #include "runtime/trained_with.hpp"
 
@@ -135,12 +136,24 @@ result<void> write_spec_again(const run_folder& folder, std::size_t revision, co
   return job::write_spec_file(file, spec);
 }
 
+/// Before anything is decoded or changed. Bits that are no longer those promised do not become so
+/// again.
+result<void> check_bits(const trained_with& past, const spec::JobSpec& wanted) {
+  if (job::is_relaxed(past.revisions.back()) && !job::is_relaxed(wanted))
+    return fail(
+        error_code::bad_usage,
+        "cluster.determinism: the run has been \"relaxed\", so that its parameters may have other bits "
+        "than promised; it stays so, and a run with \"strict\" begins in another folder");
+  return past.record ? check_same_arithmetic(*past.record, wanted) : result<void>{};
+}
+
 /// Writes down what the run is trained with from here on: the record first, since it is what
 /// counts; then each file that says something else or is gone.
 result<void> keep(const run_folder& folder, const trained_with& past, const resume_options& options,
                   const prepared_job& job, const std::vector<spec::JobSpec>& revisions) {
   auto record = past.record ? *past.record : make_record(job);
   if (record.run() == 0) record.set_run(base::random_number()); // of a version that kept no number
+  note_fingerprint(record, job.spec);
   record.mutable_revisions()->Assign(revisions.begin(), revisions.end());
   if (auto written = write_record(folder.path(), record); !written) return written;
   for (std::size_t i = 0; i < revisions.size(); ++i) {
@@ -162,6 +175,7 @@ result<prepared_job> prepare_resumed(const run_folder& folder, const trained_wit
   auto wanted = wanted_spec(past, folder, options);
   if (!wanted) return tl::unexpected(wanted.error());
   if (auto enough = check_descriptor_limit(*wanted); !enough) return tl::unexpected(enough.error());
+  if (auto same = check_bits(past, *wanted); !same) return tl::unexpected(same.error());
   auto job = prepare_job(std::move(*wanted));
   if (!job) return job;
   const auto change = change_spec(past, options, *job);

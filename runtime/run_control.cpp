@@ -18,7 +18,12 @@ std::string refusal(const std::string& why, job::exit_code code) {
 
 } // namespace
 
-std::string run_control::answer(const std::string& request) const {
+void run_control::answer(const std::string& request, const agent::control_reply& reply) const {
+  if (host_logs::takes(request)) return logs_.answer(request, reply);
+  reply(answer_at_once(request));
+}
+
+std::string run_control::answer_at_once(const std::string& request) const {
   if (request == "status") return agent::to_json(board_->snapshot());
   if (request.starts_with(scale_word)) return scale(request.substr(scale_word.size()));
   if (request != "stop") return refusal("unknown request", job::exit_code::bad_input);

@@ -5,6 +5,7 @@
 #include "base/sha256.hpp"
 #include "data/content_digest.hpp"
 #include "job/defaults.hpp"
+#include "runtime/run_fingerprint.hpp"
 #include "runtime/run_folder.hpp"
 
 #include <array>
@@ -105,6 +106,7 @@ records::RunRecord make_record(const prepared_job& job) {
   record.set_train_records(job.train_records);
   for (const auto& one : arrays_of(*job.data)) *record.add_data() = digest_of(one);
   for (auto& tensor : tensors_of(job.spec.model())) record.add_tensors(std::move(tensor));
+  note_fingerprint(record, job.spec);
   return record;
 }
 
@@ -159,12 +161,14 @@ result<void> check_same_inputs(const records::RunRecord& record, const prepared_
   if (auto same = check_same_model(record, job); !same) return same;
   const auto changed = data_difference(record, job);
   if (changed.empty()) return {};
+  const auto decoders = decoder_difference(record);
   return fail(
       error_code::bad_data,
-      fmt::format("the data is not what the run was trained on: {}; put it back, or say where it is now, as "
-                  "in --set data.train.records=FILE; with other data train in another folder, from the "
-                  "export of this run if you like (train.init_from)",
-                  changed));
+      fmt::format(
+          "the data is not what the run was trained on: {}{}; put it back, or say where it is now, as "
+          "in --set data.train.records=FILE; with other data train in another folder, from the "
+          "export of this run if you like (train.init_from)",
+          changed, decoders.empty() ? "" : fmt::format(" (decoded with other libraries: {})", decoders)));
 }
 
 } // namespace dlrun::runtime

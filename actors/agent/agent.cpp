@@ -63,6 +63,7 @@ agent_state::agent_state(pointer self, agent_arguments arguments)
     , arguments_{std::move(arguments)}
     , core_{core_config(arguments_)}
     , stores_{self_, arguments_.job->run_dir}
+    , logs_{self_, arguments_.job->run_dir}
     , events_{open_events(arguments_.job->run_dir / "events.jsonl")} {}
 
 agent_state::behavior agent_state::make_behavior() {
@@ -260,12 +261,23 @@ void agent_state::carry_out(const all_stopped& action) {
   std::vector<store_elsewhere> elsewhere;
   if (arguments_.hosts && action.ended.outcome == protocol::job_outcome::completed)
     elsewhere = arguments_.hosts->stores_elsewhere(arguments_.job->ps_shards());
-  stores_.collect(std::move(elsewhere),
-                  [this, ended = action.ended](const auto& collected) { finish(ended, collected); });
+  stores_.collect(std::move(elsewhere), [this, ended = action.ended](const auto& collected) {
+    for (const auto& event : tell_collected(collected)) add_event(event);
+    copy_logs(ended);
+  });
 }
 
-void agent_state::finish(const protocol::job_ended& ended, const std::vector<collected_store>& collected) {
-  for (const auto& event : tell_collected(collected)) add_event(event);
+/// However it has ended: the hosts may be gone when somebody looks.
+void agent_state::copy_logs(const protocol::job_ended& ended) {
+  std::vector<logging_host> elsewhere;
+  if (arguments_.hosts) elsewhere = arguments_.hosts->links().with_logs();
+  logs_.collect(std::move(elsewhere), [this, ended](const auto& staying) {
+    for (const auto& event : tell_staying(staying)) add_event(event);
+    finish(ended);
+  });
+}
+
+void agent_state::finish(const protocol::job_ended& ended) {
   status_ = status_word(ended.outcome);
   show();
   arguments_.board->finish(ended);

@@ -73,7 +73,8 @@ private:
   void carry_out(const to_coordinator& action);
   void carry_out(const announce& action);
   void carry_out(const all_stopped& action);
-  void finish(const protocol::job_ended& ended, const std::vector<collected_store>& collected);
+  void copy_logs(const protocol::job_ended& ended);
+  void finish(const protocol::job_ended& ended);
   launch_events make_launch_events();
   void show();
 
@@ -86,6 +87,7 @@ private:
   protocol::coordinator_actor coordinator_; ///< null while no connection leads to it
   report_intake report_;
   store_collector stores_;
+  log_collector logs_;
   /// Requests whose number is not journaled yet, by the agent's number of them.
   std::map<std::uint64_t, caf::typed_response_promise<protocol::scale_reply>> scaling_;
   event_file events_; ///< events.jsonl of the run folder

@@ -1,12 +1,16 @@
 #include "actors/agent/control_socket.hpp"
 
+#include "base/atomic_file.hpp"
 #include "base/os_error.hpp"
 #include "transport/exchange_wire.hpp"
 #include "transport/run_token.hpp"
 
+#include <array>
+#include <fcntl.h>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <poll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace dlrun::agent {
@@ -17,44 +21,160 @@ namespace wire = transport::wire;
 constexpr std::size_t request_bytes_max = 4096;
 constexpr std::size_t answer_bytes_max = 160 * 1024; // a packet must fit the socket's buffer
 constexpr int client_patience_ms = 1000;
+constexpr char abstract_sign = '@'; // in front of a name in agent.json, as in /proc/net/unix
+constexpr mode_t socket_mode = 0600;
 
 bool wait_readable(int socket, int patience_ms) {
   pollfd watched{socket, POLLIN, 0};
   return ::poll(&watched, 1, patience_ms) > 0;
 }
 
-} // namespace
+std::string own_host_name() {
+  std::array<char, 256> name{};
+  ::gethostname(name.data(), name.size() - 1);
+  return name.data();
+}
 
-result<std::unique_ptr<control_server>> control_server::start(const std::filesystem::path& run_dir,
-                                                              handler answer) {
+/// Of this start of the kernel, "" where there is no /proc: hosts may have equal names.
+std::string kernel_boot() {
+  std::ifstream in{"/proc/sys/kernel/random/boot_id"};
+  std::string id;
+  std::getline(in, id);
+  return id;
+}
+
+/// A socket in a folder, by a path that is short enough for the kernel however long the folder's
+/// is.
+struct socket_place {
+  base::unique_fd folder;
+  sockaddr_un address{};
+  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&address); }
+};
+
+result<socket_place> place_of_socket(const std::filesystem::path& run_dir) {
+  socket_place made;
+  made.folder.reset(::open(run_dir.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!made.folder) return base::fail_errno(fmt::format("cannot open '{}'", run_dir.string()));
+  made.address.sun_family = AF_UNIX;
+  const auto path = fmt::format("/proc/self/fd/{}/{}", made.folder.get(), control_socket_file);
+  path.copy(made.address.sun_path, sizeof made.address.sun_path - 1);
+  return made;
+}
+
+/// In place of the one that a root left that was killed. @returns whether there can be one.
+bool bind_in_folder(int socket, const std::filesystem::path& run_dir) {
+  const auto place = place_of_socket(run_dir);
+  if (!place) return false;
+  ::unlinkat(place->folder.get(), control_socket_file, 0);
+  return ::bind(socket, place->get(), sizeof place->address) == 0 &&
+         ::fchmodat(place->folder.get(), control_socket_file, socket_mode, 0) == 0;
+}
+
+/// @returns the name of the address, as agent.json has it.
+result<std::string> bind_abstract(int socket) {
   const auto token = transport::run_token::random();
   if (!token) return tl::unexpected(token.error());
   const auto name = "dlrun-control-" + token->to_hex();
   const auto address = wire::make_abstract_address(name);
   if (!address) return tl::unexpected(address.error());
+  if (::bind(socket, address->get(), address->length) != 0)
+    return base::fail_errno("cannot listen for 'dlrun status'");
+  return abstract_sign + name;
+}
+
+/// What agent.json says.
+struct root_place {
+  int pid = 0;
+  std::string host, boot, socket;
+  bool is_abstract() const { return socket.starts_with(abstract_sign); }
+};
+
+result<root_place> read_place(const std::filesystem::path& run_dir) {
+  const auto file = run_dir / agent_file;
+  std::ifstream in{file};
+  if (!in)
+    return fail(error_code::bad_usage,
+                fmt::format("'{}' is not the folder of a running job", run_dir.string()));
+  const auto content = nlohmann::json::parse(in, nullptr, false);
+  try { // one of dlrun 0.1 has neither host nor boot
+    return root_place{content.at("pid"), content.value("host", ""), content.value("boot", ""),
+                      content.at("socket")};
+  } catch (const nlohmann::json::exception&) {
+    return fail(error_code::bad_usage, fmt::format("'{}' is damaged", file.string()));
+  }
+}
+
+tl::unexpected<error> no_answer(const root_place& root) {
+  return fail(error_code::timed_out, fmt::format("the root of the run (pid {}) does not answer", root.pid));
+}
+
+/// Why nobody answers there. A kernel that has begun anew has ended all that ran before; another
+/// one, of another name, is another host.
+tl::unexpected<error> why_gone(const root_place& root, const std::filesystem::path& run_dir) {
+  const auto folder = run_dir.string();
+  if (!root.host.empty() && root.host != own_host_name() && root.boot != kernel_boot())
+    return fail(error_code::bad_usage,
+                fmt::format("the run in '{0}' belongs to host {1}, where its root process (pid {2}) runs: "
+                            "call this command there; from here only files of the run are seen",
+                            folder, root.host, root.pid));
+  const std::string other_namespace =
+      root.is_abstract() ? ", or runs in another network namespace, which this file system hides" : "";
+  return fail(
+      error_code::role_lost,
+      fmt::format("the run in '{0}' is over: its root process (pid {1}) died without ending it in order{2}; "
+                  "'dlrun resume {0}' goes on from what is on disk",
+                  folder, root.pid, other_namespace));
+}
+
+/// @returns 0 or errno.
+int connect_to(int socket, const root_place& root, const std::filesystem::path& run_dir) {
+  if (root.is_abstract()) {
+    const auto address = wire::make_abstract_address(std::string_view{root.socket}.substr(1));
+    if (!address) return EINVAL;
+    return ::connect(socket, address->get(), address->length) == 0 ? 0 : errno;
+  }
+  const auto place = place_of_socket(run_dir);
+  if (!place) return ENOENT;
+  return ::connect(socket, place->get(), sizeof place->address) == 0 ? 0 : errno;
+}
+
+} // namespace
+
+void control_reply::operator()(std::string_view answer) const {
+  wire::send_packet(connection_->get(), answer.data(), std::min(answer.size(), answer_bytes_max));
+}
+
+result<std::unique_ptr<control_server>> control_server::start(const std::filesystem::path& run_dir,
+                                                              handler answer) {
   auto socket = wire::make_socket();
   if (!socket) return tl::unexpected(socket.error());
-  if (::bind(socket->get(), address->get(), address->length) != 0 || ::listen(socket->get(), 16) != 0)
-    return base::fail_errno("cannot listen for 'dlrun status'");
-  const auto file = run_dir / agent_file;
-  std::ofstream out{file};
-  out << nlohmann::json{{"pid", ::getpid()}, {"socket", name}}.dump() << '\n';
-  if (!out.flush()) return fail(error_code::system, fmt::format("cannot write '{}'", file.string()));
-  std::unique_ptr<control_server> made(new control_server(std::move(*socket), file, std::move(answer)));
+  result<std::string> name{control_socket_file};
+  if (!bind_in_folder(socket->get(), run_dir)) name = bind_abstract(socket->get());
+  if (!name) return tl::unexpected(name.error());
+  if (::listen(socket->get(), 16) != 0) return base::fail_errno("cannot listen for 'dlrun status'");
+  const auto place = nlohmann::json{
+      {"pid", ::getpid()},
+      {"host", own_host_name()},
+      {"boot", kernel_boot()},
+      {"socket", *name}}.dump();
+  if (auto written = base::write_file_atomically(run_dir / agent_file, place + "\n"); !written)
+    return tl::unexpected(written.error());
+  std::unique_ptr<control_server> made(new control_server(std::move(*socket), run_dir, std::move(answer)));
   if (auto ok = made->thread_.start("dlrun-control", "the control socket", *made); !ok)
     return tl::unexpected(ok.error());
   return made;
 }
 
-control_server::control_server(base::unique_fd socket, std::filesystem::path file, handler answer)
+control_server::control_server(base::unique_fd socket, std::filesystem::path run_dir, handler answer)
     : listener_{std::move(socket)}
-    , file_{std::move(file)}
+    , run_dir_{std::move(run_dir)}
     , handler_{std::move(answer)} {}
 
 control_server::~control_server() {
   thread_.stop();
   std::error_code ignored; // the folder may be gone
-  std::filesystem::remove(file_, ignored);
+  std::filesystem::remove(run_dir_ / agent_file, ignored);
+  std::filesystem::remove(run_dir_ / control_socket_file, ignored);
 }
 
 std::chrono::steady_clock::time_point control_server::watch(std::vector<pollfd>& fds) {
@@ -66,52 +186,36 @@ std::chrono::steady_clock::time_point control_server::watch(std::vector<pollfd>&
 void control_server::serve(std::span<const pollfd> fds) {
   if (fds[0].revents == 0) return;
   listener_.accept_waiting(std::chrono::steady_clock::now(), [this](base::unique_fd connection) {
-    if (wire::check_peer_user(connection.get())) answer(connection.get());
+    if (wire::check_peer_user(connection.get())) answer(std::move(connection));
     return false; // one at a turn: each may take its time
   });
 }
 
-void control_server::answer(int connection) const {
-  if (!wait_readable(connection, client_patience_ms)) return;
+void control_server::answer(base::unique_fd connection) const {
+  if (!wait_readable(connection.get(), client_patience_ms)) return;
   std::string request(request_bytes_max, '\0');
-  const auto packet = wire::receive_packet(connection, request.data(), request.size());
+  const auto packet = wire::receive_packet(connection.get(), request.data(), request.size());
   if (!packet || packet->size == 0 || packet->size > request.size()) return;
   request.resize(packet->size);
-  const auto said = handler_(request);
-  wire::send_packet(connection, said.data(), std::min(said.size(), answer_bytes_max));
+  handler_(request, control_reply{std::move(connection)});
 }
 
 result<std::string> ask_root(const std::filesystem::path& run_dir, const std::string& request,
                              std::chrono::milliseconds deadline) {
-  const auto file = run_dir / agent_file;
-  std::ifstream in{file};
-  if (!in)
-    return fail(error_code::bad_usage,
-                fmt::format("'{}' is not the folder of a running job", run_dir.string()));
-  const auto content = nlohmann::json::parse(in, nullptr, false);
-  if (!content.is_object() || !content.contains("socket") || !content["socket"].is_string())
-    return fail(error_code::bad_usage, fmt::format("'{}' is damaged", file.string()));
-  const auto address = wire::make_abstract_address(content["socket"].get<std::string>());
-  if (!address) return tl::unexpected(address.error());
+  const auto root = read_place(run_dir);
+  if (!root) return tl::unexpected(root.error());
   const auto socket = wire::make_socket();
   if (!socket) return tl::unexpected(socket.error());
-  const auto gone = [&] {
-    return fail(
-        error_code::role_lost,
-        fmt::format("the run in '{0}' is over: its root process (pid {1}) died without ending it in order; "
-                    "'dlrun resume {0}' goes on from what is on disk",
-                    run_dir.string(), content.value("pid", 0)));
-  };
-  if (::connect(socket->get(), address->get(), address->length) != 0) return gone();
+  const int refused = connect_to(socket->get(), *root, run_dir);
+  if (refused == EAGAIN) return no_answer(*root); // as many wait as can
+  if (refused != 0) return why_gone(*root, run_dir);
   if (auto same = wire::check_peer_user(socket->get()); !same) return tl::unexpected(same.error());
-  if (wire::send_packet(socket->get(), request.data(), request.size()) != 0) return gone();
-  if (!wait_readable(socket->get(), static_cast<int>(deadline.count())))
-    return fail(error_code::timed_out,
-                fmt::format("the root of the run (pid {}) does not answer", content.value("pid", 0)));
+  if (wire::send_packet(socket->get(), request.data(), request.size()) != 0) return why_gone(*root, run_dir);
+  if (!wait_readable(socket->get(), static_cast<int>(deadline.count()))) return no_answer(*root);
   std::string answer(answer_bytes_max, '\0');
   const auto packet = wire::receive_packet(socket->get(), answer.data(), answer.size());
   if (!packet) return tl::unexpected(packet.error());
-  if (packet->size == 0) return gone();
+  if (packet->size == 0) return why_gone(*root, run_dir);
   answer.resize(std::min(packet->size, answer.size()));
   return answer;
 }

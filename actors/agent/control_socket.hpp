@@ -1,47 +1,66 @@
-/// How `dlrun status` and `dlrun stop` reach a running job: a Unix socket of the root process,
-/// named in the run folder.
+/// How `dlrun status`, `stop`, `scale` and `logs` reach a running job: a Unix socket of the root
+/// process, in the run folder.
 #pragma once
 
 #include "base/listener.hpp"
 #include "base/service_loop.hpp"
+#include "base/unique_fd.hpp"
 
 #include <dlrun/error.hpp>
 #include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 namespace dlrun::agent {
 
-/// `agent.json` in the run folder: `{"pid":N,"socket":"..."}`.
+/// `agent.json` in the run folder: `{"pid":N,"host":"...","boot":"...","socket":"..."}`, the name
+/// of the root's host and the number that its kernel gave itself when it began.
 inline constexpr auto agent_file = "agent.json";
+/// The socket, beside it. Processes of every network namespace of the host find it there, as those
+/// of containers that share the folder do.
+inline constexpr auto control_socket_file = "control.sock";
+
+/// An answer to be given once, at once or later, on any thread. Where nobody gives it the asker
+/// sees the connection end.
+class control_reply {
+public:
+  explicit control_reply(base::unique_fd connection)
+      : connection_{std::make_shared<const base::unique_fd>(std::move(connection))} {}
+  void operator()(std::string_view answer) const;
+
+private:
+  std::shared_ptr<const base::unique_fd> connection_;
+};
 
 /// Answers one-packet requests of processes of the same user, from its own thread.
 class control_server final : base::polled_service {
 public:
-  /// Answer to a request; called on the server's thread.
-  using handler = std::function<std::string(const std::string& request)>;
+  /// Sees to it that a request is answered; called on the server's thread.
+  using handler = std::function<void(const std::string& request, control_reply reply)>;
 
-  /// Listens on a random abstract address and writes it into `run_dir`/agent.json.
+  /// Listens at `run_dir`/control.sock, and where the file system takes no sockets, at a random
+  /// abstract address of this network namespace. Writes `run_dir`/agent.json.
   static result<std::unique_ptr<control_server>> start(const std::filesystem::path& run_dir, handler answer);
-  /// Stops listening and removes the file.
+  /// Stops listening and removes both files.
   ~control_server() override;
 
 private:
-  control_server(base::unique_fd socket, std::filesystem::path file, handler answer);
+  control_server(base::unique_fd socket, std::filesystem::path run_dir, handler answer);
   std::chrono::steady_clock::time_point watch(std::vector<pollfd>& fds) override;
   void serve(std::span<const pollfd> fds) override;
-  void answer(int connection) const;
+  void answer(base::unique_fd connection) const;
 
   base::listener listener_;
-  std::filesystem::path file_;
+  std::filesystem::path run_dir_;
   handler handler_;
   base::service_loop thread_;
 };
 
-/// Asks the root of the run in `run_dir`. @returns bad_usage when it is no run folder, role_lost
-/// when the root is gone (without having ended the run in order), timed_out when it does not
-/// answer.
+/// Asks the root of the run in `run_dir`. @returns bad_usage when it is no run folder, or that of a
+/// root on another host; role_lost when the root is gone (without having ended the run in order);
+/// timed_out when it does not answer.
 result<std::string> ask_root(const std::filesystem::path& run_dir, const std::string& request,
                              std::chrono::milliseconds deadline = std::chrono::milliseconds(2000));
 

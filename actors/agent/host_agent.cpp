@@ -1,5 +1,6 @@
 #include "actors/agent/host_agent.hpp"
 
+#include "actors/agent/log_files.hpp"
 #include "actors/agent/posted_events.hpp"
 #include "actors/agent/store_files.hpp"
 #include "actors/common/ask.hpp"
@@ -13,6 +14,8 @@ namespace {
 
 constexpr auto host_tick_period = std::chrono::milliseconds(100);
 constexpr auto join_deadline = std::chrono::seconds(2);
+/// Of logs, at a time: more than the agent of the job asks for at its end.
+constexpr std::size_t log_reads_max = 64;
 
 } // namespace
 
@@ -43,6 +46,8 @@ host_agent_state::behavior host_agent_state::make_behavior() {
       [this](const protocol::start_told& told) { core_.on_start_told(told); },
       [this](const protocol::store_listing_wanted& wanted) { return on_listing_wanted(wanted); },
       [this](const protocol::store_part_wanted& wanted) { return on_part_wanted(wanted); },
+      [this](const protocol::log_listing_wanted&) { return on_log_listing_wanted(); },
+      [this](const protocol::log_part_wanted& wanted) { return on_log_part_wanted(wanted); },
       [this](const protocol::dismissal& dismissal) { carry_out(core_.on_dismissal(dismissal)); },
       [this](const protocol::tick&) { on_tick(); },
       [](const protocol::continuation& task) { common::run(task); },
@@ -127,6 +132,41 @@ protocol::store_part host_agent_state::on_part_wanted(const protocol::store_part
   auto bytes = read_store_part(common::store_directory(arguments_.folder, wanted.shard), wanted);
   if (!bytes) return {bytes.error().message, {}};
   return {{}, std::move(*bytes)};
+}
+
+// ---- logs of roles here, also while the job runs: the disk may be slow, and beats go on
+
+template <class Answer>
+caf::result<Answer> host_agent_state::read_logs(std::function<Answer()> read) {
+  if (log_reads_ == log_reads_max) return Answer{"it is asked for too many logs at a time", {}};
+  ++log_reads_;
+  auto promise = self_->make_response_promise<Answer>();
+  log_reader_.run(
+      [this, read = std::move(read), promise, post = common::poster<protocol::host_agent_actor>{self_}] {
+        auto answer = std::make_shared<Answer>(read());
+        post([this, promise, answer]() mutable {
+          --log_reads_;
+          promise.deliver(std::move(*answer));
+        });
+      });
+  return promise;
+}
+
+caf::result<protocol::log_listing> host_agent_state::on_log_listing_wanted() {
+  return read_logs<protocol::log_listing>([folder = arguments_.folder]() -> protocol::log_listing {
+    auto logs = list_logs(folder);
+    if (!logs) return {logs.error().message, {}};
+    return {{}, std::move(*logs)};
+  });
+}
+
+caf::result<protocol::log_part>
+host_agent_state::on_log_part_wanted(const protocol::log_part_wanted& wanted) {
+  return read_logs<protocol::log_part>([folder = arguments_.folder, wanted]() -> protocol::log_part {
+    auto bytes = read_log_part(folder, wanted);
+    if (!bytes) return {bytes.error().message, {}};
+    return {{}, std::move(*bytes)};
+  });
 }
 
 // ---- beats

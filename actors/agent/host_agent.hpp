@@ -5,6 +5,7 @@
 #include "actors/agent/host_agent_core.hpp"
 #include "actors/agent/role_launcher.hpp"
 #include "actors/common/clock.hpp"
+#include "actors/common/task_thread.hpp"
 #include "actors/protocol/handles.hpp"
 
 #include <caf/all.hpp>
@@ -56,6 +57,10 @@ private:
   void join();
   protocol::store_listing on_listing_wanted(const protocol::store_listing_wanted& wanted) const;
   protocol::store_part on_part_wanted(const protocol::store_part_wanted& wanted) const;
+  caf::result<protocol::log_listing> on_log_listing_wanted();
+  caf::result<protocol::log_part> on_log_part_wanted(const protocol::log_part_wanted& wanted);
+  template <class Answer>
+  caf::result<Answer> read_logs(std::function<Answer()> read);
   result<void> begin_beats();
   void on_sighting(const sighting& seen);
   void on_join_reply(const protocol::join_reply& reply);
@@ -73,6 +78,8 @@ private:
   host_agent_core core_;
   protocol::agent_actor agent_{}; ///< null while it is not found
   bool dialling_ = false;
+  std::size_t log_reads_ = 0; ///< that have not been answered
+  common::task_thread log_reader_{"dlrun-logs"};
 };
 
 } // namespace dlrun::agent

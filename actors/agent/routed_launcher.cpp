@@ -10,7 +10,7 @@
 namespace dlrun::agent {
 namespace {
 
-void tell_failed(const result<void>& done, const std::function<void(const protocol::job_event&)>& tell) {
+void tell_failed(const std::function<void(const protocol::job_event&)>& tell, const result<void>& done) {
   if (!done) tell({"run-folder-failed", {protocol::role_kind::agent, 0}, {1}, done.error().message});
 }
 
@@ -18,7 +18,8 @@ void tell_failed(const result<void>& done, const std::function<void(const protoc
 
 routed_launcher::routed_launcher(routed_launcher_options options)
     : options_{std::move(options)}
-    , hosts_{options_.hosts} {
+    , hosts_{options_.hosts}
+    , linked_{hosts_.roster(), options_.folders} {
   note_missing();
 }
 
@@ -81,7 +82,7 @@ protocol::join_reply routed_launcher::on_joined(const protocol::host_joined& joi
                                                 const protocol::host_agent_actor& who) {
   std::string refused;
   const auto actions = hosts_.on_joined(joined, options_.now(), refused);
-  if (refused.empty()) linked_[joined.host] = {joined.boot, who};
+  if (refused.empty()) linked_.put(joined.host, joined.boot, who);
   carry_out(actions);
   note_missing();
   return {refused.empty(), refused, options_.hosts.root_process};
@@ -94,8 +95,8 @@ void routed_launcher::on_report(const protocol::start_report& report) {
 result<protocol::role_credentials>
 routed_launcher::on_credentials_wanted(const protocol::credentials_wanted& wanted) {
   if (wanted.role.kind == protocol::role_kind::host_agent) {
-    for (const auto& [host, linked] : linked_)
-      if (linked.boot == wanted.incarnation.value) return options_.issue(wanted.role, host);
+    if (const auto host = linked_.host_of(wanted.incarnation.value); !host.empty())
+      return options_.issue(wanted.role, host);
   } else if (const auto found = certified_.find(wanted.role);
              found != certified_.end() && found->second.incarnation == wanted.incarnation) {
     return options_.issue(wanted.role, found->second.host);
@@ -106,9 +107,8 @@ routed_launcher::on_credentials_wanted(const protocol::credentials_wanted& wante
 }
 
 void routed_launcher::on_down(const caf::actor_addr& who) {
-  for (const auto& [host, linked] : linked_)
-    if (linked.agent && linked.agent.address() == who)
-      return carry_out(hosts_.on_link_lost(host, linked.boot, options_.now()));
+  const auto host = linked_.host_of(who);
+  if (!host.empty()) carry_out(hosts_.on_link_lost(host, linked_.find(host)->boot, options_.now()));
 }
 
 void routed_launcher::tick() {
@@ -122,10 +122,7 @@ std::vector<store_elsewhere> routed_launcher::stores_elsewhere(std::uint32_t ps_
   for (ps_shard_id shard{0}; shard.value < ps_shards; ++shard.value) {
     const auto* where = hosts_.places().find(protocol::ps_shard_role(shard));
     if (where == nullptr || where->host == options_.hosts.root) continue;
-    const auto linked = linked_.find(where->host);
-    const bool is_there =
-        linked != linked_.end() && hosts_.roster().boot_of(where->host) == linked->second.boot;
-    all.push_back({shard, where->host, is_there ? linked->second.agent : protocol::host_agent_actor{}});
+    all.push_back({shard, where->host, linked_.agent_of(where->host).value_or(protocol::host_agent_actor{})});
   }
   return all;
 }
@@ -135,7 +132,10 @@ std::string routed_launcher::host_of(const protocol::role_name& role) const {
   return place == nullptr ? std::string{} : place->host;
 }
 
-void routed_launcher::dismiss(const std::string& reason) { carry_out(hosts_.dismiss(reason)); }
+void routed_launcher::dismiss(const std::string& reason) {
+  linked_.close();
+  carry_out(hosts_.dismiss(reason));
+}
 
 // ---- what the core decided
 
@@ -144,11 +144,11 @@ void routed_launcher::carry_out(const hosted_actions& actions) {
 }
 
 void routed_launcher::carry_out(const to_host& action) {
-  const auto found = linked_.find(action.host);
-  if (found == linked_.end() || !found->second.agent) return;
+  const auto* link = linked_.find(action.host);
+  if (link == nullptr || !link->agent) return;
   if (const auto* order = std::get_if<protocol::start_order>(&action.message))
-    return send(found->second.agent, *order, action.host);
-  std::visit([&](const auto& message) { caf::anon_send(found->second.agent, message); }, action.message);
+    return send(link->agent, *order, action.host);
+  std::visit([&](const auto& message) { caf::anon_send(link->agent, message); }, action.message);
 }
 
 void routed_launcher::send(const protocol::host_agent_actor& to, protocol::start_order order,
@@ -156,7 +156,7 @@ void routed_launcher::send(const protocol::host_agent_actor& to, protocol::start
   const auto found = ordered_.find({order.role, order.self.incarnation});
   if (found == ordered_.end() || !give_credentials(found->second, host)) return; // the order is repeated
   if (order.role.kind == protocol::role_kind::ps_shard)
-    tell_failed(set_store_aside(common::store_directory(options_.run_dir, {order.role.index})), tell_);
+    tell_failed(tell_, set_store_aside(common::store_directory(options_.run_dir, {order.role.index})));
   order.credentials = *found->second.order.credentials;
   order.agent = options_.hosts.root_process;
   caf::anon_send(to, std::move(order));
@@ -181,7 +181,7 @@ void routed_launcher::carry_out(const start_here& action) {
   if (found.empty()) return;
   auto& start = found.mapped();
   if (action.role.kind == protocol::role_kind::ps_shard)
-    tell_failed(take_store_back(common::store_directory(options_.run_dir, {action.role.index})), tell_);
+    tell_failed(tell_, take_store_back(common::store_directory(options_.run_dir, {action.role.index})));
   if (give_credentials(start, options_.hosts.root))
     options_.here->start(start.order, start.events);
   else

@@ -3,6 +3,7 @@
 
 #include "actors/agent/beats/beat_exchange.hpp"
 #include "actors/agent/hosted_roles.hpp"
+#include "actors/agent/linked_hosts.hpp"
 #include "actors/agent/role_launcher.hpp"
 #include "actors/agent/store_collector.hpp"
 #include "actors/common/clock.hpp"
@@ -41,7 +42,8 @@ struct routed_launcher_options {
   /// Now and then: whether the agent's own certificate is to be renewed.
   std::function<void(protocol::time_point now)> keep_own_fresh = [](protocol::time_point) {};
   std::function<protocol::time_point()> now = common::now;
-  std::filesystem::path run_dir{}; ///< with the stores of PS shards on this host
+  std::filesystem::path run_dir{};              ///< with the stores of PS shards on this host
+  std::map<std::string, std::string> folders{}; ///< of the run, on each other host of the list
 };
 
 /// All calls but wait_for_hosts() are the agent actor's, on its own thread.
@@ -80,6 +82,8 @@ public:
   void tick();
   /// The first `ps_shards` PS shards that ran last on another host.
   std::vector<store_elsewhere> stores_elsewhere(std::uint32_t ps_shards) const;
+  /// Through whom the other hosts are reached.
+  const linked_hosts& links() const { return linked_; }
   /// The host where it was placed last; "" before that.
   std::string host_of(const protocol::role_name& role) const;
   /// The job is over.
@@ -91,10 +95,6 @@ private:
     launch_order order;
     launch_events events;
     std::string host{}; ///< that the credentials of the order are for
-  };
-  struct linked_host {
-    std::uint64_t boot = 0;
-    protocol::host_agent_actor agent;
   };
 
   bool give_credentials(ordered_start& start, const std::string& host);
@@ -116,7 +116,7 @@ private:
   std::function<void(std::function<void()>)> post_;
   std::function<void(const protocol::job_event&)> tell_;
   std::map<start_key, ordered_start> ordered_; ///< to whom what hosts say goes
-  std::map<std::string, linked_host> linked_;
+  linked_hosts linked_;
   struct certified_start {
     dlrun::incarnation incarnation;
     std::string host;

@@ -1,21 +1,23 @@
 #include "actors/common/fingerprint.hpp"
 
-#include "engine/fingerprint.hpp"
-
 #include <fmt/core.h>
+#include <utility>
 
 namespace dlrun::common {
 
 std::string dlrun_version() { return DLRUN_VERSION; }
 
 build_facts build_here(int threads_per_worker) {
+  auto parts = engine::processor_parts(threads_per_worker);
+  parts.insert(parts.begin(), {"dlrun", fmt::format("dlrun {}", dlrun_version())});
+  auto line = engine::to_line(parts);
   return {.dlrun = dlrun_version(),
           .onednn = engine::onednn_version(),
           .compiler = engine::compiler_version(),
           .cpu_model = engine::cpu_model(),
           .instruction_set = engine::instruction_set(),
-          .fingerprint = fmt::format("dlrun {} | {}", dlrun_version(),
-                                     engine::processor_fingerprint(threads_per_worker))};
+          .parts = std::move(parts),
+          .fingerprint = std::move(line)};
 }
 
 } // namespace dlrun::common

@@ -1,7 +1,10 @@
 /// What two hosts must have in common for their numbers to be the same bits (invariant I2).
 #pragma once
 
+#include "engine/fingerprint.hpp"
+
 #include <string>
+#include <vector>
 
 namespace dlrun::common {
 
@@ -11,8 +14,8 @@ std::string dlrun_version();
 struct build_facts {
   std::string dlrun, onednn, compiler; ///< versions
   std::string cpu_model, instruction_set;
-  std::string
-      fingerprint; ///< one line of all of them and the threads of a worker; compared when a role joins
+  std::vector<engine::fingerprint_part> parts; ///< all of them, the caches, and the threads of a worker
+  std::string fingerprint;                     ///< of these one line; compared when a role joins
 };
 
 /// Of this process, on this host.

@@ -9,9 +9,13 @@
 namespace dlrun::coordinator {
 
 /// Knows what the first role that joined computes with, and the first worker on what; later ones
-/// are held against them. Pure.
+/// are held against them, unless the bits need not be the same. Pure.
 class arithmetic_book {
 public:
+  /// @param relaxed whoever comes is let in (cluster.determinism)
+  explicit arithmetic_book(bool relaxed = false)
+      : relaxed_{relaxed} {}
+
   /// @returns "" when the role computes the same bits, else why not, naming both.
   std::string why_refused(const protocol::join& join) const;
   /// Of a role that was let in.
@@ -24,6 +28,7 @@ private:
     std::string text;
     protocol::role_name from;
   };
+  bool relaxed_;
   std::optional<entry> fingerprint_;
   std::optional<entry> device_;
 };

@@ -24,6 +24,7 @@ coordinator_core_config core_config(const coordinator_context& context) {
                                  .workers_max = job.workers_max(),
                                  .ps_shards = job.ps_shards(),
                                  .evaluates = job.spec.data().has_validation(),
+                                 .relaxed = job::is_relaxed(job.spec),
                                  .steps = job.steps(),
                                  .token = context.self.token,
                                  .is_durable = is_durable(job),

@@ -38,7 +38,7 @@ bool is_startable(const role_name& role, const coordinator_core_config& config) 
 coordinator_core::coordinator_core(coordinator_core_config config, const journaled_job& journaled)
     : config_(std::move(config))
     , fences_({config_.is_durable, config_.agent, config_.random}, started_roles(config_, config_.workers))
-    , starts_(started_roles(config_, config_.workers))
+    , starts_(started_roles(config_, config_.workers), config_.relaxed)
     , workforce_({config_.workers, config_.workers_max, config_.agent, config_.bug}, journaled.workers)
     , ending_(config_, journaled) {
   DLRUN_CHECK(config_.random != nullptr, "tokens need a source of random numbers");

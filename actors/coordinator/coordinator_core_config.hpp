@@ -19,6 +19,7 @@ struct coordinator_core_config {
   std::uint32_t workers_max = 1; ///< that the job may be scaled to
   std::uint32_t ps_shards = 1;
   bool evaluates = false;
+  bool relaxed = false; ///< roles need not compute the same bits
   /// Parameter blocks [first, second) of each shard, for the digests.
   std::vector<std::pair<std::uint32_t, std::uint32_t>> blocks_of_shard{};
   std::uint64_t steps = 0; ///< N

@@ -159,6 +159,7 @@ dlrun::report make_report(const common::job_facts& job, const report_sources& so
     report.recoveries.back().at_seconds += sources.tallies.earlier().wall_seconds;
   }
   std::ranges::stable_sort(report.recoveries, {}, &dlrun::recovery::at_seconds);
+  report.deterministic = !job::is_relaxed(job.spec);
   report.durability = {job.spec.durability().log(), job.spec.durability().sync()};
   report.bytes_logged = totals.bytes_logged;
   report.bytes_snapshotted = totals.bytes_snapshotted;

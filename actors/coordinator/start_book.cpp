@@ -5,7 +5,8 @@ namespace dlrun::coordinator {
 using protocol::role_kind;
 using protocol::role_name;
 
-start_book::start_book(const std::vector<role_name>& roles) {
+start_book::start_book(const std::vector<role_name>& roles, bool relaxed)
+    : arithmetic_{relaxed} {
   for (const auto& role : roles) pages_[role];
 }
 

@@ -20,7 +20,8 @@ public:
     std::optional<protocol::endpoint> at; ///< where it has joined
   };
 
-  explicit start_book(const std::vector<protocol::role_name>& roles);
+  /// @param relaxed roles need not compute the same bits
+  explicit start_book(const std::vector<protocol::role_name>& roles, bool relaxed = false);
 
   /// There is such a role too; of one that is known it changes nothing.
   void add(const protocol::role_name& role) { pages_.try_emplace(role); }

@@ -4,6 +4,7 @@
 
 #include "actors/protocol/host_messages.hpp"
 #include "actors/protocol/local_messages.hpp"
+#include "actors/protocol/log_messages.hpp"
 #include "actors/protocol/messages.hpp"
 #include "actors/protocol/scale_messages.hpp"
 #include "actors/protocol/store_messages.hpp"
@@ -86,6 +87,8 @@ using host_agent_actor = caf::typed_actor<                      //
     caf::reacts_to<start_told>,                                 // agent: its end is known
     caf::replies_to<store_listing_wanted>::with<store_listing>, // agent: what a PS shard left
     caf::replies_to<store_part_wanted>::with<store_part>,       // agent: bytes of it
+    caf::replies_to<log_listing_wanted>::with<log_listing>,     // agent: which logs are there
+    caf::replies_to<log_part_wanted>::with<log_part>,           // agent: bytes of one
     caf::reacts_to<dismissal>,                                  // agent: end yourself
     caf::reacts_to<tick>,                                       // own clock
     caf::reacts_to<continuation>>;                              // own threads

@@ -144,6 +144,10 @@ inline constexpr role_set senders<host_agent_actor, store_listing_wanted>{role_k
 template <>
 inline constexpr role_set senders<host_agent_actor, store_part_wanted>{role_kind::agent};
 template <>
+inline constexpr role_set senders<host_agent_actor, log_listing_wanted>{role_kind::agent};
+template <>
+inline constexpr role_set senders<host_agent_actor, log_part_wanted>{role_kind::agent};
+template <>
 inline constexpr role_set senders<host_agent_actor, dismissal>{role_kind::agent};
 
 } // namespace dlrun::protocol

@@ -122,6 +122,7 @@ struct report {
   std::uint64_t samples_missing = 0;            ///< that should have, by `steps`, and did not
   std::uint64_t samples_duplicated = 0;         ///< that took effect more often than due
   std::string parameters_sha256;                ///< parameters and optimizer state, canonical order; hex
+  bool deterministic = true;                    ///< false with cluster.determinism: relaxed
   double train_loss = 0;                        ///< mean over the last epoch; NaN is written as null
   named_values train_metrics;                   ///< of the last epoch, by names as "train_accuracy"
   std::optional<validation_metrics> validation; ///< of the last version; nothing without validation data

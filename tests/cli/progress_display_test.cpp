@@ -223,6 +223,13 @@ TEST_F(progress_display_test, the_summary_tells_what_came_of_it) {
             "report /run/report.json\n");
 }
 
+TEST_F(progress_display_test, the_summary_says_where_bits_are_not_promised) {
+  auto report = full_report();
+  report.deterministic = false;
+  make(false).summary(report, "/run/report.json");
+  EXPECT_THAT(shown(), HasSubstr("parameters_sha256 abc (cluster.determinism is relaxed"));
+}
+
 TEST_F(progress_display_test, the_summary_of_a_run_that_failed_shows_no_result) {
   auto display = make(false);
   auto report = full_report();

@@ -96,6 +96,11 @@ def writes_into(pid, folder):
     return False
 
 
+def copy_folder(run_dir, target):
+    """A copy of a run folder, without the socket that a root leaves there that was killed."""
+    shutil.copytree(run_dir, target, ignore=shutil.ignore_patterns("control.sock"))
+
+
 def option(name, values):
     """An option that may be repeated, once for each value."""
     return [word for value in values for word in (name, value)]
@@ -119,7 +124,7 @@ class running_job:
         self.folder_before = self.output_file.with_suffix(".before")  # a copy of the run folder, where there is one
         shutil.rmtree(self.folder_before, ignore_errors=True)
         if self.run_dir.exists():
-            shutil.copytree(self.run_dir, self.folder_before)
+            copy_folder(self.run_dir, self.folder_before)
         self.begin()
 
     def begin(self):
@@ -132,7 +137,7 @@ class running_job:
         self.kill_everything()
         shutil.rmtree(self.run_dir)
         if self.folder_before.exists():
-            shutil.copytree(self.folder_before, self.run_dir)
+            copy_folder(self.folder_before, self.run_dir)
         self.begin()
 
     def resume(self, overrides=(), options=()):
@@ -493,7 +498,7 @@ class job_bench:
     def resume_copy(self, job, overrides=(), options=(), prepare=None):
         """A copy of a run folder, resumed there after `prepare(copy)`. Nothing of `job` runs meanwhile."""
         run_dir = self.new_run_dir()
-        shutil.copytree(job.run_dir, run_dir)
+        copy_folder(job.run_dir, run_dir)
         if prepare:
             prepare(run_dir)
         return running_job(self.program, run_dir,

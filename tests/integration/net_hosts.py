@@ -1,7 +1,6 @@
 """Hosts for tests: network namespaces on one switch, each with a folder of its own."""
 
 import contextlib
-import ctypes
 import json
 import os
 import shutil
@@ -14,7 +13,6 @@ from dlrun_job import option, running_job
 
 NAMES = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta")
 NET = "10.78.0"
-CLONE_NEWNET = 0x40000000  # of setns(2)
 ANSWER_S, ANSWER_BYTES_MAX = 2, 1 << 20
 # Before the words of a command, which outlives what ends these: as behind ssh, when a line is cut.
 OUTLIVED = ["sh", "-c", 'exec 3<&0; "$@" <&3 3<&- & wait $!', "sh"]
@@ -22,6 +20,15 @@ OUTLIVED = ["sh", "-c", 'exec 3<&0; "$@" <&3 3<&- & wait $!', "sh"]
 
 class no_namespaces(Exception):
     """None can be made here, and why."""
+
+
+@contextlib.contextmanager
+def open_folder(path):
+    descriptor = os.open(path, os.O_PATH | os.O_DIRECTORY)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 def ip(*words):
@@ -110,23 +117,13 @@ class net_hosts:
         arguments = ["train", str(file), "--run-dir", str(run_dir), "--hosts", str(listed), *option("--set", overrides)]
         return kind(bench.program, run_dir, arguments, run_dir.with_suffix(".out"), self.within())
 
-    def socket_within(self, name, family, kind):
-        """One that belongs to that host."""
-        libc = ctypes.CDLL(None, use_errno=True)
-        with open("/proc/self/ns/net") as own, open(f"/run/netns/{self.namespace(name)}") as there:
-            if libc.setns(there.fileno(), CLONE_NEWNET) != 0:  # of this thread
-                raise OSError(ctypes.get_errno(), f"cannot enter {there.name}")
-            try:
-                return socket.socket(family, kind)
-            finally:
-                libc.setns(own.fileno(), CLONE_NEWNET)
-
     def status(self, run_dir):
-        """What `dlrun status --json` prints of a job whose root is on the first host, without the time that a process takes
-        to start on a busy machine; "" when it does not answer."""
-        with contextlib.suppress(OSError, ValueError), self.socket_within(self.names[0], socket.AF_UNIX, socket.SOCK_SEQPACKET) as asker:
+        """What `dlrun status --json` prints of a job, without the time that a process takes to start on a busy machine; "" when
+        it does not answer."""
+        with contextlib.suppress(OSError, ValueError), socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as asker:
             asker.settimeout(ANSWER_S)
-            asker.connect("\0" + json.loads((run_dir / "agent.json").read_text())["socket"])
+            with open_folder(run_dir) as folder:  # its path may be longer than that of a socket may be
+                asker.connect(f"/proc/self/fd/{folder}/{json.loads((run_dir / 'agent.json').read_text())['socket']}")
             asker.send(b"status")
             return asker.recv(ANSWER_BYTES_MAX).decode()
         return ""

@@ -23,6 +23,7 @@ report full_report() {
   r.samples_missing = 1;
   r.samples_duplicated = 2;
   r.parameters_sha256 = std::string(64, 'a');
+  r.deterministic = false;
   r.train_loss = 0.1 + 0.2;
   r.train_metrics = {{"accuracy", 1.0 / 3}, {"top5", 0.5}};
   r.validation = {{0.25, {{"accuracy", 0.875}, {"auc", 0.5}}, 10'000}};
@@ -64,6 +65,7 @@ TEST(report, reads_back_what_it_wrote) {
   EXPECT_EQ(read->evaluations.at(0).metrics.all, written.evaluations[0].metrics.all);
   EXPECT_EQ(read->best->metric, "auc");
   EXPECT_TRUE(read->stopped_early);
+  EXPECT_FALSE(read->deterministic);
   EXPECT_EQ(read->bytes_logged, 1ULL << 40);
 }
 
@@ -79,6 +81,7 @@ TEST(report, has_every_documented_field) {
                           "samples_missing",
                           "samples_duplicated",
                           "parameters_sha256",
+                          "deterministic",
                           "train_loss",
                           "train_accuracy",
                           "validation",

@@ -9,8 +9,10 @@
 #include "tests/data/files.hpp"
 
 #include <algorithm>
+#include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <thread>
 
 namespace dlrun::agent {
 namespace {
@@ -101,7 +103,8 @@ protected:
             },
         .beats = root_beats,
         .now = [this] { return now; },
-        .run_dir = folder.path()});
+        .run_dir = folder.path(),
+        .folders = {{"beta", "/there/run"}}});
     agent = system.spawn(agent_state::start, agent_arguments{.job = job,
                                                              .coordinator = {{1}, 77},
                                                              .launcher = routed,
@@ -138,6 +141,7 @@ protected:
     beta = system.spawn(host_agent_state::start,
                         host_agent_arguments{.core = {.host = "beta", .boot = boot},
                                              .cpus = 8,
+                                             .folder = folder.path() / "beta",
                                              .dial =
                                                  [this](const auto& found) {
                                                    if (agent)
@@ -178,6 +182,22 @@ protected:
     dispatch();
     if (here->has(shard_role)) here->started(here->starts.back());
     dispatch();
+  }
+
+  /// Of beta, which reads on a thread of its own.
+  template <class Answer, class Wanted>
+  Answer ask_beta(const Wanted& wanted) {
+    const caf::scoped_actor asker{system};
+    auto question = asker->request(beta, 60s, wanted);
+    const auto due = std::chrono::steady_clock::now() + 60s;
+    while (!asker->has_next_message() && std::chrono::steady_clock::now() < due) {
+      dispatch();
+      std::this_thread::yield();
+    }
+    Answer all;
+    question.receive([&](const Answer& answer) { all = answer; },
+                     [](const caf::error& why) { ADD_FAILURE() << to_string(why); });
+    return all;
   }
 
   static constexpr role_name shard_role{role_kind::ps_shard, 0};
@@ -354,6 +374,38 @@ TEST_F(host_agent_test, what_a_worker_there_is_at_reaches_the_agent) {
   const auto seen = routed->look();
   ASSERT_EQ(seen.size(), 1U);
   EXPECT_EQ(seen.at(0).sequence, 5U);
+}
+
+TEST_F(host_agent_test, its_logs_can_be_had_while_the_job_runs) {
+  start_beta(7);
+  begin_job();
+  EXPECT_NE(ask_beta<protocol::log_listing>(protocol::log_listing_wanted{}).failure, "")
+      << "there is no folder";
+  std::filesystem::create_directories(folder.path() / "beta" / "logs");
+  std::ofstream{folder.path() / "beta" / "logs" / "worker-0.log"} << "0123456789";
+  const auto listing = ask_beta<protocol::log_listing>(protocol::log_listing_wanted{});
+  EXPECT_EQ(listing.failure, "");
+  EXPECT_THAT(listing.logs, testing::ElementsAre(protocol::kept_log{worker_role, 10}));
+  EXPECT_EQ(ask_beta<protocol::log_part>(protocol::log_part_wanted{worker_role, 4, 100}).bytes, "456789");
+  EXPECT_NE(ask_beta<protocol::log_part>(protocol::log_part_wanted{shard_role, 0, 100}).failure, "");
+}
+
+TEST_F(host_agent_test, the_root_knows_which_hosts_can_be_asked_for_logs) {
+  EXPECT_THAT(routed->links().with_logs(), IsEmpty()) << "none has come";
+  EXPECT_EQ(routed->links().agent_of("beta").error().code, error_code::role_lost);
+  EXPECT_EQ(routed->links().agent_of("nowhere").error().code, error_code::bad_usage);
+  start_beta(7);
+  EXPECT_TRUE(routed->links().agent_of("beta").has_value());
+  ASSERT_EQ(routed->links().with_logs().size(), 1U);
+  EXPECT_TRUE(routed->links().with_logs().at(0).agent);
+  lose_beta();
+  starter->end("killed by signal 9 (KILL)");
+  pass(1500ms);
+  EXPECT_EQ(routed->links().agent_of("beta").error().code, error_code::role_lost);
+  ASSERT_EQ(routed->links().with_logs().size(), 1U) << "its logs are missing, which is told";
+  EXPECT_FALSE(routed->links().with_logs().at(0).agent);
+  routed->dismiss("the job is over");
+  EXPECT_EQ(routed->links().agent_of("beta").error().code, error_code::interrupted);
 }
 
 } // namespace

@@ -45,6 +45,8 @@ host_agent_actor::behavior_type play_host(host_agent_actor::pointer,
             if (!bytes) return protocol::store_part{bytes.error().message, {}};
             return protocol::store_part{{}, std::move(*bytes)};
           },
+          [](const protocol::log_listing_wanted&) { return protocol::log_listing{}; },
+          [](const protocol::log_part_wanted&) { return protocol::log_part{}; },
           [](const protocol::dismissal&) {},
           [](const protocol::tick&) {},
           [](const protocol::continuation&) {}};

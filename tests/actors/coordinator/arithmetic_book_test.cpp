@@ -38,6 +38,13 @@ TEST(arithmetic_book, refuses_another_fingerprint_naming_both) {
       AllOf(HasSubstr("worker 1 has the fingerprint 'avx512'"), HasSubstr("ps_shard 0 joined with 'avx2'")));
 }
 
+TEST(arithmetic_book, lets_everybody_in_where_the_bits_need_not_be_the_same) {
+  arithmetic_book book{true};
+  book.note(joining(role_kind::worker, 0, "avx2", "H100"));
+  EXPECT_EQ(book.why_refused(joining(role_kind::worker, 1, "avx512", "A100")), "");
+  EXPECT_EQ(book.why_refused(joining(role_kind::ps_shard, 0, "avx512")), "");
+}
+
 TEST(arithmetic_book, refuses_a_worker_on_another_device_naming_both_and_the_way_out) {
   arithmetic_book book;
   book.note(joining(role_kind::ps_shard, 0, "avx2"));

@@ -37,7 +37,7 @@ TEST(message_tables, who_may_send_what_is_said_for_every_message) {
                            report_part, credentials_wanted>()));
   EXPECT_EQ(sent_by(role_kind::agent, table_of<host_agent_actor>()),
             (places_of_all<host_agent_actor, start_order, stop_order, start_told, store_listing_wanted,
-                           store_part_wanted, dismissal>()));
+                           store_part_wanted, log_listing_wanted, log_part_wanted, dismissal>()));
   EXPECT_EQ(sent_by(role_kind::coordinator, table_of<worker_actor>()),
             (places_of_all<worker_actor, lease, directory, evaluate, probe>()));
   EXPECT_EQ(sent_by(role_kind::ps_shard, table_of<worker_actor>()),

@@ -1,0 +1,129 @@
+#include "actors/agent/control_socket.hpp"
+
+#include "tests/data/files.hpp"
+
+#include <fstream>
+#include <future>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <sys/stat.h>
+
+namespace dlrun::agent {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::AllOf;
+using testing::HasSubstr;
+
+void say_back(const std::string& request, const control_reply& reply) { reply("heard " + request); }
+
+class control_socket_test : public testing::Test {
+protected:
+  std::unique_ptr<control_server> serve(control_server::handler handler = say_back) const {
+    auto made = control_server::start(run_dir, std::move(handler));
+    EXPECT_TRUE(made) << made.error().message;
+    return std::move(*made);
+  }
+  nlohmann::json told() const { return nlohmann::json::parse(std::ifstream{run_dir / agent_file}); }
+  void tell(const nlohmann::json& content) const { std::ofstream{run_dir / agent_file} << content; }
+  error refusal() const {
+    const auto answer = ask_root(run_dir, "status");
+    EXPECT_FALSE(answer);
+    return answer ? error{} : answer.error();
+  }
+
+  test::temporary_folder folder;
+  fs::path run_dir = folder.path();
+};
+
+TEST_F(control_socket_test, is_in_the_folder_of_the_run_for_its_user_alone_and_goes_with_the_root) {
+  auto server = serve();
+  EXPECT_EQ(ask_root(run_dir, "status").value(), "heard status");
+  struct stat about {};
+  ASSERT_EQ(::stat((run_dir / control_socket_file).c_str(), &about), 0);
+  EXPECT_TRUE(S_ISSOCK(about.st_mode));
+  EXPECT_EQ(about.st_mode & 0777U, 0600U);
+  EXPECT_EQ(told()["socket"], control_socket_file);
+  server = nullptr;
+  EXPECT_TRUE(fs::is_empty(run_dir));
+  EXPECT_EQ(refusal().code, error_code::bad_usage);
+}
+
+TEST_F(control_socket_test, is_found_however_long_the_path_of_the_folder_is) {
+  run_dir /= std::string(200, 'x');
+  fs::create_directories(run_dir);
+  const auto server = serve();
+  EXPECT_EQ(ask_root(run_dir, "status").value(), "heard status");
+}
+
+TEST_F(control_socket_test, takes_the_place_of_what_a_root_left_that_was_killed) {
+  const auto left = run_dir / "left";
+  {
+    const auto killed = serve();
+    fs::create_hard_link(run_dir / control_socket_file, left);
+  }
+  fs::rename(left, run_dir / control_socket_file);
+  tell({{"pid", 1}, {"socket", control_socket_file}});
+  EXPECT_EQ(refusal().code, error_code::role_lost);
+  const auto server = serve();
+  EXPECT_EQ(ask_root(run_dir, "status").value(), "heard status");
+}
+
+TEST_F(control_socket_test, is_an_abstract_one_where_the_folder_takes_none) {
+  fs::create_directories(run_dir / control_socket_file / "not-empty");
+  const auto server = serve();
+  EXPECT_THAT(told()["socket"].get<std::string>(), testing::StartsWith("@dlrun-control-"));
+  EXPECT_EQ(ask_root(run_dir, "status").value(), "heard status");
+}
+
+TEST_F(control_socket_test, an_answer_may_come_later_and_holds_up_nobody) {
+  std::promise<control_reply> asked;
+  const auto server = serve([&](const std::string& request, const control_reply& reply) {
+    if (request == "slow")
+      asked.set_value(reply);
+    else
+      reply("at once");
+  });
+  auto slow = std::async(std::launch::async,
+                         [&] { return ask_root(run_dir, "slow", std::chrono::seconds(60)).value(); });
+  const auto reply = asked.get_future().get();
+  EXPECT_EQ(ask_root(run_dir, "status").value(), "at once");
+  reply("in the end");
+  EXPECT_EQ(slow.get(), "in the end");
+}
+
+TEST_F(control_socket_test, a_root_that_was_killed_is_told_with_the_way_out) {
+  tell({{"pid", 4711}, {"socket", control_socket_file}});
+  const auto why = refusal();
+  EXPECT_EQ(why.code, error_code::role_lost);
+  EXPECT_THAT(why.message, AllOf(HasSubstr("4711"), HasSubstr("dlrun resume")));
+}
+
+TEST_F(control_socket_test, a_root_on_another_host_is_told_with_that_host) {
+  tell({{"pid", 4711}, {"host", "far-away"}, {"boot", "another"}, {"socket", control_socket_file}});
+  const auto why = refusal();
+  EXPECT_EQ(why.code, error_code::bad_usage);
+  EXPECT_THAT(why.message, AllOf(HasSubstr("belongs to host far-away"), HasSubstr("4711")));
+}
+
+TEST_F(control_socket_test, a_host_that_was_switched_off_and_on_is_not_another_one) {
+  { const auto server = serve(); }
+  auto before = [&] {
+    const auto server = serve();
+    return told();
+  }();
+  before["boot"] = "before";
+  tell(before);
+  EXPECT_EQ(refusal().code, error_code::role_lost);
+}
+
+TEST_F(control_socket_test, what_is_damaged_is_named) {
+  for (const auto* content : {"", "{", "[]", R"({"pid":1})", R"({"pid":"x","socket":"y"})"}) {
+    std::ofstream{run_dir / agent_file} << content;
+    EXPECT_THAT(refusal().message, HasSubstr("damaged")) << content;
+  }
+}
+
+} // namespace
+} // namespace dlrun::agent
