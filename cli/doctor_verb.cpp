@@ -16,7 +16,7 @@ struct doctor_verb_options {
 
 void say_finding(const runtime::finding& found) {
   if (found.wrong.empty())
-    say(stdout, "ok     {}: {}\n", found.host, found.check);
+    say(stdout, "ok     {}: {}{}{}\n", found.host, found.check, found.note.empty() ? "" : ": ", found.note);
   else
     say(stdout, "wrong  {}: {}: {}\n", found.host, found.check, found.wrong);
   flush(stdout);

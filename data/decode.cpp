@@ -1,5 +1,6 @@
 #include "data/decode.hpp"
 
+#include "data/block_digests.hpp"
 #include "data/csv_reader.hpp"
 #include "data/idx_reader.hpp"
 #include "data/image_folder_reader.hpp"
@@ -71,14 +72,44 @@ record_buffers buffers_of(std::span<std::uint8_t> memory, const placement& at, c
   return out;
 }
 
+/// Digests of both arrays, made while they are filled.
+class placed_hashers {
+public:
+  placed_hashers(const placement& at, std::span<const std::uint8_t> memory)
+      : at_{at}
+      , records_{bytes_of(at.records, memory)} {
+    if (at.targets) targets_.emplace(bytes_of(*at.targets, memory));
+  }
+  void filled(std::uint64_t records) {
+    records_.filled(records * at_.records.bytes_per_record());
+    if (targets_) targets_->filled(records * at_.targets->bytes_per_record());
+  }
+  void finish(placement& at) {
+    at.records.digests = records_.finish();
+    if (targets_) at.targets->digests = targets_->finish();
+  }
+
+private:
+  static std::span<const std::uint8_t> bytes_of(const stored_array& array,
+                                                std::span<const std::uint8_t> memory) {
+    return memory.subspan(static_cast<std::size_t>(array.offset),
+                          static_cast<std::size_t>(array.records() * array.bytes_per_record()));
+  }
+
+  const placement& at_;
+  block_hasher records_;
+  std::optional<block_hasher> targets_;
+};
+
 result<void> fill(reader& source, const reader_request& request, const placement& at,
-                  std::span<std::uint8_t> memory) {
+                  std::span<std::uint8_t> memory, std::optional<placed_hashers>& hashers) {
   const std::uint64_t records = at.records.records();
   const std::uint64_t piece = std::max<std::uint64_t>(1, piece_bytes / at.records.bytes_per_record());
   for (std::uint64_t first = 0; first < records; first += piece) {
     const auto count = std::min(piece, records - first);
     if (auto done = source.read(first, count, buffers_of(memory, at, request, first, count)); !done)
       return done;
+    if (hashers) hashers->filled(first + count);
   }
   return {};
 }
@@ -101,7 +132,7 @@ result<std::unique_ptr<reader>> make_reader(spec::DatasetSpec& spec, const decod
 } // namespace
 
 result<decoded_data> decode_with(reader& source, const reader_request& request, const std::string& name,
-                                 memory_budget& memory) {
+                                 memory_budget& memory, bool with_digests) {
   const auto layout = source.open(request);
   if (!layout) return tl::unexpected(layout.error());
   if (layout->records == 0)
@@ -111,7 +142,11 @@ result<decoded_data> decode_with(reader& source, const reader_request& request, 
   if (auto taken = memory.take(at->bytes, name); !taken) return tl::unexpected(taken.error());
   auto file = memory_file::create(at->bytes, name);
   if (!file) return tl::unexpected(file.error());
-  if (auto filled = fill(source, request, *at, file->bytes()); !filled) return tl::unexpected(filled.error());
+  std::optional<placed_hashers> hashers;
+  if (with_digests) hashers.emplace(*at, file->bytes());
+  if (auto filled = fill(source, request, *at, file->bytes(), hashers); !filled)
+    return tl::unexpected(filled.error());
+  if (hashers) hashers->finish(*at);
   auto sealed = std::move(*file).seal();
   if (!sealed) return tl::unexpected(sealed.error());
   at->records.memory = std::make_shared<blob>(std::move(*sealed));
@@ -121,11 +156,12 @@ result<decoded_data> decode_with(reader& source, const reader_request& request, 
 
 result<decoded_data> decode(spec::DatasetSpec& spec, const decode_context& context) {
   const auto request = request_of(spec, context);
-  if (spec.format() == "idx" || spec.format().empty()) return decode_idx(request, *context.memory);
+  if (spec.format() == "idx" || spec.format().empty())
+    return decode_idx(request, *context.memory, context.with_digests);
   if (spec.format() == "npy") return decode_npy(request);
   auto source = make_reader(spec, context);
   if (!source) return tl::unexpected(source.error());
-  return decode_with(**source, request, spec.records(), *context.memory);
+  return decode_with(**source, request, spec.records(), *context.memory, context.with_digests);
 }
 
 } // namespace dlrun::data

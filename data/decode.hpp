@@ -22,6 +22,8 @@ struct decode_context {
   /// part).
   double held_out_part = 0;
   std::uint64_t seed = 0;
+  /// Digests of the arrays are made while they are filled; not of what is mapped.
+  bool with_digests = false;
   memory_budget* memory = nullptr; ///< never null when used
 };
 
@@ -32,8 +34,9 @@ struct decode_context {
 /// @returns bad_data or bad_spec, naming the file and the place in it, or the key.
 result<decoded_data> decode(spec::DatasetSpec& spec, const decode_context& context);
 
-/// Takes everything from `source` into sealed memory. `name` is what errors call the records.
+/// Takes everything from `source` into sealed memory. `name` is what errors call the records;
+/// `with_digests` as above.
 result<decoded_data> decode_with(reader& source, const reader_request& request, const std::string& name,
-                                 memory_budget& memory);
+                                 memory_budget& memory, bool with_digests = false);
 
 } // namespace dlrun::data

@@ -10,6 +10,8 @@
 
 namespace dlrun::data {
 
+struct block_digests;
+
 /// An array in C order (last dimension fastest), little-endian, anywhere in some memory.
 struct stored_array {
   std::shared_ptr<const blob> memory;
@@ -17,10 +19,16 @@ struct stored_array {
   element_type type = element_type::u1;
   std::vector<std::uint64_t> dims; ///< records first; none is 0
   std::string name;                ///< the file it came from, for errors
+  /// Made while it was filled (data/block_digests.hpp); null where they were not.
+  std::shared_ptr<const block_digests> digests{};
 
   std::uint64_t records() const { return dims.front(); }
   std::uint64_t values_per_record() const;
   std::uint64_t bytes_per_record() const { return values_per_record() * size_of(type); }
+  std::span<const std::uint8_t> bytes() const {
+    return memory->bytes().subspan(static_cast<std::size_t>(offset),
+                                   static_cast<std::size_t>(records() * bytes_per_record()));
+  }
   std::span<const std::uint8_t> record(std::uint64_t index) const {
     const auto size = static_cast<std::size_t>(bytes_per_record());
     return memory->bytes().subspan(static_cast<std::size_t>(offset + index * size), size);

@@ -1,5 +1,6 @@
 #include "data/idx_reader.hpp"
 
+#include "data/block_digests.hpp"
 #include "data/byte_source.hpp"
 #include "data/memory_file.hpp"
 
@@ -14,6 +15,8 @@ namespace {
 constexpr std::uint8_t unsigned_bytes = 0x08;
 constexpr std::uint64_t header_prefix = 4;
 constexpr std::uint8_t dims_max = 8;
+/// Decoded at a time.
+constexpr std::size_t decoded_piece_bytes = std::size_t{1} << 20;
 // Larger than any single file this format is used for, small enough that sums of it never overflow.
 constexpr std::uint64_t payload_bytes_max = std::uint64_t{1} << 46;
 
@@ -57,13 +60,18 @@ result<void> check_plausible(const byte_source& source, const idx_header& header
 }
 
 result<void> fill(byte_source& source, const idx_header& header, std::span<const std::uint8_t> head,
-                  std::span<std::uint8_t> out, const std::string& name) {
+                  std::span<std::uint8_t> out, const std::string& name, block_hasher* hasher) {
   std::copy(head.begin(), head.end(), out.begin());
-  auto got = source.read(out.subspan(head.size()));
-  if (!got) return tl::unexpected(got.error());
-  if (head.size() + *got < out.size()) return size_mismatch(name, header, head.size() + *got);
+  for (auto done = head.size(); done < out.size();) {
+    const auto piece = out.subspan(done, std::min(decoded_piece_bytes, out.size() - done));
+    const auto got = source.read(piece);
+    if (!got) return tl::unexpected(got.error());
+    done += *got;
+    if (*got < piece.size()) return size_mismatch(name, header, done);
+    if (hasher != nullptr && done > header.header_bytes) hasher->filled(done - header.header_bytes);
+  }
   std::array<std::uint8_t, 1> beyond{};
-  got = source.read(beyond); // also makes gzip compare its checksum
+  const auto got = source.read(beyond); // also makes gzip compare its checksum
   if (!got) return tl::unexpected(got.error());
   if (*got != 0) return size_mismatch(name, header, out.size() + *got);
   return {};
@@ -115,7 +123,12 @@ result<idx_view> view_idx(const blob& bytes) {
 
 namespace {
 
-result<blob> decode(byte_source& source, memory_budget& memory) {
+struct decoded_idx {
+  blob bytes;
+  std::shared_ptr<const block_digests> digests; ///< null where they were not asked for
+};
+
+result<decoded_idx> decode(byte_source& source, memory_budget& memory, bool with_digests) {
   const std::string& name = source.name();
   std::array<std::uint8_t, idx_header_bytes_max> buffer{};
   auto got = source.read(buffer);
@@ -128,21 +141,40 @@ result<blob> decode(byte_source& source, memory_budget& memory) {
   if (auto taken = memory.take(header->total_bytes(), name); !taken) return tl::unexpected(taken.error());
   auto file = memory_file::create(header->total_bytes(), name);
   if (!file) return tl::unexpected(file.error());
-  if (auto filled = fill(source, *header, {buffer.data(), *got}, file->bytes(), name); !filled)
+  std::optional<block_hasher> hasher;
+  if (with_digests) hasher.emplace(file->bytes().subspan(static_cast<std::size_t>(header->header_bytes)));
+  if (auto filled =
+          fill(source, *header, {buffer.data(), *got}, file->bytes(), name, hasher ? &*hasher : nullptr);
+      !filled)
     return tl::unexpected(filled.error());
-  return std::move(*file).seal();
+  auto digests = hasher ? hasher->finish() : nullptr;
+  auto sealed = std::move(*file).seal();
+  if (!sealed) return tl::unexpected(sealed.error());
+  return decoded_idx{std::move(*sealed), std::move(digests)};
 }
 
-result<stored_array> open_array(const std::filesystem::path& file, memory_budget& memory) {
-  auto bytes = open_idx(file, memory);
-  if (!bytes) return tl::unexpected(bytes.error());
-  const auto view = view_idx(*bytes);
+/// As open_idx().
+result<decoded_idx> open_and_hash(const std::filesystem::path& file, memory_budget& memory,
+                                  bool with_digests) {
+  auto source = byte_source::open(file);
+  if (!source) return tl::unexpected(source.error());
+  if (source->compressed()) return decode(*source, memory, with_digests);
+  auto raw = std::move(*source).take_raw();
+  if (auto view = view_idx(raw); !view) return tl::unexpected(view.error());
+  return decoded_idx{std::move(raw), nullptr};
+}
+
+result<stored_array> open_array(const std::filesystem::path& file, memory_budget& memory, bool with_digests) {
+  auto opened = open_and_hash(file, memory, with_digests);
+  if (!opened) return tl::unexpected(opened.error());
+  const auto view = view_idx(opened->bytes);
   if (!view) return tl::unexpected(view.error());
   stored_array array;
-  array.name = bytes->name();
+  array.name = opened->bytes.name();
+  array.digests = std::move(opened->digests);
   array.offset = view->header.header_bytes;
   array.dims.assign(view->header.dims.begin(), view->header.dims.end());
-  array.memory = std::make_shared<blob>(std::move(*bytes));
+  array.memory = std::make_shared<blob>(std::move(opened->bytes));
   return array;
 }
 
@@ -151,26 +183,25 @@ result<stored_array> open_array(const std::filesystem::path& file, memory_budget
 result<blob> decode_idx_to_memfd(const std::filesystem::path& file, memory_budget& memory) {
   auto source = byte_source::open(file);
   if (!source) return tl::unexpected(source.error());
-  return decode(*source, memory);
+  auto decoded = decode(*source, memory, false);
+  if (!decoded) return tl::unexpected(decoded.error());
+  return std::move(decoded->bytes);
 }
 
 result<blob> open_idx(const std::filesystem::path& file, memory_budget& memory) {
-  auto source = byte_source::open(file);
-  if (!source) return tl::unexpected(source.error());
-  if (source->compressed()) return decode(*source, memory);
-  auto raw = std::move(*source).take_raw();
-  if (auto view = view_idx(raw); !view) return tl::unexpected(view.error());
-  return raw;
+  auto opened = open_and_hash(file, memory, false);
+  if (!opened) return tl::unexpected(opened.error());
+  return std::move(opened->bytes);
 }
 
-result<decoded_data> decode_idx(const reader_request& request, memory_budget& memory) {
+result<decoded_data> decode_idx(const reader_request& request, memory_budget& memory, bool with_digests) {
   decoded_data data;
   data.kind = request.targets;
-  auto records = open_array(request.records, memory);
+  auto records = open_array(request.records, memory, with_digests);
   if (!records) return tl::unexpected(records.error());
   data.records = std::move(*records);
   if (request.with_targets) {
-    auto labels = open_array(request.labels, memory);
+    auto labels = open_array(request.labels, memory, with_digests);
     if (!labels) return tl::unexpected(labels.error());
     data.targets = std::move(*labels);
   }

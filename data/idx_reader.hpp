@@ -52,6 +52,8 @@ result<blob> decode_idx_to_memfd(const std::filesystem::path& file, memory_budge
 result<blob> open_idx(const std::filesystem::path& file, memory_budget& memory);
 
 /// The arrays of records and labels. Labels of more than one dimension are values or an error.
-result<decoded_data> decode_idx(const reader_request& request, memory_budget& memory);
+/// `with_digests`: those of arrays that are decoded are made meanwhile.
+result<decoded_data> decode_idx(const reader_request& request, memory_budget& memory,
+                                bool with_digests = false);
 
 } // namespace dlrun::data

@@ -75,32 +75,46 @@ result<stored_array> from_message(const bootstrap::StoredArray& message,
 
 } // namespace
 
-result<job_data> decode_job_data(spec::DataSpec& spec, std::uint64_t seed, target_kind wanted) {
-  memory_budget memory(job::parse_bytes(spec.memory_limit()).value_or(0));
-  const char* const word = wanted == target_kind::classes ? "classes" : "values";
+memory_budget memory_budget_of(const spec::DataSpec& spec) {
+  return memory_budget{job::parse_bytes(spec.memory_limit()).value_or(0)};
+}
+
+result<decoded_data> decode_training(spec::DataSpec& spec, std::uint64_t seed, target_kind wanted,
+                                     memory_budget& memory) {
   auto& train = *spec.mutable_train();
-  if (!train.has_targets()) train.set_targets(word);
-  const double held_out = spec.validation().has_split() ? spec.validation().split() : 0;
-  auto training = decode(train, {.key = "data.train",
-                                 .targets = kind_of(train),
-                                 .held_out_part = held_out,
-                                 .seed = seed,
-                                 .memory = &memory});
-  if (!training) return tl::unexpected(training.error());
-  job_data data{std::move(*training), {}};
-  if (!spec.has_validation()) return data;
+  if (!train.has_targets()) train.set_targets(wanted == target_kind::classes ? "classes" : "values");
+  return decode(train, {.key = "data.train",
+                        .targets = kind_of(train),
+                        .held_out_part = spec.validation().has_split() ? spec.validation().split() : 0,
+                        .seed = seed,
+                        .with_digests = true,
+                        .memory = &memory});
+}
+
+result<std::optional<decoded_data>> decode_validation(spec::DataSpec& spec, std::uint64_t seed,
+                                                      memory_budget& memory) {
+  if (!spec.has_validation()) return std::nullopt;
   auto& validation = *spec.mutable_validation();
-  if (!validation.has_targets()) validation.set_targets(train.targets());
-  take_learnt(train, validation);
-  if (validation.has_split()) return data;
+  if (!validation.has_targets()) validation.set_targets(spec.train().targets());
+  take_learnt(spec.train(), validation);
+  if (validation.has_split()) return std::nullopt;
   auto decoded = decode(validation, {.key = "data.validation",
                                      .targets = kind_of(validation),
                                      .learn = false,
                                      .seed = seed,
+                                     .with_digests = true,
                                      .memory = &memory});
   if (!decoded) return tl::unexpected(decoded.error());
-  data.validation = std::move(*decoded);
-  return data;
+  return std::optional{std::move(*decoded)};
+}
+
+result<job_data> decode_job_data(spec::DataSpec& spec, std::uint64_t seed, target_kind wanted) {
+  auto memory = memory_budget_of(spec);
+  auto training = decode_training(spec, seed, wanted, memory);
+  if (!training) return tl::unexpected(training.error());
+  auto validation = decode_validation(spec, seed, memory);
+  if (!validation) return tl::unexpected(validation.error());
+  return job_data{std::move(*training), std::move(*validation)};
 }
 
 result<std::shared_ptr<const dataset>> open_part(const job_data& data, const spec::DataSpec& spec,

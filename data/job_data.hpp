@@ -2,6 +2,7 @@
 #pragma once
 
 #include "data/array_dataset.hpp"
+#include "data/memory_budget.hpp"
 #include "data/split.hpp"
 #include "proto/decoded_data.pb.h"
 
@@ -13,6 +14,16 @@ struct job_data {
   /// Records of data.validation's own files; nothing when there are none, or they are split off.
   std::optional<decoded_data> validation;
 };
+
+/// data.train of a job, decoded and checked as below, with digests.
+result<decoded_data> decode_training(spec::DataSpec& spec, std::uint64_t seed, target_kind wanted,
+                                     memory_budget& memory);
+/// The same of data.validation's own files; nothing when there are none, or they are split off.
+/// What the training data teaches must be in `spec`.
+result<std::optional<decoded_data>> decode_validation(spec::DataSpec& spec, std::uint64_t seed,
+                                                      memory_budget& memory);
+/// What data.memory_limit allows.
+memory_budget memory_budget_of(const spec::DataSpec& spec);
 
 /// Decodes all data of a job and checks it, within data.memory_limit. `wanted` is what the model's
 /// loss takes, `seed` train.seed. What is learnt from the training data (vocabularies, names of

@@ -47,6 +47,11 @@ device device_of(const spec::JobSpec& spec) {
   return choose<device>("cluster.device", spec.cluster().device(), words);
 }
 
+data_share data_share_of(const spec::DataSpec& spec) {
+  constexpr std::array<std::string_view, 2> words{"auto", "off"};
+  return choose<data_share>("data.share", spec.share(), words);
+}
+
 durability_log durability_log_of(const spec::JobSpec& spec) {
   constexpr std::array<std::string_view, 4> words{"auto", "every_step", "snapshots", "off"};
   return choose<durability_log>("durability.log", spec.durability().log(), words);

@@ -30,6 +30,10 @@ tensor_channel tensor_channel_of(const spec::JobSpec& spec);
 enum class device : std::uint8_t { automatic, cpu, cuda };
 device device_of(const spec::JobSpec& spec);
 
+/// `data.share`: whether hosts that have not got the data are given it.
+enum class data_share : std::uint8_t { automatic, off };
+data_share data_share_of(const spec::DataSpec& spec);
+
 /// `durability.log`: what PS shards keep on disk. `automatic`, "auto", until it is measured.
 enum class durability_log : std::uint8_t { automatic, every_step, snapshots, off };
 durability_log durability_log_of(const spec::JobSpec& spec);

@@ -79,9 +79,9 @@ private:
   const spec::HostSpec& spec_of(int place) const { return options_.hosts.hosts.hosts(place); }
   const std::string& number_of(int place) const { return options_.hosts.number_of(place); }
 
-  void tell(int place, std::string check, std::string wrong) {
+  void tell(int place, std::string check, std::string wrong, std::string note = {}) {
     if (!wrong.empty()) ++wrong_;
-    tell_({spec_of(place).name(), std::move(check), std::move(wrong)});
+    tell_({spec_of(place).name(), std::move(check), std::move(wrong), std::move(note)});
   }
 
   void look_at_name(int place) {
@@ -122,7 +122,7 @@ private:
                            build, own_build_));
     for (const auto* check : {"address", "folder", "disk", "memory", "files"})
       tell(one.place, check, facts->value(check, ""));
-    if (options_.job) tell(one.place, "data", facts->value("data", ""));
+    if (options_.job) tell(one.place, "data", facts->value("data", ""), facts->value("data_note", ""));
     if (options_.job && job::device_of(options_.job->spec) == job::device::cuda)
       tell(one.place, "gpus", facts->value("gpus", ""));
     watch_beats(one, *facts);

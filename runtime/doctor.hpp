@@ -12,8 +12,9 @@ namespace dlrun::runtime {
 /// One thing that was looked at.
 struct finding {
   std::string host;
-  std::string check; ///< what was looked at: "start", "data", "link to beta", ...
-  std::string wrong; ///< what is wrong, and the way out; "" when nothing is
+  std::string check;  ///< what was looked at: "start", "data", "link to beta", ...
+  std::string wrong;  ///< what is wrong, and the way out; "" when nothing is
+  std::string note{}; ///< what else is to be known of it
 };
 
 struct doctor_options {

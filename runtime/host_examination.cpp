@@ -8,9 +8,9 @@
 #include "base/unique_fd.hpp"
 #include "runtime/descriptor_limit.hpp"
 #include "runtime/device_choice.hpp"
+#include "runtime/host_data.hpp"
 #include "runtime/hosts_plan.hpp"
 #include "runtime/root_beats.hpp"
-#include "runtime/run_record.hpp"
 
 #include <cerrno>
 #include <chrono>
@@ -152,14 +152,23 @@ std::string check_files(const bootstrap::HostBundle& bundle) {
       limit.rlim_cur, files_min);
 }
 
-std::string check_data(const bootstrap::HostBundle& bundle) {
-  if (!bundle.has_spec()) return "";
-  const auto job = prepare_job(bundle.spec());
-  if (!job) return job.error().message;
-  const auto difference = data_difference(bundle.record(), *job);
-  if (difference.empty()) return "";
-  return fmt::format("the data is not that of host {}: {}; copy the file from there", bundle.root(),
-                     difference);
+/// What is wrong with the data, or else what a run would give the host of it.
+struct data_finding {
+  std::string wrong;
+  std::string note;
+};
+
+data_finding check_data(const bootstrap::HostBundle& bundle) {
+  if (!bundle.has_spec()) return {};
+  const auto here = look_at_data(bundle);
+  if (!here) return {here.error().message, {}};
+  const auto missing = here->missing_bytes();
+  if (missing == 0) {
+    const auto job = prepare_with(bundle.spec(), *here);
+    return {job ? "" : job.error().message, {}};
+  }
+  if (const auto fits = check_can_be_given(bundle, *here); !fits) return {fits.error().message, {}};
+  return {{}, fmt::format("{} bytes are fetched from host {}: {}", missing, bundle.root(), here->why())};
 }
 
 /// What it has to have for cluster.device: cuda.
@@ -180,6 +189,7 @@ result<void> say(int output, const json& what) {
 
 json facts_of(const bootstrap::HostBundle& bundle, const result<base::unique_fd>& door,
               const own_beats& beats) {
+  const auto data = check_data(bundle);
   const auto threads = bundle.has_spec() ? static_cast<int>(bundle.spec().cluster().threads_per_worker()) : 1;
   return {{"build", common::build_here(threads).fingerprint},
           {"port", door ? port_of(door->get()) : 0},
@@ -191,7 +201,8 @@ json facts_of(const bootstrap::HostBundle& bundle, const result<base::unique_fd>
           {"memory", check_memory()},
           {"files", check_files(bundle)},
           {"gpus", check_gpus(bundle)},
-          {"data", check_data(bundle)}};
+          {"data", data.wrong},
+          {"data_note", data.note}};
 }
 
 json answer_to(const std::string& question) {

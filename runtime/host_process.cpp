@@ -11,6 +11,7 @@
 #include "runtime/device_choice.hpp"
 #include "runtime/held_stores.hpp"
 #include "runtime/host_bundle.hpp"
+#include "runtime/host_data.hpp"
 #include "runtime/host_examination.hpp"
 #include "runtime/host_folder.hpp"
 #include "runtime/hosts_plan.hpp"
@@ -18,31 +19,36 @@
 #include "runtime/journal_choice.hpp"
 #include "runtime/root_beats.hpp"
 #include "runtime/run_fingerprint.hpp"
-#include "runtime/run_record.hpp"
 #include "runtime/stop_wait.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <poll.h>
 
 namespace dlrun::runtime {
 namespace {
 
 constexpr std::size_t host_agent_threads = 2;
 
-/// The data of the job as it is here, which must be what it is where the root is.
-result<prepared_job> prepare_here(const bootstrap::HostBundle& bundle) {
-  if (const auto same = check_same_arithmetic(bundle.record(), bundle.spec()); !same)
-    return fail(same.error().code, fmt::format("host {}: {}", bundle.host(), same.error().message));
-  auto job = prepare_job(bundle.spec());
-  if (!job) return job;
-  const auto difference = data_difference(bundle.record(), *job);
-  if (difference.empty()) return job;
-  const auto decoders = decoder_difference(bundle.record());
-  return fail(
-      error_code::bad_data,
-      fmt::format("host {}: the data is not that of host {}: {}{}; copy the file from there", bundle.host(),
-                  bundle.root(), difference,
-                  decoders.empty() ? "" : fmt::format(" (decoded with other libraries: {})", decoders)));
+/// What this host is in the job: who it is to the others, the job with its data, and who gives that
+/// to others.
+struct host_part {
+  link::remote_access access;
+  std::shared_ptr<const common::job_context> job;
+  protocol::data_intake intake{};
+  std::unique_ptr<data_giver> giver{}; ///< null where data.share is off
+};
+
+transport::run_token token_of(const bootstrap::HostBundle& bundle) {
+  transport::run_token token;
+  std::ranges::copy(bundle.run_token(), token.bytes.begin());
+  return token;
+}
+
+/// Whether somebody asked this process to end.
+bool is_asked_to_end(const base::unique_fd& signals) {
+  pollfd watched{signals.get(), POLLIN, 0};
+  return ::poll(&watched, 1, 0) > 0;
 }
 
 result<std::shared_ptr<const common::job_context>> make_host_context(const bootstrap::HostBundle& bundle,
@@ -55,7 +61,7 @@ result<std::shared_ptr<const common::job_context>> make_host_context(const boots
                                           .started = common::now() - protocol::duration(bundle.running_us()),
                                           .data = job.data,
                                           .initial_weights = job.initial_weights};
-  std::ranges::copy(bundle.run_token(), arguments.run_token.bytes.begin());
+  arguments.run_token = token_of(bundle);
   arguments.revisions.assign(bundle.revisions().begin(), bundle.revisions().end());
   return common::make_job_context(std::move(arguments));
 }
@@ -63,11 +69,10 @@ result<std::shared_ptr<const common::job_context>> make_host_context(const boots
 result<std::unique_ptr<link::process_link>>
 open_host_link(caf::actor_system& system, const bootstrap::HostBundle& bundle, const link::peer_id& self,
                link::remote_access remote, const std::shared_ptr<spdlog::logger>& log) {
-  link::process_link_options options{.token = {},
+  link::process_link_options options{.token = token_of(bundle),
                                      .self = self,
                                      .remote = std::move(remote),
                                      .warn = [log](const std::string& text) { log->warn("{}", text); }};
-  std::ranges::copy(bundle.run_token(), options.token.bytes.begin());
   return link::process_link::create(system, std::move(options));
 }
 
@@ -88,9 +93,31 @@ auto look_at_stores(const bootstrap::HostBundle& bundle, const common::job_conte
   };
 }
 
+/// Gets the data of the job, from other hosts where it is not here, and gives it to others.
+result<host_part> take_part(const bootstrap::HostBundle& bundle, const base::unique_fd& signals) {
+  auto access = access_of(bundle);
+  if (!access) return tl::unexpected(access.error());
+  data_fetch_options fetch{.token = token_of(bundle), .tls = access->identity, .root = {}};
+  fetch.is_stopped = [&signals] { return is_asked_to_end(signals); };
+  // What an agent prints is in the log of its host in the run folder.
+  fetch.note = [](const std::string& text) { fmt::print(stderr, "data: {}\n", text); };
+  auto prepared = prepare_on_host(bundle, std::move(fetch));
+  if (!prepared) return tl::unexpected(prepared.error());
+  const auto data = prepared->job.data;
+  auto job = make_host_context(bundle, std::move(prepared->job));
+  if (!job) return tl::unexpected(job.error());
+  host_part part{std::move(*access), std::move(*job), std::move(prepared->intake)};
+  if (bundle.data_at().empty()) return part;
+  auto giver = data_giver::start(
+      {.token = token_of(bundle), .listen = bundle.address(), .tls = part.access.identity}, data);
+  if (!giver) return tl::unexpected(giver.error());
+  part.giver = std::move(*giver);
+  return part;
+}
+
 /// Runs the agent of a job until it ends.
-result<void> serve(const bootstrap::HostBundle& bundle, const std::shared_ptr<const common::job_context>& job,
-                   const base::unique_fd& signals) {
+result<void> serve(const bootstrap::HostBundle& bundle, host_part part, const base::unique_fd& signals) {
+  const auto& job = part.job;
   auto program = agent::own_executable();
   if (!program) return tl::unexpected(program.error());
   auto launcher =
@@ -105,25 +132,26 @@ result<void> serve(const bootstrap::HostBundle& bundle, const std::shared_ptr<co
   const auto log = common::make_role_log(*job, self.role, self.incarnation);
   common::actor_config config{host_agent_threads};
   caf::actor_system system{config};
-  auto access = access_of(bundle);
-  if (!access) return tl::unexpected(access.error());
-  const auto identity = access->identity;
-  auto link = open_host_link(system, bundle, self, std::move(*access), log);
+  const auto identity = part.access.identity;
+  auto link = open_host_link(system, bundle, self, std::move(part.access), log);
   if (!link) return tl::unexpected(link.error());
   roles->agent_listens_at(bundle.agent_address());
   const auto cpus = bundle.cpus() != 0 ? bundle.cpus() : usable_cpus();
   const auto dial = agent_dial(**link, bundle.agent_address());
-  const auto role = system.spawn(agent::host_agent_state::start,
-                                 agent::host_agent_arguments{.core = core_config(bundle, boot),
-                                                             .started_by = bundle.agent_process(),
-                                                             .cpus = cpus,
-                                                             .stores = look_at_stores(bundle, *job),
-                                                             .folder = bundle.folder(),
-                                                             .dial = dial,
-                                                             .launcher = roles,
-                                                             .beats = beats,
-                                                             .root = root_of(bundle),
-                                                             .log = log});
+  const auto role =
+      system.spawn(agent::host_agent_state::start,
+                   agent::host_agent_arguments{.core = core_config(bundle, boot),
+                                               .started_by = bundle.agent_process(),
+                                               .cpus = cpus,
+                                               .stores = look_at_stores(bundle, *job),
+                                               .folder = bundle.folder(),
+                                               .data_at = part.giver ? part.giver->address() : "",
+                                               .intake = std::move(part.intake),
+                                               .dial = dial,
+                                               .launcher = roles,
+                                               .beats = beats,
+                                               .root = root_of(bundle),
+                                               .log = log});
   const agent_relay renewal{system,
                             {.first = {},
                              .dial = dial,
@@ -141,11 +169,11 @@ result<void> serve(const bootstrap::HostBundle& bundle, const base::unique_fd& s
     return fail(journal.error().code, fmt::format("host {}: {}", bundle.host(), journal.error().message));
   if (const auto gpus = open_gpus(bundle.spec()); !gpus)
     return fail(gpus.error().code, fmt::format("host {}: {}", bundle.host(), gpus.error().message));
-  auto prepared = prepare_here(bundle);
-  if (!prepared) return tl::unexpected(prepared.error());
-  const auto job = make_host_context(bundle, std::move(*prepared));
-  if (!job) return tl::unexpected(job.error());
-  return serve(bundle, *job, signals);
+  if (const auto same = check_same_arithmetic(bundle.record(), bundle.spec()); !same)
+    return fail(same.error().code, fmt::format("host {}: {}", bundle.host(), same.error().message));
+  auto part = take_part(bundle, signals);
+  if (!part) return tl::unexpected(part.error());
+  return serve(bundle, std::move(*part), signals);
 }
 
 } // namespace

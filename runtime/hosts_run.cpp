@@ -4,6 +4,7 @@
 #include "actors/common/ask.hpp"
 #include "actors/common/clock.hpp"
 #include "job/choices.hpp"
+#include "runtime/data_giver.hpp"
 #include "runtime/held_stores.hpp"
 #include "runtime/host_bundle.hpp"
 #include "runtime/root_beats.hpp"
@@ -15,12 +16,31 @@
 namespace dlrun::runtime {
 namespace {
 
-/// A host decodes and compares all of the data before it is there.
-constexpr auto there_patience = std::chrono::minutes(5);
+/// A host decodes and compares all of the data before it is there,
+constexpr auto decode_patience = std::chrono::minutes(5);
+/// and may have to be given it, over a line that carries at least so much, for all such hosts.
+constexpr std::uint64_t given_bytes_per_s = 4'000'000;
 constexpr auto hosts_look_period = std::chrono::milliseconds(100);
 constexpr auto gone_patience = std::chrono::seconds(5);
 /// The agents that an earlier root left dial ten times a second.
 constexpr auto reattach_patience = std::chrono::seconds(2);
+
+std::chrono::seconds there_patience_of(const common::job_context& job) {
+  std::uint64_t bytes = 0;
+  if (job::data_share_of(job.spec.data()) == job::data_share::automatic)
+    for (const auto& memory : data::memory_of(*job.data)) bytes += memory->bytes().size();
+  return decode_patience + std::chrono::seconds{bytes / given_bytes_per_s};
+}
+
+/// Gives the data to hosts that have not got it; null where data.share is off.
+result<std::shared_ptr<data_giver>> start_giver(const hosts_plan& plan, const common::job_context& job,
+                                                const std::shared_ptr<security::tls_context>& own) {
+  if (job::data_share_of(job.spec.data()) == job::data_share::off) return nullptr;
+  auto giver = data_giver::start({.token = job.run_token, .listen = plan.own_number(), .tls = own}, job.data);
+  if (!giver) return tl::unexpected(giver.error());
+  (*giver)->others_are({});
+  return std::shared_ptr{std::move(*giver)};
+}
 
 /// What all agents of hosts are told alike.
 bootstrap::HostBundle common_bundle(const hosts_plan& plan, const common::job_context& job,
@@ -107,7 +127,7 @@ agent::hosted_roles_config config_of(const hosts_plan& plan, const common::job_c
   config.coordinator_moves = job.spec.cluster().journal().has_etcd();
   config.root_stores = held_stores(job.run_dir, job.ps_shards());
   config.hosts_before = std::move(hosts_before);
-  config.rules.start_patience = there_patience;
+  config.rules.start_patience = there_patience_of(job);
   for (const auto& host : plan.hosts.hosts())
     if (host.name() != config.root) config.hosts[host.name()] = static_cast<std::uint32_t>(host.cpus());
   return config;
@@ -180,7 +200,10 @@ result<std::unique_ptr<hosts_run>> hosts_run::create(const hosts_plan& plan,
   if (!beats) return tl::unexpected(beats.error());
   if (auto kept = who.secrets->keep(agent_address, *beats); !kept) return tl::unexpected(kept.error());
   auto folders = folders_of(plan, **record);
-  const auto shared = common_bundle(plan, *job, std::move(**record), agent_address);
+  auto giver = start_giver(plan, *job, who.own);
+  if (!giver) return tl::unexpected(giver.error());
+  auto shared = common_bundle(plan, *job, std::move(**record), agent_address);
+  if (*giver) shared.set_data_at((*giver)->address());
   auto commands = host_commands::create(plan, job->run_dir,
                                         [shared, plan, job, identity, beats = *beats](const auto& host) {
                                           return bundle_for(host, shared, plan, *job, *identity, beats);
@@ -194,15 +217,19 @@ result<std::unique_ptr<hosts_run>> hosts_run::create(const hosts_plan& plan,
       .beats = beats->exchange,
       .beat_key = beats->key,
       .keep_own_fresh = own_renewal(identity, who.own, plan),
+      .data_givers_are =
+          [giver = *giver](const auto& givers) {
+            if (giver) giver->others_are(givers);
+          },
       .run_dir = job->run_dir,
       .folders = std::move(folders)});
   return std::unique_ptr<hosts_run>{
-      new hosts_run(std::move(*commands), std::move(launcher),
+      new hosts_run(std::move(*commands), std::move(launcher), there_patience_of(*job),
                     fmt::format("; without that host: take it out of the list of hosts{}", lost))};
 }
 
 result<void> hosts_run::wait_until_there(const protocol::agent_actor& agent, run_observer& observer) {
-  const auto due = std::chrono::steady_clock::now() + there_patience;
+  const auto due = std::chrono::steady_clock::now() + there_patience_;
   for (;;) {
     common::post(agent, [launcher = launcher_] { launcher->tick(); }); // its own ticks have not begun
     auto there = launcher_->wait_for_hosts(hosts_look_period);

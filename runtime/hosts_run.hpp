@@ -46,13 +46,15 @@ public:
 
 private:
   hosts_run(std::shared_ptr<host_commands> commands, std::shared_ptr<agent::routed_launcher> launcher,
-            std::string way_out)
+            std::chrono::seconds there_patience, std::string way_out)
       : commands_{std::move(commands)}
       , launcher_{std::move(launcher)}
+      , there_patience_{there_patience}
       , way_out_{std::move(way_out)} {}
 
   std::shared_ptr<host_commands> commands_;
   std::shared_ptr<agent::routed_launcher> launcher_;
+  std::chrono::seconds there_patience_;
   std::string way_out_; ///< where a host does not come
 };
 

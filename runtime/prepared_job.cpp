@@ -17,6 +17,7 @@
 
 #include <algorithm>
 #include <fcntl.h>
+#include <functional>
 #include <unistd.h>
 
 namespace dlrun::runtime {
@@ -166,9 +167,10 @@ result<void> check_evaluations(const spec::TrainSpec& train, const data::sampler
   return common::check_watched_metrics(model.metrics().names(), train);
 }
 
-} // namespace
+/// What gives the data that a specification says, for a model whose loss takes such targets.
+using data_source_of_job = std::function<result<data::job_data>(spec::JobSpec& spec, target_kind wanted)>;
 
-result<prepared_job> prepare_job(spec::JobSpec spec) {
+result<prepared_job> prepare_from(spec::JobSpec spec, const data_source_of_job& decode) {
   prepared_job job;
   job.spec = std::move(spec);
   const auto model = engine::model::build(job.spec.model());
@@ -181,8 +183,7 @@ result<prepared_job> prepare_job(spec::JobSpec spec) {
         check_norm_exchange(job.spec, **model), weights::check_writable((*model)->layout())})
     if (!fits) return tl::unexpected(fits.error());
   if (auto settled = settle_weights(**model, job); !settled) return tl::unexpected(settled.error());
-  auto decoded = data::decode_job_data(*job.spec.mutable_data(), job.spec.train().seed(),
-                                       inference::targets_of(**model).kind);
+  auto decoded = decode(job.spec, inference::targets_of(**model).kind);
   if (!decoded) return tl::unexpected(decoded.error());
   if (auto fits = check_spec_size(job.spec); !fits) return tl::unexpected(fits.error());
   job.data = std::make_shared<const data::job_data>(std::move(*decoded));
@@ -203,6 +204,20 @@ result<prepared_job> prepare_job(spec::JobSpec spec) {
   for (const auto& tensor : (*model)->layout().tensors())
     if (tensor.kind == tensor_kind::parameter) job.parameter_count += tensor.size;
   return job;
+}
+
+} // namespace
+
+result<prepared_job> prepare_job(spec::JobSpec spec) {
+  return prepare_from(std::move(spec), [](spec::JobSpec& of, target_kind wanted) {
+    return data::decode_job_data(*of.mutable_data(), of.train().seed(), wanted);
+  });
+}
+
+result<prepared_job> prepare_job(spec::JobSpec spec, data::job_data decoded) {
+  return prepare_from(std::move(spec), [&](spec::JobSpec&, target_kind) -> result<data::job_data> {
+    return std::move(decoded);
+  });
 }
 
 result<prepared_job> prepare_new_job(spec::JobSpec spec) {

@@ -36,6 +36,8 @@ struct prepared_job {
 /// filled into it, and so is the digest of those weights.
 /// @returns bad_spec or bad_data with a message that names the place and the way out.
 result<prepared_job> prepare_job(spec::JobSpec spec);
+/// The same with data that was decoded from what `spec` says, elsewhere or before.
+result<prepared_job> prepare_job(spec::JobSpec spec, data::job_data decoded);
 /// Opens observability.prometheus_port for the run, where it is asked for. @returns bad_usage when
 /// it is in use.
 result<void> open_metrics_port(prepared_job& job);

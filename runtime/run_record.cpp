@@ -3,8 +3,8 @@
 #include "base/atomic_file.hpp"
 #include "base/random.hpp"
 #include "base/sha256.hpp"
-#include "data/content_digest.hpp"
 #include "job/defaults.hpp"
+#include "runtime/recorded_data.hpp"
 #include "runtime/run_fingerprint.hpp"
 #include "runtime/run_folder.hpp"
 
@@ -23,32 +23,6 @@ std::string first_line_of(std::string_view content) {
   return fmt::format("{}{}\n", head, base::sha256_hex(content));
 }
 
-/// An array of the job's data, and what users call it.
-struct named_array {
-  std::string what;
-  const data::stored_array* array;
-};
-
-std::vector<named_array> arrays_of(const data::job_data& data) {
-  std::vector<named_array> all;
-  const auto add = [&](const data::decoded_data& part, const std::string& key) {
-    all.push_back({"the records of " + key, &part.records});
-    if (part.targets) all.push_back({"the targets of " + key, &*part.targets});
-  };
-  add(data.training, "data.train");
-  if (data.validation) add(*data.validation, "data.validation");
-  return all;
-}
-
-records::ArrayDigest digest_of(const named_array& one) {
-  records::ArrayDigest made;
-  made.set_what(one.what);
-  made.mutable_dims()->Assign(one.array->dims.begin(), one.array->dims.end());
-  made.set_type(static_cast<std::uint32_t>(one.array->type));
-  for (auto& piece : data::digest(*one.array)) made.add_pieces(std::move(piece));
-  return made;
-}
-
 std::vector<std::string> tensors_of(const spec::ModelSpec& spec) {
   std::vector<std::string> all;
   const auto model = engine::model::build(spec);
@@ -56,29 +30,6 @@ std::vector<std::string> tensors_of(const spec::ModelSpec& spec) {
   for (const auto& tensor : (*model)->layout().tensors())
     all.push_back(fmt::format("{} {}", tensor.name, dlrun::to_string(tensor.extents)));
   return all;
-}
-
-/// Where two arrays of one shape differ first.
-data::record_run first_difference(const records::ArrayDigest& before, const records::ArrayDigest& now) {
-  int piece = 0;
-  while (piece < before.pieces_size() && piece < now.pieces_size() &&
-         before.pieces(piece) == now.pieces(piece))
-    ++piece;
-  return data::records_of_piece(before.dims(0), static_cast<std::uint64_t>(piece));
-}
-
-/// What is otherwise, "" when nothing is.
-std::string difference(const records::ArrayDigest& before, const records::ArrayDigest& now) {
-  if (before.dims(0) != now.dims(0)) return fmt::format("{} of them, {} before", now.dims(0), before.dims(0));
-  if (!std::ranges::equal(before.dims(), now.dims()))
-    return fmt::format("[{}] values each, [{}] before",
-                       fmt::join(now.dims().begin() + 1, now.dims().end(), ", "),
-                       fmt::join(before.dims().begin() + 1, before.dims().end(), ", "));
-  if (before.type() != now.type()) return "numbers of another type";
-  if (std::ranges::equal(before.pieces(), now.pieces())) return "";
-  const auto at = first_difference(before, now);
-  if (at.end - at.first == 1) return fmt::format("number {} is the first that differs", at.first);
-  return fmt::format("the first that differ are among {} to {}", at.first, at.end - 1);
 }
 
 result<void> check_same_model(const records::RunRecord& record, const prepared_job& job) {
@@ -97,6 +48,20 @@ result<void> check_same_model(const records::RunRecord& record, const prepared_j
                   is, before));
 }
 
+/// What of the job's data is not what the record has, "" when nothing is: names each file and the
+/// place in it.
+std::string data_difference(const records::RunRecord& record, const prepared_job& job) {
+  std::vector<std::string> changed;
+  for (const auto& recorded : record.data()) {
+    const auto place = place_of_array(recorded.what());
+    const auto* const now = place ? array_at(*job.data, *place) : nullptr;
+    if (now == nullptr) continue;
+    if (const auto how = tell_difference(recorded, *now); !how.empty())
+      changed.push_back(fmt::format("{} ('{}'): {}", recorded.what(), now->name, how));
+  }
+  return fmt::format("{}", fmt::join(changed, "; "));
+}
+
 } // namespace
 
 records::RunRecord make_record(const prepared_job& job) {
@@ -104,7 +69,7 @@ records::RunRecord make_record(const prepared_job& job) {
   record.set_run(base::random_number());
   *record.add_revisions() = job.spec;
   record.set_train_records(job.train_records);
-  for (const auto& one : arrays_of(*job.data)) *record.add_data() = digest_of(one);
+  for (auto& one : digests_of(*job.data)) *record.add_data() = std::move(one);
   for (auto& tensor : tensors_of(job.spec.model())) record.add_tensors(std::move(tensor));
   note_fingerprint(record, job.spec);
   return record;
@@ -144,17 +109,6 @@ result<void> write_record(const std::filesystem::path& run_dir, const records::R
   const auto first_line = first_line_of(content);
   const std::array<std::string_view, 2> parts{first_line, content};
   return base::write_file_atomically(run_dir / record_name, parts);
-}
-
-std::string data_difference(const records::RunRecord& record, const prepared_job& job) {
-  const auto arrays = arrays_of(*job.data);
-  std::vector<std::string> changed;
-  for (int i = 0; i < record.data_size() && static_cast<std::size_t>(i) < arrays.size(); ++i) {
-    const auto& one = arrays[static_cast<std::size_t>(i)];
-    if (const auto how = difference(record.data(i), digest_of(one)); !how.empty())
-      changed.push_back(fmt::format("{} ('{}'): {}", one.what, one.array->name, how));
-  }
-  return fmt::format("{}", fmt::join(changed, "; "));
 }
 
 result<void> check_same_inputs(const records::RunRecord& record, const prepared_job& job) {

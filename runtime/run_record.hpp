@@ -10,7 +10,8 @@
 
 namespace dlrun::runtime {
 
-/// Of a job that is about to begin, as a run of its own. Hashes all of its data.
+/// Of a job that is about to begin, as a run of its own. Hashes what of its data was not hashed
+/// while it was decoded.
 records::RunRecord make_record(const prepared_job& job);
 
 /// The record in a run's folder; nothing where there is none, as in those of dlrun 0.1. Keys that
@@ -24,12 +25,7 @@ std::string tell_hosts(const records::RunRecord& record);
 /// Appears whole or not at all, in place of the one before.
 result<void> write_record(const std::filesystem::path& run_dir, const records::RunRecord& record);
 
-/// What of the job's data is not what the record has, "" when nothing is: names each file and the
-/// place in it. Hashes all of the data.
-std::string data_difference(const records::RunRecord& record, const prepared_job& job);
-
-/// Does the job train the same model on the same data as that of the record? Hashes all of its
-/// data.
+/// Does the job train the same model on the same data as that of the record?
 /// @returns bad_data naming what differs, the file, where in it, and the way out.
 result<void> check_same_inputs(const records::RunRecord& record, const prepared_job& job);
 

@@ -154,10 +154,10 @@ result<segment> segment::adopt(base::unique_fd fd, std::size_t expected_bytes, s
   return segment({}, *address, expected_bytes, false);
 }
 
-segment segment::of_copy(std::span<std::byte> memory, std::shared_ptr<void> owner) {
+segment segment::of_copy(std::span<const std::byte> memory, std::shared_ptr<const void> owner) {
   DLRUN_CHECK(owner && !memory.empty(), "a copy of {} bytes has memory, and that has an owner",
               memory.size());
-  segment made({}, memory.data(), memory.size(), false);
+  segment made({}, const_cast<std::byte*>(memory.data()), memory.size(), false);
   made.owner_ = std::move(owner);
   return made;
 }

@@ -52,9 +52,9 @@ public:
   static result<segment> adopt(base::unique_fd fd, std::size_t expected_bytes,
                                std::size_t bytes_max = segment_bytes_max_default);
 
-  /// A copy of what a peer has, in memory that `owner` keeps; not writable, and no peer can have
+  /// Memory that `owner` keeps, as a copy of what a peer has; not writable, and no peer can map
   /// it.
-  static segment of_copy(std::span<std::byte> memory, std::shared_ptr<void> owner);
+  static segment of_copy(std::span<const std::byte> memory, std::shared_ptr<const void> owner);
 
   explicit operator bool() const { return address_ != nullptr; }
   /// True in the process that created it.
@@ -81,7 +81,7 @@ private:
   std::byte* address_ = nullptr;
   std::size_t size_ = 0;
   bool writable_ = false;
-  std::shared_ptr<void> owner_; ///< of memory that is not mapped here; else null
+  std::shared_ptr<const void> owner_; ///< of memory that is not mapped here; else null
 };
 
 } // namespace dlrun::transport

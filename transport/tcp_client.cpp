@@ -140,4 +140,11 @@ result<void> tcp_client::fetch(std::string address, segment_id id, std::size_t e
                        deadline - std::chrono::steady_clock::now(), std::move(done)});
 }
 
+result<void> tcp_client::fetch_into(const copy_buffer& into, std::string address, segment_id id,
+                                    const segment_part& part, std::chrono::steady_clock::time_point deadline,
+                                    callback done) {
+  return loop_->fetch({std::move(address), id, into.memory.size(), part, deadline,
+                       deadline - std::chrono::steady_clock::now(), std::move(done), into});
+}
+
 } // namespace dlrun::transport

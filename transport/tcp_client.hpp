@@ -2,6 +2,7 @@
 #pragma once
 
 #include "security/tls_context.hpp"
+#include "transport/copy_buffers.hpp"
 #include "transport/tensor_channel.hpp"
 
 #include <cstddef>
@@ -32,6 +33,11 @@ public:
   bool is_shared(std::string_view) const override { return false; }
   result<void> fetch(std::string address, segment_id id, std::size_t expected_bytes, const segment_part& part,
                      std::chrono::steady_clock::time_point deadline, callback done) override;
+  /// The same, with the part put into `into`, which is as large as the whole segment; the rest of
+  /// it is left alone. Nobody else may use that part until the callback is called.
+  result<void> fetch_into(const copy_buffer& into, std::string address, segment_id id,
+                          const segment_part& part, std::chrono::steady_clock::time_point deadline,
+                          callback done);
 
 private:
   class loop;

@@ -219,7 +219,7 @@ result<void> link::take_reply(copy_buffers& memory, std::vector<finished>& over)
     return {};
   default: return broken(error_code::protocol, "sent an unknown status");
   }
-  auto lent = memory.lend(what.bytes);
+  auto lent = what.into ? result<copy_buffer>{*what.into} : memory.lend(what.bytes);
   if (!lent) return tl::unexpected(lent.error());
   copy_ = std::move(*lent);
   next_ = expected::first_mark;

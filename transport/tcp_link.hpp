@@ -24,6 +24,8 @@ struct wanted {
   std::chrono::steady_clock::time_point deadline;
   std::chrono::steady_clock::duration patience{}; ///< after which it is late when nothing comes
   segment_fetches::callback done;
+  /// Where the copy goes, as large as the segment; nothing: into memory of the client's own.
+  std::optional<copy_buffer> into{};
 };
 
 /// A fetch that is over, and how.

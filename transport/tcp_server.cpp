@@ -74,6 +74,11 @@ public:
     return offers_.add_as(id, std::move(*mapped));
   }
 
+  result<void> offer_memory_as(segment_id id, std::span<const std::byte> memory,
+                               std::shared_ptr<const void> owner) {
+    return offers_.add_as(id, segment::of_copy(memory, std::move(owner)));
+  }
+
   void withdraw(segment_id id) { offers_.remove(id); }
 
 private:
@@ -159,6 +164,11 @@ const std::string& tcp_server::address() const { return loop_->address(); }
 result<segment_id> tcp_server::offer(const segment& what) { return loop_->offer(what); }
 
 result<void> tcp_server::offer_as(segment_id id, const segment& what) { return loop_->offer_as(id, what); }
+
+result<void> tcp_server::offer_memory_as(segment_id id, std::span<const std::byte> memory,
+                                         std::shared_ptr<const void> owner) {
+  return loop_->offer_memory_as(id, memory, std::move(owner));
+}
 
 void tcp_server::withdraw(segment_id id) { loop_->withdraw(id); }
 

@@ -44,6 +44,9 @@ public:
   void withdraw(segment_id id) override;
   /// offer() under an id that the caller has, and gives to nothing else.
   result<void> offer_as(segment_id id, const segment& what);
+  /// The same for memory that `owner` keeps as it is. What had that id is offered no more.
+  result<void> offer_memory_as(segment_id id, std::span<const std::byte> memory,
+                               std::shared_ptr<const void> owner);
 
 private:
   class loop;

@@ -94,7 +94,9 @@ void host_agent_state::join() {
                                    .cpus = arguments_.cpus,
                                    .stores = std::move(stores),
                                    .root = arguments_.started_by,
-                                   .running = std::move(running)};
+                                   .running = std::move(running),
+                                   .data_at = arguments_.data_at,
+                                   .intake = arguments_.intake};
   common::ask_with(
       self_, agent_, join_deadline, here, protocol::host_agent_actor{self_},
       [this](const protocol::join_reply& reply) { on_join_reply(reply); },

@@ -24,6 +24,8 @@ struct host_agent_arguments {
   std::function<std::vector<protocol::held_store>(const std::vector<protocol::running_start>& running)>
       stores = [](const auto&) { return std::vector<protocol::held_store>{}; };
   std::filesystem::path folder{}; ///< where they are
+  std::string data_at{};          ///< tensor server that gives the job's data to others
+  protocol::data_intake intake{}; ///< what others gave of it
   /// Finds the agent of the job. Never blocks; calls its argument once, on any thread.
   std::function<void(std::function<void(result<protocol::agent_actor>)>)> dial;
   /// Must outlive the actor.

@@ -37,6 +37,19 @@ job_event event_of(std::string event, std::string text, protocol::event_place pl
           .place = std::move(place)};
 }
 
+/// Of a host that had not got the job's data.
+job_event fetched_event(const protocol::host_joined& joined) {
+  const auto& [bytes, duration_us, from, why] = joined.intake;
+  const auto seconds = static_cast<double>(duration_us) / 1e6;
+  auto event = event_of("data-fetched",
+                        fmt::format("host {} was given {:.1f} MB of the data in {:.1f} s ({}): {}",
+                                    joined.host, static_cast<double>(bytes) / 1e6, seconds, from, why),
+                        {joined.host, why});
+  event.numbers.values = {protocol::named_number("bytes", static_cast<double>(bytes)),
+                          protocol::named_number("seconds", seconds)};
+  return event;
+}
+
 /// Of a role that is to start.
 job_event event_of(const role_name& role, const fence& self, std::string event, std::string text,
                    protocol::event_place place = {}) {
@@ -217,6 +230,7 @@ hosted_actions hosted_roles::on_joined(const protocol::host_joined& joined, time
     placement_.set_stores(joined.host, joined.stores);
     out.push_back(event_of("host-joined", fmt::format("host {} is there, with {} cores", joined.host, cpus),
                            {.host = joined.host, .reason = {}}));
+    if (joined.intake.bytes > 0) out.push_back(fetched_event(joined));
     out.push_back(watch_beats{joined.host, joined.boot});
     if (!has_begun_) find(joined);
   }

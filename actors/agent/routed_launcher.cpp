@@ -84,6 +84,10 @@ protocol::join_reply routed_launcher::on_joined(const protocol::host_joined& joi
   const auto actions = hosts_.on_joined(joined, options_.now(), refused);
   if (refused.empty()) linked_.put(joined.host, joined.boot, who);
   carry_out(actions);
+  if (refused.empty() && !joined.data_at.empty()) {
+    data_givers_[joined.host] = joined.data_at;
+    options_.data_givers_are(data_givers_);
+  }
   note_missing();
   return {refused.empty(), refused, options_.hosts.root_process};
 }
@@ -230,7 +234,11 @@ void routed_launcher::carry_out(const watch_beats& action) {
   DLRUN_CHECK(watched.has_value(), "a peer without an address has no wrong one");
 }
 
-void routed_launcher::carry_out(const forget_beats& action) { options_.beats->forget(action.host); }
+/// The host is lost.
+void routed_launcher::carry_out(const forget_beats& action) {
+  options_.beats->forget(action.host);
+  if (data_givers_.erase(action.host) != 0) options_.data_givers_are(data_givers_);
+}
 
 void routed_launcher::carry_out(const kill_command& action) { options_.starter->kill(action.host); }
 void routed_launcher::carry_out(const end_command& action) { options_.starter->ask_to_end(action.host); }

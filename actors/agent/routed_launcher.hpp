@@ -41,6 +41,8 @@ struct routed_launcher_options {
   base::hmac_key beat_key{};           ///< of the run, which no host is given
   /// Now and then: whether the agent's own certificate is to be renewed.
   std::function<void(protocol::time_point now)> keep_own_fresh = [](protocol::time_point) {};
+  /// Which other hosts give the job's data now: tensor servers, by host.
+  std::function<void(const std::map<std::string, std::string>&)> data_givers_are = [](const auto&) {};
   std::function<protocol::time_point()> now = common::now;
   std::filesystem::path run_dir{};              ///< with the stores of PS shards on this host
   std::map<std::string, std::string> folders{}; ///< of the run, on each other host of the list
@@ -117,6 +119,7 @@ private:
   std::function<void(const protocol::job_event&)> tell_;
   std::map<start_key, ordered_start> ordered_; ///< to whom what hosts say goes
   linked_hosts linked_;
+  std::map<std::string, std::string> data_givers_; ///< tensor servers, by host
   struct certified_start {
     dlrun::incarnation incarnation;
     std::string host;

@@ -35,7 +35,8 @@ struct event_numbers {
   std::uint64_t after_us = 0; ///< role-exited: since the last sign of life; what follows a loss: since it was
                               ///< noticed; 0 = not said
   std::vector<named_bits> values{}; ///< evaluated: loss and metrics; workers-scaled: workers that are
-                                    ///< wanted; run-resumed: hosts in the list, where there is one
+                                    ///< wanted; run-resumed: hosts in the list, where there is one;
+                                    ///< data-fetched: bytes and seconds
 
   bool operator==(const event_numbers&) const = default;
 

@@ -39,6 +39,21 @@ struct running_start {
   bool operator==(const running_start&) const = default;
 };
 
+/// What a host was given of the job's data, since it had not got it.
+struct data_intake {
+  std::uint64_t bytes = 0; ///< 0: nothing, it had all of it
+  std::uint64_t duration_us = 0;
+  std::string from; ///< which hosts gave how much, for people
+  std::string why;  ///< what was missing, or other than it should be
+
+  template <class Inspector>
+  friend auto inspect(Inspector& f, data_intake& x) {
+    return f(x.bytes, x.duration_us, x.from, x.why);
+  }
+};
+/// Longer texts of it are cut.
+inline constexpr std::size_t intake_text_bytes_max = 4096;
+
 /// Host agent -> agent, after its start and whenever the link was lost, until answered: here I am.
 struct host_joined {
   std::string host;       ///< as the list of hosts calls it
@@ -48,10 +63,12 @@ struct host_joined {
   std::vector<held_store> stores{};     ///< that are there, but those of PS shards that run
   std::uint64_t root = 0;               ///< random number of the root's process that began this boot
   std::vector<running_start> running{}; ///< what it runs, ordered by that root or one that came back
+  std::string data_at{};                ///< its tensor server, which gives the job's data to others; or empty
+  data_intake intake{};
 
   template <class Inspector>
   friend auto inspect(Inspector& f, host_joined& x) {
-    return f(x.host, x.boot, x.pid, x.cpus, x.stores, x.root, x.running);
+    return f(x.host, x.boot, x.pid, x.cpus, x.stores, x.root, x.running, x.data_at, x.intake);
   }
 };
 

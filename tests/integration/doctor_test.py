@@ -123,6 +123,9 @@ class finds(doctor):
         other.mkdir()
         changed = small_data.write_images(other, "train", self.records, seed=2)
         bind = f'mount --bind {changed["records"]} {self.data["records"]}'
+        spec = self.small_job()
+        spec["data"]["share"] = "off"
+        small_data.write_spec(self.job, spec)
         self.assertEqual(self.expect_wrong("beta", "data", self.data["records"], "copy the file",
                                            change=self.within_beta(bind)), {("beta", "data")})
 

@@ -278,8 +278,8 @@ class is_refused(on_several_hosts):
         script = (f'[ "$0" != beta ] || mount --bind {changed["records"]} {self.data["records"]}; '
                   f'exec ip netns exec {self.hosts.prefix}$0 "$@"')
         start = ["unshare", "-m", "sh", "-c", script, "{host}"]
-        with self.start(self.small_job(), hosts=self.rewrite(lambda content: content.update(start=start))) as job:
-            self.expect_refused(job, "host beta", "not that of host alpha", self.data["records"])
+        with self.start(self.small_job(), ["data.share=off"], self.rewrite(lambda content: content.update(start=start))) as job:
+            self.expect_refused(job, "host beta", "not that of host alpha", self.data["records"], "(block 0 of ")
 
     def test_a_host_whose_folder_holds_something_else(self):
         (self.hosts.folder_of("gamma") / "run").mkdir()

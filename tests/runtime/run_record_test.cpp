@@ -133,9 +133,10 @@ TEST_F(run_record_test, other_records_are_told_by_their_file_and_place) {
   changed[4 * 123] ^= 1U;
   write("images", changed);
   std::filesystem::last_write_time(path("images"), time); // of the same size and age
-  EXPECT_THAT(refusal(record), AllOf(HasSubstr("the records of data.train ('" + path("images") +
-                                               "'): the first that differ are among 120 to 124"),
-                                     Not(HasSubstr("labels"))));
+  EXPECT_THAT(refusal(record),
+              AllOf(HasSubstr("the records of data.train ('" + path("images") +
+                              "'): the first that differ: records 120 to 123 (block 30 of 75)"),
+                    Not(HasSubstr("labels"))));
 }
 
 TEST_F(run_record_test, other_labels_order_and_numbers_are_told) {
@@ -148,14 +149,14 @@ TEST_F(run_record_test, other_labels_order_and_numbers_are_told) {
   auto swapped = pixels(0);
   std::swap_ranges(swapped.begin(), swapped.begin() + 4, swapped.end() - 4);
   write("images", swapped);
-  EXPECT_THAT(refusal(record), HasSubstr("among 0 to 4"));
+  EXPECT_THAT(refusal(record), HasSubstr("records 0 to 3 (block 0 of 75)"));
   auto more = pixels(0);
   more.insert(more.end(), {1, 2, 3, 4});
   auto one_more = labels();
   one_more.push_back(0);
   write("images", more);
   write("labels", one_more);
-  EXPECT_THAT(refusal(record), HasSubstr("301 of them, 300 before"));
+  EXPECT_THAT(refusal(record), HasSubstr("301 of them, and the run has 300"));
 }
 
 TEST_F(run_record_test, other_validation_data_is_told) {

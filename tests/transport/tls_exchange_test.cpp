@@ -151,6 +151,42 @@ TEST_F(tls_exchange, what_is_not_offered_any_more_is_refused_over_the_same_conne
   EXPECT_EQ(ask(*client, server->address(), id, 10).get().error().code, error_code::role_lost);
 }
 
+TEST_F(tls_exchange, memory_of_any_kind_is_sent_and_put_where_it_is_wanted) {
+  const auto given = std::make_shared<std::vector<std::byte>>(std::size_t{9} << 20);
+  for (std::size_t i = 0; i < given->size(); ++i) (*given)[i] = static_cast<std::byte>(i * 31 >> 3);
+  ASSERT_TRUE(server->offer_memory_as(segment_id{7}, *given, given));
+  const auto mine = std::make_shared<std::vector<std::byte>>(given->size(), std::byte{0xEE});
+  constexpr segment_piece piece{.offset = 1001, .bytes = std::size_t{8} << 20};
+  std::promise<result<segment>> came;
+  ASSERT_TRUE(client->fetch_into({*mine, mine}, server->address(), segment_id{7},
+                                 {.marks = {}, .values = piece}, far_off(),
+                                 [&](result<segment> one) { came.set_value(std::move(one)); }));
+  const auto got = came.get_future().get();
+  ASSERT_TRUE(got) << got.error().message;
+  EXPECT_EQ(got->bytes().data(), mine->data());
+  for (std::size_t i = 0; i < mine->size(); ++i) {
+    const bool is_wanted = i >= piece.offset && i < piece.offset + piece.bytes;
+    ASSERT_EQ((*mine)[i], is_wanted ? (*given)[i] : std::byte{0xEE}) << i;
+  }
+}
+
+TEST_F(tls_exchange, memory_under_an_id_is_given_in_place_of_what_was_there_before) {
+  const auto offer = [&](char letter) {
+    const auto text = std::make_shared<std::string>(8, letter);
+    ASSERT_TRUE(server->offer_memory_as(segment_id{1}, std::as_bytes(std::span<const char>{*text}), text));
+  };
+  const auto fetch = [&] {
+    std::promise<result<segment>> came;
+    EXPECT_TRUE(client->fetch(server->address(), segment_id{1}, 8, {.marks = {}, .values = {0, 8}}, far_off(),
+                              [&](result<segment> one) { came.set_value(std::move(one)); }));
+    return static_cast<char>(came.get_future().get().value().bytes()[3]);
+  };
+  offer('a');
+  EXPECT_EQ(fetch(), 'a');
+  offer('b');
+  EXPECT_EQ(fetch(), 'b');
+}
+
 TEST_F(tls_exchange, new_certificates_are_for_new_connections_and_the_old_ones_stay) {
   auto frozen = make_frozen(1000);
   const auto id = server->offer(frozen.shared()).value();

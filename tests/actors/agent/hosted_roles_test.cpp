@@ -503,5 +503,26 @@ TEST_F(hosted_roles_test, lets_no_agent_in_that_another_root_started_when_it_tak
   EXPECT_EQ(refused, "");
 }
 
+TEST_F(hosted_roles_test, what_a_host_was_given_of_the_data_is_told_once) {
+  protocol::host_joined joined{.host = "beta", .boot = 70, .pid = 100};
+  joined.intake = {3'500'000, 2'000'000, "3.5 MB by host alpha", "cannot open /data/images"};
+  std::vector<job_event> told;
+  for (int time = 0; time < 2; ++time) // its link was lost in between
+    for (const auto& one : all_of<job_event>(roles.on_joined(joined, now, refused)))
+      if (one.event == "data-fetched") told.push_back(one);
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_EQ(told[0].text,
+            "host beta was given 3.5 MB of the data in 2.0 s (3.5 MB by host alpha): cannot open "
+            "/data/images");
+  EXPECT_EQ(told[0].place, (protocol::event_place{"beta", "cannot open /data/images"}));
+  EXPECT_EQ(told[0].numbers.values,
+            (std::vector{protocol::named_number("bytes", 3.5e6), protocol::named_number("seconds", 2)}));
+}
+
+TEST_F(hosted_roles_test, a_host_that_had_the_data_says_nothing_of_it) {
+  for (const auto& one : all_of<job_event>(roles.on_joined({"beta", 70, 100, 2}, now, refused)))
+    EXPECT_NE(one.event, "data-fetched");
+}
+
 } // namespace
 } // namespace dlrun::agent
