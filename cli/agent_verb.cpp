@@ -1,4 +1,5 @@
 #include "cli/complain.hpp"
+#include "cli/decimal.hpp"
 #include "cli/verbs.hpp"
 #include "runtime/host_process.hpp"
 
@@ -7,20 +8,61 @@
 namespace dlrun::cli {
 namespace {
 
-int run_agent() {
-  const auto ended = runtime::run_host_agent(STDIN_FILENO);
+constexpr std::uint32_t agent_cpus_max = 4096; // as in the list of hosts
+
+int run_agent(const runtime::joining_host& host) {
+  const auto ended = host.root.empty() ? runtime::run_host_agent(STDIN_FILENO)
+                                       : runtime::join_job(host, [](const auto& text) {
+                                           say(stdout, "{}\n", text);
+                                           flush(stdout);
+                                         });
   return ended ? static_cast<int>(job::exit_code::success) : complain(ended.error());
 }
 
 } // namespace
 
 void add_agent(CLI::App& app, verb& chosen) {
+  auto host = std::make_shared<runtime::joining_host>();
   auto* command = app.add_subcommand(
-      "agent", "Run roles of a job on this host: what 'train' and 'resume' start on the hosts of --hosts");
+      "agent",
+      "Run roles of a job on this host: joins one, or is started by 'train' and 'resume' with --hosts");
+  auto* join = command->add_option("--join", host->root,
+                                   "Join the job whose root listens at HOST:PORT (docs/hosts.md)");
+  auto* token = command
+                    ->add_option("--token-file", host->token_file,
+                                 "File with a token of 'dlrun token', which nobody else may read; - is the "
+                                 "standard input")
+                    ->needs(join);
+  join->needs(token);
+  command->add_option("--name", host->name, "What the job is to call this host (default: its name)")
+      ->needs(join);
+  command
+      ->add_option(
+          "--address", host->address,
+          "IPv4 number by which the other hosts reach this one (default: that from which the root is "
+          "reached)")
+      ->needs(join);
+  command
+      ->add_option(
+          "--folder", host->folder,
+          "Folder for a folder of the run, for logs and what PS shards keep (default: as the root's)")
+      ->needs(join);
+  command->add_option("--cpus", host->cpus, "Cores for the job (default: those that this process may use)")
+      ->needs(join)
+      ->check(decimal())
+      ->check(CLI::Range(1U, agent_cpus_max));
   command->footer(
-      "It reads on its standard input what to do, and is of no use otherwise. It ends with its job, "
-      "or when it\nhas had no link to it, or no answer, for 10 s, and leaves no process behind.");
-  command->callback([&chosen] { chosen = [] { return run_agent(); }; });
+      "Example:\n"
+      "  dlrun agent --join 10.0.0.1:7700 --token-file /run/dlrun.token --folder /var/lib/dlrun\n"
+      "Without --join it reads on its standard input what to do, as 'train' and 'resume' tell it. It ends "
+      "with "
+      "its job,\nwhen it has had no link to it, or no answer, for 10 s, or on SIGTERM, once its workers have "
+      "handed back what they\nhad in hand. It leaves no process behind. Exit codes: 0 the job is over, or "
+      "the "
+      "host was to leave; 1 the job goes on\nwithout it or is out of reach; 2 bad usage, token, data, folder "
+      "or "
+      "version.");
+  command->callback([host, &chosen] { chosen = [host] { return run_agent(*host); }; });
 }
 
 } // namespace dlrun::cli

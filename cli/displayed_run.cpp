@@ -29,6 +29,7 @@ public:
     display_ = make_display(options_);
     return {};
   }
+  void waits(const std::string& text) override { say(stderr, "dlrun: {}\n", text); }
   void update(const agent::run_snapshot& now, protocol::time_point at) override { display_->update(now, at); }
   void event(const protocol::job_event& event) override { display_->event(event); }
   void summary(const dlrun::report& report, const std::string& path) override {

@@ -3,6 +3,7 @@
 #include "cli/verbs.hpp"
 #include <dlrun/report.hpp>
 
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 namespace dlrun::cli {
@@ -35,6 +36,14 @@ void print_table(const nlohmann::json& status) {
     const auto leaving = workers.value("leaving", 0);
     say(stdout, "workers: {} wanted, {} there{}\n", workers.value("wanted", 0), workers.value("present", 0),
         leaving > 0 ? fmt::format(", {} leaving", leaving) : "");
+  }
+  if (status.contains("hosts")) {
+    std::vector<std::string> hosts;
+    for (const auto& host : status["hosts"]) {
+      const auto state = host.value("state", "?");
+      hosts.push_back(host.value("name", "?") + (state == "there" ? "" : " (" + state + ")"));
+    }
+    say(stdout, "hosts: {}\n", fmt::format("{}", fmt::join(hosts, ", ")));
   }
   if (const auto stall = status.find("stall"); stall != status.end() && stall->is_object())
     say(stdout, "no step for {:.1f} s: it waits for {}\n", stall->value("seconds", 0.0),

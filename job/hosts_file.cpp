@@ -1,11 +1,13 @@
 #include "job/hosts_file.hpp"
 
+#include "base/ipv4_address.hpp"
 #include "base/utf8.hpp"
 #include "job/source_text.hpp"
 #include "job/spec_mapper.hpp"
 #include "job/spec_path.hpp"
 #include "job/validate.hpp"
 
+#include <algorithm>
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <map>
@@ -15,6 +17,7 @@ namespace {
 
 constexpr std::size_t hosts_bytes_max = 256 * 1024;
 constexpr int hosts_depth_max = 8;
+constexpr std::int64_t hosts_max_default = 256;
 constexpr std::int64_t certificate_lifetime_default_s = 24 * 60 * 60;
 
 std::size_t hosts_bytes_limit(std::string_view /*beginning*/) { return hosts_bytes_max; }
@@ -80,6 +83,35 @@ void check_hosts(const spec::HostsFile& file, const source_map& sources, problem
   }
 }
 
+/// How hosts may come by themselves, where the list lets them.
+void check_join(const spec::HostsFile& file, const source_map& sources, problem_list& problems) {
+  if (!file.has_join()) return;
+  const auto& join = file.join();
+  if (join.has_listen() && !base::parse_ipv4_address(join.listen()))
+    problems.add(
+        sources.find("join.listen"), "join.listen",
+        fmt::format("expected a number of this host's address and a port, as in 10.0.0.1:7700; found "
+                    "\"{}\"",
+                    base::printable(join.listen())));
+  const auto most = join.has_hosts_max() ? join.hosts_max() : hosts_max_default;
+  if (join.has_hosts_min() && join.hosts_min() > most)
+    problems.add(sources.find("join.hosts_min"), "join.hosts_min",
+                 fmt::format("{} hosts are waited for, and join.hosts_max lets {} be there: make one of them "
+                             "fit",
+                             join.hosts_min(), most));
+  if (file.hosts_size() > most)
+    problems.add(
+        sources.find("join.hosts_max"), "join.hosts_max",
+        fmt::format("{} hosts are in the list already: let more be there, or list fewer", file.hosts_size()));
+}
+
+void fill_join(spec::HostsFile& file) {
+  if (!file.has_join()) return;
+  auto& join = *file.mutable_join();
+  if (!join.has_hosts_max()) join.set_hosts_max(hosts_max_default);
+  join.set_hosts_min(std::max<std::int64_t>(join.hosts_min(), file.hosts_size()));
+}
+
 std::string replaced(std::string word, const std::string& what, const std::string& by) {
   for (auto at = word.find(what); at != std::string::npos; at = word.find(what, at + by.size()))
     word.replace(at, what.size(), by);
@@ -103,10 +135,12 @@ result<spec::HostsFile> parse_hosts(std::string_view text, const std::string& fi
   map_message(*tree, file, "", into);
   check_rules(file, sources, problems);
   check_hosts(file, sources, problems);
+  check_join(file, sources, problems);
   if (!problems.empty()) return tl::unexpected(problems.to_error());
   if (file.start().empty())
     for (const auto* word : {"ssh", "-o", "BatchMode=yes", "--", "{address}"}) file.add_start(word);
   if (!file.has_certificate_lifetime_s()) file.set_certificate_lifetime_s(certificate_lifetime_default_s);
+  fill_join(file);
   return file;
 }
 

@@ -117,7 +117,8 @@ private:
   std::vector<data_source> givers() {
     auto all = listed();
     if (!all.empty())
-      std::ranges::rotate(all, all.begin() + static_cast<std::ptrdiff_t>(options_.turn % all.size()));
+      std::rotate(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(options_.turn % all.size()),
+                  all.end());
     all.push_back(options_.root);
     std::erase_if(all, [this](const auto& one) { return wrong_.contains(one.address); });
     return all;

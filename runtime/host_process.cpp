@@ -1,11 +1,14 @@
 #include "runtime/host_process.hpp"
 
 #include "actors/agent/credentials_message.hpp"
+#include "actors/agent/enrolment/enrolment_client.hpp"
 #include "actors/agent/host_agent.hpp"
 #include "actors/agent/process_launcher.hpp"
 #include "actors/common/actor_config.hpp"
+#include "actors/common/fingerprint.hpp"
 #include "actors/common/role_log.hpp"
 #include "actors/link/process_link.hpp"
+#include "base/os_error.hpp"
 #include "base/random.hpp"
 #include "runtime/agent_relay.hpp"
 #include "runtime/device_choice.hpp"
@@ -22,13 +25,21 @@
 #include "runtime/stop_wait.hpp"
 
 #include <algorithm>
+#include <array>
+#include <atomic>
+#include <climits>
+#include <cstring>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 namespace dlrun::runtime {
 namespace {
 
 constexpr std::size_t host_agent_threads = 2;
+constexpr std::size_t token_file_bytes_max = 4096;
 
 /// What this host is in the job: who it is to the others, the job with its data, and who gives that
 /// to others.
@@ -80,13 +91,6 @@ result<link::remote_access> access_of(const bootstrap::HostBundle& bundle) {
   return make_remote_access(agent::from_message(bundle.credentials()), bundle.address());
 }
 
-agent::host_agent_config core_config(const bootstrap::HostBundle& bundle, std::uint64_t boot) {
-  return {.host = bundle.host(),
-          .boot = boot,
-          .orphan_grace =
-              protocol::from_seconds<protocol::duration>(bundle.spec().cluster().orphan_grace_s())};
-}
-
 auto look_at_stores(const bootstrap::HostBundle& bundle, const common::job_context& job) {
   return [folder = std::filesystem::path{bundle.folder()}, ps_shards = job.ps_shards()](const auto& running) {
     return held_stores(folder, ps_shards, running);
@@ -115,15 +119,31 @@ result<host_part> take_part(const bootstrap::HostBundle& bundle, const base::uni
   return part;
 }
 
-/// Runs the agent of a job until it ends.
-result<void> serve(const bootstrap::HostBundle& bundle, host_part part, const base::unique_fd& signals) {
-  const auto& job = part.job;
+agent::host_agent_config core_of(const bootstrap::HostBundle& bundle, std::uint64_t boot) {
+  return {.host = bundle.host(),
+          .boot = boot,
+          .orphan_grace =
+              protocol::from_seconds<protocol::duration>(bundle.spec().cluster().orphan_grace_s()),
+          .leave_grace = protocol::from_seconds<protocol::duration>(bundle.spec().cluster().leave_grace_s())};
+}
+
+result<std::shared_ptr<agent::process_launcher>>
+make_launcher(const bootstrap::HostBundle& bundle, const std::shared_ptr<const common::job_context>& job) {
   auto program = agent::own_executable();
   if (!program) return tl::unexpected(program.error());
   auto launcher =
       agent::process_launcher::create({.job = job, .program = *program, .host_address = bundle.address()});
   if (!launcher) return tl::unexpected(launcher.error());
-  const std::shared_ptr<agent::process_launcher> roles{std::move(*launcher)};
+  (*launcher)->agent_listens_at(bundle.agent_address());
+  return std::shared_ptr<agent::process_launcher>{std::move(*launcher)};
+}
+
+/// Runs the agent of a job until it ends.
+result<void> serve(const bootstrap::HostBundle& bundle, host_part part, const base::unique_fd& signals) {
+  const auto& job = part.job;
+  const auto made = make_launcher(bundle, job);
+  if (!made) return tl::unexpected(made.error());
+  const auto& roles = *made;
   const auto boot = base::random_number();
   auto exchange = agent::beat_exchange::start({.address = bundle.address(), .boot = boot});
   if (!exchange) return tl::unexpected(exchange.error());
@@ -135,14 +155,13 @@ result<void> serve(const bootstrap::HostBundle& bundle, host_part part, const ba
   const auto identity = part.access.identity;
   auto link = open_host_link(system, bundle, self, std::move(part.access), log);
   if (!link) return tl::unexpected(link.error());
-  roles->agent_listens_at(bundle.agent_address());
-  const auto cpus = bundle.cpus() != 0 ? bundle.cpus() : usable_cpus();
+  const auto notices = std::make_shared<std::atomic<int>>(0);
   const auto dial = agent_dial(**link, bundle.agent_address());
   const auto role =
       system.spawn(agent::host_agent_state::start,
-                   agent::host_agent_arguments{.core = core_config(bundle, boot),
+                   agent::host_agent_arguments{.core = core_of(bundle, boot),
                                                .started_by = bundle.agent_process(),
-                                               .cpus = cpus,
+                                               .cpus = bundle.cpus() != 0 ? bundle.cpus() : usable_cpus(),
                                                .stores = look_at_stores(bundle, *job),
                                                .folder = bundle.folder(),
                                                .data_at = part.giver ? part.giver->address() : "",
@@ -151,7 +170,10 @@ result<void> serve(const bootstrap::HostBundle& bundle, host_part part, const ba
                                                .launcher = roles,
                                                .beats = beats,
                                                .root = root_of(bundle),
-                                               .log = log});
+                                               .log = log,
+                                               .has_notice = [notices, heard = 0]() mutable {
+                                                 return heard < *notices ? (++heard, true) : false;
+                                               }});
   const agent_relay renewal{system,
                             {.first = {},
                              .dial = dial,
@@ -160,7 +182,7 @@ result<void> serve(const bootstrap::HostBundle& bundle, host_part part, const ba
                              .lifetime = std::chrono::seconds{bundle.credentials().lifetime_s()},
                              .log = log}};
   const auto ends = caf::actor_cast<caf::actor>(role);
-  return run_to_end(ends, signals, [&] { caf::anon_send_exit(ends, caf::exit_reason::user_shutdown); });
+  return run_to_end(ends, signals, [notices] { ++*notices; });
 }
 
 /// With what of the job is on this host.
@@ -176,6 +198,60 @@ result<void> serve(const bootstrap::HostBundle& bundle, const base::unique_fd& s
   return serve(bundle, std::move(*part), signals);
 }
 
+result<void> serve_in_folder(const bootstrap::HostBundle& bundle, const base::unique_fd& signals) {
+  const auto folder = host_folder::take(bundle);
+  if (!folder) return tl::unexpected(folder.error());
+  auto ended = serve(bundle, signals);
+  folder->discard_unused();
+  return ended;
+}
+
+// ---- joining
+
+/// A token is a secret: a file that everybody can read is refused, as ssh refuses such keys. Groups
+/// may, since systemd shows a credential that one user may read in this way.
+result<agent::join_token> read_token(const std::string& file) {
+  const base::unique_fd opened{file == "-" ? ::dup(STDIN_FILENO)
+                                           : ::open(file.c_str(), O_RDONLY | O_CLOEXEC)};
+  const auto name = file == "-" ? std::string{"the standard input"} : fmt::format("'{}'", file);
+  if (!opened)
+    return fail(error_code::bad_usage, fmt::format("the token cannot be read from {}: {}", name,
+                                                   std::generic_category().message(errno)));
+  struct stat about {};
+  if (::fstat(opened.get(), &about) == 0 && S_ISREG(about.st_mode) && (about.st_mode & S_IRWXO) != 0)
+    return fail(error_code::bad_usage,
+                fmt::format("everybody on this host may read {}, and whoever has the token joins the job: "
+                            "'chmod 600' it, or better make another token",
+                            name));
+  std::array<char, token_file_bytes_max> text{};
+  std::size_t size = 0;
+  for (ssize_t got = 1; got > 0 && size < text.size();) {
+    got = ::read(opened.get(), text.data() + size, text.size() - size);
+    if (got > 0) size += static_cast<std::size_t>(got);
+  }
+  auto token = agent::parse_token({text.data(), size});
+  ::explicit_bzero(text.data(), text.size());
+  if (!token) return fail(token.error().code, fmt::format("{}: {}", name, token.error().message));
+  return token;
+}
+
+result<agent::enrolment_wish> wish_of(const joining_host& host, agent::join_token token) {
+  agent::enrolment_wish wish{.root = host.root,
+                             .token = std::move(token),
+                             .version = common::dlrun_version(),
+                             .as = {},
+                             .bundle_bytes_max = bundle_bytes_max};
+  std::array<char, HOST_NAME_MAX + 1> own{};
+  if (host.name.empty() && ::gethostname(own.data(), own.size() - 1) != 0)
+    return base::fail_errno("this host has no name");
+  wish.as.set_name(host.name.empty() ? own.data() : host.name);
+  wish.as.set_address(host.address);
+  if (!host.folder.empty())
+    wish.as.set_folder(std::filesystem::absolute(host.folder).lexically_normal().string());
+  wish.as.set_cpus(host.cpus);
+  return wish;
+}
+
 } // namespace
 
 result<void> run_host_agent(int input) {
@@ -183,10 +259,29 @@ result<void> run_host_agent(int input) {
   const auto bundle = read_bundle(input);
   if (!bundle) return tl::unexpected(bundle.error());
   if (bundle->examine()) return examine_here(*bundle, input, STDOUT_FILENO);
-  const auto folder = host_folder::take(*bundle);
-  if (!folder) return tl::unexpected(folder.error());
-  auto ended = serve(*bundle, signals);
-  folder->discard_unused();
+  return serve_in_folder(*bundle, signals);
+}
+
+result<void> join_job(const joining_host& host, const std::function<void(const std::string&)>& tell) {
+  auto token = read_token(host.token_file);
+  if (!token) return tl::unexpected(token.error());
+  auto wish = wish_of(host, std::move(*token));
+  if (!wish) return tl::unexpected(wish.error());
+  auto enrolled = agent::enrol(*wish); // before the signals: Ctrl-C ends it
+  if (!enrolled) return tl::unexpected(enrolled.error());
+  const auto signals = take_stop_signals(true);
+  const auto bundle = read_bundle(enrolled->bundle.get());
+  auto ended = bundle ? result<void>{} : tl::unexpected(bundle.error());
+  if (bundle) {
+    enrolled->bundle.reset();
+    tell(fmt::format("host {} has joined the job '{}', whose root is on host {}; its folder here is {}",
+                     bundle->host(), bundle->spec().name(), bundle->root(), bundle->folder()));
+    ended = serve_in_folder(*bundle, signals);
+  }
+  if (ended) return ended;
+  enrolled->line.tell_end(ended.error().message); // where the root waits for this host still
+  if (ended.error().code == error_code::role_lost)
+    ended.error().message += "; with a new token ('dlrun token RUN', where the root runs) it may join again";
   return ended;
 }
 

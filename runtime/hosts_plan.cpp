@@ -120,6 +120,7 @@ result<hosts_plan> plan_hosts(const std::filesystem::path& file) {
   const auto here = find_here(plan);
   if (!here) return tl::unexpected(here.error());
   plan.here = *here;
+  if (plan.hosts.has_join() && plan.hosts.hosts_size() == 1) return plan; // there is nobody to start
   auto starter = find_program(plan.hosts.start(0), plan.file);
   if (!starter) return tl::unexpected(starter.error());
   plan.starter_program = std::move(*starter);

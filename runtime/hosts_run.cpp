@@ -1,16 +1,11 @@
 #include "runtime/hosts_run.hpp"
 
-#include "actors/agent/credentials_message.hpp"
-#include "actors/common/ask.hpp"
 #include "actors/common/clock.hpp"
 #include "job/choices.hpp"
 #include "runtime/data_giver.hpp"
 #include "runtime/held_stores.hpp"
-#include "runtime/host_bundle.hpp"
 #include "runtime/root_beats.hpp"
-#include "runtime/run_record.hpp"
 
-#include <algorithm>
 #include <fmt/format.h>
 
 namespace dlrun::runtime {
@@ -42,76 +37,12 @@ result<std::shared_ptr<data_giver>> start_giver(const hosts_plan& plan, const co
   return std::shared_ptr{std::move(*giver)};
 }
 
-/// What all agents of hosts are told alike.
-bootstrap::HostBundle common_bundle(const hosts_plan& plan, const common::job_context& job,
-                                    records::RunRecord record, const std::string& agent_address) {
-  bootstrap::HostBundle bundle;
-  bundle.set_root(plan.own().name());
-  bundle.set_agent_address(agent_address);
-  bundle.set_agent_process(job.process);
-  bundle.set_run_token(job.run_token.bytes.data(), job.run_token.bytes.size());
-  *bundle.mutable_spec() = job.spec;
-  record.clear_revisions();
-  *bundle.mutable_record() = std::move(record);
-  for (const auto& revision : job.revisions) *bundle.add_revisions() = revision;
-  return bundle;
-}
-
-/// Where a host keeps what is of this run: as the list says, else as it was the last time, under
-/// this name or at this address.
-std::string folder_of(const spec::HostSpec& host, const common::job_context& job,
-                      const records::RunRecord& record) {
-  const auto& before = record.hosts();
-  auto found = std::ranges::find(before, host.name(), &records::RunHost::name);
-  if (found == before.end()) found = std::ranges::find(before, host.address(), &records::RunHost::address);
-  if (!host.has_folder() && found != before.end()) return found->folder();
-  return folder_for_new_run(host, job.run_dir);
-}
-
-/// Each other host of the list, in place of the one that had its name or folder before.
-result<void> remember_hosts(const hosts_plan& plan, const common::job_context& job,
-                            records::RunRecord& record) {
-  std::vector<records::RunHost> all;
-  for (const auto& host : plan.hosts.hosts()) {
-    if (host.name() == plan.own().name()) continue;
-    records::RunHost one;
-    one.set_name(host.name());
-    one.set_address(host.address());
-    one.set_folder(folder_of(host, job, record));
-    all.push_back(std::move(one));
-  }
-  for (const auto& before : record.hosts())
-    if (std::ranges::none_of(all, [&](const auto& now) {
-          return now.name() == before.name() ||
-                 (now.address() == before.address() && now.folder() == before.folder());
-        }))
-      all.push_back(before);
-  record.mutable_hosts()->Assign(all.begin(), all.end());
-  return write_record(job.run_dir, record);
-}
-
-int place_of(const hosts_plan& plan, const std::string& name) {
-  int place = 0;
-  while (plan.hosts.hosts(place).name() != name) ++place;
-  return place;
-}
-
-result<std::string> bundle_for(const spec::HostSpec& host, bootstrap::HostBundle bundle,
-                               const hosts_plan& plan, const common::job_context& job,
-                               const job_identity& identity, const root_beats& beats) {
-  const auto place = place_of(plan, host.name());
-  const auto index = static_cast<std::uint32_t>(place);
-  const auto credentials = identity.issue({protocol::role_kind::host_agent, index}, host.name());
-  if (!credentials) return tl::unexpected(credentials.error());
-  bundle.set_host(host.name());
-  bundle.set_index(index);
-  bundle.set_address(plan.number_of(place));
-  bundle.set_folder(folder_of(host, job, bundle.record()));
-  bundle.set_running_us(common::to_us(common::now()) - common::to_us(job.started));
-  bundle.set_cpus(static_cast<std::uint32_t>(host.cpus()));
-  tell_of_beats(beats, bundle);
-  *bundle.mutable_credentials() = agent::to_message(*credentials);
-  return written_bundle(bundle);
+/// "" where none may.
+std::string way_to_join(const enrolment_desk* desk, const common::job_context& job) {
+  if (desk == nullptr) return "";
+  return fmt::format("hosts join at {0}: 'dlrun token {1}' here prints a token, 'dlrun agent --join {0} "
+                     "--token-file FILE' there uses it",
+                     desk->address(), job.run_dir.string());
 }
 
 agent::hosted_roles_config config_of(const hosts_plan& plan, const common::job_context& job,
@@ -130,31 +61,30 @@ agent::hosted_roles_config config_of(const hosts_plan& plan, const common::job_c
   config.rules.start_patience = there_patience_of(job);
   for (const auto& host : plan.hosts.hosts())
     if (host.name() != config.root) config.hosts[host.name()] = static_cast<std::uint32_t>(host.cpus());
+  for (int place = 0; place < plan.hosts.hosts_size(); ++place)
+    config.joining.addresses[plan.hosts.hosts(place).name()] = plan.number_of(place);
+  config.joining.root = config.root;
+  if (!plan.hosts.has_join()) return config;
+  config.joining.hosts_min = static_cast<std::size_t>(plan.hosts.join().hosts_min());
+  config.joining.hosts_max = static_cast<std::size_t>(plan.hosts.join().hosts_max());
   return config;
-}
-
-/// On the other hosts of the list.
-std::map<std::string, std::string> folders_of(const hosts_plan& plan, const records::RunRecord& record) {
-  std::map<std::string, std::string> folders;
-  for (const auto& host : plan.hosts.hosts())
-    for (const auto& known : record.hosts())
-      if (known.name() == host.name() && host.name() != plan.own().name())
-        folders[host.name()] = known.folder();
-  return folders;
 }
 
 /// Renews the certificate of the root's own agent after half of its lifetime.
 std::function<void(protocol::time_point)> own_renewal(const std::shared_ptr<const job_identity>& identity,
                                                       const std::shared_ptr<security::tls_context>& own,
-                                                      const hosts_plan& plan) {
+                                                      const hosts_plan& plan,
+                                                      const std::shared_ptr<enrolment_desk>& desk) {
   const auto half = std::chrono::seconds{plan.hosts.certificate_lifetime_s()} / 2.0;
   const auto period = std::chrono::duration_cast<protocol::duration>(half);
-  return [identity, own, host = plan.own().name(), period,
+  return [identity, own, desk = std::weak_ptr{desk}, host = plan.own().name(), period,
           due = common::now() + period](protocol::time_point now) mutable {
     if (now < due) return;
     due = now + period;
     const auto made = identity->issue({protocol::role_kind::agent, 0}, host);
-    if (made) static_cast<void>(own->renew(to_credentials(*made)));
+    if (!made) return;
+    static_cast<void>(own->renew(to_credentials(*made)));
+    if (const auto door = desk.lock()) door->renew(to_credentials(*made));
   };
 }
 
@@ -187,53 +117,78 @@ result<std::unique_ptr<hosts_run>> hosts_run::create(const hosts_plan& plan,
                                                      const std::string& agent_address,
                                                      const identities& who) {
   const auto& identity = who.job;
-  auto record = read_record(job->run_dir);
-  if (!record) return tl::unexpected(record.error());
-  if (!*record)
-    return fail(error_code::bad_usage,
-                fmt::format("the run in '{}' has no run.record, which other hosts compare their data with",
-                            job->run_dir.string()));
-  auto hosts_before = tell_hosts(**record);
-  const std::string lost = hosts_before.empty() ? "" : ", and what its stores have is lost";
-  if (auto known = remember_hosts(plan, *job, **record); !known) return tl::unexpected(known.error());
   const auto beats = who.secrets->start_beats(plan.own_number());
   if (!beats) return tl::unexpected(beats.error());
   if (auto kept = who.secrets->keep(agent_address, *beats); !kept) return tl::unexpected(kept.error());
-  auto folders = folders_of(plan, **record);
   auto giver = start_giver(plan, *job, who.own);
   if (!giver) return tl::unexpected(giver.error());
-  auto shared = common_bundle(plan, *job, std::move(**record), agent_address);
-  if (*giver) shared.set_data_at((*giver)->address());
+  auto made =
+      host_bundles::make({plan, job, agent_address, identity, *beats, *giver ? (*giver)->address() : ""});
+  if (!made) return tl::unexpected(made.error());
+  const auto bundles = std::move(*made);
+  std::shared_ptr<enrolment_desk> desk;
+  if (plan.hosts.has_join()) {
+    auto opened = enrolment_desk::create(plan.hosts.join(), identity, plan.own().name(), bundles);
+    if (!opened) return tl::unexpected(opened.error());
+    desk = std::move(*opened);
+  }
   auto commands = host_commands::create(plan, job->run_dir,
-                                        [shared, plan, job, identity, beats = *beats](const auto& host) {
-                                          return bundle_for(host, shared, plan, *job, *identity, beats);
-                                        });
+                                        [bundles](const auto& host) { return bundles->for_listed(host); });
   if (!commands) return tl::unexpected(commands.error());
+  auto config = config_of(plan, *job, *beats, bundles->hosts_before(), who.takes_over);
+  config.joining.way_to_join = way_to_join(desk.get(), *job);
   auto launcher = std::make_shared<agent::routed_launcher>(agent::routed_launcher_options{
-      .hosts = config_of(plan, *job, *beats, std::move(hosts_before), who.takes_over),
+      .hosts = std::move(config),
       .here = std::move(here),
       .starter = *commands,
+      .end_enrolment =
+          [door = std::weak_ptr{desk}](const std::string& host) {
+            if (const auto there = door.lock()) there->let_go(host);
+          },
       .issue = [identity](const auto& role, const auto& host) { return identity->issue(role, host); },
       .beats = beats->exchange,
       .beat_key = beats->key,
-      .keep_own_fresh = own_renewal(identity, who.own, plan),
+      .keep_own_fresh = own_renewal(identity, who.own, plan, desk),
       .data_givers_are =
           [giver = *giver](const auto& givers) {
             if (giver) giver->others_are(givers);
           },
       .run_dir = job->run_dir,
-      .folders = std::move(folders)});
+      .folder_of = [bundles](const auto& host) { return bundles->folder_on(host); }});
+  const auto* lost = bundles->hosts_before().empty() ? "" : ", and what its stores have is lost";
   return std::unique_ptr<hosts_run>{
-      new hosts_run(std::move(*commands), std::move(launcher), there_patience_of(*job),
+      new hosts_run(std::move(*commands), std::move(launcher), std::move(desk), there_patience_of(*job),
                     fmt::format("; without that host: take it out of the list of hosts{}", lost))};
 }
 
-result<void> hosts_run::wait_until_there(const protocol::agent_actor& agent, run_observer& observer) {
-  const auto due = std::chrono::steady_clock::now() + there_patience_;
+result<void> hosts_run::open(const protocol::agent_actor& agent) {
+  return desk_ ? desk_->open(agent, launcher_) : result<void>{};
+}
+
+result<join_token> hosts_run::make_token(std::chrono::seconds lifetime) const {
+  if (!desk_)
+    return fail(
+        error_code::bad_usage,
+        "no host may join this job: its list of hosts has no 'join:'; stop it, and resume it with a list "
+        "that has");
+  auto text = desk_->make_token(lifetime);
+  if (!text) return tl::unexpected(text.error());
+  return join_token{std::move(*text), desk_->address()};
+}
+
+result<void> hosts_run::wait_until_there(run_observer& observer,
+                                         const std::function<result<void>()>& meanwhile) {
+  auto due = std::chrono::steady_clock::now() + there_patience_;
+  std::string told;
   for (;;) {
-    common::post(agent, [launcher = launcher_] { launcher->tick(); }); // its own ticks have not begun
-    auto there = launcher_->wait_for_hosts(hosts_look_period);
+    if (auto goes_on = meanwhile(); !goes_on) return goes_on;
+    auto there = launcher_->waiting().wait_until_there(hosts_look_period);
     if (there) return there;
+    if (auto waits = launcher_->waiting().awaited();
+        !waits.empty()) { // somebody has to bring them: that may take long
+      due = std::chrono::steady_clock::now() + there_patience_;
+      if (waits != told) observer.waits(told = std::move(waits));
+    }
     const bool is_over = std::chrono::steady_clock::now() >= due;
     if (is_over || there.error().code != error_code::timed_out)
       return fail(there.error().code, there.error().message + way_out_);
@@ -241,6 +196,10 @@ result<void> hosts_run::wait_until_there(const protocol::agent_actor& agent, run
   }
 }
 
-void hosts_run::wait_until_gone() { commands_->wait_for_end(gone_patience); }
+void hosts_run::wait_until_gone() {
+  if (desk_) desk_->close();
+  commands_->wait_for_end(gone_patience);
+  launcher_->waiting().wait_until_gone(gone_patience);
+}
 
 } // namespace dlrun::runtime

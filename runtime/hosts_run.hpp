@@ -1,12 +1,15 @@
 /// A run on several hosts, at its root.
 #pragma once
 
+#include "runtime/enrolment_desk.hpp"
 #include "runtime/host_commands.hpp"
 #include "runtime/job_identity.hpp"
 #include "runtime/prepared_job.hpp"
 #include "runtime/root_secrets.hpp"
 #include "runtime/run_observer.hpp"
 
+#include <chrono>
+#include <functional>
 #include <memory>
 
 namespace dlrun::runtime {
@@ -26,6 +29,12 @@ struct identities {
 /// @returns system.
 result<link::remote_access> open_to_hosts(const hosts_plan& plan, identities& who);
 
+/// A token, and where it is to be used.
+struct join_token {
+  security::secret_text text;
+  std::string address;
+};
+
 /// The launcher of such a run, and the agents that it starts.
 class hosts_run {
 public:
@@ -37,23 +46,33 @@ public:
                                                    const std::string& agent_address, const identities& who);
 
   const std::shared_ptr<agent::routed_launcher>& launcher() const { return launcher_; }
-  /// Blocks until the agents of all hosts are there, with the same data. @returns bad_usage naming
-  /// the host and the reason, timed_out, or interrupted when `observer` asks to stop.
-  /// @param agent the job's, which has the launcher
-  result<void> wait_until_there(const protocol::agent_actor& agent, run_observer& observer);
-  /// Blocks until those that were dismissed have ended, for a few seconds at most.
+  /// Hosts may join from now on, where the list lets them. @returns system.
+  result<void> open(const protocol::agent_actor& agent);
+  /// May hosts join?
+  bool is_open_to_others() const { return desk_ != nullptr; }
+  /// One for one host. Any thread. @returns bad_usage where none may join, limit_exceeded.
+  result<join_token> make_token(std::chrono::seconds lifetime) const;
+  /// Blocks until the agents of all hosts are there, with the same data, and of others that join as
+  /// many as are wanted; calls `meanwhile` ten times a second, whose error ends the wait. @returns
+  /// bad_usage naming the host and the reason, timed_out, or interrupted when `observer` asks to
+  /// stop.
+  result<void> wait_until_there(run_observer& observer, const std::function<result<void>()>& meanwhile);
+  /// No host joins any more. Blocks until those that were dismissed have ended, for a few seconds
+  /// at most.
   void wait_until_gone();
 
 private:
   hosts_run(std::shared_ptr<host_commands> commands, std::shared_ptr<agent::routed_launcher> launcher,
-            std::chrono::seconds there_patience, std::string way_out)
+            std::shared_ptr<enrolment_desk> desk, std::chrono::seconds there_patience, std::string way_out)
       : commands_{std::move(commands)}
       , launcher_{std::move(launcher)}
+      , desk_{std::move(desk)}
       , there_patience_{there_patience}
       , way_out_{std::move(way_out)} {}
 
   std::shared_ptr<host_commands> commands_;
   std::shared_ptr<agent::routed_launcher> launcher_;
+  std::shared_ptr<enrolment_desk> desk_; ///< null where no host may join
   std::chrono::seconds there_patience_;
   std::string way_out_; ///< where a host does not come
 };

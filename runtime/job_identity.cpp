@@ -25,6 +25,7 @@ job_identity::make(const std::string& job, const security::certificate_authority
 
 result<protocol::role_credentials> job_identity::issue(const protocol::role_name& role,
                                                        const std::string& host) const {
+  const std::scoped_lock lock{mutex_};
   const auto made =
       authority_.issue({authority_.job(), std::string{protocol::to_string(role.kind)}, role.index, host},
                        {.lifetime = lifetime_});

@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <memory>
+#include <mutex>
 #include <string>
 
 namespace dlrun::runtime {
@@ -20,7 +21,7 @@ security::credentials to_credentials(const protocol::role_credentials& made);
 result<link::remote_access> make_remote_access(const protocol::role_credentials& credentials,
                                                const std::string& address);
 
-/// Issues what the processes of one run show to each other. It is the root's. One thread at a time.
+/// Issues what the processes of one run show to each other. It is the root's. Thread-safe.
 class job_identity {
 public:
   /// @param job what its certificates are for  @param authority of that job
@@ -38,7 +39,8 @@ private:
       : authority_{std::move(authority)}
       , lifetime_{lifetime} {}
 
-  security::certificate_authority authority_;
+  mutable std::mutex mutex_;
+  security::certificate_authority authority_; ///< guarded by mutex_
   std::chrono::seconds lifetime_;
 };
 

@@ -11,14 +11,17 @@
 #include "base/random.hpp"
 #include "engine/fingerprint.hpp"
 #include "job/choices.hpp"
+#include "job/exit_code.hpp"
 #include "observability/run_publisher.hpp"
 #include "runtime/hosts_run.hpp"
 #include "runtime/run_control.hpp"
 #include "runtime/thread_launcher.hpp"
 
+#include <atomic>
 #include <csignal>
 #include <dlrun/check.hpp>
 #include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
 #include <unistd.h>
 #include <utility>
 
@@ -123,22 +126,79 @@ result<launcher_choice> choose_processes(caf::actor_system& system,
   return choice;
 }
 
+/// What other commands may want of a job that waits for hosts.
+struct before_begin {
+  std::atomic<bool> is_over{false}; ///< the job has begun
+  std::atomic<bool> is_stopped{false};
+
+  /// "": run_control answers.
+  std::string answer(const std::string& request) {
+    if (is_over || request == "status" || request.starts_with("token ")) return "";
+    if (request != "stop")
+      return nlohmann::json{{"error", "the job has not begun: it waits for its hosts"},
+                            {"exit_code", static_cast<int>(job::exit_code::bad_input)}}
+          .dump();
+    is_stopped = true;
+    return "stopping";
+  }
+};
+
+result<std::unique_ptr<agent::control_server>> answer_commands(const std::filesystem::path& run_dir,
+                                                               run_control answers,
+                                                               std::shared_ptr<before_begin> before) {
+  return agent::control_server::start(run_dir, [answers = std::move(answers), before = std::move(before)](
+                                                   const auto& request, const auto& reply) {
+    if (const auto said = before->answer(request); !said.empty()) return reply(said);
+    answers.answer(request, reply);
+  });
+}
+
 /// What may go wrong before a role is started: hosts that do not come, a socket that cannot be
 /// had, an observer that does not want to. @returns what answers `dlrun status`
 result<std::unique_ptr<agent::control_server>> open_run(const launcher_choice& chosen,
                                                         const protocol::agent_actor& agent,
                                                         const std::filesystem::path& run_dir,
-                                                        run_control answers, run_observer& observer) {
-  if (chosen.hosts)
-    if (auto there = chosen.hosts->wait_until_there(agent, observer); !there)
-      return tl::unexpected(there.error());
-  auto control = agent::control_server::start(
-      run_dir, [answers = std::move(answers)](const auto& request, const auto& reply) {
-        answers.answer(request, reply);
-      });
-  if (!control) return control;
+                                                        const run_control& answers, run_observer& observer) {
+  const auto before = std::make_shared<before_begin>();
+  std::unique_ptr<agent::control_server> control;
+  const auto open = [&]() -> result<void> {
+    auto made = answer_commands(run_dir, answers, before);
+    if (!made) return tl::unexpected(made.error());
+    control = std::move(*made);
+    return {};
+  };
+  if (chosen.hosts) {
+    if (auto opened = chosen.hosts->open(agent); !opened) return tl::unexpected(opened.error());
+    if (chosen.hosts->is_open_to_others()) // 'dlrun token' is needed before
+      if (auto done = open(); !done) return tl::unexpected(done.error());
+    auto there = chosen.hosts->wait_until_there(observer, [&]() -> result<void> {
+      common::post(agent, [launcher = chosen.hosts->launcher()] { launcher->tick(); });
+      if (before->is_stopped) return fail(error_code::interrupted, "stopped by 'dlrun stop'");
+      return {};
+    });
+    if (!there) return tl::unexpected(there.error());
+  }
+  if (!control)
+    if (auto done = open(); !done) return tl::unexpected(done.error());
+  before->is_over = true;
   if (auto begun = observer.begun(); !begun) return tl::unexpected(begun.error());
   return control;
+}
+
+/// Of `dlrun token`.
+token_maker tokens_of(const launcher_choice& chosen) {
+  return [hosts = chosen.hosts.get()](std::chrono::seconds lifetime) -> result<std::string> {
+    if (hosts == nullptr)
+      return fail(
+          error_code::bad_usage,
+          "this job runs on one host: 'train' and 'resume' with --hosts, and 'join:' in that list, let "
+          "others join");
+    const auto made = hosts->make_token(lifetime);
+    if (!made) return tl::unexpected(made.error());
+    return nlohmann::json{
+        {"token", made->text.reveal()}, {"address", made->address}, {"valid_s", lifetime.count()}}
+        .dump();
+  };
 }
 
 /// Nothing was started: hosts that came are dismissed.
@@ -258,9 +318,10 @@ result<report> run_roles(const prepared_job& prepared, const local_run_options& 
                                           .log = log,
                                           .hosts = chosen->hosts ? chosen->hosts->launcher() : nullptr});
   chosen->introduce(agent);
-  auto control = open_run(
-      *chosen, agent, options.run_dir,
-      {system, (*job)->spec, board, agent, chosen->hosts ? chosen->hosts->launcher() : nullptr}, observer);
+  auto control = open_run(*chosen, agent, options.run_dir,
+                          {system, (*job)->spec, board, agent, tokens_of(*chosen),
+                           chosen->hosts ? chosen->hosts->launcher() : nullptr},
+                          observer);
   if (!control) {
     give_up(*chosen, agent);
     return tl::unexpected(control.error());

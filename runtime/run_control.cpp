@@ -11,6 +11,7 @@ namespace {
 
 constexpr auto scale_deadline = std::chrono::seconds(5);
 constexpr std::string_view scale_word = "scale ";
+constexpr std::string_view token_word = "token ";
 
 std::string refusal(const std::string& why, job::exit_code code) {
   return nlohmann::json{{"error", why}, {"exit_code", static_cast<int>(code)}}.dump();
@@ -26,6 +27,7 @@ void run_control::answer(const std::string& request, const agent::control_reply&
 std::string run_control::answer_at_once(const std::string& request) const {
   if (request == "status") return agent::to_json(board_->snapshot());
   if (request.starts_with(scale_word)) return scale(request.substr(scale_word.size()));
+  if (request.starts_with(token_word)) return token(request.substr(token_word.size()));
   if (request != "stop") return refusal("unknown request", job::exit_code::bad_input);
   caf::anon_send(agent_, protocol::stop_job{protocol::job_outcome::interrupted, "stopped by 'dlrun stop'"});
   return "stopping";
@@ -54,6 +56,15 @@ std::string run_control::scale(const std::string& workers) const {
                            job::exit_code::job_failed);
           });
   return said;
+}
+
+std::string run_control::token(const std::string& lifetime) const {
+  std::int64_t seconds = 0;
+  const auto* const end = lifetime.data() + lifetime.size();
+  if (std::from_chars(lifetime.data(), end, seconds).ptr != end || seconds < 1)
+    return refusal("the lifetime of the token is no number of seconds", job::exit_code::bad_input);
+  auto made = make_token_(std::chrono::seconds{seconds});
+  return made ? std::move(*made) : refusal(made.error().message, job::exit_code_for(made.error().code));
 }
 
 } // namespace dlrun::runtime

@@ -6,22 +6,31 @@
 #include "proto/job_spec.pb.h"
 #include "runtime/host_logs.hpp"
 
+#include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 
 namespace dlrun::runtime {
 
+/// Makes a token by which a host may join, as JSON for `dlrun token`: its `token`, `address` and
+/// `valid_s`.
+using token_maker = std::function<result<std::string>(std::chrono::seconds lifetime)>;
+
 /// Called on the thread of the control socket; waits up to 5 s for a number of workers to be
-/// journaled. `scale N` is answered by {"workers":N}, or {"error":text,"exit_code":n}.
+/// journaled. `scale N` is answered by {"workers":N}, or {"error":text,"exit_code":n};
+/// `token S` by what the token_maker says, or such an error.
 class run_control {
 public:
   /// `system` outlives this.
   run_control(caf::actor_system& system, spec::JobSpec spec, std::shared_ptr<const agent::run_board> board,
-              const protocol::agent_actor& agent, std::shared_ptr<agent::routed_launcher> hosts)
+              const protocol::agent_actor& agent, token_maker make_token,
+              std::shared_ptr<agent::routed_launcher> hosts)
       : system_{system}
       , spec_{std::move(spec)}
       , board_{std::move(board)}
       , agent_{agent}
+      , make_token_{std::move(make_token)}
       , logs_{system, agent, std::move(hosts)} {}
 
   void answer(const std::string& request, const agent::control_reply& reply) const;
@@ -29,11 +38,13 @@ public:
 private:
   std::string answer_at_once(const std::string& request) const;
   std::string scale(const std::string& workers) const;
+  std::string token(const std::string& lifetime) const;
 
   caf::actor_system& system_;
   spec::JobSpec spec_; ///< of the job
   std::shared_ptr<const agent::run_board> board_;
   protocol::agent_actor agent_;
+  token_maker make_token_;
   host_logs logs_;
 };
 

@@ -18,6 +18,8 @@ public:
   /// passed, its hosts are there, `dlrun status` is answered; the roles are started next.
   /// @returns why the run must not begin after all.
   virtual result<void> begun() { return {}; }
+  /// Before begun(): what the run waits for, whenever that changes.
+  virtual void waits(const std::string&) {}
   /// How far it is; called ten times a second.
   virtual void update(const agent::run_snapshot& now, protocol::time_point at) = 0;
   /// A failure or recovery.

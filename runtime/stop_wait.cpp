@@ -23,11 +23,15 @@ std::string text_of(const caf::error& why) {
 
 } // namespace
 
-base::unique_fd take_stop_signals() {
+base::unique_fd take_stop_signals(bool is_own) {
   sigset_t handled;
   sigemptyset(&handled);
   sigaddset(&handled, SIGTERM);
   sigaddset(&handled, agent::end_signal);
+  if (is_own) {
+    sigaddset(&handled, SIGINT);
+    sigaddset(&handled, SIGHUP);
+  }
   sigset_t blocked = handled;
   sigaddset(&blocked, SIGINT);
   sigaddset(&blocked, SIGHUP);
@@ -58,10 +62,10 @@ result<void> run_to_end(const caf::actor& role, const base::unique_fd& signals,
     if (watched[1].revents == 0) continue;
     signalfd_siginfo info{};
     [[maybe_unused]] const auto got = ::read(signals.get(), &info, sizeof info);
-    if (info.ssi_signo == SIGTERM)
-      leave();
-    else
+    if (info.ssi_signo == agent::end_signal)
       caf::anon_send_exit(role, caf::exit_reason::user_shutdown);
+    else
+      leave();
   }
 }
 

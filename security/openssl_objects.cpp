@@ -64,6 +64,15 @@ result<certificate> read_certificate(const std::string& pem, std::string_view wh
   return read;
 }
 
+result<std::string> digest_of(X509* certificate) {
+  std::string digest(EVP_MAX_MD_SIZE, '\0');
+  unsigned size = 0;
+  if (X509_digest(certificate, EVP_sha256(), reinterpret_cast<unsigned char*>(digest.data()), &size) != 1)
+    return fail_openssl(error_code::system, "OpenSSL cannot hash a certificate");
+  digest.resize(size);
+  return digest;
+}
+
 result<key> read_key(const std::string& pem) {
   const auto from = reader_of(pem);
   key read(from ? PEM_read_bio_PrivateKey(from.get(), nullptr, &no_password, nullptr) : nullptr);

@@ -37,6 +37,8 @@ result<std::string> to_pem(EVP_PKEY* from);
 
 /// The one certificate in `pem`. @returns bad_usage: `what` holds none, or more than one.
 result<certificate> read_certificate(const std::string& pem, std::string_view what);
+/// SHA-256 of a certificate, 32 bytes. @returns system.
+result<std::string> digest_of(X509* certificate);
 /// The private key in `pem`, which has no password. @returns bad_usage.
 result<key> read_key(const std::string& pem);
 

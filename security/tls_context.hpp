@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <openssl/types.h>
+#include <string>
 
 namespace dlrun::security {
 
@@ -16,6 +17,10 @@ struct tls_options {
   /// records of 16 KiB (RFC 8446, 5.5), 380 GB.
   std::uint64_t key_bytes_max = std::uint64_t{1} << 36;
 };
+
+/// By which who has no certificate yet knows the certificates of a job: the SHA-256 of that of its
+/// authority, 32 bytes. @returns bad_usage when `authority_pem` holds no certificate.
+result<std::string> pin_of(const std::string& authority_pem);
 
 /// Credentials, and rules that are the same for all: TLS 1.3 only, AES-GCM, a certificate of each
 /// end, the job's authority as the only trust; no tickets, no early data, no compression.
@@ -27,6 +32,13 @@ public:
   /// certificate_name.
   static result<std::shared_ptr<tls_context>> make(const credentials& mine, const tls_options& options = {});
 
+  /// Of a door: a server that shows `mine` with the certificate of its authority, and asks for
+  /// none. Who comes in proves by what it says that it may. @returns errors as make().
+  static result<std::shared_ptr<tls_context>> make_door(const credentials& mine);
+  /// Of a client that has no certificate: it knows the door of a job by the pin of its authority,
+  /// and talks to this role of it alone. @returns system.
+  static result<std::shared_ptr<tls_context>> make_pinned(const std::string& pin, const std::string& role);
+
   tls_context(const tls_context&) = delete;
   tls_context& operator=(const tls_context&) = delete;
   ~tls_context();
@@ -35,18 +47,28 @@ public:
   /// @returns errors as make(), and bad_usage when `mine` has another name.
   result<void> renew(const credentials& mine);
 
-  /// Whom its certificates speak for. Never changes.
+  /// Whom its certificates speak for. Never changes. Of a client with a pin: whom it wants to talk
+  /// to, of any job.
   const certificate_name& name() const { return name_; }
   const tls_options& options() const { return options_; }
+
+  /// Do both ends show certificates of the job?
+  bool is_mutual() const { return kind_ == kind::mutual; }
+  /// Of a client with a pin.
+  bool is_pinned() const { return kind_ == kind::pinned; }
 
   /// What OpenSSL makes a session of; for tls_session.
   std::shared_ptr<SSL_CTX> current() const;
 
 private:
-  tls_context(certificate_name name, const tls_options& options, std::shared_ptr<SSL_CTX> made);
+  enum class kind : std::uint8_t { mutual, door, pinned };
+  tls_context(certificate_name name, const tls_options& options, kind which, std::shared_ptr<SSL_CTX> made);
+  static result<std::shared_ptr<tls_context>> make_of_kind(const credentials& mine,
+                                                           const tls_options& options, kind which);
 
   const certificate_name name_;
   const tls_options options_;
+  const kind kind_;
   mutable std::mutex mutex_;
   std::shared_ptr<SSL_CTX> current_; ///< guarded by mutex_
 };

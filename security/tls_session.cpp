@@ -25,7 +25,9 @@ constexpr std::size_t handshake_piece_bytes = 4096;
 /// Lives where OpenSSL's callbacks find it.
 struct tls_session::state {
   std::unique_ptr<SSL, openssl::freed_by<SSL_free>> ssl;
-  std::string job;                 ///< that a peer must be of
+  std::string job;                 ///< that a peer must be of; "": of any
+  std::string role;                ///< that a peer must have; "": any
+  bool asks_peer = true;           ///< for a certificate
   std::uint64_t key_bytes_max = 0; ///< see tls_options
   std::span<const std::byte> from; ///< of the wire, during a call of read()
   std::vector<std::byte> out;      ///< for the wire
@@ -102,7 +104,9 @@ int tls_session::state::verify(int is_good, X509_STORE_CTX* chain) {
   auto name = openssl::name_of(X509_STORE_CTX_get0_cert(chain));
   X509_STORE_CTX_set_error(chain, X509_V_ERR_CERT_REJECTED); // unless it is accepted below
   if (!name) return refuse("the other end's certificate cannot be used: " + name.error().message);
-  if (name->job != self.job)
+  if (!self.role.empty() && (name->role != self.role || name->index != 0))
+    return refuse(fmt::format("the other end is {}, not the {}", describe(*name), self.role));
+  if (!self.job.empty() && name->job != self.job)
     return refuse(fmt::format("the other end is {}, this is job {}", describe(*name), self.job));
   X509_STORE_CTX_set_error(chain, X509_V_OK);
   self.peer = std::move(*name);
@@ -146,7 +150,7 @@ result<void> tls_session::state::shake_hands(std::span<const std::byte>& from_wi
     from_wire = {from_wire.data() - from.size(), from_wire.size() + from.size()};
     handshake_bytes += piece.size() - from.size();
     if (done == 1) {
-      DLRUN_CHECK(peer, "a handshake without a peer's certificate does not end well");
+      DLRUN_CHECK(peer || !asks_peer, "a handshake without a peer's certificate does not end well");
       is_established = true;
       return {};
     }
@@ -175,7 +179,9 @@ tls_session::~tls_session() = default;
 
 result<tls_session> tls_session::start(const tls_context& context, side as) {
   auto made = std::make_unique<state>();
-  made->job = context.name().job;
+  if (context.is_mutual()) made->job = context.name().job;
+  if (context.is_pinned()) made->role = context.name().role;
+  made->asks_peer = context.is_mutual() || context.is_pinned();
   made->key_bytes_max = context.options().key_bytes_max;
   if (!made->begin(context.current().get(), as))
     return openssl::fail_openssl(error_code::system, "OpenSSL cannot start a TLS session");
@@ -225,7 +231,7 @@ result<void> tls_session::feed(std::span<const std::byte> from_wire, std::vector
 bool tls_session::is_established() const { return state_->is_established; }
 
 const certificate_name& tls_session::peer() const {
-  DLRUN_CHECK(is_established(), "a peer is known once the session is established");
+  DLRUN_CHECK(is_established() && state_->asks_peer, "a peer is known once it has shown a certificate");
   return *state_->peer;
 }
 

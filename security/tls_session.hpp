@@ -59,7 +59,7 @@ public:
   bool is_established() const;
 
   /// Whom the verified certificate of the other end speaks for: of the same job. Only once
-  /// is_established().
+  /// is_established(), and not at a door, which asks for none.
   const certificate_name& peer() const;
 
   /// Encrypts all of `plaintext` into wire(), which grows by it. Only once is_established().

@@ -35,6 +35,15 @@ agent_core_config core_config(const agent_arguments& arguments) {
   return config;
 }
 
+/// The root's first.
+std::vector<host_view> hosts_of(const agent_arguments& arguments) {
+  if (!arguments.hosts) return {};
+  std::vector<host_view> all{{arguments.hosts->roles().root(), "there"}};
+  for (const auto& [host, state] : arguments.hosts->roles().roster().states())
+    all.push_back({host, std::string{to_string(state)}});
+  return all;
+}
+
 event_file open_events(const std::filesystem::path& path) {
   event_file::mend_last_line(path); // of a root that was killed
   return event_file{path};
@@ -183,7 +192,7 @@ protocol::report_taken agent_state::on_report_part(const protocol::report_part& 
 }
 
 void agent_state::on_stall(const protocol::stall& what) {
-  const auto host = arguments_.hosts ? arguments_.hosts->host_of(what.role) : std::string{};
+  const auto host = arguments_.hosts ? arguments_.hosts->roles().places().host_of(what.role) : std::string{};
   add_event(stalls_.hear(what, host, arguments_.now()));
   show();
 }
@@ -205,15 +214,18 @@ void agent_state::begin() {
 }
 
 void agent_state::show() {
+  const bool waits = !started_ && arguments_.hosts && !arguments_.hosts->waiting().awaited().empty();
+  const auto* const now = waits ? "waiting" : "stopping";
   run_snapshot snapshot{.job = arguments_.job->spec.name(),
-                        .status = core_.ending() && status_ == "running" ? "stopping" : status_,
+                        .status = (waits || core_.ending()) && status_ == "running" ? now : status_,
                         .step = core_.reports().step(),
                         .durable_step = core_.reports().durable_step(),
-                        .steps = arguments_.job->steps(),
+                        .steps = started_ ? arguments_.job->steps() : 0, // 'attach' waits for that
                         .train = std::nullopt,
                         .stall = stalls_.view(core_.reports().step(), arguments_.now()),
                         .workers = core_.workers(),
                         .roles = core_.roles(),
+                        .hosts = hosts_of(arguments_),
                         .started_us = common::to_us(arguments_.job->started)};
   if (const auto& metrics = core_.reports().metrics())
     snapshot.train = progress_of(*metrics, arguments_.job->model->metrics(), core_.reports().metrics_step());
@@ -226,6 +238,9 @@ void agent_state::add_event(protocol::job_event event) {
   arguments_.log->info("{}: {}", event.event, event.text);
   events_.append(to_json_line(event));
   arguments_.board->add_event(std::move(event));
+  if (started_ || !arguments_.hosts) return;
+  events_.flush(); // no ticks yet
+  show();
 }
 
 // ---- what the core decided

@@ -57,6 +57,8 @@ host_agent_state::behavior host_agent_state::make_behavior() {
 void host_agent_state::on_tick() {
   self_->delayed_send(self_, host_tick_period, protocol::tick{});
   arguments_.beats->note_turn();
+  if (arguments_.has_notice()) carry_out(core_.on_notice(arguments_.now()));
+  if (core_.is_leaving() && core_.has_link() && !leave_told_ && !dialling_) join();
   carry_out(core_.on_tick(arguments_.now()));
   const auto seen = arguments_.launcher->look();
   if (core_.has_link())
@@ -85,13 +87,15 @@ void host_agent_state::on_found(const result<protocol::agent_actor>& found) {
   join();
 }
 
+/// With no cores once it is to leave.
 void host_agent_state::join() {
+  dialling_ = true;
   auto running = core_.running();
   auto stores = arguments_.stores(running);
   const protocol::host_joined here{.host = arguments_.core.host,
                                    .boot = arguments_.core.boot,
                                    .pid = static_cast<std::int32_t>(::getpid()),
-                                   .cpus = arguments_.cpus,
+                                   .cpus = core_.is_leaving() ? 0 : arguments_.cpus,
                                    .stores = std::move(stores),
                                    .root = arguments_.started_by,
                                    .running = std::move(running),
@@ -99,23 +103,27 @@ void host_agent_state::join() {
                                    .intake = arguments_.intake};
   common::ask_with(
       self_, agent_, join_deadline, here, protocol::host_agent_actor{self_},
-      [this](const protocol::join_reply& reply) { on_join_reply(reply); },
+      [this, leaving = core_.is_leaving()](const protocol::join_reply& reply) {
+        on_join_reply(reply, leaving);
+      },
       [this](const caf::error& why) {
         if (agent_) self_->demonitor(agent_.address());
         lose_link(to_string(why));
       });
 }
 
-void host_agent_state::on_join_reply(const protocol::join_reply& reply) {
+void host_agent_state::on_join_reply(const protocol::join_reply& reply, bool said_leaving) {
   dialling_ = false;
   if (!reply.accepted) return carry_out(leave{"refused: " + reply.reason});
   if (!agent_) return; // lost again meanwhile
-  arguments_.log->info("joined: host {} is one of the job's", arguments_.core.host);
+  leave_told_ = said_leaving;
+  arguments_.log->info("joined: host {} {}", arguments_.core.host,
+                       said_leaving ? "is to leave, which the root knows" : "is one of the job's");
   carry_out(core_.on_link(arguments_.now(), reply.agent));
 }
 
 void host_agent_state::lose_link(const std::string& why) {
-  dialling_ = false;
+  dialling_ = leave_told_ = false;
   if (!std::exchange(agent_, nullptr)) return;
   arguments_.log->warn("link-lost: {}", why);
   core_.on_link_lost(arguments_.now());
@@ -222,6 +230,7 @@ void host_agent_state::carry_out(const tell_agent& action) { self_->send(agent_,
 
 void host_agent_state::carry_out(const leave& action) {
   arguments_.log->info("leaves: {}", action.reason);
+  if (action.is_failure) return self_->quit(caf::make_error(caf::sec::runtime_error, action.reason));
   self_->quit();
 }
 

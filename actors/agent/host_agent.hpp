@@ -33,10 +33,12 @@ struct host_agent_arguments {
   std::shared_ptr<beat_service> beats; ///< with the root
   beat_peer root{};
   std::shared_ptr<spdlog::logger> log;
+  std::function<bool()> has_notice = [] { return false; }; ///< is it to leave? Once for each notice
   std::function<protocol::time_point()> now = common::now; ///< the time by which it decides
 };
 
-/// Quits when it has to leave; who owns the launcher then ends what it started.
+/// Quits when it has to leave, with an error if that is a failure; who owns the launcher then ends
+/// what it started.
 class host_agent_state {
 public:
   struct holder {
@@ -65,7 +67,7 @@ private:
   caf::result<Answer> read_logs(std::function<Answer()> read);
   result<void> begin_beats();
   void on_sighting(const sighting& seen);
-  void on_join_reply(const protocol::join_reply& reply);
+  void on_join_reply(const protocol::join_reply& reply, bool said_leaving);
   void lose_link(const std::string& why);
 
   void carry_out(const host_agent_actions& actions);
@@ -80,6 +82,7 @@ private:
   host_agent_core core_;
   protocol::agent_actor agent_{}; ///< null while it is not found
   bool dialling_ = false;
+  bool leave_told_ = false;   ///< the agent of the job knows that this host is to leave
   std::size_t log_reads_ = 0; ///< that have not been answered
   common::task_thread log_reader_{"dlrun-logs"};
 };

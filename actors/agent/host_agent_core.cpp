@@ -21,9 +21,9 @@ host_agent_actions host_agent_core::report(start& which, time_point now) {
   return {tell_agent{which.report}};
 }
 
-host_agent_actions host_agent_core::end(std::string reason) {
+host_agent_actions host_agent_core::end(std::string reason, bool is_failure) {
   if (std::exchange(left_, true)) return {};
-  return {leave{std::move(reason)}};
+  return {leave{std::move(reason), is_failure}};
 }
 
 // ---- orders
@@ -57,7 +57,7 @@ void host_agent_core::on_start_told(const protocol::start_told& told) {
 
 host_agent_actions host_agent_core::on_dismissal(const protocol::dismissal& dismissal) {
   if (!is_mine(dismissal.boot)) return {};
-  return end(dismissal.reason);
+  return end(dismissal.reason, dismissal.reason.starts_with(given_up));
 }
 
 // ---- what the shell saw
@@ -128,6 +128,12 @@ void host_agent_core::on_sighting(const sighting& seen, time_point now) {
     silent_since_ = now;
 }
 
+host_agent_actions host_agent_core::on_notice(time_point now) {
+  if (leaves_since_ || !has_link()) return end("it was asked to leave", false);
+  leaves_since_ = now;
+  return {};
+}
+
 host_agent_actions host_agent_core::on_tick(time_point now) {
   const auto is_too_long = [&](const auto& since) { return since && now - *since >= config_.orphan_grace; };
   const auto grace_s = protocol::to_seconds(config_.orphan_grace);
@@ -135,6 +141,8 @@ host_agent_actions host_agent_core::on_tick(time_point now) {
     return end(fmt::format("without a link to the root for {:.0f} s", grace_s));
   if (is_too_long(silent_since_))
     return end(fmt::format("the root has answered no beat for {:.0f} s", grace_s));
+  if (leaves_since_ && now - *leaves_since_ >= config_.leave_grace)
+    return end("it was asked to leave, and its grace is over", false);
   host_agent_actions out;
   if (!has_link()) return out;
   for (auto& [key, one] : starts_)

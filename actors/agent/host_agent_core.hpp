@@ -11,10 +11,14 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
 namespace dlrun::agent {
+
+/// How the reason of a dismissal begins after which the job goes on without the host.
+inline constexpr std::string_view given_up = "the host was given up";
 
 struct host_agent_config {
   std::string host;
@@ -22,6 +26,8 @@ struct host_agent_config {
   /// How long its roles keep going without a link to the agent of the job, or when that answers no
   /// beats.
   protocol::duration orphan_grace = std::chrono::seconds(60);
+  /// How long it may take, once it is to leave, until the agent of the job lets it go.
+  protocol::duration leave_grace = std::chrono::seconds(30);
   /// Between two reports of the same end.
   protocol::duration repeat_after = std::chrono::milliseconds(500);
   protocol::planted_bug bug = protocol::planted_bug::none; ///< for the simulator
@@ -45,6 +51,7 @@ struct tell_agent {
 /// End this process, and with it all that it started. Given once.
 struct leave {
   std::string reason;
+  bool is_failure = true; ///< the job goes on, or may, and not because this host was to leave
 };
 using host_agent_action = std::variant<launch_role, end_role, tell_agent, leave>;
 using host_agent_actions = std::vector<host_agent_action>;
@@ -75,11 +82,15 @@ public:
   void on_link_lost(protocol::time_point now);
   /// What beats tell of the agent of the job (R29). Where none pass, the link alone tells.
   void on_sighting(const sighting& seen, protocol::time_point now);
+  /// The host is to leave the job (SIGTERM): its workers hand back what they have first. The second
+  /// time it leaves at once.
+  host_agent_actions on_notice(protocol::time_point now);
   host_agent_actions on_tick(protocol::time_point now);
 
   bool has_link() const { return !link_lost_since_; }
   /// What the agent of the job finds here, whichever root it is the agent of.
   std::vector<protocol::running_start> running() const;
+  bool is_leaving() const { return leaves_since_.has_value(); }
   /// A sign of life, with what these workers are at; those that the shell saw.
   protocol::work_report work_report(const std::vector<seen_work>& seen);
 
@@ -98,7 +109,7 @@ private:
   }
   start* find(const protocol::role_name& role, const protocol::fence& self);
   host_agent_actions report(start& which, protocol::time_point now);
-  host_agent_actions end(std::string reason);
+  host_agent_actions end(std::string reason, bool is_failure = true);
 
   host_agent_config config_;
   std::map<start_key, start> starts_; ///< that run, or whose end is not known to the agent yet
@@ -106,6 +117,7 @@ private:
   std::map<protocol::role_name, dlrun::incarnation> newest_; ///< ever ordered by that
   std::optional<protocol::time_point> link_lost_since_;
   std::optional<protocol::time_point> silent_since_{};
+  std::optional<protocol::time_point> leaves_since_{};
   std::size_t next_worker_ = 0; ///< of those whose turn it is in a work_report
   bool left_ = false;
 };

@@ -8,6 +8,17 @@ namespace dlrun::agent {
 
 using protocol::time_point;
 
+std::string_view to_string(host_state state) {
+  switch (state) {
+  case host_state::away: return "away";
+  case host_state::starting: return "starting";
+  case host_state::joining: return "joining";
+  case host_state::there: return "there";
+  case host_state::leaving: return "leaving";
+  }
+  return "?";
+}
+
 host_roster::host_roster(host_rules rules, const std::vector<std::string>& hosts)
     : rules_{rules} {
   for (const auto& host : hosts) hosts_[host].retry_after = rules_.retry_first;
@@ -33,24 +44,25 @@ void host_roster::begin(const std::string& host, entry& one, time_point now, ros
 
 void host_roster::retry_later(const std::string& host, entry& one, time_point now, roster_events& out) {
   if (std::exchange(one.command_runs, false)) out.push_back(kill_command{host, one.attempt});
-  if (closed_) return;
+  if (closed_ || one.is_enrolled) return;
   one.retry_at = now + one.retry_after;
   one.retry_after = std::min(2 * one.retry_after, rules_.retry_max);
 }
 
 void host_roster::give_up(const std::string& host, entry& one, std::string why, time_point now,
-                          roster_events& out) {
+                          roster_events& out, bool left) {
   const auto boot = *one.boot;
   one.boot.reset();
   one.link_lost.reset();
+  one.leaves = false;
   one.given_up.insert(boot);
-  out.push_back(host_lost{host, boot, std::move(why)});
+  out.push_back(host_lost{host, boot, std::move(why), left});
   retry_later(host, one, now, out);
 }
 
 void host_roster::fail_start(const std::string& host, entry& one, std::string why, time_point now,
                              roster_events& out) {
-  out.push_back(host_not_started{host, std::move(why)});
+  out.push_back(host_not_started{host, std::move(why), one.is_enrolled});
   retry_later(host, one, now, out);
 }
 
@@ -64,6 +76,8 @@ std::string host_roster::on_joined(const std::string& host, std::uint64_t boot, 
   if (closed_) return "the job is over";
   if (one.given_up.contains(boot))
     return fmt::format("host {} was given up, and its roles run elsewhere", host);
+  if (one.is_enrolled && one.boot != boot && !one.command_runs)
+    return fmt::format("host {} is not waited for any more: it has to join again, with a new token", host);
   if (one.boot && *one.boot != boot) {
     give_up(host, one, "its agent was started again", now, out);
     // The command that runs is the new agent's.
@@ -80,7 +94,44 @@ std::string host_roster::on_joined(const std::string& host, std::uint64_t boot, 
   one.link_lost.reset();
   one.retry_at.reset();
   one.retry_after = rules_.retry_first;
+  if (one.is_enrolled && std::exchange(one.command_runs, false))
+    out.push_back(kill_command{host, one.attempt}); // it has come
   return "";
+}
+
+result<std::uint64_t> host_roster::admit(const std::string& host, time_point now) {
+  const auto refuse = [&](std::string_view why) {
+    return fail(error_code::bad_usage, fmt::format("host {} {}", host, why));
+  };
+  if (closed_) return fail(error_code::bad_usage, "the job is over");
+  auto found = hosts_.find(host);
+  if (found != hosts_.end() && !found->second.is_enrolled)
+    return refuse("is one of the list of hosts, whose agents the root starts: join under another name");
+  if (found != hosts_.end() && found->second.boot)
+    return refuse("is there: a host joins once, so join under another name, or when the loss of that one is "
+                  "noticed, after a few seconds");
+  if (found != hosts_.end() && found->second.command_runs)
+    return refuse("is joining already: a host joins once, so join under another name");
+  if (found == hosts_.end()) found = hosts_.emplace(host, entry{}).first;
+  auto& one = found->second;
+  one.is_enrolled = true;
+  one.command_runs = true;
+  one.began = now;
+  return ++one.attempt;
+}
+
+bool host_roster::on_leaving(const std::string& host) {
+  const auto found = hosts_.find(host);
+  return found != hosts_.end() && found->second.boot && !std::exchange(found->second.leaves, true);
+}
+
+roster_events host_roster::let_go(const std::string& host, time_point now) {
+  roster_events out;
+  const auto found = hosts_.find(host);
+  if (closed_ || found == hosts_.end() || !found->second.boot) return out;
+  found->second.command_runs = false; // it ends with its agent
+  give_up(host, found->second, "it was asked to leave", now, out, true);
+  return out;
 }
 
 void host_roster::on_heard(const std::string& host, std::uint64_t boot, time_point now) {
@@ -158,7 +209,7 @@ std::string host_roster::why_lost(const entry& one, time_point now) const {
   };
   const auto& [seen, silence] = one.seen;
   const bool is_ours = one.attempt > 0; // of another root's command nobody hears
-  if (one.link_lost && is_ours && !one.command_runs) return "its agent has ended";
+  if (one.link_lost && is_ours && !one.command_runs && !one.is_enrolled) return "its agent has ended";
   if (seen == sight::silent)
     return fmt::format("it has answered no beat for {:.2f} s", protocol::to_seconds(silence));
   if (seen == sight::hangs) return "its agent answers beats, but does nothing else";
@@ -196,8 +247,40 @@ bool host_roster::is_expected(const std::string& host) const {
 std::vector<std::string> host_roster::missing() const {
   std::vector<std::string> all;
   for (const auto& [host, one] : hosts_)
-    if (!one.boot) all.push_back(host);
+    if (!one.boot && !one.is_enrolled) all.push_back(host);
   return all;
+}
+
+host_state host_roster::state_of(const std::string& host) const {
+  const auto found = hosts_.find(host);
+  if (found == hosts_.end()) return host_state::away;
+  const auto& one = found->second;
+  if (one.boot) return one.leaves ? host_state::leaving : host_state::there;
+  if (!one.command_runs) return host_state::away;
+  return one.is_enrolled ? host_state::joining : host_state::starting;
+}
+
+std::map<std::string, host_state> host_roster::states() const {
+  std::map<std::string, host_state> all;
+  for (const auto& [host, one] : hosts_) all[host] = state_of(host);
+  return all;
+}
+
+std::size_t host_roster::there() const {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(hosts_, [](const auto& one) { return one.second.boot.has_value(); }));
+}
+
+std::size_t host_roster::enrolled_linked() const {
+  return static_cast<std::size_t>(std::ranges::count_if(hosts_, [](const auto& one) {
+    return one.second.is_enrolled && one.second.boot && !one.second.link_lost;
+  }));
+}
+
+std::size_t host_roster::enrolling() const {
+  return static_cast<std::size_t>(std::ranges::count_if(hosts_, [](const auto& one) {
+    return one.second.is_enrolled && !one.second.boot && one.second.command_runs;
+  }));
 }
 
 } // namespace dlrun::agent

@@ -6,10 +6,12 @@
 #include "actors/protocol/time.hpp"
 
 #include <cstdint>
+#include <dlrun/error.hpp>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -36,6 +38,15 @@ struct host_rules {
   protocol::duration own_pause_min = std::chrono::milliseconds(700);
 };
 
+enum class host_state : std::uint8_t {
+  away,     ///< nobody waits for it, or its agent is tried again later
+  starting, ///< from here
+  joining,  ///< by itself
+  there,
+  leaving
+};
+std::string_view to_string(host_state state);
+
 /// Run the command that starts the agent of this host; answer with on_command_ended().
 struct run_command {
   std::string host;
@@ -56,11 +67,13 @@ struct host_lost {
   std::string host;
   std::uint64_t boot = 0;
   std::string why;
+  bool left = false; ///< it had said that it goes, and its workers had gone before
 };
 /// Its agent did not come up.
 struct host_not_started {
   std::string host;
   std::string why;
+  bool enrolled = false; ///< it was to come by itself, and is waited for no more
 };
 /// Do its beats pass? Told when they do not, and when they do after all.
 struct host_beats {
@@ -83,6 +96,14 @@ public:
   /// that up.
   std::string on_joined(const std::string& host, std::uint64_t boot, protocol::time_point now,
                         roster_events& out);
+  /// A host that is not in the list has enrolled: its agent will come by itself, once. It is
+  /// waited for as long as what it came by lasts, which is its command here: answered by
+  /// on_command_ended() with the attempt that is returned. @returns bad_usage with the reason.
+  result<std::uint64_t> admit(const std::string& host, protocol::time_point now);
+  /// The agent that is there says that it is to leave. @returns whether that is new.
+  bool on_leaving(const std::string& host);
+  /// It has nothing to do any more, and goes.
+  roster_events let_go(const std::string& host, protocol::time_point now);
   void on_heard(const std::string& host, std::uint64_t boot, protocol::time_point now);
   /// What its beats tell of it.
   roster_events on_sighting(const std::string& host, std::uint64_t boot, const sighting& now_seen,
@@ -98,7 +119,15 @@ public:
   std::optional<std::uint64_t> boot_of(const std::string& host) const;
   /// Its agent is being started, or will be.
   bool is_expected(const std::string& host) const;
+  host_state state_of(const std::string& host) const;
+  std::map<std::string, host_state> states() const;
+  /// Of those that are to be started from here.
   std::vector<std::string> missing() const;
+  /// How many are there, and how many of those that enrolled are on their way.
+  std::size_t there() const;
+  std::size_t enrolling() const;
+  /// How many of those that enrolled have a link.
+  std::size_t enrolled_linked() const;
 
 private:
   struct entry {
@@ -114,11 +143,13 @@ private:
     std::optional<protocol::time_point> retry_at{};
     protocol::duration retry_after{};
     std::set<std::uint64_t> given_up{};
+    bool leaves = false;      ///< the agent that is there
+    bool is_enrolled = false; ///< nobody starts its agent here
   };
 
   void begin(const std::string& host, entry& one, protocol::time_point now, roster_events& out);
   void give_up(const std::string& host, entry& one, std::string why, protocol::time_point now,
-               roster_events& out);
+               roster_events& out, bool left = false);
   void fail_start(const std::string& host, entry& one, std::string why, protocol::time_point now,
                   roster_events& out);
   void retry_later(const std::string& host, entry& one, protocol::time_point now, roster_events& out);

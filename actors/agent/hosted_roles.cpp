@@ -1,5 +1,7 @@
 #include "actors/agent/hosted_roles.hpp"
 
+#include "actors/agent/host_agent_core.hpp"
+
 #include <algorithm>
 #include <fmt/format.h>
 #include <utility>
@@ -60,39 +62,73 @@ job_event event_of(const role_name& role, const fence& self, std::string event, 
           .place = std::move(place)};
 }
 
+job_event coordinator_stays(const std::string& root) {
+  return event_of(
+      "coordinator-stays",
+      fmt::format("the journal is in the run folder, so the coordinator stays on host {0}: the loss of "
+                  "processes, of other hosts and of links is survived; that of {0} ends the job, which "
+                  "'dlrun resume --hosts' goes on with; with its journal in an etcd (cluster.journal) the "
+                  "coordinator runs on any host",
+                  root));
+}
+
+/// A run that goes on has stores of its PS shards, unless it ended before they began.
+void tell_missing_store(const role_name& role, const fence& self, const hosted_roles_config& config,
+                        const placement& places, hosted_actions& out) {
+  if (role.kind != role_kind::ps_shard || config.hosts_before.empty()) return;
+  if (places.find(role) != nullptr || places.find_store({role.index}) != nullptr) return;
+  out.push_back(event_of(
+      role, self, "store-missing",
+      fmt::format("no host has a store of {}: it begins empty, and all go back to what every PS shard can "
+                  "restore; if its host or folder is only missing in the list of hosts, stop this and name "
+                  "it there: the run had {}",
+                  protocol::to_string(role), config.hosts_before)));
+}
+
+/// Do they pass?
+void tell(const host_beats& beats, const hosted_roles_config& config, hosted_actions& out) {
+  if (beats.pass) {
+    out.push_back(event_of("beats-pass", fmt::format("host {} answers beats now", beats.host),
+                           {.host = beats.host, .reason = {}}));
+    return;
+  }
+  out.push_back(event_of(
+      "beats-blocked",
+      fmt::format(
+          "no UDP passes from host {} to {}, a port of host {}, and back: the loss of {} is noticed by its "
+          "TCP connections alone, after up to {:.0f} s instead of 1; let UDP pass between the hosts",
+          beats.host, config.root_beats_at, config.root, beats.host,
+          protocol::to_seconds(config.rules.silence_max)),
+      {.host = beats.host, .reason = {}}));
+}
+
+/// R35: what is taken over was chosen before this was heard of. The store of a PS shard is there.
+void end_late(const protocol::start_report& report, placement& places, hosted_actions& out) {
+  if (report.role.kind == role_kind::ps_shard && places.find(report.role) == nullptr)
+    places.keep(report.role, report.host, "it ran there before");
+  out.push_back(to_host{
+      report.host, protocol::stop_order{report.boot, report.role, report.self, protocol::stop_how::kill}});
+}
+
 } // namespace
 
 hosted_roles::hosted_roles(hosted_roles_config config)
     : config_{std::move(config)}
     , roster_{config_.rules, names_of(config_.hosts)}
-    , placement_{config_.root, config_.threads_per_worker, config_.coordinator_moves} {
+    , placement_{config_.root, config_.threads_per_worker, config_.coordinator_moves}
+    , admission_{config_.joining, 1 + config_.hosts.size()} {
   placement_.add_host(config_.root, config_.root_cpus);
   placement_.set_stores(config_.root, config_.root_stores);
 }
 
 hosted_actions hosted_roles::begin(time_point now) {
   hosted_actions out;
-  if (!config_.coordinator_moves)
-    out.push_back(event_of(
-        "coordinator-stays",
-        fmt::format("the journal is in the run folder, so the coordinator stays on host {0}: the loss of "
-                    "processes, of other hosts and of links is survived; that of {0} ends the job, which "
-                    "'dlrun resume --hosts' goes on with; with its journal in an etcd (cluster.journal) the "
-                    "coordinator runs on any host",
-                    config_.root)));
+  if (!config_.coordinator_moves) out.push_back(coordinator_stays(config_.root));
   follow(roster_.start(now), now, out);
   return out;
 }
 
 // ---- what another root left
-
-void hosted_roles::find(const protocol::host_joined& joined) {
-  for (const auto& one : joined.running) {
-    const start_key key{one.role, one.self.incarnation};
-    found_[key] = one;
-    starts_[key] = {.self = one.self, .host = joined.host, .boot = joined.boot, .is_answered = true};
-  }
-}
 
 std::vector<protocol::running_start> hosted_roles::take_over(time_point now, hosted_actions& out) {
   has_begun_ = true;
@@ -145,23 +181,11 @@ hosted_actions hosted_roles::start(const role_name& role, const fence& self, tim
   return out;
 }
 
-/// A run that goes on has stores of its PS shards, unless it ended before they began.
-void hosted_roles::tell_missing_store(const role_name& role, const fence& self, hosted_actions& out) const {
-  if (role.kind != role_kind::ps_shard || config_.hosts_before.empty()) return;
-  if (placement_.find(role) != nullptr || placement_.find_store({role.index}) != nullptr) return;
-  out.push_back(event_of(
-      role, self, "store-missing",
-      fmt::format("no host has a store of {}: it begins empty, and all go back to what every PS shard can "
-                  "restore; if its host or folder is only missing in the list of hosts, stop this and name "
-                  "it there: the run had {}",
-                  protocol::to_string(role), config_.hosts_before)));
-}
-
 /// Gives it a place, and orders it there.
 void hosted_roles::settle(const role_name& role, hosted_start one, time_point now, hosted_actions& out) {
   const auto* before = placement_.find(role);
   const auto was = before == nullptr ? std::string{} : before->host;
-  tell_missing_store(role, one.self, out);
+  tell_missing_store(role, one.self, config_, placement_, out);
   const auto& chosen = placement_.put(role);
   if (chosen.host != was)
     out.push_back(
@@ -211,6 +235,16 @@ hosted_actions hosted_roles::stop(const role_name& role, const fence& self, prot
 
 // ---- what hosts say
 
+result<admission> hosted_roles::admit(const arriving_host& who, time_point now, hosted_actions& out) {
+  auto admitted = admission_.admit(who, roster_, now);
+  if (!admitted) return admitted;
+  config_.hosts[who.name] = who.cpus;
+  out.push_back(event_of("host-enrolled",
+                         fmt::format("host {} at {} showed a token, and gets ready", who.name, who.address),
+                         {.host = who.name, .reason = {}}));
+  return admitted;
+}
+
 hosted_actions hosted_roles::on_joined(const protocol::host_joined& joined, time_point now,
                                        std::string& refused) {
   hosted_actions out;
@@ -223,29 +257,30 @@ hosted_actions hosted_roles::on_joined(const protocol::host_joined& joined, time
   refused = roster_.on_joined(joined.host, joined.boot, now, events);
   follow(std::move(events), now, out);
   if (!refused.empty()) return out;
+  if (joined.cpus == 0) { // it is to leave
+    if (roster_.on_leaving(joined.host)) begin_leave(joined.host, now, out);
+    return out;
+  }
   const auto wanted = config_.hosts.at(joined.host);
-  const auto cpus = wanted != 0 ? wanted : std::max(joined.cpus, 1U);
-  placement_.add_host(joined.host, cpus);
+  const auto cpus = wanted != 0 ? wanted : joined.cpus;
+  if (roster_.state_of(joined.host) != host_state::leaving) placement_.add_host(joined.host, cpus);
   if (before != joined.boot) {
     placement_.set_stores(joined.host, joined.stores);
     out.push_back(event_of("host-joined", fmt::format("host {} is there, with {} cores", joined.host, cpus),
                            {.host = joined.host, .reason = {}}));
     if (joined.intake.bytes > 0) out.push_back(fetched_event(joined));
     out.push_back(watch_beats{joined.host, joined.boot});
-    if (!has_begun_) find(joined);
+    for (const auto& one : joined.running) {
+      if (has_begun_) break;
+      const start_key key{one.role, one.self.incarnation};
+      found_[key] = one;
+      starts_[key] = {.self = one.self, .host = joined.host, .boot = joined.boot, .is_answered = true};
+    }
   }
   for (auto& [key, one] : starts_)
     if (one.host == joined.host) send(key.first, one, now, out);
   settle_waiting(now, out);
   return out;
-}
-
-/// R35: what is taken over was chosen before this was heard of. The store of a PS shard is there.
-void hosted_roles::end_late(const protocol::start_report& report, hosted_actions& out) {
-  if (report.role.kind == role_kind::ps_shard && placement_.find(report.role) == nullptr)
-    placement_.keep(report.role, report.host, "it ran there before");
-  out.push_back(to_host{
-      report.host, protocol::stop_order{report.boot, report.role, report.self, protocol::stop_how::kill}});
 }
 
 hosted_actions hosted_roles::on_report(const protocol::start_report& report, time_point now) {
@@ -256,7 +291,7 @@ hosted_actions hosted_roles::on_report(const protocol::start_report& report, tim
     out.push_back(to_host{report.host, protocol::start_told{report.boot, report.role, report.self}});
   const auto found = starts_.find({report.role, report.self.incarnation});
   if (found == starts_.end()) {
-    if (!is_over && roster_.boot_of(report.host) == report.boot) end_late(report, out);
+    if (!is_over && roster_.boot_of(report.host) == report.boot) end_late(report, placement_, out);
     return out;
   }
   auto& one = found->second;
@@ -320,39 +355,29 @@ void hosted_roles::follow(roster_events events, time_point now, hosted_actions& 
     } else if (const auto* lost = std::get_if<host_lost>(&event)) {
       lose(*lost, now, out);
     } else if (const auto* failed = std::get_if<host_not_started>(&event)) {
-      out.push_back(event_of("host-not-started",
+      out.push_back(event_of(failed->enrolled ? "host-not-joined" : "host-not-started",
                              fmt::format("the agent of host {} {}", failed->host, failed->why),
                              {failed->host, failed->why}));
     } else if (const auto* beats = std::get_if<host_beats>(&event)) {
-      tell(*beats, out);
+      tell(*beats, config_, out);
     }
   }
-}
-
-void hosted_roles::tell(const host_beats& beats, hosted_actions& out) const {
-  if (beats.pass) {
-    out.push_back(event_of("beats-pass", fmt::format("host {} answers beats now", beats.host),
-                           {.host = beats.host, .reason = {}}));
-    return;
-  }
-  out.push_back(event_of(
-      "beats-blocked",
-      fmt::format(
-          "no UDP passes from host {} to {}, a port of host {}, and back: the loss of {} is noticed by its "
-          "TCP connections alone, after up to {:.0f} s instead of 1; let UDP pass between the hosts",
-          beats.host, config_.root_beats_at, config_.root, beats.host,
-          protocol::to_seconds(config_.rules.silence_max)),
-      {.host = beats.host, .reason = {}}));
 }
 
 void hosted_roles::lose(const host_lost& lost, time_point now, hosted_actions& out) {
   placement_.remove_host(lost.host);
   sights_.erase(lost.host);
   out.push_back(forget_beats{lost.host});
-  out.push_back(event_of("host-lost", fmt::format("host {} is given up: {}", lost.host, lost.why),
-                         {lost.host, lost.why}));
+  if (lost.left)
+    out.push_back(event_of("host-left", fmt::format("host {} has left: {}", lost.host, lost.why),
+                           {lost.host, lost.why}));
+  else
+    out.push_back(event_of("host-lost", fmt::format("host {} is given up: {}", lost.host, lost.why),
+                           {lost.host, lost.why}));
   // It may be alive behind a link that works one way.
-  out.push_back(to_host{lost.host, protocol::dismissal{lost.boot, "the host was given up: " + lost.why}});
+  out.push_back(to_host{
+      lost.host,
+      protocol::dismissal{lost.boot, lost.left ? lost.why : fmt::format("{}: {}", given_up, lost.why)}});
   role_end end{.cause = fmt::format("is lost with host {}: {}", lost.host, lost.why)};
   std::erase_if(starts_, [&](const auto& entry) {
     const auto& [key, one] = entry;
@@ -372,10 +397,35 @@ void hosted_roles::settle_waiting(time_point now, hosted_actions& out) {
   for (const auto& key : ready) settle(key.first, starts_.at(key), now, out);
 }
 
+/// Nothing starts there any more. A worker that has left starts elsewhere, as after a notice from
+/// anybody (R33).
+void hosted_roles::begin_leave(const std::string& host, time_point now, hosted_actions& out) {
+  placement_.remove_host(host, "leaves");
+  out.push_back(event_of(
+      "host-leaves", fmt::format("host {} was asked to leave: its workers hand back what they have", host),
+      {.host = host, .reason = {}}));
+  for (auto& [key, one] : starts_) {
+    if (one.host != host || key.first.kind != role_kind::worker) continue;
+    one.stop = std::max(protocol::stop_how::leave, one.stop.value_or(protocol::stop_how::leave));
+    send(key.first, one, now, out);
+  }
+  settle_leaving(now, out);
+}
+
+/// Without workers it goes; what else runs there ends with it.
+void hosted_roles::settle_leaving(time_point now, hosted_actions& out) {
+  for (const auto& [host, state] : roster_.states())
+    if (state == host_state::leaving && std::ranges::none_of(starts_, [&name = host](const auto& one) {
+          return one.second.host == name && one.first.first.kind == role_kind::worker;
+        }))
+      follow(roster_.let_go(host, now), now, out);
+}
+
 hosted_actions hosted_roles::tick(time_point now) {
   hosted_actions out;
   follow(roster_.tick(now), now, out);
   settle_waiting(now, out);
+  settle_leaving(now, out);
   for (auto& [key, one] : starts_)
     if (one.host && (!one.is_answered || one.stop) && now - one.sent >= config_.repeat_after)
       send(key.first, one, now, out);

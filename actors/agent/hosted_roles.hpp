@@ -1,6 +1,7 @@
 /// The roles that run on other hosts, as the agent of the job sees them.
 #pragma once
 
+#include "actors/agent/host_admission.hpp"
 #include "actors/agent/host_roster.hpp"
 #include "actors/agent/placement.hpp"
 #include "actors/agent/role_end.hpp"
@@ -22,13 +23,14 @@ struct hosted_roles_config {
   std::uint32_t root_cpus = 1;
   std::string root_beats_at{}; ///< number and UDP port of this host's beats
   /// The others: by name, with the cores they are to be used with; 0: those their agents tell of.
-  std::map<std::string, std::uint32_t> hosts;
+  std::map<std::string, std::uint32_t> hosts{};
   std::uint32_t threads_per_worker = 1;
   bool coordinator_moves = false;                  ///< its journal can be had from every host
   std::vector<protocol::held_store> root_stores{}; ///< in the run folder
   /// Of a run that is resumed, the other hosts that it ever had, for people; "" of a new one.
   std::string hosts_before{};
   host_rules rules{};
+  admission_rules joining{}; ///< its root is that above
   /// How long a PS shard waits for the host of its store when that is lost, before it begins
   /// elsewhere without a store, which costs the work since the last version that all can go back
   /// to.
@@ -100,6 +102,8 @@ public:
   hosted_actions stop(const protocol::role_name& role, const protocol::fence& self, protocol::stop_how how,
                       protocol::time_point now);
 
+  /// Lets it in: its agent is on its way from now on. @returns bad_usage with the reason.
+  result<admission> admit(const arriving_host& who, protocol::time_point now, hosted_actions& out);
   hosted_actions on_joined(const protocol::host_joined& joined, protocol::time_point now,
                            std::string& refused);
   hosted_actions on_report(const protocol::start_report& report, protocol::time_point now);
@@ -114,6 +118,9 @@ public:
   hosted_actions dismiss(const std::string& reason);
 
   std::vector<seen_work> look() const;
+  /// Why the job does not begin yet, though all hosts of the list are there; "": it may.
+  std::string awaited() const { return admission_.awaited(roster_); }
+  const std::string& root() const { return config_.root; }
   const host_roster& roster() const { return roster_; }
   const placement& places() const { return placement_; }
 
@@ -129,23 +136,21 @@ private:
     protocol::time_point waits_until{};
   };
 
-  void find(const protocol::host_joined& joined);
-  void end_late(const protocol::start_report& report, hosted_actions& out);
   const std::string* host_to_wait_for(const protocol::role_name& role) const;
-  void tell_missing_store(const protocol::role_name& role, const protocol::fence& self,
-                          hosted_actions& out) const;
   void settle(const protocol::role_name& role, hosted_start one, protocol::time_point now,
               hosted_actions& out);
   void send(const protocol::role_name& role, hosted_start& one, protocol::time_point now,
             hosted_actions& out);
   void follow(roster_events events, protocol::time_point now, hosted_actions& out);
-  void tell(const host_beats& beats, hosted_actions& out) const;
   void lose(const host_lost& lost, protocol::time_point now, hosted_actions& out);
   void settle_waiting(protocol::time_point now, hosted_actions& out);
+  void begin_leave(const std::string& host, protocol::time_point now, hosted_actions& out);
+  void settle_leaving(protocol::time_point now, hosted_actions& out);
 
   hosted_roles_config config_;
   host_roster roster_;
   placement placement_;
+  host_admission admission_;
   std::map<start_key, hosted_start> starts_;           ///< on other hosts, or waiting for one
   std::map<start_key, protocol::running_start> found_; ///< of those, what another root started
   bool has_begun_ = false;                             ///< nothing more is taken over

@@ -23,7 +23,7 @@ std::string linked_hosts::host_of(const caf::actor_addr& who) const {
 
 result<protocol::host_agent_actor> linked_hosts::agent_of(const std::string& host) const {
   if (is_closed_) return fail(error_code::interrupted, "the job is over");
-  if (!folders_.contains(host))
+  if (folder_of_(host).empty())
     return fail(error_code::bad_usage, fmt::format("host {} is none of the job's now", host));
   const auto* link = find(host);
   if (link == nullptr || !link->agent || roster_.boot_of(host) != link->boot)
@@ -33,11 +33,8 @@ result<protocol::host_agent_actor> linked_hosts::agent_of(const std::string& hos
 
 std::vector<logging_host> linked_hosts::with_logs() const {
   std::vector<logging_host> all;
-  for (const auto& [host, link] : links_) {
-    const auto folder = folders_.find(host);
-    all.push_back({host, folder == folders_.end() ? std::string{} : folder->second,
-                   agent_of(host).value_or(protocol::host_agent_actor{})});
-  }
+  for (const auto& [host, link] : links_)
+    all.push_back({host, folder_of_(host), agent_of(host).value_or(protocol::host_agent_actor{})});
   return all;
 }
 

@@ -4,6 +4,7 @@
 #include "actors/agent/host_roster.hpp"
 #include "actors/agent/log_collector.hpp"
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -20,10 +21,10 @@ public:
   };
 
   /// @param roster outlives this
-  /// @param folders of the run, on each other host
-  linked_hosts(const host_roster& roster, std::map<std::string, std::string> folders)
+  /// @param folder_of the run, on each other host; "" for what is none of its hosts
+  linked_hosts(const host_roster& roster, std::function<std::string(const std::string& host)> folder_of)
       : roster_{roster}
-      , folders_{std::move(folders)} {}
+      , folder_of_{std::move(folder_of)} {}
 
   void put(const std::string& host, std::uint64_t boot, const protocol::host_agent_actor& who) {
     links_[host] = {boot, who};
@@ -45,7 +46,7 @@ public:
 
 private:
   const host_roster& roster_;
-  std::map<std::string, std::string> folders_;
+  std::function<std::string(const std::string& host)> folder_of_;
   std::map<std::string, link> links_;
   bool is_closed_ = false;
 };

@@ -18,9 +18,12 @@ placement::placement(std::string root, std::uint32_t threads_per_worker, bool co
 void placement::add_host(const std::string& name, std::uint32_t cpus) {
   DLRUN_CHECK(cpus > 0, "host {} has cores", name);
   hosts_[name] = cpus;
+  gone_.erase(name);
 }
 
-void placement::remove_host(const std::string& name) { hosts_.erase(name); }
+void placement::remove_host(const std::string& name, const std::string& why) {
+  if (hosts_.erase(name) != 0) gone_[name] = why;
+}
 
 void placement::set_stores(const std::string& name, const std::vector<protocol::held_store>& stores) {
   auto& kept = stores_[name];
@@ -59,6 +62,11 @@ const place* placement::find(const role_name& role) const {
   return found == places_.end() ? nullptr : &found->second;
 }
 
+std::string placement::host_of(const role_name& role) const {
+  const auto* where = find(role);
+  return where == nullptr ? std::string{} : where->host;
+}
+
 const place& placement::put(const role_name& role) {
   DLRUN_CHECK(hosts_.contains(root_), "the root's host {} is there", root_);
   const auto* before = find(role);
@@ -67,8 +75,8 @@ const place& placement::put(const role_name& role) {
   if (is_there && !moves) return *before;
   auto chosen = choose(role);
   if (before != nullptr)
-    chosen.reason +=
-        is_there ? fmt::format("; it ended on {}", before->host) : fmt::format("; {} is lost", before->host);
+    chosen.reason += is_there ? fmt::format("; it ended on {}", before->host)
+                              : fmt::format("; {} {}", before->host, gone_.at(before->host));
   return places_[role] = std::move(chosen);
 }
 

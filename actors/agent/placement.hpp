@@ -36,8 +36,9 @@ public:
 
   /// A host is there (again). Roles may be placed on it from now on.
   void add_host(const std::string& name, std::uint32_t cpus);
-  /// It is not any more. Roles that were there stay its roles until they are placed anew.
-  void remove_host(const std::string& name);
+  /// It is not any more, since it `is lost` or for what reason else. Roles that were there stay its
+  /// roles until they are placed anew.
+  void remove_host(const std::string& name, const std::string& why = "is lost");
   bool has_host(const std::string& name) const { return hosts_.contains(name); }
   /// What it told of when it began; in place of what it told before. A PS shard whose
   /// store there is gone has no place any more if another host has told of one.
@@ -56,6 +57,8 @@ public:
   }
   /// Where it was put last; null before that.
   const place* find(const protocol::role_name& role) const;
+  /// The host where it was put last; "" before that.
+  std::string host_of(const protocol::role_name& role) const;
   const std::map<protocol::role_name, place>& all() const { return places_; }
 
 private:
@@ -77,6 +80,7 @@ private:
   std::uint32_t threads_per_worker_;
   bool coordinator_moves_;
   std::map<std::string, std::uint32_t> hosts_; ///< that are there, with their cores
+  std::map<std::string, std::string> gone_;    ///< that were there, with the reason
   /// Those of hosts that are away wait for them to be there again.
   std::map<std::string, std::map<ps_shard_id, protocol::held_store>> stores_;
   std::map<protocol::role_name, place> places_;

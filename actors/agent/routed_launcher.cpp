@@ -1,15 +1,16 @@
 #include "actors/agent/routed_launcher.hpp"
 
+#include "actors/common/action_handlers.hpp"
 #include "actors/common/history_conversion.hpp"
 
 #include <dlrun/check.hpp>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <utility>
 
 namespace dlrun::agent {
 namespace {
 
+/// Of the store of a PS shard in the run folder.
 void tell_failed(const std::function<void(const protocol::job_event&)>& tell, const result<void>& done) {
   if (!done) tell({"run-folder-failed", {protocol::role_kind::agent, 0}, {1}, done.error().message});
 }
@@ -19,28 +20,11 @@ void tell_failed(const std::function<void(const protocol::job_event&)>& tell, co
 routed_launcher::routed_launcher(routed_launcher_options options)
     : options_{std::move(options)}
     , hosts_{options_.hosts}
-    , linked_{hosts_.roster(), options_.folders} {
-  note_missing();
+    , linked_{hosts_.roster(), options_.folder_of} {
+  waiting_.show(hosts_);
 }
 
 void routed_launcher::begin() { carry_out(hosts_.begin(options_.now())); }
-
-result<void> routed_launcher::wait_for_hosts(std::chrono::milliseconds patience) {
-  std::unique_lock lock{mutex_};
-  const bool settled =
-      changed_.wait_for(lock, patience, [this] { return missing_.empty() || !failure_.empty(); });
-  if (!failure_.empty()) return fail(error_code::bad_usage, failure_);
-  if (!settled)
-    return fail(error_code::timed_out,
-                fmt::format("no word from the agents of these hosts: {}", fmt::join(missing_, ", ")));
-  return {};
-}
-
-void routed_launcher::note_missing() {
-  const std::scoped_lock lock{mutex_};
-  missing_ = hosts_.roster().missing();
-  changed_.notify_all();
-}
 
 // ---- the launcher of the agent
 
@@ -54,7 +38,7 @@ std::vector<protocol::running_start> routed_launcher::take_over(const launch_eve
   hosted_actions actions;
   auto all = hosts_.take_over(options_.now(), actions);
   for (const auto& one : all) {
-    const auto host = host_of(one.role);
+    const auto host = hosts_.places().host_of(one.role);
     ordered_[{one.role, one.self.incarnation}] = {{one.role, one.self}, events, host};
     certified_[one.role] = {one.self.incarnation, host};
   }
@@ -88,8 +72,18 @@ protocol::join_reply routed_launcher::on_joined(const protocol::host_joined& joi
     data_givers_[joined.host] = joined.data_at;
     options_.data_givers_are(data_givers_);
   }
-  note_missing();
   return {refused.empty(), refused, options_.hosts.root_process};
+}
+
+result<admission> routed_launcher::admit(const arriving_host& who) {
+  hosted_actions actions;
+  auto admitted = hosts_.admit(who, options_.now(), actions);
+  carry_out(actions);
+  return admitted;
+}
+
+void routed_launcher::on_enrolment_ended(const admission& who, const std::string& why) {
+  carry_out(hosts_.on_command_ended(who.host, who.attempt, "has ended: " + why, options_.now()));
 }
 
 void routed_launcher::on_report(const protocol::start_report& report) {
@@ -131,11 +125,6 @@ std::vector<store_elsewhere> routed_launcher::stores_elsewhere(std::uint32_t ps_
   return all;
 }
 
-std::string routed_launcher::host_of(const protocol::role_name& role) const {
-  const auto* place = hosts_.places().find(role);
-  return place == nullptr ? std::string{} : place->host;
-}
-
 void routed_launcher::dismiss(const std::string& reason) {
   linked_.close();
   carry_out(hosts_.dismiss(reason));
@@ -144,7 +133,22 @@ void routed_launcher::dismiss(const std::string& reason) {
 // ---- what the core decided
 
 void routed_launcher::carry_out(const hosted_actions& actions) {
-  for (const auto& action : actions) std::visit([this](const auto& what) { carry_out(what); }, action);
+  const auto carry = common::action_handlers{[this](const kill_command& action) {
+                                               options_.starter->kill(action.host);
+                                               options_.end_enrolment(action.host);
+                                             },
+                                             [this](const end_command& action) {
+                                               options_.starter->ask_to_end(action.host);
+                                               options_.end_enrolment(action.host);
+                                             },
+                                             [this](const forget_beats& action) { // the host is lost
+                                               options_.beats->forget(action.host);
+                                               if (data_givers_.erase(action.host) != 0)
+                                                 options_.data_givers_are(data_givers_);
+                                             },
+                                             [this](const auto& action) { carry_out(action); }};
+  for (const auto& action : actions) std::visit(carry, action);
+  waiting_.show(hosts_);
 }
 
 void routed_launcher::carry_out(const to_host& action) {
@@ -207,11 +211,7 @@ void routed_launcher::carry_out(const tell_launch& action) {
 }
 
 void routed_launcher::carry_out(const protocol::job_event& event) {
-  if (event.event == "host-not-started") {
-    const std::scoped_lock lock{mutex_};
-    if (failure_.empty()) failure_ = event.text;
-    changed_.notify_all();
-  }
+  if (event.event == "host-not-started") waiting_.fail_with(event.text);
   tell_(event);
 }
 
@@ -233,14 +233,5 @@ void routed_launcher::carry_out(const watch_beats& action) {
       options_.beats->watch(host_seen_by_root(options_.beat_key, action.host, action.boot), tell);
   DLRUN_CHECK(watched.has_value(), "a peer without an address has no wrong one");
 }
-
-/// The host is lost.
-void routed_launcher::carry_out(const forget_beats& action) {
-  options_.beats->forget(action.host);
-  if (data_givers_.erase(action.host) != 0) options_.data_givers_are(data_givers_);
-}
-
-void routed_launcher::carry_out(const kill_command& action) { options_.starter->kill(action.host); }
-void routed_launcher::carry_out(const end_command& action) { options_.starter->ask_to_end(action.host); }
 
 } // namespace dlrun::agent

@@ -3,17 +3,16 @@
 
 #include "actors/agent/beats/beat_exchange.hpp"
 #include "actors/agent/hosted_roles.hpp"
+#include "actors/agent/hosts_wait.hpp"
 #include "actors/agent/linked_hosts.hpp"
 #include "actors/agent/role_launcher.hpp"
 #include "actors/agent/store_collector.hpp"
 #include "actors/common/clock.hpp"
 #include "actors/protocol/handles.hpp"
 
-#include <condition_variable>
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 
 namespace dlrun::agent {
 
@@ -34,6 +33,8 @@ struct routed_launcher_options {
   hosted_roles_config hosts;
   std::shared_ptr<role_launcher> here; ///< for roles on this host
   std::shared_ptr<host_starter> starter;
+  /// What a host joined by is not needed any more: its agent is there, or is not waited for.
+  std::function<void(const std::string& host)> end_enrolment = [](const std::string&) {};
   /// For a start of a role on a host.
   std::function<result<protocol::role_credentials>(const protocol::role_name& role, const std::string& host)>
       issue;
@@ -44,11 +45,12 @@ struct routed_launcher_options {
   /// Which other hosts give the job's data now: tensor servers, by host.
   std::function<void(const std::map<std::string, std::string>&)> data_givers_are = [](const auto&) {};
   std::function<protocol::time_point()> now = common::now;
-  std::filesystem::path run_dir{};              ///< with the stores of PS shards on this host
-  std::map<std::string, std::string> folders{}; ///< of the run, on each other host of the list
+  std::filesystem::path run_dir{}; ///< with the stores of PS shards on this host
+  /// Where a host of the job keeps what is of this run; "" for what is none of its hosts.
+  std::function<std::string(const std::string& host)> folder_of = [](const auto&) { return std::string{}; };
 };
 
-/// All calls but wait_for_hosts() are the agent actor's, on its own thread.
+/// All calls but waiting() are the agent actor's, on its own thread.
 class routed_launcher final : public role_launcher {
 public:
   explicit routed_launcher(routed_launcher_options options);
@@ -61,9 +63,8 @@ public:
   }
   /// Starts the agents of all hosts.
   void begin();
-  /// Blocks until all hosts are there, or one of them cannot be started. Any thread. @returns
-  /// timed_out naming those that are not there yet.
-  result<void> wait_for_hosts(std::chrono::milliseconds patience);
+  /// Any thread.
+  hosts_wait& waiting() { return waiting_; }
 
   void start(const launch_order& order, const launch_events& events) override;
   /// R35. What runs on other hosts by order of an earlier root: from now on as if start() had been
@@ -76,6 +77,10 @@ public:
   protocol::join_reply on_joined(const protocol::host_joined& joined, const protocol::host_agent_actor& who);
   void on_report(const protocol::start_report& report);
   void on_work(const protocol::work_report& work) { hosts_.on_work(work, options_.now()); }
+  /// A host with a good token wants to join. @returns bad_usage with the reason.
+  result<admission> admit(const arriving_host& who);
+  /// It has gone before its agent was there.
+  void on_enrolment_ended(const admission& who, const std::string& why);
   /// The next certificate of a process that says who it is, as its connection does. @returns
   /// fenced where that start is not the newest.
   result<protocol::role_credentials> on_credentials_wanted(const protocol::credentials_wanted& wanted);
@@ -86,8 +91,7 @@ public:
   std::vector<store_elsewhere> stores_elsewhere(std::uint32_t ps_shards) const;
   /// Through whom the other hosts are reached.
   const linked_hosts& links() const { return linked_; }
-  /// The host where it was placed last; "" before that.
-  std::string host_of(const protocol::role_name& role) const;
+  const hosted_roles& roles() const { return hosts_; }
   /// The job is over.
   void dismiss(const std::string& reason);
 
@@ -107,11 +111,7 @@ private:
   void carry_out(const tell_launch& action);
   void carry_out(const protocol::job_event& event);
   void carry_out(const run_command& action);
-  void carry_out(const kill_command& action);
-  void carry_out(const end_command& action);
   void carry_out(const watch_beats& action);
-  void carry_out(const forget_beats& action);
-  void note_missing();
 
   routed_launcher_options options_;
   hosted_roles hosts_;
@@ -125,11 +125,7 @@ private:
     std::string host;
   };
   std::map<protocol::role_name, certified_start> certified_; ///< the newest start of each role
-
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::vector<std::string> missing_; ///< guarded by mutex_
-  std::string failure_;              ///< why a host did not come up; guarded by mutex_
+  hosts_wait waiting_;
 };
 
 } // namespace dlrun::agent

@@ -76,17 +76,19 @@ std::string to_json(const run_snapshot& snapshot) {
   const nlohmann::ordered_json workers{{"wanted", snapshot.workers.wanted},
                                        {"present", snapshot.workers.present},
                                        {"leaving", snapshot.workers.leaving}};
-  return nlohmann::ordered_json{{"job", snapshot.job},
-                                {"status", snapshot.status},
-                                {"started_us", snapshot.started_us},
-                                {"step", snapshot.step},
-                                {"durable_step", snapshot.durable_step},
-                                {"steps", snapshot.steps},
-                                {"train", to_json(snapshot.train)},
-                                {"stall", to_json(snapshot.stall)},
-                                {"workers", workers},
-                                {"roles", std::move(roles)}}
-      .dump();
+  auto out = nlohmann::ordered_json{{"job", snapshot.job},
+                                    {"status", snapshot.status},
+                                    {"started_us", snapshot.started_us},
+                                    {"step", snapshot.step},
+                                    {"durable_step", snapshot.durable_step},
+                                    {"steps", snapshot.steps},
+                                    {"train", to_json(snapshot.train)},
+                                    {"stall", to_json(snapshot.stall)},
+                                    {"workers", workers},
+                                    {"roles", std::move(roles)}};
+  for (const auto& host : snapshot.hosts)
+    out["hosts"].push_back({{"name", host.name}, {"state", host.state}});
+  return out.dump();
 }
 
 std::optional<run_snapshot> progress_from_json(std::string_view text) {

@@ -25,10 +25,16 @@ struct training_progress {
 training_progress progress_of(const protocol::training_metrics& sums, const engine::metric_set& metrics,
                               std::uint64_t step);
 
+/// A host of a job, for people.
+struct host_view {
+  std::string name;
+  std::string state; ///< of host_state
+};
+
 /// State of a run at one moment.
 struct run_snapshot {
   std::string job;
-  std::string status = "running"; ///< running, stopping, or the outcome
+  std::string status = "running"; ///< waiting (for hosts that join), running, stopping, or the outcome
   std::uint64_t step = 0;
   std::uint64_t durable_step = 0;
   std::uint64_t steps = 0;
@@ -36,13 +42,15 @@ struct run_snapshot {
   std::optional<stall_view> stall;        ///< nothing while steps are made
   worker_counts workers;
   std::vector<role_view> roles;
-  std::uint64_t started_us = 0; ///< when the root began, by its host's CLOCK_MONOTONIC
+  std::vector<host_view> hosts{}; ///< of a job that may have several
+  std::uint64_t started_us = 0;   ///< when the root began, by its host's CLOCK_MONOTONIC
 };
 
 /// One object: job, status, started_us, step, durable_step, steps, train (step_loss, epoch, loss,
 /// each metric; null before the first step), stall (role, index, host, phase, slot, seconds, text;
 /// null while steps are made), workers (wanted, present, leaving), roles (role, index, pid,
-/// incarnation, state; of a worker slots and slots_per_second too).
+/// incarnation, state; of a worker slots and slots_per_second too); of a job that may have several
+/// hosts, hosts (name, state).
 std::string to_json(const run_snapshot& snapshot);
 /// How far the run is, as another process read it: job, status, started_us, steps and train, no
 /// workers and roles. What is null is NaN. @returns nothing for what to_json() did not write.

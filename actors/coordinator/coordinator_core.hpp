@@ -40,8 +40,8 @@ public:
   /// A lost worker is replaced by the agent; when its restart budget is exceeded the agent says so
   /// with stop_job.
   coordinator_actions on_role_exited(const protocol::role_exited& exited, protocol::time_point now);
-  /// Its answer, if there is one: R35, a start that an agent before this one made is let in when this
-  /// one has said that it takes it over.
+  /// Its answer, if there is one: R35, a start that an agent before this one made is let in when
+  /// this one has said that it takes it over.
   coordinator_actions on_join(const protocol::join& join);
   /// The process of this coordinator can be reached at `at`, and runs a new start of the
   /// dispatcher: gives it a larger incarnation than any before (dispatcher_incarnation()) and

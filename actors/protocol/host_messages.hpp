@@ -59,9 +59,9 @@ struct host_joined {
   std::string host;       ///< as the list of hosts calls it
   std::uint64_t boot = 0; ///< random number of this start of the host agent
   std::int32_t pid = 0;
-  std::uint32_t cpus = 1;               ///< cores that it may use
-  std::vector<held_store> stores{};     ///< that are there, but those of PS shards that run
-  std::uint64_t root = 0;               ///< random number of the root's process that began this boot
+  std::uint32_t cpus = 1;           ///< cores that it may use; 0: it is to leave, and nothing starts there
+  std::vector<held_store> stores{}; ///< that are there, but those of PS shards that run
+  std::uint64_t root = 0;           ///< random number of the root's process that began this boot
   std::vector<running_start> running{}; ///< what it runs, ordered by that root or one that came back
   std::string data_at{};                ///< its tensor server, which gives the job's data to others; or empty
   data_intake intake{};

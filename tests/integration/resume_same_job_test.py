@@ -48,7 +48,7 @@ class other_data(the_same_job):
         images = pathlib.Path(self.data["records"])
         content, head = images.read_bytes(), 16
         images.write_bytes(content[:head] + content[head + 144:head + 288] + content[head:head + 144] + content[head + 288:])
-        self.expect_refused(self.job, [], f"the records of data.train ('{images}')", "among 0 to")  # two are exchanged
+        self.expect_refused(self.job, [], f"the records of data.train ('{images}')", "records 0 to")  # two are exchanged
         images.write_bytes(content)
         other = pathlib.Path(self.data["labels"] + "-other")
         other.write_bytes(whole[:-1] + bytes([(whole[-1] + 1) % 10]))

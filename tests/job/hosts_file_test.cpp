@@ -1,5 +1,6 @@
 #include "job/hosts_file.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -100,6 +101,31 @@ TEST(hosts_file, refuses_what_is_no_text_and_what_is_not_there) {
   EXPECT_THAT(problems_in(std::string{"hosts:\0", 7}), HasSubstr("control character"));
   EXPECT_THAT(problems_in("- alpha"), HasSubstr("hosts.yaml:1"));
   EXPECT_THAT(read_hosts("/nowhere/hosts.yaml").error().message, HasSubstr("no such file"));
+}
+
+TEST(hosts_file, lets_nobody_join_unless_it_says_where) {
+  EXPECT_FALSE(parse_hosts(two_hosts, "hosts.yaml")->has_join());
+  const auto file = parse_hosts(two_hosts + "join: {listen: \"10.0.0.1:7700\"}\n", "hosts.yaml");
+  ASSERT_TRUE(file.has_value()) << file.error().message;
+  EXPECT_EQ(file->join().listen(), "10.0.0.1:7700");
+  EXPECT_EQ(file->join().hosts_min(), 2); // those of the list
+  EXPECT_EQ(file->join().hosts_max(), 256);
+}
+
+TEST(hosts_file, refuses_numbers_of_hosts_that_cannot_be_and_places_to_listen_that_are_none) {
+  const auto problems = [](const std::string& join) {
+    return problems_in(two_hosts + "join: {" + join + "}\n");
+  };
+  EXPECT_THAT(problems("hosts_min: 3"), HasSubstr("join.listen: is missing"));
+  for (const auto* listen : {"7700", "alpha:7700", "10.0.0.1", "10.0.0.1:70000", "[::1]:7700", ""})
+    EXPECT_THAT(problems(fmt::format("listen: \"{}\"", listen)),
+                HasSubstr("hosts.yaml:5: join.listen: expected a number of this host's address and a port"));
+  EXPECT_THAT(problems("listen: \"10.0.0.1:0\", hosts_min: 4, hosts_max: 3"),
+              HasSubstr("join.hosts_min: 4 hosts are waited for, and join.hosts_max lets 3 be there"));
+  EXPECT_THAT(problems("listen: \"10.0.0.1:0\", hosts_max: 1"),
+              HasSubstr("join.hosts_max: 2 hosts are in the list already"));
+  EXPECT_THAT(problems("listen: \"10.0.0.1:0\", hosts_min: 0"), HasSubstr("join.hosts_min"));
+  EXPECT_THAT(problems("listen: \"10.0.0.1:0\", hosts_max: 257"), HasSubstr("join.hosts_max"));
 }
 
 } // namespace

@@ -69,5 +69,11 @@ TEST_F(hosts_plan_test, refuses_a_program_that_a_shell_would_take_for_more_than_
   EXPECT_THAT(found.error().message, HasSubstr("/opt/my programs/dlrun"));
 }
 
+TEST_F(hosts_plan_test, needs_no_command_where_all_other_hosts_join_by_themselves) {
+  const auto found = plan("{name: alpha, address: 127.0.0.1}",
+                          "start: [no-such-starter]\njoin: {listen: \"127.0.0.1:0\", hosts_min: 2}\n");
+  ASSERT_TRUE(found.has_value()) << found.error().message;
+}
+
 } // namespace
 } // namespace dlrun::runtime

@@ -92,5 +92,68 @@ TEST_F(tls_context_, what_is_renewed_keeps_its_name) {
   EXPECT_FALSE(context->renew({}));
 }
 
+// ---- a door, and who knows it by the certificate of its authority
+
+class door_ : public tls_context_ {
+protected:
+  const certificate_name root_name{"j1", "agent", 0, "a"};
+  std::shared_ptr<tls_context> door = tls_context::make_door(authority.issue(root_name).value()).value();
+  std::shared_ptr<tls_context> client =
+      tls_context::make_pinned(pin_of(authority.certificate_pem()).value(), "agent").value();
+};
+
+TEST_F(door_, lets_a_client_in_that_has_no_certificate_and_shows_it_who_it_is) {
+  session_pair pair(*client, *door);
+  ASSERT_TRUE(pair.carry());
+  EXPECT_TRUE(pair.server.is_established());
+  EXPECT_EQ(pair.client.peer(), root_name);
+  ASSERT_TRUE(pair.client.write(testing::bytes_of("a secret")));
+  ASSERT_TRUE(pair.carry());
+  EXPECT_EQ(testing::text_of(pair.at_server), "a secret");
+}
+
+TEST_F(door_, is_not_believed_with_another_authority_of_the_same_name) {
+  const auto other = certificate_authority::make("j1").value();
+  const auto wrong = tls_context::make_door(other.issue(root_name).value()).value();
+  session_pair pair(*client, *wrong);
+  const auto refused = pair.carry();
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(pair.client.end_of_wire().error().message, HasSubstr("is not of this job's authority"));
+}
+
+TEST_F(door_, is_not_believed_by_the_certificate_of_another_role_or_one_that_has_expired) {
+  for (const auto& name :
+       {certificate_name{"j1", "worker", 0, "a"}, certificate_name{"j1", "agent", 1, "a"}}) {
+    session_pair pair(*client, *tls_context::make_door(authority.issue(name).value()).value());
+    EXPECT_FALSE(pair.carry());
+    EXPECT_THAT(pair.client.end_of_wire().error().message, HasSubstr("not the agent"));
+  }
+  const auto long_ago = std::chrono::system_clock::now() - std::chrono::hours{48};
+  const auto expired =
+      authority.issue(root_name, {.from = long_ago, .lifetime = std::chrono::hours{1}}).value();
+  session_pair pair(*client, *tls_context::make_door(expired).value());
+  EXPECT_FALSE(pair.carry());
+  EXPECT_THAT(pair.client.end_of_wire().error().message, HasSubstr("expired"));
+}
+
+TEST_F(door_, stays_one_when_its_certificate_is_renewed) {
+  ASSERT_TRUE(door->renew(authority.issue(root_name).value()));
+  session_pair pair(*client, *door);
+  EXPECT_TRUE(pair.carry());
+  EXPECT_TRUE(pair.server.is_established());
+}
+
+TEST_F(door_, who_asks_for_certificates_lets_no_client_in_that_has_none) {
+  const auto mutual = tls_context::make(authority.issue(root_name).value()).value();
+  session_pair pair(*client, *mutual);
+  EXPECT_FALSE(pair.carry());
+  EXPECT_FALSE(pair.server.is_established());
+}
+
+TEST_F(door_, a_pin_is_that_of_a_certificate) {
+  EXPECT_EQ(pin_of(authority.certificate_pem())->size(), 32U);
+  EXPECT_FALSE(pin_of("nothing"));
+}
+
 } // namespace
 } // namespace dlrun::security

@@ -31,7 +31,8 @@ public:
   void check_place(const protocol::role_name& role, incarnation start, std::uint32_t host);
   /// R29: a host that cannot answer is given up in time. @param joined when that boot came
   void check_silence(std::uint32_t host, protocol::time_point joined) const;
-  /// R29: one that is given up for its silence could not answer, or that start of its agent is over.
+  /// R29: one that is given up for its silence could not answer, or that start of its agent is
+  /// over.
   void check_loss(const protocol::job_event& lost, std::uint64_t boot) const;
 
 private:

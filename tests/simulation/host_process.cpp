@@ -92,7 +92,7 @@ void host_process::receive(const message& what) {
   std::visit(common::action_handlers{
                  [&](const host_beat& one) { beats_.receive(one); },
                  [&](const answered_hello& one) {
-                   if (one.boot != boot()) return;
+                   if (one.boot != boot() || one.reply.agent != root_) return; // of a root before
                    if (!one.reply.accepted) return world_.kill(*this, "refused: " + one.reply.reason);
                    if (!core_.has_link()) carry_out(core_.on_link(now(), one.reply.agent));
                  },
@@ -122,8 +122,8 @@ void host_process::carry_out_one(const agent::launch_role& action) {
   roles_.start(action.order.role, action.order.self);
 }
 
-/// The agent of the job that ordered it may be gone: the next one does not know of it, unless it takes
-/// it over (R35).
+/// The agent of the job that ordered it may be gone: the next one does not know of it, unless it
+/// takes it over (R35).
 void host_process::note_start(const protocol::role_name& role, incarnation start) {
   const auto by = ordered_by_.at({role, start});
   const auto agents = world_.living(agent_role);

@@ -54,6 +54,7 @@ public:
   bool alive = true;
   bool frozen = false;
   bool taken_for_dead = false; ///< its agent has replaced it
+  bool given_up = false;       ///< an agent has counted it as lost
   int group = 0;               ///< of the partition; only equal ones hear each other
   std::vector<event> deferred; ///< while it is frozen
   /// To whoever started it on one of several hosts.

@@ -102,7 +102,8 @@ void root_process::take_over() {
   const auto running = hosts_.take_over(now(), actions);
   for (const auto& one : running) {
     checks_.asked(one.role, one.self.incarnation);
-    world_.take_for_living(one.role, one.self.incarnation);
+    for (auto* found : world_.living(one.role))
+      if (found->self() == one.self) found->taken_for_dead = found->given_up;
   }
   carry_out(actions);
   perform(core_.start(now(), running));

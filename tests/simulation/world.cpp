@@ -53,7 +53,8 @@ void world::admit(std::unique_ptr<process> owned) {
   auto& started = *owned;
   living_[started.role()].push_back(&started);
   processes_.push_back(std::move(owned));
-  if (dead_.contains({started.role(), started.self().incarnation})) started.taken_for_dead = true;
+  started.given_up = dead_.contains({started.role(), started.self().incarnation});
+  if (started.given_up) started.taken_for_dead = true;
   say(&started, "starts");
   started.start();
 }
@@ -74,12 +75,7 @@ void world::kill(process& which, std::string_view why) {
 void world::take_for_dead(const protocol::role_name& role, incarnation start) {
   dead_.insert({role, start});
   for (auto* one : living(role))
-    if (one->self().incarnation == start) one->taken_for_dead = true;
-}
-
-void world::take_for_living(const protocol::role_name& role, incarnation start) {
-  for (auto* one : living(role))
-    if (one->self().incarnation == start) one->taken_for_dead = dead_.contains({role, start});
+    if (one->self().incarnation == start) one->taken_for_dead = one->given_up = true;
 }
 
 protocol::duration world::delay() {

@@ -73,8 +73,6 @@ public:
   void kill(process& which, std::string_view why);
   /// What the root has counted as lost: it may be alive, or begin yet, where it cannot be reached.
   void take_for_dead(const protocol::role_name& role, incarnation start);
-  /// R35: it is not dead, unless that agent or one before it had found out that it is.
-  void take_for_living(const protocol::role_name& role, incarnation start);
   /// Told of every death.
   std::function<void(process& which, std::string_view why)> on_death;
 

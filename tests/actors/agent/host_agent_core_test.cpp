@@ -173,5 +173,53 @@ TEST_F(host_agent_core_test, tells_another_root_what_it_runs_and_nothing_else) {
   EXPECT_THAT(core.running(), testing::ElementsAre(protocol::running_start{the_worker, {{1}, 11}, 100}));
 }
 
+TEST_F(host_agent_core_test, says_that_it_is_to_leave_until_it_is_let_go) {
+  run({{1}, 11});
+  EXPECT_FALSE(core.is_leaving());
+  EXPECT_THAT(core.on_notice(now), IsEmpty());
+  EXPECT_TRUE(core.is_leaving());
+  EXPECT_THAT(core.on_tick(now + 1s), IsEmpty());
+  EXPECT_FALSE(test::the_only<leave>(core.on_dismissal({7, "it was asked to leave"})).is_failure);
+}
+
+TEST_F(host_agent_core_test, leaves_at_once_when_it_is_asked_twice_or_has_no_link) {
+  core.on_notice(now);
+  EXPECT_FALSE(test::the_only<leave>(core.on_notice(now + 1s)).is_failure);
+  host_agent_core alone{{.host = "beta", .boot = 7}, now};
+  EXPECT_FALSE(test::the_only<leave>(alone.on_notice(now)).is_failure);
+}
+
+TEST_F(host_agent_core_test, leaves_when_nobody_lets_it_go_within_the_grace) {
+  core.on_notice(now);
+  EXPECT_THAT(core.on_tick(now + 29s), IsEmpty());
+  EXPECT_FALSE(test::the_only<leave>(core.on_tick(now + 30s)).is_failure);
+}
+
+TEST_F(host_agent_core_test, a_job_that_goes_on_without_it_is_a_failure_and_one_that_is_over_is_none) {
+  EXPECT_FALSE(test::the_only<leave>(core.on_dismissal({7, "the job is over"})).is_failure);
+  host_agent_core lost{{.host = "beta", .boot = 7}, now};
+  EXPECT_TRUE(test::the_only<leave>(lost.on_dismissal({7, std::string{given_up} + ": it answers no beat"}))
+                  .is_failure);
+  host_agent_core alone{{.host = "beta", .boot = 7, .orphan_grace = 10s}, now};
+  EXPECT_TRUE(test::the_only<leave>(alone.on_tick(now + 10s)).is_failure);
+}
+
+TEST_F(host_agent_core_test, orders_of_a_root_that_is_gone_have_no_effect_and_of_the_next_all_count) {
+  auto by_root = [](const fence& self, std::uint64_t root) {
+    auto made = order(self);
+    made.agent = root;
+    return made;
+  };
+  core.on_link(now, 4);
+  test::the_only<launch_role>(core.on_start_order(by_root({{2}, 22}, 4), now));
+  core.on_started(the_worker, {{2}, 22}, 100, now);
+  core.on_exited(the_worker, {{2}, 22}, {.cause = "exited"}, now);
+  core.on_link_lost(now);
+  core.on_link(now, 5);
+  EXPECT_THAT(core.on_start_order(by_root({{3}, 33}, 4), now), IsEmpty());
+  const auto launch = test::the_only<launch_role>(core.on_start_order(by_root({{2}, 44}, 5), now));
+  EXPECT_EQ(launch.order.self.token, 44U) << "it issues numbers of its own";
+}
+
 } // namespace
 } // namespace dlrun::agent

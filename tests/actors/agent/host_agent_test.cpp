@@ -13,6 +13,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <thread>
+#include <utility>
 
 namespace dlrun::agent {
 namespace {
@@ -104,7 +105,9 @@ protected:
         .beats = root_beats,
         .now = [this] { return now; },
         .run_dir = folder.path(),
-        .folders = {{"beta", "/there/run"}}});
+        .folder_of = [](const std::string& host) -> std::string {
+          return host == "beta" ? "/there/run" : "";
+        }});
     agent = system.spawn(agent_state::start, agent_arguments{.job = job,
                                                              .coordinator = {{1}, 77},
                                                              .launcher = routed,
@@ -139,7 +142,7 @@ protected:
     there = std::make_shared<order_book>();
     beta_beats = std::make_shared<beats_by_hand>("10.0.0.2:5000");
     beta = system.spawn(host_agent_state::start,
-                        host_agent_arguments{.core = {.host = "beta", .boot = boot},
+                        host_agent_arguments{.core = {.host = "beta", .boot = boot, .orphan_grace = 10s},
                                              .cpus = 8,
                                              .folder = folder.path() / "beta",
                                              .dial =
@@ -153,6 +156,7 @@ protected:
                                              .beats = beta_beats,
                                              .root = {.name = "alpha"},
                                              .log = log,
+                                             .has_notice = [this] { return std::exchange(notice, false); },
                                              .now = [this] { return now; }});
     dispatch();
   }
@@ -221,19 +225,20 @@ protected:
   std::shared_ptr<routed_launcher> routed;
   protocol::agent_actor agent;
   protocol::host_agent_actor beta;
+  bool notice = false; ///< for beta: it is to leave
 };
 
 TEST_F(host_agent_test, a_run_waits_until_all_hosts_are_there) {
   EXPECT_THAT(starter->runs, testing::ElementsAre("beta"));
-  EXPECT_THAT(routed->wait_for_hosts(0s).error().message, HasSubstr("beta"));
+  EXPECT_THAT(routed->waiting().wait_until_there(0s).error().message, HasSubstr("beta"));
   start_beta(7);
-  EXPECT_TRUE(routed->wait_for_hosts(0s).has_value());
+  EXPECT_TRUE(routed->waiting().wait_until_there(0s).has_value());
 }
 
 TEST_F(host_agent_test, a_run_is_told_why_a_host_did_not_come_up) {
   starter->end("exited with code 2: dlrun: the data is not that of host alpha");
   dispatch();
-  const auto failed = routed->wait_for_hosts(0s);
+  const auto failed = routed->waiting().wait_until_there(0s);
   ASSERT_FALSE(failed.has_value());
   EXPECT_EQ(failed.error().code, error_code::bad_usage);
   EXPECT_THAT(failed.error().message,
@@ -254,6 +259,25 @@ TEST_F(host_agent_test, a_host_that_answers_no_beat_is_lost_at_once) {
   dispatch();
   EXPECT_FALSE(root_beats->watched.contains("beta"));
   EXPECT_TRUE(here->has(worker_role));
+}
+
+TEST_F(host_agent_test, a_host_that_is_asked_to_leave_hands_its_worker_over_and_goes) {
+  start_beta(7);
+  begin_job();
+  ASSERT_TRUE(there->has(worker_role));
+  there->started(there->starts.at(0));
+  dispatch();
+  caf::scoped_actor watcher{system};
+  watcher->monitor(beta);
+  notice = true;
+  pass(300ms);
+  EXPECT_THAT(there->stops, testing::Contains(worker_role));
+  EXPECT_FALSE(watcher->has_next_message());
+  there->exited(there->starts.at(0), {.cause = "left", .left = true});
+  pass(300ms);
+  EXPECT_TRUE(here->has(worker_role));
+  EXPECT_TRUE(watcher->has_next_message());
+  EXPECT_EQ(routed->roles().roster().state_of("beta"), host_state::away);
 }
 
 TEST_F(host_agent_test, both_ends_count_their_turns_while_the_job_runs) {
@@ -347,7 +371,7 @@ TEST_F(host_agent_test, a_host_that_comes_back_is_let_in_under_a_new_boot_only) 
   watch->receive([&](const caf::down_msg&) { ended = true; }, caf::after(0s) >> [] {});
   EXPECT_TRUE(ended);
   start_beta(8);
-  EXPECT_TRUE(routed->wait_for_hosts(0s).has_value());
+  EXPECT_TRUE(routed->waiting().wait_until_there(0s).has_value());
 }
 
 TEST_F(host_agent_test, a_host_agent_leaves_when_its_root_is_gone_for_long) {

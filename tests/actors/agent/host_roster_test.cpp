@@ -2,6 +2,7 @@
 
 #include "tests/actors/only.hpp"
 
+#include <algorithm>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -233,6 +234,90 @@ TEST_F(reattaching_roster_test, starts_nobody_where_an_agent_comes_and_bears_the
   roster.on_link_lost("beta", 7, now);
   for (int i = 0; i < 99; ++i) EXPECT_THAT(roster.tick(now += 100ms), IsEmpty()) << i;
   EXPECT_EQ(test::the_only<host_lost>(roster.tick(now += 100ms)).why, "the link to it is lost");
+}
+
+// ---- hosts that come by themselves
+
+TEST_F(host_roster_test, waits_for_a_host_that_enrols_and_lets_what_it_came_by_end) {
+  join(7);
+  const auto tried = roster.admit("delta", now);
+  ASSERT_TRUE(tried);
+  EXPECT_THAT(roster.missing(), IsEmpty()); // nobody starts it here
+  EXPECT_EQ(roster.enrolling(), 1U);
+  EXPECT_EQ(roster.on_joined("delta", 8, now, events), "");
+  EXPECT_EQ(test::the_only<kill_command>(events).attempt, *tried);
+  EXPECT_EQ(roster.there(), 2U);
+  EXPECT_EQ(roster.enrolling(), 0U);
+  EXPECT_THAT(roster.on_command_ended("delta", *tried, "has ended", now), IsEmpty());
+}
+
+TEST_F(host_roster_test, admits_each_name_once_and_none_of_the_list) {
+  EXPECT_THAT(roster.admit("beta", now).error().message, HasSubstr("one of the list of hosts"));
+  ASSERT_TRUE(roster.admit("delta", now));
+  EXPECT_THAT(roster.admit("delta", now).error().message, HasSubstr("is joining already"));
+  roster.on_joined("delta", 8, now, events);
+  EXPECT_THAT(roster.admit("delta", now).error().message, HasSubstr("is there"));
+}
+
+TEST_F(host_roster_test, a_host_that_enrolled_and_went_is_waited_for_no_more_until_it_enrols_again) {
+  join(7);
+  const auto tried = roster.admit("delta", now).value();
+  const auto failed = test::the_only<host_not_started>(
+      roster.on_command_ended("delta", tried, "has ended: its data is other data", now));
+  EXPECT_TRUE(failed.enrolled);
+  EXPECT_THAT(failed.why, HasSubstr("other data"));
+  EXPECT_FALSE(roster.is_expected("delta"));
+  EXPECT_THAT(pass(1min, 7), testing::Not(testing::Contains(testing::VariantWith<run_command>(testing::_))));
+  EXPECT_THAT(roster.on_joined("delta", 8, now, events), HasSubstr("has to join again, with a new token"));
+  const auto again = roster.admit("delta", now).value();
+  EXPECT_NE(again, tried);
+  EXPECT_THAT(roster.on_command_ended("delta", tried, "has ended", now), IsEmpty()); // that of before
+  EXPECT_EQ(roster.on_joined("delta", 8, now, events), "");
+}
+
+TEST_F(host_roster_test, nobody_starts_a_host_again_that_enrolled_and_is_lost) {
+  roster = host_roster{{}, {}};
+  ASSERT_TRUE(roster.admit("beta", now));
+  join(7);
+  EXPECT_THAT(see(sight::there), IsEmpty());
+  EXPECT_EQ(test::the_only<host_lost>(see(sight::silent, 730ms)).boot, 7U);
+  EXPECT_THAT(pass(1min), IsEmpty());
+  EXPECT_FALSE(roster.is_expected("beta"));
+  ASSERT_TRUE(roster.admit("beta", now));
+  EXPECT_THAT(join(7), HasSubstr("given up")); // the one of before
+  EXPECT_EQ(join(8), "");
+}
+
+TEST_F(host_roster_test, a_lost_link_is_no_end_of_a_host_that_enrolled_and_answers_beats) {
+  roster = host_roster{{}, {}};
+  ASSERT_TRUE(roster.admit("beta", now));
+  join(7);
+  see(sight::there);
+  roster.on_link_lost("beta", 7, now);
+  EXPECT_EQ(roster.enrolled_linked(), 0U);
+  EXPECT_THAT(pass(9900ms), IsEmpty());
+  EXPECT_EQ(join(7), "");
+  EXPECT_EQ(roster.enrolled_linked(), 1U);
+}
+
+TEST_F(host_roster_test, a_host_that_enrolled_and_gives_no_word_is_waited_for_as_long_as_any) {
+  join(7);
+  ASSERT_TRUE(roster.admit("delta", now));
+  const auto events_of = [](const roster_events& all) {
+    return std::ranges::count_if(
+        all, [](const auto& one) { return std::holds_alternative<host_not_started>(one); });
+  };
+  EXPECT_EQ(events_of(pass(59s, 7)), 0);
+  EXPECT_EQ(events_of(pass(2s, 7)), 1);
+  EXPECT_EQ(roster.enrolling(), 0U);
+}
+
+TEST_F(host_roster_test, lets_a_host_go_that_is_to_leave_and_that_is_no_loss) {
+  join(7);
+  const auto gone = roster.let_go("beta", now);
+  EXPECT_TRUE(test::the_only<host_lost>(gone).left);
+  EXPECT_THAT(roster.let_go("beta", now), IsEmpty());
+  EXPECT_THAT(join(7), HasSubstr("given up"));
 }
 
 } // namespace

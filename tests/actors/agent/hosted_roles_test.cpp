@@ -1,88 +1,8 @@
-// The agent's view of other hosts: beta and gamma, and alpha, which is its own.
-#include "actors/agent/hosted_roles.hpp"
+// The agent's view of other hosts.
+#include "tests/actors/agent/hosted_roles_fixture.hpp"
 
-#include "tests/actors/only.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-namespace dlrun::agent {
+namespace dlrun::agent::test_hosts {
 namespace {
-
-using namespace std::chrono_literals;
-using protocol::fence;
-using protocol::job_event;
-using protocol::ps_shard_role;
-using protocol::role_kind;
-using protocol::role_name;
-using protocol::start_state;
-using protocol::worker_role;
-using testing::HasSubstr;
-using testing::IsEmpty;
-
-constexpr fence first{{1}, 11};
-constexpr fence second{{2}, 22};
-
-template <class Action>
-std::vector<Action> all_of(const hosted_actions& actions) {
-  std::vector<Action> found;
-  for (const auto& one : actions)
-    if (const auto* which = std::get_if<Action>(&one)) found.push_back(*which);
-  return found;
-}
-/// The messages of one kind, to any host.
-template <class Message>
-std::vector<Message> sent(const hosted_actions& actions) {
-  std::vector<Message> found;
-  for (const auto& one : all_of<to_host>(actions))
-    if (const auto* which = std::get_if<Message>(&one.message)) found.push_back(*which);
-  return found;
-}
-
-class hosted_roles_test : public testing::Test {
-protected:
-  hosted_roles_test() {
-    roles.begin(now);
-    roles.coordinator_is({1}, {});
-    join("beta", 7);
-    join("gamma", 8);
-    for (const auto& [host, boot] : first_boots) roles.on_sighting(host, boot, {sight::there, 0ms}, now);
-  }
-  hosted_actions join(const std::string& host, std::uint64_t boot) {
-    return roles.on_joined({host, boot, 100, 2}, now, refused);
-  }
-  /// Time passes; the hosts that are named with their boots are there, others answer nothing.
-  hosted_actions pass(protocol::duration time, const std::map<std::string, std::uint64_t>& heard) {
-    hosted_actions all;
-    for (const auto& [host, boot] : first_boots)
-      if (!heard.contains(host)) all = roles.on_sighting(host, boot, {sight::silent, 800ms}, now);
-    for (; time > 0ms; time -= 100ms) {
-      now += 100ms;
-      for (const auto& [host, boot] : heard) roles.on_work({host, boot, {}}, now);
-      for (auto& action : roles.tick(now)) all.push_back(std::move(action));
-    }
-    return all;
-  }
-  static protocol::start_report report(const std::string& host, std::uint64_t boot, const role_name& role,
-                                       const fence& self, start_state state) {
-    return {
-        .host = host, .boot = boot, .role = role, .self = self, .state = state, .pid = 100, .why = "exited"};
-  }
-  /// A worker that runs on beta; alpha has one already.
-  void run_worker_on_beta() {
-    ASSERT_EQ(all_of<start_here>(roles.start(worker_role({0}), first, now)).size(), 1U);
-    ASSERT_EQ(sent<protocol::start_order>(roles.start(worker_role({1}), first, now)).at(0).boot, 7U);
-    roles.on_report(report("beta", 7, worker_role({1}), first, start_state::running), now);
-  }
-
-  static inline const std::map<std::string, std::uint64_t> first_boots{{"beta", 7}, {"gamma", 8}};
-  protocol::time_point now{1h};
-  std::string refused;
-  hosted_roles roles{{.root = "alpha",
-                      .root_cpus = 2,
-                      .root_beats_at = "10.0.0.1:4000",
-                      .hosts = {{"beta", 0}, {"gamma", 0}}}};
-};
 
 TEST_F(hosted_roles_test, starts_on_its_own_host_what_is_placed_there) {
   const auto here = all_of<start_here>(roles.start({role_kind::coordinator, 0}, first, now));
@@ -418,91 +338,6 @@ TEST_F(hosted_roles_test, dismisses_all_hosts_at_the_end) {
   EXPECT_EQ(over.at(1).boot, 8U);
 }
 
-/// A root that goes on for an earlier one, whose random number was 4; its own is 5.
-class returned_root_test : public testing::Test {
-protected:
-  static protocol::host_joined there(const std::string& host, std::uint64_t boot,
-                                     std::vector<protocol::running_start> running, std::uint64_t root = 4) {
-    return {.host = host, .boot = boot, .pid = 100, .cpus = 2, .root = root, .running = std::move(running)};
-  }
-  hosted_actions join(const protocol::host_joined& host) { return roles.on_joined(host, now, refused); }
-  std::vector<protocol::running_start> take_over() { return roles.take_over(now, out); }
-
-  hosted_roles roles{{.root = "alpha",
-                      .root_cpus = 2,
-                      .hosts = {{"beta", 0}, {"gamma", 0}},
-                      .root_process = 5,
-                      .takes_over = true}};
-  protocol::time_point now{1h};
-  std::string refused;
-  hosted_actions out;
-  const protocol::running_start worker{worker_role({1}), first, 100};
-  const protocol::running_start shard{ps_shard_role({1}), first, 101};
-};
-
-TEST_F(returned_root_test, takes_over_what_runs_and_orders_it_no_second_time) {
-  join(there("beta", 7, {worker, shard}));
-  EXPECT_THAT(take_over(), testing::UnorderedElementsAre(worker, shard));
-  EXPECT_THAT(out, IsEmpty());
-  EXPECT_TRUE(roles.has(worker.role, first));
-  EXPECT_EQ(roles.places().find(shard.role)->host, "beta");
-  now += 1s;
-  EXPECT_THAT(sent<protocol::start_order>(roles.tick(now)), IsEmpty());
-  const auto end = roles.on_report({.host = "beta",
-                                    .boot = 7,
-                                    .role = worker.role,
-                                    .self = first,
-                                    .state = start_state::ended,
-                                    .why = "exited"},
-                                   now);
-  EXPECT_EQ(all_of<tell_launch>(end).size(), 1U);
-}
-
-TEST_F(returned_root_test, takes_the_newest_start_of_a_role_and_kills_the_others) {
-  join(there("beta", 7, {worker}));
-  join(there("gamma", 8, {{worker.role, second, 100}}));
-  const auto taken = take_over();
-  ASSERT_EQ(taken.size(), 1U);
-  EXPECT_EQ(taken.at(0).self, second);
-  EXPECT_EQ(roles.places().find(worker.role)->host, "gamma");
-  const auto stops = sent<protocol::stop_order>(out);
-  ASSERT_EQ(stops.size(), 1U);
-  EXPECT_EQ(stops.at(0).boot, 7U);
-  EXPECT_EQ(stops.at(0).how, protocol::stop_how::kill);
-}
-
-TEST_F(returned_root_test, leaves_out_what_has_ended_and_whose_host_is_lost) {
-  join(there("beta", 7, {worker}));
-  join(there("gamma", 8, {shard}));
-  roles.on_report({.host = "beta",
-                   .boot = 7,
-                   .role = worker.role,
-                   .self = first,
-                   .state = start_state::ended,
-                   .why = "exited"},
-                  now);
-  roles.on_sighting("gamma", 8, {sight::silent, 800ms}, now);
-  EXPECT_THAT(take_over(), IsEmpty());
-}
-
-TEST_F(returned_root_test, kills_what_it_hears_of_too_late) {
-  take_over();
-  join(there("beta", 7, {worker}));
-  const auto actions = roles.on_report(
-      {.host = "beta", .boot = 7, .role = worker.role, .self = first, .pid = 100, .why = ""}, now);
-  EXPECT_EQ(sent<protocol::stop_order>(actions).size(), 1U);
-}
-
-TEST_F(hosted_roles_test, lets_no_agent_in_that_another_root_started_when_it_takes_nothing_over) {
-  hosted_roles other{{.root = "alpha", .root_cpus = 2, .hosts = {{"beta", 0}}, .root_process = 5}};
-  other.begin(now);
-  EXPECT_THAT(other.on_joined({.host = "beta", .boot = 7, .pid = 100, .cpus = 2, .root = 4}, now, refused),
-              IsEmpty());
-  EXPECT_THAT(refused, HasSubstr("another root"));
-  other.on_joined({.host = "beta", .boot = 8, .pid = 100, .cpus = 2, .root = 5}, now, refused);
-  EXPECT_EQ(refused, "");
-}
-
 TEST_F(hosted_roles_test, what_a_host_was_given_of_the_data_is_told_once) {
   protocol::host_joined joined{.host = "beta", .boot = 70, .pid = 100};
   joined.intake = {3'500'000, 2'000'000, "3.5 MB by host alpha", "cannot open /data/images"};
@@ -524,5 +359,32 @@ TEST_F(hosted_roles_test, a_host_that_had_the_data_says_nothing_of_it) {
     EXPECT_NE(one.event, "data-fetched");
 }
 
+TEST_F(hosted_roles_test, a_host_that_is_to_leave_hands_its_workers_over_and_then_goes) {
+  run_worker_on_beta();
+  const auto asked = roles.on_joined({"beta", 7, 100, 0}, now, refused);
+  EXPECT_EQ(all_of<job_event>(asked).at(0).event, "host-leaves");
+  EXPECT_EQ(sent<protocol::stop_order>(asked).at(0).how, protocol::stop_how::leave);
+  EXPECT_THAT(all_of<job_event>(roles.on_joined({"beta", 7, 100, 0}, now, refused)), IsEmpty()); // said once
+  auto left = report("beta", 7, worker_role({1}), first, start_state::ended);
+  left.left = true;
+  const auto end = test::the_only<tell_launch>(roles.on_report(left, now));
+  EXPECT_TRUE(std::get<role_end>(end.what).left);
+  const auto next = roles.start(worker_role({1}), second, now); // as the agent does
+  EXPECT_EQ(sent<protocol::start_order>(next).at(0).boot, 8U);
+  EXPECT_THAT(all_of<job_event>(next).at(0).text, HasSubstr("; beta leaves"));
+  const auto gone = roles.tick(now);
+  EXPECT_EQ(all_of<job_event>(gone).at(0).event, "host-left");
+  EXPECT_EQ(sent<protocol::dismissal>(gone).at(0).reason, "it was asked to leave");
+  EXPECT_THAT(all_of<tell_launch>(gone), IsEmpty());
+}
+
+TEST_F(hosted_roles_test, what_else_runs_on_a_host_that_leaves_ends_with_it) {
+  roles.start(ps_shard_role({0}), first, now);
+  ASSERT_EQ(sent<protocol::start_order>(roles.start(ps_shard_role({1}), first, now)).at(0).boot, 7U);
+  const auto gone = roles.on_joined({"beta", 7, 100, 0}, now, refused); // it has no worker
+  EXPECT_EQ(test::the_only<tell_launch>(gone).role, ps_shard_role({1}));
+  EXPECT_THAT(std::get<role_end>(test::the_only<tell_launch>(gone).what).cause, HasSubstr("asked to leave"));
+}
+
 } // namespace
-} // namespace dlrun::agent
+} // namespace dlrun::agent::test_hosts

@@ -103,8 +103,8 @@ TEST_F(coordinator_recovery_test, a_loss_that_its_predecessor_was_told_of_counts
 
 TEST_F(coordinator_recovery_test, an_end_that_was_lost_with_the_connection_is_news_when_it_is_told_again) {
   perform(core, core.on_agent());
-  constexpr auto role = ps_shard_role({0});
-  const auto told_again = [](const fence& self) {
+  const auto role = ps_shard_role({0});
+  const auto told_again = [&](const fence& self) {
     protocol::role_exited exited{role, self, "killed by signal 9 (SIGKILL)", 2000, true};
     exited.again = true;
     return exited;

@@ -62,7 +62,7 @@ protected:
     (*agent)->receive(
         [&](const protocol::join& question, const protocol::coordinator_actor&) {
           asked = question.self == context.self;
-          return let_in;
+          return protocol::join_reply{let_in.accepted, let_in.reason, job->process};
         },
         caf::after(patience) >> [] {});
     ASSERT_TRUE(asked) << "it does not join";

@@ -1,0 +1,50 @@
+/// How a host enrols: `dlrun agent --join`.
+#pragma once
+
+#include "actors/agent/enrolment/join_wire.hpp"
+#include "base/unique_fd.hpp"
+#include "proto/enrolment.pb.h"
+#include "security/tls_session.hpp"
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+namespace dlrun::agent {
+
+struct enrolment_wish {
+  std::string root; ///< "HOST:PORT", a name or number
+  join_token token;
+  std::string version;       ///< of dlrun
+  bootstrap::JoinRequest as; ///< without the secret; "" as its address: that from which the root is reached
+  std::size_t bundle_bytes_max = 0;
+  std::chrono::milliseconds connect_deadline{10'000};
+  std::chrono::milliseconds answer_deadline{60'000};
+};
+
+/// The connection over which a host was let in. The root waits on it until the host's agent is
+/// there.
+class enrolment_line {
+public:
+  enrolment_line(base::unique_fd socket, security::tls_session session)
+      : socket_{std::move(socket)}
+      , session_{std::move(session)} {}
+
+  /// Why the agent cannot begin. What the root does not take within 2 s is not waited for.
+  void tell_end(const std::string& why);
+
+private:
+  base::unique_fd socket_;
+  security::tls_session session_;
+};
+
+struct enrolled_host {
+  base::unique_fd bundle; ///< of bundle_word, with its line, as from a file
+  enrolment_line line;
+};
+
+/// Blocks. @returns bad_usage when the root refuses it, with the root's words, or is not that of
+/// the token; system, timed_out when it is not reached.
+result<enrolled_host> enrol(const enrolment_wish& wish);
+
+} // namespace dlrun::agent

@@ -1,0 +1,53 @@
+/// Which hosts may join a job by themselves.
+#pragma once
+
+#include "actors/agent/enrolment/admission.hpp"
+#include "actors/agent/host_roster.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <dlrun/error.hpp>
+#include <map>
+#include <string>
+
+namespace dlrun::agent {
+
+struct admission_rules {
+  std::string root{}; ///< name of the root's host
+  /// The job begins when so many hosts are there, the root's included; so many may be.
+  std::size_t hosts_min = 1;
+  std::size_t hosts_max = 256;
+  std::map<std::string, std::string> addresses{}; ///< numbers, of all hosts of the list
+  std::string way_to_join{};                      ///< for people; "" where no host may join
+};
+
+/// A host that wants to join.
+struct arriving_host {
+  std::string name;
+  std::string address;    ///< number
+  std::uint32_t cpus = 0; ///< 0: those that its agent tells of
+};
+
+/// Pure: one agent a name and an address, and no more hosts than the list of hosts wants. A host
+/// has its place among those of the job for good.
+class host_admission {
+public:
+  /// @param listed how many hosts the list has, the root's included
+  host_admission(admission_rules rules, std::size_t listed)
+      : rules_{std::move(rules)}
+      , listed_{listed} {}
+
+  /// Lets it in: `roster` waits for its agent from now on. @returns bad_usage with the reason.
+  result<admission> admit(const arriving_host& who, host_roster& roster, protocol::time_point now);
+  /// Why the job does not begin yet, though all hosts of the list are there; "": it may.
+  std::string awaited(const host_roster& roster) const;
+
+private:
+  std::string why_refused(const arriving_host& who, const host_roster& roster) const;
+
+  admission_rules rules_;
+  std::size_t listed_;
+  std::map<std::string, std::uint32_t> places_; ///< of those that ever joined
+};
+
+} // namespace dlrun::agent

@@ -1,0 +1,40 @@
+/// How others wait for the hosts of a job.
+#pragma once
+
+#include "actors/agent/hosted_roles.hpp"
+
+#include <chrono>
+#include <condition_variable>
+#include <dlrun/error.hpp>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace dlrun::agent {
+
+/// Shown by the agent, read by the thread of the run. Thread-safe.
+class hosts_wait {
+public:
+  void show(const hosted_roles& now);
+  /// A host cannot be started.
+  void fail_with(const std::string& why);
+
+  /// Blocks until all hosts are there, or one of them cannot be started. @returns bad_usage with
+  /// the reason, timed_out naming those that are not there yet.
+  result<void> wait_until_there(std::chrono::milliseconds patience);
+  /// Why the job does not begin, though all hosts that are started from here are there: it waits
+  /// for others that join; "" otherwise.
+  std::string awaited() const;
+  /// Once dismissed: blocks until the hosts that joined have gone.
+  void wait_until_gone(std::chrono::milliseconds patience);
+
+private:
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<std::string> missing_; ///< of those that are started from here
+  std::string awaited_;
+  std::size_t enrolled_linked_ = 0;
+  std::string failure_;
+};
+
+} // namespace dlrun::agent

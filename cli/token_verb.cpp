@@ -1,0 +1,84 @@
+#include "actors/agent/control_socket.hpp"
+#include "base/os_error.hpp"
+#include "base/unique_fd.hpp"
+#include "base/write_all.hpp"
+#include "cli/complain.hpp"
+#include "cli/decimal.hpp"
+#include "cli/verbs.hpp"
+
+#include <fcntl.h>
+#include <nlohmann/json.hpp>
+#include <sys/stat.h>
+
+namespace dlrun::cli {
+namespace {
+
+constexpr std::uint64_t token_lifetime_default_s = 3600;
+constexpr std::uint64_t token_lifetime_max_s = 7 * 24 * 3600;
+
+struct token_options {
+  std::string run_dir;
+  std::uint64_t valid_s = token_lifetime_default_s;
+  std::string output;
+};
+
+/// A new file that its owner alone may read: what is there already may be open to others.
+result<void> write_secret(const std::string& file, std::string_view text) {
+  const base::unique_fd made{
+      ::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR)};
+  if (!made && errno == EEXIST)
+    return fail(error_code::bad_usage,
+                fmt::format("'{}' exists: remove it, or name another file for the token", file));
+  if (!made) {
+    auto why = base::fail_errno(fmt::format("cannot write the token to '{}'", file));
+    why.value().code = error_code::bad_usage;
+    return why;
+  }
+  if (base::write_all(made.get(), text)) return {};
+  return base::fail_errno(fmt::format("cannot write the token to '{}'", file));
+}
+
+int token(const token_options& options) {
+  const auto answer = agent::ask_root(options.run_dir, fmt::format("token {}", options.valid_s));
+  if (!answer) return complain(answer.error());
+  const auto made = nlohmann::json::parse(*answer, nullptr, false);
+  if (!made.is_object() || (!made.contains("error") && !made.contains("token")))
+    return complain(error{error_code::protocol, "the root of the run gives no token"});
+  if (made.contains("error")) {
+    complain(made.value("error", ""));
+    return made.value("exit_code", static_cast<int>(job::exit_code::job_failed));
+  }
+  const auto line = made.value("token", "") + "\n";
+  if (!options.output.empty()) {
+    if (const auto written = write_secret(options.output, line); !written) return complain(written.error());
+  } else {
+    say(stdout, "{}", line);
+  }
+  say(stderr, "good for one host, once, for {} s; there: dlrun agent --join {} --token-file FILE\n",
+      options.valid_s, made.value("address", "?"));
+  return 0;
+}
+
+} // namespace
+
+void add_token(CLI::App& app, verb& chosen) {
+  auto options = std::make_shared<token_options>();
+  auto* command = app.add_subcommand("token", "Make a token by which one host may join a running job, once");
+  command->add_option("DIR", options->run_dir, "Run folder, e.g. runs/fashion-mnist-cnn")->required();
+  command
+      ->add_option("--valid-s", options->valid_s,
+                   "Seconds for which it can be used: up to a week (default: 3600)")
+      ->check(decimal())
+      ->check(CLI::Range(std::uint64_t{1}, token_lifetime_max_s));
+  command->add_option("--output", options->output,
+                      "Write it to this new file, which nobody else may read (default: stdout)");
+  command->footer(
+      "Examples:\n"
+      "  dlrun token runs/job --output token\n"
+      "  dlrun token runs/job | ssh beta dlrun agent --join 10.0.0.1:7700 --token-file -\n"
+      "Whoever has the token joins the job: it is kept out of arguments and environment. The job's "
+      "list of hosts says\nwhere hosts join ('join:', docs/hosts.md).");
+  command->callback([options, &chosen] { chosen = [options] { return token(*options); }; });
+}
+
+} // namespace dlrun::cli

@@ -1,0 +1,57 @@
+/// What the agents of other hosts are told at their start.
+#pragma once
+
+#include "actors/agent/enrolment/admission.hpp"
+#include "actors/common/job_context.hpp"
+#include "proto/enrolment.pb.h"
+#include "proto/host_bundle.pb.h"
+#include "runtime/hosts_plan.hpp"
+#include "runtime/job_identity.hpp"
+#include "runtime/root_beats.hpp"
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+namespace dlrun::runtime {
+
+/// Makes a bundle for each start of an agent, and keeps in run.record which hosts the run ever had.
+/// Thread-safe.
+class host_bundles {
+public:
+  struct parts {
+    hosts_plan plan;
+    std::shared_ptr<const common::job_context> job;
+    std::string agent_address; ///< where the agents of hosts find the agent of the job
+    std::shared_ptr<const job_identity> identity;
+    root_beats beats;
+    std::string data_at{}; ///< of who gives the data of the job; "" where nobody does
+  };
+  /// @returns bad_usage for a run without a record, which hosts compare their data with.
+  static result<std::shared_ptr<host_bundles>> make(parts from);
+
+  /// The hosts that the run had before this start, for people; "" of a new one.
+  const std::string& hosts_before() const { return hosts_before_; }
+  /// Where a host keeps what is of this run; "" for what is none of its hosts now.
+  std::string folder_on(const std::string& host) const;
+  /// As written_bundle(), of a host of the list.
+  result<std::string> for_listed(const spec::HostSpec& host) const;
+  /// Of one that enrolled.
+  result<std::string> for_enrolled(const bootstrap::JoinRequest& who, const agent::admission& as);
+
+private:
+  host_bundles(parts from, records::RunRecord record);
+  result<void> remember(std::vector<records::RunHost> now);
+  result<std::string> finish(bootstrap::HostBundle bundle, std::uint32_t index) const;
+  std::string folder_of(const spec::HostSpec& host, const records::RunRecord& record) const;
+  bootstrap::HostBundle begin(const std::string& host) const;
+
+  const parts from_;
+  const std::string hosts_before_;
+  mutable std::mutex mutex_;
+  std::map<std::string, std::string> folders_; ///< of the hosts that the job has now; likewise
+  bootstrap::HostBundle common_;               ///< what all are told alike; guarded by mutex_
+};
+
+} // namespace dlrun::runtime

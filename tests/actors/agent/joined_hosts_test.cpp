@@ -1,0 +1,95 @@
+// Hosts that come by themselves, as the agent sees them.
+#include "tests/actors/agent/hosted_roles_fixture.hpp"
+
+namespace dlrun::agent::test_hosts {
+namespace {
+
+class joined_hosts_test : public hosted_roles_test {
+protected:
+  joined_hosts_test() {
+    roles = hosted_roles{{.root = "alpha",
+                          .root_cpus = 2,
+                          .hosts = {{"beta", 0}},
+                          .joining = {.root = "alpha",
+                                      .hosts_min = 3,
+                                      .hosts_max = 4,
+                                      .addresses = {{"alpha", "10.0.0.1"}, {"beta", "10.0.0.2"}},
+                                      .way_to_join = "hosts join at 10.0.0.1:7700"}}};
+    roles.begin(now);
+    join("beta", 7);
+    roles.on_sighting("beta", 7, {sight::there, 0ms}, now);
+  }
+  result<admission> admit(const std::string& name, const std::string& address, std::uint32_t cpus = 0) {
+    actions.clear();
+    return roles.admit({name, address, cpus}, now, actions);
+  }
+  std::string problem(const std::string& name, const std::string& address) {
+    const auto admitted = admit(name, address);
+    return admitted ? "" : admitted.error().message;
+  }
+  hosted_actions actions;
+};
+
+TEST_F(joined_hosts_test, the_job_begins_once_as_many_are_there_as_are_wanted) {
+  EXPECT_EQ(roles.awaited(), "2 of 3 hosts are there; hosts join at 10.0.0.1:7700");
+  const auto first_one = admit("gamma", "10.0.0.3");
+  ASSERT_TRUE(first_one);
+  EXPECT_EQ(test::the_only<job_event>(actions).event, "host-enrolled");
+  EXPECT_EQ(first_one->index, 2U); // behind those of the list
+  EXPECT_THAT(roles.awaited(), HasSubstr("2 of 3 hosts are there, 1 get ready"));
+  join("gamma", 8);
+  EXPECT_EQ(refused, "");
+  EXPECT_EQ(roles.awaited(), "");
+  EXPECT_EQ(admit("delta", "10.0.0.4")->index, 3U);
+}
+
+TEST_F(joined_hosts_test, new_roles_run_on_a_host_that_joined) {
+  ASSERT_TRUE(admit("gamma", "10.0.0.3", 64));
+  roles.start(worker_role({0}), first, now);
+  EXPECT_THAT(sent<protocol::start_order>(roles.start(worker_role({1}), first, now)).size(), 1U);
+  join("gamma", 8);
+  EXPECT_EQ(test::the_only<to_host>(roles.start(worker_role({2}), first, now)).host, "gamma");
+  EXPECT_EQ(roles.dismiss("over").size(), 2U);
+}
+
+TEST_F(joined_hosts_test, refuses_names_and_addresses_that_the_job_has_and_more_hosts_than_may_be) {
+  EXPECT_THAT(problem("alpha", "10.0.0.9"), HasSubstr("the one where the root runs"));
+  EXPECT_THAT(problem("beta", "10.0.0.2"), HasSubstr("one of the list"));
+  EXPECT_THAT(problem("gamma", "10.0.0.1"), HasSubstr("10.0.0.1 is the address of host alpha"));
+  EXPECT_THAT(problem("gamma", "10.0.0.2"), HasSubstr("10.0.0.2 is the address of host beta"));
+  ASSERT_TRUE(admit("gamma", "10.0.0.3"));
+  EXPECT_THAT(problem("delta", "10.0.0.3"), HasSubstr("the address of host gamma"));
+  ASSERT_TRUE(admit("delta", "10.0.0.4"));
+  EXPECT_THAT(problem("epsilon", "10.0.0.5"), HasSubstr("the job has 4 hosts, and join.hosts_max"));
+  join("gamma", 8);
+  pass(4s, {{"beta", 7}}); // gamma answers nothing
+  EXPECT_EQ(roles.roster().state_of("gamma"), host_state::away);
+  EXPECT_TRUE(admit("epsilon", "10.0.0.3"));
+}
+
+TEST_F(joined_hosts_test, a_host_that_joined_and_is_lost_may_join_again_and_has_the_same_place) {
+  const auto before = admit("gamma", "10.0.0.3").value();
+  join("gamma", 8);
+  roles.start(worker_role({0}), first, now);
+  roles.start(worker_role({1}), first, now);
+  ASSERT_EQ(test::the_only<to_host>(roles.start(worker_role({2}), first, now)).host, "gamma");
+  roles.on_sighting("gamma", 8, {sight::there, 0ms}, now);
+  const auto lost = roles.on_sighting("gamma", 8, {sight::silent, 800ms}, now);
+  EXPECT_EQ(test::the_only<tell_launch>(lost).role, worker_role({2}));
+  EXPECT_THAT(sent<protocol::dismissal>(lost).at(0).reason, HasSubstr("the host was given up"));
+  EXPECT_THAT(all_of<run_command>(pass(1min, {{"beta", 7}})), IsEmpty());
+  const auto again = admit("gamma", "10.0.0.3");
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->index, before.index);
+  join("gamma", 9);
+  EXPECT_EQ(refused, "");
+}
+
+TEST_F(joined_hosts_test, nobody_joins_a_job_that_lets_none_in) {
+  roles = hosted_roles{{.root = "alpha"}};
+  EXPECT_THAT(problem("gamma", "10.0.0.3"), HasSubstr("has no 'join:'"));
+  EXPECT_EQ(roles.awaited(), "");
+}
+
+} // namespace
+} // namespace dlrun::agent::test_hosts
