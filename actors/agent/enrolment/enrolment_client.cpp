@@ -136,7 +136,7 @@ private:
 result<void> shake_hands(told_root& root, const security::tls_session& session) {
   std::vector<std::byte> nothing;
   while (!session.is_established()) {
-    const auto heard = root.hear(nothing);
+    auto heard = root.hear(nothing);
     if (!heard && heard.error().code == error_code::fenced)
       return fail(
           error_code::bad_usage,
