@@ -22,13 +22,6 @@ std::string last_line(const std::filesystem::path& file, std::uintmax_t from) {
   return last;
 }
 
-/// The same for a reader of the bytes as for a file: from the beginning.
-result<base::unique_fd> as_input(const std::string& bytes) {
-  auto input = agent::make_bootstrap(bytes);
-  if (input && ::lseek(input->get(), 0, SEEK_SET) != 0) return base::fail_errno("cannot rewind an input");
-  return input;
-}
-
 } // namespace
 
 host_commands::host_commands(hosts_plan plan, std::filesystem::path run_dir, bundle_maker make_bundle)
@@ -67,7 +60,7 @@ void host_commands::run(const std::string& name, std::function<void(std::string 
   const auto host = std::ranges::find(hosts, name, &spec::HostSpec::name);
   const auto bundle = make_bundle_(*host);
   if (!bundle) return ended("cannot be started: " + bundle.error().message);
-  const auto input = as_input(*bundle);
+  const auto input = agent::make_bootstrap(*bundle);
   const auto path = log_of(name);
   const base::unique_fd output{::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666)};
   if (!input || !output)

@@ -5,12 +5,16 @@
 
 namespace dlrun::runtime {
 
+result<root_beats> start_beats(const agent::beat_options& options, const base::hmac_key& key) {
+  auto exchange = agent::beat_exchange::start(options);
+  if (!exchange) return tl::unexpected(exchange.error());
+  return root_beats{std::move(*exchange), key, options.boot};
+}
+
 result<root_beats> start_beats(const std::string& address, std::uint64_t boot) {
   const auto key = base::random_key();
   if (!key) return tl::unexpected(key.error());
-  auto exchange = agent::beat_exchange::start({.address = address, .boot = boot});
-  if (!exchange) return tl::unexpected(exchange.error());
-  return root_beats{std::move(*exchange), *key, boot};
+  return start_beats({.address = address, .boot = boot}, *key);
 }
 
 void tell_of_beats(const root_beats& beats, bootstrap::HostBundle& bundle) {

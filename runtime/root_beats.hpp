@@ -17,8 +17,10 @@ struct root_beats {
   std::uint64_t boot = 0; ///< that they name
 };
 
-/// @param address number of an interface of this host, @param boot random number of the run.
 /// @returns bad_usage or system as beat_exchange::start().
+result<root_beats> start_beats(const agent::beat_options& options, const base::hmac_key& key);
+/// Under a new key. @param address number of an interface of this host, @param boot random number
+/// of the run.
 result<root_beats> start_beats(const std::string& address, std::uint64_t boot);
 
 /// Says in the bundle of its host where and with which secret it reaches the root.

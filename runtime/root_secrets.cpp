@@ -1,12 +1,12 @@
 #include "runtime/root_secrets.hpp"
 
 #include "base/atomic_file.hpp"
+#include "base/ipv4_address.hpp"
 #include "base/os_error.hpp"
 #include "base/random.hpp"
-#include "base/sha256.hpp"
+#include "runtime/digested_message.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <fstream>
@@ -17,7 +17,6 @@ namespace dlrun::runtime {
 namespace {
 
 constexpr auto secrets_name = "root.secrets";
-/// Followed by the SHA-256 of what is behind this line, and the line's end.
 constexpr std::string_view secrets_head = "dlrun-root-secrets 1 ";
 constexpr mode_t of_others = 0077;
 constexpr mode_t owners = 0600;
@@ -25,10 +24,6 @@ constexpr mode_t owners = 0600;
 constexpr std::uintmax_t secrets_bytes_max = 65536;
 /// Beats that one root can send in 1,700 years.
 constexpr std::uint64_t beats_of_a_root = std::uint64_t{1} << 40;
-
-std::string secrets_line_of(std::string_view content) {
-  return fmt::format("{}{}\n", secrets_head, base::sha256_hex(content));
-}
 
 tl::unexpected<error> fail_secrets(const std::filesystem::path& file, const std::string& why) {
   return fail(
@@ -56,11 +51,8 @@ result<std::optional<records::RootSecrets>> read_secrets(const std::filesystem::
   if (static_cast<std::uintmax_t>(about.st_size) > secrets_bytes_max)
     return fail_secrets(file, "is not what was written");
   const std::string all{std::istreambuf_iterator<char>(stream), {}};
-  const auto end = all.find('\n');
-  const auto content = end == all.npos ? std::string{} : all.substr(end + 1);
   records::RootSecrets kept;
-  if (all.substr(0, end == all.npos ? 0 : end + 1) != secrets_line_of(content) ||
-      !kept.ParseFromString(content) || !is_whole(kept))
+  if (!parse_digested(secrets_head, all, kept) || !is_whole(kept))
     return fail_secrets(file, "is not what was written");
   return kept;
 }
@@ -86,12 +78,10 @@ result<records::RootSecrets> new_secrets() {
   return made;
 }
 
-/// Of "NUMBER:PORT", what is behind the last colon.
-std::uint32_t port_in(const std::string& address) {
-  std::uint32_t port = 0;
-  const auto* const end = address.data() + address.size();
-  std::from_chars(address.data() + address.rfind(':') + 1, end, port);
-  return port;
+/// Of "NUMBER:PORT", perhaps with the name of a local socket and "@" before it; 0 of anything else.
+std::uint16_t port_in(std::string_view address) {
+  const auto parsed = base::parse_ipv4_address(address.substr(address.rfind('@') + 1));
+  return parsed ? ntohs(parsed->sin_port) : std::uint16_t{0};
 }
 
 } // namespace
@@ -126,32 +116,26 @@ result<std::shared_ptr<job_identity>> root_secrets::identity(std::chrono::second
 }
 
 result<root_beats> root_secrets::start_beats(const std::string& own_number) const {
-  root_beats made;
-  std::ranges::copy(std::as_bytes(std::span{kept_.beat_key()}), made.key.begin());
-  made.boot = kept_.beats_boot();
+  base::hmac_key key{};
+  std::ranges::copy(std::as_bytes(std::span{kept_.beat_key()}), key.begin());
   agent::beat_options options{.address = own_number,
                               .port = static_cast<std::uint16_t>(kept_.beats_port()),
-                              .boot = made.boot,
+                              .boot = kept_.beats_boot(),
                               .last_sequence = (kept_.roots() - 1) * beats_of_a_root};
-  auto exchange = agent::beat_exchange::start(options);
-  if (!exchange && options.port != 0) { // somebody else has it now
-    options.port = 0;
-    exchange = agent::beat_exchange::start(options);
-  }
-  if (!exchange) return tl::unexpected(exchange.error());
-  made.exchange = std::move(*exchange);
-  return made;
+  auto made = runtime::start_beats(options, key);
+  if (made || options.port == 0) return made;
+  options.port = 0; // somebody else has it now
+  return runtime::start_beats(options, key);
 }
 
 result<void> root_secrets::keep(const std::string& control_address, const root_beats& beats) {
   kept_.set_control_port(port_in(control_address));
   kept_.set_beats_port(port_in(beats.exchange->address()));
-  const auto content = kept_.SerializeAsString();
   // A file that is replaced lends its permissions.
   const base::unique_fd made{::open(file_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, owners)};
   if (!made || ::fchmod(made.get(), owners) != 0)
     return base::fail_errno(fmt::format("cannot write {}", file_.string()));
-  return base::write_file_atomically(file_, secrets_line_of(content) + content);
+  return base::write_file_atomically(file_, digested(secrets_head, kept_));
 }
 
 } // namespace dlrun::runtime

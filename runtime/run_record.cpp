@@ -2,13 +2,12 @@
 
 #include "base/atomic_file.hpp"
 #include "base/random.hpp"
-#include "base/sha256.hpp"
 #include "job/defaults.hpp"
+#include "runtime/digested_message.hpp"
 #include "runtime/recorded_data.hpp"
 #include "runtime/run_fingerprint.hpp"
 #include "runtime/run_folder.hpp"
 
-#include <array>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <fstream>
@@ -16,12 +15,7 @@
 namespace dlrun::runtime {
 namespace {
 
-/// Followed by the SHA-256 of what is behind this line, and the line's end.
 constexpr std::string_view head = "dlrun-run-record 1 ";
-
-std::string first_line_of(std::string_view content) {
-  return fmt::format("{}{}\n", head, base::sha256_hex(content));
-}
 
 std::vector<std::string> tensors_of(const spec::ModelSpec& spec) {
   std::vector<std::string> all;
@@ -82,11 +76,8 @@ result<std::optional<records::RunRecord>> read_record(const std::filesystem::pat
   std::ifstream stream(file, std::ios::binary);
   const std::string bytes{std::istreambuf_iterator<char>{stream}, {}};
   if (!stream) return fail(error_code::bad_usage, fmt::format("cannot read '{}'", file.string()));
-  const auto end = bytes.find('\n');
-  const auto content = std::string_view{bytes}.substr(end == std::string::npos ? bytes.size() : end + 1);
   records::RunRecord record;
-  if (!bytes.starts_with(first_line_of(content)) ||
-      !record.ParseFromArray(content.data(), static_cast<int>(content.size())) || record.revisions().empty())
+  if (!parse_digested(head, bytes, record) || record.revisions().empty())
     return fail(
         error_code::bad_usage,
         fmt::format("'{}' is not what dlrun wrote (an edited or damaged file, or one of a later version): "
@@ -105,10 +96,7 @@ std::string tell_hosts(const records::RunRecord& record) {
 }
 
 result<void> write_record(const std::filesystem::path& run_dir, const records::RunRecord& record) {
-  const auto content = record.SerializeAsString();
-  const auto first_line = first_line_of(content);
-  const std::array<std::string_view, 2> parts{first_line, content};
-  return base::write_file_atomically(run_dir / record_name, parts);
+  return base::write_file_atomically(run_dir / record_name, digested(head, record));
 }
 
 result<void> check_same_inputs(const records::RunRecord& record, const prepared_job& job) {
