@@ -1,5 +1,6 @@
 #include "weights/safetensors_file.hpp"
 
+#include "base/read_at.hpp"
 #include "weights/float_formats.hpp"
 
 #include <algorithm>
@@ -26,15 +27,9 @@ tl::unexpected<error> not_whole(const std::string& name, const std::string& why)
 
 /// All of `into`, from byte `offset` on.
 result<void> read_at(int fd, std::uint64_t offset, std::span<std::byte> into, const std::string& name) {
-  while (!into.empty()) {
-    const auto got = ::pread(fd, into.data(), into.size(), static_cast<off_t>(offset));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0)
-      return fail(error_code::system, fmt::format("cannot read {}: {}", name, std::strerror(errno)));
-    if (got == 0) return not_whole(name, fmt::format("it ends at byte {}", offset));
-    offset += static_cast<std::uint64_t>(got);
-    into = into.subspan(static_cast<std::size_t>(got));
-  }
+  const auto got = base::read_at(fd, into, offset);
+  if (!got) return fail(error_code::system, fmt::format("cannot read {}: {}", name, std::strerror(errno)));
+  if (*got < into.size()) return not_whole(name, fmt::format("it ends at byte {}", offset + *got));
   return {};
 }
 

@@ -1,13 +1,16 @@
 #include "actors/agent/log_files.hpp"
 
-#include "base/os_error.hpp"
+#include "actors/agent/file_failure.hpp"
+#include "base/read_at.hpp"
 #include "base/unique_fd.hpp"
+#include "base/write_all.hpp"
 
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <span>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -30,13 +33,6 @@ std::string log_name(const protocol::role_name& role) {
 }
 
 bool is_logged(role_kind kind) { return std::ranges::find(logged_kinds, kind) != logged_kinds.end(); }
-
-tl::unexpected<error> fail_copy(const char* what, const fs::path& path) {
-  const auto code = errno;
-  auto failed = base::fail_errno(fmt::format("cannot {} {}", what, path.string()), code);
-  if (code == ENOSPC || code == EDQUOT) failed.value().code = error_code::disk_full;
-  return failed;
-}
 
 /// Of a regular file: a FIFO in its place would block for ever.
 result<base::unique_fd> open_log(const fs::path& path) {
@@ -97,16 +93,9 @@ result<std::string> read_log_part(const fs::path& folder, const protocol::log_pa
   const auto opened = open_log(path);
   if (!opened) return tl::unexpected(opened.error());
   std::string bytes(wanted.size, '\0');
-  std::size_t had = 0;
-  while (had < bytes.size()) {
-    const auto count = ::pread(opened->get(), bytes.data() + had, bytes.size() - had,
-                               static_cast<off_t>(wanted.offset + had));
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return base::fail_errno(fmt::format("cannot read {}", path.string()));
-    if (count == 0) break;
-    had += static_cast<std::size_t>(count);
-  }
-  bytes.resize(had);
+  const auto had = base::read_at(opened->get(), std::as_writable_bytes(std::span{bytes}), wanted.offset);
+  if (!had) return fail_to("read", path);
+  bytes.resize(*had);
   return bytes;
 }
 
@@ -145,7 +134,7 @@ result<log_intake> log_intake::begin(const fs::path& copies, const protocol::kep
   log_intake made{copies / log_name(log.role), log};
   const base::unique_fd fresh{
       ::open(made.part().c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, copy_mode)};
-  if (!fresh) return fail_copy("make", made.part());
+  if (!fresh) return fail_to("make", made.part());
   if (made.left_out_ == 0) return made;
   const auto line = left_out_line(made.left_out_, (fs::path{from} / "logs" / log_name(log.role)).string());
   made.line_bytes_ = line.size();
@@ -155,14 +144,7 @@ result<log_intake> log_intake::begin(const fs::path& copies, const protocol::kep
 
 result<void> log_intake::write(std::uint64_t at, std::string_view bytes) const {
   const base::unique_fd opened{::open(part().c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW)};
-  if (!opened) return fail_copy("open", part());
-  while (!bytes.empty()) {
-    const auto count = ::pwrite(opened.get(), bytes.data(), bytes.size(), static_cast<off_t>(at));
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return fail_copy("write", part());
-    bytes.remove_prefix(static_cast<std::size_t>(count));
-    at += static_cast<std::uint64_t>(count);
-  }
+  if (!opened || !base::write_all_at(opened.get(), bytes, at)) return fail_to("write", part());
   return {};
 }
 
@@ -185,7 +167,7 @@ result<void> log_intake::add(const protocol::log_part_wanted& wanted, std::strin
 }
 
 result<void> log_intake::finish() const {
-  if (::rename(part().c_str(), place_.c_str()) != 0) return fail_copy("give its place to", part());
+  if (::rename(part().c_str(), place_.c_str()) != 0) return fail_to("give its place to", part());
   return {};
 }
 

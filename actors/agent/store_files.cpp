@@ -1,6 +1,7 @@
 #include "actors/agent/store_files.hpp"
 
-#include "base/os_error.hpp"
+#include "actors/agent/file_failure.hpp"
+#include "base/read_at.hpp"
 #include "base/unique_fd.hpp"
 #include "base/write_all.hpp"
 
@@ -8,6 +9,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <set>
+#include <span>
 #include <unistd.h>
 
 namespace dlrun::agent {
@@ -27,13 +29,6 @@ result<void> check_inside(const std::string& path) {
       parts.has_filename() && parts != ".")
     return {};
   return fail(error_code::bad_usage, fmt::format("'{}' is no path of a file in a store", path));
-}
-
-tl::unexpected<error> fail_to(const char* what, const fs::path& path) {
-  const auto code = errno;
-  auto failed = base::fail_errno(fmt::format("cannot {} {}", what, path.string()), code);
-  if (code == ENOSPC || code == EDQUOT) failed.value().code = error_code::disk_full;
-  return failed;
 }
 
 result<void> sync(const fs::path& path) {
@@ -82,17 +77,11 @@ result<std::string> read_store_part(const fs::path& store, const protocol::store
   const base::unique_fd opened{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW)};
   if (!opened) return fail_to("open", path);
   std::string bytes(wanted.size, '\0');
-  std::size_t had = 0;
-  while (had < bytes.size()) {
-    const auto count = ::pread(opened.get(), bytes.data() + had, bytes.size() - had,
-                               static_cast<off_t>(wanted.offset + had));
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return fail_to("read", path);
-    if (count == 0)
-      return fail(error_code::bad_usage,
-                  fmt::format("{} has no {} bytes at {}", path.string(), wanted.size, wanted.offset));
-    had += static_cast<std::size_t>(count);
-  }
+  const auto had = base::read_at(opened.get(), std::as_writable_bytes(std::span{bytes}), wanted.offset);
+  if (!had) return fail_to("read", path);
+  if (*had < bytes.size())
+    return fail(error_code::bad_usage,
+                fmt::format("{} has no {} bytes at {}", path.string(), wanted.size, wanted.offset));
   return bytes;
 }
 
@@ -160,9 +149,7 @@ result<void> store_intake::add(const protocol::store_part_wanted& wanted, std::s
                                                   wanted.size, wanted.offset, wanted.path));
   const auto path = part() / wanted.path;
   const base::unique_fd opened{::open(path.c_str(), O_WRONLY | O_CLOEXEC)};
-  if (!opened || ::lseek(opened.get(), static_cast<off_t>(wanted.offset), SEEK_SET) < 0 ||
-      !base::write_all(opened.get(), bytes))
-    return fail_to("write", path);
+  if (!opened || !base::write_all_at(opened.get(), bytes, wanted.offset)) return fail_to("write", path);
   missing_ -= bytes.size();
   return {};
 }

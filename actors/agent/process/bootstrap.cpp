@@ -1,9 +1,11 @@
 #include "actors/agent/process/bootstrap.hpp"
 
 #include "base/os_error.hpp"
+#include "base/read_at.hpp"
 #include "base/write_all.hpp"
 
 #include <fcntl.h>
+#include <span>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
@@ -18,7 +20,8 @@ constexpr int all_seals = F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SE
 result<base::unique_fd> make_bootstrap(std::string_view bytes) {
   base::unique_fd fd(::memfd_create("dlrun:bootstrap", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!fd) return base::fail_errno("cannot create the memory for a child's bootstrap data");
-  if (!base::write_all(fd.get(), bytes)) return base::fail_errno("cannot write a child's bootstrap data");
+  if (!base::write_all_at(fd.get(), bytes, 0))
+    return base::fail_errno("cannot write a child's bootstrap data");
   if (::fcntl(fd.get(), F_ADD_SEALS, all_seals) != 0)
     return base::fail_errno("cannot seal a child's bootstrap data");
   return fd;
@@ -37,13 +40,8 @@ result<std::string> read_bootstrap(int fd, std::size_t bytes_max) {
     return fail(error_code::limit_exceeded,
                 fmt::format("bootstrap data of {} bytes; at most {} are accepted", size, bytes_max));
   std::string bytes(size, '\0');
-  std::size_t have = 0;
-  while (have < size) {
-    const auto got = ::pread(fd, bytes.data() + have, size - have, static_cast<off_t>(have));
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return base::fail_errno("cannot read the bootstrap data");
-    have += static_cast<std::size_t>(got);
-  }
+  if (base::read_at(fd, std::as_writable_bytes(std::span{bytes}), 0) != size)
+    return base::fail_errno("cannot read the bootstrap data");
   return bytes;
 }
 

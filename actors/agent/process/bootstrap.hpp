@@ -22,7 +22,8 @@ inline constexpr int end_signal = SIGUSR1;
 /// Exit code of a child that had a SIGTERM and ended by it in order, as shells show such an end.
 inline constexpr int left_code = 128 + SIGTERM;
 
-/// A memfd that holds `bytes` and can no longer be changed by anyone.
+/// A memfd that holds `bytes` and can no longer be changed by anyone. Who reads it as a stream
+/// begins with the first byte.
 result<base::unique_fd> make_bootstrap(std::string_view bytes);
 
 /// The child's side: reads all of it and closes `fd`.
