@@ -1,6 +1,6 @@
 #include "actors/agent/log_collector.hpp"
 
-#include "actors/common/ask.hpp"
+#include "actors/agent/host_question.hpp"
 
 #include <fmt/format.h>
 #include <utility>
@@ -9,9 +9,6 @@ namespace dlrun::agent {
 namespace {
 
 constexpr int log_parts_at_a_time = 8;
-constexpr int tries_of_each_log_part = 3;
-constexpr auto log_answer_deadline = std::chrono::seconds(2);
-constexpr auto log_retry_pause = std::chrono::milliseconds(200);
 
 } // namespace
 
@@ -32,7 +29,8 @@ std::vector<protocol::job_event> tell_staying(const std::vector<staying_logs>& l
 void log_collector::collect(std::vector<logging_host> hosts, done_handler done) {
   hosts_ = std::move(hosts);
   done_ = std::move(done);
-  if (!hosts_.empty()) post_later(log_patience, [this] { end_all("it takes too long"); });
+  if (!hosts_.empty())
+    common::post_later(self_, self_, log_patience, [this] { end_all("it takes too long"); });
   begin_host();
 }
 
@@ -40,18 +38,15 @@ void log_collector::begin_host() {
   ++turn_;
   if (host_ == hosts_.size()) return std::exchange(done_, {})(staying_);
   if (!current().agent) return end_host("that host is away");
-  ask_for_listing(tries_of_each_log_part);
+  ask<protocol::log_listing>(protocol::log_listing_wanted{},
+                             [this](const auto& listing) { on_listing(listing); });
 }
 
-void log_collector::ask_for_listing(int tries) {
-  common::ask(
-      self_, current().agent, log_answer_deadline, protocol::log_listing_wanted{},
-      [this, turn = turn_](const protocol::log_listing& listing) {
-        if (turn == turn_) on_listing(listing);
-      },
-      [this, tries, turn = turn_](const caf::error& why) {
-        if (turn == turn_) try_again(tries, to_string(why), [this](int left) { ask_for_listing(left); });
-      });
+template <class Answer, class Wanted>
+void log_collector::ask(const Wanted& wanted, std::function<void(const Answer&)> on_answer) {
+  const auto is_wanted = [this, turn = turn_] { return turn == turn_; };
+  ask_host(self_, host_question<Answer, Wanted>{current().agent, wanted, is_wanted, std::move(on_answer),
+                                                [this](std::string why) { end_host(std::move(why)); }});
 }
 
 void log_collector::on_listing(const protocol::log_listing& listing) {
@@ -72,19 +67,9 @@ void log_collector::begin_log() {
 }
 
 void log_collector::ask_for_next_part() {
-  if (const auto wanted = intake_->next()) ask_for(*wanted, tries_of_each_log_part);
-}
-
-void log_collector::ask_for(const protocol::log_part_wanted& wanted, int tries) {
-  common::ask(
-      self_, current().agent, log_answer_deadline, wanted,
-      [this, wanted, turn = turn_](const protocol::log_part& part) {
-        if (turn == turn_) on_part(wanted, part);
-      },
-      [this, wanted, tries, turn = turn_](const caf::error& why) {
-        if (turn == turn_)
-          try_again(tries, to_string(why), [this, wanted](int left) { ask_for(wanted, left); });
-      });
+  const auto wanted = intake_->next();
+  if (!wanted) return;
+  ask<protocol::log_part>(*wanted, [this, wanted = *wanted](const auto& part) { on_part(wanted, part); });
 }
 
 void log_collector::on_part(const protocol::log_part_wanted& wanted, const protocol::log_part& part) {
@@ -116,18 +101,6 @@ void log_collector::end_all(const char* why) {
   intake_.reset();
   for (; host_ < hosts_.size(); ++host_) staying_.push_back({current().host, current().folder, why});
   begin_host();
-}
-
-void log_collector::try_again(int tries, const std::string& why, std::function<void(int)> ask) {
-  if (tries == 1) return end_host(fmt::format("it does not answer: {}", why));
-  post_later(log_retry_pause, [this, tries, turn = turn_, ask = std::move(ask)] {
-    if (turn == turn_) ask(tries - 1);
-  });
-}
-
-void log_collector::post_later(std::chrono::milliseconds after, std::function<void()> task) {
-  self_->delayed_send(self_, after,
-                      protocol::continuation{std::make_shared<const std::function<void()>>(std::move(task))});
 }
 
 } // namespace dlrun::agent

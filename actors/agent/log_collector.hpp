@@ -45,17 +45,15 @@ public:
 
 private:
   void begin_host();
-  void ask_for_listing(int tries);
+  template <class Answer, class Wanted>
+  void ask(const Wanted& wanted, std::function<void(const Answer&)> on_answer);
   void on_listing(const protocol::log_listing& listing);
   void begin_log();
   void ask_for_next_part();
-  void ask_for(const protocol::log_part_wanted& wanted, int tries);
   void on_part(const protocol::log_part_wanted& wanted, const protocol::log_part& part);
   void finish_log();
   void end_host(std::string why);
   void end_all(const char* why);
-  void try_again(int tries, const std::string& why, std::function<void(int tries)> ask);
-  void post_later(std::chrono::milliseconds after, std::function<void()> task);
   const logging_host& current() const { return hosts_[host_]; }
 
   pointer self_;

@@ -1,6 +1,6 @@
 #include "actors/agent/store_collector.hpp"
 
-#include "actors/common/ask.hpp"
+#include "actors/agent/host_question.hpp"
 #include "actors/common/history_conversion.hpp"
 
 #include <fmt/format.h>
@@ -11,9 +11,6 @@ namespace dlrun::agent {
 namespace {
 
 constexpr int parts_at_a_time = 8;
-constexpr int tries_of_each = 3;
-constexpr auto answer_deadline = std::chrono::seconds(2);
-constexpr auto retry_pause = std::chrono::milliseconds(200);
 
 } // namespace
 
@@ -50,23 +47,22 @@ void store_collector::collect(std::vector<store_elsewhere> stores, done_handler 
 
 void store_collector::begin_next() {
   if (collected_.size() == stores_.size()) return done_(collected_);
-  if (!stores_[collected_.size()].agent) return end_store("that host is away");
-  ask_for_listing(tries_of_each);
+  if (!current().agent) return end_store("that host is away");
+  ask<protocol::store_listing>(protocol::store_listing_wanted{current().shard},
+                               [this](const auto& listing) { on_listing(listing); });
 }
 
-void store_collector::ask_for_listing(int tries) {
-  const auto& store = stores_[collected_.size()];
-  common::ask(
-      self_, store.agent, answer_deadline, protocol::store_listing_wanted{store.shard},
-      [this](const protocol::store_listing& listing) { on_listing(listing); },
-      [this, tries](const caf::error& why) {
-        try_again(tries, to_string(why), [this](int left) { ask_for_listing(left); });
-      });
+/// Of those that are asked at a time the first that fails ends the store.
+template <class Answer, class Wanted>
+void store_collector::ask(const Wanted& wanted, std::function<void(const Answer&)> on_answer) {
+  const auto is_wanted = [this, place = collected_.size()] { return collected_.size() == place; };
+  ask_host(self_, host_question<Answer, Wanted>{current().agent, wanted, is_wanted, std::move(on_answer),
+                                                [this](std::string why) { end_store(std::move(why)); }});
 }
 
 void store_collector::on_listing(const protocol::store_listing& listing) {
   if (!listing.failure.empty()) return end_store(listing.failure);
-  const auto shard = stores_[collected_.size()].shard;
+  const auto shard = current().shard;
   auto begun = store_intake::begin(common::store_directory(run_dir_, shard), shard, listing.files);
   if (!begun) return end_store(begun.error().message);
   intake_ = std::move(*begun);
@@ -75,21 +71,12 @@ void store_collector::on_listing(const protocol::store_listing& listing) {
 }
 
 void store_collector::ask_for_next_part() {
-  if (const auto wanted = intake_->next()) ask_for(*wanted, tries_of_each);
-}
-
-void store_collector::ask_for(const protocol::store_part_wanted& wanted, int tries) {
-  common::ask(
-      self_, stores_[collected_.size()].agent, answer_deadline, wanted,
-      [this, wanted](const protocol::store_part& part) { on_part(wanted, part); },
-      [this, wanted, tries](const caf::error& why) {
-        if (!is_current(wanted.shard)) return;
-        try_again(tries, to_string(why), [this, wanted](int left) { ask_for(wanted, left); });
-      });
+  const auto wanted = intake_->next();
+  if (!wanted) return;
+  ask<protocol::store_part>(*wanted, [this, wanted = *wanted](const auto& part) { on_part(wanted, part); });
 }
 
 void store_collector::on_part(const protocol::store_part_wanted& wanted, const protocol::store_part& part) {
-  if (!is_current(wanted.shard)) return;
   if (!part.failure.empty()) return end_store(part.failure);
   if (auto kept = intake_->add(wanted, part.bytes); !kept) return end_store(kept.error().message);
   if (intake_->is_whole()) return finish_store();
@@ -102,27 +89,11 @@ void store_collector::finish_store() {
 }
 
 void store_collector::end_store(std::string failure) {
-  const auto& store = stores_[collected_.size()];
+  const auto& store = current();
   if (intake_ && !failure.empty()) intake_->discard();
   collected_.push_back({store.shard, store.host, intake_ ? intake_->bytes() : 0, std::move(failure)});
   intake_.reset();
   begin_next();
-}
-
-/// Of those that were asked for at a time the first that fails ends the store.
-bool store_collector::is_current(ps_shard_id shard) const {
-  return intake_ && stores_[collected_.size()].shard == shard;
-}
-
-void store_collector::try_again(int tries, const std::string& why, std::function<void(int)> ask) {
-  if (tries == 1) return end_store(fmt::format("it does not answer: {}", why));
-  const auto shard = stores_[collected_.size()].shard;
-  auto again = [this, shard, tries, ask = std::move(ask)] {
-    if (collected_.size() < stores_.size() && stores_[collected_.size()].shard == shard) ask(tries - 1);
-  };
-  self_->delayed_send(
-      self_, retry_pause,
-      protocol::continuation{std::make_shared<const std::function<void()>>(std::move(again))});
 }
 
 } // namespace dlrun::agent

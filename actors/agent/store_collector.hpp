@@ -45,15 +45,14 @@ public:
 
 private:
   void begin_next();
-  void ask_for_listing(int tries);
+  template <class Answer, class Wanted>
+  void ask(const Wanted& wanted, std::function<void(const Answer&)> on_answer);
   void on_listing(const protocol::store_listing& listing);
   void ask_for_next_part();
-  void ask_for(const protocol::store_part_wanted& wanted, int tries);
   void on_part(const protocol::store_part_wanted& wanted, const protocol::store_part& part);
   void finish_store();
   void end_store(std::string failure);
-  bool is_current(ps_shard_id shard) const;
-  void try_again(int tries, const std::string& why, std::function<void(int tries)> ask);
+  const store_elsewhere& current() const { return stores_[collected_.size()]; }
 
   pointer self_;
   std::filesystem::path run_dir_;

@@ -38,6 +38,13 @@ void post(const Handle& to, std::function<void()> task) {
   caf::anon_send(to, protocol::continuation{std::make_shared<const std::function<void()>>(std::move(task))});
 }
 
+/// Runs `task` on the actor `to`, which may be `self`, after a while. Dropped when one is gone.
+template <class Self, class To>
+void post_later(Self* self, const To& to, protocol::duration after, std::function<void()> task) {
+  self->delayed_send(to, std::chrono::duration_cast<caf::timespan>(after),
+                     protocol::continuation{std::make_shared<const std::function<void()>>(std::move(task))});
+}
+
 /// Weak form for threads that an actor owns: they must not keep it alive.
 template <class Handle>
 class poster {

@@ -23,12 +23,9 @@ void join_coordinator(Self* self, const role_context& context, const protocol::e
   const auto joining = context.coordinator_incarnation;
   const auto again = [self, &context, at, done, joining] {
     if (context.coordinator_incarnation != joining) return;
-    self->delayed_send(caf::actor_cast<Handle>(self), join_retry,
-                       protocol::continuation{
-                           std::make_shared<const std::function<void()>>([self, &context, at, done, joining] {
-                             if (context.coordinator_incarnation == joining)
-                               join_coordinator<Handle>(self, context, at, done);
-                           })});
+    post_later(self, caf::actor_cast<Handle>(self), join_retry, [self, &context, at, done, joining] {
+      if (context.coordinator_incarnation == joining) join_coordinator<Handle>(self, context, at, done);
+    });
   };
   const auto ask_coordinator = [self, &context, at, done, again,
                                 joining](const protocol::coordinator_actor& coordinator) {

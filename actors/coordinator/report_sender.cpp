@@ -32,10 +32,7 @@ void report_sender::send_from(std::uint64_t offset) {
         if (!taken.failure.empty() || taken.end >= text_.size()) return done_(taken.failure);
         send_from(taken.end);
       },
-      [this](const caf::error&) {
-        const auto again = std::make_shared<const std::function<void()>>([this] { send_from(0); });
-        self_->delayed_send(self_, retry_pause, protocol::continuation{again});
-      });
+      [this](const caf::error&) { common::post_later(self_, self_, retry_pause, [this] { send_from(0); }); });
 }
 
 } // namespace dlrun::coordinator

@@ -1,5 +1,6 @@
 #include "actors/ps_shard/shard_links.hpp"
 
+#include "actors/common/ask.hpp"
 #include "actors/common/connect.hpp"
 #include "actors/common/membership.hpp"
 
@@ -24,9 +25,7 @@ void shard_links::connect_all() {
 }
 
 void shard_links::connect_soon() {
-  self_->delayed_send(
-      self_, common::join_retry,
-      protocol::continuation{std::make_shared<const std::function<void()>>([this] { connect_all(); })});
+  common::post_later(self_, self_, common::join_retry, [this] { connect_all(); });
 }
 
 void shard_links::connect(const protocol::directory_entry& entry) {

@@ -1,6 +1,7 @@
 #include "actors/worker/worker.hpp"
 
 #include "actors/common/action_handlers.hpp"
+#include "actors/common/ask.hpp"
 #include "actors/common/clock.hpp"
 #include "actors/common/membership.hpp"
 
@@ -259,9 +260,7 @@ void worker_state::carry_out(const worker_action& action) {
 }
 
 void worker_state::wake_after(protocol::duration time) {
-  const auto task = [this] { carry_out(core_.on_tick(common::now())); };
-  self_->delayed_send(self_, time,
-                      protocol::continuation{std::make_shared<const std::function<void()>>(task)});
+  common::post_later(self_, self_, time, [this] { carry_out(core_.on_tick(common::now())); });
 }
 
 void worker_state::fetch(const fetch_part& order) {

@@ -1,19 +1,13 @@
 // The agent of the job and agents of other hosts, as scripts, in one actor system, in virtual time.
 #include "actors/agent/log_collector.hpp"
 
-#include "tests/actors/quiet_agent.hpp"
-#include "tests/actors/virtual_actors.hpp"
-#include "tests/data/files.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+#include "tests/actors/agent/collector_fixture.hpp"
 
 namespace dlrun::agent {
 namespace {
 
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
-using protocol::agent_actor;
 using protocol::host_agent_actor;
 using protocol::role_kind;
 using testing::HasSubstr;
@@ -30,47 +24,23 @@ bool answers(log_script& script) { return script.silences == 0 || script.silence
 
 host_agent_actor::behavior_type play_log_host(host_agent_actor::pointer self,
                                               const std::shared_ptr<log_script>& script) {
-  return {[](const protocol::start_order&) {},
-          [](const protocol::stop_order&) {},
-          [](const protocol::start_told&) {},
-          [](const protocol::store_listing_wanted&) { return protocol::store_listing{}; },
-          [](const protocol::store_part_wanted&) { return protocol::store_part{}; },
-          [script, self](const protocol::log_listing_wanted&) -> caf::result<protocol::log_listing> {
-            if (script->is_mute) return self->make_response_promise<protocol::log_listing>();
-            if (!answers(*script)) return caf::make_error(caf::sec::request_receiver_down);
-            return protocol::log_listing{{}, *list_logs(script->folder)};
-          },
-          [script](const protocol::log_part_wanted& wanted) -> caf::result<protocol::log_part> {
-            if (!answers(*script)) return caf::make_error(caf::sec::request_receiver_down);
-            if (script->is_broken) return protocol::log_part{"its disk is broken", {}};
-            return protocol::log_part{{}, *read_log_part(script->folder, wanted)};
-          },
-          [](const protocol::dismissal&) {},
-          [](const protocol::tick&) {},
-          [](const protocol::continuation&) {}};
+  return asked_host(
+      [](const protocol::store_listing_wanted&) { return protocol::store_listing{}; },
+      [](const protocol::store_part_wanted&) { return protocol::store_part{}; },
+      [script, self](const protocol::log_listing_wanted&) -> caf::result<protocol::log_listing> {
+        if (script->is_mute) return self->make_response_promise<protocol::log_listing>();
+        if (!answers(*script)) return caf::make_error(caf::sec::request_receiver_down);
+        return protocol::log_listing{{}, *list_logs(script->folder)};
+      },
+      [script](const protocol::log_part_wanted& wanted) -> caf::result<protocol::log_part> {
+        if (!answers(*script)) return caf::make_error(caf::sec::request_receiver_down);
+        if (script->is_broken) return protocol::log_part{"its disk is broken", {}};
+        return protocol::log_part{{}, *read_log_part(script->folder, wanted)};
+      });
 }
 
-class log_collector_test : public testing::Test {
+class log_collector_test : public collector_test<log_collector, log_script> {
 protected:
-  log_collector_test() {
-    agent = system.spawn([this](agent_actor::pointer self) {
-      collector.emplace(self, run_dir());
-      return test::quiet_agent(
-          [](const protocol::heartbeat&) { return protocol::coordinator_location{}; },
-          [](const protocol::credentials_wanted&) { return protocol::role_credentials{}; });
-    });
-    fs::create_directories(run_dir());
-    dispatch();
-  }
-  ~log_collector_test() override {
-    for (const auto& host : hosts) caf::anon_send_exit(host, caf::exit_reason::kill);
-    caf::anon_send_exit(agent, caf::exit_reason::kill);
-    hosts.clear();
-    agent = nullptr;
-    dispatch();
-  }
-
-  fs::path run_dir() const { return folder.path() / "run"; }
   static std::string long_log(const std::string& host) {
     std::string text;
     for (int i = 0; text.size() < 1'000'000; ++i) text += host + " line " + std::to_string(i) + "\n";
@@ -82,41 +52,15 @@ protected:
     std::ofstream(script->folder / "logs" / "worker-0.log") << long_log(name);
     std::ofstream(script->folder / "logs" / "worker-1.log");
     std::ofstream(script->folder / "logs" / "ps_shard-0.log") << "a line\n";
-    scripts[name] = script;
-    hosts.push_back(system.spawn(play_log_host, script));
-    return {name, script->folder, hosts.back()};
+    return {name, script->folder, add_host(name, script, play_log_host)};
   }
   std::vector<staying_logs> collect(std::vector<logging_host> wanted) {
-    std::optional<std::vector<staying_logs>> staying;
-    common::post(agent, [&] {
-      collector->collect(std::move(wanted), [&staying](const auto& all) { staying = all; });
-    });
-    for (took = 0ms; !staying && took < 60s; took += 100ms) {
-      dispatch();
-      scheduler.advance_time(100ms);
-    }
-    EXPECT_TRUE(staying) << "it never ends";
-    return staying.value_or(std::vector<staying_logs>{});
+    return collected<std::vector<staying_logs>>(std::move(wanted), 60s);
   }
   std::string copy(const std::string& host, const std::string& name) const {
     std::ifstream in(copied_logs(run_dir(), host) / name, std::ios::binary);
     return {std::istreambuf_iterator<char>{in}, {}};
   }
-  void dispatch() {
-    while (scheduler.try_run_once()) {
-    }
-  }
-
-  test::temporary_folder folder;
-  test::virtual_actors config;
-  caf::actor_system system{config};
-  caf::scheduler::test_coordinator& scheduler =
-      dynamic_cast<caf::scheduler::test_coordinator&>(system.scheduler());
-  std::map<std::string, std::shared_ptr<log_script>> scripts;
-  std::vector<host_agent_actor> hosts;
-  std::optional<log_collector> collector;
-  agent_actor agent;
-  std::chrono::milliseconds took{}; ///< the newest collect()
 };
 
 TEST_F(log_collector_test, copies_all_logs_of_all_hosts) {

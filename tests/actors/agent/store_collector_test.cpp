@@ -2,19 +2,13 @@
 #include "actors/agent/store_collector.hpp"
 
 #include "actors/common/history_conversion.hpp"
-#include "tests/actors/quiet_agent.hpp"
-#include "tests/actors/virtual_actors.hpp"
-#include "tests/data/files.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+#include "tests/actors/agent/collector_fixture.hpp"
 
 namespace dlrun::agent {
 namespace {
 
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
-using protocol::agent_actor;
 using protocol::host_agent_actor;
 using testing::HasSubstr;
 
@@ -29,50 +23,26 @@ bool is_silent(host_script& script) { return script.silences > 0 && script.silen
 
 host_agent_actor::behavior_type play_host(host_agent_actor::pointer,
                                           const std::shared_ptr<host_script>& script) {
-  return {[](const protocol::start_order&) {},
-          [](const protocol::stop_order&) {},
-          [](const protocol::start_told&) {},
-          [script](const protocol::store_listing_wanted& wanted) -> caf::result<protocol::store_listing> {
-            if (is_silent(*script)) return caf::make_error(caf::sec::request_receiver_down);
-            auto files = list_store(common::store_directory(script->folder, wanted.shard));
-            if (!files) return protocol::store_listing{files.error().message, {}};
-            return protocol::store_listing{{}, std::move(*files)};
-          },
-          [script](const protocol::store_part_wanted& wanted) -> caf::result<protocol::store_part> {
-            if (is_silent(*script)) return caf::make_error(caf::sec::request_receiver_down);
-            if (wanted.path == script->breaks_at) return protocol::store_part{"its disk is broken", {}};
-            auto bytes = read_store_part(common::store_directory(script->folder, wanted.shard), wanted);
-            if (!bytes) return protocol::store_part{bytes.error().message, {}};
-            return protocol::store_part{{}, std::move(*bytes)};
-          },
-          [](const protocol::log_listing_wanted&) { return protocol::log_listing{}; },
-          [](const protocol::log_part_wanted&) { return protocol::log_part{}; },
-          [](const protocol::dismissal&) {},
-          [](const protocol::tick&) {},
-          [](const protocol::continuation&) {}};
+  return asked_host(
+      [script](const protocol::store_listing_wanted& wanted) -> caf::result<protocol::store_listing> {
+        if (is_silent(*script)) return caf::make_error(caf::sec::request_receiver_down);
+        auto files = list_store(common::store_directory(script->folder, wanted.shard));
+        if (!files) return protocol::store_listing{files.error().message, {}};
+        return protocol::store_listing{{}, std::move(*files)};
+      },
+      [script](const protocol::store_part_wanted& wanted) -> caf::result<protocol::store_part> {
+        if (is_silent(*script)) return caf::make_error(caf::sec::request_receiver_down);
+        if (wanted.path == script->breaks_at) return protocol::store_part{"its disk is broken", {}};
+        auto bytes = read_store_part(common::store_directory(script->folder, wanted.shard), wanted);
+        if (!bytes) return protocol::store_part{bytes.error().message, {}};
+        return protocol::store_part{{}, std::move(*bytes)};
+      },
+      [](const protocol::log_listing_wanted&) { return protocol::log_listing{}; },
+      [](const protocol::log_part_wanted&) { return protocol::log_part{}; });
 }
 
-class store_collector_test : public testing::Test {
+class store_collector_test : public collector_test<store_collector, host_script> {
 protected:
-  store_collector_test() {
-    agent = system.spawn([this](agent_actor::pointer self) {
-      collector.emplace(self, run_dir());
-      return test::quiet_agent(
-          [](const protocol::heartbeat&) { return protocol::coordinator_location{}; },
-          [](const protocol::credentials_wanted&) { return protocol::role_credentials{}; });
-    });
-    fs::create_directories(run_dir());
-    dispatch();
-  }
-  ~store_collector_test() override {
-    for (const auto& host : hosts) caf::anon_send_exit(host, caf::exit_reason::kill);
-    caf::anon_send_exit(agent, caf::exit_reason::kill);
-    hosts.clear();
-    agent = nullptr;
-    dispatch();
-  }
-
-  fs::path run_dir() const { return folder.path() / "run"; }
   fs::path store_here(std::uint32_t shard) const { return common::store_directory(run_dir(), {shard}); }
 
   /// A host with the store of a PS shard: a large file and a small one.
@@ -82,21 +52,10 @@ protected:
     fs::create_directories(store / "log");
     std::ofstream(store / "large") << std::string(bytes_of_large, static_cast<char>('a' + shard));
     std::ofstream(store / "log" / "small") << "small";
-    scripts[name] = script;
-    hosts.push_back(system.spawn(play_host, script));
-    return {{shard}, name, hosts.back()};
+    return {{shard}, name, add_host(name, script, play_host)};
   }
   std::vector<collected_store> collect(std::vector<store_elsewhere> stores) {
-    std::optional<std::vector<collected_store>> all;
-    common::post(agent, [&] {
-      collector->collect(std::move(stores), [&all](const auto& collected) { all = collected; });
-    });
-    for (int turn = 0; !all && turn < 100; ++turn) {
-      dispatch();
-      scheduler.advance_time(100ms);
-    }
-    EXPECT_TRUE(all) << "it never ends";
-    return all.value_or(std::vector<collected_store>{});
+    return collected<std::vector<collected_store>>(std::move(stores), 10s);
   }
   void expect_whole(std::uint32_t shard, const std::string& host) {
     EXPECT_EQ(*list_store(store_here(shard)),
@@ -107,22 +66,6 @@ protected:
   }
 
   static constexpr std::size_t bytes_of_large = 1'000'000;
-
-  test::temporary_folder folder;
-  test::virtual_actors config;
-  caf::actor_system system{config};
-  caf::scheduler::test_coordinator& scheduler =
-      dynamic_cast<caf::scheduler::test_coordinator&>(system.scheduler());
-  std::map<std::string, std::shared_ptr<host_script>> scripts;
-  std::vector<host_agent_actor> hosts;
-  std::optional<store_collector> collector;
-  agent_actor agent;
-
-private:
-  void dispatch() {
-    while (scheduler.try_run_once()) {
-    }
-  }
 };
 
 TEST_F(store_collector_test, brings_all_stores_and_says_how_much_that_was) {
