@@ -4,24 +4,20 @@
 #include "actors/common/fingerprint.hpp"
 #include "base/ipv4_address.hpp"
 #include "base/utf8.hpp"
+#include "job/field_rules.hpp"
 
-#include <algorithm>
-#include <cctype>
 #include <fmt/format.h>
 
 namespace dlrun::runtime {
 namespace {
 
-constexpr std::size_t name_bytes_max = 100; // as in the list of hosts
 constexpr std::size_t folder_bytes_max = 4096;
 constexpr std::uint32_t cpus_max = 4096;
 
-bool is_identifier(std::string_view name) {
-  const auto is_plain = [](unsigned char c) {
-    return c < 0x80 && (std::isalnum(c) != 0 || c == '.' || c == '_' || c == '-');
-  };
-  return !name.empty() && name.size() <= name_bytes_max &&
-         std::isalnum(static_cast<unsigned char>(name.front())) != 0 && std::ranges::all_of(name, is_plain);
+/// As in the list of hosts.
+bool is_name(const std::string& name) {
+  static const auto* const field = spec::HostSpec::descriptor()->FindFieldByName("name");
+  return job::text_allowed(job::rule_of(*field), name);
 }
 
 bool is_number(const std::string& address) {
@@ -32,7 +28,7 @@ bool is_number(const std::string& address) {
 } // namespace
 
 result<void> check_request(const bootstrap::JoinRequest& who) {
-  if (!is_identifier(who.name()))
+  if (!is_name(who.name()))
     return fail(error_code::bad_usage,
                 fmt::format("the name \"{}\" cannot be a host's: letters, digits, '.', '_' and '-', a letter "
                             "or digit first; name another with --name",
