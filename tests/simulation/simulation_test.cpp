@@ -17,6 +17,18 @@ std::string trace_of(std::uint64_t seed, bool hosts = false) {
   return trace.str();
 }
 
+/// Of the first so many seeds.
+std::vector<std::string> traces_of(std::uint64_t seeds, bool hosts) {
+  std::vector<std::string> all;
+  for (std::uint64_t seed = 0; seed < seeds; ++seed) all.push_back(trace_of(seed, hosts));
+  return all;
+}
+
+std::ptrdiff_t count_with(const std::vector<std::string>& traces, const std::string& text) {
+  return std::ranges::count_if(traces,
+                               [&](const auto& trace) { return trace.find(text) != std::string::npos; });
+}
+
 TEST(simulation, the_same_seed_runs_the_same_way_event_by_event) {
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
     const auto once = trace_of(seed);
@@ -61,12 +73,8 @@ TEST(simulation, every_fault_of_hosts_is_planned_within_two_hundred_seeds) {
 }
 
 TEST(simulation, what_is_to_be_survived_on_several_hosts_does_happen) {
-  std::vector<std::string> traces;
-  for (std::uint64_t seed = 0; seed < 200; ++seed) traces.push_back(trace_of(seed, true));
-  const auto seeds_with = [&](const std::string& text) {
-    return std::ranges::count_if(traces,
-                                 [&](const auto& trace) { return trace.find(text) != std::string::npos; });
-  };
+  const auto traces = traces_of(200, true);
+  const auto seeds_with = [&](const std::string& text) { return count_with(traces, text); };
   EXPECT_GT(seeds_with("is given up: it has answered no beat"), 40);
   EXPECT_GT(seeds_with("is given up: its agent has ended"), 30);
   EXPECT_GT(seeds_with("dies: the host was given up"), 5);
@@ -80,12 +88,8 @@ TEST(simulation, what_is_to_be_survived_on_several_hosts_does_happen) {
 
 /// How often is far below what it is on average: any change of the cores draws other runs.
 TEST(simulation, what_is_to_be_survived_does_happen) {
-  std::vector<std::string> traces;
-  for (std::uint64_t seed = 0; seed < 400; ++seed) traces.push_back(trace_of(seed));
-  const auto seeds_with = [&](const std::string& text) {
-    return std::ranges::count_if(traces,
-                                 [&](const auto& trace) { return trace.find(text) != std::string::npos; });
-  };
+  const auto traces = traces_of(400, false);
+  const auto seeds_with = [&](const std::string& text) { return count_with(traces, text); };
   EXPECT_GT(seeds_with("restores version 2"), 0);
   EXPECT_GT(seeds_with("REWIND"), 60);
   EXPECT_GT(seeds_with("has a durable snapshot"), 200);

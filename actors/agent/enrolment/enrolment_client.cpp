@@ -11,7 +11,6 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <unistd.h>
 #include <vector>
 
 namespace dlrun::agent {
@@ -207,7 +206,6 @@ result<enrolled_host> enrol(const enrolment_wish& wish) {
   if (!answer) return tl::unexpected(answer.error());
   auto bundle = make_bootstrap(text_of(*answer));
   if (!bundle) return tl::unexpected(bundle.error());
-  if (::lseek(bundle->get(), 0, SEEK_SET) != 0) return base::fail_errno("cannot rewind what the root gave");
   return enrolled_host{std::move(*bundle), enrolment_line{std::move(*socket), std::move(*session)}};
 }
 

@@ -13,6 +13,15 @@ protected:
   }
   hosted_actions join(const protocol::host_joined& host) { return roles.on_joined(host, now, refused); }
   std::vector<protocol::running_start> take_over() { return roles.take_over(now, out); }
+  hosted_actions end_worker_on_beta() {
+    return roles.on_report({.host = "beta",
+                            .boot = 7,
+                            .role = worker.role,
+                            .self = first,
+                            .state = start_state::ended,
+                            .why = "exited"},
+                           now);
+  }
 
   hosted_roles roles{{.root = "alpha",
                       .root_cpus = 2,
@@ -34,13 +43,7 @@ TEST_F(returned_root_test, takes_over_what_runs_and_orders_it_no_second_time) {
   EXPECT_EQ(roles.places().find(shard.role)->host, "beta");
   now += 1s;
   EXPECT_THAT(sent<protocol::start_order>(roles.tick(now)), IsEmpty());
-  const auto end = roles.on_report({.host = "beta",
-                                    .boot = 7,
-                                    .role = worker.role,
-                                    .self = first,
-                                    .state = start_state::ended,
-                                    .why = "exited"},
-                                   now);
+  const auto end = end_worker_on_beta();
   EXPECT_EQ(all_of<tell_launch>(end).size(), 1U);
 }
 
@@ -60,13 +63,7 @@ TEST_F(returned_root_test, takes_the_newest_start_of_a_role_and_kills_the_others
 TEST_F(returned_root_test, leaves_out_what_has_ended_and_whose_host_is_lost) {
   join(there("beta", 7, {worker}));
   join(there("gamma", 8, {shard}));
-  roles.on_report({.host = "beta",
-                   .boot = 7,
-                   .role = worker.role,
-                   .self = first,
-                   .state = start_state::ended,
-                   .why = "exited"},
-                  now);
+  end_worker_on_beta();
   roles.on_sighting("gamma", 8, {sight::silent, 800ms}, now);
   EXPECT_THAT(take_over(), IsEmpty());
 }
