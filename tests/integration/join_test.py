@@ -301,8 +301,9 @@ class is_refused(lets_hosts_join):
 
     def test_a_port_that_another_job_has(self):
         with self.endless() as job:
+            self.token(job)  # it listens
             with self.start(self.small_job()) as second:
-                self.assertEqual(second.wait_end(), BAD_USAGE)
+                self.assertEqual(second.wait_end(), BAD_USAGE, second.output())
                 self.assertIn(f"cannot listen at {self.join_at}", second.output().splitlines()[-1])
                 self.assertFalse(second.run_dir.exists())
 
