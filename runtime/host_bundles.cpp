@@ -93,6 +93,7 @@ bootstrap::HostBundle host_bundles::begin(const std::string& host) const {
   bundle.set_host(host);
   return bundle;
 }
+  bundle.mutable_record()->clear_asked();
 
 result<std::string> host_bundles::finish(bootstrap::HostBundle bundle, std::uint32_t index) const {
   const auto credentials = from_.identity->issue({protocol::role_kind::host_agent, index}, bundle.host());

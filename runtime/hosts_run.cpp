@@ -37,6 +37,14 @@ result<std::shared_ptr<data_giver>> start_giver(const hosts_plan& plan, const co
   return std::shared_ptr{std::move(*giver)};
 }
 
+/// Null where no host may join.
+result<std::shared_ptr<enrolment_desk>> open_desk(const hosts_plan& plan,
+                                                  const std::shared_ptr<const job_identity>& identity,
+                                                  const std::shared_ptr<host_bundles>& bundles) {
+  if (!plan.hosts.has_join()) return nullptr;
+  return enrolment_desk::create(plan.hosts.join(), identity, plan.own().name(), bundles);
+}
+
 /// "" where none may.
 std::string way_to_join(const enrolment_desk* desk, const common::job_context& job) {
   if (desk == nullptr) return "";
@@ -126,12 +134,9 @@ result<std::unique_ptr<hosts_run>> hosts_run::create(const hosts_plan& plan,
       host_bundles::make({plan, job, agent_address, identity, *beats, *giver ? (*giver)->address() : ""});
   if (!made) return tl::unexpected(made.error());
   const auto bundles = std::move(*made);
-  std::shared_ptr<enrolment_desk> desk;
-  if (plan.hosts.has_join()) {
-    auto opened = enrolment_desk::create(plan.hosts.join(), identity, plan.own().name(), bundles);
-    if (!opened) return tl::unexpected(opened.error());
-    desk = std::move(*opened);
-  }
+  auto opened = open_desk(plan, identity, bundles);
+  if (!opened) return tl::unexpected(opened.error());
+  const auto desk = std::move(*opened);
   auto commands = host_commands::create(plan, job->run_dir,
                                         [bundles](const auto& host) { return bundles->for_listed(host); });
   if (!commands) return tl::unexpected(commands.error());
@@ -156,9 +161,9 @@ result<std::unique_ptr<hosts_run>> hosts_run::create(const hosts_plan& plan,
       .run_dir = job->run_dir,
       .folder_of = [bundles](const auto& host) { return bundles->folder_on(host); }});
   const auto* lost = bundles->hosts_before().empty() ? "" : ", and what its stores have is lost";
-  return std::unique_ptr<hosts_run>{
-      new hosts_run(std::move(*commands), std::move(launcher), std::move(desk), there_patience_of(*job),
-                    fmt::format("; without that host: take it out of the list of hosts{}", lost))};
+  return std::unique_ptr<hosts_run>{new hosts_run(
+      std::move(*commands), std::move(launcher), desk, there_patience_of(*job),
+      fmt::format("; without that host: take it out of the list of hosts{}", lost), who.takes_over)};
 }
 
 result<void> hosts_run::open(const protocol::agent_actor& agent) {
@@ -191,7 +196,7 @@ result<void> hosts_run::wait_until_there(run_observer& observer,
     }
     const bool is_over = std::chrono::steady_clock::now() >= due;
     if (is_over || there.error().code != error_code::timed_out)
-      return fail(there.error().code, there.error().message + way_out_);
+      return fail(takes_over_ ? error_code::timed_out : there.error().code, there.error().message + way_out_);
     if (const auto reason = observer.asked_to_stop()) return fail(error_code::interrupted, *reason);
   }
 }
