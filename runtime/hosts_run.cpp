@@ -78,6 +78,14 @@ agent::hosted_roles_config config_of(const hosts_plan& plan, const common::job_c
   return config;
 }
 
+/// Those that had joined an earlier root.
+std::vector<agent::returning_host> returning(const root_secrets& secrets) {
+  std::vector<agent::returning_host> all;
+  for (const auto& one : secrets.enrolled())
+    all.push_back({{one.name(), one.address(), one.cpus()}, one.index()});
+  return all;
+}
+
 /// Renews the certificate of the root's own agent after half of its lifetime.
 std::function<void(protocol::time_point)> own_renewal(const std::shared_ptr<const job_identity>& identity,
                                                       const std::shared_ptr<security::tls_context>& own,
@@ -130,8 +138,8 @@ result<std::unique_ptr<hosts_run>> hosts_run::create(const hosts_plan& plan,
   if (auto kept = who.secrets->keep(agent_address, *beats); !kept) return tl::unexpected(kept.error());
   auto giver = start_giver(plan, *job, who.own);
   if (!giver) return tl::unexpected(giver.error());
-  auto made =
-      host_bundles::make({plan, job, agent_address, identity, *beats, *giver ? (*giver)->address() : ""});
+  const auto data_at = *giver ? (*giver)->address() : std::string{};
+  auto made = host_bundles::make({plan, job, agent_address, identity, *beats, data_at, who.secrets});
   if (!made) return tl::unexpected(made.error());
   const auto bundles = std::move(*made);
   auto opened = open_desk(plan, identity, bundles);
@@ -142,6 +150,7 @@ result<std::unique_ptr<hosts_run>> hosts_run::create(const hosts_plan& plan,
   if (!commands) return tl::unexpected(commands.error());
   auto config = config_of(plan, *job, *beats, bundles->hosts_before(), who.takes_over);
   config.joining.way_to_join = way_to_join(desk.get(), *job);
+  if (who.takes_over) config.returning = returning(*who.secrets);
   auto launcher = std::make_shared<agent::routed_launcher>(agent::routed_launcher_options{
       .hosts = std::move(config),
       .here = std::move(here),

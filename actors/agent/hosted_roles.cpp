@@ -119,6 +119,8 @@ hosted_roles::hosted_roles(hosted_roles_config config)
     , admission_{config_.joining, 1 + config_.hosts.size()} {
   placement_.add_host(config_.root, config_.root_cpus);
   placement_.set_stores(config_.root, config_.root_stores);
+  for (const auto& one : config_.returning)
+    if (admission_.await_return(one, roster_)) config_.hosts[one.who.name] = one.who.cpus;
 }
 
 hosted_actions hosted_roles::begin(time_point now) {

@@ -39,6 +39,7 @@ struct hosted_roles_config {
   /// This root goes on for one that is gone, with the roles that it finds (R35). False: an agent
   /// that another root started is let in no more.
   bool takes_over = false;
+  std::vector<returning_host> returning{}; ///< then: those that had joined it
   /// Between two sendings of an order that has not been answered.
   protocol::duration repeat_after = std::chrono::milliseconds(500);
   protocol::planted_bug bug = protocol::planted_bug::none; ///< for the simulator
