@@ -76,7 +76,7 @@ std::string host_roster::on_joined(const std::string& host, std::uint64_t boot, 
   const auto found = hosts_.find(host);
   if (found == hosts_.end()) return fmt::format("host {} is not one of the job's", host);
   auto& one = found->second;
-  if (closed_) return "the job is over";
+  if (closed_ && one.boot != boot) return "the job is over"; // who is there is dismissed, not refused
   if (one.given_up.contains(boot))
     return fmt::format("host {} was given up, and its roles run elsewhere", host);
   if (one.is_enrolled && one.boot != boot && !one.command_runs)

@@ -147,6 +147,7 @@ private:
   void settle_waiting(protocol::time_point now, hosted_actions& out);
   void begin_leave(const std::string& host, protocol::time_point now, hosted_actions& out);
   void settle_leaving(protocol::time_point now, hosted_actions& out);
+  void send_dismissals(hosted_actions& out) const;
 
   hosted_roles_config config_;
   host_roster roster_;
@@ -156,6 +157,8 @@ private:
   std::map<start_key, protocol::running_start> found_; ///< of those, what another root started
   bool has_begun_ = false;                             ///< nothing more is taken over
   std::map<std::string, std::vector<protocol::worker_sight>> sights_;
+  std::string dismissed_{};                          ///< why all hosts are; "" as long as they are not
+  std::optional<protocol::time_point> dismissal_at_; ///< when that was repeated, or noticed
   dlrun::incarnation coordinator_{};
   protocol::endpoint coordinator_at_{};
 };
