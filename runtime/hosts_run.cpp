@@ -210,8 +210,12 @@ result<void> hosts_run::wait_until_there(run_observer& observer,
   }
 }
 
-void hosts_run::wait_until_gone() {
+void hosts_run::close_door() {
   if (desk_) desk_->close();
+}
+
+void hosts_run::wait_until_gone() {
+  close_door();
   commands_->wait_for_end(gone_patience);
   launcher_->waiting().wait_until_gone(gone_patience);
 }

@@ -57,8 +57,11 @@ public:
   /// bad_usage naming the host and the reason, timed_out, also for a host that was there before a
   /// root that takes over and may come back, or interrupted when `observer` asks to stop.
   result<void> wait_until_there(run_observer& observer, const std::function<result<void>()>& meanwhile);
-  /// No host joins any more. Blocks until those that were dismissed have ended, for a few seconds
-  /// at most.
+  /// Does what an earlier root started keep running?
+  bool takes_over() const { return takes_over_; }
+  /// No host joins any more.
+  void close_door();
+  /// The same. Blocks until those that were dismissed have ended, for a few seconds at most.
   void wait_until_gone();
 
 private:

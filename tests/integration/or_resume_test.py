@@ -241,7 +241,9 @@ class on_its_hosts(on_several_hosts):
         self.list = self.hosts.write_file(self.list, {"start": ["sh", "-c", script, "{host}"]})
         job = self.hosts.start(self.bench, spec, self.list, kind=serviced_job)
         self.addCleanup(job.__exit__)
-        with job.held_from_step(STEPS[0], all_run):
+        with job.held_from_step(STEPS[0], all_run) as status:
+            kept = {role["pid"] for role in status["roles"]} & set(self.roles_on("gamma"))
+            self.assertTrue(kept)
             booting.touch()
             job.kill_root()
         self.hosts.kill_all("beta")
@@ -250,6 +252,8 @@ class on_its_hosts(on_several_hosts):
         self.assertIn("no route", job.output())
         booting.unlink()
         self.assertIsNone(job.serve())
+        status = job.wait_for(all_run, "the third root has all roles")
+        self.assertLessEqual(kept, {role["pid"] for role in status["roles"]}, "those on gamma waited for it")
         self.expect_same_bits(job, spec, may_redo=True)
 
     def test_without_its_list_it_is_refused(self):
