@@ -1,10 +1,8 @@
 #include "cli/complain.hpp"
 #include "cli/decimal.hpp"
 #include "cli/detached_root.hpp"
-#include "cli/json_display.hpp"
+#include "cli/resumed_run.hpp"
 #include "cli/verbs.hpp"
-#include "runtime/hosts_run.hpp"
-#include "runtime/resumption.hpp"
 
 namespace dlrun::cli {
 namespace {
@@ -17,16 +15,6 @@ struct resume_verb_options {
   bool json = false;
 };
 
-/// There is nothing to do; a program gets the report as from a run.
-void say_completed(const std::filesystem::path& folder, bool json) {
-  const auto path = folder / "report.json";
-  if (const auto report = dlrun::read_report(path); json && report)
-    return json_display{stdout, {}}.summary(*report, path.string());
-  say(json ? stderr : stdout,
-      "the run in '{}' is completed: there is nothing left to train (see report.json there)\n",
-      folder.string());
-}
-
 int resume(const resume_verb_options& options, const begun_hook& begun) {
   const auto hosts = runtime::plan_hosts_if_named(options.hosts);
   if (!hosts) return complain(hosts.error());
@@ -36,15 +24,7 @@ int resume(const resume_verb_options& options, const begun_hook& begun) {
     say_completed(resumed->folder.path(), options.json);
     return static_cast<int>(job::exit_code::success);
   }
-  if (*hosts)
-    if (auto fits = runtime::check_for_hosts(*resumed->job); !fits) return complain(fits.error());
-  if (!*hosts && !resumed->left_behind.empty()) cli::warn(resumed->left_behind);
-  return run_displayed(*resumed->job,
-                       {.run_dir = resumed->folder.path(),
-                        .coordinator = resumed->coordinator,
-                        .hosts = *hosts,
-                        .is_same_job = resumed->is_same_job},
-                       {.json = options.json, .begun = begun});
+  return run_resumed(*resumed, *hosts, {.json = options.json, .begun = begun});
 }
 
 int resume_where_wanted(const resume_verb_options& options) {

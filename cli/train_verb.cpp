@@ -1,7 +1,11 @@
 #include "cli/complain.hpp"
 #include "cli/detached_root.hpp"
+#include "cli/json_display.hpp"
+#include "cli/resumed_run.hpp"
 #include "cli/verbs.hpp"
 #include "cli/warn_of_trained_on.hpp"
+#include "job/spec_reader.hpp"
+#include "runtime/begun_run.hpp"
 #include "runtime/hosts_run.hpp"
 #include "runtime/new_run.hpp"
 
@@ -15,6 +19,7 @@ struct train_options {
   std::string run_dir;
   std::vector<std::string> overrides;
   std::string hosts;
+  bool or_resume = false;
   bool detach = false;
   bool json = false;
 };
@@ -29,22 +34,58 @@ void tell_auto(const char* type, const char* section, const char* key, const std
     say(stdout, "{}.{}: auto is {}: {}\n", section, key, value, reason);
 }
 
-int train(const train_options& options, const begun_hook& begun) {
-  const auto hosts = runtime::plan_hosts_if_named(options.hosts);
-  if (!hosts) return complain(hosts.error());
+/// Of a run that is not to go on by itself. @returns its exit code.
+int say_failed(const runtime::begun_run& found, bool json) {
+  const auto path = found.folder / "report.json";
+  if (json) json_display{stdout, {}}.summary(*found.failed, path.string());
+  complain(
+      fmt::format("the run in '{0}' has failed: {1}; nothing was started: 'dlrun resume {0}' goes on with "
+                  "it when that is mended",
+                  found.folder.string(), found.failed->reason));
+  return static_cast<int>(job::exit_code_for(*found.failed));
+}
+
+/// Also when it is completed.
+int go_on(const runtime::begun_run& found, const spec::JobSpec& asked,
+          const std::optional<runtime::hosts_plan>& hosts, const train_options& options,
+          const begun_hook& begun) {
+  if (found.failed) return say_failed(found, options.json);
+  const auto resumed = runtime::prepare_resumption(found.folder, {.overrides = found.changes}, asked);
+  if (!resumed) return complain(resumed.error());
+  if (resumed->job) return run_resumed(*resumed, hosts, {.json = options.json, .begun = begun});
+  say_completed(found.folder, options.json);
+  const auto report = dlrun::read_report(found.folder / "report.json");
+  return static_cast<int>(report ? job::exit_code_for(*report) : job::exit_code::success);
+}
+
+/// @param torn what becomes of a beginning in the folder
+int begin(const train_options& options, const std::optional<runtime::hosts_plan>& hosts,
+          runtime::torn_beginning torn, const begun_hook& begun) {
   auto job = runtime::prepare_new_job(options.file, options.overrides);
   if (!job) return complain(job.error());
-  if (*hosts)
+  if (hosts)
     if (auto fits = runtime::check_for_hosts(*job); !fits) return complain(fits.error());
   warn_of_trained_on(*job);
-  const auto run = runtime::begin_run(*job, options.run_dir);
+  const auto run = runtime::begin_run(*job, options.run_dir, torn);
   if (!run) return complain(run.error());
   if (run->device)
     tell_auto("device", "cluster", "device", run->device->device, run->device->reason, options.json);
   if (run->durability)
     tell_auto("durability", "durability", "log", run->durability->log, run->durability->reason, options.json);
-  return run_displayed(*job, {.run_dir = run->folder.path(), .hosts = *hosts, .is_new = true},
+  return run_displayed(*job, {.run_dir = run->folder.path(), .hosts = hosts, .is_new = true},
                        {.json = options.json, .begun = begun});
+}
+
+int train(const train_options& options, const begun_hook& begun) {
+  const auto hosts = runtime::plan_hosts_if_named(options.hosts);
+  if (!hosts) return complain(hosts.error());
+  if (!options.or_resume) return begin(options, *hosts, runtime::torn_beginning::refused, begun);
+  const auto asked = job::read_spec(options.file, options.overrides);
+  if (!asked) return complain(asked.error());
+  const auto found = runtime::find_begun_run(*asked, options.run_dir, hosts->has_value());
+  if (!found) return complain(found.error());
+  if (*found) return go_on(**found, *asked, *hosts, options, begun);
+  return begin(options, *hosts, runtime::torn_beginning::removed, begun);
 }
 
 int train_where_wanted(const train_options& options) {
@@ -67,6 +108,9 @@ void add_train(CLI::App& app, verb& chosen) {
       ->allow_extra_args(false);
   command->add_option("--hosts", options->hosts,
                       "Use the hosts that this file lists, see docs/hosts.md (default: this host alone)");
+  command->add_flag(
+      "--or-resume", options->or_resume,
+      "Go on with the run in its folder where there is one, for what starts it again and again");
   command->add_flag("--detach", options->detach,
                     "Return when the job has begun; it keeps going without terminal, see 'attach'");
   command->add_flag("--json", options->json, "Progress, events and the report as JSON, one object a line");
@@ -75,6 +119,7 @@ void add_train(CLI::App& app, verb& chosen) {
       "  dlrun train examples/fashion_mnist/cnn.yaml\n"
       "  dlrun train job.yaml --run-dir /data/run7 --set train.optimizer.sgd.lr=0.1 --set cluster.workers=4\n"
       "  dlrun train job.yaml --detach && dlrun attach runs/fashion-mnist-cnn\n"
+      "  dlrun train job.yaml --or-resume\n"
       "Exit codes: 0 all data trained, 1 the job failed, 2 bad usage, specification or data, 3 records were "
       "left out,\n130 interrupted; with --detach 0 when the job has begun.");
   command->callback([options, &chosen] { chosen = [options] { return train_where_wanted(*options); }; });

@@ -35,7 +35,10 @@ public:
   void compare(const Message& before, const Message& after, const std::string& path, on_resume rule) {
     const auto* const choice = choice_of(*before.GetDescriptor());
     const bool same_kind = choice == nullptr || kind_of(before, *choice) == kind_of(after, *choice);
-    if (!same_kind) found_.push_back({path, name_of(before, *choice), name_of(after, *choice), rule});
+    if (!same_kind) {
+      const auto kind = name_of(after, *choice);
+      found_.push_back({path, name_of(before, *choice), kind, rule, kind});
+    }
     for (int i = 0; i < before.GetDescriptor()->field_count(); ++i) {
       const auto& field = *before.GetDescriptor()->field(i);
       if (field.real_containing_oneof() != nullptr && !same_kind) continue;
@@ -89,7 +92,9 @@ private:
   }
 
   void add(const std::string& path, std::string before, std::string after, on_resume rule) {
-    if (before != after) found_.push_back({path, cut(std::move(before)), cut(std::move(after)), rule});
+    if (before == after) return;
+    auto shown = cut(after);
+    found_.push_back({path, cut(std::move(before)), std::move(shown), rule, std::move(after)});
   }
 
   std::vector<spec_difference> found_;

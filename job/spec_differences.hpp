@@ -19,6 +19,7 @@ struct spec_difference {
   std::string before; ///< as YAML in one line, long ones cut; "nothing" where the key is not set
   std::string after;
   on_resume rule = spec::FieldRule::FIXED; ///< of the key, or of the nearest section around it that has one
+  std::string whole_after{};               ///< `after`, not cut
 };
 
 /// All of them, in the order of the keys in proto/job_spec.proto; empty for equal messages. A path

@@ -1,5 +1,6 @@
 #include "runtime/doctor.hpp"
 
+#include "actors/agent/enrolment/enrolment_server.hpp"
 #include "actors/agent/process/process_spawner.hpp"
 #include "actors/common/fingerprint.hpp"
 #include "base/random.hpp"
@@ -64,6 +65,7 @@ public:
       for (const auto& to : hosts_)
         if (from.place != to.place) look_at_link(from, to);
     for (const auto& one : hosts_) look_at_beats(one);
+    look_at_door();
     hosts_.clear();
     return wrong_;
   }
@@ -162,6 +164,18 @@ private:
                      : fmt::format("no TCP connection to {}: {}; open all ports between the hosts in the "
                                    "firewalls of both, or write the addresses of another network",
                                    number_of(to.place), why));
+  }
+
+  /// Where hosts join by themselves.
+  void look_at_door() {
+    if (!options_.hosts.hosts.has_join()) return;
+    const auto& listen = options_.hosts.hosts.join().listen();
+    if (listen.starts_with("127."))
+      return tell(
+          options_.hosts.here, "join.listen",
+          fmt::format("no other host reaches {}: name the number of an interface of this host", listen));
+    const auto door = agent::listen_for_enrolments(listen);
+    tell(options_.hosts.here, "join.listen", door ? "" : door.error().message);
   }
 
   // ---- beats, which go between this host and each other

@@ -60,7 +60,7 @@ result<seconds> microbatch_time(const prepared_job& job) {
 
 /// Bytes a second that the disk takes, the way to it included.
 result<double> write_rate(const std::filesystem::path& folder) {
-  const auto file = folder / ".write-rate";
+  const auto file = folder / rate_name;
   const base::unique_fd fd{::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600)};
   const auto failed = [&] {
     return fail(error_code::system,

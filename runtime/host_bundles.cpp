@@ -50,6 +50,9 @@ result<std::shared_ptr<host_bundles>> host_bundles::make(parts from) {
       listed.push_back(
           remembered(host.name(), host.address(), made->folder_of(host, made->common_.record())));
   if (auto known = made->remember(std::move(listed)); !known) return tl::unexpected(known.error());
+  for (const auto& one : made->from_.secrets->enrolled())
+    for (const auto& known : made->common_.record().hosts())
+      if (known.name() == one.name()) made->folders_.try_emplace(known.name(), known.folder());
   return made;
 }
 
@@ -90,6 +93,7 @@ bootstrap::HostBundle host_bundles::begin(const std::string& host) const {
   const std::scoped_lock lock{mutex_};
   auto bundle = common_;
   bundle.mutable_record()->clear_revisions(); // it has the specification beside it
+  bundle.mutable_record()->clear_asked();
   bundle.set_host(host);
   return bundle;
 }
@@ -115,6 +119,17 @@ result<std::string> host_bundles::for_listed(const spec::HostSpec& host) const {
   return finish(std::move(bundle), static_cast<std::uint32_t>(place));
 }
 
+/// A root that comes back knows it again.
+result<void> host_bundles::keep_enrolled(const bootstrap::JoinRequest& who, const agent::admission& as) {
+  records::EnrolledHost one;
+  one.set_name(as.host);
+  one.set_address(who.address());
+  one.set_index(as.index);
+  one.set_cpus(who.cpus());
+  const std::scoped_lock lock{mutex_};
+  return from_.secrets->keep(one);
+}
+
 /// A host that is for any job has a folder of this run in its own.
 result<std::string> host_bundles::for_enrolled(const bootstrap::JoinRequest& who,
                                                const agent::admission& as) {
@@ -130,6 +145,7 @@ result<std::string> host_bundles::for_enrolled(const bootstrap::JoinRequest& who
   bundle.set_cpus(who.cpus());
   if (auto known = remember({remembered(as.host, who.address(), bundle.folder())}); !known)
     return tl::unexpected(known.error());
+  if (auto kept = keep_enrolled(who, as); !kept) return tl::unexpected(kept.error());
   return finish(std::move(bundle), as.index);
 }
 

@@ -7,7 +7,7 @@
 #include "proto/host_bundle.pb.h"
 #include "runtime/hosts_plan.hpp"
 #include "runtime/job_identity.hpp"
-#include "runtime/root_beats.hpp"
+#include "runtime/root_secrets.hpp"
 
 #include <map>
 #include <memory>
@@ -26,7 +26,8 @@ public:
     std::string agent_address; ///< where the agents of hosts find the agent of the job
     std::shared_ptr<const job_identity> identity;
     root_beats beats;
-    std::string data_at{}; ///< of who gives the data of the job; "" where nobody does
+    std::string data_at{};                   ///< of who gives the data of the job; "" where nobody does
+    std::shared_ptr<root_secrets> secrets{}; ///< in which it keeps who has joined
   };
   /// @returns bad_usage for a run without a record, which hosts compare their data with.
   static result<std::shared_ptr<host_bundles>> make(parts from);
@@ -43,6 +44,7 @@ public:
 private:
   host_bundles(parts from, records::RunRecord record);
   result<void> remember(std::vector<records::RunHost> now);
+  result<void> keep_enrolled(const bootstrap::JoinRequest& who, const agent::admission& as);
   result<std::string> finish(bootstrap::HostBundle bundle, std::uint32_t index) const;
   std::string folder_of(const spec::HostSpec& host, const records::RunRecord& record) const;
   bootstrap::HostBundle begin(const std::string& host) const;

@@ -37,6 +37,14 @@ result<std::shared_ptr<data_giver>> start_giver(const hosts_plan& plan, const co
   return std::shared_ptr{std::move(*giver)};
 }
 
+/// Null where no host may join.
+result<std::shared_ptr<enrolment_desk>> open_desk(const hosts_plan& plan,
+                                                  const std::shared_ptr<const job_identity>& identity,
+                                                  const std::shared_ptr<host_bundles>& bundles) {
+  if (!plan.hosts.has_join()) return nullptr;
+  return enrolment_desk::create(plan.hosts.join(), identity, plan.own().name(), bundles);
+}
+
 /// "" where none may.
 std::string way_to_join(const enrolment_desk* desk, const common::job_context& job) {
   if (desk == nullptr) return "";
@@ -68,6 +76,14 @@ agent::hosted_roles_config config_of(const hosts_plan& plan, const common::job_c
   config.joining.hosts_min = static_cast<std::size_t>(plan.hosts.join().hosts_min());
   config.joining.hosts_max = static_cast<std::size_t>(plan.hosts.join().hosts_max());
   return config;
+}
+
+/// Those that had joined an earlier root.
+std::vector<agent::returning_host> returning(const root_secrets& secrets) {
+  std::vector<agent::returning_host> all;
+  for (const auto& one : secrets.enrolled())
+    all.push_back({{one.name(), one.address(), one.cpus()}, one.index()});
+  return all;
 }
 
 /// Renews the certificate of the root's own agent after half of its lifetime.
@@ -122,21 +138,19 @@ result<std::unique_ptr<hosts_run>> hosts_run::create(const hosts_plan& plan,
   if (auto kept = who.secrets->keep(agent_address, *beats); !kept) return tl::unexpected(kept.error());
   auto giver = start_giver(plan, *job, who.own);
   if (!giver) return tl::unexpected(giver.error());
-  auto made =
-      host_bundles::make({plan, job, agent_address, identity, *beats, *giver ? (*giver)->address() : ""});
+  const auto data_at = *giver ? (*giver)->address() : std::string{};
+  auto made = host_bundles::make({plan, job, agent_address, identity, *beats, data_at, who.secrets});
   if (!made) return tl::unexpected(made.error());
   const auto bundles = std::move(*made);
-  std::shared_ptr<enrolment_desk> desk;
-  if (plan.hosts.has_join()) {
-    auto opened = enrolment_desk::create(plan.hosts.join(), identity, plan.own().name(), bundles);
-    if (!opened) return tl::unexpected(opened.error());
-    desk = std::move(*opened);
-  }
+  auto opened = open_desk(plan, identity, bundles);
+  if (!opened) return tl::unexpected(opened.error());
+  const auto desk = std::move(*opened);
   auto commands = host_commands::create(plan, job->run_dir,
                                         [bundles](const auto& host) { return bundles->for_listed(host); });
   if (!commands) return tl::unexpected(commands.error());
   auto config = config_of(plan, *job, *beats, bundles->hosts_before(), who.takes_over);
   config.joining.way_to_join = way_to_join(desk.get(), *job);
+  if (who.takes_over) config.returning = returning(*who.secrets);
   auto launcher = std::make_shared<agent::routed_launcher>(agent::routed_launcher_options{
       .hosts = std::move(config),
       .here = std::move(here),
@@ -156,9 +170,9 @@ result<std::unique_ptr<hosts_run>> hosts_run::create(const hosts_plan& plan,
       .run_dir = job->run_dir,
       .folder_of = [bundles](const auto& host) { return bundles->folder_on(host); }});
   const auto* lost = bundles->hosts_before().empty() ? "" : ", and what its stores have is lost";
-  return std::unique_ptr<hosts_run>{
-      new hosts_run(std::move(*commands), std::move(launcher), std::move(desk), there_patience_of(*job),
-                    fmt::format("; without that host: take it out of the list of hosts{}", lost))};
+  return std::unique_ptr<hosts_run>{new hosts_run(
+      std::move(*commands), std::move(launcher), desk, there_patience_of(*job),
+      fmt::format("; without that host: take it out of the list of hosts{}", lost), who.takes_over)};
 }
 
 result<void> hosts_run::open(const protocol::agent_actor& agent) {
@@ -191,13 +205,17 @@ result<void> hosts_run::wait_until_there(run_observer& observer,
     }
     const bool is_over = std::chrono::steady_clock::now() >= due;
     if (is_over || there.error().code != error_code::timed_out)
-      return fail(there.error().code, there.error().message + way_out_);
+      return fail(takes_over_ ? error_code::timed_out : there.error().code, there.error().message + way_out_);
     if (const auto reason = observer.asked_to_stop()) return fail(error_code::interrupted, *reason);
   }
 }
 
-void hosts_run::wait_until_gone() {
+void hosts_run::close_door() {
   if (desk_) desk_->close();
+}
+
+void hosts_run::wait_until_gone() {
+  close_door();
   commands_->wait_for_end(gone_patience);
   launcher_->waiting().wait_until_gone(gone_patience);
 }

@@ -54,27 +54,33 @@ public:
   result<join_token> make_token(std::chrono::seconds lifetime) const;
   /// Blocks until the agents of all hosts are there, with the same data, and of others that join as
   /// many as are wanted; calls `meanwhile` ten times a second, whose error ends the wait. @returns
-  /// bad_usage naming the host and the reason, timed_out, or interrupted when `observer` asks to
-  /// stop.
+  /// bad_usage naming the host and the reason, timed_out, also for a host that was there before a
+  /// root that takes over and may come back, or interrupted when `observer` asks to stop.
   result<void> wait_until_there(run_observer& observer, const std::function<result<void>()>& meanwhile);
-  /// No host joins any more. Blocks until those that were dismissed have ended, for a few seconds
-  /// at most.
+  /// Does what an earlier root started keep running?
+  bool takes_over() const { return takes_over_; }
+  /// No host joins any more.
+  void close_door();
+  /// The same. Blocks until those that were dismissed have ended, for a few seconds at most.
   void wait_until_gone();
 
 private:
   hosts_run(std::shared_ptr<host_commands> commands, std::shared_ptr<agent::routed_launcher> launcher,
-            std::shared_ptr<enrolment_desk> desk, std::chrono::seconds there_patience, std::string way_out)
+            std::shared_ptr<enrolment_desk> desk, std::chrono::seconds there_patience, std::string way_out,
+            bool takes_over)
       : commands_{std::move(commands)}
       , launcher_{std::move(launcher)}
       , desk_{std::move(desk)}
       , there_patience_{there_patience}
-      , way_out_{std::move(way_out)} {}
+      , way_out_{std::move(way_out)}
+      , takes_over_{takes_over} {}
 
   std::shared_ptr<host_commands> commands_;
   std::shared_ptr<agent::routed_launcher> launcher_;
   std::shared_ptr<enrolment_desk> desk_; ///< null where no host may join
   std::chrono::seconds there_patience_;
   std::string way_out_; ///< where a host does not come
+  bool takes_over_;
 };
 
 } // namespace dlrun::runtime

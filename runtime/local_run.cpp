@@ -201,9 +201,12 @@ token_maker tokens_of(const launcher_choice& chosen) {
   };
 }
 
-/// Nothing was started: hosts that came are dismissed.
-void give_up(const launcher_choice& chosen, const protocol::agent_actor& agent) {
-  if (chosen.hosts) {
+/// Nothing was started: hosts that came are dismissed. Those that an earlier root left wait for the
+/// next one, unless nobody wants that.
+void give_up(const launcher_choice& chosen, const protocol::agent_actor& agent, error_code why) {
+  if (chosen.hosts && chosen.hosts->takes_over() && why != error_code::interrupted) {
+    chosen.hosts->close_door();
+  } else if (chosen.hosts) {
     common::post(agent,
                  [launcher = chosen.hosts->launcher()] { launcher->dismiss("the run did not begin"); });
     chosen.hosts->wait_until_gone();
@@ -323,7 +326,7 @@ result<report> run_roles(const prepared_job& prepared, const local_run_options& 
                            chosen->hosts ? chosen->hosts->launcher() : nullptr},
                           observer);
   if (!control) {
-    give_up(*chosen, agent);
+    give_up(*chosen, agent, control.error().code);
     return tl::unexpected(control.error());
   }
   auto publisher = make_publisher(**job, prepared.metrics, agent);

@@ -5,12 +5,12 @@
 
 namespace dlrun::runtime {
 
-result<new_run> begin_run(prepared_job& job, const std::string& wanted_folder) {
+result<new_run> begin_run(prepared_job& job, const std::string& wanted_folder, torn_beginning torn) {
   if (auto opened = open_metrics_port(job); !opened) return tl::unexpected(opened.error());
   if (auto settled = settle_journal(job.spec); !settled) return tl::unexpected(settled.error());
   auto device = settle_device(job);
   if (!device) return tl::unexpected(device.error());
-  auto folder = run_folder::create(wanted_folder, job.spec);
+  auto folder = run_folder::create(wanted_folder, job.spec, torn);
   if (!folder) return tl::unexpected(folder.error());
   auto durability = settle_durability(job, *folder);
   if (!durability) return tl::unexpected(durability.error());

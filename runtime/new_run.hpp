@@ -16,6 +16,7 @@ struct new_run {
 /// cluster.device, makes the folder (default: runs/<name of the job>), settles durability.log, and
 /// writes down what the run is trained with: spec.yaml for people, run.record for `dlrun resume`.
 /// @returns as open_metrics_port(), settle_journal(), settle_device() and run_folder::create().
-result<new_run> begin_run(prepared_job& job, const std::string& wanted_folder);
+result<new_run> begin_run(prepared_job& job, const std::string& wanted_folder,
+                          torn_beginning torn = torn_beginning::refused);
 
 } // namespace dlrun::runtime

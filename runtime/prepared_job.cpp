@@ -226,7 +226,8 @@ result<prepared_job> prepare_new_job(spec::JobSpec spec) {
                 "train.skip and train.from are for a run that is resumed: 'dlrun resume DIR --skip "
                 "STEP:SLOT' and '--from STEP' write them");
   if (auto enough = check_descriptor_limit(spec); !enough) return tl::unexpected(enough.error());
-  auto job = prepare_job(std::move(spec));
+  auto job = prepare_job(spec);
+  if (job) job->asked = std::move(spec);
   if (!job || !job->data->validation) return job;
   const auto equal =
       data::count_equal(data::all_records(*job->data->validation), data::all_records(job->data->training));

@@ -6,6 +6,7 @@
 #include "observability/metrics_server.hpp"
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,9 @@ namespace dlrun::runtime {
 
 struct prepared_job {
   spec::JobSpec spec;
+  /// What `spec` was made of, as it was given: nothing filled in that data teaches, `auto` as it
+  /// was written. Nothing of a run that is only resumed.
+  std::optional<spec::JobSpec> asked{};
   /// `train` of each revision of a resumed run; else empty.
   std::vector<spec::TrainSpec> revisions;
   std::uint64_t train_records = 0;

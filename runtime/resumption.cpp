@@ -157,6 +157,7 @@ result<void> keep(const run_folder& folder, const trained_with& past, const resu
   if (record.run() == 0) record.set_run(base::random_number()); // of a version that kept no number
   note_fingerprint(record, job.spec);
   record.mutable_revisions()->Assign(revisions.begin(), revisions.end());
+  if (job.asked) *record.mutable_asked() = *job.asked;
   if (auto written = write_record(folder.path(), record); !written) return written;
   for (std::size_t i = 0; i < revisions.size(); ++i) {
     const auto there = job::read_spec(folder.spec_file(i));
@@ -172,7 +173,8 @@ result<void> keep(const run_folder& folder, const trained_with& past, const resu
 /// The job to go on with: that of the run, changed as asked. What changes the training is a new
 /// revision of its specification, kept beside the ones before.
 result<prepared_job> prepare_resumed(const run_folder& folder, const trained_with& past,
-                                     const resume_options& options) {
+                                     const resume_options& options,
+                                     const std::optional<spec::JobSpec>& asked) {
   if (auto kept = check_kept(past.revisions.back(), folder); !kept) return tl::unexpected(kept.error());
   auto wanted = wanted_spec(past, folder, options);
   if (!wanted) return tl::unexpected(wanted.error());
@@ -180,6 +182,7 @@ result<prepared_job> prepare_resumed(const run_folder& folder, const trained_wit
   if (auto same = check_bits(past, *wanted); !same) return tl::unexpected(same.error());
   auto job = prepare_job(std::move(*wanted));
   if (!job) return job;
+  job->asked = asked;
   const auto change = change_spec(past, options, *job);
   if (!change) return tl::unexpected(change.error());
   if (auto opened = open_metrics_port(*job); !opened) return tl::unexpected(opened.error());
@@ -253,7 +256,8 @@ result<common::journal_place> journal_of(const trained_with& trained, const run_
 
 } // namespace
 
-result<resumption> prepare_resumption(const std::filesystem::path& directory, const resume_options& options) {
+result<resumption> prepare_resumption(const std::filesystem::path& directory, const resume_options& options,
+                                      const std::optional<spec::JobSpec>& asked) {
   auto folder = run_folder::open(directory.string());
   if (!folder) return tl::unexpected(folder.error());
   const auto trained = read_trained_with(*folder);
@@ -279,7 +283,7 @@ result<resumption> prepare_resumption(const std::filesystem::path& directory, co
   }
   const auto report = place_of_report(made.folder.path());
   if (!report) return tl::unexpected(report.error());
-  auto job = prepare_resumed(made.folder, *trained, options);
+  auto job = prepare_resumed(made.folder, *trained, options, asked);
   if (!job) return tl::unexpected(job.error());
   made.left_behind = tell_left_behind(made.folder, *trained);
   made.is_same_job = job->revisions.size() == trained->revisions.size() &&

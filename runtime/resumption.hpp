@@ -23,6 +23,8 @@ struct resumption {
 /// revision of it, kept beside the ones before), and prepares the job. @returns bad_usage for a
 /// folder that is no run's or in use, that kept nothing on disk, and for changes that a run does
 /// not take; else as prepare_job().
-result<resumption> prepare_resumption(const std::filesystem::path& directory, const resume_options& options);
+/// @param asked the job file that led to this, which is then noted in the record
+result<resumption> prepare_resumption(const std::filesystem::path& directory, const resume_options& options,
+                                      const std::optional<spec::JobSpec>& asked = {});
 
 } // namespace dlrun::runtime

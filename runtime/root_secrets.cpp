@@ -20,6 +20,8 @@ constexpr auto secrets_name = "root.secrets";
 constexpr std::string_view secrets_head = "dlrun-root-secrets 1 ";
 constexpr mode_t of_others = 0077;
 constexpr mode_t owners = 0600;
+/// As many as may join a job (HostsFile); each has at most 150 bytes.
+constexpr int enrolled_max = 256;
 /// More than any such file has.
 constexpr std::uintmax_t secrets_bytes_max = 65536;
 /// Beats that one root can send in 1,700 years.
@@ -131,6 +133,24 @@ result<root_beats> root_secrets::start_beats(const std::string& own_number) cons
 result<void> root_secrets::keep(const std::string& control_address, const root_beats& beats) {
   kept_.set_control_port(port_in(control_address));
   kept_.set_beats_port(port_in(beats.exchange->address()));
+  return write();
+}
+
+result<void> root_secrets::keep(const records::EnrolledHost& host) {
+  auto& all = *kept_.mutable_enrolled();
+  all.erase(
+      std::remove_if(all.begin(), all.end(), [&](const auto& one) { return one.name() == host.name(); }),
+      all.end());
+  while (all.size() >= enrolled_max) all.erase(all.begin());
+  *all.Add() = host;
+  return write();
+}
+
+std::vector<records::EnrolledHost> root_secrets::enrolled() const {
+  return {kept_.enrolled().begin(), kept_.enrolled().end()};
+}
+
+result<void> root_secrets::write() const {
   // A file that is replaced lends its permissions.
   const base::unique_fd made{::open(file_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, owners)};
   if (!made || ::fchmod(made.get(), owners) != 0)

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <vector>
 
 namespace dlrun::runtime {
 
@@ -35,11 +36,18 @@ public:
   /// Before anything of another host is started: who comes back finds these.
   /// @param control_address as gatekeeper::address(). @returns bad_usage or system.
   result<void> keep(const std::string& control_address, const root_beats& beats);
+  /// Before a host that joins by itself is told anything: who comes back lets its agent in again.
+  /// In place of the one that had its name; the oldest of very many is forgotten. @returns as
+  /// keep()
+  result<void> keep(const records::EnrolledHost& host);
+  /// Those, oldest first.
+  std::vector<records::EnrolledHost> enrolled() const;
 
 private:
   root_secrets(std::filesystem::path file, records::RootSecrets kept)
       : file_{std::move(file)}
       , kept_{std::move(kept)} {}
+  result<void> write() const;
 
   std::filesystem::path file_;
   records::RootSecrets kept_;

@@ -16,6 +16,8 @@ namespace dlrun::runtime {
 namespace {
 
 constexpr auto lock_name = "run.lock";
+constexpr auto logs_name = "logs";
+constexpr auto spec_name = "spec.yaml";
 constexpr int lock_mode = 0666; // less the umask
 
 std::string own_host() {
@@ -90,8 +92,29 @@ result<base::unique_fd> lock_to_read(const std::filesystem::path& folder) {
 
 /// Either will do: spec.yaml may have been removed, and runs of dlrun 0.1 have no record.
 bool holds_run(const std::filesystem::path& folder, std::error_code& why) {
-  return std::filesystem::exists(folder / "spec.yaml", why) ||
+  return std::filesystem::exists(folder / spec_name, why) ||
          std::filesystem::exists(folder / record_name, why);
+}
+
+/// Names of what one has made that has not written the record yet. What is to be a file is made
+/// beside it, under another ending.
+bool is_of_beginning(const std::filesystem::directory_entry& entry) {
+  const auto name = entry.path().filename().string();
+  std::error_code why;
+  if (name == logs_name) return entry.is_directory(why) && std::filesystem::is_empty(entry.path(), why);
+  return name == lock_name || name == rate_name || name == spec_name ||
+         name.starts_with(fmt::format("{}.", spec_name)) || name.starts_with(fmt::format("{}.", record_name));
+}
+
+/// All of it but the lock, by which others see that this process is at it.
+result<void> remove_beginning(const std::filesystem::path& folder) {
+  std::error_code why;
+  for (std::filesystem::directory_iterator at{folder, why}; !why && at != end(at); at.increment(why))
+    if (at->path().filename() != lock_name) std::filesystem::remove(at->path(), why);
+  if (!why) std::filesystem::create_directories(folder / logs_name, why);
+  if (!why) return {};
+  return fail(error_code::bad_usage, fmt::format("cannot remove what was begun in the run folder '{}': {}",
+                                                 folder.string(), why.message()));
 }
 
 result<void> check_holds_no_run(const std::filesystem::path& folder) {
@@ -124,23 +147,41 @@ bool has_root(const std::filesystem::path& folder) {
   return fd && ::flock(fd.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 }
 
-result<run_folder> run_folder::create(const std::string& wanted, const spec::JobSpec& spec) {
+std::filesystem::path place_for_run(const std::string& wanted, const spec::JobSpec& spec) {
+  std::error_code ignored;
+  return std::filesystem::absolute(
+      wanted.empty() ? std::filesystem::path{"runs"} / spec.name() : std::filesystem::path{wanted}, ignored);
+}
+
+bool holds_at_most_a_beginning(const std::filesystem::path& folder) {
   std::error_code why;
-  const auto path = std::filesystem::absolute(
-      wanted.empty() ? std::filesystem::path{"runs"} / spec.name() : std::filesystem::path{wanted}, why);
-  if (auto none = check_holds_no_run(path); !none) return tl::unexpected(none.error());
-  if (std::filesystem::exists(path, why) && !std::filesystem::is_empty(path, why))
+  if (!std::filesystem::exists(folder, why)) return !why;
+  for (std::filesystem::directory_iterator at{folder, why}; !why && at != end(at); at.increment(why))
+    if (!is_of_beginning(*at)) return false;
+  return !why;
+}
+
+result<run_folder> run_folder::create(const std::string& wanted, const spec::JobSpec& spec,
+                                      torn_beginning torn) {
+  std::error_code why;
+  const auto path = place_for_run(wanted, spec);
+  const bool is_torn = torn == torn_beginning::removed && holds_at_most_a_beginning(path);
+  if (!is_torn)
+    if (auto none = check_holds_no_run(path); !none) return tl::unexpected(none.error());
+  if (!is_torn && std::filesystem::exists(path, why) && !std::filesystem::is_empty(path, why))
     return fail(
         error_code::bad_usage,
         fmt::format(
             "the run folder '{}' exists and is not empty: remove it, or choose another with --run-dir",
             path.string()));
-  if (!std::filesystem::create_directories(path / "logs", why) && why)
+  if (!std::filesystem::create_directories(path / logs_name, why) && why)
     return fail(error_code::bad_usage,
                 fmt::format("cannot create the run folder '{}': {}; choose another with --run-dir",
                             path.string(), why.message()));
   auto held = lock(path);
   if (!held) return tl::unexpected(held.error());
+  if (is_torn && holds_at_most_a_beginning(path))
+    if (auto removed = remove_beginning(path); !removed) return tl::unexpected(removed.error());
   // Who was quicker may be done already.
   if (auto none = check_holds_no_run(path); !none) return tl::unexpected(none.error());
   run_folder made{path, std::move(*held)};
@@ -166,7 +207,7 @@ result<run_folder> run_folder::open_to_read(const std::string& folder) {
 }
 
 std::filesystem::path run_folder::spec_file(std::size_t revision) const {
-  return path_ / (revision == 0 ? std::string{"spec.yaml"} : fmt::format("spec.{}.yaml", revision));
+  return path_ / (revision == 0 ? std::string{spec_name} : fmt::format("spec.{}.yaml", revision));
 }
 
 std::vector<std::filesystem::path> run_folder::spec_files() const {

@@ -13,6 +13,8 @@ namespace dlrun::runtime {
 
 /// What the run is trained with (run_record.hpp).
 inline constexpr auto record_name = "run.record";
+/// What measures the disk writes here (durability_choice.hpp).
+inline constexpr auto rate_name = ".write-rate";
 
 /// The full path of the folder of a run, in use or not. @returns bad_usage when it is none.
 result<std::filesystem::path> find_run(const std::string& folder);
@@ -21,12 +23,23 @@ result<std::filesystem::path> find_run(const std::string& folder);
 /// looked at has none.
 bool has_root(const std::filesystem::path& folder);
 
+/// The full path of the folder of a run that is to begin: `wanted`, or runs/<name of the job>.
+std::filesystem::path place_for_run(const std::string& wanted, const spec::JobSpec& spec);
+
+/// Is there nothing in the folder but what a root leaves that was killed while it made it, before
+/// it had written what the run is trained with? Also true of an empty one, and of none.
+bool holds_at_most_a_beginning(const std::filesystem::path& folder);
+
+/// What becomes of such a beginning when a run begins in its folder.
+enum class torn_beginning : std::uint8_t { refused, removed };
+
 /// A run's folder, locked for this process as long as the object lives: two roots never share one.
 class run_folder {
 public:
   /// Makes the folder (default: runs/<name of the job>) with the specification as used. @returns
   /// bad_usage when there is something in it already, or it cannot be made.
-  static result<run_folder> create(const std::string& wanted, const spec::JobSpec& spec);
+  static result<run_folder> create(const std::string& wanted, const spec::JobSpec& spec,
+                                   torn_beginning torn = torn_beginning::refused);
   /// Opens the folder of an earlier run. @returns bad_usage when it is no run folder, or a process
   /// is using it.
   static result<run_folder> open(const std::string& folder);

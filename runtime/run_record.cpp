@@ -62,6 +62,7 @@ records::RunRecord make_record(const prepared_job& job) {
   records::RunRecord record;
   record.set_run(base::random_number());
   *record.add_revisions() = job.spec;
+  if (job.asked) *record.mutable_asked() = *job.asked;
   record.set_train_records(job.train_records);
   for (auto& one : digests_of(*job.data)) *record.add_data() = std::move(one);
   for (auto& tensor : tensors_of(job.spec.model())) record.add_tensors(std::move(tensor));
@@ -85,6 +86,7 @@ result<std::optional<records::RunRecord>> read_record(const std::filesystem::pat
                     "goes on with spec.yaml and the data as they are",
                     file.string(), run_dir.string()));
   for (auto& spec : *record.mutable_revisions()) job::fill_defaults(spec, spec.name());
+  if (record.has_asked()) job::fill_defaults(*record.mutable_asked(), record.asked().name());
   return record;
 }
 

@@ -29,8 +29,23 @@ result<admission> host_admission::admit(const arriving_host& who, host_roster& r
   const auto attempt = roster.admit(who.name, now);
   if (!attempt) return tl::unexpected(attempt.error());
   rules_.addresses[who.name] = who.address;
-  const auto next = static_cast<std::uint32_t>(listed_ + places_.size());
-  return admission{who.name, places_.try_emplace(who.name, next).first->second, *attempt};
+  return admission{who.name, places_.try_emplace(who.name, next_place()).first->second, *attempt};
+}
+
+bool host_admission::await_return(const returning_host& one, host_roster& roster) {
+  const auto& [name, address, cpus] = one.who;
+  if (rules_.way_to_join.empty() || one.index < listed_ || rules_.addresses.contains(name)) return false;
+  roster.await_return(name);
+  rules_.addresses[name] = address;
+  places_[name] = one.index;
+  return true;
+}
+
+/// Behind all that there are: an earlier root may have given places of which no host is left.
+std::uint32_t host_admission::next_place() const {
+  auto next = static_cast<std::uint32_t>(listed_);
+  for (const auto& [host, place] : places_) next = std::max(next, place + 1);
+  return next;
 }
 
 std::string host_admission::awaited(const host_roster& roster) const {

@@ -28,6 +28,12 @@ struct arriving_host {
   std::uint32_t cpus = 0; ///< 0: those that its agent tells of
 };
 
+/// One that had joined when an earlier root of the job was killed, at its place among the hosts.
+struct returning_host {
+  arriving_host who;
+  std::uint32_t index = 0;
+};
+
 /// Pure: one agent a name and an address, and no more hosts than the list of hosts wants. A host
 /// has its place among those of the job for good.
 class host_admission {
@@ -39,11 +45,16 @@ public:
 
   /// Lets it in: `roster` waits for its agent from now on. @returns bad_usage with the reason.
   result<admission> admit(const arriving_host& who, host_roster& roster, protocol::time_point now);
+  /// The same of one that an earlier root let in: `roster` waits for its agent as it is. @returns
+  /// whether it is, which takes a list that lets hosts join, and has its name and place for nobody
+  /// else.
+  bool await_return(const returning_host& one, host_roster& roster);
   /// Why the job does not begin yet, though all hosts of the list are there; "": it may.
   std::string awaited(const host_roster& roster) const;
 
 private:
   std::string why_refused(const arriving_host& who, const host_roster& roster) const;
+  std::uint32_t next_place() const;
 
   admission_rules rules_;
   std::size_t listed_;

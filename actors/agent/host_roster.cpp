@@ -27,6 +27,8 @@ host_roster::host_roster(host_rules rules, const std::vector<std::string>& hosts
 roster_events host_roster::start(time_point now) {
   roster_events out;
   for (auto& [host, one] : hosts_) {
+    one.began = now;
+    if (one.is_enrolled) continue;
     if (rules_.reattach_patience == protocol::duration{0})
       begin(host, one, now, out);
     else
@@ -55,6 +57,7 @@ void host_roster::give_up(const std::string& host, entry& one, std::string why, 
   one.boot.reset();
   one.link_lost.reset();
   one.leaves = false;
+  one.is_lost = one.is_enrolled && !left;
   one.given_up.insert(boot);
   out.push_back(host_lost{host, boot, std::move(why), left});
   retry_later(host, one, now, out);
@@ -73,7 +76,7 @@ std::string host_roster::on_joined(const std::string& host, std::uint64_t boot, 
   const auto found = hosts_.find(host);
   if (found == hosts_.end()) return fmt::format("host {} is not one of the job's", host);
   auto& one = found->second;
-  if (closed_) return "the job is over";
+  if (closed_ && one.boot != boot) return "the job is over"; // who is there is dismissed, not refused
   if (one.given_up.contains(boot))
     return fmt::format("host {} was given up, and its roles run elsewhere", host);
   if (one.is_enrolled && one.boot != boot && !one.command_runs)
@@ -91,6 +94,8 @@ std::string host_roster::on_joined(const std::string& host, std::uint64_t boot, 
     one.is_told_blocked = false;
   }
   one.heard = now;
+  one.to_earlier = entry::comeback::none;
+  one.is_lost = false;
   one.link_lost.reset();
   one.retry_at.reset();
   one.retry_after = rules_.retry_first;
@@ -110,14 +115,23 @@ result<std::uint64_t> host_roster::admit(const std::string& host, time_point now
   if (found != hosts_.end() && found->second.boot)
     return refuse("is there: a host joins once, so join under another name, or when the loss of that one is "
                   "noticed, after a few seconds");
-  if (found != hosts_.end() && found->second.command_runs)
+  const bool may_come = found != hosts_.end() && found->second.command_runs;
+  if (may_come && found->second.to_earlier == entry::comeback::none)
     return refuse("is joining already: a host joins once, so join under another name");
   if (found == hosts_.end()) found = hosts_.emplace(host, entry{}).first;
   auto& one = found->second;
   one.is_enrolled = true;
+  one.to_earlier = entry::comeback::none;
   one.command_runs = true;
   one.began = now;
   return ++one.attempt;
+}
+
+void host_roster::await_return(const std::string& host) {
+  auto& one = hosts_[host];
+  one.is_enrolled = true;
+  one.command_runs = true; // what its agent came by is the earlier root's
+  one.to_earlier = entry::comeback::awaited;
 }
 
 bool host_roster::on_leaving(const std::string& host) {
@@ -193,7 +207,13 @@ void host_roster::check(const std::string& host, entry& one, time_point now, ros
     if (!is_proven && now - one.joined >= rules_.beats_patience && !std::exchange(one.is_told_blocked, true))
       out.push_back(host_beats{host, false});
     if (auto why = why_lost(one, now); !why.empty()) give_up(host, one, std::move(why), now, out);
-  } else if (one.retry_at) {
+    return;
+  }
+  if (one.to_earlier == entry::comeback::awaited && now - one.began >= rules_.reattach_patience) {
+    one.to_earlier = entry::comeback::late;
+    out.push_back(host_not_started{host, "has not come back to this root, which goes on without it", true});
+  }
+  if (one.retry_at) {
     if (now >= *one.retry_at) begin(host, one, now, out);
   } else if (one.command_runs && now - one.began >= rules_.start_patience) {
     fail_start(host, one,
@@ -241,13 +261,13 @@ std::optional<std::uint64_t> host_roster::boot_of(const std::string& host) const
 bool host_roster::is_expected(const std::string& host) const {
   const auto found = hosts_.find(host);
   return found != hosts_.end() && !found->second.boot &&
-         (found->second.command_runs || found->second.retry_at);
+         (found->second.command_runs || found->second.retry_at || found->second.is_lost);
 }
 
 std::vector<std::string> host_roster::missing() const {
   std::vector<std::string> all;
   for (const auto& [host, one] : hosts_)
-    if (!one.boot && !one.is_enrolled) all.push_back(host);
+    if (!one.boot && (!one.is_enrolled || one.to_earlier == entry::comeback::awaited)) all.push_back(host);
   return all;
 }
 

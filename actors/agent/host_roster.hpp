@@ -32,7 +32,7 @@ struct host_rules {
   protocol::duration retry_first = std::chrono::milliseconds(500);
   protocol::duration retry_max = std::chrono::seconds(15);
   /// How long the agents that an earlier root started have to come by themselves, before others are
-  /// started. 0: there was none.
+  /// started, or the job goes on without those that joined. 0: there was none.
   protocol::duration reattach_patience{0};
   /// Ticks that far apart mean that this process was stopped: silence meanwhile proves nothing.
   protocol::duration own_pause_min = std::chrono::milliseconds(700);
@@ -100,6 +100,9 @@ public:
   /// waited for as long as what it came by lasts, which is its command here: answered by
   /// on_command_ended() with the attempt that is returned. @returns bad_usage with the reason.
   result<std::uint64_t> admit(const std::string& host, protocol::time_point now);
+  /// A host that an earlier root of the job let in. Its agent may come back as it is; before
+  /// start().
+  void await_return(const std::string& host);
   /// The agent that is there says that it is to leave. @returns whether that is new.
   bool on_leaving(const std::string& host);
   /// It has nothing to do any more, and goes.
@@ -117,11 +120,11 @@ public:
 
   /// Of the agent that is there; nothing when none is.
   std::optional<std::uint64_t> boot_of(const std::string& host) const;
-  /// Its agent is being started, or will be.
+  /// Its agent is being started, or will be; or it had joined, and is lost: it may join again.
   bool is_expected(const std::string& host) const;
   host_state state_of(const std::string& host) const;
   std::map<std::string, host_state> states() const;
-  /// Of those that are to be started from here.
+  /// Of those that are to be started from here, or had joined an earlier root just now.
   std::vector<std::string> missing() const;
   /// How many are there, and how many of those that enrolled are on their way.
   std::size_t there() const;
@@ -145,6 +148,9 @@ private:
     std::set<std::uint64_t> given_up{};
     bool leaves = false;      ///< the agent that is there
     bool is_enrolled = false; ///< nobody starts its agent here
+    bool is_lost = false;     ///< of one that enrolled: it was there, and did not leave
+    enum class comeback : std::uint8_t { none, awaited, late };
+    comeback to_earlier{}; ///< its agent enrolled with an earlier root, and has not come to this one
   };
 
   void begin(const std::string& host, entry& one, protocol::time_point now, roster_events& out);

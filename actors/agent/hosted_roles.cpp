@@ -119,6 +119,8 @@ hosted_roles::hosted_roles(hosted_roles_config config)
     , admission_{config_.joining, 1 + config_.hosts.size()} {
   placement_.add_host(config_.root, config_.root_cpus);
   placement_.set_stores(config_.root, config_.root_stores);
+  for (const auto& one : config_.returning)
+    if (admission_.await_return(one, roster_)) config_.hosts[one.who.name] = one.who.cpus;
 }
 
 hosted_actions hosted_roles::begin(time_point now) {
@@ -429,14 +431,23 @@ hosted_actions hosted_roles::tick(time_point now) {
   for (auto& [key, one] : starts_)
     if (one.host && (!one.is_answered || one.stop) && now - one.sent >= config_.repeat_after)
       send(key.first, one, now, out);
+  if (dismissed_.empty() || (dismissal_at_ && now - *dismissal_at_ < config_.repeat_after)) return out;
+  dismissal_at_ = now;
+  send_dismissals(out);
   return out;
+}
+
+/// To all that have not gone yet: one may be lost with a link that is found again.
+void hosted_roles::send_dismissals(hosted_actions& out) const {
+  for (const auto& [host, cpus] : config_.hosts)
+    if (const auto boot = roster_.boot_of(host))
+      out.push_back(to_host{host, protocol::dismissal{*boot, dismissed_}});
 }
 
 hosted_actions hosted_roles::dismiss(const std::string& reason) {
   hosted_actions out;
-  for (const auto& [host, cpus] : config_.hosts)
-    if (const auto boot = roster_.boot_of(host))
-      out.push_back(to_host{host, protocol::dismissal{*boot, reason}});
+  dismissed_ = reason;
+  send_dismissals(out);
   for (const auto& event : roster_.close())
     if (const auto* ending = std::get_if<end_command>(&event)) out.push_back(*ending);
   return out;

@@ -39,6 +39,7 @@ struct hosted_roles_config {
   /// This root goes on for one that is gone, with the roles that it finds (R35). False: an agent
   /// that another root started is let in no more.
   bool takes_over = false;
+  std::vector<returning_host> returning{}; ///< then: those that had joined it
   /// Between two sendings of an order that has not been answered.
   protocol::duration repeat_after = std::chrono::milliseconds(500);
   protocol::planted_bug bug = protocol::planted_bug::none; ///< for the simulator
@@ -146,6 +147,7 @@ private:
   void settle_waiting(protocol::time_point now, hosted_actions& out);
   void begin_leave(const std::string& host, protocol::time_point now, hosted_actions& out);
   void settle_leaving(protocol::time_point now, hosted_actions& out);
+  void send_dismissals(hosted_actions& out) const;
 
   hosted_roles_config config_;
   host_roster roster_;
@@ -155,6 +157,8 @@ private:
   std::map<start_key, protocol::running_start> found_; ///< of those, what another root started
   bool has_begun_ = false;                             ///< nothing more is taken over
   std::map<std::string, std::vector<protocol::worker_sight>> sights_;
+  std::string dismissed_{};                          ///< why all hosts are; "" as long as they are not
+  std::optional<protocol::time_point> dismissal_at_; ///< when that was repeated, or noticed
   dlrun::incarnation coordinator_{};
   protocol::endpoint coordinator_at_{};
 };

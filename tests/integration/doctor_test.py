@@ -118,6 +118,17 @@ class finds(doctor):
         other = f'exec ip netns exec {self.hosts.prefix}$0 "$@" < <(sed -u "1s/bundle [^ ]*/bundle 0.0.1/")'
         self.expect_wrong("beta", "start", "0.0.1", "program:", change=self.within_beta(other))
 
+    def test_a_place_to_join_that_is_taken_or_of_no_interface(self):
+        def joining(listen):
+            return lambda content: content.update(join={"listen": listen})
+
+        code, found = self.examine(joining("10.78.0.1:0"))
+        self.assertEqual((code, found["alpha", "join.listen"]), (WELL, ""), self.said)
+        for listen, words in (("10.78.0.2:7700", ("10.78.0.2:7700", "an address of this host")), ("127.0.0.1:7700", ("no other host",))):
+            self.assertEqual(self.expect_wrong("alpha", "join.listen", *words, change=joining(listen)), {("alpha", "join.listen")})
+        with self.hosts.listener("alpha", 7700):
+            self.expect_wrong("alpha", "join.listen", "in use", "another port", change=joining("10.78.0.1:7700"))
+
     def test_other_data(self):
         other = self.bench.folder / "other"
         other.mkdir()

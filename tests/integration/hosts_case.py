@@ -33,6 +33,13 @@ class on_several_hosts(bench_case):
         self.expect_nobody_left()
         return report
 
+    def expect_committed_kept(self, report, committed):
+        """What all PS shards had on disk when the root was killed, each time, is not done again. Steps that PS shard 0 lacked may
+        be: it is with the root, and so are workers that keep gradients of them."""
+        self.assertLessEqual(len(report["rewinds"]), len(committed))
+        for rewind, kept in zip(report["rewinds"], committed):
+            self.assertGreaterEqual(rewind["version"], kept)
+
     def expect_nobody_left(self):
         for name in self.hosts.names:
             wait_until(lambda one=name: not self.hosts.processes(one), f"nothing runs on {name}", patience_s=15)

@@ -11,13 +11,13 @@ import subprocess
 
 import bare_metal_test
 from bench_case import main
-from dlrun_job import PATIENCE_S, has_workers, wait_until
+from dlrun_job import PATIENCE_S, all_run, has_workers, wait_until
 from hosts_case import on_several_hosts
 
 PORT = 7700
 LONG_EPOCHS, ENDLESS, STEP = 120, 100000, 20
 COMPLETED, FAILED, BAD_USAGE, INTERRUPTED = 0, 1, 2, 130
-LIFETIME_S, WORKERS = 5, 3
+LIFETIME_S, WORKERS, GRACE_S = 5, 3, 60
 
 
 def all_there(status):
@@ -213,6 +213,70 @@ class waits_for_hosts(lets_hosts_join):
             self.assertEqual(self.state_of(job, "beta"), "away")
             (self.hosts.folder_of("beta") / "file").unlink()
             self.enrol(job, "beta")
+
+
+class comes_back(lets_hosts_join):
+    """With a root that was killed."""
+
+    hosts_min = 3
+
+    def kill_root(self):
+        """A job on three hosts, two of which joined by themselves, whose root is killed at STEP. @returns it and its specification"""
+        spec = self.small_job(epochs=LONG_EPOCHS, orphan_grace_s=GRACE_S)
+        job = self.start(spec)
+        self.addCleanup(job.__exit__)
+        self.enrol(job, "beta")
+        self.agent("gamma", self.token(job))
+        with job.held_from_step(STEP, all_run) as status:
+            there = {role["pid"] for role in status["roles"]}
+            self.committed = [status["durable_step"]]
+            self.kept = {name: set(self.roles_on(name)) & there for name in ("beta", "gamma")}
+            job.root.kill()
+            job.root.wait()
+        self.assertEqual(len([event for event in job.events("role-placed") if event["role"] == "ps_shard" and event["host"] != "alpha"]), 1)
+        return job, spec
+
+    def expect_adopted(self, job, *names, times=1):
+        """The roles of these hosts run on, for so many roots by now."""
+        wait_until(lambda: len(job.events("roles-adopted")) == times, "they are taken over")
+        self.assertEqual(job.events("roles-adopted")[-1]["values"]["roles"], len(set.union(*map(self.kept.get, names))))
+
+    def test_and_its_roles_keep_their_processes(self):
+        job, spec = self.kill_root()
+        for times in (1, 2):
+            job.resume(options=["--hosts", str(self.list)])
+            with job.held_from_step(2 * STEP, all_run) as status:
+                self.assertLessEqual(self.kept["beta"] | self.kept["gamma"], {role["pid"] for role in status["roles"]})
+                self.expect_adopted(job, "beta", "gamma", times=times)
+                self.committed.append(status["durable_step"])
+                job.root.kill()
+                job.root.wait()
+        job.resume(options=["--hosts", str(self.list)])
+        self.expect_adopted(job, "beta", "gamma", times=3)
+        self.expect_committed_kept(self.expect_same_bits(job, spec, may_redo=True), self.committed)
+        self.assertEqual(job.events("host-lost"), [])
+        for one in self.agents:
+            self.assertEqual(one.wait(), COMPLETED, one.said())
+
+    def test_and_one_that_is_lost_meanwhile_may_join_again(self):
+        job, spec = self.kill_root()
+        self.hosts.kill_all("beta")
+        job.resume(options=["--hosts", str(self.list)])
+        wait_until(lambda: job.events("host-not-joined"), "it is waited for in vain")
+        self.assertIn("has not come back to this root", job.events("host-not-joined")[-1]["text"])
+        self.enrol(job, "beta")
+        self.expect_adopted(job, "gamma")
+        self.expect_same_bits(job, spec, may_redo=True)
+        self.assertEqual(job.events("store-missing"), [])
+
+    def test_but_not_where_its_list_lets_none_join_any_more(self):
+        job, spec = self.kill_root()
+        job.resume(options=["--hosts", str(self.hosts.write_file(self.bench.folder / "alone.yaml", count=1))])
+        self.expect_same_bits(job, spec, may_redo=True)
+        self.assertEqual(job.events("roles-adopted"), [])
+        for one in self.agents:
+            self.assertEqual(one.wait(), FAILED)
+            self.assertIn("is not one of the job's", one.said())
 
 
 class leaves(lets_hosts_join):

@@ -1,18 +1,21 @@
 """Hosts for tests: network namespaces on one switch, each with a folder of its own."""
 
 import contextlib
+import ctypes
 import json
 import os
 import shutil
 import signal
 import socket
 import subprocess
+import threading
 
 import small_data
 from dlrun_job import option, running_job
 
 NAMES = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta")
 NET = "10.78.0"
+CLONE_NEWNET = 0x40000000
 ANSWER_S, ANSWER_BYTES_MAX = 2, 1 << 20
 # Before the words of a command, which outlives what ends these: as behind ssh, when a line is cut.
 OUTLIVED = ["sh", "-c", 'exec 3<&0; "$@" <&3 3<&- & wait $!', "sh"]
@@ -127,6 +130,21 @@ class net_hosts:
             asker.send(b"status")
             return asker.recv(ANSWER_BYTES_MAX).decode()
         return ""
+
+    def listener(self, name, port):
+        """A socket of this process that listens on that host."""
+        made = []
+
+        def listen():  # a thread may be elsewhere than its process
+            with open(f"/run/netns/{self.namespace(name)}", "rb") as inside:
+                if ctypes.CDLL(None, use_errno=True).setns(inside.fileno(), CLONE_NEWNET) != 0:
+                    raise OSError(ctypes.get_errno(), "setns")
+            made.append(socket.create_server((self.address(name), port)))
+
+        thread = threading.Thread(target=listen)
+        thread.start()
+        thread.join()
+        return made[0]
 
     def processes(self, name):
         """All that run there."""

@@ -48,6 +48,27 @@ TEST_F(root_secrets_test, the_next_root_is_who_the_first_one_was) {
   EXPECT_EQ(next.start_beats("127.0.0.1").value().exchange->address(), beats_at);
 }
 
+TEST_F(root_secrets_test, the_next_root_knows_who_joined_by_itself_as_it_was_last) {
+  auto first = keep();
+  records::EnrolledHost host;
+  for (const auto* address : {"10.0.0.2", "10.0.0.3"}) {
+    host.set_name("beta");
+    host.set_address(address);
+    host.set_index(4);
+    ASSERT_TRUE(first.keep(host));
+  }
+  for (int more = 0; more < 300; ++more) {
+    auto next = root_secrets::take(folder.path()).value();
+    ASSERT_EQ(next.enrolled().back().SerializeAsString(), host.SerializeAsString());
+    host.set_name("host-" + std::to_string(more) + std::string(90, 'x'));
+    ASSERT_TRUE(next.keep(host));
+  }
+  EXPECT_EQ(mode(), 0600);
+  const auto last = root_secrets::take(folder.path());
+  ASSERT_TRUE(last) << last.error().message;
+  EXPECT_EQ(last->enrolled().size(), 256U);
+}
+
 TEST_F(root_secrets_test, where_its_port_of_beats_is_taken_it_has_another) {
   keep();
   const auto next = root_secrets::take(folder.path()).value();

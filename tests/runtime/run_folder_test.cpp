@@ -86,6 +86,36 @@ TEST_F(run_folder_test, a_folder_with_something_else_in_it_is_refused_and_left_a
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(run), {}), 1);
 }
 
+TEST_F(run_folder_test, what_was_killed_while_it_began_is_removed_when_that_is_wanted) {
+  EXPECT_TRUE(holds_at_most_a_beginning(run)) << "there is none";
+  for (const auto* left :
+       {"", "run.lock", "spec.yaml", "spec.yaml.a1b2c3", "run.record.a1b2c3", ".write-rate"}) {
+    std::filesystem::remove_all(run);
+    std::filesystem::create_directories(run / "logs");
+    if (*left != 0) touch(run / left);
+    EXPECT_TRUE(holds_at_most_a_beginning(run)) << left;
+    EXPECT_NE(refusal(create(run)), "") << left;
+    const auto made = run_folder::create(run.string(), spec, torn_beginning::removed);
+    ASSERT_TRUE(made) << left << made.error().message;
+    EXPECT_EQ(std::distance(std::filesystem::directory_iterator(run), {}), 3) << left; // logs, lock, spec
+    EXPECT_TRUE(job::read_spec(run / "spec.yaml")) << left;
+    EXPECT_THAT(refusal(run_folder::create(run.string(), spec, torn_beginning::removed)),
+                HasSubstr("in use"));
+  }
+}
+
+TEST_F(run_folder_test, what_may_be_more_than_a_beginning_is_never_removed) {
+  for (const auto* kept : {"run.record", "logs/worker-0.log", "journal", "ps_shard-0", "thesis.tex"}) {
+    std::filesystem::remove_all(run);
+    std::filesystem::create_directories(run / "logs");
+    touch(run / "spec.yaml");
+    touch(run / kept);
+    EXPECT_FALSE(holds_at_most_a_beginning(run)) << kept;
+    EXPECT_NE(refusal(run_folder::create(run.string(), spec, torn_beginning::removed)), "") << kept;
+    EXPECT_TRUE(std::filesystem::exists(run / kept)) << kept;
+  }
+}
+
 TEST_F(run_folder_test, a_folder_that_cannot_be_made_is_an_error_that_names_it) {
   touch(temporary.path() / "somewhere");
   const auto said = refusal(create(run));

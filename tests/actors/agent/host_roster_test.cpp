@@ -282,7 +282,7 @@ TEST_F(host_roster_test, nobody_starts_a_host_again_that_enrolled_and_is_lost) {
   EXPECT_THAT(see(sight::there), IsEmpty());
   EXPECT_EQ(test::the_only<host_lost>(see(sight::silent, 730ms)).boot, 7U);
   EXPECT_THAT(pass(1min), IsEmpty());
-  EXPECT_FALSE(roster.is_expected("beta"));
+  EXPECT_TRUE(roster.is_expected("beta")) << "it may join again";
   ASSERT_TRUE(roster.admit("beta", now));
   EXPECT_THAT(join(7), HasSubstr("given up")); // the one of before
   EXPECT_EQ(join(8), "");

@@ -85,6 +85,50 @@ TEST_F(joined_hosts_test, a_host_that_joined_and_is_lost_may_join_again_and_has_
   EXPECT_EQ(refused, "");
 }
 
+TEST_F(joined_hosts_test, a_ps_shard_waits_for_a_joined_host_with_its_store_as_for_one_of_the_list) {
+  ASSERT_TRUE(admit("gamma", "10.0.0.3"));
+  join("gamma", 8);
+  roles.start(ps_shard_role({0}), first, now); // one is with the root, one on beta
+  roles.start(ps_shard_role({1}), first, now);
+  ASSERT_EQ(test::the_only<to_host>(roles.start(ps_shard_role({2}), first, now)).host, "gamma");
+  roles.on_sighting("gamma", 8, {sight::there, 0ms}, now);
+  roles.on_sighting("gamma", 8, {sight::silent, 800ms}, now);
+  EXPECT_THAT(test::the_only<job_event>(roles.start(ps_shard_role({2}), second, now)).event,
+              testing::StrEq("role-waits"));
+  for (const auto& order : sent<protocol::start_order>(pass(9s, {{"beta", 7}})))
+    EXPECT_EQ(order.role, ps_shard_role({1})) << "which beta has not answered";
+  ASSERT_TRUE(admit("gamma", "10.0.0.3")); // with a new token, in time
+  const auto orders = sent<protocol::start_order>(join("gamma", 9));
+  ASSERT_EQ(orders.size(), 1U);
+  EXPECT_EQ(orders.at(0).role, ps_shard_role({2}));
+  EXPECT_EQ(orders.at(0).boot, 9U);
+}
+
+TEST_F(joined_hosts_test, a_ps_shard_waits_for_no_joined_host_that_has_left) {
+  ASSERT_TRUE(admit("gamma", "10.0.0.3"));
+  join("gamma", 8);
+  for (const std::uint32_t shard : {0, 1, 2}) roles.start(ps_shard_role({shard}), first, now);
+  ASSERT_EQ(roles.places().find(ps_shard_role({2}))->host, "gamma");
+  roles.on_joined({.host = "gamma", .boot = 8, .pid = 100, .cpus = 0}, now, refused); // it is to leave
+  EXPECT_EQ(roles.roster().state_of("gamma"), host_state::away);
+  for (const auto& told : all_of<job_event>(roles.start(ps_shard_role({2}), second, now)))
+    EXPECT_EQ(told.event, "role-placed");
+}
+
+TEST_F(joined_hosts_test, a_dismissal_is_repeated_to_those_that_have_not_gone) {
+  EXPECT_EQ(sent<protocol::dismissal>(roles.dismiss("the job is over")).size(), 1U);
+  roles.on_link_lost("beta", 7, now); // and what was said with it
+  join("beta", 7);
+  EXPECT_EQ(refused, "");
+  const auto again = sent<protocol::dismissal>(roles.tick(now));
+  ASSERT_EQ(again.size(), 1U);
+  EXPECT_EQ(again.at(0).reason, "the job is over");
+  EXPECT_THAT(sent<protocol::dismissal>(roles.tick(now += 100ms)), IsEmpty());
+  EXPECT_EQ(sent<protocol::dismissal>(roles.tick(now += 500ms)).size(), 1U);
+  join("beta", 9);
+  EXPECT_EQ(refused, "the job is over") << "another start of it";
+}
+
 TEST_F(joined_hosts_test, nobody_joins_a_job_that_lets_none_in) {
   roles = hosted_roles{{.root = "alpha"}};
   EXPECT_THAT(problem("gamma", "10.0.0.3"), HasSubstr("has no 'join:'"));

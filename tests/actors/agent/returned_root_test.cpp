@@ -76,6 +76,75 @@ TEST_F(returned_root_test, kills_what_it_hears_of_too_late) {
   EXPECT_EQ(sent<protocol::stop_order>(actions).size(), 1U);
 }
 
+/// delta and epsilon had joined the earlier root by themselves.
+class returned_root_and_joined_hosts_test : public returned_root_test {
+protected:
+  static constexpr auto patience = 2s;
+  hosted_roles_config config(std::string way_to_join = "hosts join") const {
+    return {.root = "alpha",
+            .root_cpus = 2,
+            .hosts = {{"beta", 0}},
+            .rules = {.start_patience = 1min, .reattach_patience = patience},
+            .joining = {.root = "alpha",
+                        .addresses = {{"alpha", "10.0.0.1"}, {"beta", "10.0.0.2"}},
+                        .way_to_join = std::move(way_to_join)},
+            .root_process = 5,
+            .takes_over = true,
+            .returning = {{{"delta", "10.0.0.4", 0}, 2}, {{"epsilon", "10.0.0.5", 0}, 7}}};
+  }
+  returned_root_and_joined_hosts_test() {
+    roles = hosted_roles{config()};
+    roles.begin(now);
+    join(there("beta", 7, {}));
+  }
+  result<admission> admit(const std::string& name, const std::string& address) {
+    return roles.admit({name, address, 0}, now, out);
+  }
+};
+
+TEST_F(returned_root_and_joined_hosts_test,
+       takes_over_what_runs_there_and_begins_without_those_that_are_late) {
+  EXPECT_EQ(roles.roster().missing(), (std::vector<std::string>{"delta", "epsilon"}));
+  join(there("delta", 8, {worker, shard}));
+  EXPECT_EQ(refused, "");
+  roles.tick(now += patience - 100ms);
+  EXPECT_EQ(roles.roster().missing(), std::vector<std::string>{"epsilon"});
+  std::vector<std::string> told;
+  for (const auto& one : all_of<job_event>(roles.tick(now += 100ms)))
+    if (one.event == "host-not-joined") told.push_back(one.place.host);
+  EXPECT_EQ(told, std::vector<std::string>{"epsilon"});
+  EXPECT_THAT(roles.roster().missing(), IsEmpty());
+  EXPECT_THAT(take_over(), testing::UnorderedElementsAre(worker, shard));
+  EXPECT_EQ(roles.places().find(shard.role)->host, "delta");
+  EXPECT_THAT(all_of<run_command>(roles.tick(now += 1h)), IsEmpty()) << "nobody starts agents there";
+}
+
+TEST_F(returned_root_and_joined_hosts_test, one_that_is_late_is_let_in_and_by_a_token_at_any_time) {
+  roles.tick(now += patience);
+  join(there("delta", 8, {}));
+  EXPECT_EQ(refused, "");
+  EXPECT_FALSE(admit("delta", "10.0.0.4")) << "it is there";
+  const auto again = admit("epsilon", "10.0.0.5");
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ(again->index, 7U);
+  EXPECT_EQ(admit("zeta", "10.0.0.6")->index, 8U) << "behind all that ever were";
+  EXPECT_FALSE(admit("epsilon", "10.0.0.5")) << "it is joining";
+}
+
+TEST_F(returned_root_and_joined_hosts_test,
+       lets_none_in_whose_place_or_name_the_list_has_or_where_none_may_join) {
+  auto changed = config();
+  changed.hosts = {{"beta", 0}, {"epsilon", 0}, {"zeta", 0}}; // places 1 to 3
+  changed.joining.addresses["epsilon"] = "10.0.0.5";
+  roles = hosted_roles{changed};
+  join(there("delta", 8, {worker}));
+  EXPECT_THAT(refused, HasSubstr("is not one of the job's"));
+  EXPECT_EQ(roles.roster().states().size(), 3U);
+  roles = hosted_roles{config("")};
+  join(there("delta", 8, {worker}));
+  EXPECT_THAT(refused, HasSubstr("is not one of the job's"));
+}
+
 TEST_F(hosted_roles_test, lets_no_agent_in_that_another_root_started_when_it_takes_nothing_over) {
   hosted_roles other{{.root = "alpha", .root_cpus = 2, .hosts = {{"beta", 0}}, .root_process = 5}};
   other.begin(now);

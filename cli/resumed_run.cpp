@@ -1,0 +1,31 @@
+#include "cli/resumed_run.hpp"
+
+#include "cli/complain.hpp"
+#include "cli/json_display.hpp"
+#include "runtime/hosts_run.hpp"
+
+namespace dlrun::cli {
+
+void say_completed(const std::filesystem::path& folder, bool json) {
+  const auto path = folder / "report.json";
+  if (const auto report = dlrun::read_report(path); json && report)
+    return json_display{stdout, {}}.summary(*report, path.string());
+  say(json ? stderr : stdout,
+      "the run in '{}' is completed: there is nothing left to train (see report.json there)\n",
+      folder.string());
+}
+
+int run_resumed(const runtime::resumption& resumed, const std::optional<runtime::hosts_plan>& hosts,
+                const display_choice& how) {
+  if (hosts)
+    if (auto fits = runtime::check_for_hosts(*resumed.job); !fits) return complain(fits.error());
+  if (!hosts && !resumed.left_behind.empty()) warn(resumed.left_behind);
+  return run_displayed(*resumed.job,
+                       {.run_dir = resumed.folder.path(),
+                        .coordinator = resumed.coordinator,
+                        .hosts = hosts,
+                        .is_same_job = resumed.is_same_job},
+                       how);
+}
+
+} // namespace dlrun::cli

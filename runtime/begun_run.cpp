@@ -1,0 +1,93 @@
+#include "runtime/begun_run.hpp"
+
+#include "job/choices.hpp"
+#include "runtime/changed_spec.hpp"
+#include "runtime/run_record.hpp"
+#include "runtime/trained_with.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace dlrun::runtime {
+namespace {
+
+result<void> check_keeps_something(const spec::JobSpec& asked) {
+  if (job::durability_log_of(asked) != job::durability_log::off) return {};
+  return fail(error_code::bad_usage,
+              "--or-resume is for a job that keeps something to go on with, and with durability.log: off "
+              "this one keeps nothing: let it be \"auto\", or leave --or-resume out");
+}
+
+/// What the file says otherwise than the last time. What `resume` has changed since stays, unless
+/// the file changes it too, to something else.
+std::vector<job::spec_difference> changed_since(const records::RunRecord& record,
+                                                const spec::JobSpec& asked) {
+  auto changes = job::differences(record.asked(), asked);
+  const auto from_now = job::differences(*record.revisions().rbegin(), asked);
+  std::erase_if(changes, [&](const auto& one) {
+    return std::ranges::find(from_now, one.path, &job::spec_difference::path) == from_now.end();
+  });
+  return changes;
+}
+
+result<std::vector<std::string>> take_changes(const records::RunRecord& record, const spec::JobSpec& asked,
+                                              const std::string& folder) {
+  if (!record.has_asked())
+    return fail(error_code::bad_usage,
+                fmt::format("the run in '{0}' was begun by an earlier dlrun, which did not note what its job "
+                            "file said: 'dlrun resume {0}' goes on with it",
+                            folder));
+  auto changes = changed_since(record, asked);
+  std::vector<std::string> free;
+  for (const auto& one : changes)
+    if (one.rule == spec::FieldRule::FREE) free.push_back(fmt::format("{}={}", one.path, one.whole_after));
+  if (free.size() == changes.size()) return free;
+  std::erase_if(changes, [](const auto& one) { return one.rule == spec::FieldRule::FREE; });
+  return fail(
+      error_code::bad_usage,
+      fmt::format("the run in '{0}' is of another job than this file: {1}; put that back, or choose "
+                  "another folder with --run-dir; 'dlrun resume {0} --set' changes what may change of "
+                  "a run",
+                  folder, tell_changes(changes, "{} was {} there, and is {}")));
+}
+
+/// What resume without them loses, nobody has asked for here.
+result<void> check_hosts(const run_folder& folder, const records::RunRecord& record, bool has_hosts) {
+  if (has_hosts || record.hosts().empty()) return {};
+  return fail(
+      error_code::bad_usage,
+      fmt::format("the run in '{0}' has other hosts, {1}: name their list with --hosts; 'dlrun resume "
+                  "{0}' goes on without them, and says what that loses",
+                  folder.path().string(), tell_hosts(record)));
+}
+
+} // namespace
+
+result<std::optional<begun_run>> find_begun_run(const spec::JobSpec& asked, const std::string& wanted,
+                                                bool has_hosts) {
+  if (auto keeps = check_keeps_something(asked); !keeps) return tl::unexpected(keeps.error());
+  const auto place = place_for_run(wanted, asked);
+  if (holds_at_most_a_beginning(place)) return std::nullopt;
+  std::error_code ignored;
+  if (!std::filesystem::exists(place / record_name, ignored))
+    return fail(
+        error_code::bad_usage,
+        fmt::format("what is in the folder '{0}' is no run that this dlrun has begun: it has no "
+                    "run.record; remove it, or choose another folder with --run-dir ('dlrun resume {0} "
+                    "--unrecorded' goes on with a run of dlrun 0.1)",
+                    place.string()));
+  const auto folder = run_folder::open(place.string());
+  if (!folder) return tl::unexpected(folder.error());
+  const auto record = read_record(folder->path());
+  if (!record) return tl::unexpected(record.error());
+  auto changes = take_changes(**record, asked, place.string());
+  if (!changes) return tl::unexpected(changes.error());
+  if (auto fine = check_hosts(*folder, **record, has_hosts); !fine) return tl::unexpected(fine.error());
+  begun_run found{folder->path(), std::move(*changes)};
+  const auto report = dlrun::read_report(folder->path() / "report.json");
+  if (report && report->status == run_status::failed) found.failed = *report;
+  return found;
+}
+
+} // namespace dlrun::runtime
