@@ -115,10 +115,12 @@ void coordinator_process::take_then_read() {
 
 void coordinator_process::begin() {
   core_.emplace(coordinator_config(world_, self(), agent_), journaled(world_, found_));
+  stores_ = coordinator::store_book{found_.stores, world_.bug()};
   restart_dispatcher();
   every(world_.plan().period / 2, [this] {
     perform(core_->on_tick(now()));
     if (alive) dispatcher_->tick();
+    if (alive) journal_stores();
   });
 }
 
@@ -148,7 +150,7 @@ void coordinator_process::receive(const message& what) {
                  [&](const protocol::stop_job& one) { perform(core_->ending().on_stop(one)); },
                  [&](const protocol::scale_job& one) { perform(core_->on_scale(one)); },
                  [&](const protocol::join& one) {
-                   asker_ = one.self.incarnation;
+                   asker_ = one;
                    perform(core_->on_join(one));
                  },
                  [&](const shard_digests& one) { perform(core_->ending().on_digests(one.shard, one.reply)); },
@@ -183,7 +185,9 @@ void coordinator_process::perform_one(const coordinator::send_directory& order) 
 }
 
 void coordinator_process::perform_one(const coordinator::answer_join& order) {
-  send(order.role, answered_join{asker_, self().incarnation, order.reply});
+  auto reply = order.reply;
+  if (reply.accepted) reply.store_is_short = is_store_short();
+  send(order.role, answered_join{asker_.self.incarnation, self().incarnation, reply});
 }
 
 void coordinator_process::perform_one(const protocol::worker_available& order) {
@@ -216,6 +220,23 @@ void coordinator_process::perform_one(const coordinator::announce_end& order) {
   auto ended = order.ended;
   ended.coordinator = self().incarnation;
   send(agent_role, ended);
+}
+
+/// R24: of the store with which a PS shard comes back.
+bool coordinator_process::is_store_short() {
+  const auto verdict = stores_.on_joined(asker_);
+  if (verdict.news) world_.say(this, "finds a store short: {}", describe(*verdict.news));
+  if (asker_.role.kind == protocol::role_kind::ps_shard && world_.journal().owner == self().incarnation)
+    world_.happened().note_opened({asker_.role.index}, asker_.opened, verdict.news.has_value(),
+                                  world_.plan().damage > 0);
+  return verdict.is_short;
+}
+
+/// Nobody waits for it, so it takes no time here.
+void coordinator_process::journal_stores() {
+  for (const auto& status : dispatcher_->core().progress().shards) stores_.on_status(status);
+  if (world_.journal().owner != self().incarnation || !world_.hosts().has_journal(host())) return;
+  for (const auto& [shard, known] : stores_.to_journal(now())) world_.journal().stores[shard] = known;
 }
 
 // ---- what the dispatcher says
