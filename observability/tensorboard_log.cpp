@@ -1,5 +1,6 @@
 #include "observability/tensorboard_log.hpp"
 
+#include "base/own_machine.hpp"
 #include "observability/event_folder.hpp"
 #include "observability/told_evaluation.hpp"
 

@@ -32,8 +32,8 @@ struct database_options {
   std::size_t buffer_bytes = std::size_t{4} << 20;
   /// What the user can do about damage: the end of the message.
   std::string way_out;
-  /// Called before more of a log is dropped than a torn end, which was not acknowledged. An error ends
-  /// the opening, before anything is changed.
+  /// Called before more of a log is dropped than a torn end, which was not acknowledged. An error
+  /// ends the opening, before anything is changed.
   std::function<result<void>()> before_loss = [] { return result<void>{}; };
 };
 

@@ -20,8 +20,8 @@ struct folder_format {
 /// when it says something else, naming both.
 result<bool> check_format(file_system& files, const std::string& directory, const folder_format& expected);
 
-/// Its first line with `format`, then `more`. Durable when it returns; the old content or the new one
-/// is there whatever happens.
+/// Its first line with `format`, then `more`. Durable when it returns; the old content or the new
+/// one is there whatever happens.
 result<void> write_format(file_system& files, const std::string& directory, const folder_format& format,
                           std::string_view more = "");
 

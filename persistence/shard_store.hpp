@@ -34,7 +34,7 @@ struct shard_store_options {
   /// Null: the operating system's.
   std::shared_ptr<file_system> files;
   /// The start of the machine's kernel; "": as the kernel says.
-  std::string boot;
+  std::string boot{};
   sync_mode sync = sync_mode::process;
   /// For a look while nobody has it open: nothing is written, created, dropped or removed, and no
   /// `opener` is needed. Only what does not change the store may be called.

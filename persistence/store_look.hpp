@@ -1,5 +1,5 @@
-/// What a store is and holds, in a few numbers: for whoever has to choose between several stores of one PS
-/// shard.
+/// What a store is and holds, in a few numbers: for whoever has to choose between several stores of
+/// one PS shard.
 #pragma once
 
 #include <cstdint>

@@ -50,8 +50,8 @@ struct run_snapshot {
 /// One object: job, status, started_us, step, durable_step, steps, train (step_loss, epoch, loss,
 /// each metric; null before the first step), stall (role, index, host, phase, slot, seconds, text;
 /// null while steps are made), workers (wanted, present, leaving), roles (role, index, pid,
-/// incarnation, state; of a worker slots and slots_per_second too; of a PS shard that has one, store:
-/// host, identity, versions that it can restore, floor); of a job that may have several
+/// incarnation, state; of a worker slots and slots_per_second too; of a PS shard that has one,
+/// store: host, identity, versions that it can restore, floor); of a job that may have several
 /// hosts, hosts (name, state).
 std::string to_json(const run_snapshot& snapshot);
 /// That of a PS shard: host, identity, versions ([first, last] of each run), floor.

@@ -5,8 +5,8 @@
 namespace dlrun::coordinator {
 namespace {
 
-/// A kill loses at most so much of what could be told of a copy that was made and put back under one
-/// start. The coordinator writes its sums as often.
+/// A kill loses at most so much of what could be told of a copy that was made and put back under
+/// one start. The coordinator writes its sums as often.
 constexpr auto growth_period = std::chrono::seconds(1);
 
 /// Since the write of `before` it is another store, or was opened, went back or was found short.
@@ -51,7 +51,9 @@ store_book::verdict store_book::on_joined(const protocol::join& join) {
   const auto [at, is_first] = known_.try_emplace(ps_shard_id{join.role.index});
   auto& known = at->second;
   if (is_first) take(found, join.self.incarnation, known);
-  if (known.opener == join.self.incarnation) return {};
+  // Of an older start, which a coordinator that has just started may let in, the store says no
+  // more.
+  if (join.self.incarnation <= known.opener) return {};
   auto said = judge(join, known);
   if (!said.is_short) take(found, join.self.incarnation, known);
   if (!said.news) return said;

@@ -1,5 +1,5 @@
-/// What the store of each PS shard has acknowledged, and whether the one that it comes back with holds
-/// that (R24).
+/// What the store of each PS shard has acknowledged, and whether the one that it comes back with
+/// holds that (R24).
 #pragma once
 
 #include "actors/protocol/messages.hpp"

@@ -186,7 +186,14 @@ void coordinator_process::perform_one(const coordinator::send_directory& order) 
 
 void coordinator_process::perform_one(const coordinator::answer_join& order) {
   auto reply = order.reply;
-  if (reply.accepted) reply.store_is_short = is_store_short();
+  if (reply.accepted) {
+    const auto verdict = stores_.on_joined(asker_);
+    reply.store_is_short = verdict.is_short;
+    if (verdict.news) world_.say(this, "finds a store short: {}", describe(*verdict.news));
+    if (order.role.kind == protocol::role_kind::ps_shard && world_.journal().owner == self().incarnation)
+      world_.happened().note_opened({order.role.index}, asker_.opened, verdict.news.has_value(),
+                                    world_.plan().damage > 0);
+  }
   send(order.role, answered_join{asker_.self.incarnation, self().incarnation, reply});
 }
 
@@ -220,16 +227,6 @@ void coordinator_process::perform_one(const coordinator::announce_end& order) {
   auto ended = order.ended;
   ended.coordinator = self().incarnation;
   send(agent_role, ended);
-}
-
-/// R24: of the store with which a PS shard comes back.
-bool coordinator_process::is_store_short() {
-  const auto verdict = stores_.on_joined(asker_);
-  if (verdict.news) world_.say(this, "finds a store short: {}", describe(*verdict.news));
-  if (asker_.role.kind == protocol::role_kind::ps_shard && world_.journal().owner == self().incarnation)
-    world_.happened().note_opened({asker_.role.index}, asker_.opened, verdict.news.has_value(),
-                                  world_.plan().damage > 0);
-  return verdict.is_short;
 }
 
 /// Nobody waits for it, so it takes no time here.

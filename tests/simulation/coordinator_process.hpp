@@ -52,7 +52,6 @@ private:
   void perform_one(const coordinator::finish_job& order);
   void perform_one(const coordinator::announce_end& order);
 
-  bool is_store_short();
   void journal_stores();
   /// R28, in two exchanges with a journal that is elsewhere.
   void take_then_read();

@@ -236,7 +236,7 @@ void draw_stuck(scenario& plan) {
 /// From numbers of its own too.
 void draw_put_back(scenario& plan) {
   random_source random(mix(plan.seed) ^ 0x9b7bac4U);
-  if (plan.durability == durability::off || !random.chance(0.08)) return;
+  if (plan.durability == durability::off || !random.chance(0.15)) return;
   fault_plan(plan, random).add(fault_kind::put_back_store, 1, 1, 2);
   sort_faults(plan);
 }
