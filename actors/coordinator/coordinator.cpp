@@ -296,7 +296,10 @@ void coordinator_state::carry_out(const coordinator_action& action) {
                  },
                  [this](const send_workers_wanted& one) { say(one.message); },
                  [this](const journal_end& order) {
-                   journal_then(to_writes(order), [this] { return core_->ending().on_end_journaled(); });
+                   auto changes = to_writes(stores_.to_journal(std::nullopt)); // as they are in the end
+                   const auto end = to_writes(order);
+                   changes.insert(changes.end(), end.begin(), end.end());
+                   journal_then(std::move(changes), [this] { return core_->ending().on_end_journaled(); });
                  },
                  [this](const request_digests& order) {
                    links_.ask(

@@ -93,9 +93,10 @@ void store_book::on_status(const protocol::shard_status& status) {
   known.restorable = status.durable.restorable;
 }
 
-std::vector<std::pair<ps_shard_id, known_store>> store_book::to_journal(protocol::time_point now) {
+std::vector<std::pair<ps_shard_id, known_store>>
+store_book::to_journal(std::optional<protocol::time_point> now) {
   std::vector<std::pair<ps_shard_id, known_store>> changed;
-  const bool is_time = now - written_ >= growth_period;
+  const bool is_time = !now || *now - written_ >= growth_period;
   for (const auto& [shard, known] : known_) {
     const auto before = journaled_.find(shard);
     const bool is_new = before == journaled_.end() || is_another(known, before->second);
@@ -103,7 +104,7 @@ std::vector<std::pair<ps_shard_id, known_store>> store_book::to_journal(protocol
     journaled_[shard] = known;
     changed.emplace_back(shard, known);
   }
-  if (is_time) written_ = now;
+  if (is_time && now) written_ = *now;
   return changed;
 }
 

@@ -60,8 +60,8 @@ public:
   void on_status(const protocol::shard_status& status);
 
   /// Those that are to be written now: other stores at once, the same ones each second, as they
-  /// grow. Nobody waits for it.
-  std::vector<std::pair<ps_shard_id, known_store>> to_journal(protocol::time_point now);
+  /// grow; with no time all. Nobody waits for it.
+  std::vector<std::pair<ps_shard_id, known_store>> to_journal(std::optional<protocol::time_point> now);
 
   const stores& known() const { return known_; }
   /// Of all PS shards, oldest first of each.

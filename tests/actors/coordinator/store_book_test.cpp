@@ -127,6 +127,9 @@ TEST_F(store_book_test, is_journaled_at_once_when_it_is_another_and_each_second_
   EXPECT_EQ(newest_of(grown[0].second), version_id{41});
   book.on_joined(join(4, found(own, 3, 41)));
   EXPECT_THAT(book.to_journal(now + milliseconds(1001)), SizeIs(1));
+  status(4, own, 42);
+  EXPECT_THAT(book.to_journal(now + milliseconds(1002)), IsEmpty());
+  EXPECT_THAT(book.to_journal(std::nullopt), SizeIs(1)) << "in the end";
 }
 
 TEST_F(store_book_test, a_coordinator_that_starts_anew_knows_what_was_journaled) {
