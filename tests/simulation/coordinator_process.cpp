@@ -187,11 +187,14 @@ void coordinator_process::perform_one(const coordinator::send_directory& order) 
 void coordinator_process::perform_one(const coordinator::answer_join& order) {
   auto reply = order.reply;
   if (reply.accepted) {
+    const auto known = stores_.known().find({order.role.index});
+    const bool is_current =
+        known != stores_.known().end() && known->second.store.identity == asker_.opened.store.identity;
     const auto verdict = stores_.on_joined(asker_);
     reply.store_is_short = verdict.is_short;
     if (verdict.news) world_.say(this, "finds a store short: {}", describe(*verdict.news));
     if (order.role.kind == protocol::role_kind::ps_shard && world_.journal().owner == self().incarnation)
-      world_.happened().note_opened({order.role.index}, asker_.opened, verdict.news.has_value(),
+      world_.happened().note_opened({order.role.index}, asker_.opened, is_current, verdict.news.has_value(),
                                     world_.plan().damage > 0);
   }
   send(order.role, answered_join{asker_.self.incarnation, self().incarnation, reply});

@@ -37,10 +37,10 @@ struct what_happened {
   /// R13: whoever goes back without being asked to finds a version that is not below the floor,
   /// unless disks `may_be_damaged`. @throws violation.
   void note_rewind(const protocol::timeline_started& start, bool may_be_damaged);
-  /// R24: with `found` a PS shard has joined, of which the coordinator tells that its store
-  /// `is_short`. It tells so of every older copy, and of no store that has lost nothing. @throws
-  /// violation.
-  void note_opened(ps_shard_id shard, const protocol::opened_store& found, bool is_short,
+  /// R24: with `found` a PS shard has joined, which has the identity that it had last
+  /// (`is_current`); the coordinator tells that it `is_short`. It tells so of every older copy of the
+  /// current store, and of no store that has lost nothing. @throws violation.
+  void note_opened(ps_shard_id shard, const protocol::opened_store& found, bool is_current, bool is_short,
                    bool may_be_damaged);
   /// R15: nobody goes to a timeline that is not in the journal, whose newest is `newest`. @throws
   /// violation.
