@@ -194,8 +194,7 @@ void coordinator_process::perform_one(const coordinator::answer_join& order) {
     reply.store_is_short = verdict.is_short;
     if (verdict.news) world_.say(this, "finds a store short: {}", describe(*verdict.news));
     if (order.role.kind == protocol::role_kind::ps_shard && world_.journal().owner == self().incarnation)
-      world_.happened().note_opened({order.role.index}, asker_.opened, is_current, verdict.news.has_value(),
-                                    world_.plan().damage > 0);
+      world_.happened().note_opened(asker_, is_current, verdict.news.has_value(), world_.plan().damage > 0);
   }
   send(order.role, answered_join{asker_.self.incarnation, self().incarnation, reply});
 }

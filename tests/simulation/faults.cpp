@@ -231,7 +231,7 @@ void fault_injector::put_back(ps_shard_id shard, const simulated_store& copy) {
   const auto known = world_.journal().stores.find(shard);
   if (known != world_.journal().stores.end() && known->second.store.identity == copy.identity &&
       known->second.opener > copy.last_opener)
-    happened.put_back[shard] = copy.last_opener;
+    happened.put_back[shard] = {copy.last_opener, disk.last_opener};
   const auto opened_by = disk.opened_by;
   disk = copy;
   disk.opened_by = opened_by; // so that zombies stay out
