@@ -51,6 +51,13 @@ std::optional<protocol::join_reply> answer_in(const coordinator_actions& actions
   return std::nullopt;
 }
 
+common::job_journal::writes with_stores(common::job_journal::writes changes,
+                                        const std::vector<std::pair<ps_shard_id, known_store>>& stores) {
+  auto more = to_writes(stores);
+  changes.insert(changes.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+  return changes;
+}
+
 } // namespace
 
 coordinator_state::behavior coordinator_state::start(pointer self, coordinator_context context,
@@ -259,11 +266,9 @@ void coordinator_state::on_tick() {
 
 /// What nobody waits for: the report needs it, or who finds a store short.
 void coordinator_state::write_lazily() {
-  auto changes = report_.tallies().changes(core_->recoveries().all(), common::now());
-  auto stores = to_writes(stores_.to_journal(common::now()));
-  changes.insert(changes.end(), std::make_move_iterator(stores.begin()),
-                 std::make_move_iterator(stores.end()));
-  disk_.write_lazily(changes);
+  const auto now = common::now();
+  disk_.write_lazily(
+      with_stores(report_.tallies().changes(core_->recoveries().all(), now), stores_.to_journal(now)));
 }
 
 // ---- what the core decided
@@ -296,10 +301,8 @@ void coordinator_state::carry_out(const coordinator_action& action) {
                  },
                  [this](const send_workers_wanted& one) { say(one.message); },
                  [this](const journal_end& order) {
-                   auto changes = to_writes(stores_.to_journal(std::nullopt)); // as they are in the end
-                   const auto end = to_writes(order);
-                   changes.insert(changes.end(), end.begin(), end.end());
-                   journal_then(std::move(changes), [this] { return core_->ending().on_end_journaled(); });
+                   journal_then(with_stores(to_writes(order), stores_.to_journal(std::nullopt)),
+                                [this] { return core_->ending().on_end_journaled(); });
                  },
                  [this](const request_digests& order) {
                    links_.ask(

@@ -41,8 +41,8 @@ struct what_happened {
   /// unless disks `may_be_damaged`. @throws violation.
   void note_rewind(const protocol::timeline_started& start, bool may_be_damaged);
   /// R24: a PS shard has joined, with a store that has the identity that it had last
-  /// (`is_current`); the coordinator tells that it `is_short`. It tells so of every older copy of the
-  /// current store, and of no store that has lost nothing. @throws violation.
+  /// (`is_current`); the coordinator tells that it `is_short`. It tells so of every older copy of
+  /// the current store, and of no store that has lost nothing. @throws violation.
   void note_opened(const protocol::join& join, bool is_current, bool is_short, bool may_be_damaged);
   /// R15: nobody goes to a timeline that is not in the journal, whose newest is `newest`. @throws
   /// violation.
