@@ -139,8 +139,8 @@ protected:
       files->restore_power();
       auto store = shard_store::open(options_with(sync, opener++));
       ASSERT_TRUE(store) << store.error().message;
-      // In mode `power` only the payload of an append that was not acknowledged may be damaged: that
-      // costs the identity too, which is one too many, and never one too few.
+      // In mode `power` only the payload of an append that was not acknowledged may be damaged:
+      // that costs the identity too, which is one too many, and never one too few.
       const auto& why = (*store)->found().why_new_identity;
       const bool is_other = (*store)->identity() != identity;
       ASSERT_TRUE(identity == 0 || is_other || sync == sync_mode::power) << "R24";
