@@ -1,7 +1,10 @@
+#include "actors/agent/control_socket.hpp"
+#include "actors/agent/run_board.hpp"
 #include "cli/complain.hpp"
 #include "cli/explanation.hpp"
 #include "cli/line_tail.hpp"
 #include "cli/verbs.hpp"
+#include "runtime/kept_stores.hpp"
 #include "runtime/run_folder.hpp"
 #include "runtime/run_record.hpp"
 
@@ -40,10 +43,76 @@ nlohmann::ordered_json to_json(const explained_role& role) {
   return made;
 }
 
-void show_json(const std::vector<explained_role>& roles, bool hosts) {
+// ---- stores
+
+/// One entry a PS shard that has one, with its index.
+using told_stores = result<nlohmann::ordered_json>;
+
+nlohmann::ordered_json store_entry(std::uint64_t index, const nlohmann::ordered_json& store) {
+  nlohmann::ordered_json entry{{"ps_shard", index}};
+  entry.update(store);
+  return entry;
+}
+
+/// What the root of a run that goes on says; nothing when there is none.
+std::optional<nlohmann::ordered_json> stores_of_root(const std::filesystem::path& run_dir) {
+  const auto answer = agent::ask_root(run_dir, "status");
+  const auto status = answer ? nlohmann::ordered_json::parse(*answer, nullptr, false) : nullptr;
+  if (!status.is_object()) return std::nullopt;
+  auto all = nlohmann::ordered_json::array();
+  for (const auto& role : status.value("roles", nlohmann::ordered_json::array()))
+    if (role.contains("store")) all.push_back(store_entry(role.value("index", 0U), role["store"]));
+  return all;
+}
+
+told_stores stores_of(const std::filesystem::path& run_dir) {
+  if (auto running = stores_of_root(run_dir)) return *running;
+  const auto kept = runtime::kept_stores(run_dir);
+  if (!kept) return tl::unexpected(kept.error());
+  auto all = nlohmann::ordered_json::array();
+  for (const auto& [shard, known] : *kept)
+    all.push_back(store_entry(shard.value, agent::store_to_json(known.store, known.restorable)));
+  return all;
+}
+
+/// "0, 120 to 480"
+std::string words_of(const nlohmann::ordered_json& versions) {
+  base::version_set all;
+  for (const auto& range : versions)
+    insert(all, {{range.at(0).get<std::uint64_t>()}, {range.at(1).get<std::uint64_t>()}});
+  return base::to_string(all);
+}
+
+void show_stores(const told_stores& stores) {
+  if (!stores)
+    return say(stdout, "what the stores of PS shards hold is not known: {}\n", stores.error().message);
+  if (stores->empty()) return;
+  std::size_t host_width = 4;
+  std::size_t versions_width = 8;
+  for (const auto& store : *stores) {
+    host_width = std::max(host_width, store.at("host").get<std::string>().size());
+    versions_width = std::max(versions_width, words_of(store.at("versions")).size());
+  }
+  say(stdout, "{:<16} {:<{}}  {:<8}  {:<{}}  {}\n", "store of", "host", host_width, "identity", "versions",
+      versions_width, "floor");
+  for (const auto& store : *stores)
+    say(stdout, "{:<16} {:<{}}  {:<8}  {:<{}}  {}\n",
+        fmt::format("ps_shard {}", store.at("ps_shard").get<std::uint64_t>()),
+        store.at("host").get<std::string>(), host_width, store.at("identity").get<std::string>().substr(0, 8),
+        words_of(store.at("versions")), versions_width, store.at("floor").get<std::uint64_t>());
+}
+
+// ---- all of it
+
+void show_json(const std::vector<explained_role>& roles, bool hosts, const told_stores& stores) {
   auto all = nlohmann::ordered_json::array();
   for (const auto& role : roles) all.push_back(to_json(role));
-  say(stdout, "{}\n", nlohmann::ordered_json{{"hosts", hosts}, {"roles", std::move(all)}}.dump());
+  nlohmann::ordered_json shown{{"hosts", hosts}, {"roles", std::move(all)}};
+  if (stores)
+    shown["stores"] = *stores;
+  else
+    shown["stores_unknown"] = stores.error().message;
+  say(stdout, "{}\n", shown.dump());
 }
 
 std::string why_of(const explained_role& role) {
@@ -71,9 +140,12 @@ int explain(const explain_options& options) {
   const auto hosts = has_hosts(told, *folder);
   if (!hosts) return complain(hosts.error());
   const auto roles = told.roles();
+  const auto stores = stores_of(*folder);
   if (options.json) {
-    show_json(roles, *hosts);
-  } else if (!*hosts) {
+    show_json(roles, *hosts, stores);
+    return 0;
+  }
+  if (!*hosts) {
     say(stdout, "all roles run on one host, that of 'dlrun {}': it was called without --hosts\n",
         told.is_resumed() ? "resume" : "train");
   } else if (roles.empty()) {
@@ -81,6 +153,7 @@ int explain(const explain_options& options) {
   } else {
     show_table(roles);
   }
+  show_stores(stores);
   return 0;
 }
 
@@ -88,12 +161,14 @@ int explain(const explain_options& options) {
 
 void add_explain(CLI::App& app, verb& chosen) {
   auto options = std::make_shared<explain_options>();
-  auto* command =
-      app.add_subcommand("explain", "Show on which host each role of a run is, why there, and since when");
+  auto* command = app.add_subcommand(
+      "explain", "Show on which host each role of a run is and why, and what the stores of PS "
+                 "shards hold");
   command->add_option("DIR", options->run_dir, "Run folder, e.g. runs/fashion-mnist-cnn")->required();
   command->add_flag("--json", options->json, "One line of JSON");
-  command->footer(
-      "Of a run that is over: where each role was last. A role that moved says from where and why.");
+  command->footer("Of a run that is over: where each role was last, and what its journal knows of the "
+                  "stores. A role that "
+                  "moved says from where and why.");
   command->callback([options, &chosen] { chosen = [options] { return explain(*options); }; });
 }
 

@@ -121,6 +121,19 @@ void visit(Visitor& v, T& r) requires std::is_same_v<std::remove_const_t<T>, rew
 }
 
 template <class Visitor, class T>
+void visit(Visitor& v, T& l) requires std::is_same_v<std::remove_const_t<T>, store_loss> {
+  v.field("ps_shard", l.ps_shard);
+  v.field("incarnation", l.incarnation);
+  v.field("host", l.host);
+  v.field("store", l.store);
+  v.field("found", l.found);
+  v.field("host_before", l.host_before);
+  v.field("store_before", l.store_before);
+  v.field("acknowledged", l.acknowledged);
+  v.field("reason", l.reason);
+}
+
+template <class Visitor, class T>
 void visit(Visitor& v, T& p) requires std::is_same_v<std::remove_const_t<T>, parked_shard> {
   v.field("step", p.step);
   v.field("slot", p.slot);
@@ -213,6 +226,7 @@ void visit(Visitor& v, T& r) requires std::is_same_v<std::remove_const_t<T>, rep
   v.field("steps_redone", r.steps_redone);
   v.field("recoveries", r.recoveries);
   v.field("rewinds", r.rewinds);
+  v.field("store_losses", r.store_losses);
   v.field("parked_shards", r.parked_shards);
   v.field("durability", r.durability);
   v.field("bytes_logged", r.bytes_logged);

@@ -1,14 +1,13 @@
 #include "observability/tensorboard_log.hpp"
 
+#include "base/own_machine.hpp"
 #include "observability/event_folder.hpp"
 #include "observability/told_evaluation.hpp"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cstring>
 #include <fmt/format.h>
-#include <unistd.h>
 
 namespace dlrun::observability {
 namespace {
@@ -24,9 +23,8 @@ double wall_time() {
 }
 
 std::string host_name() {
-  std::array<char, 256> name{};
-  ::gethostname(name.data(), name.size() - 1);
-  return name[0] == '\0' ? "localhost" : name.data();
+  auto name = base::host_name();
+  return name.empty() ? "localhost" : name;
 }
 
 /// The number that follows `name_begin`; 0 where there is none.

@@ -155,6 +155,7 @@ result<void> database::examine_logs(rocksdb::Options& settings) {
     if (options_.strict && (scan->tail == log_tail::damaged || !is_last))
       return fail(error_code::storage_damaged,
                   fmt::format("{} is damaged: {}; {}", log->name, scan->why, options_.way_out));
+    if (auto ready = prepare_loss(scan->tail == log_tail::torn && is_last); !ready) return ready;
     dropped_.push_back(fmt::format("{}: {} of {} bytes dropped from byte {} on: {}", log->name,
                                    scan->file_bytes - scan->valid_bytes, scan->file_bytes, scan->valid_bytes,
                                    scan->why));
@@ -167,6 +168,12 @@ result<void> database::examine_logs(rocksdb::Options& settings) {
     if (auto cut = cut_file(*options_.files, log->name, scan->valid_bytes); !cut) return cut;
   }
   return {};
+}
+
+result<void> database::prepare_loss(bool is_torn_end) const {
+  if (!options_.read_only)
+    if (auto unheld = check_unheld(*options_.files, options_.directory); !unheld) return unheld;
+  return is_torn_end ? result<void>() : options_.before_loss();
 }
 
 result<void> database::open_now() {

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <dlrun/error.hpp>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <rocksdb/db.h>
@@ -31,6 +32,9 @@ struct database_options {
   std::size_t buffer_bytes = std::size_t{4} << 20;
   /// What the user can do about damage: the end of the message.
   std::string way_out;
+  /// Called before more of a log is dropped than a torn end, which was not acknowledged. An error
+  /// ends the opening, before anything is changed.
+  std::function<result<void>()> before_loss = [] { return result<void>{}; };
 };
 
 /// The tables (column families) of each database. One write may change both, atomically.
@@ -94,6 +98,8 @@ private:
   result<void> open_now();
   /// Looks at the logs before RocksDB does and chooses how it recovers.
   result<void> examine_logs(rocksdb::Options& settings);
+  /// Before a log is changed that another process may be writing.
+  result<void> prepare_loss(bool is_torn_end) const;
   /// Notes how long the MANIFEST is.
   result<void> mark();
   void close();

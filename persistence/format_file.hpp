@@ -4,6 +4,7 @@
 #include "persistence/file_system.hpp"
 
 #include <dlrun/error.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -19,7 +20,15 @@ struct folder_format {
 /// when it says something else, naming both.
 result<bool> check_format(file_system& files, const std::string& directory, const folder_format& expected);
 
-/// Durable when it returns.
-result<void> write_format(file_system& files, const std::string& directory, const folder_format& format);
+/// Its first line with `format`, then `more`. Durable when it returns; the old content or the new
+/// one is there whatever happens.
+result<void> write_format(file_system& files, const std::string& directory, const folder_format& format,
+                          std::string_view more = "");
+
+/// All that it says; nullopt when there is no such file.
+result<std::optional<std::string>> read_format(file_system& files, const std::string& directory);
+/// storage_damaged: it says `content`, which is not `expected`.
+tl::unexpected<error> fail_format(const std::string& directory, std::string_view content,
+                                  const folder_format& expected);
 
 } // namespace dlrun::persistence

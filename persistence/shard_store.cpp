@@ -69,6 +69,17 @@ result<std::unique_ptr<shard_store>> shard_store::open(const shard_store_options
 }
 
 const store_contents& shard_store::found() const { return parts_->found; }
+std::uint64_t shard_store::identity() const {
+  return parts_->ground.with_state([](const store_state& state) { return state.identity.number; });
+}
+result<void> shard_store::renew_identity() {
+  const std::lock_guard log_lock(parts_->ground.log_mutex);
+  if (auto usable = parts_->ground.check_usable(); !usable) return usable;
+  return parts_->ground.renew_identity();
+}
+version_id shard_store::floor() const {
+  return parts_->ground.with_state([](const store_state& state) { return state.floor; });
+}
 result<void> shard_store::append(std::span<const log_record> records) { return parts_->log.append(records); }
 step_id shard_store::next_step() const { return parts_->ground.with_state(next_step_of); }
 result<step_id> shard_store::sync() { return parts_->log.sync(); }

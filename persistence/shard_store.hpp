@@ -33,6 +33,8 @@ struct shard_store_options {
   incarnation opener;
   /// Null: the operating system's.
   std::shared_ptr<file_system> files;
+  /// The start of the machine's kernel; "": as the kernel says.
+  std::string boot{};
   sync_mode sync = sync_mode::process;
   /// For a look while nobody has it open: nothing is written, created, dropped or removed, and no
   /// `opener` is needed. Only what does not change the store may be called.
@@ -51,6 +53,12 @@ struct shard_store_options {
 struct store_contents {
   /// Who opened it last; 0 for a new store.
   incarnation last_opener;
+  /// Why it has another identity since this opening, for people; "" when it has not. A look, which
+  /// gives none, finds the identity 0 then.
+  std::string why_new_identity;
+  /// Of shard_store::identity() and floor().
+  std::uint64_t identity = 0;
+  version_id floor;
   /// In the order of timelines; empty before the first rewind.
   std::vector<history_entry> history;
   /// The records [log_first, log_end) are there without a gap. Equal when there are none.
@@ -120,7 +128,8 @@ class shard_store {
 public:
   /// Opens or creates. Writes the opener's incarnation, synced, before anything else; then looks at
   /// all that is there and drops what is torn or damaged. In mode `power` the rest is synced then
-  /// (R11b); in mode `process` by the next sync.
+  /// (R11b); in mode `process` by the next sync. A store that may lack something that it has
+  /// acknowledged gets another identity before anything is dropped (R24).
   /// @returns in_use while another live process (or another store of this one) holds it: try again;
   /// fenced when a higher incarnation opened it before; storage_damaged when it cannot be read at
   /// all or has another format; for a look, bad_usage when there is none.
@@ -132,6 +141,14 @@ public:
   ~shard_store();
 
   const store_contents& found() const;
+
+  /// Random, not 0; of a look 0 where the next opening would make another one (R24).
+  std::uint64_t identity() const;
+  /// Somebody knows that it lacks what it has acknowledged: another identity, durable when it
+  /// returns. For the thread that appends.
+  result<void> renew_identity();
+  /// Log and snapshots below it may have been dropped (R13).
+  version_id floor() const;
 
   /// Appends records in step order, all or none of them, as one write: the first must be of
   /// next_step(). Durable as options.sync says when it returns. Records of a timeline below the

@@ -102,6 +102,7 @@ result<void> snapshot_shelf::discard(version_id version) {
   after.snapshots.erase(found);
   // Steps that only this snapshot made reachable go with it.
   const auto end = next_step_of(after);
+  if (auto renewed = on_.renew_identity(); !renewed) return renewed; // R24
   rocksdb::WriteBatch batch;
   batch.Delete(on_.database->handle(table::facts), keys::of_snapshot(version));
   batch.DeleteRange(on_.database->handle(table::log), keys::of_step(end), keys::after_all_steps());

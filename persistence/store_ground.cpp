@@ -29,6 +29,7 @@ step_id next_step_of(const store_state& state) { return step_from(restorable_of(
 store_ground::store_ground(const shard_store_options& with)
     : options(with)
     , files(with.files != nullptr ? with.files : default_file_system())
+    , boot(with.boot.empty() ? boot_of_machine() : with.boot)
     , log_directory(with.directory + "/log")
     , snapshot_directory(with.directory + "/snapshots")
     , segments(files, with.directory + "/segments", with.segment_bytes) {}
@@ -74,6 +75,28 @@ result<void> store_ground::check_quota(std::uint64_t bytes) {
   return fail(error_code::limit_exceeded,
               fmt::format("{} holds {} bytes and may hold {}: there is no room for {} bytes more",
                           options.directory, used, quota, bytes));
+}
+
+/// Nothing has been acknowledged under it yet, so that in mode `power` no boot matters.
+result<void> store_ground::renew_identity() {
+  const auto holds_under = options.sync == sync_mode::power ? std::string{} : boot;
+  if (!options.read_only) return change_identity({random_identity(), holds_under});
+  const std::lock_guard lock(mutex);
+  state.identity.number = 0;
+  return {};
+}
+
+result<void> store_ground::keep_identity(bool beyond_boot) {
+  const auto number = with_state([](const store_state& now) { return now.identity.number; });
+  return change_identity({number, beyond_boot ? std::string{} : boot});
+}
+
+result<void> store_ground::change_identity(store_identity to) {
+  if (to == with_state([](const store_state& now) { return now.identity; })) return {};
+  if (auto written = write_identity(*files, options.directory, to); !written) return written;
+  const std::lock_guard lock(mutex);
+  state.identity = std::move(to);
+  return {};
 }
 
 result<void> store_ground::write(rocksdb::WriteBatch& batch, bool synced) {

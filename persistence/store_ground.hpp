@@ -2,9 +2,9 @@
 #pragma once
 
 #include "persistence/database.hpp"
-#include "persistence/format_file.hpp"
 #include "persistence/segment_set.hpp"
 #include "persistence/shard_store.hpp"
+#include "persistence/store_identity.hpp"
 #include "persistence/version_ranges.hpp"
 
 #include <atomic>
@@ -15,15 +15,14 @@
 
 namespace dlrun::persistence {
 
-/// What the folder of a store is.
-inline constexpr folder_format store_format{"dlrun-shard-store", 1};
-
 /// What counts of a store, in memory: a copy of what RocksDB holds.
 struct store_state {
   step_set steps;
   std::vector<snapshot_info> snapshots; // in the order of versions
   std::vector<history_entry> history;
   version_id floor;
+  /// As the file FORMAT has it; during a look of number 0 when the store must get another one.
+  store_identity identity;
   /// The records below it are synced.
   step_id synced_end;
   /// Counts rewinds: what began before one is void after it.
@@ -62,12 +61,18 @@ struct store_ground {
   result<std::string> get_fact(const std::string& key) const;
 
   // log_mutex is held.
+  /// R24: to be called before anything goes that the store may have acknowledged. In a look the
+  /// identity is only forgotten.
+  result<void> renew_identity();
+  /// The same number, and whether it holds beyond this boot of the machine.
+  result<void> keep_identity(bool beyond_boot);
   result<void> write(rocksdb::WriteBatch& batch, bool synced);
   /// After a write failed: RocksDB anew, without what that write may have left.
   result<void> recover();
 
   const shard_store_options options;
   const std::shared_ptr<file_system> files;
+  const std::string boot; ///< of the machine's kernel, now
   const std::string log_directory;
   const std::string snapshot_directory;
   std::unique_ptr<persistence::database> database;
@@ -89,6 +94,7 @@ struct store_ground {
 
 private:
   result<void> drop_leftovers();
+  result<void> change_identity(store_identity to);
 };
 
 } // namespace dlrun::persistence

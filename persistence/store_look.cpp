@@ -37,28 +37,37 @@ step_id newest_snapshot(const database& of) {
 
 result<store_summary> look_at_store(const std::string& directory) {
   const auto files = default_file_system();
-  const auto known = check_format(*files, directory, store_format);
+  const auto known = read_identity(*files, directory);
   if (!known) return tl::unexpected(known.error());
   if (!*known) return fail(error_code::bad_usage, fmt::format("there is no store in {}", directory));
   if (auto unheld = database::check_unheld(*files, directory + "/log"); !unheld)
     return tl::unexpected(unheld.error());
+  bool has_lost = false;
   const auto opened = database::open({.directory = directory + "/log",
                                       .files = files,
                                       .create = false,
                                       .strict = false,
                                       .read_only = true,
-                                      .way_out = "move the folder away"});
+                                      .way_out = "move the folder away",
+                                      .before_loss = [&has_lost] {
+                                        has_lost = true;
+                                        return result<void>{};
+                                      }});
   if (!opened) return tl::unexpected(opened.error());
   const auto& store = **opened;
   const auto opener = store.get(table::facts, keys::opener);
   if (!opener) return tl::unexpected(opener.error());
   const auto history = store.get(table::facts, keys::history);
   if (!history) return tl::unexpected(history.error());
+  const auto floor = store.get(table::facts, keys::floor);
+  if (!floor) return tl::unexpected(floor.error());
   const auto who = decode_opener(opener->value_or(""));
   const auto timelines = decode_history(history->value_or(""));
-  if (!who || !timelines) return unreadable(directory);
+  const auto lowest = decode_floor(floor->value_or(""));
+  if (!who || !timelines || !lowest) return unreadable(directory);
   return store_summary{*who, timelines->empty() ? timeline_id{0} : timelines->back().timeline,
-                       std::max(end_of_log(store), newest_snapshot(store))};
+                       std::max(end_of_log(store), newest_snapshot(store)),
+                       has_lost ? 0 : (*known)->under(boot_of_machine()), *lowest};
 }
 
 } // namespace dlrun::persistence

@@ -1,7 +1,8 @@
-/// What a store holds, in a few numbers: for whoever has to choose between several stores of one PS
-/// shard.
+/// What a store is and holds, in a few numbers: for whoever has to choose between several stores of
+/// one PS shard.
 #pragma once
 
+#include <cstdint>
 #include <dlrun/error.hpp>
 #include <dlrun/ids.hpp>
 #include <string>
@@ -9,9 +10,11 @@
 namespace dlrun::persistence {
 
 struct store_summary {
-  incarnation opener;   ///< who opened it last
-  timeline_id timeline; ///< its newest
-  step_id end;          ///< of its log, or the version of its newest snapshot where that is above
+  incarnation opener;         ///< who opened it last
+  timeline_id timeline;       ///< its newest
+  step_id end;                ///< of its log, or the version of its newest snapshot where that is above
+  std::uint64_t identity = 0; ///< 0: the next opening gives it another one (R24), as far as a look sees that
+  version_id floor;           ///< what is below may have been dropped
 };
 
 /// Looks at a store that nobody has open; writes nothing. Unlike open() it reads neither payloads

@@ -46,6 +46,18 @@ void store_opening::note_damage(std::string line) {
     ++damage_left_out_;
 }
 
+void store_opening::note_loss(std::string line) {
+  has_lost_ = true;
+  note_damage(std::move(line));
+}
+
+result<void> store_opening::renew_if_lost() {
+  if (!has_lost_ || is_renewed_) return {};
+  found_.why_new_identity = "it was damaged";
+  is_renewed_ = true;
+  return on_.renew_identity();
+}
+
 result<void> store_opening::delete_fact(const std::string& key) {
   rocksdb::WriteBatch batch;
   batch.Delete(on_.database->handle(table::facts), key);
@@ -70,20 +82,29 @@ result<void> store_opening::create_folders() {
 
 /// Before a look. A reader takes no lock of RocksDB's, so whether somebody writes is asked first.
 result<void> store_opening::check_there() const {
-  const auto known = check_format(*on_.files, on_.options.directory, store_format);
+  const auto known = read_identity(*on_.files, on_.options.directory);
   if (!known) return tl::unexpected(known.error());
   if (*known) return database::check_unheld(*on_.files, on_.log_directory);
   return fail_absent(on_.options.directory);
 }
 
 result<void> store_opening::open_database() {
-  const auto known = check_format(*on_.files, on_.options.directory, store_format);
+  const auto known = read_identity(*on_.files, on_.options.directory);
   if (!known) return tl::unexpected(known.error());
-  auto opened = database::open(
-      {on_.log_directory, on_.files, !*known, false, on_.options.read_only, buffer_bytes, way_out});
+  on_.state.identity = known->value_or(store_identity{});
+  const bool is_new = !*known;
+  database_options options{on_.log_directory,     on_.files,    is_new, false,
+                           on_.options.read_only, buffer_bytes, way_out};
+  // A folder that is not complete has acknowledged nothing, and has no identity to lose.
+  if (!is_new) options.before_loss = [&on = on_] { return on.renew_identity(); };
+  auto opened = database::open(std::move(options));
   if (!opened) return tl::unexpected(opened.error());
   on_.database = std::move(*opened);
-  return claim(!*known);
+  if (on_.state.identity != known->value_or(store_identity{})) {
+    found_.why_new_identity = "it was damaged";
+    is_renewed_ = true;
+  }
+  return claim(is_new);
 }
 
 result<void> store_opening::claim(bool is_new) {
@@ -94,7 +115,7 @@ result<void> store_opening::claim(bool is_new) {
     return fail(error_code::storage_damaged,
                 fmt::format("{}: who opened it last is unreadable; {}", on_.log_directory, way_out));
   found_.last_opener = *opener;
-  if (on_.options.read_only) return {};
+  if (on_.options.read_only) return settle_identity();
   if (*opener > on_.options.opener)
     return fail(error_code::fenced,
                 fmt::format("{} was opened by incarnation {}: incarnation {} comes too late",
@@ -102,7 +123,7 @@ result<void> store_opening::claim(bool is_new) {
   rocksdb::WriteBatch batch;
   batch.Put(on_.database->handle(table::facts), keys::opener, encode_opener(on_.options.opener));
   if (auto written = on_.database->write(batch, true); !written) return written;
-  if (!is_new) return {};
+  if (!is_new) return settle_identity();
   // A folder without FORMAT is one whose creation was cut short, so there can be nothing in it.
   const auto records = on_.database->iterate(table::log);
   records->SeekToFirst();
@@ -111,7 +132,22 @@ result<void> store_opening::claim(bool is_new) {
     return fail(error_code::storage_damaged,
                 fmt::format("{} holds data, but its file FORMAT is gone: restore it; or {}",
                             on_.options.directory, way_out));
-  return write_format(*on_.files, on_.options.directory, store_format);
+  found_.why_new_identity = "it is new";
+  is_renewed_ = true;
+  return on_.renew_identity();
+}
+
+/// R24: under an identity that says what it holds, and nothing more, from here on.
+result<void> store_opening::settle_identity() {
+  if (is_renewed_) return {};
+  const auto& known = on_.state.identity;
+  if (known.under(on_.boot) == 0) {
+    found_.why_new_identity = known.number == 0 ? "it had none" : "its machine has booted since";
+    is_renewed_ = true;
+    return on_.renew_identity();
+  }
+  const bool must_be_marked = on_.options.sync == sync_mode::process && known.boot.empty();
+  return must_be_marked && !on_.options.read_only ? on_.keep_identity(false) : result<void>();
 }
 
 result<void> store_opening::load_facts() {
@@ -147,13 +183,14 @@ result<void> store_opening::load_snapshots() {
       continue;
     }
     gone.push_back(facts->key().ToString());
-    note_damage(file == there->end()
-                    ? fmt::format("{}/{}: there is no such file; the snapshot is dropped",
-                                  on_.snapshot_directory, name)
-                    : fmt::format("{}/{}: it has {} bytes instead of {}; the snapshot is dropped",
-                                  on_.snapshot_directory, name, file->bytes, snapshot->file_bytes));
+    note_loss(file == there->end()
+                  ? fmt::format("{}/{}: there is no such file; the snapshot is dropped",
+                                on_.snapshot_directory, name)
+                  : fmt::format("{}/{}: it has {} bytes instead of {}; the snapshot is dropped",
+                                on_.snapshot_directory, name, file->bytes, snapshot->file_bytes));
   }
   if (auto whole = on_.database->verify(*facts); !whole) return whole;
+  if (auto renewed = renew_if_lost(); !renewed) return renewed;
   if (on_.options.read_only) return {};
   for (const auto& key : gone)
     if (auto deleted = delete_fact(key); !deleted) return deleted;
@@ -218,7 +255,7 @@ result<void> store_opening::load_log() {
     if (record.damage.empty())
       on_.state.steps.add(record.step);
     else
-      note_damage(fmt::format("{}; step {} is dropped", record.damage, record.step));
+      note_loss(fmt::format("{}; step {} is dropped", record.damage, record.step));
   }
   return drop_unreachable(records);
 }
@@ -229,11 +266,12 @@ result<void> store_opening::drop_unreachable(const std::vector<found_record>& re
   const auto end = next_step_of(on_.state);
   const auto& ranges = on_.state.steps.ranges();
   if (!ranges.empty() && ranges.back().end > end) {
-    note_damage(fmt::format("{}: the steps {} to {} are dropped, since steps before them are missing",
-                            on_.log_directory, std::max(ranges.back().first, end),
-                            ranges.back().end.value - 1));
+    note_loss(fmt::format("{}: the steps {} to {} are dropped, since steps before them are missing",
+                          on_.log_directory, std::max(ranges.back().first, end),
+                          ranges.back().end.value - 1));
     on_.state.steps.cut_from(end);
   }
+  if (auto renewed = renew_if_lost(); !renewed) return renewed;
   for (const auto& record : records)
     if (record.place && record.damage.empty() && record.step < end)
       on_.segments.use(record.place->segment, record.step);
@@ -256,7 +294,10 @@ result<void> store_opening::settle() {
     if (auto synced = sync_directory(*on_.files, on_.snapshot_directory); !synced) return synced;
     if (auto synced = on_.database->sync(); !synced) return synced;
     on_.state.synced_end = end;
+    if (auto kept = on_.keep_identity(true); !kept) return kept;
   }
+  found_.identity = on_.state.identity.number;
+  found_.floor = on_.state.floor;
   found_.history = on_.state.history;
   found_.snapshots = on_.state.snapshots;
   found_.log_first = found_.log_end = end;

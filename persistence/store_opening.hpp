@@ -34,6 +34,7 @@ private:
   result<void> check_there() const;
   result<void> open_database();
   result<void> claim(bool is_new);
+  result<void> settle_identity();
   result<void> load_facts();
   result<void> load_snapshots();
   result<void> load_log();
@@ -43,9 +44,15 @@ private:
   result<void> settle();
   result<void> delete_fact(const std::string& key);
   void note_damage(std::string line);
+  /// What is to be dropped may have been acknowledged (R24).
+  void note_loss(std::string line);
+  /// To be called before it is dropped.
+  result<void> renew_if_lost();
 
   store_ground& on_;
   store_contents found_;
+  bool is_renewed_ = false;
+  bool has_lost_ = false;
   std::uint64_t damage_left_out_ = 0;
 };
 

@@ -23,7 +23,7 @@ std::vector<protocol::held_store> held_stores(const std::filesystem::path& folde
       return persistence::look_at_store(common::store_directory(folder, shard).string());
     });
     if (found)
-      all.push_back({shard, found->opener, found->timeline, found->end});
+      all.push_back({shard, found->opener, found->timeline, found->end, found->identity, found->floor});
     else if (found.error().code != error_code::bad_usage)
       all.push_back({shard, {}, {}, {}});
   }

@@ -131,8 +131,8 @@ result<std::shared_ptr<agent::process_launcher>>
 make_launcher(const bootstrap::HostBundle& bundle, const std::shared_ptr<const common::job_context>& job) {
   auto program = agent::own_executable();
   if (!program) return tl::unexpected(program.error());
-  auto launcher =
-      agent::process_launcher::create({.job = job, .program = *program, .host_address = bundle.address()});
+  auto launcher = agent::process_launcher::create(
+      {.job = job, .program = *program, .host_address = bundle.address(), .host_name = bundle.host()});
   if (!launcher) return tl::unexpected(launcher.error());
   (*launcher)->agent_listens_at(bundle.agent_address());
   return std::shared_ptr<agent::process_launcher>{std::move(*launcher)};

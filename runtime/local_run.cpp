@@ -99,8 +99,10 @@ result<launcher_choice> choose_processes(caf::actor_system& system,
   auto program = options.role_program.empty() ? agent::own_executable() : program_at(options.role_program);
   if (!program) return tl::unexpected(program.error());
   const auto& hosts = options.hosts;
-  auto made = agent::process_launcher::create(
-      {.job = job, .program = *program, .host_address = hosts ? hosts->own_number() : ""});
+  auto made = agent::process_launcher::create({.job = job,
+                                               .program = *program,
+                                               .host_address = hosts ? hosts->own_number() : "",
+                                               .host_name = hosts ? hosts->own().name() : ""});
   if (!made) return tl::unexpected(made.error());
   link::process_link_options to_others{.token = job->run_token,
                                        .self = agent::agent_peer,

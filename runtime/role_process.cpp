@@ -87,6 +87,7 @@ make_job(const bootstrap::Bootstrap& message, protocol::role_kind kind, const ro
                                           .train_records = message.train_records(),
                                           .validation_records = message.validation_records(),
                                           .run_dir = message.run_dir(),
+                                          .host = message.host_name(),
                                           .agent_process = message.agent_process(),
                                           .started =
                                               protocol::time_point{protocol::duration{message.started_us()}}};

@@ -1,5 +1,6 @@
 #include "runtime/run_folder.hpp"
 
+#include "base/own_machine.hpp"
 #include "job/spec_writer.hpp"
 
 #include <array>
@@ -19,12 +20,6 @@ constexpr auto lock_name = "run.lock";
 constexpr auto logs_name = "logs";
 constexpr auto spec_name = "spec.yaml";
 constexpr int lock_mode = 0666; // less the umask
-
-std::string own_host() {
-  std::array<char, 256> name{};
-  ::gethostname(name.data(), name.size() - 1);
-  return name.data();
-}
 
 /// What a root wrote into the lock: whoever had it last.
 struct holder {
@@ -46,7 +41,7 @@ bool lives(int pid) { return pid > 0 && (::kill(pid, 0) == 0 || errno == EPERM);
 
 tl::unexpected<error> in_use(const std::filesystem::path& folder, int lock) {
   const auto last = holder_of(lock);
-  if (!last.host.empty() && last.host != own_host())
+  if (!last.host.empty() && last.host != base::host_name())
     return fail(error_code::bad_usage,
                 fmt::format("the run folder '{0}' is in use by process {2} on host {1}, or by somebody who "
                             "reads it: a run and its journal have one root; 'dlrun stop {0}' on {1} ends it",
@@ -70,7 +65,7 @@ result<base::unique_fd> lock(const std::filesystem::path& folder) {
     return fail(error_code::bad_usage, fmt::format("cannot write to the run folder '{}': {}", folder.string(),
                                                    std::strerror(errno)));
   if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) return in_use(folder, fd.get());
-  const auto holder = fmt::format("{} {}\n", ::getpid(), own_host());
+  const auto holder = fmt::format("{} {}\n", ::getpid(), base::host_name());
   if (::ftruncate(fd.get(), 0) != 0 || ::pwrite(fd.get(), holder.data(), holder.size(), 0) < 0)
     return fail(error_code::system,
                 fmt::format("cannot write '{}': {}", file.string(), std::strerror(errno)));

@@ -2,10 +2,10 @@
 
 #include "base/atomic_file.hpp"
 #include "base/os_error.hpp"
+#include "base/own_machine.hpp"
 #include "transport/exchange_wire.hpp"
 #include "transport/run_token.hpp"
 
-#include <array>
 #include <fcntl.h>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -27,20 +27,6 @@ constexpr mode_t socket_mode = 0600;
 bool wait_readable(int socket, int patience_ms) {
   pollfd watched{socket, POLLIN, 0};
   return ::poll(&watched, 1, patience_ms) > 0;
-}
-
-std::string own_host_name() {
-  std::array<char, 256> name{};
-  ::gethostname(name.data(), name.size() - 1);
-  return name.data();
-}
-
-/// Of this start of the kernel, "" where there is no /proc: hosts may have equal names.
-std::string kernel_boot() {
-  std::ifstream in{"/proc/sys/kernel/random/boot_id"};
-  std::string id;
-  std::getline(in, id);
-  return id;
 }
 
 /// A socket in a folder, by a path that is short enough for the kernel however long the folder's
@@ -112,7 +98,7 @@ tl::unexpected<error> no_answer(const root_place& root) {
 /// one, of another name, is another host.
 tl::unexpected<error> why_gone(const root_place& root, const std::filesystem::path& run_dir) {
   const auto folder = run_dir.string();
-  if (!root.host.empty() && root.host != own_host_name() && root.boot != kernel_boot())
+  if (!root.host.empty() && root.host != base::host_name() && root.boot != base::kernel_boot())
     return fail(error_code::bad_usage,
                 fmt::format("the run in '{0}' belongs to host {1}, where its root process (pid {2}) runs: "
                             "call this command there; from here only files of the run are seen",
@@ -154,8 +140,8 @@ result<std::unique_ptr<control_server>> control_server::start(const std::filesys
   if (::listen(socket->get(), 16) != 0) return base::fail_errno("cannot listen for 'dlrun status'");
   const auto place = nlohmann::json{
       {"pid", ::getpid()},
-      {"host", own_host_name()},
-      {"boot", kernel_boot()},
+      {"host", base::host_name()},
+      {"boot", base::kernel_boot()},
       {"socket", *name}}.dump();
   if (auto written = base::write_file_atomically(run_dir / agent_file, place + "\n"); !written)
     return tl::unexpected(written.error());

@@ -89,7 +89,7 @@ public:
       if (role.dismissed && !role.current) continue;
       all.push_back({role.name, role.pid, role.current ? role.current->incarnation : dlrun::incarnation{},
                      role.dismissed ? "leaving" : reports.state(role.name)});
-      if (role.current) reports.add_speed(all.back());
+      if (role.current) reports.add_details(all.back());
       const auto& dispatcher = reports.dispatcher(); // lives in the coordinator's process
       if (role.name.kind != protocol::role_kind::coordinator || !dispatcher) continue;
       all.push_back({dispatcher->role, role.pid, dispatcher->self.incarnation,

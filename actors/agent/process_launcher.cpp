@@ -68,6 +68,7 @@ bootstrap::Bootstrap make_message(const process_launch_options& options, const s
     address.set_incarnation(order.coordinator->self.incarnation.value);
   }
   message.set_run_dir(job.run_dir.string());
+  message.set_host_name(options.host_name);
   *message.mutable_spec() = job.spec;
   message.set_train_records(job.sampler.options().record_count);
   message.set_validation_records(job.validation_records);

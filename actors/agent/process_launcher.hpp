@@ -30,6 +30,8 @@ struct process_launch_options {
   executable program; ///< begins with run_role(); own_executable() as a rule
   /// Number by which other hosts reach this one; "" in a job of one host.
   std::string host_address{};
+  /// As the list of hosts calls this one; "" in a job of one host.
+  std::string host_name{};
 };
 
 /// Thread-safe. When it is destroyed its children are killed and reaped.

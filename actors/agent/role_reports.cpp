@@ -20,11 +20,13 @@ std::string role_reports::state(const protocol::role_name& role) const {
   return found == heard_.end() ? "pending" : found->second.state;
 }
 
-void role_reports::add_speed(role_view& view) const {
+void role_reports::add_details(role_view& view) const {
   const auto found = heard_.find(view.role);
   if (found == heard_.end()) return;
   view.slots = found->second.slots;
   view.slots_per_second = static_cast<double>(found->second.slots_per_kilosecond) / 1000;
+  view.store = found->second.store;
+  view.restorable = found->second.restorable;
 }
 
 std::uint64_t role_reports::lowest_of_ps_shards(std::uint64_t protocol::heartbeat::*step) const {

@@ -18,6 +18,8 @@ struct role_view {
   std::string state;           ///< starting, training, waiting, evaluating, done, restarting, stopped, ...
   std::uint32_t slots = 0;     ///< of each step, that a worker has a lease for
   double slots_per_second = 0; ///< that it computes
+  protocol::store_standing store{};   ///< of a PS shard
+  protocol::version_set restorable{}; ///< from it
 };
 
 /// Pure: the newest word of each role, for `dlrun status`, the display and who watches them.
@@ -35,8 +37,8 @@ public:
 
   /// As in role_view.
   std::string state(const protocol::role_name& role) const;
-  /// Fills in what a worker says of its share and its speed.
-  void add_speed(role_view& view) const;
+  /// Fills in what a worker says of its share and its speed, and a PS shard of its store.
+  void add_details(role_view& view) const;
   /// Lowest version that the PS shards have reported; 0 before.
   std::uint64_t step() const { return lowest_of_ps_shards(&protocol::heartbeat::step); }
   /// What is on the disk of all of them: where `dlrun resume` would go on were everybody dead. 0:

@@ -2,6 +2,7 @@
 
 #include "actors/protocol/bit_patterns.hpp"
 
+#include <fmt/format.h>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -53,6 +54,7 @@ nlohmann::ordered_json to_json(const role_view& role) {
                              {"pid", role.pid},
                              {"incarnation", role.incarnation.value},
                              {"state", role.state}};
+  if (role.store.identity != 0) out["store"] = store_to_json(role.store, role.restorable);
   if (role.role.kind != protocol::role_kind::worker) return out;
   out["slots"] = role.slots;
   out["slots_per_second"] = role.slots_per_second;
@@ -60,6 +62,16 @@ nlohmann::ordered_json to_json(const role_view& role) {
 }
 
 } // namespace
+
+nlohmann::ordered_json store_to_json(const protocol::store_standing& store,
+                                     const protocol::version_set& restorable) {
+  auto versions = nlohmann::ordered_json::array();
+  for (const auto& range : restorable) versions.push_back({range.first.value, range.last.value});
+  return {{"host", store.host},
+          {"identity", fmt::format("{:016x}", store.identity)},
+          {"versions", std::move(versions)},
+          {"floor", store.floor.value}};
+}
 
 training_progress progress_of(const protocol::training_metrics& sums, const engine::metric_set& metrics,
                               std::uint64_t step) {

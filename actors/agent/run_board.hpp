@@ -8,6 +8,7 @@
 
 #include <condition_variable>
 #include <mutex>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -49,9 +50,13 @@ struct run_snapshot {
 /// One object: job, status, started_us, step, durable_step, steps, train (step_loss, epoch, loss,
 /// each metric; null before the first step), stall (role, index, host, phase, slot, seconds, text;
 /// null while steps are made), workers (wanted, present, leaving), roles (role, index, pid,
-/// incarnation, state; of a worker slots and slots_per_second too); of a job that may have several
+/// incarnation, state; of a worker slots and slots_per_second too; of a PS shard that has one,
+/// store: host, identity, versions that it can restore, floor); of a job that may have several
 /// hosts, hosts (name, state).
 std::string to_json(const run_snapshot& snapshot);
+/// That of a PS shard: host, identity, versions ([first, last] of each run), floor.
+nlohmann::ordered_json store_to_json(const protocol::store_standing& store,
+                                     const protocol::version_set& restorable);
 /// How far the run is, as another process read it: job, status, started_us, steps and train, no
 /// workers and roles. What is null is NaN. @returns nothing for what to_json() did not write.
 std::optional<run_snapshot> progress_from_json(std::string_view text);

@@ -1,6 +1,7 @@
 #include "actors/common/job_context.hpp"
 
 #include "actors/common/fingerprint.hpp"
+#include "base/own_machine.hpp"
 #include "base/random.hpp"
 
 #include <algorithm>
@@ -20,6 +21,7 @@ job_facts make_facts(job_context_arguments& arguments, const std::shared_ptr<con
           .metric_names = model->metrics().names(),
           .metric_values = [model](std::span<const double> sums) { return model->metrics().values(sums); },
           .run_dir = std::move(arguments.run_dir),
+          .host = arguments.host.empty() ? base::host_name() : std::move(arguments.host),
           .process = process,
           .agent_process = arguments.agent_process != 0 ? arguments.agent_process : process,
           .started = arguments.started,

@@ -33,6 +33,7 @@ struct job_facts {
   /// The finished metrics of sums over records, as engine::metric_set::values().
   std::function<named_values(std::span<const double>)> metric_values{};
   std::filesystem::path run_dir{};
+  std::string host{};              ///< where this process is, as people call it
   std::uint64_t process = 0;       ///< random number of this process (endpoint::process)
   std::uint64_t agent_process = 0; ///< the same of the agent's
   protocol::time_point started{};

@@ -29,8 +29,9 @@ void join_coordinator(Self* self, const role_context& context, const protocol::e
   };
   const auto ask_coordinator = [self, &context, at, done, again,
                                 joining](const protocol::coordinator_actor& coordinator) {
-    const protocol::join message{context.role,  context.self, ::getpid(), at, context.job->build.fingerprint,
-                                 context.device};
+    const protocol::join message{
+        context.role,   context.self,  ::getpid(), at, context.job->build.fingerprint,
+        context.device, context.opened};
     ask_with(
         self, coordinator, join_deadline, message, caf::actor_cast<Handle>(self),
         [&context, done, joining](const protocol::join_reply& reply,

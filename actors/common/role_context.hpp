@@ -29,12 +29,14 @@ struct basic_role_context {
   dlrun::incarnation coordinator_incarnation{};
   std::shared_ptr<progress_word> progress{}; ///< a worker's, in a process of its own; else null
   std::shared_ptr<spdlog::logger> log{};
-  std::string device{}; ///< a worker's, once it has one (protocol::join); else empty
+  std::string device{};            ///< a worker's, once it has one (protocol::join); else empty
+  protocol::opened_store opened{}; ///< a PS shard's, once it has one (protocol::join)
 
   /// The same for a role that knows less of the job.
   template <class Less>
   basic_role_context<Less> for_less() const {
-    return {role, self, job, local, link, agent, coordinator, coordinator_incarnation, progress, log, device};
+    return {role,     self, job,    local, link, agent, coordinator, coordinator_incarnation,
+            progress, log,  device, opened};
   }
 };
 

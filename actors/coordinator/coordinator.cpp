@@ -51,6 +51,13 @@ std::optional<protocol::join_reply> answer_in(const coordinator_actions& actions
   return std::nullopt;
 }
 
+common::job_journal::writes with_stores(common::job_journal::writes changes,
+                                        const std::vector<std::pair<ps_shard_id, known_store>>& stores) {
+  auto more = to_writes(stores);
+  changes.insert(changes.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+  return changes;
+}
+
 } // namespace
 
 coordinator_state::behavior coordinator_state::start(pointer self, coordinator_context context,
@@ -88,7 +95,7 @@ coordinator_state::behavior coordinator_state::make_behavior() {
       [this](const protocol::role_exited& exited) { on_role_exited(exited); },
       [this](const protocol::stop_job& stop) { carry_out(core_->ending().on_stop(stop)); },
       [this](const protocol::scale_job& order) { carry_out(core_->on_scale(order)); },
-      [this](const protocol::training_progress& progress) { report_.add(progress); },
+      [this](const protocol::training_progress& progress) { on_progress(progress); },
       [this](const protocol::training_finished& what) { on_training_finished(what); },
       [this](const protocol::training_closed& what) {
         carry_out(core_->ending().on_training_closed(what.timeline));
@@ -113,6 +120,7 @@ void coordinator_state::acquire() {
   disk_.open(context_.job, context_.self.incarnation, [this](const result<journaled_job>& journaled) {
     if (!journaled) return quit(journaled.error().message);
     report_.restore(disk_.journal());
+    stores_ = store_book{read_stores(disk_.journal()->entries())};
     enter(*journaled);
   });
 }
@@ -179,14 +187,27 @@ coordinator_state::join_answer coordinator_state::on_join(const protocol::join& 
   const auto answer = answer_in(actions);
   if (!answer)
     return caf::make_error(caf::sec::runtime_error, "the agent has not said yet that this one runs");
-  const auto& reply = *answer;
-  if (reply.accepted)
+  auto reply = *answer;
+  if (reply.accepted) {
     links_.admit(join.role, who);
-  else
+    reply.store_is_short = is_store_short(join);
+  } else {
     context_.log->warn("join-refused: {} incarnation {}: {}", protocol::to_string(join.role),
                        join.self.incarnation, reply.reason);
+  }
   carry_out(actions);
   return {reply, links_.dispatcher()};
+}
+
+bool coordinator_state::is_store_short(const protocol::join& join) {
+  const auto verdict = stores_.on_joined(join);
+  if (verdict.news) reports_.tell(*verdict.news);
+  return verdict.is_short;
+}
+
+void coordinator_state::on_progress(const protocol::training_progress& progress) {
+  report_.add(progress);
+  for (const auto& shard : progress.shards) stores_.on_status(shard);
 }
 
 void coordinator_state::on_role_exited(const protocol::role_exited& exited) {
@@ -239,9 +260,15 @@ void coordinator_state::on_tick() {
   dispatcher_.on_tick();
   carry_out(core_->on_tick(common::now()));
   if (disk_.is_broken()) return quit("the journal cannot be written");
-  if (disk_.has_room()) // nobody waits for what only the report needs
-    disk_.write_lazily(report_.tallies().changes(core_->recoveries().all(), common::now()));
+  if (disk_.has_room()) write_lazily();
   reports_.report_alive([this] { join_agent(); });
+}
+
+/// What nobody waits for: the report needs it, or who finds a store short.
+void coordinator_state::write_lazily() {
+  const auto now = common::now();
+  disk_.write_lazily(
+      with_stores(report_.tallies().changes(core_->recoveries().all(), now), stores_.to_journal(now)));
 }
 
 // ---- what the core decided
@@ -274,7 +301,8 @@ void coordinator_state::carry_out(const coordinator_action& action) {
                  },
                  [this](const send_workers_wanted& one) { say(one.message); },
                  [this](const journal_end& order) {
-                   journal_then(to_writes(order), [this] { return core_->ending().on_end_journaled(); });
+                   journal_then(with_stores(to_writes(order), stores_.to_journal(std::nullopt)),
+                                [this] { return core_->ending().on_end_journaled(); });
                  },
                  [this](const request_digests& order) {
                    links_.ask(
@@ -288,7 +316,9 @@ void coordinator_state::carry_out(const coordinator_action& action) {
                  },
                  [this](const protocol::close_training& one) { links_.tell_dispatcher(one); },
                  // Nobody waits for this actor any more, so it may wait for the disk.
-                 [this](const finish_job& order) { hand_over_report(report_.write(order.ended, *core_)); },
+                 [this](const finish_job& order) {
+                   hand_over_report(report_.write(order.ended, *core_, stores_.losses()));
+                 },
                  [this](const announce_end& end) { reports_.tell(end); }},
              action);
 }

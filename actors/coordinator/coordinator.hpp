@@ -15,6 +15,7 @@
 #include "actors/coordinator/member_links.hpp"
 #include "actors/coordinator/report_sender.hpp"
 #include "actors/coordinator/report_writer.hpp"
+#include "actors/coordinator/store_book.hpp"
 #include "actors/link/io_thread_actor.hpp"
 
 #include <functional>
@@ -58,6 +59,8 @@ private:
   protocol::local_data_dispatcher_actor start_dispatcher(const std::string& why);
 
   join_answer on_join(const protocol::join& join, const member_links::member& who);
+  bool is_store_short(const protocol::join& join);
+  void on_progress(const protocol::training_progress& progress);
   void on_role_exited(const protocol::role_exited& exited);
   void on_evaluated(const protocol::evaluated& result);
   void on_training_finished(const protocol::training_finished& what);
@@ -68,6 +71,7 @@ private:
   void on_divergence(const protocol::divergence& what);
   void on_dispatcher_down(const caf::down_msg& down);
   void on_tick();
+  void write_lazily();
 
   void carry_out(const coordinator_actions& actions);
   void carry_out(const coordinator_action& action);
@@ -86,6 +90,7 @@ private:
   bool has_joined_ = false; ///< once
 
   member_links links_;
+  store_book stores_;
   report_writer report_;
   report_sender report_sender_;
   coordinator_reports reports_;

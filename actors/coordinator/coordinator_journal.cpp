@@ -6,11 +6,14 @@
 #include "persistence/shard_store.hpp"
 #include "proto/journal_records.pb.h"
 
+#include <charconv>
+
 namespace dlrun::coordinator {
 namespace {
 
 constexpr auto role_prefix = "role/";
 constexpr auto workers_key = "workers";
+constexpr std::string_view store_prefix = "store/";
 using common::course_key;
 using common::outcome_key;
 
@@ -44,6 +47,54 @@ result<journaled_role> read_role(const std::string& key, const std::string& byte
   for (const auto& fence : message.usable()) role.usable.push_back({{fence.incarnation()}, fence.token()});
   for (const auto& fence : message.earlier()) role.earlier.push_back({{fence.incarnation()}, fence.token()});
   return role;
+}
+
+std::string key_of(ps_shard_id shard) { return fmt::format("{}{:06}", store_prefix, shard); }
+
+protocol::store_standing standing_from(const records::JournalStore::Store& stored) {
+  return {stored.host(), stored.identity(), {stored.floor()}};
+}
+
+void store(const protocol::store_standing& what, records::JournalStore::Store& into) {
+  into.set_host(what.host);
+  into.set_identity(what.identity);
+  into.set_floor(what.floor.value);
+}
+
+known_store known_from(const records::JournalStore& message, ps_shard_id shard) {
+  known_store known{standing_from(message.store()), {message.opener()}, {message.timeline()}, {}};
+  for (const auto& range : message.restorable()) insert(known.restorable, {{range.first()}, {range.last()}});
+  for (const auto& one : message.losses())
+    known.losses.push_back({shard,
+                            {one.start()},
+                            standing_from(one.before()),
+                            standing_from(one.now()),
+                            {one.acknowledged()},
+                            {one.found()},
+                            one.reason()});
+  return known;
+}
+
+records::JournalStore to_message(const known_store& known) {
+  records::JournalStore message;
+  store(known.store, *message.mutable_store());
+  message.set_opener(known.opener.value);
+  message.set_timeline(known.timeline.value);
+  for (const auto& range : known.restorable) {
+    auto& stored = *message.add_restorable();
+    stored.set_first(range.first.value);
+    stored.set_last(range.last.value);
+  }
+  for (const auto& loss : known.losses) {
+    auto& stored = *message.add_losses();
+    stored.set_start(loss.start.value);
+    store(loss.before, *stored.mutable_before());
+    store(loss.now, *stored.mutable_now());
+    stored.set_acknowledged(loss.acknowledged.value);
+    stored.set_found(loss.found.value);
+    stored.set_reason(loss.reason);
+  }
+  return message;
 }
 
 } // namespace
@@ -103,6 +154,28 @@ std::vector<protocol::parked_slot> read_parked(const journal_entries& entries) {
     for (const auto& one : message.parked())
       parked.push_back({{one.step()}, {one.slot()}, one.record_after() - 1}); // 0: all_records
   return parked;
+}
+
+store_book::stores read_stores(const journal_entries& entries) {
+  store_book::stores all;
+  for (auto one = entries.lower_bound(std::string(store_prefix));
+       one != entries.end() && one->first.starts_with(store_prefix); ++one) {
+    const auto digits = std::string_view{one->first}.substr(store_prefix.size());
+    ps_shard_id shard;
+    records::JournalStore message;
+    const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), shard.value);
+    if (read.ec == std::errc{} && message.ParseFromString(one->second))
+      all[shard] = known_from(message, shard);
+  }
+  return all;
+}
+
+std::vector<persistence::journal_write>
+to_writes(const std::vector<std::pair<ps_shard_id, known_store>>& stores) {
+  std::vector<persistence::journal_write> writes;
+  for (const auto& [shard, known] : stores)
+    writes.push_back({key_of(shard), to_message(known).SerializeAsString()});
+  return writes;
 }
 
 std::vector<persistence::journal_write> to_writes(const journal_fences& order) {

@@ -4,6 +4,7 @@
 #include "actors/common/job_journal.hpp"
 #include "actors/coordinator/coordinator_actions.hpp"
 #include "actors/coordinator/coordinator_core_config.hpp"
+#include "actors/coordinator/store_book.hpp"
 #include "persistence/journal.hpp"
 
 #include <filesystem>
@@ -31,9 +32,15 @@ std::vector<protocol::evaluated> read_evaluations(const journal_entries& entries
 /// The slots that are left out of the training, by the dispatcher's course.
 std::vector<protocol::parked_slot> read_parked(const journal_entries& entries);
 
+/// What is known of the stores of PS shards. What cannot be read is left out: nothing is held
+/// against it then.
+store_book::stores read_stores(const journal_entries& entries);
+
 std::vector<persistence::journal_write> to_writes(const journal_fences& order);
 std::vector<persistence::journal_write> to_writes(const journal_end& order);
 std::vector<persistence::journal_write> to_writes(const journal_workers& order);
+std::vector<persistence::journal_write>
+to_writes(const std::vector<std::pair<ps_shard_id, known_store>>& stores);
 
 /// R20: the highest incarnation under which a PS shard has opened its store. One that is held by a
 /// live process tells its own when it is heard of; what cannot be read says nothing. May block for

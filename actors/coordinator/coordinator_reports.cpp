@@ -59,6 +59,13 @@ void coordinator_reports::tell(const protocol::timeline_started& what) {
       {.has_step = true, .step = what.branch.value});
 }
 
+void coordinator_reports::tell(const store_loss& what) {
+  tell("store-short", protocol::ps_shard_role(what.shard), what.start, describe(what),
+       {.values = {protocol::named_number("acknowledged", static_cast<double>(what.acknowledged.value)),
+                   protocol::named_number("found", static_cast<double>(what.found.value))}},
+       {what.now.host, what.reason});
+}
+
 // ---- evaluations
 
 /// The one at the end is in the summary, so that alone it is told only there.
@@ -179,10 +186,10 @@ void coordinator_reports::tell_own(std::string event, std::string text, protocol
 
 void coordinator_reports::tell(std::string event, const protocol::role_name& role,
                                dlrun::incarnation incarnation, std::string text,
-                               protocol::event_numbers numbers) {
+                               protocol::event_numbers numbers, protocol::event_place place) {
   context_.log->info("{}: {}", event, text);
-  self_->send(context_.agent,
-              protocol::job_event{std::move(event), role, incarnation, std::move(text), std::move(numbers)});
+  self_->send(context_.agent, protocol::job_event{std::move(event), role, incarnation, std::move(text),
+                                                  std::move(numbers), std::move(place)});
 }
 
 } // namespace dlrun::coordinator

@@ -5,6 +5,7 @@
 #include "actors/coordinator/coordinator_actions.hpp"
 #include "actors/coordinator/coordinator_context.hpp"
 #include "actors/coordinator/recovery_book.hpp"
+#include "actors/coordinator/store_book.hpp"
 
 #include <functional>
 #include <optional>
@@ -36,6 +37,7 @@ public:
   void tell(const protocol::evaluated& result);
   void tell(const protocol::training_finished& what);
   void tell(const slot_suspected& what);
+  void tell(const store_loss& what);
   /// Told once, however many dispatchers are told of it.
   void tell(const protocol::poisoned_slot& what);
   /// Why the journal is waited for, again and again: the disk is full, or nobody answers
@@ -49,7 +51,7 @@ public:
 
 private:
   void tell(std::string event, const protocol::role_name& role, dlrun::incarnation incarnation,
-            std::string text, protocol::event_numbers numbers = {});
+            std::string text, protocol::event_numbers numbers = {}, protocol::event_place place = {});
   void tell_of_dispatcher(std::string event, std::string text, protocol::event_numbers numbers);
   void tell_own(std::string event, std::string text, protocol::event_numbers numbers = {});
 

@@ -101,6 +101,21 @@ void add_parked(dlrun::report& report, const common::job_facts& job,
   }
 }
 
+dlrun::store_loss to_report(const store_loss& loss) {
+  const auto name = [](const protocol::store_standing& store) {
+    return fmt::format("{:016x}", store.identity);
+  };
+  return {.ps_shard = loss.shard.value,
+          .incarnation = loss.start.value,
+          .host = loss.now.host,
+          .store = name(loss.now),
+          .found = loss.found.value,
+          .host_before = loss.before.host,
+          .store_before = name(loss.before),
+          .acknowledged = loss.acknowledged.value,
+          .reason = loss.reason};
+}
+
 } // namespace
 
 protocol::job_ended judged(const common::job_facts& job, const report_sources& sources) {
@@ -147,6 +162,7 @@ dlrun::report make_report(const common::job_facts& job, const report_sources& so
   for (const auto& one : report.rewinds) redone += one.steps_redone;
   report.steps_redone = std::max(report.steps_redone, redone); // the shards that lived on count them too
   add_parked(report, job, sources.parked);
+  for (const auto& loss : sources.store_losses) report.store_losses.push_back(to_report(loss));
   report.samples_per_second = static_cast<double>(report.samples_committed) / report.wall_seconds;
   const auto slots_needed = report.steps * job.microbatches_per_step();
   const auto totals = sources.tallies.totals();

@@ -3,6 +3,7 @@
 
 #include "actors/common/job_facts.hpp"
 #include "actors/coordinator/run_tallies.hpp"
+#include "actors/coordinator/store_book.hpp"
 #include <dlrun/report.hpp>
 
 namespace dlrun::coordinator {
@@ -18,7 +19,8 @@ struct report_sources {
   std::vector<recovery_record> recoveries;
   run_tallies tallies{};
   std::vector<protocol::parked_slot> parked{}; ///< left out, by the course
-  std::string device{};                        ///< of the workers; "" when none has joined
+  std::vector<store_loss> store_losses{};
+  std::string device{}; ///< of the workers; "" when none has joined
 };
 
 /// How the job ended, by its numbers too: a training whose last version has no finite loss on the

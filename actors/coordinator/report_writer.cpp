@@ -25,8 +25,8 @@ std::vector<protocol::evaluated> report_writer::evaluations(const coordinator_co
   return all;
 }
 
-report_writer::written report_writer::write(const protocol::job_ended& ended,
-                                            const coordinator_core& core) const {
+report_writer::written report_writer::write(const protocol::job_ended& ended, const coordinator_core& core,
+                                            std::vector<store_loss> store_losses) const {
   const auto& job = *context_.job;
   report_sources sources{.ended = ended,
                          .shards = shards_,
@@ -35,6 +35,7 @@ report_writer::written report_writer::write(const protocol::job_ended& ended,
                          .digests = core.ending().digests(),
                          .recoveries = core.recoveries().all(),
                          .tallies = tallies_};
+  sources.store_losses = std::move(store_losses);
   sources.device = core.starts().arithmetic().device();
   if (journal_) sources.parked = read_parked(journal_->entries());
   sources.ended = judged(job, sources);

@@ -5,6 +5,7 @@
 #include "actors/coordinator/coordinator_context.hpp"
 #include "actors/coordinator/coordinator_core.hpp"
 #include "actors/coordinator/run_tallies.hpp"
+#include "actors/coordinator/store_book.hpp"
 
 #include <memory>
 #include <string>
@@ -32,7 +33,8 @@ public:
     std::string text;          ///< the report, which the agent has to write: it has the run folder
   };
   /// Into the run folder, where the journal is: then it is on this host. Blocks for the disk.
-  written write(const protocol::job_ended& ended, const coordinator_core& core) const;
+  written write(const protocol::job_ended& ended, const coordinator_core& core,
+                std::vector<store_loss> store_losses) const;
 
 private:
   std::vector<protocol::evaluated> evaluations(const coordinator_core& core) const;

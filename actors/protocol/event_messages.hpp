@@ -36,7 +36,8 @@ struct event_numbers {
                               ///< noticed; 0 = not said
   std::vector<named_bits> values{}; ///< evaluated: loss and metrics; workers-scaled: workers that are
                                     ///< wanted; run-resumed: hosts in the list, where there is one;
-                                    ///< data-fetched: bytes and seconds
+                                    ///< data-fetched: bytes and seconds; store-short: acknowledged,
+                                    ///< found
 
   bool operator==(const event_numbers&) const = default;
 

@@ -18,11 +18,13 @@ struct held_store {
   ps_shard_id shard;
   dlrun::incarnation opener; ///< who opened it last
   timeline_id timeline;
-  step_id end; ///< the newest version that it may restore
+  step_id end;                ///< the newest version that it may restore
+  std::uint64_t identity = 0; ///< 0: it gets another one when it is opened (R24)
+  version_id floor{};         ///< what is below may have been dropped
 
   template <class Inspector>
   friend auto inspect(Inspector& f, held_store& x) {
-    return f(x.shard, x.opener, x.timeline, x.end);
+    return f(x.shard, x.opener, x.timeline, x.end, x.identity, x.floor);
   }
 };
 

@@ -61,10 +61,11 @@ struct join {
   endpoint at;
   std::string fingerprint; ///< build, libraries, processor, threads: hosts that differ would change bits (I2)
   std::string device{};    ///< what a worker computes on, "cpu" or a GPU and its libraries; of others empty
+  opened_store opened{};   ///< of a PS shard
 
   template <class Inspector>
   friend auto inspect(Inspector& f, join& x) {
-    return f(x.role, x.self, x.pid, x.at, x.fingerprint, x.device);
+    return f(x.role, x.self, x.pid, x.at, x.fingerprint, x.device, x.opened);
   }
 };
 
@@ -75,10 +76,11 @@ struct join_reply {
   /// Of an agent: the random number of its process, which another root has when it takes over the
   /// roles that an earlier one left (R35).
   std::uint64_t agent = 0;
+  bool store_is_short = false; ///< of a PS shard: it lacks what it had acknowledged under its identity (R24)
 
   template <class Inspector>
   friend auto inspect(Inspector& f, join_reply& x) {
-    return f(x.accepted, x.reason, x.agent);
+    return f(x.accepted, x.reason, x.agent, x.store_is_short);
   }
 };
 
@@ -442,11 +444,13 @@ struct heartbeat {
   training_metrics metrics{};
   std::uint32_t slots = 0;                ///< of a worker: of each step that it has a lease for
   std::uint64_t slots_per_kilosecond = 0; ///< that it computes, as measured; 0: not yet
+  store_standing store{};                 ///< of a PS shard
+  version_set restorable{};               ///< from it
 
   template <class Inspector>
   friend auto inspect(Inspector& f, heartbeat& x) {
     return f(x.role, x.self, x.state, x.step, x.durable_step, x.has_metrics, x.metrics, x.slots,
-             x.slots_per_kilosecond);
+             x.slots_per_kilosecond, x.store, x.restorable);
   }
 };
 

@@ -40,6 +40,7 @@ enum class planted_bug : std::uint8_t {
   deaf_leader,     ///< R29: a root that was stopped takes its own silence for that of its hosts
   silent_first,    ///< R30: a PS shard begins elsewhere at once when the host of its store is away
   forged_id,       ///< R24: a host carries out orders for an earlier start of its agent
+  trust_old,       ///< R24: what a store holds is not compared with what it had acknowledged
   // in the simulated shell and disk around them
   count_kills,     ///< R18: a worker that is killed from outside counts against the slot that it was at
   exit_at_last,    ///< R19: workers and shards leave when they have seen the last version published

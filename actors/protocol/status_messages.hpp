@@ -72,6 +72,34 @@ struct step_time_quantiles {
   }
 };
 
+/// The store of a PS shard (R24).
+struct store_standing {
+  std::string host;           ///< that has it
+  std::uint64_t identity = 0; ///< 0: there is none, nothing is kept on disk
+  version_id floor;           ///< what is below may have been dropped
+
+  bool operator==(const store_standing&) const = default;
+
+  template <class Inspector>
+  friend auto inspect(Inspector& f, store_standing& x) {
+    return f(x.host, x.identity, x.floor);
+  }
+};
+
+/// The same as a start of the PS shard found it.
+struct opened_store {
+  store_standing store;
+  dlrun::incarnation opener; ///< who had opened it before; 0: it is new
+  timeline_id timeline;      ///< its newest
+  version_id newest;         ///< that it can restore
+  std::string why_new;       ///< why it has another identity since; "" when it has not
+
+  template <class Inspector>
+  friend auto inspect(Inspector& f, opened_store& x) {
+    return f(x.store, x.opener, x.timeline, x.newest, x.why_new);
+  }
+};
+
 /// PS shard -> dispatcher, periodic and on demand (the model's `status`). Highest (incarnation,
 /// sequence) wins.
 struct shard_status {
@@ -90,12 +118,13 @@ struct shard_status {
   /// Payload written to its log and its snapshots since its start.
   std::uint64_t bytes_logged = 0, bytes_snapshotted = 0;
   step_time_quantiles step_times{};
+  store_standing store{};
 
   template <class Inspector>
   friend auto inspect(Inspector& f, shard_status& x) {
     return f(x.shard, x.self, x.sequence, x.timeline, x.applied, x.committed, x.ledger, x.has_metrics,
              x.metrics, x.contributions, x.durable, x.probe, x.bytes_logged, x.bytes_snapshotted,
-             x.step_times);
+             x.step_times, x.store);
   }
 };
 

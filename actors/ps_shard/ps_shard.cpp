@@ -114,6 +114,7 @@ result<void> ps_shard_state::acquire() {
   disk_.load_newest([this](const result<loaded_standing>& restored) {
     if (!restored) return quit(restored.error().message);
     reports_.restart(disk_.store());
+    context_.opened = disk_.store()->opened(restored->version);
     disk_.run(make_store_events());
     if (const auto entered = enter(*restored); !entered) quit(entered.error().message);
   });
@@ -193,6 +194,7 @@ void ps_shard_state::on_published(const protocol::endpoint& at) {
 void ps_shard_state::on_joined(const protocol::join_reply& reply,
                                const protocol::data_dispatcher_actor& dispatcher) {
   if (!reply.accepted) return quit(reply.reason);
+  if (reply.store_is_short) disk_.store()->renew_identity();
   const auto& range = maker_.range();
   context_.log->info("joined: blocks [{}, {}), {} floats", range.first_block, range.last_block, range.size);
   reports_.follow(dispatcher);

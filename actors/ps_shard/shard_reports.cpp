@@ -37,6 +37,7 @@ protocol::shard_status shard_reports::status(std::uint64_t probe) {
   const auto counters = store_->counters();
   status.bytes_logged = counters.bytes_logged;
   status.bytes_snapshotted = counters.bytes_snapshotted;
+  status.store = store_->standing();
   return status;
 }
 
@@ -59,7 +60,9 @@ void shard_reports::report_alive() {
                                  .step = applied.value,
                                  .durable_step = store_ ? store_->newest().value : 0,
                                  .has_metrics = metrics().has_value(),
-                                 .metrics = metrics().value_or(protocol::training_metrics{})};
+                                 .metrics = metrics().value_or(protocol::training_metrics{}),
+                                 .store = store_ ? store_->standing() : protocol::store_standing{},
+                                 .restorable = store_ ? store_->restorable() : protocol::version_set{}};
   heartbeat_sender_.send_for_answer<protocol::coordinator_location>(
       self_, context_.agent, beat, [this](const auto& location) { asked_.located(location); });
 }

@@ -43,6 +43,8 @@ result<std::unique_ptr<threaded_store>> threaded_store::open(threaded_store_opti
                            found.snapshots.size(), found.log_first, found.log_end,
                            std::chrono::duration<double, std::milli>(common::now() - begin).count());
   for (const auto& line : found.damaged) made->options_.log->warn("storage-damaged: {}", line);
+  if (!found.why_new_identity.empty())
+    made->options_.log->info("store-identity: {:016x}: {}", found.identity, found.why_new_identity);
   return made;
 }
 
@@ -92,6 +94,12 @@ std::map<step_id, norm_partials> threaded_store::newest_partials(version_id vers
     found.emplace(step, extra->partials);
   }
   return found;
+}
+
+protocol::opened_store threaded_store::opened(version_id newest) const {
+  const auto& found = store_->found();
+  return {standing(), found.last_opener, protocol::newest_timeline(common::history_from(store_->history())),
+          newest, found.why_new_identity};
 }
 
 // ---- while training goes on
@@ -158,6 +166,17 @@ void threaded_store::drop_below(version_id version, std::optional<version_id> ke
   });
 }
 
+void threaded_store::renew_identity() {
+  log_->between_writes([this] {
+    const auto renewed = store_->renew_identity();
+    if (renewed)
+      options_.log->warn("store-identity: {:016x}: it is short of what it had acknowledged",
+                         store_->identity());
+    else if (!is_full(renewed.error())) // else the coordinator says it again to the next start
+      events_.log.broken(renewed.error());
+  });
+}
+
 void threaded_store::rewind(const perform_rewind& order, std::function<void(result<void>)> load) {
   timeline_ = order.timeline;
   log_->interrupt(order.timeline, [this, order, load = std::move(load)] {
@@ -171,6 +190,10 @@ result<loaded_standing> threaded_store::load_after_rewind(shard_parameters& para
 }
 
 // ---- what is there
+
+protocol::store_standing threaded_store::standing() const {
+  return {options_.job->host, store_->identity(), store_->floor()};
+}
 
 protocol::version_set threaded_store::restorable() const {
   protocol::version_set all{{{0}, {0}}};

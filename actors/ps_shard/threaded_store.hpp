@@ -57,6 +57,9 @@ public:
   /// Metrics of the epoch as of what was restored last.
   const std::optional<protocol::training_metrics>& restored_metrics() const { return metrics_; }
 
+  /// As its opening found it; `newest` as restored.
+  protocol::opened_store opened(version_id newest) const;
+
   /// From here on events come, and the functions below may be called.
   void run(threaded_store_events events);
 
@@ -70,12 +73,15 @@ public:
   /// again or shows that it is gone.
   void freeze(std::shared_ptr<const shard_parameters> shape, timeline_id timeline, version_id version,
               std::function<void(result<transport::frozen_parameters_writer>)> done);
+  /// R24: the coordinator knows that it is short of what it had acknowledged.
+  void renew_identity();
   /// R16. Drops what waits. `load` is called on the log's thread when history and truncation are
   /// durable, and must see to it that load_after_rewind() is called on the thread that owns the
   /// parameters.
   void rewind(const perform_rewind& order, std::function<void(result<void>)> load);
   result<loaded_standing> load_after_rewind(shard_parameters& parameters, const perform_rewind& order);
 
+  protocol::store_standing standing() const;
   persistence::store_counters counters() const { return store_->counters(); }
   /// Versions it can go back to, and snapshots there are.
   protocol::version_set restorable() const;

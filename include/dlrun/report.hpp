@@ -43,6 +43,20 @@ struct rewind {
   std::string reason;             ///< for people
 };
 
+/// A PS shard came back with less than its store had acknowledged: the store was put back from an
+/// older copy, is damaged, empty or another one.
+struct store_loss {
+  std::uint32_t ps_shard = 0;     ///< which of them, from 0
+  std::uint64_t incarnation = 0;  ///< of the start that came back
+  std::string host;               ///< where the store is that it came back with
+  std::string store;              ///< its identity as it was opened; 16 hexadecimal digits
+  std::uint64_t found = 0;        ///< newest version there
+  std::string host_before;        ///< where the store was that it had before
+  std::string store_before;       ///< identity of that one
+  std::uint64_t acknowledged = 0; ///< newest version that this one is known to have had
+  std::string reason;             ///< for people
+};
+
 /// Records that were left out: all of one slot, or one of them.
 struct parked_shard {
   std::uint64_t step = 0;               ///< from 0
@@ -136,6 +150,7 @@ struct report {
   std::uint64_t steps_redone = 0;          ///< of all recoveries and rewinds
   std::vector<recovery> recoveries;        ///< in the order of their times
   std::vector<rewind> rewinds;             ///< in the order of their times
+  std::vector<store_loss> store_losses;    ///< by PS shard, in the order of their times
   std::vector<parked_shard> parked_shards; ///< data left out: the run has not trained all
   durability_used durability;              ///< how it was kept safe
   std::uint64_t bytes_logged = 0;          ///< by all PS shards

@@ -30,7 +30,7 @@ class trains_on_them(on_several_hosts):
         code, told, complaint = job.ask("explain")
         self.assertEqual(code, 0, complaint)
         lines = told.splitlines()[1:]
-        self.assertEqual(len(lines), 1 + WORKERS + PS_SHARDS, told)
+        self.assertEqual(len(lines), 1 + WORKERS + PS_SHARDS + 1 + PS_SHARDS, told)  # each PS shard has a store, too
         for line, one in zip(lines, explained(job).values()):
             self.assertTrue(line.startswith(f"{one['role']} {one['index']} "), line)
             self.assertIn(f" {one['host']} ", line)

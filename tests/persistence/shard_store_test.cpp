@@ -338,10 +338,10 @@ TEST_F(shard_store_test, a_store_that_is_open_is_refused_until_it_is_closed) {
 
 TEST_F(shard_store_test, another_format_is_refused_naming_both) {
   shard_store::open(options()).value().reset();
-  std::ofstream(directory() + "/FORMAT") << "dlrun-shard-store 2\n";
+  std::ofstream(directory() + "/FORMAT") << "dlrun-shard-store 3\n";
   const auto opened = shard_store::open(options(2));
   EXPECT_EQ(opened.error().code, error_code::storage_damaged);
-  EXPECT_NE(opened.error().message.find("\"dlrun-shard-store 2\", this dlrun reads \"dlrun-shard-store 1\""),
+  EXPECT_NE(opened.error().message.find("\"dlrun-shard-store 3\", this dlrun reads \"dlrun-shard-store 2\""),
             std::string::npos)
       << opened.error().message;
 }

@@ -115,10 +115,12 @@ void coordinator_process::take_then_read() {
 
 void coordinator_process::begin() {
   core_.emplace(coordinator_config(world_, self(), agent_), journaled(world_, found_));
+  stores_ = coordinator::store_book{found_.stores, world_.bug()};
   restart_dispatcher();
   every(world_.plan().period / 2, [this] {
     perform(core_->on_tick(now()));
     if (alive) dispatcher_->tick();
+    if (alive) journal_stores();
   });
 }
 
@@ -148,7 +150,7 @@ void coordinator_process::receive(const message& what) {
                  [&](const protocol::stop_job& one) { perform(core_->ending().on_stop(one)); },
                  [&](const protocol::scale_job& one) { perform(core_->on_scale(one)); },
                  [&](const protocol::join& one) {
-                   asker_ = one.self.incarnation;
+                   asker_ = one;
                    perform(core_->on_join(one));
                  },
                  [&](const shard_digests& one) { perform(core_->ending().on_digests(one.shard, one.reply)); },
@@ -183,7 +185,18 @@ void coordinator_process::perform_one(const coordinator::send_directory& order) 
 }
 
 void coordinator_process::perform_one(const coordinator::answer_join& order) {
-  send(order.role, answered_join{asker_, self().incarnation, order.reply});
+  auto reply = order.reply;
+  if (reply.accepted) {
+    const auto known = stores_.known().find({order.role.index});
+    const bool is_current =
+        known != stores_.known().end() && known->second.store.identity == asker_.opened.store.identity;
+    const auto verdict = stores_.on_joined(asker_);
+    reply.store_is_short = verdict.is_short;
+    if (verdict.news) world_.say(this, "finds a store short: {}", describe(*verdict.news));
+    if (order.role.kind == protocol::role_kind::ps_shard && world_.journal().owner == self().incarnation)
+      world_.happened().note_opened(asker_, is_current, verdict.news.has_value(), world_.plan().damage > 0);
+  }
+  send(order.role, answered_join{asker_.self.incarnation, self().incarnation, reply});
 }
 
 void coordinator_process::perform_one(const protocol::worker_available& order) {
@@ -216,6 +229,13 @@ void coordinator_process::perform_one(const coordinator::announce_end& order) {
   auto ended = order.ended;
   ended.coordinator = self().incarnation;
   send(agent_role, ended);
+}
+
+/// Nobody waits for it, so it takes no time here.
+void coordinator_process::journal_stores() {
+  for (const auto& status : dispatcher_->core().progress().shards) stores_.on_status(status);
+  if (world_.journal().owner != self().incarnation || !world_.hosts().has_journal(host())) return;
+  for (const auto& [shard, known] : stores_.to_journal(now())) world_.journal().stores[shard] = known;
 }
 
 // ---- what the dispatcher says

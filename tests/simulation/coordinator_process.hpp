@@ -52,6 +52,7 @@ private:
   void perform_one(const coordinator::finish_job& order);
   void perform_one(const coordinator::announce_end& order);
 
+  void journal_stores();
   /// R28, in two exchanges with a journal that is elsewhere.
   void take_then_read();
   void begin();
@@ -70,7 +71,8 @@ private:
   std::uint64_t agent_;
   std::optional<coordinator::coordinator_core> core_;
   coordinator_journal found_;
-  incarnation asker_; ///< whose join is being answered
+  coordinator::store_book stores_;
+  protocol::join asker_; ///< whose join is being answered
   std::optional<dispatcher_process> dispatcher_;
   std::deque<pending_write> writes_;
   bool writing_ = false;

@@ -96,11 +96,13 @@ std::optional<version_id> simulated_store::newest_snapshot() const {
 }
 
 void simulated_store::cut_power(random_source& random) {
+  if (mode_ == durability::every_step && !syncs_each_step_) identity = 0; // another boot
   if (appended_ > synced_) appended_ = synced_ + random.below(appended_ - synced_ + 1);
   log_.erase(log_.lower_bound(appended_), log_.end());
 }
 
 void simulated_store::damage_newest_snapshot() {
+  identity = 0;
   if (!snapshots_.empty()) snapshots_.erase(std::prev(snapshots_.end()));
 }
 

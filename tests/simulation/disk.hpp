@@ -3,6 +3,7 @@
 #pragma once
 
 #include "actors/coordinator/fence_book.hpp"
+#include "actors/coordinator/store_book.hpp"
 #include "actors/coordinator/workforce.hpp"
 #include "actors/data_dispatcher/data_dispatcher_actions.hpp"
 #include "actors/protocol/durability.hpp"
@@ -29,7 +30,11 @@ public:
       , mode_(mode)
       , syncs_each_step_(syncs_each_step) {}
 
-  incarnation opened_by{};
+  incarnation opened_by{}; ///< refuses older starts
+  /// Of what is in it, which comes back with it: the newest start that opened it, and who it is
+  /// (R24); 0: not any more what it was.
+  incarnation last_opener{};
+  std::uint64_t identity = 0;
   bool full = false;
 
   /// In mode `power` what is found is synced before it is used (R11); returns the newest version
@@ -84,6 +89,7 @@ struct coordinator_journal {
   std::map<protocol::role_name, coordinator::journaled_role> roles;
   std::optional<protocol::job_ended> ended;
   std::optional<coordinator::journaled_workers> workers;
+  coordinator::store_book::stores stores;
   data_dispatcher::journaled_course course;
   bool fences_are_lost = false;
   bool course_is_lost = false;

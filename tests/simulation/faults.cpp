@@ -96,6 +96,7 @@ void fault_injector::inject_durable(fault_kind kind) {
   case fault_kind::lose_disk: return lose_disk();
   case fault_kind::fill_disk: return fill_disk();
   case fault_kind::go_back: return go_back();
+  case fault_kind::put_back_store: return copy_store();
   default: return;
   }
 }
@@ -211,6 +212,32 @@ void fault_injector::lose_disk() {
   disk = simulated_store(shard, world_.plan().durability, world_.plan().syncs_each_step);
   disk.opened_by = opened_by; // so that zombies stay out
   for (auto* one : world_.living(protocol::ps_shard_role(shard))) world_.kill(*one, "its disk is lost");
+}
+
+/// And put back when another start has worked with it for a while.
+void fault_injector::copy_store() {
+  const ps_shard_id shard{static_cast<std::uint32_t>(world_.random().below(world_.job().ps_shards))};
+  world_.happened().ps_shard_lost = true;
+  for (auto* one : world_.living(protocol::ps_shard_role(shard))) world_.kill(*one, "its store is copied");
+  world_.after(world_.random().milliseconds(20, 200), nullptr, [this, shard, copy = world_.disk_of(shard)] {
+    if (!world_.calm() && !world_.journal().ended) put_back(shard, copy);
+  });
+}
+
+void fault_injector::put_back(ps_shard_id shard, const simulated_store& copy) {
+  auto& happened = world_.happened();
+  happened.disk_lost = happened.ps_shard_lost = true;
+  auto& disk = world_.disk_of(shard);
+  const auto known = world_.journal().stores.find(shard);
+  if (known != world_.journal().stores.end() && known->second.store.identity == copy.identity &&
+      known->second.opener > copy.last_opener)
+    happened.put_back[shard] = {copy.last_opener, disk.last_opener};
+  const auto opened_by = disk.opened_by;
+  disk = copy;
+  disk.opened_by = opened_by; // so that zombies stay out
+  disk.full = false;
+  world_.say(nullptr, "an older copy of the store of ps_shard {} is put back", shard);
+  for (auto* one : world_.living(protocol::ps_shard_role(shard))) world_.kill(*one, "its store is replaced");
 }
 
 void fault_injector::fill_disk() {

@@ -38,6 +38,8 @@ private:
   void cut_power();
   void lose_journal();
   void lose_disk();
+  void copy_store();
+  void put_back(ps_shard_id shard, const simulated_store& copy);
   void fill_disk();
   void go_back();
   void go_back_to(version_id version);

@@ -53,7 +53,7 @@ void member_process::ask_to_join() {
   after(world_.plan().period, [this] { ask_to_join(); });
   if (coordinator_ >= joining_) return;
   const protocol::endpoint at{"somewhere", self().incarnation.value, {}};
-  send(coordinator_role, protocol::join{role(), self(), 1, at, "the same everywhere"});
+  send(coordinator_role, protocol::join{role(), self(), 1, at, "the same everywhere", {}, opened()});
 }
 
 void member_process::receive(const message& what) {
@@ -68,6 +68,7 @@ void member_process::receive(const message& what) {
     }
     coordinator_ = answer->coordinator;
     joining_ = std::max(joining_, coordinator_);
+    if (answer->reply.store_is_short) renew_store();
     if (!std::exchange(admitted_, true)) begin();
     return;
   }

@@ -86,6 +86,9 @@ protected:
   bool admitted() const { return admitted_; }
   virtual void begin() = 0;
   virtual void hear(const message& what) = 0;
+  /// Of a PS shard.
+  virtual protocol::opened_store opened() const { return {}; }
+  virtual void renew_store() {}
   /// The core says that a newer start exists.
   void end_fenced(incarnation newest);
 

@@ -58,10 +58,28 @@ void ps_shard_process::start() {
   disk.truncate(newest, world_.is_planted(planted_bug::keep_snapshots));
   history_ = disk.history();
   load(newest);
+  if (world_.plan().is_durable()) open_store();
   core_.emplace(config_for(world_, id_, self()), disk.describe(newest));
   world_.say(this, "restores version {} of timeline {}", newest, core_->timeline());
   check_distance();
   member_process::start();
+}
+
+/// R24: identities of a shard's stores are the starts that made them.
+void ps_shard_process::open_store() {
+  auto& disk = writer_.disk();
+  const bool is_new = disk.identity == 0;
+  if (is_new) disk.identity = self().incarnation.value;
+  opened_ = {{fmt::format("host {}", host()), disk.identity, {}},
+             std::exchange(disk.last_opener, self().incarnation),
+             newest_timeline(history_),
+             disk.restorable().back().last,
+             is_new ? "it is not what it was" : ""};
+}
+
+void ps_shard_process::renew_store() {
+  if (!writer_.owns_disk() || opened_.store.identity == self().incarnation.value) return;
+  opened_.store.identity = writer_.disk().identity = self().incarnation.value;
 }
 
 void ps_shard_process::begin() {
@@ -286,6 +304,7 @@ announced_state ps_shard_process::state() const { return {core_->state(), parame
 void ps_shard_process::report(std::uint64_t probe) {
   auto status = core_->status(probe);
   status.sequence = ++status_sequence_;
+  status.store = opened_.store;
   send(dispatcher_role, status);
 }
 

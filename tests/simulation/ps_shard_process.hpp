@@ -26,6 +26,8 @@ public:
 protected:
   void begin() override;
   void hear(const message& what) override;
+  protocol::opened_store opened() const override { return opened_; }
+  void renew_store() override;
 
 private:
   void on_push(const gradient_push& what);
@@ -46,6 +48,7 @@ private:
   void answer_snapshot(const snapshot_pull& wanted);
   void leave_if_trained();
 
+  void open_store();
   void load(version_id version);
   void rewound(const ps_shard::perform_rewind& order);
 
@@ -56,6 +59,7 @@ private:
   held_gradients gradients_;
   shard_writer writer_;
   std::uint64_t status_sequence_ = 0;
+  protocol::opened_store opened_;
   std::map<worker_id, incarnation> newest_worker_; ///< as the directory says
 };
 

@@ -31,6 +31,7 @@ std::string_view to_string(fault_kind kind) {
   case fault_kind::lose_disk: return "lose a disk";
   case fault_kind::fill_disk: return "fill a disk";
   case fault_kind::go_back: return "go back on purpose";
+  case fault_kind::put_back_store: return "copy a store, to put it back later";
   }
   return "unknown";
 }
@@ -232,6 +233,14 @@ void draw_stuck(scenario& plan) {
     plan.stuck = worker_id{1 + static_cast<std::uint32_t>(random.below(most - 1))};
 }
 
+/// From numbers of its own too.
+void draw_put_back(scenario& plan) {
+  random_source random(mix(plan.seed) ^ 0x9b7bac4U);
+  if (plan.durability == durability::off || !random.chance(0.15)) return;
+  fault_plan(plan, random).add(fault_kind::put_back_store, 1, 1, 2);
+  sort_faults(plan);
+}
+
 } // namespace
 
 scenario draw_scenario(std::uint64_t seed) {
@@ -247,13 +256,16 @@ scenario draw_scenario(std::uint64_t seed) {
   draw_poison(plan);
   draw_remote_journal(plan);
   draw_stuck(plan);
+  draw_put_back(plan);
   return plan;
 }
 
 scenario draw_scenario_of_hosts(std::uint64_t seed) {
   auto plan = draw_scenario(seed);
   if (!plan.is_durable()) plan.durability = durability::every_step;
-  std::erase_if(plan.faults, [](const auto& one) { return one.kind == fault_kind::lose_journal; });
+  std::erase_if(plan.faults, [](const auto& one) {
+    return one.kind == fault_kind::lose_journal || one.kind == fault_kind::put_back_store;
+  });
   random_source random(mix(seed) ^ 0x4057a4eaU);
   if (random.chance(0.7)) { // after the start, of which each part takes its time
     const auto later = random.milliseconds(30, 120);

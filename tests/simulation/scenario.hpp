@@ -39,8 +39,9 @@ enum class fault_kind : std::uint8_t {
   lose_disk,          ///< of one PS shard
   fill_disk,          ///< of one PS shard: it takes no writes for a while
   go_back,            ///< the operator's undo
+  put_back_store,     ///< an older copy in the place of that of one PS shard, between two of its starts
 };
-inline constexpr int fault_kinds = 22;
+inline constexpr int fault_kinds = 23;
 std::string_view to_string(fault_kind kind);
 
 /// Records of a slot that end whoever computes them together.

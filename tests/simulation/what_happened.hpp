@@ -6,6 +6,7 @@
 #include "actors/ps_shard/ps_shard_actions.hpp"
 
 #include <functional>
+#include <map>
 #include <set>
 #include <string>
 
@@ -18,6 +19,12 @@ struct what_happened {
   bool disk_lost = false;
   std::set<ps_shard_id> damaged_after_end; ///< whose newest snapshot was whole when the job was over
   bool journal_lost = false;
+  /// Stores in whose place an older copy was put, while the journal knew of a newer start.
+  struct older_copy {
+    incarnation opener;   ///< who had opened it last
+    incarnation replaced; ///< the same of what it took the place of
+  };
+  std::map<ps_shard_id, older_copy> put_back;
   bool went_back_on_purpose = false;
   int rewinds = 0;
   int rewinds_for_lost_gradients = 0;
@@ -33,6 +40,10 @@ struct what_happened {
   /// R13: whoever goes back without being asked to finds a version that is not below the floor,
   /// unless disks `may_be_damaged`. @throws violation.
   void note_rewind(const protocol::timeline_started& start, bool may_be_damaged);
+  /// R24: a PS shard has joined, with a store that has the identity that it had last
+  /// (`is_current`); the coordinator tells that it `is_short`. It tells so of every older copy of
+  /// the current store, and of no store that has lost nothing. @throws violation.
+  void note_opened(const protocol::join& join, bool is_current, bool is_short, bool may_be_damaged);
   /// R15: nobody goes to a timeline that is not in the journal, whose newest is `newest`. @throws
   /// violation.
   void check_begun(const ps_shard::perform_rewind& order, timeline_id newest, const std::string& by) const;

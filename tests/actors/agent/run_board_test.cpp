@@ -62,6 +62,18 @@ TEST(run_board, what_is_not_known_is_null) {
   EXPECT_TRUE(shown["train"]["accuracy"].is_null()) << "of another number of sums";
 }
 
+TEST(run_board, shows_what_the_store_of_a_ps_shard_holds_and_none_where_nothing_is_kept) {
+  run_snapshot snapshot;
+  snapshot.roles = {{.role = protocol::ps_shard_role({0}), .incarnation = {3}, .state = "training"},
+                    {.role = protocol::ps_shard_role({1}), .incarnation = {1}, .state = "training"}};
+  snapshot.roles[0].store = {"alpha", 0x9f3c0a12b4d5e6f7, {40}};
+  snapshot.roles[0].restorable = {{{0}, {0}}, {{40}, {52}}};
+  const auto roles = nlohmann::json::parse(to_json(snapshot)).at("roles");
+  EXPECT_EQ(roles[0].at("store").dump(),
+            R"({"floor":40,"host":"alpha","identity":"9f3c0a12b4d5e6f7","versions":[[0,0],[40,52]]})");
+  EXPECT_FALSE(roles[1].contains("store"));
+}
+
 TEST(run_board, another_process_reads_how_far_it_is) {
   const run_snapshot shown{.job = "cnn",
                            .status = "running",

@@ -70,6 +70,19 @@ TEST(coordinator_journal, the_number_of_workers_comes_back_as_it_was_written) {
   EXPECT_THAT(refusal({{"workers", "\xff"}}), HasSubstr("workers"));
 }
 
+TEST(coordinator_journal, what_is_known_of_stores_comes_back_as_it_was_written) {
+  const protocol::store_standing before{"alpha", 0xfedcba9876543210, {40}};
+  const protocol::store_standing now{"beta", 12, {}};
+  const known_store of_3{
+      now, {9}, {2}, {{{0}, {0}}, {{40}, {52}}}, {{{3}, {8}, before, now, {70}, {52}, "it is new"}}};
+  const known_store of_12{before, {4}, {0}, {{{0}, {7}}}};
+  const auto entries =
+      written(to_writes(std::vector<std::pair<ps_shard_id, known_store>>{{{3}, of_3}, {{12}, of_12}}));
+  EXPECT_EQ(read_stores(entries), (store_book::stores{{{3}, of_3}, {{12}, of_12}}));
+  EXPECT_TRUE(read_job(entries));
+  EXPECT_THAT(read_stores({{"store/x", "a"}, {"store/000001", "\xff"}}), IsEmpty());
+}
+
 TEST(coordinator_journal, only_a_completed_job_has_ended_for_good) {
   const auto completed = read_job(ended(job_outcome::completed));
   ASSERT_TRUE(completed && completed->ended);

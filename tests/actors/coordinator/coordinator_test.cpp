@@ -105,9 +105,10 @@ protected:
                                  [&](const auto& one) { return one.incarnation.value > used; });
   }
   template <class Handle>
-  protocol::join_reply join(caf::scoped_actor& who, const role_name& role, const protocol::fence& self) {
+  protocol::join_reply join(caf::scoped_actor& who, const role_name& role, const protocol::fence& self,
+                            const protocol::opened_store& store = {}) {
     protocol::join_reply answer{false, "no answer"};
-    const protocol::join message{role, self, 100, {"", job->process, ""}, "A"};
+    const protocol::join message{role, self, 100, {"", job->process, ""}, "A", "", store};
     who->request(coordinator, patience, message, as<Handle>(who))
         .receive([&](const protocol::join_reply& reply,
                      const protocol::data_dispatcher_actor&) { answer = reply; },
@@ -302,6 +303,43 @@ TEST_F(coordinator_test, one_that_its_agent_does_not_want_ends_with_the_reason) 
 }
 
 // ---- with a journal
+
+TEST_F(coordinator_test, a_ps_shard_whose_store_has_less_than_it_had_is_told_so_and_others_are_too) {
+  start({});
+  const auto first = await_fence(ps_shard_role({0}));
+  const protocol::store_standing store{"alpha", 0xaaaaaaaa00000001, {0}};
+  EXPECT_FALSE(
+      join<protocol::ps_shard_actor>(*shard, ps_shard_role({0}), first, {store, {}, {}, {}, "it is new"})
+          .store_is_short);
+  protocol::training_progress progress;
+  progress.shards.emplace_back();
+  progress.shards[0].self = first;
+  progress.shards[0].durable.restorable = {{{0}, {40}}};
+  progress.shards[0].store = store;
+  tell(progress);
+  tell(protocol::role_exited{ps_shard_role({0}), first, "killed by signal 9 (SIGKILL)", 2000, true});
+  const auto second = await_fence(ps_shard_role({0}), first.incarnation.value);
+  const auto answer = join<protocol::ps_shard_actor>(*shard, ps_shard_role({0}), second,
+                                                     {store, first.incarnation, {}, {12}, ""});
+  EXPECT_TRUE(answer.accepted);
+  EXPECT_TRUE(answer.store_is_short);
+  const auto told =
+      await<protocol::job_event>(*agent, [](const auto& one) { return one.event == "store-short"; });
+  ASSERT_TRUE(told);
+  EXPECT_EQ(told->role, ps_shard_role({0}));
+  EXPECT_EQ(told->incarnation, second.incarnation);
+  EXPECT_EQ(told->place, (protocol::event_place{"alpha", "it is an older copy of itself"}));
+  EXPECT_EQ(told->numbers.values, (std::vector{protocol::named_number("acknowledged", 40.0),
+                                               protocol::named_number("found", 12.0)}));
+  while (read_stores(journal->entries())[{0}].losses.empty()) std::this_thread::yield();
+  tell(protocol::stop_job{protocol::job_outcome::interrupted, "Ctrl-C"});
+  ASSERT_TRUE(await<protocol::job_ended>(*agent));
+  ASSERT_TRUE(report());
+  ASSERT_THAT(report()->store_losses, SizeIs(1));
+  EXPECT_EQ(report()->store_losses[0].store, "aaaaaaaa00000001");
+  EXPECT_EQ(report()->store_losses[0].acknowledged, 40U);
+  EXPECT_EQ(report()->store_losses[0].found, 12U);
+}
 
 TEST_F(coordinator_test, nothing_can_be_started_with_a_fence_that_is_not_in_the_journal) {
   start({});

@@ -382,5 +382,25 @@ TEST_F(threaded_store_test, the_quota_of_the_job_is_divided_among_its_ps_shards)
   EXPECT_THAT(told.wait_for("stalled"), HasSubstr("may hold 500"));
 }
 
+TEST_F(threaded_store_test, tells_which_store_it_opened_and_gets_another_identity_when_that_is_short) {
+  open(3);
+  train_logged(6);
+  const auto made = store->standing();
+  EXPECT_EQ(made.host, job->host);
+  EXPECT_NE(made.identity, 0U);
+  const auto restored = open(4);
+  auto found = store->opened(restored.version);
+  EXPECT_EQ(found.store, made);
+  EXPECT_EQ(found.opener, incarnation{3});
+  EXPECT_EQ(found.newest, version_id{6});
+  EXPECT_EQ(found.why_new, "");
+  store->renew_identity();
+  train_logged(1); // behind it
+  const auto renewed = store->standing();
+  EXPECT_NE(renewed.identity, made.identity);
+  open(5);
+  EXPECT_EQ(store->standing(), renewed);
+}
+
 } // namespace
 } // namespace dlrun::ps_shard
