@@ -6,6 +6,7 @@
 #include <chrono>
 #include <functional>
 #include <poll.h>
+#include <vector>
 
 namespace dlrun::base {
 
@@ -22,12 +23,12 @@ public:
   explicit listener(unique_fd socket)
       : socket_(std::move(socket)) {}
 
-  /// What to wait for: nothing without room, nor in a pause.
-  pollfd watched(bool has_room, time_point now) const {
-    return {has_room && now >= again_ ? socket_.get() : -1, POLLIN, 0};
+  /// Adds what to wait for: nothing without room, nor in a pause. @returns when the pause under way
+  /// is over; time_point::max() when there is none.
+  time_point watch(std::vector<pollfd>& fds, bool has_room, time_point now) const {
+    fds.push_back({has_room && now >= again_ ? socket_.get() : -1, POLLIN, 0});
+    return again_ > now ? again_ : time_point::max();
   }
-  /// When the pause under way is over; time_point::max() when there is none.
-  time_point pause_end(time_point now) const { return again_ > now ? again_ : time_point::max(); }
 
   /// Hands every connection that waits (non-blocking, close-on-exec) to `take`, which returns
   /// whether there is room for another.

@@ -1,6 +1,7 @@
 #include "base/sha256.hpp"
 
 #include "base/hex.hpp"
+#include "base/read_at.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -8,7 +9,6 @@
 #include <dlrun/check.hpp>
 #include <fmt/format.h>
 #include <openssl/evp.h>
-#include <unistd.h>
 #include <vector>
 
 namespace dlrun::base {
@@ -52,14 +52,11 @@ std::string sha256_hex(std::string_view bytes) { return hex_of(sha256_of(bytes))
 result<std::string> sha256_of_file(int fd, const std::string& name) {
   sha256 sum;
   std::vector<std::byte> chunk(chunk_bytes);
-  for (off_t offset = 0;;) {
-    const auto got = ::pread(fd, chunk.data(), chunk.size(), offset);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0)
-      return fail(error_code::system, fmt::format("cannot read {}: {}", name, std::strerror(errno)));
-    if (got == 0) return hex_of(sum.finish());
-    sum.add(std::span{chunk}.first(static_cast<std::size_t>(got)));
-    offset += got;
+  for (std::uint64_t offset = 0;; offset += chunk.size()) {
+    const auto had = read_at(fd, chunk, offset);
+    if (!had) return fail(error_code::system, fmt::format("cannot read {}: {}", name, std::strerror(errno)));
+    sum.add(std::span{chunk}.first(*had));
+    if (*had < chunk.size()) return hex_of(sum.finish());
   }
 }
 

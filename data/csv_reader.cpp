@@ -2,6 +2,7 @@
 
 #include "base/utf8.hpp"
 #include "data/split.hpp"
+#include "job/choices.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -14,10 +15,14 @@ namespace {
 
 constexpr std::size_t columns_max = 65536;
 
-char delimiter_of(const std::string& word) {
-  if (word == "semicolon") return ';';
-  if (word == "bar") return '|';
-  return word == "tab" ? '\t' : ',';
+char delimiter_of(const spec::CsvSpec& spec) {
+  switch (job::delimiter_of(spec)) {
+  case job::csv_delimiter::comma: return ',';
+  case job::csv_delimiter::semicolon: return ';';
+  case job::csv_delimiter::tab: return '\t';
+  case job::csv_delimiter::bar: return '|';
+  }
+  return ',';
 }
 
 } // namespace
@@ -34,7 +39,7 @@ tl::unexpected<error> csv_reader::at(std::size_t place, const error& what) const
 /// Opens the file from its start, past the header.
 result<void> csv_reader::rewind() {
   const auto open = [this]() -> result<void> {
-    auto parser = csv_parser::open(request_.records, delimiter_of(spec_.csv().delimiter()));
+    auto parser = csv_parser::open(request_.records, delimiter_of(spec_.csv()));
     if (!parser) return tl::unexpected(parser.error());
     parser_ = std::make_unique<csv_parser>(std::move(*parser));
     return {};

@@ -8,6 +8,7 @@
 #include "data/npy_reader.hpp"
 #include "data/reader_registry.hpp"
 #include "data/tfrecord_reader.hpp"
+#include "job/choices.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -122,11 +123,10 @@ reader_request request_of(const spec::DatasetSpec& spec, const decode_context& c
           .with_targets = context.with_targets};
 }
 
-result<std::unique_ptr<reader>> make_reader(spec::DatasetSpec& spec, const decode_context& context) {
-  if (spec.format() == "csv") return std::make_unique<csv_reader>(spec, context);
-  if (spec.format() == "image_folder") return std::make_unique<image_folder_reader>(spec, context);
-  if (spec.format() == "tfrecord") return std::make_unique<tfrecord_reader>(spec.tfrecord());
-  return make_registered_reader(spec.format(), context.key + ".format");
+result<decoded_data> decode_by(result<std::unique_ptr<reader>> source, const reader_request& request,
+                               const decode_context& context) {
+  if (!source) return tl::unexpected(source.error());
+  return decode_with(**source, request, request.records, *context.memory, context.with_digests);
 }
 
 } // namespace
@@ -156,12 +156,17 @@ result<decoded_data> decode_with(reader& source, const reader_request& request, 
 
 result<decoded_data> decode(spec::DatasetSpec& spec, const decode_context& context) {
   const auto request = request_of(spec, context);
-  if (spec.format() == "idx" || spec.format().empty())
-    return decode_idx(request, *context.memory, context.with_digests);
-  if (spec.format() == "npy") return decode_npy(request);
-  auto source = make_reader(spec, context);
-  if (!source) return tl::unexpected(source.error());
-  return decode_with(**source, request, spec.records(), *context.memory, context.with_digests);
+  switch (job::format_of(spec)) {
+  case job::data_format::idx: return decode_idx(request, *context.memory, context.with_digests);
+  case job::data_format::npy: return decode_npy(request);
+  case job::data_format::csv: return decode_by(std::make_unique<csv_reader>(spec, context), request, context);
+  case job::data_format::image_folder:
+    return decode_by(std::make_unique<image_folder_reader>(spec, context), request, context);
+  case job::data_format::tfrecord:
+    return decode_by(std::make_unique<tfrecord_reader>(spec.tfrecord()), request, context);
+  case job::data_format::registered: break;
+  }
+  return decode_by(make_registered_reader(spec.format(), context.key + ".format"), request, context);
 }
 
 } // namespace dlrun::data

@@ -12,10 +12,6 @@
 namespace dlrun::data {
 namespace {
 
-target_kind kind_of(const spec::DatasetSpec& spec) {
-  return spec.targets() == "values" ? target_kind::values : target_kind::classes;
-}
-
 /// A validation column without what has to be learnt is as the training column of its name. Those
 /// are `trained`, by their names.
 void take_learnt_column(const std::unordered_map<std::string_view, const spec::CsvColumn*>& trained,
@@ -32,7 +28,8 @@ void take_learnt_column(const std::unordered_map<std::string_view, const spec::C
 
 void take_learnt(const spec::DatasetSpec& trained, spec::DatasetSpec& spec) {
   if (spec.format() != trained.format()) return;
-  if (spec.format() == "csv") {
+  const auto format = job::format_of(spec);
+  if (format == job::data_format::csv) {
     auto& csv = *spec.mutable_csv();
     if (csv.columns().empty()) *csv.mutable_columns() = trained.csv().columns();
     std::unordered_map<std::string_view, const spec::CsvColumn*> known;
@@ -40,7 +37,7 @@ void take_learnt(const spec::DatasetSpec& trained, spec::DatasetSpec& spec) {
     for (auto& column : *csv.mutable_columns()) take_learnt_column(known, column);
     if (csv.classes().empty()) *csv.mutable_classes() = trained.csv().classes();
   }
-  if (spec.format() == "image_folder" && spec.image_folder().classes().empty())
+  if (format == job::data_format::image_folder && spec.image_folder().classes().empty())
     *spec.mutable_image_folder()->mutable_classes() = trained.image_folder().classes();
 }
 
@@ -82,9 +79,9 @@ memory_budget memory_budget_of(const spec::DataSpec& spec) {
 result<decoded_data> decode_training(spec::DataSpec& spec, std::uint64_t seed, target_kind wanted,
                                      memory_budget& memory) {
   auto& train = *spec.mutable_train();
-  if (!train.has_targets()) train.set_targets(wanted == target_kind::classes ? "classes" : "values");
+  if (!train.has_targets()) job::set_target_kind(wanted, train);
   return decode(train, {.key = "data.train",
-                        .targets = kind_of(train),
+                        .targets = job::target_kind_of(train),
                         .held_out_part = spec.validation().has_split() ? spec.validation().split() : 0,
                         .seed = seed,
                         .with_digests = true,
@@ -99,7 +96,7 @@ result<std::optional<decoded_data>> decode_validation(spec::DataSpec& spec, std:
   take_learnt(spec.train(), validation);
   if (validation.has_split()) return std::nullopt;
   auto decoded = decode(validation, {.key = "data.validation",
-                                     .targets = kind_of(validation),
+                                     .targets = job::target_kind_of(validation),
                                      .learn = false,
                                      .seed = seed,
                                      .with_digests = true,
@@ -174,7 +171,7 @@ result<std::shared_ptr<const dataset>> open_records(const spec::DatasetSpec& tra
   spec.set_records(file.string());
   spec.clear_labels();
   auto decoded = decode(spec, {.key = "data.train",
-                               .targets = kind_of(spec),
+                               .targets = job::target_kind_of(spec),
                                .with_targets = false,
                                .learn = false,
                                .memory = &memory});

@@ -1,17 +1,16 @@
 #include "data/reader_registry.hpp"
 
-#include <array>
+#include "job/choices.hpp"
+
 #include <dlrun/detail/named_factories.hpp>
 
 namespace dlrun {
 namespace {
 
-constexpr std::array<std::string_view, 5> built_in = {"idx", "csv", "image_folder", "npy", "tfrecord"};
-
 /// With layers and metrics the only state that outlives a call: a program says once which formats
 /// it reads.
 detail::named_factories<reader_factory>& readers() {
-  static detail::named_factories<reader_factory> all{"reader", built_in};
+  static detail::named_factories<reader_factory> all{"reader", job::built_in_formats()};
   return all;
 }
 
@@ -20,8 +19,6 @@ detail::named_factories<reader_factory>& readers() {
 result<void> register_reader(const std::string& name, reader_factory factory) {
   return readers().add(name, std::move(factory));
 }
-
-std::span<const std::string_view> data::built_in_formats() { return built_in; }
 
 result<std::unique_ptr<reader>> data::make_registered_reader(const std::string& name,
                                                              const std::string& key) {

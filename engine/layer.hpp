@@ -63,7 +63,7 @@ public:
   virtual bool is_identity() const { return false; }
   /// Whether it is max(x, 0).
   virtual bool is_relu() const { return false; }
-  /// Of a convolution; null of any other layer.
+  /// Of a convolution of images; null of any other layer.
   virtual const kernels::cpu::convolution_geometry* convolution() const { return nullptr; }
   /// One operation for the layers `before`, each of which reads the one before it alone, and then
   /// this one, which reads the last of them alone; it reads what the first reads, and its tensors

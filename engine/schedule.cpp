@@ -1,5 +1,6 @@
 #include "engine/schedule.hpp"
 
+#include "job/choices.hpp"
 #include "proto/job_spec.pb.h"
 
 #include <algorithm>
@@ -29,7 +30,8 @@ public:
       , last_(first_ / (spec.has_final_div_factor() ? spec.final_div_factor() : 1e4))
       , top_((spec.has_pct_start() ? spec.pct_start() : 0.3) * static_cast<double>(units) - 1)
       , end_(static_cast<double>(units) - 1)
-      , between_(spec.anneal_strategy() == "linear" ? line_between : cosine_between) {}
+      , between_(job::anneal_strategy_of(spec) == job::anneal_strategy::linear ? line_between
+                                                                               : cosine_between) {}
 
   double operator()(double, std::uint64_t n) const {
     const auto at = static_cast<double>(n);
@@ -90,7 +92,7 @@ result<schedule> schedule::build(const spec::LrScheduleSpec& spec, const trainin
   if (std::ranges::adjacent_find(milestones, std::greater_equal<>{}) != milestones.end())
     return fail(error_code::bad_spec, "train.lr_schedule.multi_step.milestones must ascend, each larger than "
                                       "the one before, e.g. [30, 80]");
-  const bool per_epoch = spec.unit() == "epoch";
+  const bool per_epoch = job::unit_of(spec) == job::lr_unit::epoch;
   schedule built;
   built.steps_per_unit_ = per_epoch ? length.steps_per_epoch : 1;
   built.curve_ = make_curve(spec, per_epoch ? length.epochs : length.epochs * length.steps_per_epoch);

@@ -1,5 +1,6 @@
 #include "inference/model_data.hpp"
 
+#include "job/choices.hpp"
 #include "job/quantity.hpp"
 
 namespace dlrun::inference {
@@ -38,14 +39,14 @@ result<std::uint64_t> training_records(const spec::JobSpec& spec, const engine::
 result<prediction_input> open_input(const spec::JobSpec& spec, bool is_filled, const engine::model& model,
                                     const std::filesystem::path& file) {
   auto data = spec.data();
-  if (!is_filled && data.train().format() == "csv")
+  const bool is_table = job::format_of(data.train()) == job::data_format::csv;
+  if (!is_filled && is_table)
     if (auto decoded = data::decode_job_data(data, spec.train().seed(), targets_of(model).kind); !decoded)
       return tl::unexpected(decoded.error());
   auto records = data::open_records(data.train(), file, job::parse_bytes(data.memory_limit()).value_or(0));
   if (!records) return tl::unexpected(records.error());
   if (auto fits = check_fits(**records, model); !fits) return tl::unexpected(fits.error());
-  const auto& names =
-      data.train().format() == "csv" ? data.train().csv().classes() : data.train().image_folder().classes();
+  const auto& names = is_table ? data.train().csv().classes() : data.train().image_folder().classes();
   return prediction_input{std::move(*records), {names.begin(), names.end()}};
 }
 

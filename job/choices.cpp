@@ -10,12 +10,27 @@ namespace {
 
 /// The place of `text` among `words`, as an enumerator; that of the first where it is not set.
 template <class Choice, std::size_t Count>
-Choice choose(std::string_view key, std::string_view text, const std::array<std::string_view, Count>& words) {
+std::optional<Choice> find(std::string_view text, const std::array<std::string_view, Count>& words) {
+  if (text.empty()) return Choice{};
   for (std::size_t i = 0; i < Count; ++i)
     if (text == words[i]) return static_cast<Choice>(i);
-  DLRUN_CHECK(text.empty(), "{} is '{}', which is no word of it", key, text);
-  return Choice{};
+  return std::nullopt;
 }
+
+template <class Choice, std::size_t Count>
+Choice choose(std::string_view key, std::string_view text, const std::array<std::string_view, Count>& words) {
+  const auto found = find<Choice>(text, words);
+  DLRUN_CHECK(found, "{} is '{}', which is no word of it", key, text);
+  return *found;
+}
+
+metric_mode mode_from(std::string_view text) {
+  constexpr std::array<std::string_view, 3> words{"auto", "min", "max"};
+  return choose<metric_mode>("mode", text, words);
+}
+
+constexpr std::array<std::string_view, 5> format_words{"idx", "csv", "image_folder", "npy", "tfrecord"};
+constexpr std::array<std::string_view, 2> target_words{"classes", "values"};
 
 } // namespace
 
@@ -65,6 +80,44 @@ durability_sync durability_sync_of(const spec::JobSpec& spec) {
 log_format log_format_of(const spec::JobSpec& spec) {
   constexpr std::array<std::string_view, 2> words{"text", "json"};
   return choose<log_format>("observability.log_format", spec.observability().log_format(), words);
+}
+
+std::optional<gelu_approximation> approximation_of(const spec::Gelu& gelu) {
+  constexpr std::array<std::string_view, 2> words{"none", "tanh"};
+  return find<gelu_approximation>(gelu.approximate(), words);
+}
+
+lr_unit unit_of(const spec::LrScheduleSpec& schedule) {
+  constexpr std::array<std::string_view, 2> words{"step", "epoch"};
+  return choose<lr_unit>("train.lr_schedule.unit", schedule.unit(), words);
+}
+
+anneal_strategy anneal_strategy_of(const spec::OneCycleLr& schedule) {
+  constexpr std::array<std::string_view, 2> words{"cos", "linear"};
+  return choose<anneal_strategy>("train.lr_schedule.one_cycle.anneal_strategy", schedule.anneal_strategy(),
+                                 words);
+}
+
+metric_mode mode_of(const spec::KeepBestSpec& wanted) { return mode_from(wanted.mode()); }
+metric_mode mode_of(const spec::EarlyStoppingSpec& wanted) { return mode_from(wanted.mode()); }
+
+data_format format_of(const spec::DatasetSpec& data) {
+  return find<data_format>(data.format(), format_words).value_or(data_format::registered);
+}
+
+std::span<const std::string_view> built_in_formats() { return format_words; }
+
+target_kind target_kind_of(const spec::DatasetSpec& data) {
+  return choose<target_kind>("targets", data.targets(), target_words);
+}
+
+void set_target_kind(target_kind kind, spec::DatasetSpec& data) {
+  data.set_targets(std::string(target_words.at(static_cast<std::size_t>(kind))));
+}
+
+csv_delimiter delimiter_of(const spec::CsvSpec& csv) {
+  constexpr std::array<std::string_view, 4> words{"comma", "semicolon", "tab", "bar"};
+  return choose<csv_delimiter>("csv.delimiter", csv.delimiter(), words);
 }
 
 column_type type_of(const spec::CsvColumn& column) {

@@ -1,11 +1,15 @@
 /// Keys that take one of a few words, as enums: the one place where those words are read. A key
-/// that is not set has its default. A word that no key has is a broken invariant: validate()
-/// refuses it.
+/// that is not set has its default. A word that no key has is a broken invariant where nothing else
+/// is said: validate() refuses it.
 #pragma once
 
 #include "proto/job_spec.pb.h"
 
 #include <cstdint>
+#include <dlrun/batch.hpp>
+#include <optional>
+#include <span>
+#include <string_view>
 
 namespace dlrun::job {
 
@@ -45,6 +49,42 @@ durability_sync durability_sync_of(const spec::JobSpec& spec);
 /// `observability.log_format`.
 enum class log_format : std::uint8_t { text, json };
 log_format log_format_of(const spec::JobSpec& spec);
+
+// Of the model and its training.
+
+/// `gelu.approximate`. Nothing for a word that is none: a layer says itself what is wrong with it.
+enum class gelu_approximation : std::uint8_t { none, tanh };
+std::optional<gelu_approximation> approximation_of(const spec::Gelu& gelu);
+
+/// `train.lr_schedule.unit`: what a schedule counts.
+enum class lr_unit : std::uint8_t { step, epoch };
+lr_unit unit_of(const spec::LrScheduleSpec& schedule);
+
+/// How a learning rate gets from one value to another.
+enum class anneal_strategy : std::uint8_t { cos, linear };
+anneal_strategy anneal_strategy_of(const spec::OneCycleLr& schedule);
+
+/// Which values of a metric are better. `automatic`, "auto": follows from the metric.
+enum class metric_mode : std::uint8_t { automatic, min, max };
+metric_mode mode_of(const spec::KeepBestSpec& wanted);
+metric_mode mode_of(const spec::EarlyStoppingSpec& wanted);
+
+// Of a data set.
+
+/// `format`: who reads it. Any word but those of our own is that of a reader that the program
+/// registered.
+enum class data_format : std::uint8_t { idx, csv, image_folder, npy, tfrecord, registered };
+data_format format_of(const spec::DatasetSpec& data);
+/// The words of our own, in the order of the enumerators.
+std::span<const std::string_view> built_in_formats();
+
+/// `targets`: classes where it is not set.
+target_kind target_kind_of(const spec::DatasetSpec& data);
+void set_target_kind(target_kind kind, spec::DatasetSpec& data);
+
+/// `csv.delimiter`: what is between the cells of a line.
+enum class csv_delimiter : std::uint8_t { comma, semicolon, tab, bar };
+csv_delimiter delimiter_of(const spec::CsvSpec& csv);
 
 // Of a column of a table.
 

@@ -1,5 +1,6 @@
 #include "job/defaults.hpp"
 
+#include "job/choices.hpp"
 #include "job/field_rules.hpp"
 #include "job/spec_mapper.hpp"
 
@@ -105,7 +106,7 @@ void fill_data(spec::DataSpec& data) {
   if (data.has_validation()) inherit_from_train(data.train(), *data.mutable_validation());
   for (auto* part : {data.has_train() ? data.mutable_train() : nullptr,
                      data.has_validation() ? data.mutable_validation() : nullptr})
-    if (part != nullptr && part->format() == "image_folder") part->mutable_image_folder();
+    if (part != nullptr && format_of(*part) == data_format::image_folder) part->mutable_image_folder();
 }
 
 void make_absolute(spec::DatasetSpec& data, const std::filesystem::path& base) {

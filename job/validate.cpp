@@ -241,7 +241,7 @@ void check_gpus(const spec::JobSpec& spec, const source_map& sources, problem_li
   const std::string path = "cluster.gpus";
   const auto& gpus = spec.cluster().gpus();
   if (gpus.empty() || problems.reported(path)) return;
-  if (!problems.reported("cluster.device") && device_of(spec) == device::cpu)
+  if (device_of(spec) == device::cpu)
     problems.add(sources.find(path), path,
                  "names GPUs, but with cluster.device: cpu none is used; leave this out, or set "
                  "cluster.device: cuda");
@@ -265,7 +265,7 @@ void check_evaluation(const spec::JobSpec& spec, const source_map& sources, prob
   const bool evaluates = train.has_evaluate_every() && train.evaluate_every() != "off";
   if (evaluates && !spec.data().has_validation())
     add("train.evaluate_every", "there is nothing to evaluate on; write data.validation");
-  if (evaluates && spec.durability().log() == "off")
+  if (evaluates && durability_log_of(spec) == durability_log::off)
     add("train.evaluate_every",
         "with durability.log: off only the last version can be evaluated, since what is evaluated on the way "
         "is read from snapshots; write train.evaluate_every: off or another durability.log");
@@ -275,15 +275,8 @@ void check_evaluation(const spec::JobSpec& spec, const source_map& sources, prob
   if (train.has_early_stopping()) add("train.early_stopping", needs);
 }
 
-} // namespace
-
-void check_rules(const google::protobuf::Message& message, const source_map& sources,
-                 problem_list& problems) {
-  rule_check(sources, problems).check(message, "");
-}
-
-void validate(const spec::JobSpec& spec, const source_map& sources, problem_list& problems) {
-  check_rules(spec, sources, problems);
+/// Rules between keys. The words of `spec` are those of their keys.
+void check_together(const spec::JobSpec& spec, const source_map& sources, problem_list& problems) {
   check_layers(spec.model(), sources, problems);
   check_input_counts(spec.model(), sources, problems);
   check_arguments(spec.model(), sources, problems);
@@ -295,6 +288,41 @@ void validate(const spec::JobSpec& spec, const source_map& sources, problem_list
   check_journal(spec, sources, problems);
   check_worker_bounds(spec, sources, problems);
   check_gpus(spec, sources, problems);
+}
+
+/// Words that their keys do not have: of each, or of the section around it, a problem was told.
+void drop_unknown_words(Message& message) {
+  const auto& reflection = *message.GetReflection();
+  std::vector<const FieldDescriptor*> written;
+  reflection.ListFields(message, &written);
+  for (const auto* const field : written) {
+    if (field->is_map()) continue;
+    if (field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) {
+      const auto& rule = rule_of(*field);
+      if (rule.one_of_size() > 0 && !text_allowed(rule, reflection.GetString(message, field)))
+        reflection.ClearField(&message, field);
+    } else if (!field->is_repeated()) {
+      drop_unknown_words(*reflection.MutableMessage(&message, field));
+    } else {
+      for (int i = 0; i < reflection.FieldSize(message, field); ++i)
+        drop_unknown_words(*reflection.MutableRepeatedMessage(&message, field, i));
+    }
+  }
+}
+
+} // namespace
+
+void check_rules(const google::protobuf::Message& message, const source_map& sources,
+                 problem_list& problems) {
+  rule_check(sources, problems).check(message, "");
+}
+
+void validate(const spec::JobSpec& spec, const source_map& sources, problem_list& problems) {
+  check_rules(spec, sources, problems);
+  if (problems.empty()) return check_together(spec, sources, problems);
+  auto readable = spec;
+  drop_unknown_words(readable);
+  check_together(readable, sources, problems);
 }
 
 result<void> validate(const spec::JobSpec& spec) {

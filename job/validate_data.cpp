@@ -1,6 +1,7 @@
 #include "job/validate_data.hpp"
 
 #include "base/utf8.hpp"
+#include "job/choices.hpp"
 #include "job/field_rules.hpp"
 #include "job/spec_path.hpp"
 
@@ -9,11 +10,10 @@
 #include <google/protobuf/util/message_differencer.h>
 #include <map>
 #include <set>
+#include <tuple>
 
 namespace dlrun::job {
 namespace {
-
-constexpr std::string_view built_in_formats[] = {"idx", "csv", "image_folder", "npy", "tfrecord"};
 
 /// The checks of one data set, which lives at `path`.
 class data_check {
@@ -21,6 +21,7 @@ public:
   data_check(const spec::DatasetSpec& data, std::string path, const source_map& sources,
              problem_list& problems)
       : data_(data)
+      , format_(format_of(data))
       , path_(std::move(path))
       , sources_(sources)
       , problems_(problems) {}
@@ -33,11 +34,13 @@ public:
     if (data_.has_csv()) check_csv();
     if (data_.image_folder().channels() == 2)
       add("image_folder.channels", "expected 1 (grayscale) or 3 (red, green, blue), found 2");
-    if (data_.format() == "image_folder" && data_.targets() == "values")
+    if (format_ == data_format::image_folder && targets_are(target_kind::values))
       add("targets", "the folders of image_folder are classes; leave it out or write classes");
   }
 
 private:
+  bool targets_are(target_kind kind) const { return data_.has_targets() && target_kind_of(data_) == kind; }
+
   void add(const std::string& key, std::string text) {
     const auto place = join_path(path_, key);
     if (!problems_.reported(place)) problems_.add(sources_.find(place), place, std::move(text));
@@ -61,26 +64,25 @@ private:
 
   void check_paths() {
     if (!data_.has_records()) missing("records");
-    const bool needs_labels = data_.format() == "idx" || data_.format() == "npy";
+    const bool needs_labels = format_ == data_format::idx || format_ == data_format::npy;
     if (needs_labels && !data_.has_labels()) missing("labels");
     if (needs_labels || !is_built_in() || !data_.has_labels()) return;
     add("labels", fmt::format("format {} has its targets in the records; leave this out", data_.format()));
   }
 
-  bool is_built_in() const {
-    return std::ranges::find(built_in_formats, data_.format()) != std::end(built_in_formats);
-  }
+  bool is_built_in() const { return format_ != data_format::registered; }
 
   /// A section of another format would be ignored; two formats cannot do without theirs.
   void check_sections() {
-    const std::pair<const char*, bool> sections[] = {{"csv", data_.has_csv()},
-                                                     {"image_folder", data_.has_image_folder()},
-                                                     {"tfrecord", data_.has_tfrecord()}};
-    for (const auto& [name, present] : sections) {
-      if (present && data_.format() != name)
+    const std::tuple<data_format, const char*, bool> sections[] = {
+        {data_format::csv, "csv", data_.has_csv()},
+        {data_format::image_folder, "image_folder", data_.has_image_folder()},
+        {data_format::tfrecord, "tfrecord", data_.has_tfrecord()}};
+    for (const auto& [format, name, present] : sections) {
+      if (present && format_ != format)
         add(name,
             fmt::format("is for format: {}, but the format is {}", name, base::printable(data_.format())));
-      if (!present && data_.format() == name) missing(name);
+      if (!present && format_ == format) missing(name);
     }
     if (is_built_in() && !data_.options().empty())
       add("options", fmt::format("are for readers of your own; format {} has none", data_.format()));
@@ -94,16 +96,16 @@ private:
       add("normalize", fmt::format("{} values of mean, but {} of std", means, stds));
     const bool changes = means > 1 || stds > 1 || (means == 1 && normalize.mean(0) != 0) ||
                          (stds == 1 && normalize.std(0) != 1);
-    if (data_.format() == "csv" && changes)
+    if (format_ == data_format::csv && changes)
       add("normalize",
           "columns are normalised one by one: write standardize, or mean and std, at csv.columns");
   }
 
   void check_csv() {
     const auto& csv = data_.csv();
-    if (csv.target_size() > 1 && (data_.targets() == "classes" || csv.classes_size() > 0))
+    if (csv.target_size() > 1 && (targets_are(target_kind::classes) || csv.classes_size() > 0))
       add("csv.target", "a class is one column; write one, or targets: values");
-    if (csv.classes_size() > 0 && data_.targets() == "values")
+    if (csv.classes_size() > 0 && targets_are(target_kind::values))
       add("csv.classes", "are names of classes, but the targets are values; leave them out");
     check_unique("csv.classes", csv.classes());
     check_unique("csv.target", csv.target());
@@ -119,7 +121,7 @@ private:
 
   void check_column(const spec::CsvColumn& column, const std::string& path) {
     check_unique(path + ".vocabulary", column.vocabulary());
-    const bool categorical = column.type() == "categorical";
+    const bool categorical = type_of(column) == column_type::categorical;
     const std::pair<const char*, bool> of_categories[] = {{"encoding", column.has_encoding()},
                                                           {"order", column.has_order()},
                                                           {"unknown", column.has_unknown()},
@@ -142,6 +144,7 @@ private:
   }
 
   const spec::DatasetSpec& data_;
+  data_format format_;
   std::string path_;
   const source_map& sources_;
   problem_list& problems_;

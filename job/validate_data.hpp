@@ -6,7 +6,8 @@
 
 namespace dlrun::job {
 
-/// Checks that each data set has the keys that its format needs and none that would be ignored.
+/// Checks that each data set, whose words are those of their keys, has the keys that its format
+/// needs and none that would be ignored.
 /// Adds to `problems`; keys with a problem already are left alone. Whether the files exist and what
 /// is in them is the data library's question.
 void check_data(const spec::DataSpec& data, const source_map& sources, problem_list& problems);

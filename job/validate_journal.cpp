@@ -120,7 +120,7 @@ void check_journal(const spec::JobSpec& spec, const source_map& sources, problem
   const std::string path = "cluster.journal";
   if (!spec.cluster().journal().has_etcd() || problems.reported(path)) return;
   etcd_check(spec.cluster().journal().etcd(), sources, problems).check();
-  if (!problems.reported("durability.log") && durability_log_of(spec) == durability_log::off)
+  if (durability_log_of(spec) == durability_log::off)
     problems.add(
         sources.find(path), path,
         "with durability.log: off nothing is kept, so there is no journal: leave it out, or write another "

@@ -10,6 +10,7 @@
 #include "runtime/root_beats.hpp"
 #include "runtime/run_record.hpp"
 #include "security/certificate_authority.hpp"
+#include "transport/run_token.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -26,7 +27,6 @@ using nlohmann::json;
 /// A host decodes and compares all of the data first.
 constexpr auto facts_patience = std::chrono::minutes(5);
 constexpr auto answer_patience = std::chrono::seconds(5);
-constexpr std::size_t run_token_bytes = 16;
 
 /// What all hosts are told alike. Hashes all of the data.
 bootstrap::HostBundle common_bundle(const doctor_options& options, std::uint64_t boot) {
@@ -34,7 +34,7 @@ bootstrap::HostBundle common_bundle(const doctor_options& options, std::uint64_t
   bundle.set_examine(true);
   bundle.set_root(options.hosts.own().name());
   bundle.set_agent_process(boot);
-  bundle.set_run_token(std::string(run_token_bytes, '\0'));
+  bundle.set_run_token(transport::run_token{}.to_bytes());
   if (!options.job) return bundle;
   *bundle.mutable_spec() = options.job->spec;
   *bundle.mutable_record() = make_record(*options.job);

@@ -3,6 +3,7 @@
 #include "actors/common/fingerprint.hpp"
 #include "base/hmac.hpp"
 #include "base/os_error.hpp"
+#include "transport/run_token.hpp"
 
 #include <charconv>
 #include <fmt/format.h>
@@ -85,7 +86,8 @@ result<bootstrap::HostBundle> read_bundle(int fd) {
   const auto bytes = read_bytes(fd, parsed->bytes);
   if (!bytes) return tl::unexpected(bytes.error());
   bootstrap::HostBundle bundle;
-  if (bytes->size() != parsed->bytes || !bundle.ParseFromString(*bytes) || bundle.run_token().size() != 16 ||
+  if (bytes->size() != parsed->bytes || !bundle.ParseFromString(*bytes) ||
+      !transport::run_token::from_bytes(bundle.run_token()) ||
       bundle.beat_key().size() != sizeof(base::hmac_key))
     return fail(error_code::bad_usage, "what the root told on the standard input was cut off");
   return bundle;

@@ -28,7 +28,7 @@ host_bundles::host_bundles(parts from, records::RunRecord record)
   common_.set_root(from_.plan.own().name());
   common_.set_agent_address(from_.agent_address);
   common_.set_agent_process(job.process);
-  common_.set_run_token(job.run_token.bytes.data(), job.run_token.bytes.size());
+  common_.set_run_token(job.run_token.to_bytes());
   common_.set_data_at(from_.data_at);
   *common_.mutable_spec() = job.spec;
   *common_.mutable_record() = std::move(record);

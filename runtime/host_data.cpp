@@ -65,7 +65,7 @@ result<data::decoded_data> part_of(const spec::DatasetSpec& spec, const data::st
   data::decoded_data made;
   made.records = *records;
   if (targets != nullptr) made.targets = *targets;
-  made.kind = spec.targets() == "values" ? target_kind::values : target_kind::classes;
+  made.kind = job::target_kind_of(spec);
   return data::check_decoded(std::move(made));
 }
 

@@ -26,6 +26,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/statvfs.h>
+#include <vector>
 
 namespace dlrun::runtime {
 namespace {
@@ -217,8 +218,10 @@ result<void> serve(int input, int output, base::unique_fd door) {
   std::string asked;
   for (;;) {
     const auto now = std::chrono::steady_clock::now();
-    pollfd watched[] = {{input, POLLIN, 0}, listener.watched(true, now)};
-    if (::poll(watched, 2, -1) < 0 && errno != EINTR) return base::fail_errno("cannot wait");
+    std::vector<pollfd> watched{{input, POLLIN, 0}};
+    listener.watch(watched, true, now); // of a pause the end is not waited for: questions come soon
+    if (::poll(watched.data(), watched.size(), -1) < 0 && errno != EINTR)
+      return base::fail_errno("cannot wait");
     if (watched[1].revents != 0) listener.accept_waiting(now, [](base::unique_fd) { return true; });
     if (watched[0].revents == 0) continue;
     char letter = 0;

@@ -51,9 +51,7 @@ struct host_part {
 };
 
 transport::run_token token_of(const bootstrap::HostBundle& bundle) {
-  transport::run_token token;
-  std::ranges::copy(bundle.run_token(), token.bytes.begin());
-  return token;
+  return transport::run_token::from_bytes(bundle.run_token()).value();
 }
 
 /// Whether somebody asked this process to end.

@@ -45,7 +45,7 @@ result<bootstrap::Bootstrap> read_message(const role_options& options) {
   if (message.format() != agent::bootstrap_format)
     return fail(error_code::protocol, fmt::format("bootstrap format {} is not known, only {}",
                                                   message.format(), agent::bootstrap_format));
-  if (message.run_token().size() != 16 ||
+  if (!transport::run_token::from_bytes(message.run_token()) ||
       message.data_files_size() != static_cast<int>(options.data_fds.size()))
     return fail(error_code::protocol, "the bootstrap message does not fit the command line");
   return message;
@@ -92,7 +92,7 @@ make_job(const bootstrap::Bootstrap& message, protocol::role_kind kind, const ro
                                           .started =
                                               protocol::time_point{protocol::duration{message.started_us()}}};
   if (remote) arguments.other_hosts = {remote->host, remote->identity};
-  std::ranges::copy(message.run_token(), arguments.run_token.bytes.begin());
+  arguments.run_token = transport::run_token::from_bytes(message.run_token()).value();
   arguments.revisions.assign(message.revisions().begin(), message.revisions().end());
   if (message.has_training()) {
     auto data = adopt_data(message, options);

@@ -36,7 +36,7 @@ tl::unexpected<error> fail_secrets(const std::filesystem::path& file, const std:
 }
 
 bool is_whole(const records::RootSecrets& kept) {
-  return !kept.job().empty() && kept.run_token().size() == sizeof(transport::run_token::bytes) &&
+  return !kept.job().empty() && transport::run_token::from_bytes(kept.run_token()) &&
          kept.beat_key().size() == std::tuple_size_v<base::hmac_key> && kept.roots() > 0 &&
          kept.control_port() <= UINT16_MAX && kept.beats_port() <= UINT16_MAX;
 }
@@ -74,7 +74,7 @@ result<records::RootSecrets> new_secrets() {
   made.set_job(job);
   made.set_authority_certificate(pem->certificate);
   made.set_authority_key(pem->key.reveal());
-  made.set_run_token(token->bytes.data(), token->bytes.size());
+  made.set_run_token(token->to_bytes());
   made.set_beat_key(key->data(), key->size());
   made.set_beats_boot(number);
   return made;
@@ -107,9 +107,7 @@ void root_secrets::forget(const std::filesystem::path& run_dir) {
 }
 
 transport::run_token root_secrets::token() const {
-  transport::run_token made{};
-  std::ranges::copy(kept_.run_token(), made.bytes.begin());
-  return made;
+  return transport::run_token::from_bytes(kept_.run_token()).value();
 }
 
 result<std::shared_ptr<job_identity>> root_secrets::identity(std::chrono::seconds lifetime) const {

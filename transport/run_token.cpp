@@ -4,6 +4,7 @@
 #include "base/hmac.hpp"
 #include "base/random.hpp"
 
+#include <algorithm>
 #include <charconv>
 
 namespace dlrun::transport {
@@ -25,6 +26,13 @@ result<run_token> run_token::from_hex(std::string_view hex) {
 }
 
 std::string run_token::to_hex() const { return base::to_hex(std::as_bytes(std::span(bytes))); }
+
+std::optional<run_token> run_token::from_bytes(std::string_view bytes) {
+  run_token token;
+  if (bytes.size() != token.bytes.size()) return std::nullopt;
+  std::ranges::copy(bytes, token.bytes.begin());
+  return token;
+}
 
 bool operator==(const run_token& a, const run_token& b) {
   return base::is_same_secret(std::as_bytes(std::span{a.bytes}), std::as_bytes(std::span{b.bytes}));

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <dlrun/error.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -19,6 +20,9 @@ struct run_token {
   /// 32 lower-case hexadecimal digits, as to_hex() writes. @returns bad_usage otherwise.
   static result<run_token> from_hex(std::string_view hex);
   std::string to_hex() const;
+  /// As to_bytes() has them. Nothing for another number of bytes.
+  static std::optional<run_token> from_bytes(std::string_view bytes);
+  std::string to_bytes() const { return {bytes.begin(), bytes.end()}; }
 
   /// Takes the same time wherever the first difference is.
   friend bool operator==(const run_token& a, const run_token& b);

@@ -63,8 +63,7 @@ public:
 private:
   clock::time_point watch(std::vector<pollfd>& fds) override {
     const auto now = clock::now();
-    auto next = listener_.pause_end(now);
-    fds.push_back(listener_.watched(has_room(), now));
+    auto next = listener_.watch(fds, has_room(), now);
     for (const auto& c : connections_) {
       fds.push_back({c.socket.get(), POLLIN, 0});
       next = std::min(next, c.deadline);

@@ -164,9 +164,7 @@ control_server::~control_server() {
 }
 
 std::chrono::steady_clock::time_point control_server::watch(std::vector<pollfd>& fds) {
-  const auto now = std::chrono::steady_clock::now();
-  fds.push_back(listener_.watched(true, now));
-  return listener_.pause_end(now);
+  return listener_.watch(fds, true, std::chrono::steady_clock::now());
 }
 
 void control_server::serve(std::span<const pollfd> fds) {

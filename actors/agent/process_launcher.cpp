@@ -57,7 +57,7 @@ bootstrap::Bootstrap make_message(const process_launch_options& options, const s
   message.set_index(order.role.index);
   message.set_incarnation(order.self.incarnation.value);
   message.set_token(order.self.token);
-  message.set_run_token(job.run_token.bytes.data(), job.run_token.bytes.size());
+  message.set_run_token(job.run_token.to_bytes());
   message.set_parent_pid(::getpid());
   message.set_agent_control(agent_control);
   message.set_agent_process(order.agent != 0 ? order.agent : job.agent_process);

@@ -20,8 +20,9 @@ double metric_at(const protocol::evaluated& result, std::size_t place) {
                                            : std::numeric_limits<double>::quiet_NaN();
 }
 
-bool larger_is_better(const std::string& name, const std::string& mode) {
-  return mode == "auto" ? name != loss_name && name != "mae" : mode == "max";
+bool larger_is_better(const std::string& name, job::metric_mode mode) {
+  if (mode == job::metric_mode::automatic) return name != loss_name && name != "mae";
+  return mode == job::metric_mode::max;
 }
 
 } // namespace
@@ -34,7 +35,7 @@ evaluation_values values_of(const job_facts& job, const protocol::evaluated& res
 }
 
 result<protocol::watched_metric> watched_metric_from(const std::vector<std::string>& metrics,
-                                                     const std::string& name, const std::string& mode,
+                                                     const std::string& name, job::metric_mode mode,
                                                      const std::string& key) {
   const bool larger = larger_is_better(name, mode);
   if (name == loss_name) return protocol::watched_metric{mean_loss, larger};
@@ -55,13 +56,14 @@ std::optional<protocol::watched_metric> best_metric(const job_facts& job) {
   const auto& train = job.spec.train();
   if (!train.has_keep_best()) return std::nullopt;
   const auto& wanted = train.keep_best();
-  auto made = watched_metric_from(job.metric_names, wanted.metric(), wanted.mode(), "train.keep_best.metric");
+  auto made =
+      watched_metric_from(job.metric_names, wanted.metric(), job::mode_of(wanted), "train.keep_best.metric");
   return made ? std::optional(*made) : std::nullopt;
 }
 
 result<void> check_watched_metrics(const std::vector<std::string>& metrics, const spec::TrainSpec& train) {
   const auto check = [&](const auto& wanted, const std::string& key) -> result<void> {
-    const auto made = watched_metric_from(metrics, wanted.metric(), wanted.mode(), key);
+    const auto made = watched_metric_from(metrics, wanted.metric(), job::mode_of(wanted), key);
     if (!made) return tl::unexpected(made.error());
     return {};
   };

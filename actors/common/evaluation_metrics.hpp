@@ -3,6 +3,7 @@
 
 #include "actors/common/job_facts.hpp"
 #include "actors/protocol/watched_metric.hpp"
+#include "job/choices.hpp"
 
 #include <optional>
 #include <string>
@@ -16,11 +17,10 @@ struct evaluation_values {
 };
 evaluation_values values_of(const job_facts& job, const protocol::evaluated& result);
 
-/// "loss" or one of `metrics`. `mode` is min, max, or auto: min for loss and mae, max for
-/// the others.
+/// "loss" or one of `metrics`. `mode` automatic is min for loss and mae, max for the others.
 /// @returns bad_spec, naming those there are, for another name; `key` is where it stands.
 result<protocol::watched_metric> watched_metric_from(const std::vector<std::string>& metrics,
-                                                     const std::string& name, const std::string& mode,
+                                                     const std::string& name, job::metric_mode mode,
                                                      const std::string& key);
 
 /// That of train.keep_best, of a job whose specification was checked (check_watched_metrics());

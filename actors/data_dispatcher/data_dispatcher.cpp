@@ -3,6 +3,7 @@
 #include "actors/common/ask.hpp"
 #include "actors/common/evaluation_metrics.hpp"
 #include "actors/data_dispatcher/course_journal.hpp"
+#include "job/choices.hpp"
 #include "job/quantity.hpp"
 
 #include <dlrun/check.hpp>
@@ -17,7 +18,7 @@ evaluation_rules rules_of(const common::job_context& job) {
   evaluation_rules rules{.versions = job.evaluations(), .best = common::best_metric(job)};
   if (!job.spec.train().has_early_stopping()) return rules;
   const auto& wanted = job.spec.train().early_stopping();
-  auto metric = common::watched_metric_from(job.metric_names, wanted.metric(), wanted.mode(),
+  auto metric = common::watched_metric_from(job.metric_names, wanted.metric(), job::mode_of(wanted),
                                             "train.early_stopping.metric");
   DLRUN_CHECK(metric.has_value(), "the specification was checked");
   rules.stopping =

@@ -91,11 +91,7 @@ data_dispatcher_actions data_dispatcher_core::on_worker_lost(worker_id worker, i
 data_dispatcher_actions data_dispatcher_core::on_worker_status(const protocol::worker_status& status,
                                                                time_point now) {
   data_dispatcher_actions out;
-  if (auto& tally = tally_[status.worker]; status.self.incarnation >= tally.incarnation)
-    tally = {.role = protocol::worker_role(status.worker),
-             .incarnation = status.self.incarnation,
-             .slots_computed = status.slots_computed};
-  stalls_.on_worker(status, now);
+  workers_.on_status(status, now);
   if (leases_.on_status(status, now, out)) order_evaluation(now, out);
   return out;
 }
@@ -137,7 +133,10 @@ data_dispatcher_actions data_dispatcher_core::on_divergence(const protocol::dive
 
 protocol::training_progress data_dispatcher_core::progress() const {
   protocol::training_progress message;
-  for (const auto& [worker, tally] : tally_) message.tallies.push_back(tally);
+  for (const auto& [worker, heard] : workers_.heard())
+    message.tallies.push_back({.role = protocol::worker_role(worker),
+                               .incarnation = heard.incarnation,
+                               .slots_computed = heard.slots_computed});
   for (const auto& [shard, status] : shards_.statuses()) {
     message.shards.push_back(status);
     message.tallies.push_back({.role = protocol::ps_shard_role(shard),
@@ -174,12 +173,13 @@ void data_dispatcher_core::notice_pause(time_point now) {
   last_tick_ = now;
   if (gap < config_.silent_after / 2) return;
   leases_.excuse_silence(now);
+  workers_.excuse_silence(now);
   stalls_.excuse(now);
 }
 
 void data_dispatcher_core::look_for_stall(time_point now, data_dispatcher_actions& out) {
   const auto evaluator = evaluation_due() ? evaluator_.evaluator() : std::nullopt;
-  if (const auto news = stalls_.look({shards_, leases_, evaluator}, now))
+  if (const auto news = stalls_.look({shards_, workers_, leases_, evaluator}, now))
     out.emplace_back(to_coordinator{*news});
 }
 

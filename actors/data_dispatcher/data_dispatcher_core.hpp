@@ -6,8 +6,8 @@
 #include "actors/data_dispatcher/shard_watch.hpp"
 #include "actors/data_dispatcher/stall_finder.hpp"
 #include "actors/data_dispatcher/timeline_keeper.hpp"
+#include "actors/data_dispatcher/worker_watch.hpp"
 
-#include <map>
 #include <optional>
 
 namespace dlrun::data_dispatcher {
@@ -95,13 +95,13 @@ private:
   data_dispatcher_core_config config_;
   lease_book leases_;
   shard_watch shards_;
+  worker_watch workers_;
   evaluation_order evaluator_;
   stall_finder stalls_;
-  std::optional<timeline_keeper> keeper_;            ///< where state is durable
-  std::optional<wanted_change> change_;              ///< that was asked for
-  std::map<worker_id, protocol::start_tally> tally_; ///< of the newest start of each worker
-  std::optional<timeline_id> finished_;              ///< that training has finished on
-  bool evaluated_ = false;                           ///< version N, where nothing is durable
+  std::optional<timeline_keeper> keeper_; ///< where state is durable
+  std::optional<wanted_change> change_;   ///< that was asked for
+  std::optional<timeline_id> finished_;   ///< that training has finished on
+  bool evaluated_ = false;                ///< version N, where nothing is durable
   std::optional<protocol::time_point> first_tick_, last_tick_;
   /// lease_book's heard_changes(), and whether all are known.
   std::optional<std::pair<std::uint64_t, bool>> told_of_workers_;

@@ -21,18 +21,12 @@ const protocol::shard_status& lowest_of(const shard_statuses& all) {
 
 } // namespace
 
-void stall_finder::on_worker(const protocol::worker_status& status, time_point now) {
-  auto& known = workers_[status.worker];
-  if (status.self.incarnation >= known.first.self.incarnation) known = {status, now};
-}
-
 void stall_finder::on_shard(const protocol::shard_status& status, time_point now) {
   shards_heard_[status.shard] = now;
 }
 
 void stall_finder::excuse(time_point now) {
   since_ = now;
-  for (auto& [id, worker] : workers_) worker.second = now;
   for (auto& [id, heard] : shards_heard_) heard = now;
 }
 
@@ -88,7 +82,7 @@ stall stall_finder::find(const roles& all, time_point now) const {
   }
   for (const auto& [id, status] : statuses) {
     if (status.applied != version) continue;
-    if (const auto slot = first_missing(status)) return blame_worker(status, *slot, all.leases, now);
+    if (const auto slot = first_missing(status)) return blame_worker(status, *slot, all, now);
   }
   return blame_shard(lowest_of(statuses), all);
 }
@@ -101,19 +95,19 @@ std::optional<slot_id> stall_finder::first_missing(const protocol::shard_status&
   return slot.value < rules_.slots_of(step) ? std::optional(slot) : std::nullopt;
 }
 
-stall stall_finder::blame_worker(const protocol::shard_status& lacking, slot_id slot,
-                                 const lease_book& leases, time_point now) const {
+stall stall_finder::blame_worker(const protocol::shard_status& lacking, slot_id slot, const roles& all,
+                                 time_point now) const {
   stall found{.has_slot = true, .slot = slot};
-  const auto holder = leases.holder_of(slot);
-  found.role = protocol::worker_role(holder ? holder->first : leases.first_absent());
+  const auto holder = all.leases.holder_of(slot);
+  found.role = protocol::worker_role(holder ? holder->first : all.leases.first_absent());
   found.phase = stall_phase::gone;
   if (!holder) return found;
   found.incarnation = holder->second;
-  const auto heard = workers_.find(holder->first);
-  const bool is_known = heard != workers_.end() && heard->second.first.self.incarnation == holder->second;
+  const auto heard = all.workers.heard().find(holder->first);
+  const bool is_known = heard != all.workers.heard().end() && heard->second.incarnation == holder->second;
   found.phase = stall_phase::silent;
-  if (!is_known || now - heard->second.second > rules_.silent_after) return found;
-  const auto& activity = heard->second.first.activity;
+  if (!is_known || now - heard->second.at > rules_.silent_after) return found;
+  const auto& activity = heard->second.activity;
   found.phase = activity.phase;
   if (activity.phase == stall_phase::computing) {
     found.slot = activity.slot;

@@ -3,6 +3,7 @@
 
 #include "actors/data_dispatcher/lease_book.hpp"
 #include "actors/data_dispatcher/shard_watch.hpp"
+#include "actors/data_dispatcher/worker_watch.hpp"
 #include "actors/protocol/stall_messages.hpp"
 
 #include <functional>
@@ -29,6 +30,7 @@ public:
   /// Whoever can be blamed.
   struct roles {
     const shard_watch& shards;
+    const worker_watch& workers;
     const lease_book& leases;
     /// Who evaluates what training waits for; nothing while nobody is asked.
     std::optional<std::pair<worker_id, dlrun::incarnation>> evaluator;
@@ -37,7 +39,6 @@ public:
   explicit stall_finder(stall_rules rules)
       : rules_(std::move(rules)) {}
 
-  void on_worker(const protocol::worker_status& status, protocol::time_point now);
   void on_shard(const protocol::shard_status& status, protocol::time_point now);
   /// Nobody was heard for a reason of our own: everything counts from now.
   void excuse(protocol::time_point now);
@@ -52,14 +53,13 @@ private:
   protocol::duration patience(const shard_watch& shards) const;
   protocol::stall find(const roles& all, protocol::time_point now) const;
   static protocol::stall blame_shard(const protocol::shard_status& shard, const roles& all);
-  protocol::stall blame_worker(const protocol::shard_status& lacking, slot_id slot, const lease_book& leases,
+  protocol::stall blame_worker(const protocol::shard_status& lacking, slot_id slot, const roles& all,
                                protocol::time_point now) const;
   std::optional<slot_id> first_missing(const protocol::shard_status& shard) const;
   static protocol::stall blame_evaluator(const roles& all);
   std::optional<protocol::stall> end(protocol::time_point now);
 
   stall_rules rules_;
-  std::map<worker_id, std::pair<protocol::worker_status, protocol::time_point>> workers_;
   std::map<ps_shard_id, protocol::time_point> shards_heard_;
   bool has_begun_ = false;
   std::optional<standing> stands_;

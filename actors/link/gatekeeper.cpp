@@ -178,8 +178,7 @@ private:
           {.call = std::move(call), .deadline = now + options_.greeting_deadline, .number = ++last_dial_});
     take_carried(now);
     connect_waiting(now);
-    auto next = listener_.pause_end(now);
-    fds.push_back(listener_.watched(has_room(), now));
+    auto next = listener_.watch(fds, has_room(), now);
     for (const auto& one : strangers_) {
       fds.push_back({one.socket.get(), POLLIN, 0});
       next = std::min(next, one.deadline);

@@ -158,8 +158,7 @@ private:
   clock::time_point watch(std::vector<pollfd>& fds) override {
     const auto now = clock::now();
     for (auto& call : calls_.take()) connect(std::move(call), now);
-    auto next = listener_.pause_end(now);
-    fds.push_back(listener_.watched(has_room(), now));
+    auto next = listener_.watch(fds, has_room(), now);
     for (const auto& one : streams_) {
       fds.push_back(one.stream.watch_wire());
       fds.push_back(one.stream.watch_inside());

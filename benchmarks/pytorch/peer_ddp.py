@@ -42,12 +42,17 @@ def arguments():
     return parser.parse_args()
 
 
-def main():
-    chosen = arguments()
+def join_ranks():
+    """With one thread, from the same numbers in all. @returns rank, how many there are."""
     torch.set_num_threads(1)
     torch.manual_seed(1)
     torch.distributed.init_process_group("gloo")
-    rank, world = torch.distributed.get_rank(), torch.distributed.get_world_size()
+    return torch.distributed.get_rank(), torch.distributed.get_world_size()
+
+
+def main():
+    chosen = arguments()
+    rank, world = join_ranks()
     x, y = dataset(chosen.data)
     module, x = laid_out(network(chosen.model), chosen.mode), laid_out(x, chosen.mode)
     ddp = torch.nn.parallel.DistributedDataParallel(module)

@@ -10,7 +10,7 @@ import pathlib
 
 import torch
 
-from peer_ddp import dataset
+from peer_ddp import dataset, join_ranks
 from peer_environment import MODES
 from peer_model import compiled, laid_out, momentum_sgd, network
 
@@ -35,10 +35,7 @@ def replace(file, write):
 
 def main():
     chosen = arguments()
-    torch.set_num_threads(1)
-    torch.manual_seed(1)
-    torch.distributed.init_process_group("gloo")
-    rank, world = torch.distributed.get_rank(), torch.distributed.get_world_size()
+    rank, world = join_ranks()
     replace(chosen.folder / f"rank-{rank}", lambda file: file.write_text(str(os.getpid())))
     x, y = dataset(chosen.data)
     raw = network(chosen.model)

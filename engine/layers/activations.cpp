@@ -64,10 +64,11 @@ layer_result make_activation(const std::string& name, const shape& input, activa
 } // namespace
 
 layer_result make_gelu(const spec::Gelu& spec, const std::string& name, const shape& input) {
-  const bool tanh = spec.approximate() == "tanh";
-  if (!tanh && spec.has_approximate() && spec.approximate() != "none")
+  const auto wanted = job::approximation_of(spec);
+  if (!wanted)
     return layer_error(name, "gelu",
                        fmt::format("approximate is '{}', but must be none or tanh", spec.approximate()));
+  const bool tanh = *wanted == job::gelu_approximation::tanh;
   return make_activation(name, input, tanh ? activation::gelu_tanh : activation::gelu);
 }
 

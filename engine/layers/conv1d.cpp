@@ -4,30 +4,8 @@
 #include <fmt/format.h>
 
 namespace dlrun::engine {
-namespace {
 
 using kernels::cpu::convolution_geometry;
-
-class conv1d_layer final : public layer {
-public:
-  conv1d_layer(std::string name, const shape& input, const convolution_geometry& g)
-      : layer(std::move(name), {input}, {g.out_channels, g.out_width})
-      , geometry_(g) {
-    for (auto& tensor : kernel_tensors(g, g.bias ? g.out_channels : 0)) add_tensor(std::move(tensor));
-  }
-
-  layer_description describe() const override { return convolution_description{geometry_}; }
-
-  std::unique_ptr<operation> make_operation(kernels::cpu::onednn& context,
-                                            bool input_gradient) const override {
-    return make_convolution_operation(context, geometry_, input_gradient);
-  }
-
-private:
-  convolution_geometry geometry_;
-};
-
-} // namespace
 
 layer_result make_conv1d(const spec::Conv1d& spec, const std::string& name, const shape& input) {
   if (input.size() != 2)
@@ -57,7 +35,7 @@ layer_result make_conv1d(const spec::Conv1d& spec, const std::string& name, cons
     return layer_error(
         name, "conv1d",
         fmt::format("{} output channels on {} are too large", g.out_channels, to_string(input)));
-  return std::make_unique<conv1d_layer>(name, input, g);
+  return make_convolution_layer(name, input, g);
 }
 
 } // namespace dlrun::engine

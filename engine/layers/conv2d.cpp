@@ -4,32 +4,8 @@
 #include <fmt/format.h>
 
 namespace dlrun::engine {
-namespace {
 
 using kernels::cpu::convolution_geometry;
-
-class conv2d_layer final : public layer {
-public:
-  conv2d_layer(std::string name, const shape& input, const convolution_geometry& g)
-      : layer(std::move(name), {input}, {g.out_channels, g.out_height, g.out_width})
-      , geometry_(g) {
-    for (auto& tensor : kernel_tensors(g, g.bias ? g.out_channels : 0)) add_tensor(std::move(tensor));
-  }
-
-  layer_description describe() const override { return convolution_description{geometry_}; }
-
-  std::unique_ptr<operation> make_operation(kernels::cpu::onednn& context,
-                                            bool input_gradient) const override {
-    return make_convolution_operation(context, geometry_, input_gradient);
-  }
-
-  const convolution_geometry* convolution() const override { return &geometry_; }
-
-private:
-  convolution_geometry geometry_;
-};
-
-} // namespace
 
 layer_result make_conv2d(const spec::Conv2d& spec, const std::string& name, const shape& input) {
   if (input.size() != 3) return image_error(name, "conv2d", input);
@@ -55,7 +31,7 @@ layer_result make_conv2d(const spec::Conv2d& spec, const std::string& name, cons
     return layer_error(
         name, "conv2d",
         fmt::format("{} output channels on {} are too large", g.out_channels, to_string(input)));
-  return std::make_unique<conv2d_layer>(name, input, g);
+  return make_convolution_layer(name, input, g);
 }
 
 } // namespace dlrun::engine

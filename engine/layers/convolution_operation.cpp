@@ -39,12 +39,36 @@ private:
   kernels::cpu::convolution convolution_;
 };
 
+shape output_of(const convolution_geometry& g) {
+  return g.flat ? shape{g.out_channels, g.out_width} : shape{g.out_channels, g.out_height, g.out_width};
+}
+
+class convolution_layer final : public layer {
+public:
+  convolution_layer(std::string name, const shape& input, const convolution_geometry& g)
+      : layer(std::move(name), {input}, output_of(g))
+      , geometry_(g) {
+    for (auto& tensor : kernel_tensors(g, g.bias ? g.out_channels : 0)) add_tensor(std::move(tensor));
+  }
+
+  layer_description describe() const override { return convolution_description{geometry_}; }
+
+  std::unique_ptr<operation> make_operation(kernels::cpu::onednn& context,
+                                            bool input_gradient) const override {
+    return std::make_unique<convolution_operation>(context, geometry_, input_gradient);
+  }
+
+  const convolution_geometry* convolution() const override { return geometry_.flat ? nullptr : &geometry_; }
+
+private:
+  convolution_geometry geometry_;
+};
+
 } // namespace
 
-std::unique_ptr<operation> make_convolution_operation(kernels::cpu::onednn& context,
-                                                      const convolution_geometry& geometry,
-                                                      bool input_gradient) {
-  return std::make_unique<convolution_operation>(context, geometry, input_gradient);
+std::unique_ptr<layer> make_convolution_layer(std::string name, const shape& input,
+                                              const convolution_geometry& geometry) {
+  return std::make_unique<convolution_layer>(std::move(name), input, geometry);
 }
 
 std::vector<layer_tensor> kernel_tensors(const convolution_geometry& g, std::int64_t biases) {

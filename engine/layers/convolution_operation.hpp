@@ -5,18 +5,16 @@
 #include "kernels/cpu/convolution.hpp"
 
 #include <cstdint>
-#include <dlrun/operation.hpp>
 #include <memory>
 #include <string>
 #include <vector>
 
 namespace dlrun::engine {
 
-/// A convolution at work; its tensors are weight and, where the geometry has one, bias. `context`
-/// must outlive it.
-std::unique_ptr<operation> make_convolution_operation(kernels::cpu::onednn& context,
-                                                      const kernels::cpu::convolution_geometry& geometry,
-                                                      bool input_gradient);
+/// A convolution, of an image or flat; its tensors are weight and, where the geometry has one,
+/// bias.
+std::unique_ptr<layer> make_convolution_layer(std::string name, const shape& input,
+                                              const kernels::cpu::convolution_geometry& geometry);
 
 /// Weight, and bias where `biases` is not 0, of a convolution. Initialised as
 /// PyTorch does: uniform, within a bound that the weight's second axis and the kernel give.

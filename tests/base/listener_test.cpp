@@ -50,9 +50,12 @@ TEST(listener, hands_over_what_waits_until_there_is_no_room) {
 TEST(listener, waits_for_nothing_without_room) {
   waiting_connections waiting(0);
   const listener one(std::move(waiting.listening));
-  EXPECT_GE(one.watched(true, clock::now()).fd, 0);
-  EXPECT_EQ(one.watched(false, clock::now()).fd, -1);
-  EXPECT_EQ(one.pause_end(clock::now()), clock::time_point::max());
+  std::vector<pollfd> fds;
+  EXPECT_EQ(one.watch(fds, true, clock::now()), clock::time_point::max());
+  EXPECT_EQ(one.watch(fds, false, clock::now()), clock::time_point::max());
+  ASSERT_EQ(fds.size(), 2U);
+  EXPECT_GE(fds[0].fd, 0);
+  EXPECT_EQ(fds[1].fd, -1);
 }
 
 /// poll() would spin while a connection waits for which there is no descriptor.
@@ -69,9 +72,11 @@ TEST(listener, pauses_while_descriptors_have_run_out) {
   one.accept_waiting(now, take);
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
   EXPECT_FALSE(is_taken);
-  EXPECT_EQ(one.watched(true, now).fd, -1);
-  EXPECT_EQ(one.pause_end(now), now + accept_pause);
-  EXPECT_GE(one.watched(true, now + accept_pause).fd, 0);
+  std::vector<pollfd> fds;
+  EXPECT_EQ(one.watch(fds, true, now), now + accept_pause);
+  EXPECT_EQ(fds.back().fd, -1);
+  EXPECT_EQ(one.watch(fds, true, now + accept_pause), clock::time_point::max());
+  EXPECT_GE(fds.back().fd, 0);
   one.accept_waiting(now + accept_pause, take);
   EXPECT_TRUE(is_taken);
 }

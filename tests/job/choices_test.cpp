@@ -36,6 +36,45 @@ TEST(choices, of_a_job_are_the_words_of_their_rules) {
   expect_choice(spec, *spec.mutable_observability(), "log_format", log_format_of);
 }
 
+TEST(choices, of_a_model_and_its_training_are_the_words_of_their_rules) {
+  spec::LrScheduleSpec schedule;
+  expect_choice(schedule, schedule, "unit", unit_of);
+  expect_choice(*schedule.mutable_one_cycle(), *schedule.mutable_one_cycle(), "anneal_strategy",
+                anneal_strategy_of);
+  spec::KeepBestSpec best;
+  expect_choice<spec::KeepBestSpec, metric_mode>(best, best, "mode", mode_of);
+  spec::EarlyStoppingSpec stopping;
+  expect_choice<spec::EarlyStoppingSpec, metric_mode>(stopping, stopping, "mode", mode_of);
+  spec::Gelu gelu;
+  expect_choice<spec::Gelu, gelu_approximation>(
+      gelu, gelu, "approximate", +[](const spec::Gelu& one) { return *approximation_of(one); });
+  gelu.set_approximate("sometimes");
+  EXPECT_EQ(approximation_of(gelu), std::nullopt) << "the layer says so";
+}
+
+TEST(choices, of_a_data_set_are_the_words_of_their_rules) {
+  spec::DatasetSpec data;
+  expect_choice(data, data, "targets", target_kind_of);
+  expect_choice(*data.mutable_csv(), *data.mutable_csv(), "delimiter", delimiter_of);
+  for (const auto kind : {target_kind::classes, target_kind::values}) {
+    set_target_kind(kind, data);
+    EXPECT_EQ(target_kind_of(data), kind);
+  }
+}
+
+TEST(choices, a_format_that_is_none_of_our_own_is_that_of_a_registered_reader) {
+  spec::DatasetSpec data;
+  EXPECT_EQ(format_of(data), data_format::idx) << "not set";
+  int place = 0;
+  for (const auto word : built_in_formats()) {
+    data.set_format(std::string(word));
+    EXPECT_EQ(static_cast<int>(format_of(data)), place++) << word;
+  }
+  EXPECT_EQ(place, static_cast<int>(data_format::registered));
+  data.set_format("points");
+  EXPECT_EQ(format_of(data), data_format::registered);
+}
+
 TEST(choices, of_a_column_are_the_words_of_their_rules) {
   spec::CsvColumn column;
   expect_choice(column, column, "type", type_of);

@@ -28,6 +28,19 @@ TEST(validate, works_on_specifications_that_were_never_text) {
             "job specification: cluster.workers: expected an integer from 1 to 1024, found 5000");
 }
 
+/// Of a section with a key that there is none of, no other value is looked at.
+TEST(validate, a_word_that_no_key_has_beside_an_unknown_key_is_no_broken_invariant) {
+  EXPECT_THAT(problems_of(minimal_spec, {"cluster={device: abacus, gpus: [0], fast: yes}"}),
+              testing::HasSubstr("unknown key \"fast\""));
+  EXPECT_THAT(
+      problems_of(minimal_spec, {"durability={log: sometimes, fast: yes}", "train.evaluate_every=5 steps",
+                                 "cluster.journal={etcd: {endpoints: a:1}}"}),
+      testing::HasSubstr("unknown key \"fast\""));
+  EXPECT_THAT(problems_of(minimal_spec, {"data.train={format: csv, records: r, targets: hits, fast: yes, "
+                                         "csv: {target: t, columns: [{column: c, type: word, fast: yes}]}}"}),
+              testing::HasSubstr("unknown key \"fast\""));
+}
+
 TEST(validate, what_belongs_to_a_weights_file_needs_one) {
   const auto sha = "train.init_sha256='" + std::string(64, 'a') + "'";
   EXPECT_EQ(problems_of(minimal_spec, {"train.init_from=w", "train.init_strict=false", sha}), "");

@@ -22,7 +22,19 @@ def cut(versions, timeline, until, history):
     return set(versions) if branch is None else {version for version in versions if version <= branch}
 
 
-class store:
+class with_history:
+    """What has `history`, timeline -> (version at which it began, revision), stands on the newest of them."""
+
+    @property
+    def timeline(self):
+        return max(self.history)
+
+    @property
+    def revision(self):
+        return self.history[max(self.history)][1]
+
+
+class store(with_history):
     """One copy of a PS shard's log, snapshots and history, on one host, under an identity (R24).
 
     The log holds the steps below `appended` of which those below `synced` survive a power cut. Snapshots and the markers of
@@ -36,14 +48,6 @@ class store:
         self.history = {0: (0, simulation.first_revision)}  # timeline -> (version at which it began, revision)
         self.log, self.appended, self.synced = {}, 0, 0
         self.snapshots = {0: simulation.job.initial(shard)}
-
-    @property
-    def timeline(self):
-        return max(self.history)
-
-    @property
-    def revision(self):
-        return self.history[max(self.history)][1]
 
     def reachable(self, end):
         """The versions that snapshots, and the log below `end`, lead to; 0 always, it is a function of the job (R11)."""
@@ -116,7 +120,7 @@ class host:
         self.number, self.up, self.boot, self.stores = number, True, 1, {}
 
 
-class journal:
+class journal(with_history):
     """The coordinator's journal: a small linearizable map. What depends on a write is sent after it (R15)."""
 
     def __init__(self, simulation):
@@ -128,14 +132,6 @@ class journal:
         self.evaluations, self.parked, self.done, self.lost = {}, frozenset(), False, False
         self.renewed = -1e9  # the coordinator's sign of life
         self.gave_up = (0, ())  # the term that gave up last, and the unbroken run of those that did: (host, hosts heard)
-
-    @property
-    def timeline(self):
-        return max(self.history)
-
-    @property
-    def revision(self):
-        return self.history[max(self.history)][1]
 
     def copy(self):
         other = journal.__new__(journal)

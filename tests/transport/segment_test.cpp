@@ -106,6 +106,13 @@ TEST(run_token, survives_hexadecimal) {
   EXPECT_FALSE(run_token::random().value() == token);
 }
 
+TEST(run_token, survives_a_message_and_has_no_other_length) {
+  const auto token = run_token::random().value();
+  EXPECT_EQ(run_token::from_bytes(token.to_bytes()), token);
+  EXPECT_EQ(run_token::from_bytes(token.to_bytes() + "x"), std::nullopt);
+  EXPECT_EQ(run_token::from_bytes(""), std::nullopt);
+}
+
 TEST(run_token, refuses_what_is_not_32_lower_case_digits) {
   const std::string good(32, 'a');
   EXPECT_TRUE(run_token::from_hex(good));

@@ -131,8 +131,8 @@ private:
   clock::time_point watch(std::vector<pollfd>& fds) override {
     const auto now = clock::now();
     take_inbox(now);
-    auto next = std::min(listener_.pause_end(now), tell_of_strangers(now));
-    fds.push_back(listener_.watched(has_room(), now));
+    auto next = tell_of_strangers(now);
+    next = std::min(next, listener_.watch(fds, has_room(), now));
     for (const auto& one : visits_) {
       fds.push_back(one.visit.watch());
       next = std::min(next, one.visit.deadline());

@@ -188,6 +188,18 @@ protected:
     dispatch();
   }
 
+  void begin_with_a_worker_at_beta() {
+    start_beta(7);
+    begin_job();
+    there->started(there->starts.at(0));
+    dispatch();
+  }
+  /// That worker.
+  void let_it_train() {
+    caf::anon_send(agent, protocol::heartbeat{
+                              .role = worker_role, .self = there->starts.at(0).self, .state = "training"});
+  }
+
   /// Of beta, which reads on a thread of its own.
   template <class Answer, class Wanted>
   Answer ask_beta(const Wanted& wanted) {
@@ -246,13 +258,8 @@ TEST_F(host_agent_test, a_run_is_told_why_a_host_did_not_come_up) {
 }
 
 TEST_F(host_agent_test, a_host_that_answers_no_beat_is_lost_at_once) {
-  start_beta(7);
-  begin_job();
-  ASSERT_TRUE(there->has(worker_role));
-  there->started(there->starts.at(0));
-  dispatch();
-  caf::anon_send(
-      agent, protocol::heartbeat{.role = worker_role, .self = there->starts.at(0).self, .state = "training"});
+  begin_with_a_worker_at_beta();
+  let_it_train();
   EXPECT_EQ(root_beats->watched.at("beta").boot, 7U);
   root_beats->see("beta", {sight::there, 0ms});
   root_beats->see("beta", {sight::silent, 710ms});
@@ -262,11 +269,7 @@ TEST_F(host_agent_test, a_host_that_answers_no_beat_is_lost_at_once) {
 }
 
 TEST_F(host_agent_test, a_host_that_is_asked_to_leave_hands_its_worker_over_and_goes) {
-  start_beta(7);
-  begin_job();
-  ASSERT_TRUE(there->has(worker_role));
-  there->started(there->starts.at(0));
-  dispatch();
+  begin_with_a_worker_at_beta();
   caf::scoped_actor watcher{system};
   watcher->monitor(beta);
   notice = true;
@@ -329,12 +332,8 @@ TEST_F(host_agent_test, the_newest_start_of_a_role_gets_certificates_for_the_hos
 }
 
 TEST_F(host_agent_test, a_worker_that_dies_there_is_started_there_again) {
-  start_beta(7);
-  begin_job();
-  there->started(there->starts.at(0));
-  dispatch();
-  caf::anon_send(
-      agent, protocol::heartbeat{.role = worker_role, .self = there->starts.at(0).self, .state = "training"});
+  begin_with_a_worker_at_beta();
+  let_it_train();
   there->exited(there->starts.at(0), {.cause = "killed by signal 9 (KILL)"});
   dispatch();
   EXPECT_THAT(test::take<protocol::role_exited>(coordinator).at(0).cause,
@@ -345,12 +344,8 @@ TEST_F(host_agent_test, a_worker_that_dies_there_is_started_there_again) {
 }
 
 TEST_F(host_agent_test, the_roles_of_a_host_whose_agent_is_lost_start_elsewhere) {
-  start_beta(7);
-  begin_job();
-  there->started(there->starts.at(0));
-  dispatch();
-  caf::anon_send(
-      agent, protocol::heartbeat{.role = worker_role, .self = there->starts.at(0).self, .state = "training"});
+  begin_with_a_worker_at_beta();
+  let_it_train();
   lose_beta();
   starter->end("killed by signal 9 (KILL)");
   pass(100ms);

@@ -181,6 +181,15 @@ protected:
     status.durable.serves_previous = true;
     return status;
   }
+  /// Of two PS shards the second is two steps ahead.
+  void start_with_one_of_two_workers() {
+    start({"cluster.workers=2", "cluster.ps_shards=2"});
+    auto ahead = logged(6);
+    ahead.shard = {1};
+    tell(logged(4));
+    tell(ahead);
+    join(worker, 0);
+  }
   journaled_course journaled() const { return read_course(journal->entries()).value(); }
 };
 
@@ -195,12 +204,7 @@ TEST_F(journaling_dispatcher, a_revision_is_wanted_before_anything_is_decided) {
 
 /// R14: a worker that has not joined it yet may keep the gradient that a PS shard lacks.
 TEST_F(journaling_dispatcher, a_new_start_looks_for_no_gradient_before_every_worker_could_join) {
-  start({"cluster.workers=2", "cluster.ps_shards=2"});
-  auto ahead = logged(6);
-  ahead.shard = {1};
-  tell(logged(4));
-  tell(ahead);
-  join(worker, 0);
+  start_with_one_of_two_workers();
   tell(protocol::tick{});
   EXPECT_THAT(take<protocol::probe>(worker), IsEmpty());
   join(other_worker, 1);
@@ -210,12 +214,7 @@ TEST_F(journaling_dispatcher, a_new_start_looks_for_no_gradient_before_every_wor
 }
 
 TEST_F(journaling_dispatcher, a_new_start_does_not_wait_for_workers_that_do_not_come) {
-  start({"cluster.workers=2", "cluster.ps_shards=2"});
-  auto ahead = logged(6);
-  ahead.shard = {1};
-  tell(logged(4));
-  tell(ahead);
-  join(worker, 0);
+  start_with_one_of_two_workers();
   now += std::chrono::milliseconds(1001);
   protocol::worker_status status;
   status.self = {{1}, 0};

@@ -40,8 +40,8 @@ protected:
     for (auto end = now + time; now < end;) {
       now += 50ms;
       for (auto& [index, status] : shard_statuses) hear(status);
-      for (const auto& [index, status] : worker_statuses) finder.on_worker(status, now);
-      if (const auto one = finder.look({shards, leases, evaluator}, now)) news.push_back(*one);
+      for (const auto& [index, status] : worker_statuses) workers.on_status(status, now);
+      if (const auto one = finder.look({shards, workers, leases, evaluator}, now)) news.push_back(*one);
     }
     return news;
   }
@@ -63,6 +63,7 @@ protected:
   protocol::time_point now{std::chrono::hours(1)};
   data_dispatcher_actions ignored;
   shard_watch shards{2};
+  worker_watch workers;
   lease_book leases{{.dispatcher = {6}, .slots = slots}};
   std::optional<std::pair<worker_id, incarnation>> evaluator;
   std::map<std::uint32_t, protocol::shard_status> shard_statuses;
@@ -210,6 +211,7 @@ TEST_F(stall_finder_test, before_all_were_heard_training_has_not_begun) {
 TEST_F(stall_finder_test, an_own_pause_is_nobody_elses_stall) {
   pass(100ms);
   now += 10s;
+  workers.excuse_silence(now);
   finder.excuse(now);
   EXPECT_TRUE(pass(900ms).empty());
 }
