@@ -20,7 +20,7 @@ import time
 POLL_S = 0.02
 WATCH_S = 0.1
 PATIENCE_S = 180  # long enough for sanitizers on a busy machine
-GONE_WITHIN_S = 2
+GONE_PATIENCE_S = 15  # how soon all are gone is root_end_test's to hold: it runs alone
 HELD_RUN_FIRST_S, HELD_RUN_MIN_S, HELD_RUN_MAX_S = 0.02, 0.002, 0.5  # of a job that is held now and then, in between
 HELD_POLL_S = 0.002
 RATE_KEPT = 0.7  # of the highest rate, from look to look: a told step may jump by several slices
@@ -351,7 +351,7 @@ class running_job:
         states = {pid: (stat_fields(pid) or {}).get("state") for pid in self.left_processes()}
         return f"processes {states}\nstatus {self.try_status()}\n{self.output()}"
 
-    def expect_nothing_left(self, within_s=GONE_WITHIN_S):
+    def expect_nothing_left(self, within_s=GONE_PATIENCE_S):
         deadline = time.monotonic() + within_s
         while left := self.left_processes():
             expect(time.monotonic() < deadline, f"processes are left {within_s} s after the end: {left}")
@@ -429,7 +429,7 @@ class running_job:
         except subprocess.TimeoutExpired:
             raise expectation_failed(f"the job did not end within {patience_s} s\n{self.describe()}") from None
 
-    def expect_complete(self, patience_s=PATIENCE_S, may_redo=False, gone_within_s=GONE_WITHIN_S):
+    def expect_complete(self, patience_s=PATIENCE_S, may_redo=False, gone_within_s=GONE_PATIENCE_S):
         """Waits for the end and checks what every completed job promises. @returns its report."""
         code = self.wait_end(patience_s)
         expect(code == 0, f"exit code {code}\n{self.output()}")

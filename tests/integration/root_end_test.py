@@ -7,6 +7,7 @@ from bench_case import bench_case, main
 
 ENDLESS = 100000
 INTERRUPTED = 130
+GONE_WITHIN_S = 2
 
 
 class root_killed(bench_case):
@@ -17,7 +18,7 @@ class root_killed(bench_case):
         with self.start() as job:
             job.wait_until_all_run()
             job.root.kill()
-            job.expect_nothing_left()
+            job.expect_nothing_left(GONE_WITHIN_S)
 
     def test_nothing_is_left_also_when_a_worker_and_a_ps_shard_are_stopped(self):
         with self.start() as job:
@@ -25,13 +26,13 @@ class root_killed(bench_case):
             job.kill("worker", 1, signal.SIGSTOP)
             job.kill("ps_shard", 0, signal.SIGSTOP)
             job.root.kill()
-            job.expect_nothing_left()
+            job.expect_nothing_left(GONE_WITHIN_S)
 
     def test_nothing_is_left_when_it_dies_while_it_starts(self):
         with self.start() as job:
             job.wait_for(lambda status: len(status["roles"]) > 1, "it has begun to start roles")
             job.root.kill()
-            job.expect_nothing_left()
+            job.expect_nothing_left(GONE_WITHIN_S)
 
     def test_the_status_of_a_killed_run_says_that_it_is_over(self):
         with self.start() as job:
@@ -56,7 +57,7 @@ class stop_in_order(bench_case):
             status = job.wait_until_all_run()
             order = job.watch_exits(status, lambda: stop(job))
             self.assertEqual(job.wait_end(), INTERRUPTED, job.output())
-            job.expect_nothing_left()
+            job.expect_nothing_left(GONE_WITHIN_S)
             self.expect_order(order)
             report = job.report()
             self.assertEqual(report["status"], "interrupted")
@@ -87,7 +88,7 @@ class stop_in_order(bench_case):
             job.wait_for(lambda status: status["status"] == "stopping", "it stops")
             job.root.send_signal(signal.SIGINT)
             self.assertEqual(job.wait_end(), INTERRUPTED)
-            job.expect_nothing_left()
+            job.expect_nothing_left(GONE_WITHIN_S)
 
     def test_a_stopped_worker_does_not_hold_up_the_end(self):
         with self.bench.start(self.spec(epochs=ENDLESS)) as job:
@@ -95,7 +96,7 @@ class stop_in_order(bench_case):
             job.kill("worker", 0, signal.SIGSTOP)
             job.root.send_signal(signal.SIGINT)
             self.assertEqual(job.wait_end(patience_s=15), INTERRUPTED)
-            job.expect_nothing_left()
+            job.expect_nothing_left(GONE_WITHIN_S)
 
 
 if __name__ == "__main__":
