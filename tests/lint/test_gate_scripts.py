@@ -73,6 +73,34 @@ class counting_of_tests(unittest.TestCase):
         self.assertEqual(self.count(junit, {"b.xml": '<testsuites tests="4" failures="0"/>'}), "4 1")
 
 
+class failed_tests(unittest.TestCase):
+    def told(self, output, status="fail"):
+        with tempfile.TemporaryDirectory() as folder:
+            junit = pathlib.Path(folder) / "ctest.junit"
+            junit.write_text(f'<testsuite><testcase name="a_test" status="{status}"><system-out>{output}</system-out></testcase></testsuite>')
+            answer = subprocess.run([ROOT / "scripts/lib/failed_tests.py", junit], capture_output=True, text=True, check=True)
+        return answer.stdout.splitlines()
+
+    GOOD = "[ RUN      ] part.is_good\n[       OK ] part.is_good (3 ms)\n"
+    BAD = "[ RUN      ] part.is_bad\n/far/away/part_test.cpp:7: Failure\nValue of: x\n[  FAILED  ] part.is_bad (3 ms)\n"
+
+    def test_a_case_is_named_with_its_place(self):
+        self.assertEqual(self.told(self.GOOD + self.BAD), ["failed: a_test part.is_bad: part_test.cpp:7: Value of: x"])
+
+    def test_a_case_that_hung_is_named(self):
+        self.assertEqual(self.told(self.GOOD + "[ RUN      ] part.hangs\n"), ["failed: a_test part.hangs: did not end"])
+
+    def test_a_case_of_unittest_is_named_with_what_was_wrong(self):
+        said = f"{'=' * 70}\nFAIL: test_x (__main__.c.test_x)\n{'-' * 70}\nTraceback:\n  line\nAssertionError: 0 != 2\n\n{'-' * 70}\nRan 1 test\n"
+        self.assertEqual(self.told(said), ["failed: a_test test_x: AssertionError: 0 != 2"])
+
+    def test_a_program_that_names_no_case_is_told_by_its_last_line(self):
+        self.assertEqual(self.told("one\ncannot open x\n"), ["failed: a_test: cannot open x"])
+
+    def test_what_passed_is_not_told(self):
+        self.assertEqual(self.told(self.GOOD, status="run"), [])
+
+
 class stages(unittest.TestCase):
     def run_stage(self, *command):
         with tempfile.TemporaryDirectory() as folder:
