@@ -263,9 +263,10 @@ class running_job:
             """Lets the job run for a short while. A PS shard tells its step when a period of its reports is over, so the next
             one waits for that: what a look says is then as old as the last slice, and not older."""
             nonlocal rate, last_step
-            steps = status.get("steps", status["step"])  # of a run that is over only its last step is told
-            if status["step"] >= steps > step:
-                raise job_over(f"all {steps} steps were trained before: step {step}\n{self.output()}")
+            if "steps" not in status:  # of a run that is over: it has just been resumed, or its root is about to end
+                return False
+            if status["step"] >= status["steps"] > step:
+                raise job_over(f"all {status['steps']} steps were trained before: step {step}\n{self.output()}")
             left = step - status["step"]
             if left <= 0 and condition(status) and self.is_ready(status) and self.holder_in(status) in (None, holder):
                 return True
