@@ -119,7 +119,7 @@ result<spec_change> change_spec(const trained_with& past, const resume_options& 
   for (const auto& done : {refuse_overridden(before.train(), job.spec.train()),
                            add_skipped(options.skip, job), set_from(options.from, job)})
     if (!done) return tl::unexpected(done.error());
-  const auto change = compare_specs(before, job.spec);
+  auto change = compare_specs(before, job.spec);
   if (!change) return change;
   const auto same = past.record ? check_same_inputs(*past.record, job) : result<void>{};
   if (!same) return tl::unexpected(same.error());

@@ -1,6 +1,7 @@
 #include "kernels/cpu/activations.hpp"
 
 #include "engine/layers/layers.hpp"
+#include "job/choices.hpp"
 
 #include <cmath>
 #include <fmt/format.h>
