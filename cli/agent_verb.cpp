@@ -54,14 +54,11 @@ void add_agent(CLI::App& app, verb& chosen) {
   command->footer(
       "Example:\n"
       "  dlrun agent --join 10.0.0.1:7700 --token-file /run/dlrun.token --folder /var/lib/dlrun\n"
-      "Without --join it reads on its standard input what to do, as 'train' and 'resume' tell it. It ends "
-      "with "
-      "its job,\nwhen it has had no link to it, or no answer, for 10 s, or on SIGTERM, once its workers have "
-      "handed back what they\nhad in hand. It leaves no process behind. Exit codes: 0 the job is over, or "
-      "the "
-      "host was to leave; 1 the job goes on\nwithout it or is out of reach; 2 bad usage, token, data, folder "
-      "or "
-      "version.");
+      "Without --join it reads on its standard input what to do, as 'train' and 'resume' tell it.\n"
+      "It ends with its job, when it has had no link to it, or no answer, for cluster.orphan_grace_s,\n"
+      "or on SIGTERM, once its workers have handed back what they had in hand. It leaves no process\n"
+      "behind. Exit codes: 0 the job is over, or the host was to leave; 1 the job goes on without it or\n"
+      "is out of reach; 2 bad usage, token, data, folder or version.");
   command->callback([host, &chosen] { chosen = [host] { return run_agent(*host); }; });
 }
 

@@ -24,6 +24,7 @@ constexpr unsigned verifying_threads_max = 4;
 constexpr std::uint64_t bytes_worth_a_thread = std::uint64_t{4} << 20;
 constexpr const char* way_out =
     "move the folder away, and the shard begins anew with what the others can compute again";
+constexpr const char* damaged = "it was damaged"; // the reason for another identity
 
 bool is_snapshot_name(const std::string& name) {
   return name.find(".snap") != std::string::npos &&
@@ -52,9 +53,13 @@ void store_opening::note_loss(std::string line) {
 }
 
 result<void> store_opening::renew_if_lost() {
-  if (!has_lost_ || is_renewed_) return {};
-  found_.why_new_identity = "it was damaged";
-  is_renewed_ = true;
+  return has_lost_ && !is_renewed() ? renew(damaged) : result<void>();
+}
+
+bool store_opening::is_renewed() const { return !found_.why_new_identity.empty(); }
+
+result<void> store_opening::renew(std::string why) {
+  found_.why_new_identity = std::move(why);
   return on_.renew_identity();
 }
 
@@ -96,14 +101,10 @@ result<void> store_opening::open_database() {
   database_options options{on_.log_directory,     on_.files,    is_new, false,
                            on_.options.read_only, buffer_bytes, way_out};
   // A folder that is not complete has acknowledged nothing, and has no identity to lose.
-  if (!is_new) options.before_loss = [&on = on_] { return on.renew_identity(); };
+  if (!is_new) options.before_loss = [this] { return renew(damaged); };
   auto opened = database::open(std::move(options));
   if (!opened) return tl::unexpected(opened.error());
   on_.database = std::move(*opened);
-  if (on_.state.identity != known->value_or(store_identity{})) {
-    found_.why_new_identity = "it was damaged";
-    is_renewed_ = true;
-  }
   return claim(is_new);
 }
 
@@ -132,20 +133,15 @@ result<void> store_opening::claim(bool is_new) {
     return fail(error_code::storage_damaged,
                 fmt::format("{} holds data, but its file FORMAT is gone: restore it; or {}",
                             on_.options.directory, way_out));
-  found_.why_new_identity = "it is new";
-  is_renewed_ = true;
-  return on_.renew_identity();
+  return renew("it is new");
 }
 
 /// R24: under an identity that says what it holds, and nothing more, from here on.
 result<void> store_opening::settle_identity() {
-  if (is_renewed_) return {};
+  if (is_renewed()) return {};
   const auto& known = on_.state.identity;
-  if (known.under(on_.boot) == 0) {
-    found_.why_new_identity = known.number == 0 ? "it had none" : "its machine has booted since";
-    is_renewed_ = true;
-    return on_.renew_identity();
-  }
+  if (known.under(on_.boot) == 0)
+    return renew(known.number == 0 ? "it had none" : "its machine has booted since");
   const bool must_be_marked = on_.options.sync == sync_mode::process && known.boot.empty();
   return must_be_marked && !on_.options.read_only ? on_.keep_identity(false) : result<void>();
 }

@@ -48,10 +48,12 @@ private:
   void note_loss(std::string line);
   /// To be called before it is dropped.
   result<void> renew_if_lost();
+  bool is_renewed() const;
+  /// Gives it another identity. @param why for people
+  result<void> renew(std::string why);
 
   store_ground& on_;
   store_contents found_;
-  bool is_renewed_ = false;
   bool has_lost_ = false;
   std::uint64_t damage_left_out_ = 0;
 };
