@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import signal
 
 import any_kills
 from bench_case import bench_case, main
@@ -34,7 +35,10 @@ class store_identity(bench_case):
             shutil.copytree(store, copy)
             old = self.stores(job)[SHARD]
             job.resume()
-            job.kill_everything_at_step(reference["steps"] // 2)
+            with job.held_from_step(reference["steps"] // 2):
+                job.root.send_signal(signal.SIGINT)  # in order: the journal then knows all that was acknowledged
+            job.wait_end()
+            job.expect_nothing_left()
             newest = self.stores(job)[SHARD]["versions"][-1][1]
             shutil.rmtree(store)
             shutil.copytree(copy, store)
