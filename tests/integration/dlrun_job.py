@@ -380,7 +380,22 @@ class running_job:
 
     def kill_together(self, roles):
         """SIGKILL to each (role, index), one right after the other. @returns how many were there to be killed."""
-        return sum(self.send_signal(pid, signal.SIGKILL) for pid in self.wait_for_processes(roles))
+        return self.kill_pids(self.wait_for_processes(roles))
+
+    def kill_pids(self, pids):
+        """SIGKILL to processes that `status` named. @returns how many were there to be killed."""
+        return sum(self.send_signal(pid, signal.SIGKILL) for pid in pids)
+
+    def kill_at_step(self, step, roles, delay_s=0, look=lambda status: None):
+        """SIGKILL to each (role, index) while the job is held at `step`, so that it cannot be over before; or `delay_s` after
+        it was let go there, which a short job may not live to see. `look` gets the status. @returns how many were killed."""
+        with self.held_from_step(step) as status:
+            look(status)
+            pids = self.wait_for_processes(roles)  # the end of a short job may be nearer than another look
+            if not delay_s:
+                return self.kill_pids(pids)
+        time.sleep(delay_s)
+        return self.kill_pids(pids)
 
     def kill(self, role, index=0, which=signal.SIGKILL):
         """Signals a role's process. @returns its pid and the moment before, in microseconds."""
