@@ -1,11 +1,13 @@
 """Base of tests of jobs on several hosts, each a network namespace with a folder of its own."""
 
 import net_hosts
+import paused_runs
 import small_data
 from bench_case import bench_case
 from dlrun_job import wait_until
 
-EPOCHS = 12  # a second or two: a job that something happens to is held meanwhile
+EPOCHS = 12  # a second or two: a job that something happens to is held meanwhile, or takes its time
+SLOT_S = 0.1  # of a job that takes its time: with all workers a minute, with one five
 WORKERS, PS_SHARDS = 4, 2
 ORPHAN_GRACE_S = 10  # tests that lose a root for good wait so long for the ends of what it ran
 
@@ -23,6 +25,12 @@ class on_several_hosts(bench_case):
         spec["durability"] = {"log": "every_step"}
         spec["cluster"].update({"orphan_grace_s": ORPHAN_GRACE_S} | options)
         return spec
+
+    def unhurried(self, spec):
+        """The job takes its time until `self.pauses.end()`, and little of the processor's: for what takes longer than a job may be
+        held (a role that is stopped for 10 s is killed). For a dlrun with the layer of pausing_program.cpp."""
+        self.pauses = self.enterContext(paused_runs.pauses(self.bench.folder, SLOT_S))
+        return paused_runs.with_pauses(spec)
 
     def start(self, spec, overrides=(), hosts=None):
         return self.hosts.start(self.bench, spec, hosts or self.list, overrides)
