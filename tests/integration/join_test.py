@@ -15,7 +15,7 @@ from dlrun_job import PATIENCE_S, all_run, has_workers, status_of, wait_until
 from hosts_case import on_several_hosts
 
 PORT = 7700
-ENDLESS, STEP = 100000, 20
+ENDLESS, STEP = 100000, 10
 COMPLETED, FAILED, BAD_USAGE, INTERRUPTED = 0, 1, 2, 130
 LIFETIME_S, WORKERS, GRACE_S = 5, 3, 60
 
@@ -128,7 +128,6 @@ class joins(lets_hosts_join):
             code, _, complaint = job.ask("scale", "--workers", str(WORKERS))
             self.assertEqual(code, COMPLETED, complaint)
             with job.held_from_step(1, all_there) as status:
-                self.pauses.end()
                 for name in self.hosts.names[1:3]:
                     self.assertTrue(self.hosts.workers_on([name], status), f"no worker runs on {name}")
                 code, told, _ = job.ask("explain")
@@ -146,7 +145,6 @@ class joins(lets_hosts_join):
         spec = self.unhurried(self.small_job(workers=1))
         with self.start(spec) as job:
             one = self.enrol(job, "beta")
-            self.pauses.end()
             self.expect_same_bits(job, spec)
             self.assertEqual(one.wait(), COMPLETED, one.said())
         self.assertIn("host beta has joined the job", one.said())
@@ -159,7 +157,6 @@ class joins(lets_hosts_join):
             first.process.wait()
             wait_until(lambda: self.state_of(job, "beta") == "away", "beta is given up")
             self.enrol(job, "beta")
-            self.pauses.end()
             self.expect_same_bits(job, spec, may_redo=True)
         self.assertEqual(len(job.events("host-joined")), 2)
 
@@ -298,7 +295,6 @@ class leaves(lets_hosts_join):
                 wait_until(lambda: len(job.events("host-leaves")) == len(asked), "the root hears of it")
             for one in agents:
                 self.assertEqual(one.wait(), COMPLETED, one.said())
-            self.pauses.end()
             report = self.expect_same_bits(job, spec)
         self.assertEqual(report["steps_redone"], 0)
         self.assertEqual({event["host"] for event in job.events("host-left")}, set(asked))

@@ -2,13 +2,14 @@
 
 import coordinator_losses as losses
 import cut_connections
+import paused_runs
 from bench_case import main
 from dlrun_job import all_run, pid_of
 from etcd_members import no_etcd
 from hosts_case import on_several_hosts
 
 LOSSES = 2  # scripts/acceptance/coordinator_losses has more
-EPOCHS = 20
+EPOCHS = 6
 
 
 class moving_coordinator(on_several_hosts):
@@ -17,7 +18,7 @@ class moving_coordinator(on_several_hosts):
     def setUp(self):
         super().setUp()
         self.etcd = self.enter_or_skip(losses.etcd_on(self.hosts, self.bench.folder), no_etcd)
-        self.spec = self.unhurried(losses.make_spec(self.data, EPOCHS))
+        self.spec = self.unhurried(paused_runs.with_pauses(losses.make_spec(self.data, EPOCHS)))
 
     def start(self):
         cluster = {**self.spec["cluster"], "journal": self.etcd.journal()}

@@ -38,6 +38,10 @@ class pauses:
         os.environ.pop("PAUSES", None)
         self.end()
 
+    def set_all(self, pause_s):
+        self.pause_s = pause_s
+        self.write()
+
     def set(self, pid, factor):
         """From its next slot on a process takes so many times as long."""
         self.slow[pid] = factor

@@ -96,6 +96,7 @@ class gives_its_model(on_several_hosts):
 
     def test_when_it_is_complete_though_the_hosts_are_gone(self):
         with self.start(self.small_job()) as job:
+            self.pauses.end()
             digest = job.expect_complete()["parameters_sha256"]
         [collected] = job.events("stores-collected")
         self.assertIn("ps_shard 1 from host beta", collected["text"])
@@ -212,7 +213,6 @@ class renews_certificates(on_several_hosts):
                 self.assertTrue(killed)
                 for pid in killed:
                     os.kill(pid, signal.SIGKILL)
-            self.pauses.end()
             report = self.expect_same_bits(job, spec)
         self.assertEqual(report["rewinds"], [])
         self.assertEqual(len(report["recoveries"]), len(killed))
@@ -232,7 +232,6 @@ class renews_certificates(on_several_hosts):
                            "each role has found the agent again")
                 before = self.said("certificate-renewed")
             wait_until(lambda: self.renewed_since(before, 2), "each has a new certificate, over the new connection")
-            self.pauses.end()
             report = self.expect_same_bits(job, spec)
         self.assertEqual(report["recoveries"], [])
         self.assertEqual(job.events("host-lost"), [])
