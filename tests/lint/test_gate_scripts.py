@@ -223,7 +223,7 @@ echo '<testsuites tests="2" failures="0"/>' >"${GTEST_OUTPUT#xml:}a.xml"
         left = [stage for stage in everything if stage not in ran]
         self.assertEqual(sorted(ran + left), sorted(everything))
         self.assertIn("test-processes", ran)
-        self.assertEqual(left[0], "test-long")
+        self.assertIn("test-long", left)
         self.assertIn("build-debug", left)
         self.assertEqual(last[0], f"check: not run: {' '.join(left)}: ./check --full runs them too, as continuous integration does")
         self.assertEqual(last[-1], "19 passed, 0 failed")  # 13 lint scripts, 2 programs of unittest, 2 runs of ctest of 2 cases each
