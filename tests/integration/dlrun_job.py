@@ -88,13 +88,18 @@ def stat_fields(pid):
     return {"state": fields[0], "parent": int(fields[1]), "session": int(fields[3]), "terminal": int(fields[4]), "start": fields[19]}
 
 
-def writes_into(pid, folder):
-    """Whether the process's output goes into a file of `folder`."""
+def output_of(pid):
+    """Where the output of a process goes, with which a role names itself, and what it complains of."""
+    found = []
     for stream in (1, 2):
         with contextlib.suppress(OSError):
-            if os.readlink(f"/proc/{pid}/fd/{stream}").startswith(f"{folder}/"):
-                return True
-    return False
+            found.append(os.readlink(f"/proc/{pid}/fd/{stream}"))
+    return found
+
+
+def writes_into(pid, folder):
+    """Whether the process's output goes into a file of `folder`."""
+    return any(file.startswith(f"{folder}/") for file in output_of(pid))
 
 
 def copy_folder(run_dir, target):
@@ -374,7 +379,7 @@ class running_job:
     def expect_nothing_left(self, within_s=GONE_PATIENCE_S):
         deadline = time.monotonic() + within_s
         while left := self.left_processes():
-            expect(time.monotonic() < deadline, f"processes are left {within_s} s after the end: {left}")
+            expect(time.monotonic() < deadline, f"processes are left {within_s} s after the end: {({pid: output_of(pid) for pid in left})}")
             time.sleep(POLL_S)
 
     def send_signal(self, pid, which):
