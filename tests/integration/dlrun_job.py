@@ -350,6 +350,10 @@ class running_job:
         every = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
         return [event for event in every if name in (None, event["event"])]
 
+    def troubles(self):
+        """The events so far, but for stalls: a busy machine lets a step take longer than a second."""
+        return [event for event in self.events() if event["event"] not in ("stalled", "stall-over")]
+
     def wait_for_exits(self, count):
         wait_until(lambda: len(self.events("role-exited")) >= count, f"{count} exits are told")
 
