@@ -106,6 +106,8 @@ agent_state::behavior agent_state::make_behavior() {
 
 caf::result<protocol::join_reply> agent_state::on_join(const protocol::join& join,
                                                        const protocol::coordinator_actor& coordinator) {
+  if (!started_) // an earlier root's comes back sooner than all hosts, and is not taken over yet
+    return caf::make_error(caf::sec::runtime_error, "the job has not begun here");
   if (!core_.accepts(join))
     return protocol::join_reply{
         false, fmt::format("incarnation {} is not the coordinator's", join.self.incarnation)};

@@ -90,7 +90,7 @@ class detaches(attach_case):
                     self.assertIn(f"dlrun attach {job.run_dir}", one.complaints())
             step = job.try_status()["step"]
             job.wait_for_step(step + 10)
-            self.assertEqual(job.events(), [])
+            self.assertEqual(job.troubles(), [])
 
     def test_also_from_a_root_that_does_not_answer(self):
         with self.bench.start(self.durable_spec()) as job:

@@ -101,13 +101,18 @@ def stat_fields(pid):
     return {"state": fields[0], "parent": int(fields[1]), "session": int(fields[3]), "terminal": int(fields[4]), "start": fields[19]}
 
 
-def writes_into(pid, folder):
-    """Whether the process's output goes into a file of `folder`."""
+def output_of(pid):
+    """Where the output of a process goes, with which a role names itself, and what it complains of."""
+    found = []
     for stream in (1, 2):
         with contextlib.suppress(OSError):
-            if os.readlink(f"/proc/{pid}/fd/{stream}").startswith(f"{folder}/"):
-                return True
-    return False
+            found.append(os.readlink(f"/proc/{pid}/fd/{stream}"))
+    return found
+
+
+def writes_into(pid, folder):
+    """Whether the process's output goes into a file of `folder`."""
+    return any(file.startswith(f"{folder}/") for file in output_of(pid))
 
 
 def copy_folder(run_dir, target):
@@ -359,6 +364,10 @@ class running_job:
         every = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
         return [event for event in every if name in (None, event["event"])]
 
+    def troubles(self):
+        """The events so far, but for stalls: a busy machine lets a step take longer than a second."""
+        return [event for event in self.events() if event["event"] not in ("stalled", "stall-over")]
+
     def wait_for_exits(self, count):
         wait_until(lambda: len(self.events("role-exited")) >= count, f"{count} exits are told")
 
@@ -388,7 +397,7 @@ class running_job:
     def expect_nothing_left(self, within_s=GONE_PATIENCE_S):
         deadline = time.monotonic() + within_s
         while left := self.left_processes():
-            expect(time.monotonic() < deadline, f"processes are left {within_s} s after the end: {left}")
+            expect(time.monotonic() < deadline, f"processes are left {within_s} s after the end: {({pid: output_of(pid) for pid in left})}")
             time.sleep(POLL_S)
 
     def send_signal(self, pid, which):

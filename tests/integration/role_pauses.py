@@ -32,7 +32,7 @@ def pause_coordinator(bench, spec, seconds, reference, steps_min=0):
         for pid in list(job.stopped):
             job.send_signal(pid, signal.SIGCONT)
         report = job.expect_complete()
-        expect(not job.events(), f"nothing should be told, but: {job.events()}")
+        expect(not job.troubles(), f"nothing should be told, but: {job.troubles()}")
         expect(report["parameters_sha256"] == reference["parameters_sha256"], "other parameters than without a pause")
         return last - first, report
 

@@ -64,7 +64,7 @@ class stop_in_order(bench_case):
             self.assertNotEqual(report["reason"], "")
             self.assertGreater(report["steps"], 0)
             self.assertEqual(report["samples_duplicated"], 0)
-            self.assertEqual(job.events(), [])
+            self.assertEqual(job.troubles(), [])
             return report
 
     def test_sigint_to_the_root(self):

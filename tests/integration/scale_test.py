@@ -1,7 +1,6 @@
 """The number of workers changes while a job runs, whoever is killed meanwhile: the same bits, no step done again."""
 
 import contextlib
-import itertools
 import random
 import signal
 import time
@@ -12,7 +11,7 @@ from dlrun_job import all_run, expect, has_workers, job_over, pid_of, wait_until
 
 SLOTS = 4
 EPOCHS = 60
-HELD_CHANGES = 5
+HELD_CHANGES, FREE_CHANGES = 5, 6  # at most: with each, a job is longer
 DEPARTURES = 3  # scripts/acceptance/sigterm_phases has more, in each phase of a worker's work
 LONG = 100_000  # epochs of a job that a test ends
 KINDS = ("worker", "ps_shard", "coordinator")
@@ -68,11 +67,11 @@ class scale(bench_case):
             job.kill(kills[changes % len(kills)] if changes % 2 else source.choice(KINDS))
         return workers
 
-    def change_until_over(self, job, source, kills):
-        """The same at any moment. @returns how many changes there were."""
+    def change_now_and_then(self, job, source, kills):
+        """The same at any moment, for a while. @returns how many changes there were."""
         self.change_while_held(job, source, kills)
         try:
-            for changes in itertools.count(HELD_CHANGES + 1):
+            for changes in range(HELD_CHANGES + 1, HELD_CHANGES + FREE_CHANGES + 1):
                 workers = self.change(job, source, kills, changes)
                 job.wait_for(lambda status, wanted=workers: count(status) == wanted, f"{workers} workers are there")
         except (job_over, AssertionError):
@@ -83,7 +82,7 @@ class scale(bench_case):
         spec = self.spec(epochs=EPOCHS, workers=1, microbatches_per_step=SLOTS)
         reference = self.undisturbed(spec)["parameters_sha256"]
         with self.bench.start(spec) as job:
-            changes = self.change_until_over(job, random.Random(1), ())
+            changes = self.change_now_and_then(job, random.Random(1), ())
             self.assertGreater(changes, 4)
             report = job.expect_complete()
             self.assertEqual(report["parameters_sha256"], reference)
@@ -96,7 +95,7 @@ class scale(bench_case):
         spec["durability"] = {"log": "every_step"}
         reference = self.undisturbed(spec)["parameters_sha256"]
         with self.bench.start(spec) as job:
-            changes = self.change_until_over(job, random.Random(2), ("coordinator", "worker", "ps_shard"))
+            changes = self.change_now_and_then(job, random.Random(2), ("coordinator", "worker", "ps_shard"))
             self.assertGreater(changes, 3)
             self.assertEqual(job.expect_complete(may_redo=True)["parameters_sha256"], reference)
 

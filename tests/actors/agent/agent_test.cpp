@@ -82,14 +82,17 @@ private:
 class agent_test : public testing::Test {
 protected:
   agent_test() {
-    agent = system.spawn(agent_state::start, agent_arguments{.job = job,
-                                                             .coordinator = {{1}, 77},
-                                                             .launcher = launcher,
-                                                             .board = board,
-                                                             .log = std::make_shared<spdlog::logger>("test"),
-                                                             .now = [this] { return now; }});
+    agent = spawn_agent();
     observer->monitor(agent);
     tell(protocol::tick{});
+  }
+  protocol::agent_actor spawn_agent() {
+    return system.spawn(agent_state::start, agent_arguments{.job = job,
+                                                            .coordinator = {{1}, 77},
+                                                            .launcher = launcher,
+                                                            .board = board,
+                                                            .log = std::make_shared<spdlog::logger>("test"),
+                                                            .now = [this] { return now; }});
   }
   template <class... Messages>
   void tell(Messages... messages) {
@@ -110,16 +113,22 @@ protected:
   }
 
   // what roles do
-  protocol::join_reply join(const protocol::fence& self, const std::string& control = "somewhere") {
+  result<protocol::join_reply> ask_to_join(const protocol::agent_actor& whom, const protocol::fence& self,
+                                           const std::string& control) {
     const protocol::join message{coordinator_role, self, 100, {control, 0, {}}, {}};
     const auto handle =
         caf::actor_cast<protocol::coordinator_actor>(caf::actor_cast<caf::strong_actor_ptr>(coordinator));
-    auto question = coordinator->request(agent, 1s, message, handle);
+    auto question = coordinator->request(whom, 1s, message, handle);
     dispatch();
-    protocol::join_reply answer;
+    result<protocol::join_reply> answer;
     question.receive([&](const protocol::join_reply& reply) { answer = reply; },
-                     [](const caf::error& why) { ADD_FAILURE() << to_string(why); });
+                     [&](const caf::error& why) { answer = fail(error_code::role_lost, to_string(why)); });
     return answer;
+  }
+  protocol::join_reply join(const protocol::fence& self, const std::string& control = "somewhere") {
+    const auto answer = ask_to_join(agent, self, control);
+    if (!answer) ADD_FAILURE() << answer.error().message;
+    return answer.value_or(protocol::join_reply{});
   }
   void grant(const role_name& role, std::uint64_t first, std::uint64_t last) {
     protocol::grant message{role, {}, job->process};
@@ -223,6 +232,16 @@ TEST_F(agent_test, another_coordinator_than_the_one_it_started_is_refused) {
   const auto reply = join({{1}, 78});
   EXPECT_FALSE(reply.accepted);
   EXPECT_EQ(reply.reason, "incarnation 1 is not the coordinator's");
+}
+
+TEST_F(agent_test, one_that_comes_before_the_job_has_begun_is_not_refused_but_has_to_come_again) {
+  auto waiting = spawn_agent();
+  const auto answer = ask_to_join(waiting, {{1}, 78}, "somewhere");
+  ASSERT_FALSE(answer);
+  EXPECT_THAT(answer.error().message, HasSubstr("has not begun"));
+  caf::anon_send_exit(waiting, caf::exit_reason::kill);
+  waiting = nullptr;
+  dispatch();
 }
 
 TEST_F(agent_test, fences_of_another_root_are_not_used) {
