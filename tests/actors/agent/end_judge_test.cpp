@@ -71,7 +71,7 @@ TEST_F(end_judge_test, where_state_is_in_memory_only_no_slot_is_tried_so_its_cra
 TEST_F(end_judge_test, a_slot_that_goes_on_killing_uses_restarts_in_the_end) {
   int excused = 0;
   while (!died(worker, {.cause = "crashed", .slot = deadly_slot}).exit.counts) ++excused;
-  EXPECT_EQ(excused, 3);
+  EXPECT_EQ(excused, 4);
   judge.set_workers(4);
   EXPECT_FALSE(died(worker, {.cause = "crashed", .slot = deadly_slot}).exit.counts)
       << "there are more who may die";
