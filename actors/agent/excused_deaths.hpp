@@ -9,16 +9,16 @@
 namespace dlrun::agent {
 
 /// Deaths in a slot that lead to a record being left out (R18) are excused: the two that make the
-/// slot a suspect, as many as there are workers that may compute it at the same time, and those
-/// that name a record. A slot that goes on killing is not excused any more, nor is anything when
-/// too many records were named. Pure: same calls, same answers.
+/// slot a suspect, and two of each worker, which may compute it with the others, and again before
+/// it hears that the record is left out. A slot that goes on killing is not excused any more, nor
+/// is anything when too many records were named. Pure: same calls, same answers.
 class excused_deaths {
 public:
   explicit excused_deaths(std::uint32_t workers)
-      : deaths_max_(workers + 2) {}
+      : deaths_max_(most_of(workers)) {}
 
   /// There may be so many workers from now on.
-  void set_workers(std::uint32_t workers) { deaths_max_ = std::max(deaths_max_, workers + 2); }
+  void set_workers(std::uint32_t workers) { deaths_max_ = std::max(deaths_max_, most_of(workers)); }
   /// A worker died by its own doing at `where`. @returns whether that is excused.
   bool excuses(const protocol::slot_progress& where) {
     const auto [at, is_new] = deaths_.try_emplace(where, 0);
@@ -27,6 +27,8 @@ public:
   }
 
 private:
+  static std::uint32_t most_of(std::uint32_t workers) { return 2 * workers + 2; }
+
   std::uint32_t deaths_max_; ///< of one place
   std::map<protocol::slot_progress, std::uint32_t> deaths_;
   std::size_t records_ = 0; ///< that were named

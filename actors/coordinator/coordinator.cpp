@@ -44,7 +44,7 @@ protocol::version_set restorable_everywhere(const std::vector<protocol::shard_st
   return all;
 }
 
-/// Nothing: not yet.
+/// Nothing: the agent has not said yet that who joins runs, or the job is over.
 std::optional<protocol::join_reply> answer_in(const coordinator_actions& actions) {
   for (const auto& action : actions)
     if (const auto* answer = std::get_if<answer_join>(&action)) return answer->reply;
@@ -186,7 +186,8 @@ coordinator_state::join_answer coordinator_state::on_join(const protocol::join& 
   const auto actions = core_->on_join(join);
   const auto answer = answer_in(actions);
   if (!answer)
-    return caf::make_error(caf::sec::runtime_error, "the agent has not said yet that this one runs");
+    return caf::make_error(caf::sec::runtime_error,
+                           "not yet: the agent has not said that this one runs, or the job is over");
   auto reply = *answer;
   if (reply.accepted) {
     links_.admit(join.role, who);

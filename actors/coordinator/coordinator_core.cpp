@@ -283,9 +283,9 @@ coordinator_actions coordinator_core::on_join(const protocol::join& join) {
   know(join.role);
   const bool may_be_adopted = starts_.has(join.role) && !is_known_start(join.role, join.self) &&
                               is_known_start(join.role, join.self, who_says::agent);
-  if (may_be_adopted && !ending_.is_over()) return out; // the agent has not said yet
-  auto reason = ending_.is_over() ? std::string("the job is over") : why_refused(join);
-  if (!reason.empty()) {
+  if (may_be_adopted) return out;    // the agent has not said yet
+  if (ending_.is_over()) return out; // the agent ends it with all others, or a later coordinator answers
+  if (auto reason = why_refused(join); !reason.empty()) {
     out.emplace_back(answer_join{join.role, {false, std::move(reason)}});
     return out;
   }

@@ -37,7 +37,7 @@ struct event_numbers {
   std::vector<named_bits> values{}; ///< evaluated: loss and metrics; workers-scaled: workers that are
                                     ///< wanted; run-resumed: hosts in the list, where there is one;
                                     ///< data-fetched: bytes and seconds; store-short: acknowledged,
-                                    ///< found
+                                    ///< found; gpu-avoided: its number
 
   bool operator==(const event_numbers&) const = default;
 

@@ -22,20 +22,59 @@ format_seconds() { # milliseconds -> "12.3 s" or "3 min 05 s"
 
 now_ms() { date +%s%3N; }
 
-# stage NAME "what it does" COMMAND...: runs the command with its output in a log.
+# Stages that run beside others: name -> process, and when it began.
+declare -A stage_process stage_begun
+
+# begin_stage NAME COMMAND...: the command runs, with its output in a log, while other things are done. `stage NAME` waits for it.
+begin_stage() {
+  local name=$1 log=$stages_log_dir/$1.log
+  shift
+  mkdir -p "$stages_log_dir"
+  stage_begun[$name]=$(now_ms)
+  set -m # a process group of its own, so that all of it can be ended
+  (
+    set +m
+    status=0
+    "$@" </dev/null >"$log" 2>&1 || status=$?
+    now_ms >"$log.end"
+    exit "$status"
+  ) &
+  set +m
+  stage_process[$name]=$!
+}
+
+# Ends what begin_stage has begun and nobody has waited for.
+end_stages() {
+  local name
+  for name in "${!stage_process[@]}"; do
+    kill -TERM -- "-${stage_process[$name]}" 2>/dev/null || true
+    wait "${stage_process[$name]}" 2>/dev/null || true
+    unset "stage_process[$name]"
+  done
+}
+
+# stage NAME "what it does" COMMAND...: runs the command with its output in a log, unless begin_stage has begun it.
 # When it fails, shows the end of the log and returns its status.
 stage() {
-  local name=$1 what=$2 log status=0 begin
+  local name=$1 what=$2 log=$stages_log_dir/$1.log status=0 begin end
   shift 2
   mkdir -p "$stages_log_dir"
-  log=$stages_log_dir/$name.log
   printf '%-16s %s ... ' "$name" "$what"
-  begin=$(now_ms)
-  "$@" </dev/null >"$log" 2>&1 || status=$?
-  if ((status == 0)); then
-    printf 'ok, %s\n' "$(format_seconds $(($(now_ms) - begin)))"
+  if [[ ${stage_process[$name]:-} ]]; then
+    begin=${stage_begun[$name]}
+    wait "${stage_process[$name]}" || status=$?
+    unset "stage_process[$name]"
+    end=$(<"$log.end")
+    rm "$log.end"
   else
-    printf 'FAILED after %s\n' "$(format_seconds $(($(now_ms) - begin)))"
+    begin=$(now_ms)
+    "$@" </dev/null >"$log" 2>&1 || status=$?
+    end=$(now_ms)
+  fi
+  if ((status == 0)); then
+    printf 'ok, %s\n' "$(format_seconds $((end - begin)))"
+  else
+    printf 'FAILED after %s\n' "$(format_seconds $((end - begin)))"
     show_failure "$log"
     echo "stage '$name' failed (exit status $status); the whole log: $log" >&2
   fi

@@ -15,7 +15,8 @@ EPOCHS = {"mlp_dropout": 90, "cnn_batch_norm": 36}  # a second or a few each
 # of each kill, so it need not be long.
 SHORT_EPOCHS = {"mlp_dropout": 45, "cnn_batch_norm": 18}
 KILLED_BEFORE = 0.6  # of all steps
-DELAY_MAX_S = 0.03
+UNHELD = 0.7  # of the kills after the first, which is never missed
+DELAY_MAX_S = 0.03  # any moment within a step
 RECOVERY_DELAY_MAX_S = 0.15  # a second kill falls into the recovery from the first
 
 SINGLE = ("worker", "ps_shard", "coordinator")
@@ -50,18 +51,29 @@ def victims_of(kind, source):
     }[kind]
 
 
-def carry_out(job, kind, source):
-    """@returns how many processes were killed by name (the death of everything counts as one)."""
+def strike(job, step, kind, source, delay_s):
+    """As kill_at_step, of what `kind` says. @returns how many were killed (the death of everything counts as one)."""
     if kind == "everything":
-        job.kill_everything()
-        job.resume()
-        return 1
-    kills = 0
-    for number, group in enumerate(victims_of(kind, source)):
-        if number:
-            time.sleep(source.uniform(0, RECOVERY_DELAY_MAX_S))
+        return strike_everything(job, step, delay_s)
+    first, *others = victims_of(kind, source)
+    kills = job.kill_at_step(step, first, delay_s)
+    for group in others:
+        time.sleep(source.uniform(0, RECOVERY_DELAY_MAX_S))
         kills += job.kill_together(group)
     return kills
+
+
+def strike_everything(job, step, delay_s):
+    with job.held_from_step(step):
+        if not delay_s:
+            job.kill_everything()
+    if delay_s:
+        time.sleep(delay_s)
+        if job.root.poll() is not None:
+            raise job_over("it ended before everything was killed")
+        job.kill_everything()
+    job.resume()
+    return 1
 
 
 def run_once(bench, spec, seed, reference, kinds, count):
@@ -72,9 +84,8 @@ def run_once(bench, spec, seed, reference, kinds, count):
     with bench.start(spec) as job:
         try:
             for step, kind in plan:
-                job.wait_for_step(step)
-                time.sleep(source.uniform(0, DELAY_MAX_S))  # any moment within a step
-                kills += carry_out(job, kind, source)
+                delay_s = source.uniform(0, DELAY_MAX_S) if done and source.random() < UNHELD else 0
+                kills += strike(job, step, kind, source, delay_s)
                 done.append((step, kind))
         except job_over:  # it was quicker than the plan; if it failed, what follows says so
             pass

@@ -62,9 +62,10 @@ def write_counts(result, wanted):
 
 
 def main():
-    # What a background job of a shell ignores, its children ignore as well: a Ctrl-C would never
-    # come.
+    # What a background job of a shell ignores, or one behind nohup, its children ignore as well: a
+    # Ctrl-C or the end of a terminal would never come.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     bench_case.program = sys.argv.pop(1)
     result = unittest.main(verbosity=2, exit=False).result
     write_counts(result, os.environ.get("GTEST_OUTPUT", ""))

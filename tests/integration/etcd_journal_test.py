@@ -50,12 +50,12 @@ class with_etcd(bench_case):
         self.assertFalse(run_dir.exists(), "nothing is made for it")
 
     def small_job(self, **options):
-        spec = any_kills.make_spec("mlp_dropout", self.data, "every_step")
+        spec = any_kills.make_spec("mlp_dropout", self.data, "every_step", epochs=any_kills.SHORT_EPOCHS)
         spec["cluster"]["journal"] = self.etcd.journal(**options)
         return spec
 
     def reference(self):
-        return self.undisturbed(any_kills.make_spec("mlp_dropout", self.data, "off"))
+        return self.undisturbed(any_kills.make_spec("mlp_dropout", self.data, "off", epochs=any_kills.SHORT_EPOCHS))
 
     def expect_same_bits(self, job, may_redo=False):
         report = job.expect_complete(may_redo=may_redo)

@@ -94,6 +94,7 @@ class with_a_host_of_another_kind(on_several_hosts):
 
     def test_unless_the_bits_need_not_be_the_same(self):
         with self.start_beside_another_kind(RELAXED) as job:
+            self.pauses.end()
             report = job.expect_complete()
         self.assertFalse(report["deterministic"])
         self.assertEqual(report["recoveries"], [])

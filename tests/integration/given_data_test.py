@@ -12,7 +12,6 @@ from dlrun_job import option, wait_until
 from hosts_case import on_several_hosts
 
 STEP = 20
-LONG = 120  # epochs: no machine is through with them before it is looked at
 LARGE_RECORDS = 40000  # of 144 bytes: a few seconds over a slow line
 SLOW, GIVEN_BYTES = "16mbit", 2_000_000  # more than a run of blocks, less than all
 
@@ -79,7 +78,7 @@ class are_given_it(gives_data):
         self.assertGreaterEqual(fetched["beta"]["values"]["seconds"], 0)
 
     def test_again_when_the_run_is_resumed_and_when_an_agent_is_started_again(self):
-        spec = self.job_of(epochs=LONG)
+        spec = self.job_of()
         self.write_list(beta=self.without_data())
         with self.start(spec) as job:
             with job.held_from_step(STEP):

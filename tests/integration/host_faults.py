@@ -129,7 +129,6 @@ class struck_job:
     def __init__(self, job, shape, hosts, listed, etcd, source):
         self.job, self.shape, self.hosts, self.listed, self.etcd, self.source = job, shape, hosts, listed, etcd, source
         self.root = hosts.names[0]
-        job.ask_status = lambda: hosts.status(job.run_dir)
         self.holder = None  # the process that is stopped to hold the job
         self.cut = {}  # host -> kind, until it is healed
         self.losses = []

@@ -1,11 +1,14 @@
 """Base of tests of jobs on several hosts, each a network namespace with a folder of its own."""
 
 import net_hosts
+import paused_runs
 import small_data
 from bench_case import bench_case
 from dlrun_job import wait_until
 
-EPOCHS = 12  # a second or two: a job that something happens to is held meanwhile
+EPOCHS = 4  # of 63 steps
+SLOT_S = 0.02  # a job that something happens to takes its time: with all workers it lasts five seconds and can be held
+UNHURRIED_SLOT_S = 0.3  # one that cannot be held for so long: a minute, with one worker five
 WORKERS, PS_SHARDS = 4, 2
 ORPHAN_GRACE_S = 10  # tests that lose a root for good wait so long for the ends of what it ran
 
@@ -17,17 +20,25 @@ class on_several_hosts(bench_case):
         super().setUp()
         self.hosts = self.enter_or_skip(net_hosts.net_hosts(self.bench.folder, self.host_count), net_hosts.no_namespaces)
         self.list = self.hosts.write_file(self.bench.folder / "hosts.yaml")
+        self.pauses = self.enterContext(paused_runs.pauses(self.bench.folder, SLOT_S))
 
     def small_job(self, epochs=EPOCHS, **options):
+        """It takes its time until `self.pauses.end()`. For a dlrun with the layer of pausing_program.cpp."""
         spec = small_data.make_spec("mlp_dropout", self.data, epochs=epochs, workers=WORKERS, ps_shards=PS_SHARDS)
         spec["durability"] = {"log": "every_step"}
         spec["cluster"].update({"orphan_grace_s": ORPHAN_GRACE_S} | options)
+        return paused_runs.with_pauses(spec)
+
+    def unhurried(self, spec):
+        """The job takes more time: for what takes longer than a job may be held (a role that is stopped for 10 s is killed)."""
+        self.pauses.set_all(UNHURRIED_SLOT_S)
         return spec
 
     def start(self, spec, overrides=(), hosts=None):
         return self.hosts.start(self.bench, spec, hosts or self.list, overrides)
 
     def expect_same_bits(self, job, spec, may_redo=False):
+        self.pauses.end()
         report = job.expect_complete(may_redo=may_redo)
         self.assertEqual(report["parameters_sha256"], self.undisturbed(spec)["parameters_sha256"])
         self.expect_nobody_left()

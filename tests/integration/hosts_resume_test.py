@@ -10,7 +10,7 @@ from dlrun_job import wait_until
 from hosts_case import on_several_hosts
 
 BAD_USAGE, INTERRUPTED = 2, 130
-STEP = 60
+STEP = 20
 
 
 class resumed_with_hosts(on_several_hosts):

@@ -11,11 +11,11 @@ import subprocess
 
 import bare_metal_test
 from bench_case import main
-from dlrun_job import PATIENCE_S, all_run, has_workers, wait_until
+from dlrun_job import PATIENCE_S, all_run, has_workers, status_of, wait_until
 from hosts_case import on_several_hosts
 
 PORT = 7700
-LONG_EPOCHS, ENDLESS, STEP = 120, 100000, 20
+ENDLESS, STEP = 100000, 10
 COMPLETED, FAILED, BAD_USAGE, INTERRUPTED = 0, 1, 2, 130
 LIFETIME_S, WORKERS, GRACE_S = 5, 3, 60
 
@@ -64,7 +64,7 @@ class lets_hosts_join(on_several_hosts):
 
     def endless(self):
         """A job that is ended when nobody looks any more."""
-        return self.start(self.small_job(epochs=ENDLESS))
+        return self.start(self.unhurried(self.small_job(epochs=ENDLESS)))
 
     def end_agents(self):
         for one in self.agents:
@@ -101,7 +101,7 @@ class lets_hosts_join(on_several_hosts):
         return one
 
     def state_of(self, job, name):
-        status = json.loads(self.hosts.status(job.run_dir) or "{}")
+        status = json.loads(status_of(job.run_dir) or "{}")
         return {host["name"]: host["state"] for host in status.get("hosts", [])}.get(name)
 
     def expect_refused(self, one, *words):
@@ -117,7 +117,7 @@ class lets_hosts_join(on_several_hosts):
 
 class joins(lets_hosts_join):
     def test_two_hosts_get_workers_one_is_lost_and_the_bits_are_those_of_one_host(self):
-        spec = self.small_job(epochs=LONG_EPOCHS, workers=1)
+        spec = self.unhurried(self.small_job(workers=1))
         with self.start(spec) as job:
             used = self.token(job)
             one = self.enrol(job, "beta", used)
@@ -127,7 +127,7 @@ class joins(lets_hosts_join):
             job.wait_until_all_run()
             code, _, complaint = job.ask("scale", "--workers", str(WORKERS))
             self.assertEqual(code, COMPLETED, complaint)
-            with job.held_from_step(STEP, all_there) as status:
+            with job.held_from_step(1, all_there) as status:
                 for name in self.hosts.names[1:3]:
                     self.assertTrue(self.hosts.workers_on([name], status), f"no worker runs on {name}")
                 code, told, _ = job.ask("explain")
@@ -142,7 +142,7 @@ class joins(lets_hosts_join):
         self.assertIn("was used already", "".join(event["text"] for event in job.events("host-refused")))
 
     def test_the_agents_end_with_the_job_and_say_so(self):
-        spec = self.small_job(epochs=LONG_EPOCHS, workers=1)
+        spec = self.unhurried(self.small_job(workers=1))
         with self.start(spec) as job:
             one = self.enrol(job, "beta")
             self.expect_same_bits(job, spec)
@@ -150,7 +150,7 @@ class joins(lets_hosts_join):
         self.assertIn("host beta has joined the job", one.said())
 
     def test_a_host_that_was_lost_may_join_again_with_a_new_token(self):
-        spec = self.small_job(epochs=LONG_EPOCHS, workers=2)
+        spec = self.unhurried(self.small_job(workers=2))
         with self.start(spec) as job:
             first = self.enrol(job, "beta")
             os.kill(self.hosts.agent_of("beta"), signal.SIGKILL)
@@ -162,7 +162,7 @@ class joins(lets_hosts_join):
 
     def test_certificates_are_renewed_and_the_door_stays_open(self):
         self.write_list({"certificate_lifetime_s": LIFETIME_S})
-        with self.start(self.small_job(epochs=ENDLESS, workers=1)) as job:
+        with self.endless() as job:
             self.enrol(job, "beta")
             wait_until(self.has_renewed, "the agent's certificate is renewed")
             self.enrol(job, "gamma")
@@ -220,9 +220,9 @@ class comes_back(lets_hosts_join):
 
     hosts_min = 3
 
-    def kill_root(self):
+    def kill_root(self, change=lambda spec: spec):
         """A job on three hosts, two of which joined by themselves, whose root is killed at STEP. @returns it and its specification"""
-        spec = self.small_job(epochs=LONG_EPOCHS, orphan_grace_s=GRACE_S)
+        spec = change(self.small_job(orphan_grace_s=GRACE_S))
         job = self.start(spec)
         self.addCleanup(job.__exit__)
         self.enrol(job, "beta")
@@ -259,12 +259,13 @@ class comes_back(lets_hosts_join):
             self.assertEqual(one.wait(), COMPLETED, one.said())
 
     def test_and_one_that_is_lost_meanwhile_may_join_again(self):
-        job, spec = self.kill_root()
+        job, spec = self.kill_root(self.unhurried)
         self.hosts.kill_all("beta")
         job.resume(options=["--hosts", str(self.list)])
         wait_until(lambda: job.events("host-not-joined"), "it is waited for in vain")
         self.assertIn("has not come back to this root", job.events("host-not-joined")[-1]["text"])
         self.enrol(job, "beta")
+        self.pauses.end()
         self.expect_adopted(job, "gamma")
         self.expect_same_bits(job, spec, may_redo=True)
         self.assertEqual(job.events("store-missing"), [])
@@ -282,12 +283,12 @@ class comes_back(lets_hosts_join):
 class leaves(lets_hosts_join):
     def test_in_order_when_its_agent_is_asked_to_and_no_step_is_done_again(self):
         asked = {"beta": signal.SIGTERM, "gamma": signal.SIGINT}
-        spec = self.small_job(epochs=LONG_EPOCHS, workers=1, ps_shards=1)
+        spec = self.unhurried(self.small_job(workers=1, ps_shards=1))
         with self.start(spec) as job:
             agents = [self.enrol(job, name) for name in asked]
             job.wait_until_all_run()
             self.assertEqual(job.ask("scale", "--workers", str(WORKERS))[0], COMPLETED)
-            with job.held_from_step(STEP, all_there) as status:
+            with job.held_from_step(1, all_there) as status:
                 for name, how in asked.items():
                     self.assertTrue(self.hosts.workers_on([name], status), f"no worker runs on {name}")
                     os.kill(self.hosts.agent_of(name), how)
@@ -374,7 +375,7 @@ class is_refused(lets_hosts_join):
     def test_a_token_of_a_job_that_lets_nobody_in(self):
         alone = self.hosts.write_file(self.bench.folder / "alone.yaml", count=1)
         with self.start(self.small_job(epochs=ENDLESS), hosts=alone) as job:
-            wait_until(lambda: self.hosts.status(job.run_dir), "the root answers")
+            wait_until(lambda: status_of(job.run_dir), "the root answers")
             code, _, complaint = job.ask("token")
             self.assertEqual(code, BAD_USAGE)
             self.assertIn("has no 'join:'", complaint)

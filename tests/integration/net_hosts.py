@@ -16,22 +16,12 @@ from dlrun_job import option, running_job
 NAMES = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta")
 NET = "10.78.0"
 CLONE_NEWNET = 0x40000000
-ANSWER_S, ANSWER_BYTES_MAX = 2, 1 << 20
 # Before the words of a command, which outlives what ends these: as behind ssh, when a line is cut.
 OUTLIVED = ["sh", "-c", 'exec 3<&0; "$@" <&3 3<&- & wait $!', "sh"]
 
 
 class no_namespaces(Exception):
     """None can be made here, and why."""
-
-
-@contextlib.contextmanager
-def open_folder(path):
-    descriptor = os.open(path, os.O_PATH | os.O_DIRECTORY)
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
 
 
 def ip(*words):
@@ -119,17 +109,6 @@ class net_hosts:
         file = small_data.write_spec(run_dir.with_suffix(".yaml"), spec)
         arguments = ["train", str(file), "--run-dir", str(run_dir), "--hosts", str(listed), *option("--set", overrides)]
         return kind(bench.program, run_dir, arguments, run_dir.with_suffix(".out"), self.within())
-
-    def status(self, run_dir):
-        """What `dlrun status --json` prints of a job, without the time that a process takes to start on a busy machine; "" when
-        it does not answer."""
-        with contextlib.suppress(OSError, ValueError), socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as asker:
-            asker.settimeout(ANSWER_S)
-            with open_folder(run_dir) as folder:  # its path may be longer than that of a socket may be
-                asker.connect(f"/proc/self/fd/{folder}/{json.loads((run_dir / 'agent.json').read_text())['socket']}")
-            asker.send(b"status")
-            return asker.recv(ANSWER_BYTES_MAX).decode()
-        return ""
 
     def listener(self, name, port):
         """A socket of this process that listens on that host."""

@@ -15,7 +15,7 @@ from changed_runs import BAD_USAGE, LR, changed_runs, gone_back, set_options
 from dlrun_job import all_run, expect, free_port, job_over, wait_until
 
 EPOCHS = 12
-LONG = 150  # epochs: time enough for a worker to come back
+LONG = 36  # epochs: the job is held now and then until a worker has come back
 STEPS_PER_EPOCH = 63  # 2003 records in steps of 4 * 8
 LOOPBACK = "127.0.0.1"
 SAMPLE = re.compile(r"^(\w+)(?:\{(.*)\})? (\S+)$")
@@ -88,24 +88,24 @@ class metrics(shown_run):
     def test_a_run_that_loses_a_worker_says_so_to_prometheus(self):
         port = free_port()
         with self.bench.start(self.shown_spec(LONG, prometheus_port=port)) as job:
-            status = job.wait_until_all_run()
-            self.assertEqual(listening_addresses(port), ["0100007F"], "on 127.0.0.1 and nowhere else")
-            found = self.wait_for(job, port, lambda one: one.get("dlrun_validation_step")
-                                  and one["dlrun_step"][""] >= status["step"], "an evaluation and the step are shown")
-            self.assertEqual(found["dlrun_steps_target"][""], LONG * STEPS_PER_EPOCH)
-            self.assertGreater(found["dlrun_samples_total"][""], 0)
-            for role in status["roles"]:
-                label = f'role="{role["role"]}",index="{role["index"]}"'
-                self.assertEqual(found["dlrun_role_up"][label], 1, label)
-            self.assertIn('metric="accuracy"', found["dlrun_train_metric"])
-            self.assertIn('metric="accuracy"', found["dlrun_validation_metric"])
-            self.assertEqual(found["dlrun_recoveries_total"]['role="worker"'], 0)
-            with job.held_from_step(status["step"], all_run):
+            with job.held_from_step(1, lambda status: all_run(status) and job.events("evaluated")) as status:
+                self.assertEqual(listening_addresses(port), ["0100007F"], "on 127.0.0.1 and nowhere else")
+                found = self.wait_for(job, port, lambda one: one.get("dlrun_validation_step")
+                                      and one["dlrun_step"][""] >= status["step"], "an evaluation and the step are shown")
+                self.assertEqual(found["dlrun_steps_target"][""], LONG * STEPS_PER_EPOCH)
+                self.assertGreater(found["dlrun_samples_total"][""], 0)
+                for role in status["roles"]:
+                    label = f'role="{role["role"]}",index="{role["index"]}"'
+                    self.assertEqual(found["dlrun_role_up"][label], 1, label)
+                self.assertIn('metric="accuracy"', found["dlrun_train_metric"])
+                self.assertIn('metric="accuracy"', found["dlrun_validation_metric"])
+                self.assertEqual(found["dlrun_recoveries_total"]['role="worker"'], 0)
                 job.kill("worker", 0)
-            found = self.wait_for(job, port, lambda one: one["dlrun_recoveries_total"]['role="worker"'], "a recovery")
-            self.assertEqual(found["dlrun_role_restarts_total"]['role="worker",index="0"'], 1)
-            self.assertEqual(found["dlrun_events_total"]['event="role-exited"'], 1)
-            self.assertGreater(found["dlrun_recovery_seconds_sum"]['role="worker"'], 0)
+            with job.held_from_step(status["step"], lambda _: job.events("worker-resumed")):
+                found = self.wait_for(job, port, lambda one: one["dlrun_recoveries_total"]['role="worker"'], "a recovery")
+                self.assertEqual(found["dlrun_role_restarts_total"]['role="worker",index="0"'], 1)
+                self.assertEqual(found["dlrun_events_total"]['event="role-exited"'], 1)
+                self.assertGreater(found["dlrun_recovery_seconds_sum"]['role="worker"'], 0)
             self.expect_same_training(job.expect_complete(), LONG)
             self.assertIsNone(scrape(port), "it goes with the run")
 
@@ -200,6 +200,8 @@ class events_in_numbers(shown_run):
         with self.bench.start(self.shown_spec(LONG)) as job:
             with job.held_from_step(1, all_run):
                 job.kill("worker", 1)
+            with job.held_from_step(1, lambda _: job.events("worker-resumed")):
+                pass
             report = job.expect_complete()
             recovery = report["recoveries"][0]
             exited, = job.events("role-exited")

@@ -12,7 +12,7 @@ from service_manager import is_started_again, serviced_job
 
 COMPLETED, FAILED, BAD_USAGE, LEFT_OUT, INTERRUPTED = 0, 1, 2, 3, 130
 STEPS = (40, 80, 120)  # at which the root is killed
-EPOCHS, GRACE_S = 24, 60
+HELD_AT, GRACE_S = (20, 40, 60), 60  # on several hosts
 
 
 class again_and_again(bench_case):
@@ -207,11 +207,11 @@ class that_has_ended(again_and_again):
 
 class on_its_hosts(on_several_hosts):
     def test_a_root_that_is_killed_three_times_finds_all_others_as_they_were(self):
-        spec = self.small_job(epochs=EPOCHS, orphan_grace_s=GRACE_S)
+        spec = self.small_job(orphan_grace_s=GRACE_S)
         job = self.hosts.start(self.bench, spec, self.list, kind=serviced_job)
         self.addCleanup(job.__exit__)
         found, committed = set(), []
-        for times, step in enumerate(STEPS):
+        for times, step in enumerate(HELD_AT):
             with job.held_from_step(step, all_run) as status:
                 self.assertEqual(len(job.events("roles-adopted")), times)
                 there = {role["pid"] for role in status["roles"]}
@@ -222,10 +222,10 @@ class on_its_hosts(on_several_hosts):
                 committed.append(status["durable_step"])
                 job.kill_root()
             self.assertIsNone(job.serve())
-        status = job.wait_for(lambda now: now["step"] > STEPS[-1] + 5 and all_run(now), "steps are done again")
+        status = job.wait_for(lambda now: now["step"] > HELD_AT[-1] + 5 and all_run(now), "steps are done again")
         self.assertLessEqual(found, {role["pid"] for role in status["roles"]})
         self.expect_committed_kept(self.expect_same_bits(job, spec, may_redo=True), committed)
-        self.assertEqual([event["values"]["roles"] for event in job.events("roles-adopted")], [len(found)] * len(STEPS))
+        self.assertEqual([event["values"]["roles"] for event in job.events("roles-adopted")], [len(found)] * len(HELD_AT))
         self.assertEqual(job.serve(), COMPLETED)
         before = job.contents()
         job.begin()
@@ -235,13 +235,13 @@ class on_its_hosts(on_several_hosts):
         self.expect_nobody_left()
 
     def test_a_host_that_is_not_there_yet_is_tried_again(self):
-        spec = self.small_job(epochs=EPOCHS, orphan_grace_s=GRACE_S)
+        spec = self.small_job(orphan_grace_s=GRACE_S)
         booting = self.bench.folder / "booting"
         script = f'if [ "$0" = beta ] && [ -e {booting} ]; then echo no route >&2; exit 255; fi; exec ip netns exec {self.hosts.prefix}$0 "$@"'
         self.list = self.hosts.write_file(self.list, {"start": ["sh", "-c", script, "{host}"]})
         job = self.hosts.start(self.bench, spec, self.list, kind=serviced_job)
         self.addCleanup(job.__exit__)
-        with job.held_from_step(STEPS[0], all_run) as status:
+        with job.held_from_step(HELD_AT[0], all_run) as status:
             kept = {role["pid"] for role in status["roles"]} & set(self.roles_on("gamma"))
             self.assertTrue(kept)
             booting.touch()
@@ -257,10 +257,10 @@ class on_its_hosts(on_several_hosts):
         self.expect_same_bits(job, spec, may_redo=True)
 
     def test_without_its_list_it_is_refused(self):
-        spec = self.small_job(epochs=EPOCHS, orphan_grace_s=GRACE_S)
+        spec = self.small_job(orphan_grace_s=GRACE_S)
         job = self.hosts.start(self.bench, spec, self.list, kind=serviced_job)
         self.addCleanup(job.__exit__)
-        with job.held_from_step(STEPS[0], all_run):
+        with job.held_from_step(HELD_AT[0], all_run):
             job.kill_root()
         whole = job.arguments
         at = whole.index("--hosts")

@@ -11,8 +11,13 @@ def make_spec(data, *, steps, slots, workers, records, log="every_step"):
     spec = small_data.make_spec("mlp_dropout", data, epochs=1, workers=workers, ps_shards=2, microbatches_per_step=slots)
     size = spec["train"]["microbatch_size"]
     spec["train"]["epochs"] = -(-steps * slots * size // records)
-    spec["model"]["layers"].insert(0, {"custom": {"type": "pause"}})
     spec["durability"] = {"log": log}
+    return with_pauses(spec)
+
+
+def with_pauses(spec):
+    """A job of any kind, with that layer."""
+    spec["model"]["layers"].insert(0, {"custom": {"type": "pause"}})
     return spec
 
 
@@ -32,6 +37,10 @@ class pauses:
     def __exit__(self, *_):
         os.environ.pop("PAUSES", None)
         self.end()
+
+    def set_all(self, pause_s):
+        self.pause_s = pause_s
+        self.write()
 
     def set(self, pid, factor):
         """From its next slot on a process takes so many times as long."""

@@ -30,9 +30,13 @@ class resume(bench_case):
             self.assertEqual(report["train_loss"], reference["train_loss"])
 
     def test_goes_on_after_a_stop(self):
+        def stop(job):
+            job.root.send_signal(signal.SIGINT)
+            job.wait_for(lambda status: status["status"] == "stopping", "it stops")
+
         for log in ("every_step", "snapshots"):
             with self.subTest(log=log):
-                self.expect_same_end(log, lambda job: job.root.send_signal(signal.SIGINT), INTERRUPTED)
+                self.expect_same_end(log, stop, INTERRUPTED)
 
     def test_goes_on_after_the_death_of_everything(self):
         for log in ("every_step", "snapshots"):

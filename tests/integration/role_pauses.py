@@ -14,15 +14,15 @@ def make_spec(train, seconds):
     return small_data.make_spec("mlp_dropout", train, epochs=int(EPOCHS_A_SECOND * (seconds + 2)), workers=3)
 
 
-def pause_coordinator(bench, spec, seconds, reference):
-    """@returns the steps applied during the pause, and the report."""
+def pause_coordinator(bench, spec, seconds, reference, steps_min=0):
+    """For so many seconds, and until so many steps were made. @returns the steps applied during the pause, and the report."""
     with bench.start(spec) as job:
         with job.held_from_step(1, all_run) as before:
             job.kill("coordinator", which=signal.SIGSTOP)
         stopped_at = time.monotonic()
         seen = job.wait_for(lambda now: now["step"] > before["step"], "the first step without a coordinator")
         first = last = seen["step"]
-        while time.monotonic() < stopped_at + seconds:
+        while time.monotonic() < stopped_at + seconds or last - first < steps_min:
             last = job.wait_for(lambda now: now["step"] > last or now["step"] == reference["steps"]
                                 or time.monotonic() >= stopped_at + seconds, "steps go on")["step"]
         status = job.try_status()

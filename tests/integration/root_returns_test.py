@@ -10,7 +10,7 @@ from etcd_members import no_etcd
 from hosts_case import on_several_hosts
 
 BAD_USAGE = 2
-STEP = 60
+STEP = 20
 GRACE_S = 60
 
 
@@ -101,6 +101,7 @@ class keeps_the_coordinator(root_that_is_killed):
         self.assertEqual(pid_of(status, "coordinator"), self.coordinator)
         self.assertLessEqual(self.found, {role["pid"] for role in status["roles"]})
         del spec["cluster"]["journal"]
+        self.pauses.end()
         report = job.expect_complete(may_redo=True)
         self.assertEqual(report["parameters_sha256"], self.undisturbed(spec)["parameters_sha256"])
         self.assertNotIn("coordinator", {one["role"] for one in report["recoveries"]})

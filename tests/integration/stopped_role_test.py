@@ -1,20 +1,27 @@
 """A stopped coordinator holds nobody up; a stopped worker's slots move; what cannot go on ends with its reason."""
 
+import paused_runs
 import role_pauses
+import small_data
 from bench_case import bench_case, main
 
 ENDLESS = 100000
+EPOCHS, SLOT_S = 16, 0.005  # a step takes 10 ms: the job outlasts what happens to it
+STOPPED_S, STEPS = 2.5, 20
 
 
 class stopped_role(bench_case):
+    def setUp(self):
+        super().setUp()
+        self.job = paused_runs.with_pauses(small_data.make_spec("mlp_dropout", self.data, epochs=EPOCHS, workers=3))
+        self.reference = self.bench.complete(self.job)
+        self.enterContext(paused_runs.pauses(self.bench.folder, SLOT_S))
+
     def test_steps_go_on_while_the_coordinator_is_stopped(self):
-        spec = role_pauses.make_spec(self.data, 2.5)
-        steps, _ = role_pauses.pause_coordinator(self.bench, spec, 2.5, self.bench.complete(spec))
-        self.assertGreater(steps, 20)
+        role_pauses.pause_coordinator(self.bench, self.job, STOPPED_S, self.reference, STEPS)
 
     def test_the_others_do_the_slots_of_a_stopped_worker(self):
-        spec = role_pauses.make_spec(self.data, 2.5)
-        role_pauses.pause_worker(self.bench, spec, 300, self.bench.complete(spec))
+        role_pauses.pause_worker(self.bench, self.job, STEPS, self.reference)
 
 
 class job_that_cannot_go_on(bench_case):
@@ -49,7 +56,7 @@ class job_that_cannot_go_on(bench_case):
             self.expect_failure(job, "worker 1")
 
     def test_one_death_more_than_the_restart_budget_ends_the_job(self):
-        with self.bench.start(self.spec(epochs=ENDLESS), ["cluster.restart.intensity=2"]) as job:
+        with self.bench.start(self.spec(epochs=ENDLESS), ["cluster.restart.intensity=2", "cluster.restart.period_s=3600"]) as job:
             for deaths in range(3):
                 job.wait_until_all_run()
                 job.kill("worker", deaths % 2)

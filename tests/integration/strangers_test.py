@@ -89,7 +89,7 @@ class strangers_of_other_hosts(on_several_hosts):
         self.list = self.hosts.write_file(self.bench.folder / "hosts.yaml", count=self.host_count - 1)
 
     def test_no_listener_talks_to_them_and_the_job_goes_on(self):
-        with self.start(self.small_job(epochs=ENDLESS)) as job:
+        with self.start(self.unhurried(self.small_job(epochs=ENDLESS))) as job:
             job.wait_until_all_run()
             victim = hostile_runs.target(job, self.hosts, WORKERS)
             enemies = hostile_runs.strangers(victim, self.bench.folder, 1)

@@ -118,6 +118,41 @@ class stages(unittest.TestCase):
         self.assertIn("no such luck", result.stderr)
         self.assertIn("stage 'probe' failed (exit status 7)", result.stderr)
 
+    def run_script(self, script):
+        with tempfile.TemporaryDirectory() as folder:
+            opening = f"set -euo pipefail; source {ROOT}/scripts/lib/stages.sh; stages_log_dir={folder}; fifo={folder}/fifo; mkfifo $fifo\n"
+            return subprocess.run(["bash", "-c", opening + script], capture_output=True, text=True)
+
+    def test_stages_that_run_at_once_are_told_one_after_the_other(self):
+        result = self.run_script("""
+            begin_stage hears bash -c "read -r <$fifo"
+            begin_stage says bash -c "echo word >$fifo"
+            stage hears "what the other says"
+            stage says "a word"
+            """)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        self.assertRegex(result.stdout, r"\Ahears +what the other says \.\.\. ok, [0-9.]+ s\nsays +a word \.\.\. ok, [0-9.]+ s\n\Z")
+
+    def test_one_of_them_that_fails_is_named_and_shows_its_output(self):
+        result = self.run_script("""
+            begin_stage good true
+            begin_stage bad bash -c "echo no such luck; exit 7"
+            stage good "is good"
+            stage bad "is bad"
+            """)
+        self.assertEqual(result.returncode, 7)
+        self.assertIn("no such luck", result.stderr)
+        self.assertIn("stage 'bad' failed (exit status 7)", result.stderr)
+
+    def test_those_that_nobody_waits_for_are_ended_with_all_that_they_started(self):
+        result = self.run_script("""
+            begin_stage long bash -c "sleep 1000 & echo \\$! >$fifo; wait"
+            read -r started <$fifo
+            end_stages
+            ! kill -0 "$started" 2>/dev/null || [[ $(ps -o state= "$started") == Z ]]
+            """)
+        self.assertEqual((result.returncode, result.stdout, result.stderr), (0, "", ""))
+
     def test_times_are_readable(self):
         script = f"source {ROOT}/scripts/lib/stages.sh; format_seconds 900; echo; format_seconds 59999; echo; format_seconds 185000"
         self.assertEqual(subprocess.run(["bash", "-c", script], capture_output=True, text=True).stdout, "0.9 s\n59.9 s\n3 min 05 s")
@@ -138,6 +173,75 @@ class stages(unittest.TestCase):
     def test_what_is_built_already_needs_no_room_again(self):
         self.assertEqual(self.expect_room("7", "docs").returncode, 0)
         self.assertEqual(self.expect_room("7", "no-such-folder").returncode, 1)
+
+
+class the_gate(unittest.TestCase):
+    """`./check` of a checkout in which every command passes at once."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.checkout, self.fakes = pathlib.Path(folder.name) / "checkout", pathlib.Path(folder.name) / "fakes"
+        for name in ("check", "scripts/lib/stages.sh", "scripts/lib/count_tests.py", "scripts/lib/failed_tests.py"):
+            (self.checkout / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, self.checkout / name)
+        for script in (ROOT / "scripts/lint").glob("*.py"):
+            self.write(f"scripts/lint/{script.name}", f"#!/bin/bash\necho '{script.stem}: 1 file looked at, 0 findings'\n")
+        for name in ("scripts/install_dependencies", "scripts/quickstart_demo"):
+            self.write(name, "#!/bin/bash\n")
+        for name in ("tests/lint/test_x.py", "tests/specification/x_test.py", "tests/package/package_test.py"):
+            self.write(name, "import unittest\nclass x(unittest.TestCase):\n    def test_x(self): pass\nif __name__ == '__main__': unittest.main(argv=['x'])\n")
+        for name in ("cmake", "doxygen"):
+            self.write(self.fakes / name, "#!/bin/bash\n")
+        self.write(self.fakes / "ctest", """#!/bin/bash
+while [[ $1 != --output-junit ]]; do shift; done
+echo '<testsuite/>' >"$2"
+echo '<testsuites tests="2" failures="0"/>' >"${GTEST_OUTPUT#xml:}a.xml"
+""")
+
+    def write(self, name, text):
+        (self.checkout / name).parent.mkdir(parents=True, exist_ok=True)
+        (self.checkout / name).write_text(text)
+        (self.checkout / name).chmod(0o755)
+
+    def check(self, *options):
+        environment = dict(os.environ, PATH=f"{self.fakes}:{os.environ['PATH']}")
+        return subprocess.run([self.checkout / "check", *options], env=environment, capture_output=True, text=True)
+
+    def told(self, result):
+        """The stages that it has told of, and its last lines."""
+        lines = result.stdout.splitlines()
+        return [line.split()[0] for line in lines if " ... ok, " in line], [line for line in lines if " ... " not in line]
+
+    def test_what_it_does_not_run_is_what_full_runs_besides(self):
+        short = self.check()
+        self.assertEqual((short.returncode, short.stderr), (0, ""), short.stdout)
+        ran, last = self.told(short)
+        full = self.check("--full")
+        self.assertEqual((full.returncode, full.stderr), (0, ""), full.stdout)
+        everything, last_of_full = self.told(full)
+        left = [stage for stage in everything if stage not in ran]
+        self.assertEqual(sorted(ran + left), sorted(everything))
+        self.assertIn("test-processes", ran)
+        self.assertIn("test-long", left)
+        self.assertIn("build-debug", left)
+        self.assertEqual(last[0], f"check: not run: {' '.join(left)}: ./check --full runs them too, as continuous integration does")
+        self.assertEqual(last[-1], "19 passed, 0 failed")  # 13 lint scripts, 2 programs of unittest, 2 runs of ctest of 2 cases each
+        self.assertEqual(last_of_full[-1], "28 passed, 0 failed")
+        self.assertEqual(len(last_of_full), 2, last_of_full)
+
+    def test_a_stage_that_fails_ends_all_and_is_named(self):
+        self.write("scripts/lint/sizes.py", "#!/bin/bash\necho 'x.cpp:1: too long'\nexit 1\n")
+        failed = self.check()
+        self.assertEqual(failed.returncode, 1)
+        self.assertIn("x.cpp:1: too long", failed.stderr)
+        ran, last = self.told(failed)
+        self.assertEqual(ran, ["install"])
+        self.assertRegex(last[-2], "^check: failed in stage 'lint' after")
+        self.assertEqual(last[-1], "12 passed, 1 failed")
+
+    def test_continuous_integration_runs_all(self):
+        self.assertIn("./check --full", (ROOT / ".ci/run").read_text())
 
 
 class usage(unittest.TestCase):

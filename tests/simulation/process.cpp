@@ -63,7 +63,6 @@ void member_process::receive(const message& what) {
       return;
     if (!answer->reply.accepted) {
       world_.say(this, "is refused: {}", answer->reply.reason);
-      if (answer->reply.reason == "the job is over") return world_.kill(*this, "the job is over");
       return end_fenced({});
     }
     coordinator_ = answer->coordinator;

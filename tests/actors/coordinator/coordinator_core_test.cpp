@@ -237,7 +237,14 @@ TEST_F(coordinator_core_test, the_job_is_completed_after_training_evaluation_and
   const auto ends = only<finish_job>(core.ending().on_digests({1}, {1500, std::string(32, 'c')}));
   ASSERT_EQ(ends.size(), 1U);
   EXPECT_EQ(ends[0].ended.outcome, job_outcome::completed);
-  EXPECT_FALSE(answer(join(worker_role({0}), workers[0])).accepted) << "the job is over";
+}
+
+TEST_F(coordinator_core_test, who_joins_when_the_job_is_over_has_no_answer_and_is_ended_with_all_others) {
+  start_everything();
+  core.ending().fail("somebody's doing");
+  const auto late = start(worker_role({0}));
+  EXPECT_THAT(only<answer_join>(join(worker_role({0}), late)), IsEmpty())
+      << "refused, it would exit: a loss, and a restart of the budget";
 }
 
 TEST_F(coordinator_core_test, what_has_not_come_is_asked_for_again_by_timer) {
