@@ -17,7 +17,7 @@ constexpr auto delay_max = std::chrono::milliseconds(1000);
 
 /// Another start of it finds its state on disk, or needs none.
 bool is_replaceable(const role_name& role, const agent_core_config& config) {
-  return config.state_is_durable || role.kind == role_kind::worker;
+  return config.state_is_durable || role.kind == role_kind::worker; // a keeper's is, too
 }
 
 supervision::child_spec child_of(const role_name& role, const agent_core_config& config) {
@@ -50,6 +50,8 @@ std::vector<role_name> roles_in_order(const agent_core_config& config) {
   std::vector<role_name> all{{role_kind::coordinator, 0}};
   for (std::uint32_t i = 0; i < config.ps_shards; ++i) all.push_back({role_kind::ps_shard, i});
   for (std::uint32_t i = 0; i < config.workers; ++i) all.push_back({role_kind::worker, i});
+  for (std::uint32_t i = 0; config.keeps_copies && i < config.ps_shards; ++i)
+    all.push_back({role_kind::keeper, i});
   return all;
 }
 
@@ -142,9 +144,12 @@ void agent_core::order_start(managed_role& role, time_point now, agent_actions& 
   if (!role.current) return; // starts when a grant comes
   role.wanted = false;
   role.stopping = role.leaving = false;
-  signs_.begin(role.name, now);
+  // A keeper may have to wait for a host.
+  if (role.name.kind != role_kind::keeper) signs_.begin(role.name, now);
   reports_.set_state(role.name, "starting");
-  out.push_back(start_role{role.name, *role.current});
+  const ps_shard_id shard{role.name.index};
+  const bool has_copy = role.name.kind == role_kind::ps_shard && copies_.is_whole(shard, keeper_of(shard));
+  out.push_back(start_role{role.name, *role.current, has_copy});
 }
 
 agent_actions agent_core::on_grant(const protocol::grant& grant, time_point now) {
@@ -180,6 +185,7 @@ agent_actions agent_core::on_started(const role_name& name, const protocol::fenc
   auto* role = roles_.find(name, self);
   if (!role) return out;
   role->pid = pid;
+  if (name.kind == role_kind::keeper && pid != 0) signs_.begin(name, now);
   if (name.kind == role_kind::coordinator) return out; // up when it has joined
   role->up = true;
   out.push_back(to_coordinator{protocol::role_started{name, self, pid}});
@@ -333,12 +339,42 @@ agent_actions agent_core::on_workers_wanted(const protocol::workers_wanted& word
 
 // ---- signs of life
 
-void agent_core::on_heartbeat(const protocol::heartbeat& beat, time_point now) {
+agent_actions agent_core::on_heartbeat(const protocol::heartbeat& beat, time_point now) {
+  agent_actions out;
   if (roles_.find(beat.role, beat.self) != nullptr)
     signs_.hear(beat.role, now);
   else if (beat.role.kind != role_kind::data_dispatcher)
-    return;
+    return out;
   reports_.hear(beat);
+  copies_.hear(beat);
+  const ps_shard_id shard{beat.role.index};
+  if (copies_.is_to_end(beat, keeper_of(shard)))
+    kill(*roles_.find(protocol::keeper_role(shard)), "copy-silent",
+         fmt::format("{} waits for its copy, which is silent: keeper {} is killed", protocol::to_string(beat.role),
+                     shard),
+         out);
+  return out;
+}
+
+// ---- copies
+
+copy_board::keeper_start agent_core::keeper_of(ps_shard_id shard) const {
+  const auto found = roles_.all().find(protocol::to_string(protocol::keeper_role(shard)));
+  if (found == roles_.all().end() || !found->second.current || found->second.leaving) return std::nullopt;
+  return found->second.current->incarnation;
+}
+
+protocol::keeper_place agent_core::keeper_for(const protocol::heartbeat& beat) const {
+  const auto found = roles_.all().find(protocol::to_string(beat.role));
+  const bool is_newest = found != roles_.all().end() && found->second.current == beat.self;
+  if (!config_.keeps_copies || beat.role.kind != role_kind::ps_shard || !is_newest) return {};
+  return copies_.answer({beat.role.index}, keeper_of({beat.role.index}));
+}
+
+agent_actions agent_core::give_way(ps_shard_id shard) {
+  auto* keeper = roles_.find(protocol::keeper_role(shard));
+  if (keeper == nullptr || !keeper->current || std::exchange(keeper->leaving, true)) return {};
+  return {stop_role{keeper->name, *keeper->current, protocol::stop_how::leave}};
 }
 
 agent_actions agent_core::on_tick(time_point now) {

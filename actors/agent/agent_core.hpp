@@ -2,6 +2,7 @@
 /// ends the job in order.
 #pragma once
 
+#include "actors/agent/copy_board.hpp"
 #include "actors/agent/end_judge.hpp"
 #include "actors/agent/exit_notices.hpp"
 #include "actors/agent/found_roles.hpp"
@@ -26,6 +27,7 @@ namespace dlrun::agent {
 struct agent_core_config {
   std::uint32_t workers = 1;
   std::uint32_t ps_shards = 1;
+  bool keeps_copies = false; ///< each PS shard has a keeper
   scale_limits scale{};
   std::chrono::milliseconds leave_grace{30000}; ///< between a request to leave and a kill
   std::uint64_t agent = 0;                      ///< random number of this process
@@ -51,6 +53,7 @@ struct agent_core_config {
 struct start_role {
   protocol::role_name role;
   protocol::fence self;
+  bool has_copy = false; ///< a PS shard: its keeper runs, and has all that was committed
 };
 struct stop_role {
   protocol::role_name role;
@@ -71,7 +74,7 @@ struct all_stopped {
 using agent_action = std::variant<start_role, stop_role, to_coordinator, announce, all_stopped>;
 using agent_actions = std::vector<agent_action>;
 
-/// Pure: a supervision tree of one level (coordinator, PS shards, workers, in this order) over
+/// Pure: a supervision tree of one level (coordinator, PS shards, workers, keepers, in this order) over
 /// fences granted by the coordinator. While the coordinator is away it goes on with the fences it
 /// holds.
 class agent_core {
@@ -96,7 +99,11 @@ public:
                                 const error& why, protocol::time_point now);
   agent_actions on_exited(const protocol::role_name& role, const protocol::fence& self, const role_end& how,
                           protocol::time_point now);
-  void on_heartbeat(const protocol::heartbeat& beat, protocol::time_point now);
+  agent_actions on_heartbeat(const protocol::heartbeat& beat, protocol::time_point now);
+  /// The answer to it: nothing is known to who is not the start in hand of a PS shard with a copy.
+  protocol::keeper_place keeper_for(const protocol::heartbeat& beat) const;
+  /// The PS shard is to start where its keeper is, which has the store.
+  agent_actions give_way(ps_shard_id shard);
   /// To be told at every tick.
   agent_actions on_work_seen(const seen_work& seen, protocol::time_point now);
   agent_actions on_job_ended(const protocol::job_ended& ended, protocol::time_point now);
@@ -107,6 +114,7 @@ public:
   std::vector<role_view> roles() const { return roles_.views(reports_); }
   worker_counts workers() const { return roles_.count(reports_, orders_.workers()); }
   const role_reports& reports() const { return reports_; }
+  const copy_board& copies() const { return copies_; }
   bool ending() const { return ended_.has_value(); }
 
 private:
@@ -121,11 +129,13 @@ private:
   void tell_restart(managed_role& role, agent_actions& out);
   void check_coordinator(protocol::time_point now, agent_actions& out);
   void kill(managed_role& role, const char* event, std::string text, agent_actions& out);
+  copy_board::keeper_start keeper_of(ps_shard_id shard) const;
 
   agent_core_config config_;
   supervision::supervisor supervisor_;
   life_signs signs_;
   role_reports reports_;
+  copy_board copies_;
   exit_notices exits_;
   end_judge judge_;
   managed_roles roles_;

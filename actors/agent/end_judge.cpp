@@ -8,10 +8,13 @@ namespace dlrun::agent {
 judged_end end_judge::left(managed_role& role, const protocol::fence& self, const role_end& how, bool settled,
                            std::uint32_t workers) const {
   role.restart_untold = !role.dismissed;
-  const auto why = role.dismissed ? fmt::format("{} workers are wanted", workers) : "it had a SIGTERM";
+  const bool is_keeper = role.name.kind == protocol::role_kind::keeper;
+  const auto why = is_keeper        ? std::string{"its PS shard starts on its host, from the copy"}
+                   : role.dismissed ? fmt::format("{} workers are wanted", workers)
+                                    : std::string{"it had a SIGTERM"};
   auto text = fmt::format("{} (incarnation {}) has left: {}{}", protocol::to_string(role.name),
                           self.incarnation, why, how.left ? "" : fmt::format("; it {}", how.cause));
-  return {.event = {"worker-left", role.name, self.incarnation, std::move(text)},
+  return {.event = {is_keeper ? "keeper-left" : "worker-left", role.name, self.incarnation, std::move(text)},
           .exited = {.role = role.name,
                      .self = self,
                      .cause = how.cause,

@@ -166,10 +166,23 @@ const std::string* hosted_roles::host_to_wait_for(const role_name& role) const {
   return is_away ? host : nullptr;
 }
 
-hosted_actions hosted_roles::start(const role_name& role, const fence& self, time_point now) {
+void hosted_roles::note_copy(ps_shard_id shard, dlrun::incarnation opener, const protocol::copy_word& copy) {
+  placement_.note_copy({.shard = shard,
+                        .opener = opener,
+                        .timeline = copy.timeline,
+                        .end = step_from(copy.end),
+                        .floor = copy.floor});
+}
+
+hosted_actions hosted_roles::start(const role_name& role, const fence& self, time_point now, bool has_copy) {
   hosted_actions out;
   hosted_start one{.self = self, .waits_until = now + config_.store_patience};
-  const auto* host = host_to_wait_for(role);
+  if (!placement_.can_put(role)) { // in hand, until there is a host
+    starts_[{role, self.incarnation}] = one;
+    out.push_back(tell_launch{role, self, role_runs{}});
+    return out;
+  }
+  const auto* host = has_copy ? nullptr : host_to_wait_for(role);
   if (host == nullptr) {
     settle(role, one, now, out);
     return out;
@@ -395,7 +408,9 @@ void hosted_roles::lose(const host_lost& lost, time_point now, hosted_actions& o
 void hosted_roles::settle_waiting(time_point now, hosted_actions& out) {
   std::vector<start_key> ready;
   for (const auto& [key, one] : starts_)
-    if (!one.host && (now >= one.waits_until || host_to_wait_for(key.first) == nullptr)) ready.push_back(key);
+    if (!one.host && placement_.can_put(key.first) &&
+        (now >= one.waits_until || host_to_wait_for(key.first) == nullptr))
+      ready.push_back(key);
   for (const auto& key : ready) settle(key.first, starts_.at(key), now, out);
 }
 

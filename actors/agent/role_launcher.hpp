@@ -32,6 +32,8 @@ struct launch_order {
   std::optional<protocol::role_credentials> credentials{};
   /// Random number of the process of the job's agent; 0: this host's, or the one that began it.
   std::uint64_t agent = 0;
+  /// Of a PS shard: its keeper runs, and has all that was committed.
+  bool has_copy = false;
 };
 
 class role_launcher {

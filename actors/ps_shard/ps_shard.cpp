@@ -31,7 +31,10 @@ ps_shard_core_config core_config(const common::role_context& context) {
 ps_shard_state::behavior ps_shard_state::start(pointer self, common::role_context context) {
   self->state.role.reset(new ps_shard_state(self, std::move(context)));
   auto& role = *self->state.role;
-  self->set_down_handler([&role](const caf::down_msg& down) { role.others_.on_down(down.source); });
+  self->set_down_handler([&role](const caf::down_msg& down) {
+    if (role.copy_) role.copy_->on_down(down.source);
+    role.others_.on_down(down.source);
+  });
   if (const auto ready = role.acquire(); !ready) role.quit(ready.error().message);
   return role.make_behavior();
 }
@@ -51,12 +54,15 @@ ps_shard_state::ps_shard_state(pointer self, common::role_context context)
     , reports_{self,
                context_,
                {[this](std::uint64_t probe) { return core_->status(probe); },
-                [this] { return core_->state().applied; },
+                [this] { return core_ ? core_->state().applied : version_id{}; },
                 [this](const protocol::coordinator_location& location) {
+                  if (copy_) copy_->on_keeper(location.keeper);
+                  if (!core_) return; // it has not entered the job yet
                   common::follow_coordinator<protocol::ps_shard_actor>(
                       self_, context_, location, endpoint_,
                       [this](const auto& reply, const auto& dispatcher) { on_joined(reply, dispatcher); });
-                }}}
+                },
+                [this] { return copy_ ? copy_->word() : protocol::copy_word{}; }}}
     , disk_{maker_, post_}
     , maker_{context_.job,
              {context_.role.index},
@@ -96,6 +102,9 @@ ps_shard_state::behavior ps_shard_state::make_behavior() {
       [this](const protocol::norm_request& message) {
         if (others_.take_word(message)) carry_out(core_->on_norm_request(message));
       },
+      [this](const protocol::copy_standing& standing) {
+        if (copy_) copy_->on_standing(standing);
+      },
       [this](const protocol::tick&) { on_tick(); },
       [](const protocol::continuation& task) { common::run(task); },
   };
@@ -116,9 +125,35 @@ result<void> ps_shard_state::acquire() {
     reports_.restart(disk_.store());
     context_.opened = disk_.store()->opened(restored->version);
     disk_.run(make_store_events());
+    if (context_.job->keeps_copies()) return enter_with_copy(*restored);
     if (const auto entered = enter(*restored); !entered) quit(entered.error().message);
   });
   return {};
+}
+
+/// What an earlier start counted is to have all that is said from now on.
+void ps_shard_state::enter_with_copy(const loaded_standing& restored) {
+  copy_ = std::make_unique<store_copy>(
+      self_, context_,
+      store_copy::events{[this](const released_versions& news) { on_released(news); },
+                         [this, restored] {
+                           if (const auto entered = enter(restored); !entered) quit(entered.error().message);
+                         }});
+  copy_->restart(disk_.store(), restored);
+  await_copy();
+}
+
+void ps_shard_state::await_copy() {
+  if (core_) return;
+  reports_.report_alive();
+  copy_->on_tick();
+  common::post_later(self_, caf::actor_cast<protocol::ps_shard_actor>(self_), tick_period,
+                     [this] { await_copy(); });
+}
+
+void ps_shard_state::on_released(const released_versions& news) {
+  if (news.committed) carry_out(core_->on_committed(*news.committed));
+  for (const auto version : news.snapshots) carry_out(core_->on_snapshot_durable(version));
 }
 
 result<void> ps_shard_state::open_channel() {
@@ -165,13 +200,16 @@ result<void> ps_shard_state::enter(loaded_standing restored) {
 threaded_store_events ps_shard_state::make_store_events() {
   return {.log = {.committed =
                       [this](timeline_id timeline, version_id version) {
-                        if (timeline == core_->timeline()) carry_out(core_->on_committed(version));
+                        if (timeline != core_->timeline()) return;
+                        if (copy_) return copy_->on_logged(version);
+                        carry_out(core_->on_committed(version));
                       },
                   .stalled = [this](const auto& why) { reports_.on_log_stalled(why); },
                   .broken = [this](const error& why) { quit(why.message); }},
           .snapshot_durable =
               [this](version_id version) {
                 reports_.on_snapshot_stalled(std::nullopt);
+                if (copy_) return copy_->on_snapshot(version);
                 carry_out(core_->on_snapshot_durable(version));
               },
           .snapshot_failed =
@@ -299,6 +337,7 @@ ps_shard_state::on_digest_request(const protocol::digest_request& request) {
 void ps_shard_state::on_tick() {
   self_->delayed_send(self_, tick_period, protocol::tick{});
   carry_out(core_->on_tick());
+  if (copy_) copy_->on_tick();
   lender_->withdraw_unused(common::now());
   reports_.on_tick();
 }
@@ -363,6 +402,7 @@ void ps_shard_state::go_back(const perform_rewind& order) {
   disk_.go_back(order, [this](const result<loaded_standing>& loaded) {
     if (!loaded) return quit(loaded.error().message);
     reports_.restart(disk_.store());
+    if (copy_) copy_->restart(disk_.store(), *loaded);
     carry_out(core_->on_rewound(*loaded));
     reports_.report();
   });

@@ -4,6 +4,7 @@
 ///   part ──> gradient_inbox ───────────────────────────┘ │
 ///   norm ──> shard_links <──> ps_shard_core              └──> threaded_store: log, snapshots
 ///   rewind ──> ps_shard_core ──> shard_disk
+///   threaded_store ──> store_copy <──> keeper; what both have ──> ps_shard_core
 ///   snapshot_request ──> snapshot_lender        tick ──> shard_reports ──> status, heartbeat
 #pragma once
 
@@ -18,6 +19,7 @@
 #include "actors/ps_shard/shard_links.hpp"
 #include "actors/ps_shard/shard_reports.hpp"
 #include "actors/ps_shard/snapshot_lender.hpp"
+#include "actors/ps_shard/store_copy.hpp"
 #include "actors/ps_shard/version_maker.hpp"
 
 #include <memory>
@@ -52,6 +54,9 @@ private:
   result<void> acquire();
   result<void> open_channel();
   result<void> enter(loaded_standing restored);
+  void enter_with_copy(const loaded_standing& restored);
+  void await_copy();
+  void on_released(const released_versions& news);
   threaded_store_events make_store_events();
   void on_published(const protocol::endpoint& at);
   void on_joined(const protocol::join_reply& reply, const protocol::data_dispatcher_actor& dispatcher);
@@ -89,6 +94,7 @@ private:
   shard_reports reports_;
   std::unique_ptr<snapshot_lender> lender_;
   shard_disk disk_;
+  std::unique_ptr<store_copy> copy_; ///< null where the store has none, and before it is open
   version_maker maker_; ///< last: its thread ends before what its tasks use goes
 };
 
