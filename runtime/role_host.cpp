@@ -56,8 +56,7 @@ void ask_to_leave(role_kind kind, const caf::actor& role) {
 }
 
 std::optional<role_kind> role_kind_from(std::string_view word) {
-  for (const auto kind :
-       {role_kind::coordinator, role_kind::ps_shard, role_kind::worker, role_kind::keeper})
+  for (const auto kind : {role_kind::coordinator, role_kind::ps_shard, role_kind::worker, role_kind::keeper})
     if (protocol::to_string(kind) == word) return kind;
   return std::nullopt;
 }

@@ -145,9 +145,6 @@ void agent_state::on_workers_wanted(const protocol::workers_wanted& word) {
 
 protocol::coordinator_location agent_state::on_heartbeat(const protocol::heartbeat& beat) {
   carry_out(core_.on_heartbeat(beat, arguments_.now()));
-  if (arguments_.hosts && beat.role.kind == protocol::role_kind::ps_shard)
-    if (const auto* copy = core_.copies().word_of({beat.role.index}))
-      arguments_.hosts->note_copy({beat.role.index}, beat.self.incarnation, *copy);
   const auto keeper = core_.keeper_for(beat);
   const bool has_to_join = beat.role.kind == protocol::role_kind::coordinator && !coordinator_;
   if (!coordinator_at_ || has_to_join) return {{}, {}, keeper};
@@ -269,7 +266,7 @@ launch_events agent_state::make_launch_events() {
 
 void agent_state::carry_out(const start_role& action) {
   launch_order order{action.role, action.self, std::nullopt};
-  order.has_copy = action.has_copy;
+  order.copy = action.copy;
   if (action.role.kind != protocol::role_kind::coordinator) order.coordinator = coordinator_at_;
   arguments_.launcher->start(order, make_launch_events());
   if (action.role.kind == protocol::role_kind::ps_shard) clear_ways();

@@ -147,9 +147,9 @@ void agent_core::order_start(managed_role& role, time_point now, agent_actions& 
   // A keeper may have to wait for a host.
   if (role.name.kind != role_kind::keeper) signs_.begin(role.name, now);
   reports_.set_state(role.name, "starting");
-  const ps_shard_id shard{role.name.index};
-  const bool has_copy = role.name.kind == role_kind::ps_shard && copies_.is_whole(shard, keeper_of(shard));
-  out.push_back(start_role{role.name, *role.current, has_copy});
+  start_role start{role.name, *role.current, {}};
+  if (role.name.kind == role_kind::ps_shard) start.copy = copies_.find({role.name.index}, roles_);
+  out.push_back(std::move(start));
 }
 
 agent_actions agent_core::on_grant(const protocol::grant& grant, time_point now) {
@@ -347,28 +347,10 @@ agent_actions agent_core::on_heartbeat(const protocol::heartbeat& beat, time_poi
     return out;
   reports_.hear(beat);
   copies_.hear(beat);
-  const ps_shard_id shard{beat.role.index};
-  if (copies_.is_to_end(beat, keeper_of(shard)))
+  if (const ps_shard_id shard{beat.role.index}; copies_.is_to_end(beat, roles_))
     kill(*roles_.find(protocol::keeper_role(shard)), "copy-silent",
-         fmt::format("{} waits for its copy, which is silent: keeper {} is killed", protocol::to_string(beat.role),
-                     shard),
-         out);
+         fmt::format("ps_shard {0} waits for its copy, which is silent: keeper {0} is killed", shard), out);
   return out;
-}
-
-// ---- copies
-
-copy_board::keeper_start agent_core::keeper_of(ps_shard_id shard) const {
-  const auto found = roles_.all().find(protocol::to_string(protocol::keeper_role(shard)));
-  if (found == roles_.all().end() || !found->second.current || found->second.leaving) return std::nullopt;
-  return found->second.current->incarnation;
-}
-
-protocol::keeper_place agent_core::keeper_for(const protocol::heartbeat& beat) const {
-  const auto found = roles_.all().find(protocol::to_string(beat.role));
-  const bool is_newest = found != roles_.all().end() && found->second.current == beat.self;
-  if (!config_.keeps_copies || beat.role.kind != role_kind::ps_shard || !is_newest) return {};
-  return copies_.answer({beat.role.index}, keeper_of({beat.role.index}));
 }
 
 agent_actions agent_core::give_way(ps_shard_id shard) {

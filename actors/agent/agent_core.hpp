@@ -53,7 +53,7 @@ struct agent_core_config {
 struct start_role {
   protocol::role_name role;
   protocol::fence self;
-  bool has_copy = false; ///< a PS shard: its keeper runs, and has all that was committed
+  std::optional<kept_copy> copy{}; ///< of a PS shard whose keeper runs
 };
 struct stop_role {
   protocol::role_name role;
@@ -100,8 +100,10 @@ public:
   agent_actions on_exited(const protocol::role_name& role, const protocol::fence& self, const role_end& how,
                           protocol::time_point now);
   agent_actions on_heartbeat(const protocol::heartbeat& beat, protocol::time_point now);
-  /// The answer to it: nothing is known to who is not the start in hand of a PS shard with a copy.
-  protocol::keeper_place keeper_for(const protocol::heartbeat& beat) const;
+  /// For the answer to it.
+  protocol::keeper_place keeper_for(const protocol::heartbeat& beat) const {
+    return copies_.answer(beat, roles_);
+  }
   /// The PS shard is to start where its keeper is, which has the store.
   agent_actions give_way(ps_shard_id shard);
   /// To be told at every tick.
@@ -114,7 +116,6 @@ public:
   std::vector<role_view> roles() const { return roles_.views(reports_); }
   worker_counts workers() const { return roles_.count(reports_, orders_.workers()); }
   const role_reports& reports() const { return reports_; }
-  const copy_board& copies() const { return copies_; }
   bool ending() const { return ended_.has_value(); }
 
 private:
@@ -129,7 +130,6 @@ private:
   void tell_restart(managed_role& role, agent_actions& out);
   void check_coordinator(protocol::time_point now, agent_actions& out);
   void kill(managed_role& role, const char* event, std::string text, agent_actions& out);
-  copy_board::keeper_start keeper_of(ps_shard_id shard) const;
 
   agent_core_config config_;
   supervision::supervisor supervisor_;

@@ -1,12 +1,21 @@
 /// Which copies of PS shards' stores hold all that was committed (rules R22, R25).
 #pragma once
 
+#include "actors/agent/managed_roles.hpp"
+#include "actors/protocol/host_messages.hpp"
 #include "actors/protocol/messages.hpp"
 
 #include <map>
 #include <optional>
 
 namespace dlrun::agent {
+
+/// What a keeper has, on the host where it was placed last.
+struct kept_copy {
+  protocol::held_store holds{}; ///< its end is 0 before anything was said of it
+  bool is_whole = false;        ///< its PS shard has committed nothing that it lacks
+  dlrun::incarnation keeper{};  ///< the start that has it
+};
 
 /// Pure: what PS shards and keepers say in their heartbeats. The agent is the judge: it alone sees
 /// every end of a keeper before anybody else, and decides where a PS shard starts. What it believes
@@ -15,19 +24,15 @@ namespace dlrun::agent {
 /// nothing.
 class copy_board {
 public:
-  /// The keeper's start in hand; nothing while none runs, or it is to end.
-  using keeper_start = std::optional<dlrun::incarnation>;
-
   /// Of a start in hand.
   void hear(const protocol::heartbeat& beat);
-  /// For its PS shard.
-  protocol::keeper_place answer(ps_shard_id shard, keeper_start runs) const;
-  /// The PS shard commits nothing that this copy lacks.
-  bool is_whole(ps_shard_id shard, keeper_start runs) const;
-  /// The PS shard says that its keeper, which counts, is silent. True once a start.
-  bool is_to_end(const protocol::heartbeat& beat, keeper_start runs);
-  /// The PS shard's newest word; null before it has said anything of a copy.
-  const protocol::copy_word* word_of(ps_shard_id shard) const;
+  /// The answer to it: nothing is known to who is not the start in hand of a PS shard.
+  protocol::keeper_place answer(const protocol::heartbeat& beat, const managed_roles& roles) const;
+  /// The copy of that PS shard, by what it has said of it; nothing where no keeper runs.
+  std::optional<kept_copy> find(ps_shard_id shard, const managed_roles& roles) const;
+  /// The PS shard says that its keeper, which counts, is silent. True once a start of the keeper,
+  /// which is to be ended.
+  bool is_to_end(const protocol::heartbeat& beat, const managed_roles& roles);
 
 private:
   struct keeper {
@@ -35,8 +40,8 @@ private:
     protocol::endpoint at;
   };
   std::map<ps_shard_id, keeper> keepers_;
-  std::map<ps_shard_id, protocol::copy_word> words_;     ///< newest
-  std::map<ps_shard_id, dlrun::incarnation> counted_;    ///< by any start of the PS shard
+  std::map<ps_shard_id, kept_copy> copies_;           ///< as told last
+  std::map<ps_shard_id, dlrun::incarnation> counted_; ///< by any start of the PS shard
   std::map<ps_shard_id, dlrun::incarnation> given_up_;
 };
 

@@ -72,6 +72,14 @@ job_event coordinator_stays(const std::string& root) {
                   root));
 }
 
+job_event waiting_event(const role_name& role, const fence& self, const std::string& host,
+                        protocol::duration patience) {
+  return event_of(role, self, "role-waits",
+                  fmt::format("{} waits up to {:.0f} s for host {}, where its store is",
+                              protocol::to_string(role), protocol::to_seconds(patience), host),
+                  {.host = host, .reason = "its store is there"});
+}
+
 /// A run that goes on has stores of its PS shards, unless it ended before they began.
 void tell_missing_store(const role_name& role, const fence& self, const hosted_roles_config& config,
                         const placement& places, hosted_actions& out) {
@@ -166,32 +174,19 @@ const std::string* hosted_roles::host_to_wait_for(const role_name& role) const {
   return is_away ? host : nullptr;
 }
 
-void hosted_roles::note_copy(ps_shard_id shard, dlrun::incarnation opener, const protocol::copy_word& copy) {
-  placement_.note_copy({.shard = shard,
-                        .opener = opener,
-                        .timeline = copy.timeline,
-                        .end = step_from(copy.end),
-                        .floor = copy.floor});
-}
-
-hosted_actions hosted_roles::start(const role_name& role, const fence& self, time_point now, bool has_copy) {
+hosted_actions hosted_roles::start(const role_name& role, const fence& self, time_point now,
+                                   const std::optional<kept_copy>& copy) {
   hosted_actions out;
   hosted_start one{.self = self, .waits_until = now + config_.store_patience};
-  if (!placement_.can_put(role)) { // in hand, until there is a host
-    starts_[{role, self.incarnation}] = one;
-    out.push_back(tell_launch{role, self, role_runs{}});
-    return out;
-  }
-  const auto* host = has_copy ? nullptr : host_to_wait_for(role);
-  if (host == nullptr) {
+  if (copy) placement_.note_copy(copy->holds);
+  const auto* host = copy && copy->is_whole ? nullptr : host_to_wait_for(role);
+  const bool waits_for_any = !placement_.can_put(role); // it is in hand until there is one
+  if (host == nullptr && !waits_for_any) {
     settle(role, one, now, out);
     return out;
   }
-  out.push_back(
-      event_of(role, self, "role-waits",
-               fmt::format("{} waits up to {:.0f} s for host {}, where its store is",
-                           protocol::to_string(role), protocol::to_seconds(config_.store_patience), *host),
-               {.host = *host, .reason = "its store is there"}));
+  out.push_back(waits_for_any ? hosted_action{tell_launch{role, self, role_runs{}}}
+                              : waiting_event(role, self, *host, config_.store_patience));
   starts_[{role, self.incarnation}] = one;
   return out;
 }

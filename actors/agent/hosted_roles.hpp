@@ -1,6 +1,7 @@
 /// The roles that run on other hosts, as the agent of the job sees them.
 #pragma once
 
+#include "actors/agent/copy_board.hpp"
 #include "actors/agent/host_admission.hpp"
 #include "actors/agent/host_roster.hpp"
 #include "actors/agent/placement.hpp"
@@ -91,11 +92,9 @@ public:
   /// from now on, and what was not chosen, is to end. Called once, before the first start().
   std::vector<protocol::running_start> take_over(protocol::time_point now, hosted_actions& out);
   /// Places it, and orders it unless its place is here.
-  /// @param has_copy the keeper of this PS shard runs, and has all that was committed (R25)
-  hosted_actions start(const protocol::role_name& role, const protocol::fence& self,
-                       protocol::time_point now, bool has_copy = false);
-  /// What a PS shard says of the copy of its store.
-  void note_copy(ps_shard_id shard, dlrun::incarnation opener, const protocol::copy_word& copy);
+  /// @param copy of a PS shard whose keeper runs (R25): a whole one is as good as the store
+  hosted_actions start(const protocol::role_name& role, const protocol::fence& self, protocol::time_point now,
+                       const std::optional<kept_copy>& copy = {});
   /// Where the coordinator is now: whom roles are to join that are ordered from here on.
   void coordinator_is(dlrun::incarnation incarnation, const protocol::endpoint& at) {
     coordinator_ = incarnation;

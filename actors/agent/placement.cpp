@@ -76,9 +76,9 @@ const place& placement::put(const role_name& role) {
   if (is_there && !moves && !yields) return *before;
   auto chosen = choose(role);
   if (before != nullptr)
-    chosen.reason += yields    ? fmt::format("; its PS shard is on {}", before->host)
+    chosen.reason += yields     ? fmt::format("; its PS shard is on {}", before->host)
                      : is_there ? fmt::format("; it ended on {}", before->host)
-                              : fmt::format("; {} {}", before->host, gone_.at(before->host));
+                                : fmt::format("; {} {}", before->host, gone_.at(before->host));
   return places_[role] = std::move(chosen);
 }
 
@@ -174,8 +174,8 @@ place placement::choose_for_keeper(const role_name& role) const {
     const std::tuple cost{has_none, there.ps_shards + there.keepers, host == root_};
     if (best && cost >= *best) continue;
     best = cost;
-    chosen = {host, has_none ? fmt::format("a copy of ps_shard {} belongs on another host than {}", role.index,
-                                           primary)
+    chosen = {host, has_none ? fmt::format("a copy of ps_shard {} belongs on another host than {}",
+                                           role.index, primary)
                              : fmt::format("a store of ps_shard {} is there", role.index)};
   }
   DLRUN_CHECK(best.has_value(), "{} has a host", protocol::to_string(role));

@@ -25,8 +25,8 @@ struct place {
 /// host, which has copies of all when a job was complete. One that has none goes to the
 /// host that has the fewest, for its disk and its link are what it needs; of equals to the root's,
 /// whose loss ends the job anyway. A keeper goes to another host than its PS shard: one that has a
-/// store of that, else the one with the fewest stores. A worker goes where the fewest threads of roles share a core.
-/// Another role that starts again goes where it was, if that host is there: a PS shard's store is
+/// store of that, else the one with the fewest stores. A worker goes where the fewest threads of roles share
+/// a core. Another role that starts again goes where it was, if that host is there: a PS shard's store is
 /// there. What never happens: a role that runs is moved. Of hosts that are as good the first by
 /// name is taken, so that the same hosts get the same roles, whichever was there first.
 class placement {

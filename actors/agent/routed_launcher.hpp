@@ -87,10 +87,6 @@ public:
   /// The connection to an agent of a host is lost, or that agent has ended.
   void on_down(const caf::actor_addr& who);
   void tick();
-  /// What a PS shard says of the copy of its store.
-  void note_copy(ps_shard_id shard, dlrun::incarnation opener, const protocol::copy_word& copy) {
-    hosts_.note_copy(shard, opener, copy);
-  }
   /// The first `ps_shards` PS shards that ran last on another host.
   std::vector<store_elsewhere> stores_elsewhere(std::uint32_t ps_shards) const;
   /// Through whom the other hosts are reached.

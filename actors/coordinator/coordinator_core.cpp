@@ -30,8 +30,8 @@ std::vector<role_name> started_roles(const coordinator_core_config& config, std:
 }
 
 bool is_startable(const role_name& role, const coordinator_core_config& config) {
-  return role.kind == role_kind::ps_shard || role.kind == role_kind::worker || role.kind == role_kind::keeper ||
-         (config.is_durable && role == coordinator_role);
+  return role.kind == role_kind::ps_shard || role.kind == role_kind::worker ||
+         role.kind == role_kind::keeper || (config.is_durable && role == coordinator_role);
 }
 
 } // namespace
@@ -265,8 +265,7 @@ incarnation coordinator_core::dispatcher_incarnation() const { return starts_.ne
 std::string coordinator_core::why_refused(const protocol::join& join) const {
   const auto name = protocol::to_string(join.role);
   const bool joins = join.role.kind == role_kind::ps_shard || join.role.kind == role_kind::worker;
-  if (!joins || !starts_.has(join.role))
-    return fmt::format("this job has no {} that could join", name);
+  if (!joins || !starts_.has(join.role)) return fmt::format("this job has no {} that could join", name);
   const auto newest = starts_.newest(join.role);
   if (!is_known_start(join.role, join.self)) {
     if (join.self.incarnation < newest)

@@ -61,8 +61,8 @@ keeper_state::behavior keeper_state::make_behavior() {
 /// Whoever sends is a process of that PS shard, as its connection has shown (names_its_sender).
 void keeper_state::on_part(const protocol::copy_part& part) {
   const auto shard = caf::actor_cast<protocol::ps_shard_actor>(self_->current_sender());
-  const bool is_mine = part.role == protocol::ps_shard_role({context_.role.index}) &&
-                       part.keeper == context_.self.incarnation;
+  const bool is_mine =
+      part.role == protocol::ps_shard_role({context_.role.index}) && part.keeper == context_.self.incarnation;
   if (!is_mine || !shard) return;
   counts_ = part.counts;
   disk_.run([this, mirror = mirror_, part, shard, post = post_] {

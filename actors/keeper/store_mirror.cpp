@@ -18,9 +18,8 @@ using protocol::copy_part;
 constexpr std::uint64_t snapshot_extra_bytes_max = std::uint64_t{16} << 20;
 
 result<void> refuse(const copy_part& part, const std::string& why) {
-  return fail(error_code::protocol,
-              fmt::format("part {} of stream {} of ps_shard {}: {}", part.number, part.stream,
-                          part.role.index, why));
+  return fail(error_code::protocol, fmt::format("part {} of stream {} of ps_shard {}: {}", part.number,
+                                                part.stream, part.role.index, why));
 }
 
 bool is_whole(const copy_part& part) { return part.offset + part.bytes.size() == part.total_bytes; }

@@ -22,23 +22,23 @@ enum class copy_kind : std::uint8_t {
 /// PS shard -> keeper. A stream is numbered without a gap, and taken in order; a higher one replaces
 /// it. What is lost is sent again in the next stream, from where the keeper stands then.
 struct copy_part {
-  role_name role; ///< the PS shard, which the connection confirms
-  dlrun::incarnation incarnation;
-  dlrun::incarnation keeper; ///< the start that it is for
+  role_name role{}; ///< the PS shard, which the connection confirms
+  dlrun::incarnation incarnation{};
+  dlrun::incarnation keeper{}; ///< the start that it is for
   std::uint64_t stream = 0;
   std::uint64_t number = 0; ///< of the part in its stream
   copy_kind kind = copy_kind::hello;
-  timeline_id timeline;
-  version_id version;              ///< snapshot, floor, rewind: of it; record: the one that the step reads
+  timeline_id timeline{};
+  version_id version{};            ///< snapshot, floor, rewind: of it; record: the one that the step reads
   std::uint64_t content_bytes = 0; ///< gradient of a record, parameters of a snapshot
   std::uint64_t total_bytes = 0;   ///< that, and what is kept with it behind it
   std::uint64_t offset = 0;        ///< of `bytes` in that
   std::uint32_t crc32c = 0;        ///< of `bytes`
-  std::string bytes;
+  std::string bytes{};
   bool has_kept = false; ///< floor: the snapshot of `kept` stays
-  version_id kept;
-  protocol::history history; ///< rewind
-  bool counts = false;       ///< the PS shard commits nothing that this copy lacks
+  version_id kept{};
+  protocol::history history{}; ///< rewind
+  bool counts = false;         ///< the PS shard commits nothing that this copy lacks
 
   template <class Inspector>
   friend auto inspect(Inspector& f, copy_part& x) {
@@ -53,17 +53,17 @@ inline constexpr std::size_t copy_part_bytes_max = std::size_t{32} << 10;
 /// Keeper -> PS shard, when something of a stream has been done, and now and then within it: what
 /// the copy holds, as durable as durability.sync says.
 struct copy_standing {
-  role_name role; ///< the keeper, which the connection confirms
-  dlrun::incarnation incarnation;
-  dlrun::incarnation shard; ///< start of the PS shard that it answers
+  role_name role{}; ///< the keeper, which the connection confirms
+  dlrun::incarnation incarnation{};
+  dlrun::incarnation shard{}; ///< start of the PS shard that it answers
   std::uint64_t stream = 0;
   std::uint64_t taken = 0; ///< parts of the stream
-  timeline_id timeline;
-  version_id end; ///< the log goes on from here
-  version_id floor;
-  version_set restorable;
-  std::vector<version_id> snapshots; ///< ascending
-  std::string failure;               ///< why nothing more of the stream is taken; "" when it is
+  timeline_id timeline{};
+  version_id end{}; ///< the log goes on from here
+  version_id floor{};
+  version_set restorable{};
+  std::vector<version_id> snapshots{}; ///< ascending
+  std::string failure{};               ///< why nothing more of the stream is taken; "" when it is
 
   bool operator==(const copy_standing&) const = default;
 

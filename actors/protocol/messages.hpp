@@ -422,10 +422,10 @@ struct stop_job {
 
 /// The keeper of a PS shard's copy, as the agent knows it.
 struct keeper_place {
-  bool is_known = false;         ///< false to who is not the start in hand: nothing is said
-  dlrun::incarnation incarnation; ///< of its start; 0: none runs
-  endpoint at;                   ///< once it can be reached
-  bool counts = false;           ///< a start of the PS shard has said so, and it has run ever since
+  bool is_known = false;            ///< false to who is not the start in hand: nothing is said
+  dlrun::incarnation incarnation{}; ///< of its start; 0: none runs
+  endpoint at{};                    ///< once it can be reached
+  bool counts = false;              ///< a start of the PS shard has said so, and it has run ever since
 
   bool operator==(const keeper_place&) const = default;
 
@@ -451,14 +451,14 @@ struct coordinator_location {
 
 /// What a PS shard says of the copy of its store.
 struct copy_word {
-  bool is_known = false;      ///< it knows whom it counts
-  dlrun::incarnation counted; ///< it commits nothing that this start of the keeper lacks; 0: there is none
-  bool is_silent = false;     ///< that has said nothing for too long
+  bool is_known = false;        ///< it knows whom it counts
+  dlrun::incarnation counted{}; ///< it commits nothing that this start of the keeper lacks; 0: there is none
+  bool is_silent = false;       ///< that has said nothing for too long
   /// What the newest copy that it has heard of holds.
-  dlrun::incarnation keeper; ///< 0: it has heard of none
-  timeline_id timeline;
-  version_id end;
-  version_id floor;
+  dlrun::incarnation keeper{}; ///< 0: it has heard of none
+  timeline_id timeline{};
+  version_id end{};
+  version_id floor{};
 
   bool operator==(const copy_word&) const = default;
 

@@ -8,7 +8,15 @@
 
 namespace dlrun::protocol {
 
-enum class role_kind : std::uint8_t { coordinator, data_dispatcher, ps_shard, worker, agent, host_agent, keeper };
+enum class role_kind : std::uint8_t {
+  coordinator,
+  data_dispatcher,
+  ps_shard,
+  worker,
+  agent,
+  host_agent,
+  keeper
+};
 
 constexpr std::string_view to_string(role_kind kind) {
   switch (kind) {

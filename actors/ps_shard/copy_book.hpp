@@ -3,7 +3,7 @@
 #pragma once
 
 #include "actors/protocol/copy_messages.hpp"
-#include "actors/protocol/messages.hpp"
+#include "actors/protocol/planted_bug.hpp"
 
 #include <optional>
 #include <set>
@@ -11,11 +11,21 @@
 
 namespace dlrun::ps_shard {
 
+struct own_snapshot {
+  version_id version{};
+  timeline_id timeline{}; ///< that it was taken on
+
+  bool operator==(const own_snapshot&) const = default;
+};
+
 /// What its own store holds.
 struct own_store {
   protocol::history history = protocol::first_history();
   protocol::version_set restorable{{{0}, {0}}};
-  std::vector<version_id> snapshots{}; ///< ascending
+  /// From `first` to `last` the log leads, step by step. Runs may touch where a record is missing
+  /// and a snapshot bridges it.
+  std::vector<protocol::version_range> logged{};
+  std::vector<own_snapshot> snapshots{}; ///< by version, ascending
   version_id floor{};
 };
 
@@ -31,6 +41,9 @@ struct released_versions {
 /// has heard of, until the agent says that its keeper is over.
 class copy_book {
 public:
+  explicit copy_book(protocol::planted_bug bug = protocol::planted_bug::none)
+      : bug_(bug) {}
+
   /// The own store was opened, or went back: it stands at `version`, and the core hears of all that
   /// is there up to it. @param snapshots of it
   void restart(protocol::history history, version_id version);
@@ -51,15 +64,14 @@ public:
   /// before a word of it goes out (after a start D is unknown).
   bool holds_all(const own_store& mine) const;
   /// The core waits for the copy.
-  bool is_awaited() const {
-    return counted_.value != 0 && (logged_ > committed_ || !snapshots_.empty());
-  }
+  bool is_awaited() const { return counted_.value != 0 && (logged_ > committed_ || !snapshots_.empty()); }
   const std::optional<protocol::copy_standing>& newest_standing() const { return standing_; }
 
 private:
   version_id end_of_copy() const;
   released_versions release();
 
+  protocol::planted_bug bug_;
   protocol::history history_ = protocol::first_history();
   version_id logged_;
   version_id committed_;

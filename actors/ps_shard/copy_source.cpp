@@ -29,7 +29,8 @@ result<copy_source> copy_source::open(const persistence::shard_store& store, con
 
 result<std::string> copy_source::read(std::size_t count) {
   std::string bytes(std::min<std::uint64_t>(count, total_bytes() - given_), '\0');
-  const auto from_content = std::min<std::uint64_t>(bytes.size(), content_bytes_ - std::min(content_bytes_, given_));
+  const auto from_content =
+      std::min<std::uint64_t>(bytes.size(), content_bytes_ - std::min(content_bytes_, given_));
   const auto into = std::as_writable_bytes(std::span(bytes)).first(from_content);
   if (snapshot_ && !into.empty()) {
     const auto had = snapshot_->read(into);

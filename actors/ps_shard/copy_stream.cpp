@@ -8,48 +8,53 @@ namespace {
 using protocol::copy_kind;
 
 /// The lowest that the copy lacks. Snapshots go in the order of versions.
-std::optional<version_id> next_snapshot(const own_store& mine, const protocol::copy_standing& then) {
+std::optional<own_snapshot> next_snapshot(const own_store& mine, const protocol::copy_standing& then) {
   const auto newest = then.snapshots.empty() ? version_id{0} : then.snapshots.back();
-  for (const auto version : mine.snapshots)
-    if (version > newest && version >= then.floor) return version;
+  for (const auto& one : mine.snapshots)
+    if (one.version > newest && one.version >= then.floor) return one;
   return std::nullopt;
 }
 
 bool logs(const own_store& mine, version_id from) {
-  return std::ranges::any_of(mine.restorable,
+  return std::ranges::any_of(mine.logged,
                              [&](const auto& range) { return range.first <= from && from < range.last; });
 }
 
 /// What the floor leaves of snapshots below it.
 std::optional<version_id> kept_of(const own_store& mine) {
-  if (mine.snapshots.empty() || mine.snapshots.front() >= mine.floor) return std::nullopt;
-  return mine.snapshots.front();
+  if (mine.snapshots.empty() || mine.snapshots.front().version >= mine.floor) return std::nullopt;
+  return mine.snapshots.front().version;
 }
 
-/// R26: to the next timeline after that of the copy.
+/// R26: to the next timeline after that of the copy. One that cannot go back so far begins anew with
+/// what it has below.
 std::optional<copy_item> next_rewind(const own_store& mine, const protocol::copy_standing& then) {
-  for (const auto& entry : mine.history)
-    if (entry.timeline > then.timeline)
-      return copy_item{copy_kind::rewind, std::min(entry.branch, then.end), {}, entry.timeline};
+  for (const auto& entry : mine.history) {
+    if (entry.timeline <= then.timeline) continue;
+    const auto to = protocol::greatest_up_to(then.restorable, entry.branch);
+    return copy_item{copy_kind::rewind, to.value_or(version_id{}), {}, entry.timeline};
+  }
   return std::nullopt;
 }
 
 void note(const copy_item& item, protocol::copy_standing& then) {
+  const version_id after{item.version.value + 1};
   switch (item.kind) {
   case copy_kind::rewind:
     then.timeline = item.timeline;
-    then.end = item.version;
+    then.restorable = protocol::up_to(std::move(then.restorable), item.version);
     then.floor = std::min(then.floor, item.version);
     std::erase_if(then.snapshots, [&](version_id one) { return one > item.version; });
     break;
   case copy_kind::snapshot:
     then.snapshots.push_back(item.version);
-    then.end = std::max(then.end, item.version);
+    protocol::insert(then.restorable, {item.version, item.version});
     break;
-  case copy_kind::record: then.end.value = item.version.value + 1; break;
+  case copy_kind::record: protocol::insert(then.restorable, {item.version, after}); break;
   case copy_kind::floor: then.floor = item.version; break;
   case copy_kind::hello: break;
   }
+  then.end = then.restorable.back().last;
 }
 
 std::optional<copy_item> choose(const own_store& mine, const protocol::copy_standing& then) {
@@ -60,8 +65,10 @@ std::optional<copy_item> choose(const own_store& mine, const protocol::copy_stan
   if (!is_of_it(then.end)) return next_rewind(mine, then);
   const bool can_follow = logs(mine, then.end) && is_of_it({then.end.value + 1});
   const auto snapshot = next_snapshot(mine, then);
-  if (snapshot && is_of_it(*snapshot) && (*snapshot <= then.end || !can_follow))
-    return copy_item{copy_kind::snapshot, *snapshot};
+  // That of the branch itself may be of the newer timeline.
+  const bool is_of_timeline = snapshot && is_of_it(snapshot->version) && snapshot->timeline <= then.timeline;
+  if (is_of_timeline && (snapshot->version <= then.end || !can_follow))
+    return copy_item{copy_kind::snapshot, snapshot->version};
   if (can_follow) return copy_item{copy_kind::record, then.end};
   if (then.timeline < timeline) return next_rewind(mine, then);
   if (mine.floor > then.floor && mine.floor <= then.end)

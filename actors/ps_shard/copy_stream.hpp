@@ -12,7 +12,7 @@ namespace dlrun::ps_shard {
 /// A piece of the store that is to be sent whole.
 struct copy_item {
   protocol::copy_kind kind = protocol::copy_kind::record;
-  version_id version;               ///< as in copy_part
+  version_id version{};             ///< as in copy_part
   std::optional<version_id> kept{}; ///< floor
   timeline_id timeline{};           ///< rewind
 
@@ -20,8 +20,9 @@ struct copy_item {
 };
 
 /// Pure: the copy goes through the timelines one by one, as the store did, and each gets what is left
-/// of it: so records and snapshots are stored under the timeline that they were made on. A stream begins with a question, goes on from the answer to it, and sends what comes next
-/// as if all before had been taken. When that turns out otherwise, another one begins.
+/// of it: so records and snapshots are stored under the timeline that they were made on. A stream begins with
+/// a question, goes on from the answer to it, and sends what comes next as if all before had been taken. When
+/// that turns out otherwise, another one begins.
 class copy_stream {
 public:
   /// Parts that may be on the way at a time: half of what a control connection has room for, so

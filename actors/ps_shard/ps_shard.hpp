@@ -54,9 +54,6 @@ private:
   result<void> acquire();
   result<void> open_channel();
   result<void> enter(loaded_standing restored);
-  void enter_with_copy(const loaded_standing& restored);
-  void await_copy();
-  void on_released(const released_versions& news);
   threaded_store_events make_store_events();
   void on_published(const protocol::endpoint& at);
   void on_joined(const protocol::join_reply& reply, const protocol::data_dispatcher_actor& dispatcher);
@@ -67,7 +64,6 @@ private:
   void note_early(const protocol::push& push, const gradient& part);
   void on_pull(const protocol::pull& pull, const protocol::worker_actor& from);
   void on_directory(const protocol::directory& directory, const protocol::data_dispatcher_actor& dispatcher);
-  caf::result<protocol::digest_reply> on_digest_request(const protocol::digest_request& request);
   void on_snapshot_request(const protocol::snapshot_request& request, const protocol::worker_actor& from);
   void on_tick();
 
@@ -94,7 +90,7 @@ private:
   shard_reports reports_;
   std::unique_ptr<snapshot_lender> lender_;
   shard_disk disk_;
-  std::unique_ptr<store_copy> copy_; ///< null where the store has none, and before it is open
+  store_copy copy_;
   version_maker maker_; ///< last: its thread ends before what its tasks use goes
 };
 

@@ -11,6 +11,7 @@ namespace {
 
 /// A keeper that counts and says nothing for so long is given up: it keeps training waiting.
 constexpr auto silence_max = std::chrono::seconds(3);
+constexpr auto question_period = std::chrono::milliseconds(100);
 
 } // namespace
 
@@ -20,10 +21,25 @@ store_copy::store_copy(pointer self, const common::role_context& context, events
     , told_(std::move(told)) {}
 
 void store_copy::restart(std::shared_ptr<threaded_store> store, const loaded_standing& restored) {
-  store_ = std::move(store);
+  if (!context_.job->keeps_copies()) {
+    if (!std::exchange(store_, std::move(store))) told_.settled(restored);
+    return;
+  }
   book_.restart(restored.history, restored.version);
   piece_.reset();
+  if (!std::exchange(store_, std::move(store))) {
+    begins_with_ = restored;
+    return wait();
+  }
   if (keeper_) begin_stream();
+}
+
+void store_copy::wait() {
+  if (!begins_with_) return;
+  told_.ask();
+  on_tick();
+  common::post_later(self_, caf::actor_cast<protocol::ps_shard_actor>(self_), question_period,
+                     [this] { wait(); });
 }
 
 own_store store_copy::mine() const {
@@ -39,28 +55,30 @@ own_store store_copy::mine() const {
 // ---- the own store
 
 void store_copy::on_logged(version_id version) {
+  if (!context_.job->keeps_copies()) return told_.committed(version);
   take(book_.on_logged(version));
   pump();
 }
 
 void store_copy::on_snapshot(version_id version) {
+  if (!context_.job->keeps_copies()) return told_.snapshot_durable(version);
   take(book_.on_snapshot(version));
   pump();
 }
 
 void store_copy::take(const released_versions& news) {
-  if (!book_.is_awaited() && is_settled_) awaited_since_.reset();
-  if (news.committed || !news.snapshots.empty()) told_.released(news);
+  if (!book_.is_awaited() && !begins_with_) awaited_since_.reset();
+  if (news.committed) told_.committed(*news.committed);
+  for (const auto version : news.snapshots) told_.snapshot_durable(version);
 }
 
 /// Nothing goes out before a copy that an earlier start counted has what this one begins with, or
 /// is known to be over.
 void store_copy::settle() {
-  if (is_settled_ || !place_.is_known) return;
+  if (!begins_with_ || !place_.is_known) return;
   if (book_.counted().value != 0 && !book_.holds_all(mine())) return;
-  is_settled_ = true;
   awaited_since_.reset();
-  told_.settled();
+  told_.settled(*std::exchange(begins_with_, std::nullopt));
 }
 
 // ---- the agent and the keeper
@@ -129,7 +147,7 @@ void store_copy::on_standing(const protocol::copy_standing& standing) {
 
 void store_copy::on_tick() {
   const auto now = common::now();
-  if ((book_.is_awaited() || (!is_settled_ && book_.counted().value != 0)) && !awaited_since_)
+  if ((book_.is_awaited() || (begins_with_ && book_.counted().value != 0)) && !awaited_since_)
     awaited_since_ = now;
   connect();
   if (keeper_ && stream_.is_stuck(now)) begin_stream();
@@ -137,7 +155,7 @@ void store_copy::on_tick() {
 }
 
 protocol::copy_word store_copy::word() const {
-  protocol::copy_word said{.is_known = is_settled_, .counted = book_.counted()};
+  protocol::copy_word said{.is_known = store_ && !begins_with_, .counted = book_.counted()};
   said.is_silent = said.counted.value != 0 && awaited_since_ && common::now() - *awaited_since_ > silence_max;
   if (const auto& newest = book_.newest_standing()) {
     said.keeper = newest->incarnation;
@@ -194,7 +212,8 @@ void store_copy::begin(const copy_item& item) {
 /// As many bytes as may be on the way.
 void store_copy::read_more() {
   if (std::exchange(piece_->is_reading, true)) return;
-  reader_.run([this, of = piece_, store = store_, post = common::poster<protocol::ps_shard_actor>{self_}] {
+  if (!reader_) reader_ = std::make_unique<common::task_thread>("copy");
+  reader_->run([this, of = piece_, store = store_, post = common::poster<protocol::ps_shard_actor>{self_}] {
     auto bytes = store->read_for_copy(of->item, of->source,
                                       copy_stream::parts_on_the_way_max * protocol::copy_part_bytes_max);
     post([this, of, bytes] { on_read(of, bytes); });

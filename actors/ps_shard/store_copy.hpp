@@ -19,23 +19,25 @@
 
 namespace dlrun::ps_shard {
 
-/// Called by the actor `self` only.
+/// Where a job keeps no copies it passes on what it is told. Called by the actor `self` only.
 class store_copy {
 public:
   using pointer = protocol::ps_shard_actor::base*;
   struct events {
-    std::function<void(const released_versions&)> released; ///< for the core
-    /// Once: an earlier start may have counted the copy, which now has all that this one begins
-    /// with, or counts no more.
-    std::function<void()> settled;
+    std::function<void()> ask; ///< the agent, which answers with on_keeper()
+    /// Once: it can begin. An earlier start may have counted the copy, which now has all that this
+    /// one begins with, or counts no more.
+    std::function<void(const loaded_standing& restored)> settled;
+    // For the core, when every store that counts has it.
+    std::function<void(version_id)> committed;
+    std::function<void(version_id)> snapshot_durable;
   };
 
   /// `context` outlives this.
   store_copy(pointer self, const common::role_context& context, events told);
-  /// The reading thread ends.
-  ~store_copy() { reader_.stop(); }
 
-  /// The store is there, and stands at that version.
+  /// The store is there, and stands at that version. The first time it asks until it is settled;
+  /// from then on on_tick() is to be called.
   void restart(std::shared_ptr<threaded_store> store, const loaded_standing& restored);
 
   // the own store
@@ -63,6 +65,7 @@ private:
   own_store mine() const;
   void take(const released_versions& news);
   void settle();
+  void wait();
   void connect();
   void begin_stream();
   void lose();
@@ -82,10 +85,10 @@ private:
   protocol::keeper_actor keeper_; ///< null while there is no connection
   dlrun::incarnation link_{};     ///< start of the keeper to which it leads
   bool is_connecting_ = false;
-  bool is_settled_ = false;
+  std::optional<loaded_standing> begins_with_{};        ///< until it is settled
   std::optional<protocol::time_point> awaited_since_{}; ///< the core, or its start, waits for a word
   std::shared_ptr<piece> piece_;                        ///< null: none
-  common::task_thread reader_{"copy"};                  ///< last: its tasks use what is above
+  std::unique_ptr<common::task_thread> reader_;         ///< null while nothing was read
 };
 
 } // namespace dlrun::ps_shard
