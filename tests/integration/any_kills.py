@@ -8,6 +8,7 @@ import time
 
 import small_data
 from dlrun_job import expect, job_over
+from worker_kills import draw_delay
 
 WORKERS, PS_SHARDS = 3, 2
 EPOCHS = {"mlp_dropout": 90, "cnn_batch_norm": 36}  # a second or a few each
@@ -15,8 +16,6 @@ EPOCHS = {"mlp_dropout": 90, "cnn_batch_norm": 36}  # a second or a few each
 # of each kill, so it need not be long.
 SHORT_EPOCHS = {"mlp_dropout": 45, "cnn_batch_norm": 18}
 KILLED_BEFORE = 0.6  # of all steps
-UNHELD = 0.7  # of the kills after the first, which is never missed
-DELAY_MAX_S = 0.03  # any moment within a step
 RECOVERY_DELAY_MAX_S = 0.15  # a second kill falls into the recovery from the first
 
 SINGLE = ("worker", "ps_shard", "coordinator")
@@ -64,11 +63,7 @@ def strike(job, step, kind, source, delay_s):
 
 
 def strike_everything(job, step, delay_s):
-    with job.held_from_step(step):
-        if not delay_s:
-            job.kill_everything()
-    if delay_s:
-        time.sleep(delay_s)
+    with job.moment_at_step(step, delay_s):
         if job.root.poll() is not None:
             raise job_over("it ended before everything was killed")
         job.kill_everything()
@@ -84,7 +79,7 @@ def run_once(bench, spec, seed, reference, kinds, count):
     with bench.start(spec) as job:
         try:
             for step, kind in plan:
-                delay_s = source.uniform(0, DELAY_MAX_S) if done and source.random() < UNHELD else 0
+                delay_s = draw_delay(source) if done else 0  # the first is never missed
                 kills += strike(job, step, kind, source, delay_s)
                 done.append((step, kind))
         except job_over:  # it was quicker than the plan; if it failed, what follows says so

@@ -17,30 +17,16 @@ import subprocess
 import tempfile
 import time
 
-POLL_S = 0.02
+from job_hold import job_hold
+from waiting import PATIENCE_S, POLL_S, completed_early, expect, expectation_failed, job_over, promptly, wait_until
+
 WATCH_S = 0.1
-PATIENCE_S = 180  # long enough for sanitizers on a busy machine
 GONE_PATIENCE_S = 15  # how soon all are gone is root_end_test's to hold: it runs alone
-HELD_RUN_FIRST_S, HELD_RUN_MIN_S, HELD_RUN_MAX_S = 0.02, 0.002, 0.5  # of a job that is held now and then, in between
 HELD_POLL_S = 0.002
-RATE_KEPT = 0.7  # of the highest rate, from look to look: a told step may jump by several slices
-REPORT_S = 0.1  # a period of a PS shard's reports
 BEGUN_AT_MOST = 5  # times
 COMPLETED = (0, 3)  # exit codes: with all slots, or without some that were left out
 NOT_READY = ("starting", "down")
 ANSWER_S, ANSWER_BYTES_MAX = 2, 1 << 20
-
-
-class expectation_failed(AssertionError):
-    """What was promised and did not happen, in words."""
-
-
-class job_over(expectation_failed):
-    """The job ended while something was waited for."""
-
-
-class completed_early(job_over):
-    """It was completed before it could be held: nothing is known of what the test is about."""
 
 
 def until_held(run):
@@ -49,35 +35,6 @@ def until_held(run):
         with contextlib.suppress(completed_early):
             return run()
     return run()
-
-
-def expect(condition, what):
-    if not condition:
-        raise expectation_failed(what)
-
-
-def wait_until(condition, what, patience_s=PATIENCE_S, poll_s=POLL_S):
-    """Polls until `condition()` is true. @returns its value."""
-    deadline = time.monotonic() + patience_s
-    while True:
-        value = condition()
-        if value:
-            return value
-        expect(time.monotonic() < deadline, f"not within {patience_s} s: {what}")
-        time.sleep(poll_s)
-
-
-@contextlib.contextmanager
-def promptly():
-    """Within, this thread runs before all others of the machine, where it may (as root): on a busy machine, too, it stops in
-    time what it lets go for a moment. What it starts is ordinary."""
-    before = os.sched_getscheduler(0), os.sched_getparam(0)
-    with contextlib.suppress(PermissionError):
-        os.sched_setscheduler(0, os.SCHED_RR | os.SCHED_RESET_ON_FORK, os.sched_param(1))
-    try:
-        yield
-    finally:
-        os.sched_setscheduler(0, *before)
 
 
 def now_us():
@@ -264,8 +221,7 @@ class running_job:
         cannot be held."""
         for begun in range(1, BEGUN_AT_MOST + 1):
             try:
-                with promptly():
-                    status, holder = self.hold_from_step(step, condition, patience_s)
+                status, hold = self.hold_from_step(step, condition, patience_s)
                 break
             except job_over as over:
                 if self.root.poll() not in (None, *COMPLETED):
@@ -277,56 +233,13 @@ class running_job:
         try:
             yield status
         finally:
-            self.let_go(holder)
+            hold.let_go()
 
-    def hold_from_step(self, step, condition, patience_s):
-        """@returns the status with which the job is held, and the process that is stopped for it."""
-        holder, rate, last_step, slices = None, 0, 0, []
-
-        def hold(status):
-            nonlocal holder
-            holder = self.holder_in(status)
-            if holder:
-                self.send_signal(holder, signal.SIGSTOP)
-
-        def slice_for(left):
-            """Most of what the job seems to need, at most twice as long as the last time; while it starts, always as short."""
-            if not rate:
-                return HELD_RUN_FIRST_S
-            unseen = rate * slices[-1]  # what it did in the last slice is told in the next
-            wanted = 0.8 * max(left - unseen, 0) / rate
-            return max(HELD_RUN_MIN_S, min(wanted, 2 * slices[-1], HELD_RUN_MAX_S))
-
-        def reached(status):
-            """Lets the job run for a short while. A PS shard tells its step when a period of its reports is over, so the next
-            one waits for that: what a look says is then as old as the last slice, and not older."""
-            nonlocal rate, last_step
-            if "steps" not in status:  # of a run that is over: it has just been resumed, or its root is about to end
-                return False
-            if status["step"] >= status["steps"] > step:
-                raise job_over(f"all {status['steps']} steps were trained before: step {step}\n{self.output()}")
-            left = step - status["step"]
-            if left <= 0 and condition(status) and self.is_ready(status) and self.holder_in(status) in (None, holder):
-                return True
-            if len(slices) > 1:
-                rate = max(RATE_KEPT * rate, (status["step"] - last_step) / slices[-2])
-            last_step = status["step"]
-            if holder is None:  # it starts, and is soon on its way
-                hold(status)
-                return False
-            begin = time.monotonic()
-            self.let_go(holder)
-            time.sleep(slice_for(left))
-            hold(status)
-            slices.append(time.monotonic() - begin)
-            time.sleep(max(0, REPORT_S - slices[-1]))
-            return False
-
-        return self.wait_for(reached, f"step {step}", patience_s, HELD_POLL_S), holder
-
-    def let_go(self, holder):
-        if holder:
-            self.send_signal(holder, signal.SIGCONT)
+    def hold_from_step(self, step, condition=lambda status: True, patience_s=PATIENCE_S):
+        """@returns the status with which the job is held, and the hold."""
+        hold = job_hold(self, step, condition)
+        with promptly():
+            return self.wait_for(hold.look, f"step {step}", patience_s, HELD_POLL_S), hold
 
     def holder_in(self, status):
         """The process to be stopped so that the job is held, or None."""
@@ -428,17 +341,27 @@ class running_job:
         """SIGKILL to processes that `status` named. @returns how many were there to be killed."""
         return sum(self.send_signal(pid, signal.SIGKILL) for pid in pids)
 
-    def kill_at_step(self, step, roles, delay_s=0, look=lambda status: None):
-        """SIGKILL to each (role, index) while the job is held at `step`, so that it cannot be over before; or `delay_s` after
-        it was let go there, which a short job may not live to see. `look` gets the status. @returns how many were killed."""
+    @contextlib.contextmanager
+    def moment_at_step(self, step, delay_s=0, prepare=lambda status: None):
+        """A moment at `step`: within, the job is held there, so that it cannot be over before; or `delay_s` after it was let go
+        there, which a short job may not live to see. Gives what `prepare(status)` returned while it was held."""
         with self.held_from_step(step) as status:
-            look(status)
-            pids = self.wait_for_processes(roles)  # the end of a short job may be nearer than another look
+            prepared = prepare(status)
             if not delay_s:
-                return self.kill_pids(pids)
+                yield prepared
+                return
             moment = time.monotonic() + delay_s
         with promptly():
             time.sleep(max(0, moment - time.monotonic()))
+            yield prepared
+
+    def kill_at_step(self, step, roles, delay_s=0, look=lambda status: None):
+        """SIGKILL to each (role, index) at that moment. `look` gets the status. @returns how many were killed."""
+        def find(status):
+            look(status)
+            return self.wait_for_processes(roles)  # the end of a short job may be nearer than another look
+
+        with self.moment_at_step(step, delay_s, find) as pids:
             return self.kill_pids(pids)
 
     def kill(self, role, index=0, which=signal.SIGKILL):

@@ -8,7 +8,6 @@ The moments are steps of the job; of two faults at one step the second does not 
 import contextlib
 import json
 import os
-import random
 import signal
 import time
 import typing
@@ -16,7 +15,7 @@ import typing
 import coordinator_losses
 import net_hosts
 import small_data
-from dlrun_job import PATIENCE_S, expect, job_over, now_us, pid_of, wait_until
+from dlrun_job import expect, job_over, now_us, pid_of, wait_until
 
 HOSTS = 4
 EPOCHS = {"mlp_dropout": 16, "cnn_batch_norm": 8}  # a second or a few: a job is held while losses of hosts are noticed
@@ -129,7 +128,7 @@ class struck_job:
     def __init__(self, job, shape, hosts, listed, etcd, source):
         self.job, self.shape, self.hosts, self.listed, self.etcd, self.source = job, shape, hosts, listed, etcd, source
         self.root = hosts.names[0]
-        self.holder = None  # the process that is stopped to hold the job
+        self.held = None  # since the job was first held
         self.cut = {}  # host -> kind, until it is healed
         self.losses = []
         self.done = []  # (step, kinds)
@@ -153,12 +152,12 @@ class struck_job:
 
     def hold_at(self, step):
         """@returns its status"""
-        status, self.holder = self.job.hold_from_step(step, lambda status: True, PATIENCE_S)
+        status, self.held = self.job.hold_from_step(step)
         return status
 
     def hold_again(self):
         """At once: on a busy machine a quick job is over before it is looked at."""
-        if not self.job.send_signal(self.holder, signal.SIGSTOP):
+        if not self.job.send_signal(self.held.holder, signal.SIGSTOP):
             self.hold_at(0)
 
     def let_go(self):

@@ -1,7 +1,6 @@
 """Kills workers of a running job at random moments and checks that the result is that of an undisturbed run."""
 
 import random
-import time
 
 import small_data
 from dlrun_job import expect, identities, job_over
@@ -12,7 +11,6 @@ EPOCHS = {"mlp_dropout": 90, "cnn_batch_norm": 36}  # a second or a few each
 ATTEMPTS = 10  # for a job that was over before the last kill
 KILLED_BEFORE = 0.5  # of all steps: `status` lags behind, and a job that has ended has no workers
 UNHELD = 0.7  # of the kills
-STALLS = ("stalled", "stall-over")  # of a job that is held
 DELAY_MAX_S = 0.03  # any moment within a step
 
 
@@ -32,6 +30,11 @@ def plan_kills(source, steps):
     return list(zip(moments, groups))
 
 
+def draw_delay(source):
+    """After which a kill comes at a step: none, while the job is held there, or so many seconds, any moment within a step."""
+    return source.uniform(0, DELAY_MAX_S) if source.random() < UNHELD else 0
+
+
 class witness:
     """Remembers who else runs, and objects when one of them is replaced."""
 
@@ -48,8 +51,8 @@ class witness:
 
 def told_kills(job, report, kills):
     """Checks that only workers died. @returns how many deaths the report has; one at the very end belongs to the end."""
-    for event in job.events():
-        expect(event["role"] == "worker" or event["event"] in STALLS, f"an event of another role: {event}")
+    for event in job.troubles():
+        expect(event["role"] == "worker", f"an event of another role: {event}")
     exits = job.events("role-exited")
     expect(len(exits) <= kills, f"{kills} kills, but {len(exits)} exits: {exits}")
     told = len(report["recoveries"])
@@ -65,8 +68,7 @@ def kill_as_planned(job, plan, source, others):
     kills = 0
     try:
         for step, workers in plan:
-            delay_s = source.uniform(0, DELAY_MAX_S) if source.random() < UNHELD else 0
-            kills += job.kill_at_step(step, [("worker", one) for one in workers], delay_s, others.look)
+            kills += job.kill_at_step(step, [("worker", one) for one in workers], draw_delay(source), others.look)
     except job_over:
         pass
     return kills
