@@ -75,8 +75,11 @@ class failing_disk(disk):
         with open(self.image, "wb") as file:
             file.truncate(self.BYTES)
         made = call("mkfs.ext4", "-q", "-F", self.image)
-        super().__init__("-o", "loop,errors=remount-ro", self.image)
+        super().__init__(*self.options())
         self.complaint = made or self.complaint or self.complaint_of_trigger()
+
+    def options(self):
+        return "-o", "loop,errors=remount-ro", self.image
 
     def trigger(self):
         device = subprocess.run(["findmnt", "-no", "SOURCE", self.folder], capture_output=True, text=True).stdout
@@ -91,8 +94,12 @@ class failing_disk(disk):
         self.trigger().write_text("1")
 
     def repair(self):
+        """A copy of it: tests beside this one, with mount namespaces of their own, may have the failed one mounted for a while."""
         self.unmount()
+        failed, self.image = self.image, self.image.with_name("repaired.img")
+        call("cp", "--sparse=always", failed, self.image)
         call("e2fsck", "-y", self.image)  # ends with 1 when it repaired something
+        self.mount_options = self.options()
         self.mount()
 
 
