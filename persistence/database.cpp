@@ -245,12 +245,22 @@ result<void> database::recover() {
 
 result<std::optional<std::string>> database::get(table from, const std::string& key) const {
   const std::shared_lock lock(mutex_);
-  if (db_ == nullptr) return fail(error_code::system, options_.directory + " is closed since a write failed");
+  if (db_ == nullptr) return fail_closed();
   std::string value;
   const auto status = db_->Get({}, handle(from), key, &value);
   if (status.IsNotFound()) return std::nullopt;
   if (!status.ok()) return failure(status, "read");
   return value;
+}
+
+result<void> database::erase(rocksdb::WriteBatch& batch, table of, const std::string& first,
+                             const std::string& end) const {
+  const std::shared_lock lock(mutex_);
+  if (db_ == nullptr) return fail_closed();
+  const std::unique_ptr<rocksdb::Iterator> found(db_->NewIterator({}, handle(of)));
+  for (found->Seek(first); found->Valid() && found->key().compare(end) < 0; found->Next())
+    batch.Delete(handle(of), found->key());
+  return verify(*found);
 }
 
 std::unique_ptr<rocksdb::Iterator> database::iterate(table of) const {
@@ -263,12 +273,15 @@ result<void> database::verify(const rocksdb::Iterator& iterator) const {
   return {};
 }
 
+tl::unexpected<error> database::fail_closed() const {
+  return fail(error_code::system, fmt::format("{} is closed since a write failed", options_.directory));
+}
+
 result<void> database::check_usable() const {
   if (lost_)
     return fail(error_code::system, fmt::format("{} takes no writes since a sync of it failed: open it again",
                                                 options_.directory));
-  if (broken_)
-    return fail(error_code::system, fmt::format("{} is closed since a write failed", options_.directory));
+  if (broken_) return fail_closed();
   return {};
 }
 

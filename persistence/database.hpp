@@ -68,6 +68,11 @@ public:
   result<std::optional<std::string>> get(table from, const std::string& key) const;
   /// Must go before recover() and the end.
   std::unique_ptr<rocksdb::Iterator> iterate(table of) const;
+  /// Adds to `batch` the removal of every key of [first, end) that is there. One by one: a
+  /// compaction that finds nothing but deleted ranges makes a table without a key, and RocksDB
+  /// (7.8) ends the process by an assertion when the disk fails it then.
+  result<void> erase(rocksdb::WriteBatch& batch, table of, const std::string& first,
+                     const std::string& end) const;
   /// An iterator's status as an error.
   result<void> verify(const rocksdb::Iterator& iterator) const;
 
@@ -107,6 +112,7 @@ private:
   /// read.
   result<void> check_can_reopen() const;
   result<void> check_usable() const;
+  tl::unexpected<error> fail_closed() const;
   tl::unexpected<error> failure(const rocksdb::Status& status, std::string_view what,
                                 std::uint64_t bytes = 0) const;
 

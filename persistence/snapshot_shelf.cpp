@@ -105,7 +105,7 @@ result<void> snapshot_shelf::discard(version_id version) {
   if (auto renewed = on_.renew_identity(); !renewed) return renewed; // R24
   rocksdb::WriteBatch batch;
   batch.Delete(on_.database->handle(table::facts), keys::of_snapshot(version));
-  batch.DeleteRange(on_.database->handle(table::log), keys::of_step(end), keys::after_all_steps());
+  if (auto erased = on_.erase_steps_from(batch, end); !erased) return erased;
   if (auto written = on_.write(batch, true); !written) return written;
   {
     const std::lock_guard lock(on_.mutex);

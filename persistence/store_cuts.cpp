@@ -30,7 +30,7 @@ result<void> rewind_store(store_ground& on, std::span<const history_entry> histo
   if (to < before.floor) batch.Put(on.database->handle(table::facts), keys::floor, encode_floor(to));
   for (const auto& snapshot : above)
     batch.Delete(on.database->handle(table::facts), keys::of_snapshot(snapshot.version));
-  batch.DeleteRange(on.database->handle(table::log), keys::of_step(step_from(to)), keys::after_all_steps());
+  if (auto erased = on.erase_steps_from(batch, step_from(to)); !erased) return erased;
   if (auto written = on.write(batch, true); !written) {
     on.lost = true; // it may be there or not
     return written;

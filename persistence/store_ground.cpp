@@ -123,13 +123,19 @@ result<void> store_ground::recover() {
 result<void> store_ground::drop_leftovers() {
   const auto now = with_state([](const store_state& current) { return current; });
   rocksdb::WriteBatch batch;
-  batch.DeleteRange(database->handle(table::log), keys::of_step(next_step_of(now)), keys::after_all_steps());
+  if (auto erased = erase_steps_from(batch, next_step_of(now)); !erased) return erased;
+  const auto after_all_snapshots = std::string(keys::snapshot_prefix) + keys::after_all_steps();
+  if (auto erased = database->erase(batch, table::facts, keys::of_snapshot({0}), after_all_snapshots);
+      !erased)
+    return erased;
   auto* const facts = database->handle(table::facts);
-  batch.DeleteRange(facts, keys::of_snapshot({0}),
-                    std::string(keys::snapshot_prefix) + keys::after_all_steps());
   for (const auto& snapshot : now.snapshots)
     batch.Put(facts, keys::of_snapshot(snapshot.version), encode(snapshot));
   return database->write(batch, false);
+}
+
+result<void> store_ground::erase_steps_from(rocksdb::WriteBatch& batch, step_id first) const {
+  return database->erase(batch, table::log, keys::of_step(first), keys::after_all_steps());
 }
 
 result<std::string> store_ground::get_fact(const std::string& key) const {

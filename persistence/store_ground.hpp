@@ -57,6 +57,8 @@ struct store_ground {
   void make_room() { segments.remove_spares(); }
   store_counters counters() const;
   void count_database_bytes(std::uint64_t added);
+  /// Adds to `batch` that no step from `first` on is in the log.
+  result<void> erase_steps_from(rocksdb::WriteBatch& batch, step_id first) const;
   /// Text "" when there is none.
   result<std::string> get_fact(const std::string& key) const;
 

@@ -273,7 +273,7 @@ result<void> store_opening::drop_unreachable(const std::vector<found_record>& re
       on_.segments.use(record.place->segment, record.step);
   if (on_.options.read_only) return {};
   rocksdb::WriteBatch batch;
-  batch.DeleteRange(on_.database->handle(table::log), keys::of_step(end), keys::after_all_steps());
+  if (auto erased = on_.erase_steps_from(batch, end); !erased) return erased;
   return on_.database->write(batch, false);
 }
 

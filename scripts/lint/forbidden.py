@@ -4,6 +4,7 @@
 - caf::infinite               nothing waits for ever
 - file(GLOB ...)              source lists are explicit
 - TODO, FIXME, XXX            what is left to do is written where work is planned, not where it is forgotten
+- DeleteRange                 a compaction of nothing else may end the process when the disk fails it (RocksDB 7.8)
 - GTEST_SKIP, DISABLED_       a test runs or does not exist
 - rows of dashes              a section of a source is headed by one line, `// ---- name`
 - sleeping in tests           wait for what should happen, with a deadline
@@ -18,6 +19,8 @@ from lint_common import CPP_SUFFIXES, all_files, finding, finish, parser, read, 
 RULES = [
     (lambda path: path.endswith(CPP_SUFFIXES), False, re.compile(r"\bcaf::infinite\b"),
      "nothing waits for ever, give it a deadline"),
+    (lambda path: path.endswith(CPP_SUFFIXES), False, re.compile(r"\bDeleteRange\b"),
+     "keys are removed one by one, by database::erase"),
     (lambda path: path.endswith(CPP_SUFFIXES), False, re.compile(r"\b(GTEST_SKIP|DISABLED_\w*)"),
      "a test runs or does not exist"),
     (lambda path: path.startswith("tests/") and path.endswith(CPP_SUFFIXES), False,

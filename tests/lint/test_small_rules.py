@@ -29,6 +29,10 @@ class forbidden_words(planted_tree):
             self.plant("tests/a_test.cpp", f"void f() {{ {call} }}\n")
             self.assert_finds("forbidden.py", "tests/a_test.cpp:1", "no sleeping")
 
+    def test_deleted_ranges_of_keys_are_found(self):
+        self.plant("persistence/a.cpp", "void f() { batch.DeleteRange(a, b); }\n")
+        self.assert_finds("forbidden.py", "persistence/a.cpp:1", "one by one")
+
     def test_skipped_and_disabled_tests_are_found(self):
         self.plant("tests/a_test.cpp", "TEST(a, DISABLED_b) {}\n")
         self.assert_finds("forbidden.py", "runs or does not exist")
