@@ -157,9 +157,10 @@ roster_events host_roster::on_sighting(const std::string& host, std::uint64_t bo
                                        time_point now) {
   roster_events out;
   const auto found = hosts_.find(host);
-  if (closed_ || found == hosts_.end() || found->second.boot != boot) return out;
+  if (found == hosts_.end() || found->second.boot != boot) return out;
   auto& one = found->second;
   one.seen = now_seen;
+  if (closed_) return out; // it goes as it should
   if (std::exchange(one.is_told_blocked, false)) out.push_back(host_beats{host, true});
   check(host, one, now, out);
   return out;
@@ -246,6 +247,7 @@ roster_events host_roster::close() {
   roster_events out;
   for (auto& [host, one] : hosts_) {
     one.retry_at.reset();
+    one.link_lost.reset();
     if (!one.boot && std::exchange(one.command_runs, false)) out.push_back(end_command{host, one.attempt});
   }
   return out;
@@ -291,9 +293,10 @@ std::size_t host_roster::there() const {
       std::ranges::count_if(hosts_, [](const auto& one) { return one.second.boot.has_value(); }));
 }
 
-std::size_t host_roster::enrolled_linked() const {
-  return static_cast<std::size_t>(std::ranges::count_if(hosts_, [](const auto& one) {
-    return one.second.is_enrolled && one.second.boot && !one.second.link_lost;
+std::size_t host_roster::staying() const {
+  return static_cast<std::size_t>(std::ranges::count_if(hosts_, [](const auto& entry) {
+    const auto& one = entry.second;
+    return one.boot && !one.link_lost && one.seen.seen != sight::silent;
   }));
 }
 

@@ -115,7 +115,7 @@ public:
   roster_events on_command_ended(const std::string& host, std::uint64_t attempt, const std::string& why,
                                  protocol::time_point now);
   roster_events tick(protocol::time_point now);
-  /// Nobody is started any more.
+  /// Nobody is started any more, and who is there is told to go.
   roster_events close();
 
   /// Of the agent that is there; nothing when none is.
@@ -129,8 +129,9 @@ public:
   /// How many are there, and how many of those that enrolled are on their way.
   std::size_t there() const;
   std::size_t enrolling() const;
-  /// How many of those that enrolled have a link.
-  std::size_t enrolled_linked() const;
+  /// How many are there that have not gone since close(): not seen to lose their link since then. A
+  /// link that was lost before may come back, and only then does the host hear that it is to go.
+  std::size_t staying() const;
 
 private:
   struct entry {

@@ -9,7 +9,7 @@ void hosts_wait::show(const hosted_roles& now) {
   const std::scoped_lock lock{mutex_};
   missing_ = now.roster().missing();
   awaited_ = now.awaited();
-  enrolled_linked_ = now.roster().enrolled_linked();
+  staying_ = now.roster().staying();
   changed_.notify_all();
 }
 
@@ -37,7 +37,7 @@ std::string hosts_wait::awaited() const {
 
 void hosts_wait::wait_until_gone(std::chrono::milliseconds patience) {
   std::unique_lock lock{mutex_};
-  changed_.wait_for(lock, patience, [this] { return enrolled_linked_ == 0; });
+  changed_.wait_for(lock, patience, [this] { return staying_ == 0; });
 }
 
 } // namespace dlrun::agent

@@ -25,7 +25,7 @@ public:
   /// Why the job does not begin, though all hosts that are started from here are there: it waits
   /// for others that join; "" otherwise.
   std::string awaited() const;
-  /// Once dismissed: blocks until the hosts that joined have gone.
+  /// Once dismissed: blocks until all hosts have gone, whoever started their agents.
   void wait_until_gone(std::chrono::milliseconds patience);
 
 private:
@@ -33,7 +33,7 @@ private:
   std::condition_variable changed_;
   std::vector<std::string> missing_; ///< of those that are started from here
   std::string awaited_;
-  std::size_t enrolled_linked_ = 0;
+  std::size_t staying_ = 0;
   std::string failure_;
 };
 

@@ -143,9 +143,11 @@ class running_job:
         self.expect_nothing_left()
 
     def kill_everything_at_step(self, step):
-        """The same at `step` or a little later: the job is held until then, and so cannot be over before."""
-        with self.held_from_step(step):
+        """The same at `step` or a little later: the job is held until then, and so cannot be over before.
+        @returns the step that was on the disk of all PS shards: nothing below is lost."""
+        with self.held_from_step(step) as status:
             self.kill_everything()
+        return status["durable_step"]
 
     def __enter__(self):
         return self

@@ -200,6 +200,33 @@ TEST_F(host_roster_test, says_nothing_of_hosts_that_leave_when_it_is_closed) {
   EXPECT_THAT(pass(10s), IsEmpty());
 }
 
+TEST_F(host_roster_test, a_host_stays_after_the_end_until_its_link_is_lost) {
+  join(7);
+  roster.close();
+  EXPECT_EQ(roster.staying(), 1U);
+  roster.on_link_lost("beta", 7, now);
+  EXPECT_EQ(roster.staying(), 0U);
+}
+
+TEST_F(host_roster_test, a_host_whose_link_was_lost_before_the_end_stays_until_it_came_back_to_hear_of_it) {
+  join(7);
+  see(sight::there);
+  roster.on_link_lost("beta", 7, now);
+  roster.close();
+  EXPECT_EQ(roster.staying(), 1U);
+  EXPECT_EQ(join(7), "");
+  EXPECT_EQ(roster.staying(), 1U);
+  roster.on_link_lost("beta", 7, now);
+  EXPECT_EQ(roster.staying(), 0U);
+}
+
+TEST_F(host_roster_test, a_host_that_answers_no_beats_after_the_end_has_gone) {
+  join(7);
+  roster.close();
+  see(sight::silent);
+  EXPECT_EQ(roster.staying(), 0U);
+}
+
 TEST_F(host_roster_test, starts_nobody_any_more_when_it_is_closed) {
   const auto closing = roster.close();
   EXPECT_EQ(test::the_only<end_command>(closing).host, "beta") << "it may have made its folder";
@@ -294,10 +321,8 @@ TEST_F(host_roster_test, a_lost_link_is_no_end_of_a_host_that_enrolled_and_answe
   join(7);
   see(sight::there);
   roster.on_link_lost("beta", 7, now);
-  EXPECT_EQ(roster.enrolled_linked(), 0U);
   EXPECT_THAT(pass(9900ms), IsEmpty());
   EXPECT_EQ(join(7), "");
-  EXPECT_EQ(roster.enrolled_linked(), 1U);
 }
 
 TEST_F(host_roster_test, a_host_that_enrolled_and_gives_no_word_is_waited_for_as_long_as_any) {
