@@ -42,6 +42,7 @@ private:
   void applied(const ps_shard::apply& order, protocol::time_point began);
   void check_parameters(version_id version, value content) const;
   void check_distance() const;
+  bool is_left_out(step_id step) const;
   announced_state state() const;
   void report(std::uint64_t probe);
   void answer_digests(const protocol::digest_request& request);

@@ -69,6 +69,10 @@ class revision:
     def __init__(self, salts, parked):
         self.salts, self.parked = salts, parked
 
+    def leaves_out(self, step, slots):
+        """Whether nothing of the step is left."""
+        return all((step, slot) in self.parked for slot in range(slots))
+
 
 class arithmetic:
     """The job: how many PS shards, slots and steps, and what comes of them without any disturbance."""
