@@ -80,11 +80,14 @@ job_event waiting_event(const role_name& role, const fence& self, const std::str
                   {.host = host, .reason = "its store is there"});
 }
 
-job_event unprotected_event(const role_name& keeper, const fence& self) {
-  return event_of(
-      keeper, self, "role-waits",
-      fmt::format("{} waits for another host than that of ps_shard {}, which has no copy meanwhile",
-                  protocol::to_string(keeper), keeper.index));
+/// A keeper without another host than that of its PS shard: nobody waits for it.
+void wait_unprotected(const role_name& keeper, const fence& self, placement& places, hosted_actions& out) {
+  places.forget(keeper);
+  out.push_back(tell_launch{keeper, self, role_runs{}});
+  out.push_back(
+      event_of(keeper, self, "copy-waits",
+               fmt::format("{} waits for another host than that of ps_shard {}, which has no copy meanwhile",
+                           protocol::to_string(keeper), keeper.index)));
 }
 
 /// A run that goes on has stores of its PS shards, unless it ended before they began.
@@ -186,18 +189,13 @@ hosted_actions hosted_roles::start(const role_name& role, const fence& self, tim
   hosted_actions out;
   hosted_start one{.self = self, .waits_until = now + config_.store_patience};
   if (copy) placement_.note_copy(copy->holds);
-  const auto* host = copy && copy->is_whole ? nullptr : host_to_wait_for(role);
-  const bool has_no_host = !placement_.can_put(role);
-  if (host == nullptr && !has_no_host) {
+  if (!placement_.can_put(role)) {
+    wait_unprotected(role, self, placement_, out);
+  } else if (const auto* host = copy && copy->is_whole ? nullptr : host_to_wait_for(role)) {
+    out.push_back(waiting_event(role, self, *host, config_.store_patience));
+  } else {
     settle(role, one, now, out);
     return out;
-  }
-  if (has_no_host) { // a keeper, which nobody waits for
-    placement_.forget(role);
-    out.push_back(tell_launch{role, self, role_runs{}});
-    out.push_back(unprotected_event(role, self));
-  } else {
-    out.push_back(waiting_event(role, self, *host, config_.store_patience));
   }
   starts_[{role, self.incarnation}] = one;
   return out;

@@ -11,6 +11,8 @@ namespace {
 
 /// A keeper that counts and says nothing for so long is given up: it keeps training waiting.
 constexpr auto silence_max = std::chrono::seconds(3);
+/// Longer between two ticks: this process was stopped, and heard nothing for that reason.
+constexpr auto own_pause_min = std::chrono::milliseconds(500);
 constexpr auto question_period = std::chrono::milliseconds(100);
 
 } // namespace
@@ -36,8 +38,8 @@ void store_copy::restart(std::shared_ptr<threaded_store> store, const loaded_sta
 
 void store_copy::wait() {
   if (!begins_with_) return;
-  told_.ask();
   on_tick();
+  told_.ask();
   common::post_later(self_, caf::actor_cast<protocol::ps_shard_actor>(self_), question_period,
                      [this] { wait(); });
 }
@@ -139,8 +141,10 @@ void store_copy::on_standing(const protocol::copy_standing& standing) {
 
 void store_copy::on_tick() {
   const auto now = common::now();
-  if ((book_.is_awaited() || (begins_with_ && book_.counted().value != 0)) && !awaited_since_)
-    awaited_since_ = now;
+  const bool waits = book_.is_awaited() || (begins_with_ && book_.counted().value != 0);
+  const bool was_stopped = ticked_ && now - *ticked_ >= own_pause_min;
+  ticked_ = now;
+  if (waits && (!awaited_since_ || was_stopped)) awaited_since_ = now;
   connect();
   if (keeper_ && stream_.is_stuck(now)) begin_stream();
   pump();

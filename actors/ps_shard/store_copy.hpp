@@ -87,8 +87,9 @@ private:
   bool is_connecting_ = false;
   std::optional<loaded_standing> begins_with_{};        ///< until it is settled
   std::optional<protocol::time_point> awaited_since_{}; ///< the core, or its start, waits for a word
-  std::shared_ptr<piece> piece_;                        ///< null: none
-  std::unique_ptr<common::task_thread> reader_;         ///< null while nothing was read
+  std::optional<protocol::time_point> ticked_{};
+  std::shared_ptr<piece> piece_;                ///< null: none
+  std::unique_ptr<common::task_thread> reader_; ///< null while nothing was read
 };
 
 } // namespace dlrun::ps_shard
