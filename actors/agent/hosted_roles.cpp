@@ -188,10 +188,10 @@ hosted_actions hosted_roles::start(const role_name& role, const fence& self, tim
                                    const std::optional<kept_copy>& copy) {
   hosted_actions out;
   hosted_start one{.self = self, .waits_until = now + config_.store_patience};
-  if (copy) placement_.note_copy(copy->holds);
+  const bool is_copied = copy && placement_.note_copy(copy->holds) && copy->is_whole;
   if (!placement_.can_put(role)) {
     wait_unprotected(role, self, placement_, out);
-  } else if (const auto* host = copy && copy->is_whole ? nullptr : host_to_wait_for(role)) {
+  } else if (const auto* host = is_copied ? nullptr : host_to_wait_for(role)) {
     out.push_back(waiting_event(role, self, *host, config_.store_patience));
   } else {
     settle(role, one, now, out);

@@ -147,11 +147,12 @@ place placement::choose_for_shard(const role_name& role) const {
   return chosen;
 }
 
-void placement::note_copy(const protocol::held_store& copy) {
+bool placement::note_copy(const protocol::held_store& copy) {
   const auto* where = find(protocol::keeper_role(copy.shard));
-  if (where == nullptr) return;
+  if (where == nullptr) return false;
   const auto [at, is_new] = stores_[where->host].try_emplace(copy.shard, copy);
   if (!is_new && copy.end.value > 0) at->second = copy;
+  return hosts_.contains(where->host);
 }
 
 bool placement::share_host(ps_shard_id shard) const {

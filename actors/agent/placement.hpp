@@ -52,8 +52,8 @@ public:
   const std::string* find_store_anywhere(ps_shard_id shard) const;
 
   /// What the copy on the host of that PS shard's keeper holds now. With the end 0 it is not known
-  /// better than by what that host told.
-  void note_copy(const protocol::held_store& copy);
+  /// better than by what that host told. @returns whether that host is there
+  bool note_copy(const protocol::held_store& copy);
   /// A keeper is to be on another host than its PS shard. Any other role has a host at all times.
   bool can_put(const protocol::role_name& role) const;
   /// The PS shard has been placed on the host of its keeper.

@@ -472,7 +472,7 @@ struct copy_word {
 struct heartbeat {
   role_name role;
   fence self;
-  std::string state;              ///< one word: starting, training, evaluating, disk-full, done
+  std::string state{};            ///< one word: starting, training, evaluating, disk-full, done
   std::uint64_t step = 0;         ///< steps applied (PS shard) or the open step (worker)
   std::uint64_t durable_step = 0; ///< of a PS shard: newest version that its successor would find on the disk
   bool has_metrics = false;

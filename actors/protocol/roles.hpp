@@ -18,6 +18,8 @@ enum class role_kind : std::uint8_t {
   keeper
 };
 
+inline constexpr role_kind last_role_kind = role_kind::keeper;
+
 constexpr std::string_view to_string(role_kind kind) {
   switch (kind) {
   case role_kind::coordinator: return "coordinator";

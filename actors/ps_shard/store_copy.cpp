@@ -116,7 +116,7 @@ void store_copy::connect() {
 }
 
 void store_copy::on_down(const caf::actor_addr& gone) {
-  if (keeper_ && keeper_->address() == gone) lose();
+  if (keeper_ && keeper_.address() == gone) lose();
 }
 
 void store_copy::lose() {

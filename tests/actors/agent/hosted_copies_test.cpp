@@ -90,6 +90,14 @@ TEST_F(hosted_copies_test, it_waits_for_the_host_of_its_store_where_the_copy_is_
   EXPECT_EQ(test::the_only<job_event>(out).event, "role-waits");
 }
 
+TEST_F(hosted_copies_test, it_waits_for_the_host_of_its_store_where_that_of_the_copy_leaves) {
+  roles.on_joined({"gamma", 8, 100, 0}, now, refused); // no cores: it is to leave
+  ASSERT_EQ(refused, "");
+  pass(200ms, {{"gamma", 8}});
+  EXPECT_EQ(test::the_only<job_event>(roles.start(ps_shard_role(shard1), second, now, copy(true))).event,
+            "role-waits");
+}
+
 TEST_F(hosted_copies_test, it_stays_on_its_host_when_that_is_there) {
   roles.on_report(report("beta", 7, ps_shard_role(shard1), first, start_state::ended), now);
   EXPECT_EQ(test::the_only<to_host>(roles.start(ps_shard_role(shard1), second, now, copy(true))).host,
