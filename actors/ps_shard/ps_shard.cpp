@@ -151,6 +151,9 @@ result<void> ps_shard_state::acquire() {
     reports_.restart(disk_.store());
     context_.opened = disk_.store()->opened(restored->version);
     disk_.run(make_store_events());
+    // The keeper answers it before it enters the job; nobody else knows where it is until then.
+    if (context_.job->keeps_copies())
+      endpoint_ = common::publish<protocol::ps_shard_actor>(self_, context_, server_->address());
     copy_.restart(disk_.store(), *restored);
   });
   return {};
@@ -193,7 +196,9 @@ result<void> ps_shard_state::enter(loaded_standing restored) {
                              [this](const auto& worker, const auto& offer) { self_->send(worker, offer); },
                              [this](const std::string& why) { quit(why); }});
   core_.emplace(core_config(context_), std::move(restored));
-  on_published(common::publish<protocol::ps_shard_actor>(self_, context_, server_->address()));
+  if (endpoint_.process == 0)
+    endpoint_ = common::publish<protocol::ps_shard_actor>(self_, context_, server_->address());
+  join();
   return {};
 }
 
@@ -217,10 +222,9 @@ threaded_store_events ps_shard_state::make_store_events() {
               }};
 }
 
-void ps_shard_state::on_published(const protocol::endpoint& at) {
-  endpoint_ = at;
+void ps_shard_state::join() {
   common::join_coordinator<protocol::ps_shard_actor>(
-      self_, context_, at,
+      self_, context_, endpoint_,
       [this](const auto& reply, const auto& dispatcher) { on_joined(reply, dispatcher); });
   self_->delayed_send(self_, tick_period, protocol::tick{});
   carry_out(core_->start());

@@ -55,7 +55,7 @@ private:
   result<void> open_channel();
   result<void> enter(loaded_standing restored);
   threaded_store_events make_store_events();
-  void on_published(const protocol::endpoint& at);
+  void join();
   void on_joined(const protocol::join_reply& reply, const protocol::data_dispatcher_actor& dispatcher);
 
   void listen(const bell& one);
@@ -78,7 +78,7 @@ private:
   common::role_context context_;
   common::poster<protocol::ps_shard_actor> post_;
   std::optional<ps_shard_core> core_; ///< from when it is known where the store stands
-  protocol::endpoint endpoint_;
+  protocol::endpoint endpoint_; ///< once it can be reached
   std::pair<dlrun::incarnation, std::uint64_t> directory_; ///< coordinator and sequence of the newest
   std::uint64_t next_value_ = 1;
   bool has_applied_ = false; ///< a step, since this start

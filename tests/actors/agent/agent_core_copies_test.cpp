@@ -67,6 +67,7 @@ TEST_F(agent_core_with_copies, says_nothing_is_lost_of_a_copy_that_was_not_whole
 
 TEST_F(agent_core_with_copies, a_ps_shard_starts_with_what_is_believed_of_its_copy) {
   EXPECT_FALSE(start_shard_again()->is_whole);
+  grant(shard, 3);
   say(counting());
   const auto copy = start_shard_again();
   ASSERT_TRUE(copy);

@@ -159,6 +159,7 @@ TEST_F(store_mirror_test, a_higher_stream_drops_the_piece_in_hand_and_a_lower_on
   ASSERT_TRUE(append(*primary, 0, large_step + 1));
   begin();
   send_records(0, large_step);
+  begin();
   const auto old = parts_of(copy_kind::record, large_step);
   EXPECT_FALSE(mirror.take(old[0]).value());
   begin();

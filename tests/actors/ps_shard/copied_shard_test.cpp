@@ -156,21 +156,21 @@ TEST_F(copied_shard_test, what_it_commits_is_in_the_copy_too) {
   start_shard();
   let_it_in();
   ASSERT_TRUE(wait_until_it_counts());
-  train(0, 3);
+  train(0, 2);
   end_keeper();
   const auto held = look_at_copy();
   ASSERT_TRUE(held) << held.error().message;
-  EXPECT_EQ(held->end, step_id{3});
+  EXPECT_EQ(held->end, step_id{2});
 }
 
 TEST_F(copied_shard_test, a_copy_is_filled_with_what_was_there_before) {
   start_shard();
   let_it_in();
-  train(0, 3);
+  train(0, 2);
   start_keeper();
   ASSERT_TRUE(wait_until_it_counts());
   end_keeper();
-  EXPECT_EQ(look_at_copy()->end, step_id{3});
+  EXPECT_EQ(look_at_copy()->end, step_id{2});
 }
 
 /// R21, R25: until the agent says that the keeper is over, which it alone can know.
@@ -206,16 +206,16 @@ TEST_F(copied_shard_test, a_start_enters_with_a_copy_that_has_all_that_it_begins
   start_shard();
   let_it_in();
   ASSERT_TRUE(wait_until_it_counts());
-  train(0, 2);
+  train(0, 1);
   caf::anon_send_exit(at_work, caf::exit_reason::user_shutdown);
   EXPECT_THAT(end(), HasSubstr("user_shutdown"));
   say_where(true);
   start_shard();
   let_it_in();
-  EXPECT_EQ(await_applied(0)->applied, version_id{2});
-  train(2, 3);
+  EXPECT_EQ(await_applied(0)->applied, version_id{1});
+  train(1, 2);
   end_keeper();
-  EXPECT_EQ(look_at_copy()->end, step_id{3});
+  EXPECT_EQ(look_at_copy()->end, step_id{2});
 }
 
 TEST_F(copied_shard_test, a_copy_goes_back_with_it) {
@@ -223,7 +223,7 @@ TEST_F(copied_shard_test, a_copy_goes_back_with_it) {
   start_shard();
   let_it_in();
   ASSERT_TRUE(wait_until_it_counts());
-  train(0, 3);
+  train(0, 2);
   tell(protocol::rewind{{1}, {1}, {{{0}, {0}, 0, {}}, {{1}, {1}, 0, {}}}});
   ASSERT_TRUE(
       await<protocol::shard_state>(*peer, [](const auto& one) { return one.timeline == timeline_id{1}; }));
