@@ -77,8 +77,8 @@ private:
   pointer self_;
   common::role_context context_;
   common::poster<protocol::ps_shard_actor> post_;
-  std::optional<ps_shard_core> core_; ///< from when it is known where the store stands
-  protocol::endpoint endpoint_; ///< once it can be reached
+  std::optional<ps_shard_core> core_;                      ///< from when it is known where the store stands
+  protocol::endpoint endpoint_;                            ///< once it can be reached
   std::pair<dlrun::incarnation, std::uint64_t> directory_; ///< coordinator and sequence of the newest
   std::uint64_t next_value_ = 1;
   bool has_applied_ = false; ///< a step, since this start
