@@ -1,4 +1,3 @@
-#!/usr/bin/python3
 """How benchmarks ask programs of Google Benchmark, and what is said where one has no such case."""
 
 import pathlib
