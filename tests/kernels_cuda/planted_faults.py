@@ -89,9 +89,10 @@ class build:
         home = re.search(r"^CMAKE_HOME_DIRECTORY:INTERNAL=(.*)$", cache.read_text() if cache.is_file() else "", re.M)
         if home is None or pathlib.Path(home.group(1)).resolve() != ROOT:
             give_up(f"{folder} is no build of {ROOT}; make one (docs/testing.md), or name another with --build")
+        self.check_done()
         self.compile, self.link = {}, {}
         for test in TESTS:
-            for line in self.ninja("commands", f"bin/{test}").splitlines():
+            for line in self.ninja("-t", "commands", f"bin/{test}").splitlines():
                 words = shlex.split(line)
                 if "-c" in words:
                     self.compile[words[words.index("-o") + 1]] = words
@@ -99,16 +100,21 @@ class build:
                     self.link[test] = words[2:-2]
         self.sources = self.read_sources()
 
-    def ninja(self, tool, *arguments):
-        done = subprocess.run(["ninja", "-C", str(self.folder), "-t", tool, *arguments], capture_output=True, text=True)
+    def check_done(self):
+        """What is not compiled here is taken from the build as it is."""
+        if "no work to do" not in self.ninja("-n", *(f"bin/{test}" for test in TESTS)):
+            give_up(f"{self.folder} is not up to date: cmake --build {self.folder} --target {' '.join(TESTS)}")
+
+    def ninja(self, *arguments):
+        done = subprocess.run(["ninja", "-C", str(self.folder), *arguments], capture_output=True, text=True)
         if done.returncode != 0:
-            give_up(f"ninja -t {tool}: {done.stderr.strip()}")
+            give_up(f"ninja {' '.join(arguments[:2])}: {done.stderr.strip()}")
         return done.stdout
 
     def read_sources(self):
         """Object -> the files that it was made of."""
         sources, current = {}, set()
-        for line in self.ninja("deps", *self.compile).splitlines():
+        for line in self.ninja("-t", "deps", *self.compile).splitlines():
             if line and not line.startswith(" "):
                 current = sources.setdefault(line.split(":")[0], set())
             elif line.strip():
