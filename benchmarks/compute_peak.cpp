@@ -52,6 +52,6 @@ void peak(benchmark::State& state, bool has_instructions,
 }
 
 BENCHMARK_CAPTURE(peak, AVX2, __builtin_cpu_supports("fma"), multiply_adds);
-BENCHMARK_CAPTURE(peak, AVX - 512, __builtin_cpu_supports("avx512f"), wide_multiply_adds);
+BENCHMARK_CAPTURE(peak, AVX512, __builtin_cpu_supports("avx512f"), wide_multiply_adds);
 
 } // namespace

@@ -41,7 +41,10 @@ def output_of(command, environment=None):
 
 def google_benchmark(folder, name, *options, environment=None):
     """Of a program of Google Benchmark: name of a case -> its numbers."""
-    answer = json.loads(output_of([folder / name, "--benchmark_format=json", *options], environment))
+    said = output_of([folder / name, "--benchmark_format=json", *options], environment)
+    if not said.startswith("{"): # it has no such case
+        raise failure(f"{name} {' '.join(options)}: {said.strip()}")
+    answer = json.loads(said)
     broken = [case["error_message"] for case in answer["benchmarks"] if case.get("error_occurred")]
     if broken:
         raise failure(f"{name}: {broken[0]}")

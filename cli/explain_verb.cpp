@@ -115,10 +115,13 @@ void show_stores(const told_stores& stores) {
 
 // ---- all of it
 
-void show_json(const std::vector<explained_role>& roles, bool hosts, const told_stores& stores) {
+void show_json(const explanation& told, bool hosts, const told_stores& stores) {
   auto all = nlohmann::ordered_json::array();
-  for (const auto& role : roles) all.push_back(to_json(role));
+  for (const auto& role : told.roles()) all.push_back(to_json(role));
   nlohmann::ordered_json shown{{"hosts", hosts}, {"roles", std::move(all)}};
+  for (const auto& one : told.avoided_gpus())
+    shown["avoided_gpus"].push_back(
+        {{"gpu", one.gpu}, {"host", one.host}, {"since", one.since}, {"reason", one.reason}});
   if (stores)
     shown["stores"] = *stores;
   else
@@ -153,7 +156,7 @@ int explain(const explain_options& options) {
   const auto roles = told.roles();
   const auto stores = stores_of(*folder);
   if (options.json) {
-    show_json(roles, *hosts, stores);
+    show_json(told, *hosts, stores);
     return 0;
   }
   if (!*hosts) {
@@ -164,6 +167,8 @@ int explain(const explain_options& options) {
   } else {
     show_table(roles);
   }
+  for (const auto& one : told.avoided_gpus())
+    say(stdout, "GPU {} of host {} is avoided since {}: {}\n", one.gpu, one.host, one.since, one.reason);
   show_stores(stores);
   return 0;
 }

@@ -49,6 +49,9 @@ void explanation::add(std::string_view line) {
     lost_[host] = text_under(event, "reason");
   } else if (name == "host-joined") {
     lost_.erase(host);
+  } else if (name == "gpu-avoided") {
+    avoided_.push_back({value_under(event, "gpu").value_or(0), host, text_under(event, "time"),
+                        text_under(event, "reason")});
   } else if (name == "workers-scaled") {
     workers_ = value_under(event, "workers");
   }

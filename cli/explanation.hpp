@@ -26,6 +26,14 @@ struct explained_role {
   std::string host_lost;  ///< why its host is given up while it has no other; "" when that is there
 };
 
+/// A GPU that gets no more workers.
+struct explained_gpu {
+  std::uint64_t gpu = 0;
+  std::string host;
+  std::string since; ///< time of the wall clock
+  std::string reason;
+};
+
 /// Follows the lines of events.jsonl. What is damaged there is passed over. A run that is resumed
 /// begins anew: all of its roles are placed again. Not thread-safe.
 class explanation {
@@ -34,6 +42,8 @@ public:
 
   /// By kind and index; without the workers that are too many since `dlrun scale`.
   std::vector<explained_role> roles() const;
+  /// In the order of their times.
+  const std::vector<explained_gpu>& avoided_gpus() const { return avoided_; }
   /// Had the newest start of the run a list of hosts? Nothing: the events do not tell.
   std::optional<bool> has_hosts() const;
   bool is_resumed() const { return is_resumed_; }
@@ -49,7 +59,8 @@ private:
 
   std::map<role_key, placed_role> roles_;
   std::map<std::string, std::string> lost_; ///< hosts that are given up, with the reason
-  std::optional<std::uint64_t> workers_;    ///< as many as are wanted, once somebody scaled
+  std::vector<explained_gpu> avoided_;
+  std::optional<std::uint64_t> workers_; ///< as many as are wanted, once somebody scaled
   bool is_resumed_ = false;
   std::optional<bool> resumed_with_hosts_;
 };

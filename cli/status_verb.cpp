@@ -59,6 +59,10 @@ void print_table(const nlohmann::json& status) {
   }
   if (const auto copies = copies_in(status); !copies.empty())
     say(stdout, "copies: {}\n", fmt::format("{}", fmt::join(copies, ", ")));
+  if (status.contains("avoided_gpus"))
+    for (const auto& one : status["avoided_gpus"])
+      say(stdout, "GPU {} of host {} is avoided: {}\n", one.value("gpu", 0), one.value("host", "?"),
+          one.value("reason", "?"));
   if (const auto stall = status.find("stall"); stall != status.end() && stall->is_object())
     say(stdout, "no step for {:.1f} s: it waits for {}\n", stall->value("seconds", 0.0),
         stall->value("text", "?"));

@@ -48,7 +48,7 @@ public:
   /// where `gradient` is empty.
   virtual result<void> loss(std::span<const float> outputs, const batch& batch, std::span<float> gradient,
                             std::span<float> metrics) = 0;
-  /// Brings floats to the host.
+  /// Brings floats to the host: they are there by finish() at the latest.
   virtual result<void> fetch(std::span<const float> from, std::span<float> to) = 0;
 
   /// Told of a pass on its way back: all floats from this one on are what they will be at the end.

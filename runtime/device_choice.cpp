@@ -87,6 +87,12 @@ result<engine::gpu_set> open_gpus(const spec::JobSpec& spec) {
   return std::move(found->gpus);
 }
 
+result<engine::gpu_set> open_gpu(int number) {
+  const auto module = kernels::cuda::load_module(kernels::cuda::module_path());
+  if (!module) return tl::unexpected(module.error());
+  return engine::gpu_set{*module, {number}};
+}
+
 result<std::optional<device_choice>> settle_device(prepared_job& job) {
   auto& cluster = *job.spec.mutable_cluster();
   if (job::device_of(job.spec) == job::device::cpu) return std::nullopt;

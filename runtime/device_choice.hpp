@@ -27,6 +27,10 @@ result<std::vector<int>> choose_gpus(const spec::JobSpec& spec,
 /// kernels::cuda::load_module(), device_module::devices() and choose_gpus().
 result<engine::gpu_set> open_gpus(const spec::JobSpec& spec);
 
+/// For a worker's process: the GPU of this host that it was given. Nothing is asked of the others,
+/// which may have failed. @returns as kernels::cuda::load_module()
+result<engine::gpu_set> open_gpu(int number);
+
 /// Of a run that is to begin. Decides what `cluster.device: auto` is, which the specification says
 /// from then on, and fills in the GPUs of the job. @returns the decision; nothing for a job that
 /// says itself what it wants; else as open_gpus(), where GPUs are asked for.

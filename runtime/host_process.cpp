@@ -69,7 +69,8 @@ result<std::shared_ptr<const common::job_context>> make_host_context(const boots
                                           .agent_process = bundle.agent_process(),
                                           .started = common::now() - protocol::duration(bundle.running_us()),
                                           .data = job.data,
-                                          .initial_weights = job.initial_weights};
+                                          .initial_weights = job.initial_weights,
+                                          .gpus = std::move(job.gpus)};
   arguments.run_token = token_of(bundle);
   arguments.revisions.assign(bundle.revisions().begin(), bundle.revisions().end());
   return common::make_job_context(std::move(arguments));
@@ -96,7 +97,8 @@ auto look_at_stores(const bootstrap::HostBundle& bundle, const common::job_conte
 }
 
 /// Gets the data of the job, from other hosts where it is not here, and gives it to others.
-result<host_part> take_part(const bootstrap::HostBundle& bundle, const base::unique_fd& signals) {
+result<host_part> take_part(const bootstrap::HostBundle& bundle, const base::unique_fd& signals,
+                            engine::gpu_set gpus) {
   auto access = access_of(bundle);
   if (!access) return tl::unexpected(access.error());
   data_fetch_options fetch{.token = token_of(bundle), .tls = access->identity, .root = {}};
@@ -105,6 +107,7 @@ result<host_part> take_part(const bootstrap::HostBundle& bundle, const base::uni
   fetch.note = [](const std::string& text) { fmt::print(stderr, "data: {}\n", text); };
   auto prepared = prepare_on_host(bundle, std::move(fetch));
   if (!prepared) return tl::unexpected(prepared.error());
+  prepared->job.gpus = std::move(gpus);
   const auto data = prepared->job.data;
   auto job = make_host_context(bundle, std::move(prepared->job));
   if (!job) return tl::unexpected(job.error());
@@ -187,11 +190,11 @@ result<void> serve(const bootstrap::HostBundle& bundle, host_part part, const ba
 result<void> serve(const bootstrap::HostBundle& bundle, const base::unique_fd& signals) {
   if (const auto journal = check_journal_here(bundle.spec()); !journal)
     return fail(journal.error().code, fmt::format("host {}: {}", bundle.host(), journal.error().message));
-  if (const auto gpus = open_gpus(bundle.spec()); !gpus)
-    return fail(gpus.error().code, fmt::format("host {}: {}", bundle.host(), gpus.error().message));
+  auto gpus = open_gpus(bundle.spec());
+  if (!gpus) return fail(gpus.error().code, fmt::format("host {}: {}", bundle.host(), gpus.error().message));
   if (const auto same = check_same_arithmetic(bundle.record(), bundle.spec()); !same)
     return fail(same.error().code, fmt::format("host {}: {}", bundle.host(), same.error().message));
-  auto part = take_part(bundle, signals);
+  auto part = take_part(bundle, signals, std::move(*gpus));
   if (!part) return tl::unexpected(part.error());
   return serve(bundle, std::move(*part), signals);
 }

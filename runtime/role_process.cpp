@@ -81,7 +81,7 @@ result<std::optional<link::remote_access>> take_access(const bootstrap::Bootstra
 }
 
 result<std::shared_ptr<const common::job_context>>
-make_job(const bootstrap::Bootstrap& message, protocol::role_kind kind, const role_options& options,
+make_job(const bootstrap::Bootstrap& message, const role_options& options,
          const std::optional<link::remote_access>& remote) {
   common::job_context_arguments arguments{.spec = message.spec(),
                                           .train_records = message.train_records(),
@@ -101,8 +101,8 @@ make_job(const bootstrap::Bootstrap& message, protocol::role_kind kind, const ro
   }
   if (options.weights_fd >= 0)
     arguments.initial_weights = std::make_shared<const base::unique_fd>(options.weights_fd);
-  if (kind == protocol::role_kind::worker) {
-    auto gpus = open_gpus(arguments.spec);
+  if (message.has_gpu()) {
+    auto gpus = open_gpu(static_cast<int>(message.gpu()));
     if (!gpus) return tl::unexpected(gpus.error());
     arguments.gpus = std::move(*gpus);
   }
@@ -185,7 +185,7 @@ result<int> run_role(const role_options& options) {
   if (!progress) return tl::unexpected(progress.error());
   auto remote = take_access(*message);
   if (!remote) return tl::unexpected(remote.error());
-  auto job = make_job(*message, *kind, options, *remote);
+  auto job = make_job(*message, options, *remote);
   if (!job) return tl::unexpected(job.error());
 
   common::actor_config config{scheduler_threads};

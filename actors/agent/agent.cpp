@@ -238,6 +238,7 @@ void agent_state::show() {
                         .workers = core_.workers(),
                         .roles = core_.roles(),
                         .hosts = hosts_of(arguments_),
+                        .avoided_gpus = core_.avoided_gpus(),
                         .started_us = common::to_us(arguments_.job->started)};
   if (const auto& metrics = core_.reports().metrics())
     snapshot.train = progress_of(*metrics, arguments_.job->model->metrics(), core_.reports().metrics_step());

@@ -255,6 +255,10 @@ supervision::child_exit agent_core::tell_end(managed_role& role, const protocol:
                      : judge_.died(role, self, how, signs_, is_moved, now);
   out.push_back(announce{std::move(judged.event)});
   tell_coordinator_of(judged.exited, now, out);
+  if (how.avoided) {
+    avoided_.push_back(*how.avoided);
+    out.push_back(announce{avoided_event(*how.avoided, role.name, self.incarnation)});
+  }
   return judged.exit;
 }
 

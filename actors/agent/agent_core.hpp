@@ -116,6 +116,7 @@ public:
   std::vector<role_view> roles() const { return copies_.shown(roles_.views(reports_), roles_); }
   worker_counts workers() const { return roles_.count(reports_, orders_.workers()); }
   const role_reports& reports() const { return reports_; }
+  const std::vector<avoided_gpu>& avoided_gpus() const { return avoided_; }
   bool ending() const { return ended_.has_value(); }
 
 private:
@@ -146,6 +147,7 @@ private:
   bool shutting_down_ = false;
   std::optional<protocol::time_point> stranded_since_; ///< the coordinator waits for a fence
   journal_wait journal_wait_;
+  std::vector<avoided_gpu> avoided_; ///< on all hosts
 };
 
 } // namespace dlrun::agent

@@ -53,6 +53,17 @@ judged_end end_judge::died(managed_role& role, const protocol::fence& self, cons
       .exit = {why, settled || is_moved, !is_excused && !is_moved && !is_keeper && !how.is_one_of_several}};
 }
 
+protocol::job_event avoided_event(const avoided_gpu& which, const protocol::role_name& role,
+                                  dlrun::incarnation start) {
+  return {.event = "gpu-avoided",
+          .role = role,
+          .incarnation = start,
+          .text = fmt::format("GPU {} of host {} is avoided from now on: {}", which.gpu, which.host,
+                              which.reason),
+          .numbers = {.values = {protocol::named_number("gpu", which.gpu)}},
+          .place = {which.host, which.reason}};
+}
+
 std::optional<std::string> why_job_ends(const managed_role& role) {
   const auto name = protocol::to_string(role.name);
   if (role.is_hopeless)

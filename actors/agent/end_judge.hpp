@@ -46,6 +46,10 @@ private:
   bool state_is_durable_;
 };
 
+/// Pure. The GPU of the start that ended gets no more workers.
+protocol::job_event avoided_event(const avoided_gpu& which, const protocol::role_name& role,
+                                  dlrun::incarnation start);
+
 /// Pure. Why the job ends with this role, which has just died: nobody takes the place of one that
 /// would end in the same way again, or whose state is gone with it. Nothing: another start follows.
 std::optional<std::string> why_job_ends(const managed_role& role);

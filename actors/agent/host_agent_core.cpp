@@ -96,6 +96,10 @@ host_agent_actions host_agent_core::on_exited(const role_name& role, const fence
   told.was_killed_in = how.killed_in.has_value();
   told.killed_in = how.killed_in.value_or(protocol::slot_progress{});
   told.left = how.left;
+  told.has_avoided = how.avoided.has_value();
+  if (!how.avoided) return report(*known, now);
+  told.avoided = how.avoided->gpu;
+  told.why_avoided = how.avoided->reason.substr(0, protocol::report_reason_bytes_max);
   return report(*known, now);
 }
 

@@ -27,6 +27,7 @@ role_end end_of(const protocol::start_report& report, const std::string& host) {
   if (report.has_slot) end.slot = report.slot;
   if (report.was_killed_in) end.killed_in = report.killed_in;
   end.left = report.left;
+  if (report.has_avoided) end.avoided = avoided_gpu{report.avoided, host, report.why_avoided};
   return end;
 }
 

@@ -31,7 +31,9 @@ result<std::unique_ptr<process_launcher>> process_launcher::create(process_launc
 }
 
 process_launcher::process_launcher(process_launch_options options)
-    : options_{std::move(options)} {}
+    : options_{std::move(options)}
+    , gpus_{options_.host_name.empty() ? options_.job->host : options_.host_name,
+            options_.job->gpus.numbers} {}
 
 process_launcher::~process_launcher() = default;
 
@@ -49,9 +51,10 @@ void add_data(const data::job_data& data, bootstrap::Bootstrap& message) {
 }
 
 bootstrap::Bootstrap make_message(const process_launch_options& options, const std::string& agent_control,
-                                  const launch_order& order) {
+                                  const launch_order& order, const std::optional<std::uint32_t>& gpu) {
   const auto& job = *options.job;
   bootstrap::Bootstrap message;
+  if (gpu) message.set_gpu(*gpu);
   message.set_format(bootstrap_format);
   message.set_role(std::string{protocol::to_string(order.role.kind)});
   message.set_index(order.role.index);
@@ -134,12 +137,28 @@ result<child_spec> process_launcher::make_child(const launch_order& order, const
   const auto threads = options_.job->spec.cluster().threads_per_worker();
   child.environment = {
       {"OMP_NUM_THREADS", std::to_string(threads)}, {"OMP_DYNAMIC", "false"}, {role_variable, "1"}};
-  child.bootstrap = make_message(options_, agent_control_, order).SerializeAsString();
+  child.bootstrap = make_message(options_, agent_control_, order, memory.gpu).SerializeAsString();
   child.standard_output = child.standard_error = log.release(); // start() closes it
   return child;
 }
 
-role_end process_launcher::end_of(const exit_report& report, const running_child& child) const {
+std::optional<std::uint32_t> process_launcher::take_gpu(const protocol::role_name& role) {
+  if (role.kind != protocol::role_kind::worker) return std::nullopt;
+  const std::scoped_lock lock{gpu_mutex_};
+  return gpus_.take(role.index);
+}
+
+/// At the end of a start, whose last words these are. @returns the GPU, if it is avoided from now
+/// on
+std::optional<avoided_gpu> process_launcher::give_gpu_back(const child_memory& memory,
+                                                           const std::string& said) {
+  if (!memory.gpu) return std::nullopt;
+  const std::scoped_lock lock{gpu_mutex_};
+  gpus_.give_back(*memory.gpu);
+  return memory.progress->gpu_failed() ? gpus_.on_failure(*memory.gpu, said, common::now()) : std::nullopt;
+}
+
+role_end process_launcher::end_of(const exit_report& report, const running_child& child) {
   const auto& memory = *child.memory;
   common::process_end how{report.signaled, report.code_or_signal, false};
   if (how.signaled && how.code_or_signal == SIGKILL && !child.killed) {
@@ -156,6 +175,8 @@ role_end process_launcher::end_of(const exit_report& report, const running_child
   // Its program may not have begun when the signal came.
   const bool had_to = report.code_or_signal == (report.signaled ? SIGTERM : left_code);
   end.left = memory.progress && !end.slot && had_to;
+  end.avoided = give_gpu_back(memory, why.empty() ? end.cause : why);
+  if (end.avoided) end.cause += fmt::format("; GPU {} is avoided from now on", end.avoided->gpu);
   return end;
 }
 
@@ -175,18 +196,23 @@ void process_launcher::note_pid(const start_key& key, pid_t pid) {
 void process_launcher::start(const launch_order& order, const launch_events& events) {
   auto made = make_memory(order);
   if (!made) return events.start_failed(order.role, order.self, made.error());
+  made->gpu = take_gpu(order.role);
   const auto memory = std::make_shared<const child_memory>(std::move(*made));
+  const auto fail_start = [this, order, events, memory](const error& why) {
+    give_gpu_back(*memory, why.message);
+    events.start_failed(order.role, order.self, why);
+  };
   auto child = make_child(order, *memory);
-  if (!child) return events.start_failed(order.role, order.self, child.error());
+  if (!child) return fail_start(child.error());
   const base::unique_fd log{child->standard_output}; // duplicated by spawn()
   const start_key key{order.role, order.self.incarnation};
   const std::scoped_lock lock{mutex_}; // so that no callback comes before the id is known
   const auto id = spawner_->spawn(
       std::move(*child),
-      [this, key, order, events](child_id, const result<pid_t>& pid) {
+      [this, key, order, events, fail_start](child_id, const result<pid_t>& pid) {
         if (!pid) {
           take(key);
-          return events.start_failed(order.role, order.self, pid.error());
+          return fail_start(pid.error());
         }
         note_pid(key, *pid);
         events.started(order.role, order.self, *pid);
@@ -197,7 +223,7 @@ void process_launcher::start(const launch_order& order, const launch_events& eve
   if (id)
     children_[key] = {.id = *id, .self = order.self, .memory = memory};
   else
-    events.start_failed(order.role, order.self, id.error());
+    fail_start(id.error());
 }
 
 std::vector<seen_work> process_launcher::look() {

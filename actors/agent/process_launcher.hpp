@@ -1,6 +1,7 @@
 /// Starts roles as child processes of the agent's process.
 #pragma once
 
+#include "actors/agent/gpu_choice.hpp"
 #include "actors/agent/process/oom_watch.hpp"
 #include "actors/agent/process/process_spawner.hpp"
 #include "actors/agent/role_launcher.hpp"
@@ -54,6 +55,7 @@ private:
   struct child_memory {
     base::unique_fd last_words;
     std::optional<common::progress_word> progress; ///< a worker's
+    std::optional<std::uint32_t> gpu{};            ///< that a worker computes on
   };
   static result<child_memory> make_memory(const launch_order& order);
   struct running_child {
@@ -64,7 +66,9 @@ private:
     bool killed = false; ///< by us
     std::optional<protocol::slot_progress> killed_in{};
   };
-  role_end end_of(const exit_report& report, const running_child& child) const;
+  role_end end_of(const exit_report& report, const running_child& child);
+  std::optional<std::uint32_t> take_gpu(const protocol::role_name& role);
+  std::optional<avoided_gpu> give_gpu_back(const child_memory& memory, const std::string& said);
   running_child take(const start_key& key);
   void note_pid(const start_key& key, pid_t pid);
   result<child_spec> make_child(const launch_order& order, const child_memory& memory) const;
@@ -73,7 +77,9 @@ private:
   std::string agent_control_;
   base::unique_fd lifeline_root_; ///< closed by the kernel when this process dies: every child sees that
   base::unique_fd lifeline_leaf_;
-  mutable std::mutex mutex_;
+  std::mutex gpu_mutex_;
+  gpu_choice gpus_; ///< that workers started here compute on
+  std::mutex mutex_;
   oom_watch memory_;
   std::map<start_key, running_child> children_;
   std::unique_ptr<process_spawner> spawner_; ///< last: its thread uses the members above

@@ -1,6 +1,7 @@
 /// What a launcher sees of the roles that it started.
 #pragma once
 
+#include "actors/agent/gpu_choice.hpp"
 #include "actors/protocol/messages.hpp"
 
 #include <optional>
@@ -30,6 +31,8 @@ struct role_end {
   /// roles it ran, and uses one restart of the budget.
   bool is_one_of_several = false;
   bool left = false; ///< a worker that had a SIGTERM, from whomever, and ended by it (R33)
+  /// A worker's GPU that failed, and gets no more workers from now on.
+  std::optional<avoided_gpu> avoided{};
 };
 
 } // namespace dlrun::agent

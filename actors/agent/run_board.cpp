@@ -100,6 +100,8 @@ std::string to_json(const run_snapshot& snapshot) {
                                     {"roles", std::move(roles)}};
   for (const auto& host : snapshot.hosts)
     out["hosts"].push_back({{"name", host.name}, {"state", host.state}});
+  for (const auto& one : snapshot.avoided_gpus)
+    out["avoided_gpus"].push_back({{"gpu", one.gpu}, {"host", one.host}, {"reason", one.reason}});
   return out.dump();
 }
 

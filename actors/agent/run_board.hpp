@@ -2,6 +2,7 @@
 /// `dlrun status`.
 #pragma once
 
+#include "actors/agent/gpu_choice.hpp"
 #include "actors/agent/managed_roles.hpp"
 #include "actors/agent/stall_board.hpp"
 #include "engine/metrics.hpp"
@@ -44,7 +45,8 @@ struct run_snapshot {
   worker_counts workers;
   std::vector<role_view> roles;
   std::vector<host_view> hosts{}; ///< of a job that may have several
-  std::uint64_t started_us = 0;   ///< when the root began, by its host's CLOCK_MONOTONIC
+  std::vector<avoided_gpu> avoided_gpus{};
+  std::uint64_t started_us = 0; ///< when the root began, by its host's CLOCK_MONOTONIC
 };
 
 /// One object: job, status, started_us, step, durable_step, steps, train (step_loss, epoch, loss,
@@ -52,7 +54,7 @@ struct run_snapshot {
 /// null while steps are made), workers (wanted, present, leaving), roles (role, index, pid,
 /// incarnation, state; of a worker slots and slots_per_second too; of a PS shard that has one,
 /// store: host, identity, versions that it can restore, floor); of a job that may have several
-/// hosts, hosts (name, state).
+/// hosts, hosts (name, state); avoided_gpus (gpu, host, reason), where there are some.
 std::string to_json(const run_snapshot& snapshot);
 /// That of a PS shard: host, identity, versions ([first, last] of each run), floor.
 nlohmann::ordered_json store_to_json(const protocol::store_standing& store,

@@ -113,6 +113,7 @@ struct progress_word::memory {
   lane_memory reading;
   std::atomic<culprit> end;
   std::atomic<bool> failed;
+  std::atomic<bool> gpu_failed;
 
   lane_memory& of(work_lane lane) { return lane == work_lane::computing ? computing : reading; }
 };
@@ -158,6 +159,8 @@ void progress_word::leave(work_lane lane) { memory_->of(lane).write(0, {}); }
 
 void progress_word::note_failure() { memory_->failed.store(true); }
 
+void progress_word::note_gpu_failure() { memory_->gpu_failed.store(true); }
+
 void progress_word::watch_the_end() {
   noted_at.store(&memory_->end);
   struct sigaction action {};
@@ -201,5 +204,7 @@ std::optional<slot_progress> progress_word::slot_of_death(const process_end& how
   if (how.signaled && !contains(raised_by_code, how.code_or_signal)) return std::nullopt;
   return at(memory_->computing);
 }
+
+bool progress_word::gpu_failed() const { return memory_->gpu_failed.load(); }
 
 } // namespace dlrun::common

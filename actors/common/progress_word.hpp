@@ -43,6 +43,8 @@ public:
   void leave(work_lane lane);
   /// The worker ends because what it entered last came to an error that is no divergence.
   void note_failure();
+  /// The worker ends because its GPU has failed, hangs or is lost: at any slot it would have.
+  void note_gpu_failure();
   /// From here on a fatal signal and exit() note whose doing they are: of the thread that computes
   /// and those it started (by the name "compute" that they inherit), of the one that reads
   /// ("prefetch"), of another of this process, or of somebody outside. The signals' effect stays
@@ -64,6 +66,8 @@ public:
   /// it. A kill from outside, SIGKILL (but for want of memory) and a death in another part of the
   /// process are not.
   std::optional<protocol::slot_progress> slot_of_death(const process_end& how) const;
+  /// Whether it noted that its GPU had failed.
+  bool gpu_failed() const;
 
 private:
   struct memory;

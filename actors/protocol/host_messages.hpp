@@ -154,12 +154,15 @@ struct start_report {
   slot_progress slot{};
   bool was_killed_in = false; ///< ended: it was killed by order, while at `killed_in`
   slot_progress killed_in{};
-  bool left = false; ///< ended: a worker that was asked to leave
+  bool left = false;        ///< ended: a worker that was asked to leave
+  bool has_avoided = false; ///< ended: a worker's, whose GPU `avoided` of the host gets no more workers
+  std::uint32_t avoided = 0;
+  std::string why_avoided{};
 
   template <class Inspector>
   friend auto inspect(Inspector& f, start_report& x) {
     return f(x.host, x.boot, x.role, x.self, x.state, x.pid, x.why, x.code, x.is_lasting, x.has_slot, x.slot,
-             x.was_killed_in, x.killed_in, x.left);
+             x.was_killed_in, x.killed_in, x.left, x.has_avoided, x.avoided, x.why_avoided);
   }
 };
 /// Longer reasons are cut.

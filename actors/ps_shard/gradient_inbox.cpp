@@ -30,12 +30,17 @@ gradient_inbox::gradient_inbox(const engine::shard_range& range, std::uint64_t f
     , channel_(std::move(channel)) {}
 
 void gradient_inbox::take(const protocol::push& push, protocol::time_point now) {
-  const segment_key key{push.where.address, push.where.segment};
+  const auto key = key_of(push);
   const auto found = sources_.find(key);
   if (found == sources_.end()) return fetch(key, push, now);
   note_named(key, push.worker);
   if (const auto reader = found->second.reader) return hand_over(push, reader);
   if (found->second.waiting.size() < waiting_max) found->second.waiting.push_back(push);
+}
+
+gradient_inbox::segment_key gradient_inbox::key_of(const protocol::push& push) const {
+  const auto& [address, segment, bytes] = push.where;
+  return {address, segment, channel_->is_shared(address) ? 0 : push.tensor_sequence};
 }
 
 void gradient_inbox::note_named(const segment_key& key, worker_id worker) {
@@ -58,7 +63,7 @@ void gradient_inbox::fetch(const segment_key& key, const protocol::push& push, p
   }
   sources_[key] = {push.worker, push.self.incarnation, nullptr, {push}, now, pushes_[push.worker]};
   const auto asked = channel_->fetch(
-      key.first, {key.second}, push.where.bytes, transport::gradient_part(range_.offset, range_.size),
+      key.address, {key.segment}, push.where.bytes, transport::gradient_part(range_.offset, range_.size),
       now + fetch_deadline, [this, post = post_, key](result<transport::segment> fetched) {
         auto shared = std::make_shared<result<transport::segment>>(std::move(fetched));
         post([this, key, shared] { on_fetched(key, std::move(*shared)); });
@@ -83,7 +88,7 @@ void gradient_inbox::on_fetched(const segment_key& key, result<transport::segmen
   }
   const auto opened = std::make_shared<const transport::gradient_reader>(std::move(*reader));
   const auto waiting = std::exchange(found->second.waiting, {});
-  if (channel_->is_shared(key.first)) {
+  if (channel_->is_shared(key.address)) {
     found->second.reader = opened;
   } else { // a copy is of one gradient, not of the next
     transfers_.add(common::now() - found->second.asked);
@@ -124,7 +129,7 @@ void gradient_inbox::hand_over(const protocol::push& push,
 }
 
 std::optional<gradient> gradient_inbox::find_part(const protocol::push& push, std::uint64_t from) const {
-  const auto found = sources_.find({push.where.address, push.where.segment});
+  const auto found = sources_.find(key_of(push));
   if (found == sources_.end() || !found->second.reader) return std::nullopt;
   auto part = view(push, found->second.reader);
   if (!part) return std::nullopt;
@@ -136,7 +141,7 @@ std::vector<protocol::slot_range> gradient_inbox::on_the_way(timeline_id timelin
                                                              protocol::time_point now) const {
   std::vector<protocol::slot_range> found;
   for (const auto& [key, source] : sources_) {
-    if (channel_->is_shared(key.first) || transfers_.is_late(now - source.asked)) continue;
+    if (channel_->is_shared(key.address) || transfers_.is_late(now - source.asked)) continue;
     for (const auto& push : source.waiting)
       if (push.timeline == timeline && push.step == step) found.push_back(push.slots);
   }

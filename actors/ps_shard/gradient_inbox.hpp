@@ -55,7 +55,16 @@ public:
   std::size_t segments() const { return sources_.size(); }
 
 private:
-  using segment_key = std::pair<std::string, std::uint64_t>;
+  /// Of memory that is shared, which shows what its worker writes, `sequence` is 0. A copy is of
+  /// the one gradient that was whole when it was asked for: what a later push names may have been
+  /// half written then, under a header that says that it is that.
+  struct segment_key {
+    std::string address;
+    std::uint64_t segment = 0;
+    std::uint64_t sequence = 0;
+
+    auto operator<=>(const segment_key&) const = default;
+  };
   struct source {
     worker_id worker;
     dlrun::incarnation incarnation;
@@ -65,6 +74,7 @@ private:
     std::uint64_t named = 0;      ///< by its worker's so manieth push, for the last time
   };
 
+  segment_key key_of(const protocol::push& push) const;
   /// A push names it. What pushes of its worker have not named for long the worker has given back.
   void note_named(const segment_key& key, worker_id worker);
   void fetch(const segment_key& key, const protocol::push& push, protocol::time_point now);

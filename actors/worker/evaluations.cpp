@@ -116,9 +116,12 @@ void evaluations::on_evaluated(const run_evaluation& what, const result<protocol
         {protocol::job_outcome::failed,
          fmt::format("version {} cannot be evaluated: {}", what.of.version, made.error().message),
          error_code::bad_data});
-  if (!made && made.error().code != error_code::interrupted)
+  if (!made && made.error().code != error_code::interrupted) {
+    const bool is_gpu = context_.job->gpus.cuda != nullptr && made.error().code == error_code::system;
+    if (is_gpu && context_.progress != nullptr) context_.progress->note_gpu_failure();
     return asked_.failed(
         fmt::format("cannot evaluate version {}: {}", what.of.version, made.error().message));
+  }
   carry_out(core_.on_result(made ? std::optional(*made) : std::nullopt));
 }
 

@@ -45,13 +45,19 @@ data::prefetcher::reading_listener marker(std::shared_ptr<common::progress_word>
   };
 }
 
+/// Whether the device that the computer is on, if it is on one, has failed: from then on it does
+/// nothing. One that has no memory left has not.
+bool is_of_device(const error& why, engine::computer& computer, engine::computer_vector& out) {
+  return out.host().empty() && why.code != error_code::limit_exceeded && !computer.copy(out, 0, {});
+}
+
 /// Whether the error counts against the slot that was computed into `out` (R18). Not one about the
 /// values, which ends the training; nor one of a device that has failed, or has no memory left: it
 /// fails at any slot.
 bool is_of_slot(const error& why, engine::computer& computer, engine::computer_vector& out) {
   if (why.code == error_code::diverged) return false;
   const bool is_on_device = out.host().empty();
-  return !is_on_device || (why.code != error_code::limit_exceeded && computer.copy(out, 0, {}));
+  return !is_on_device || (why.code != error_code::limit_exceeded && !is_of_device(why, computer, out));
 }
 
 /// In the message of a divergence.
@@ -67,8 +73,13 @@ result<std::unique_ptr<trainer>> trainer::create(std::shared_ptr<const common::j
   if (!training) return tl::unexpected(training.error());
   auto change = data::augmentation::build(job->spec.data().train().augment(), **training);
   if (!change) return tl::unexpected(change.error());
-  auto computer = engine::make_computer_at(job->place_of(worker), job->model);
-  if (!computer) return tl::unexpected(computer.error());
+  const auto place = job->place_of(worker);
+  auto computer = engine::make_computer_at(place, job->model);
+  if (!computer) {
+    const bool is_gpu = place.cuda != nullptr && computer.error().code != error_code::limit_exceeded;
+    if (is_gpu && progress != nullptr) progress->note_gpu_failure();
+    return tl::unexpected(computer.error());
+  }
   return std::unique_ptr<trainer>(new trainer(std::move(job), worker, incarnation, std::move(*training),
                                               std::move(*change), std::move(*computer), std::move(server),
                                               std::move(progress)));
@@ -176,6 +187,8 @@ result<computed_gradient> trainer::compute(const compute_gradient& what,
   };
   auto done = sum_subtree(what, **sum, tell ? on_part : subtree_sum::progress{});
   if (done) done = computer_->copy(**sum, 0, memory.first(told));
+  if (!done && progress_ != nullptr && is_of_device(done.error(), *computer_, **sum))
+    progress_->note_gpu_failure();
   if (!is_in_place_still()) return overwritten(); // whatever came out
   if (!done) return tl::unexpected(done.error());
   const auto header = seal();

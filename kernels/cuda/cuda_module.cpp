@@ -29,6 +29,28 @@ error no_devices_now(cudaError_t problem) {
   return no_devices(problem, cudaGetErrorString(problem), driver, runtime);
 }
 
+device_properties properties_of(const cudaDeviceProp& found) {
+  return {.name = found.name,
+          .compute_capability = found.major * 10 + found.minor,
+          .multiprocessors = found.multiProcessorCount,
+          .memory_bytes = found.totalGlobalMem,
+          .libraries = libraries()};
+}
+
+result<int> count_devices() {
+  int count = 0;
+  if (const auto status = cudaGetDeviceCount(&count); status != cudaSuccess)
+    return tl::unexpected(no_devices_now(status));
+  return count;
+}
+
+result<device_properties> look_at(int number) {
+  cudaDeviceProp found{};
+  if (const auto status = cudaGetDeviceProperties(&found, number); status != cudaSuccess)
+    return tl::unexpected(no_devices_now(status));
+  return properties_of(found);
+}
+
 } // namespace
 
 error no_devices(int problem, std::string_view text, int driver, int runtime) {
@@ -50,36 +72,32 @@ error no_devices(int problem, std::string_view text, int driver, int runtime) {
 }
 
 result<std::vector<device_properties>> cuda_module::devices() const {
-  int count = 0;
-  if (const auto status = cudaGetDeviceCount(&count); status != cudaSuccess)
-    return tl::unexpected(no_devices_now(status));
+  const auto count = count_devices();
+  if (!count) return tl::unexpected(count.error());
   std::vector<device_properties> all;
-  for (int i = 0; i < count; ++i) {
-    cudaDeviceProp found{};
-    if (const auto status = cudaGetDeviceProperties(&found, i); status != cudaSuccess)
-      return tl::unexpected(no_devices_now(status));
-    all.push_back({.name = found.name,
-                   .compute_capability = found.major * 10 + found.minor,
-                   .multiprocessors = found.multiProcessorCount,
-                   .memory_bytes = found.totalGlobalMem,
-                   .libraries = libraries()});
+  for (int i = 0; i < *count; ++i) {
+    auto found = look_at(i);
+    if (!found) return tl::unexpected(found.error());
+    all.push_back(std::move(*found));
   }
   return all;
 }
 
+/// Nothing is asked of the other GPUs, which may have failed.
 result<std::unique_ptr<device>> cuda_module::open(int number) {
-  auto all = devices();
-  if (!all) return tl::unexpected(all.error());
-  if (number < 0 || number >= static_cast<int>(all->size()))
+  const auto count = count_devices();
+  if (!count) return tl::unexpected(count.error());
+  if (number < 0 || number >= *count)
     return fail(error_code::bad_usage,
-                fmt::format("this host has no GPU {}: it has {}, counted from 0", number, all->size()));
-  auto& properties = (*all)[static_cast<std::size_t>(number)];
-  if (properties.compute_capability < compute_capability_min)
+                fmt::format("this host has no GPU {}: it has {}, counted from 0", number, *count));
+  auto properties = look_at(number);
+  if (!properties) return tl::unexpected(properties.error());
+  if (properties->compute_capability < compute_capability_min)
     return fail(error_code::bad_usage,
                 fmt::format("GPU {} ({}) has compute capability {}.{}: dlrun needs 8.0 or more", number,
-                            properties.name, properties.compute_capability / 10,
-                            properties.compute_capability % 10));
-  return cuda_device::open(number, std::move(properties));
+                            properties->name, properties->compute_capability / 10,
+                            properties->compute_capability % 10));
+  return cuda_device::open(number, std::move(*properties));
 }
 
 } // namespace dlrun::kernels::cuda

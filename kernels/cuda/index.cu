@@ -109,9 +109,9 @@ __global__ void sort_chunks(embedding_backward s, std::int64_t count, std::int64
       merge_in_chunk(chunk, chunk_places / 2);
     else
       sort_in_chunk(chunk, size_max);
+    // Each thread fills the same places of the next chunk: no barrier.
     for (std::int64_t k = threadIdx.x; k < chunk_places && begin + k < count; k += blockDim.x)
       s.places[begin + k] = chunk[k].place;
-    __syncthreads();
   }
 }
 

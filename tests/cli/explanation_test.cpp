@@ -136,6 +136,24 @@ TEST_F(explanation_test, without_a_place_and_a_start_that_is_told_it_is_not_know
   EXPECT_FALSE(told.is_resumed());
 }
 
+TEST_F(explanation_test, a_gpu_that_is_avoided_is_named_until_the_run_is_resumed) {
+  hear({{"event", "gpu-avoided"},
+        {"time", "2026-11-27T02:40:11.123Z"},
+        {"role", "worker"},
+        {"index", 1},
+        {"values", {{"gpu", 3.0}}},
+        {"host", "beta"},
+        {"reason", "it failed"}});
+  ASSERT_THAT(told.avoided_gpus(), SizeIs(1));
+  const auto& one = told.avoided_gpus().front();
+  EXPECT_EQ(one.gpu, 3U);
+  EXPECT_EQ(one.host, "beta");
+  EXPECT_EQ(one.since, "2026-11-27T02:40:11.123Z");
+  EXPECT_EQ(one.reason, "it failed");
+  told.add(R"({"event":"run-resumed"})");
+  EXPECT_THAT(told.avoided_gpus(), IsEmpty());
+}
+
 TEST_F(explanation_test, damaged_lines_are_passed_over) {
   placed("worker", 0, "beta", "x");
   for (const auto* line :

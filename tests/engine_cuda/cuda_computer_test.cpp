@@ -83,6 +83,30 @@ TEST_F(cuda_computer_test, what_is_told_of_can_be_added_and_copied_at_once) {
   }
 }
 
+/// Its caller may write where the pass has read, and add what the pass has made.
+TEST_F(cuda_computer_test, a_pass_leaves_nothing_to_do_when_it_returns) {
+  const auto tiny = build_model("input: [6] layers { linear { out_features: 3 } }");
+  for (std::uint64_t seed = 1; seed <= 1000; ++seed) {
+    stand_in_settings settings;
+    settings.seed = seed;
+    auto device = std::make_unique<stand_in_device>(settings);
+    const auto& lanes = *device;
+    parameters.resize(tiny->layout().flat_size());
+    tiny->initialise(1, parameters);
+    records.resize(12);
+    const auto one = make_cuda_computer(tiny, 1, std::move(device));
+    ASSERT_TRUE(one->read({0}, parameters));
+    auto gradient = one->make_vector(parameters.size()).value();
+    ASSERT_TRUE(one->forward_backward(both(), {1, 2, 3}, *gradient, nullptr));
+    EXPECT_TRUE(lanes.is_idle()) << "gradient, seed " << seed;
+    std::vector<float> metrics(tiny->layout().metrics().size), outputs(6);
+    ASSERT_TRUE(one->evaluate(both(), metrics));
+    EXPECT_TRUE(lanes.is_idle()) << "evaluation, seed " << seed;
+    ASSERT_TRUE(one->predict(records, 2, outputs));
+    EXPECT_TRUE(lanes.is_idle()) << "prediction, seed " << seed;
+  }
+}
+
 TEST_F(cuda_computer_test, a_vector_has_the_memory_of_the_one_before) {
   stand_in_settings settings;
   settings.memory_bytes = std::size_t{1} << 20;

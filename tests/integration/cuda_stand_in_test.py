@@ -150,6 +150,43 @@ class failing_devices(device_case):
                 fault.unlink()
 
 
+    def test_one_that_fails_three_times_is_avoided_and_costs_no_bit(self):
+        reference = self.undisturbed(device_faults.make_spec("mlp_dropout", self.data, workers=1))
+        for kind in ("fails_at_step", "hangs_at_step"):
+            with self.subTest(kind):
+                fault = self.devices.give(kind, device_faults.NUMBERS_MAX[kind], gpu=0)
+                with self.bench.start(device_faults.make_spec("mlp_dropout", self.data, workers=1)) as job:
+                    with job.held_from_step(1, lambda status: "avoided_gpus" in status) as status:
+                        pass
+                    report = job.expect_complete(may_redo=True)
+                    self.expect_avoided(job, report, status["avoided_gpus"], device_faults.LAST_WORDS[kind])
+                self.assertEqual(report["parameters_sha256"], reference["parameters_sha256"])
+                fault.unlink()
+
+    def expect_avoided(self, job, report, shown, words):
+        [event] = job.events("gpu-avoided")
+        self.assertEqual((event["role"], event["values"]["gpu"], event["host"]), ("worker", 0, os.uname().nodename))
+        self.assertIn(words, event["reason"])
+        self.assertTrue(event["text"].endswith("; workers get GPU 1"), event["text"])
+        self.assertEqual(shown, [{"gpu": 0, "host": event["host"], "reason": event["reason"]}])
+        self.assertEqual(len(job.events("role-exited")), 3, "the other GPU is good")
+        self.assertIn("GPU 0 is avoided from now on", report["recoveries"][-1]["cause"])
+        code, told, _ = job.ask("explain", "--json")
+        self.assertEqual(code, 0)
+        self.assertEqual(json.loads(told)["avoided_gpus"],
+                         [{"gpu": 0, "host": event["host"], "since": event["time"], "reason": event["reason"]}])
+
+    def test_the_last_one_is_not_avoided_and_the_job_ends_with_what_it_said(self):
+        self.use("fake_two_gpus")  # which do not open
+        spec = device_faults.make_spec("mlp_dropout", self.data, workers=1)
+        spec["cluster"]["restart"] = {"intensity": 6, "period_s": 60}
+        with self.bench.start(spec) as job:
+            self.assertEqual(job.wait_end(), 1, job.output())
+            [event] = job.events("gpu-avoided")
+            self.assertEqual(event["values"]["gpu"], 0)
+            self.assertIn("GPU 1 does not answer", job.report()["reason"])
+
+
 class no_gpu(device_case):
     """None that a job could use."""
 

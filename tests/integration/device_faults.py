@@ -49,9 +49,11 @@ class stand_in_devices:
         for file in self.faults.iterdir():
             file.unlink()
 
-    def give(self, kind, number, always=False):
-        """The next device that is opened fails at that; or each one, as long as there is no other fault. @returns its file"""
-        file = self.faults / f"{'always-' if always else ''}{kind}-{number}"
+    def give(self, kind, number, always=False, gpu=None):
+        """The next device that is opened fails at that; or each one, or each of that GPU, as long as there is no other fault.
+        @returns its file"""
+        own = f"gpu{gpu}-" if gpu is not None else ""
+        file = self.faults / f"{own}{'always-' if always or own else ''}{kind}-{number}"
         file.touch()
         return file
 

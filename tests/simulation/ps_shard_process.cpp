@@ -101,8 +101,8 @@ bool ps_shard_process::is_left_out(step_id step) const {
   return parked_whole(parked_slots(history_), step).size() == world_.job().slots_of(step);
 }
 
-/// R7: any two shards are at most B + 1 versions apart when one of them comes back, but for steps of
-/// which nothing is left: those need nobody's push.
+/// R7: any two shards are at most B + 1 versions apart when one of them comes back, but for steps
+/// of which nothing is left: those need nobody's push.
 void ps_shard_process::check_distance() const {
   const auto& happened = world_.happened();
   if (world_.plan().durability != durability::every_step || happened.lossy_power_cut || happened.disk_lost ||

@@ -55,6 +55,9 @@ public:
   result<void> finish(event& at) override;
   result<void> finish(lane on) override;
 
+  /// Whether nothing is in its lanes.
+  bool is_idle() const { return lanes_[0].empty() && lanes_[1].empty(); }
+
 private:
   class moment;
   stand_in_lane& lane_of(lane on) { return lanes_[static_cast<std::size_t>(on)]; }

@@ -98,6 +98,17 @@ TEST_F(agent_core_test, ends_the_job_at_once_with_the_reason_when_no_further_sta
   EXPECT_EQ(std::count(events.begin(), events.end(), "role-start-failed"), 1);
 }
 
+TEST_F(agent_core_test, tells_once_which_gpu_is_avoided_and_shows_it_from_then_on) {
+  start_all();
+  const avoided_gpu third{3, "beta", "it failed"};
+  exit(worker1, {.cause = "exited with code 1", .avoided = third});
+  EXPECT_THAT(events, ::testing::ElementsAre("role-exited", "gpu-avoided", "role-restarted"));
+  EXPECT_EQ(numbers.at(1).values, (std::vector{protocol::named_number("gpu", 3)}));
+  exit(worker1);
+  EXPECT_EQ(std::ranges::count(events, "gpu-avoided"), 1);
+  EXPECT_THAT(core.avoided_gpus(), ::testing::ElementsAre(third));
+}
+
 TEST_F(agent_core_test, ends_the_job_at_once_when_a_role_ends_as_it_would_again) {
   gives_signs = false;
   start_all();

@@ -55,6 +55,16 @@ TEST_F(end_judge_test, a_death_is_told_with_its_cause_and_how_long_it_went_unnot
   EXPECT_FALSE(why_job_ends(worker));
 }
 
+TEST_F(end_judge_test, a_gpu_that_is_avoided_is_told_with_its_host_and_why) {
+  const auto event = avoided_event({3, "beta", "it failed"}, worker.name, {7});
+  EXPECT_EQ(event.event, "gpu-avoided");
+  EXPECT_EQ(event.role, worker.name);
+  EXPECT_EQ(event.incarnation.value, 7U);
+  EXPECT_EQ(event.text, "GPU 3 of host beta is avoided from now on: it failed");
+  EXPECT_EQ(event.place.host, "beta");
+  EXPECT_EQ(event.place.reason, "it failed");
+}
+
 TEST_F(end_judge_test, a_crash_in_a_slot_counts_against_the_slot_and_not_against_the_budget) {
   const auto judged = died(worker, {.cause = "crashed", .slot = deadly_slot});
   EXPECT_THAT(judged.event.text, HasSubstr("crashed, in slot 3 of step 128"));

@@ -81,6 +81,17 @@ TEST_F(host_agent_core_test, repeats_an_end_until_it_is_known) {
   EXPECT_THAT(core.on_tick(now + 5s), IsEmpty());
 }
 
+TEST_F(host_agent_core_test, tells_which_gpu_it_avoids_from_now_on) {
+  run({{1}, 11});
+  const auto told = only_report(core.on_exited(
+      the_worker, {{1}, 11}, {.cause = "exited", .avoided = avoided_gpu{3, "beta", "it failed"}}, now));
+  EXPECT_TRUE(told.has_avoided);
+  EXPECT_EQ(told.avoided, 3U);
+  EXPECT_EQ(told.why_avoided, "it failed");
+  run({{2}, 12});
+  EXPECT_FALSE(only_report(core.on_exited(the_worker, {{2}, 12}, {.cause = "exited"}, now)).has_avoided);
+}
+
 TEST_F(host_agent_core_test, tells_why_a_start_failed) {
   core.on_start_order(order({{1}, 11}), now);
   const auto told = only_report(

@@ -359,6 +359,16 @@ TEST_F(hosted_roles_test, a_host_that_had_the_data_says_nothing_of_it) {
     EXPECT_NE(one.event, "data-fetched");
 }
 
+TEST_F(hosted_roles_test, a_gpu_that_a_host_avoids_is_one_of_that_host) {
+  run_worker_on_beta();
+  auto told = report("beta", 7, worker_role({1}), first, start_state::ended);
+  told.has_avoided = true;
+  told.avoided = 3;
+  told.why_avoided = "it failed";
+  const auto end = test::the_only<tell_launch>(roles.on_report(told, now));
+  EXPECT_EQ(std::get<role_end>(end.what).avoided, (avoided_gpu{3, "beta", "it failed"}));
+}
+
 TEST_F(hosted_roles_test, a_host_that_is_to_leave_hands_its_workers_over_and_then_goes) {
   run_worker_on_beta();
   const auto asked = roles.on_joined({"beta", 7, 100, 0}, now, refused);

@@ -74,6 +74,14 @@ TEST(run_board, shows_what_the_store_of_a_ps_shard_holds_and_none_where_nothing_
   EXPECT_FALSE(roles[1].contains("store"));
 }
 
+TEST(run_board, shows_which_gpus_are_avoided) {
+  run_snapshot snapshot;
+  EXPECT_FALSE(nlohmann::json::parse(to_json(snapshot)).contains("avoided_gpus"));
+  snapshot.avoided_gpus = {{3, "beta", "it failed"}};
+  EXPECT_EQ(nlohmann::ordered_json::parse(to_json(snapshot))["avoided_gpus"].dump(),
+            R"([{"gpu":3,"host":"beta","reason":"it failed"}])");
+}
+
 TEST(run_board, another_process_reads_how_far_it_is) {
   const run_snapshot shown{.job = "cnn",
                            .status = "running",

@@ -133,6 +133,17 @@ TEST(progress_word, is_seen_from_outside_and_changes_its_sequence_with_what_it_i
   EXPECT_NE(word.look().sequence, seen.sequence);
 }
 
+TEST(progress_word, a_gpu_that_failed_is_seen_from_outside_and_no_slots_doing) {
+  auto word = progress_word::create().value();
+  auto worker = progress_word::open(base::unique_fd{::dup(word.fd())}).value();
+  worker.enter(work_lane::computing, computed);
+  EXPECT_FALSE(word.gpu_failed());
+  worker.note_gpu_failure();
+  EXPECT_TRUE(word.gpu_failed());
+  worker.leave(work_lane::computing);
+  EXPECT_EQ(word.slot_of_death({.signaled = false, .code_or_signal = 1}), std::nullopt);
+}
+
 TEST(progress_word, what_is_no_word_is_refused) {
   EXPECT_FALSE(progress_word::open(base::unique_fd{::open("/dev/null", O_RDWR)}));
 }

@@ -108,11 +108,29 @@ protected:
     channel_->fetches.pop_front();
     asked.done(std::move(copy));
   }
+  /// The worker's buffer is sealed for that push; of what it computes it has written nothing yet.
+  static transport::gradient_writer seal(const protocol::push& for_push) {
+    auto writer = transport::gradient_writer::create(floats).value();
+    transport::gradient_header sealed{};
+    while (sealed.sequence < for_push.tensor_sequence) {
+      writer.begin_write();
+      sealed = writer.seal_as({.timeline = {},
+                               .worker = for_push.worker,
+                               .worker_incarnation = for_push.self.incarnation,
+                               .step = for_push.step,
+                               .slots_begin = for_push.slots.begin,
+                               .slots_end = for_push.slots.end,
+                               .flat_size = floats});
+    }
+    return writer;
+  }
   using slots = std::vector<protocol::slot_range>;
   slots on_the_way(std::uint64_t step, protocol::duration later = {}) {
     return inbox_.on_the_way({}, {step}, begin_ + later);
   }
   void take(const protocol::push& one) { inbox_.take(one, begin_); }
+  bool is_asked() const { return !channel_->fetches.empty(); }
+  std::vector<std::uint64_t> arrived; ///< steps
 
 private:
   std::unique_ptr<test::played_channel> made_ = std::make_unique<test::played_channel>();
@@ -125,7 +143,7 @@ private:
       [](const auto& task) { task(); },
       std::make_shared<spdlog::logger>("inbox", std::make_shared<spdlog::sinks::null_sink_mt>()),
       {.wants = [](const auto&) { return true; },
-       .arrived = [](const auto&, const auto&) {},
+       .arrived = [this](const auto& push, const auto&) { arrived.push_back(push.step.value); },
        .unusable = [](const auto&) {}}};
 };
 
@@ -140,6 +158,30 @@ TEST_F(far_gradients_test, what_was_pushed_is_on_its_way_until_its_copy_is_there
   answer(fail(error_code::system, "the link is cut"));
   EXPECT_EQ(on_the_way(7), slots{});
   EXPECT_EQ(on_the_way(8), slots{protocol::make_slot_range(2, 3)});
+}
+
+TEST_F(far_gradients_test, a_copy_that_was_asked_for_before_a_push_is_not_what_that_names) {
+  const auto before = push(1, 7, 0, 2);
+  take(before);
+  auto next = before; // in the same buffer, which was sealed for it before it was written whole
+  next.step = {8};
+  next.tensor_sequence = 2;
+  take(next);
+  const auto half_written = seal(next);
+  answer(transport::other_side(half_written.shared()));
+  EXPECT_EQ(arrived, std::vector<std::uint64_t>{}) << "it is neither of the two";
+  answer(transport::other_side(half_written.shared())); // it was asked for when it was whole
+  EXPECT_EQ(arrived, std::vector<std::uint64_t>{8});
+}
+
+TEST_F(far_gradients_test, a_push_that_is_repeated_waits_for_the_copy_that_was_asked_for) {
+  const auto one = push(1, 7, 0, 2);
+  take(one);
+  take(one);
+  const auto whole = seal(one);
+  answer(transport::other_side(whole.shared()));
+  EXPECT_EQ(arrived, (std::vector<std::uint64_t>{7, 7}));
+  EXPECT_FALSE(is_asked());
 }
 
 TEST_F(far_gradients_test, what_takes_far_longer_than_others_did_is_not_waited_for) {

@@ -3,6 +3,7 @@
 // What goes wrong with them is in a folder beside the module's file, of its name and ".faults". An
 // empty file there is one fault, named KIND-NUMBER: the next device that is opened takes it and
 // removes the file. "always-KIND-NUMBER" stays: every device has it, where no other is there.
+// "gpu0-always-KIND-NUMBER" does so of device 0 alone.
 #include "kernels/cuda/build_id.hpp"
 #include "kernels/cuda/stand_in/stand_in_device.hpp"
 
@@ -42,17 +43,21 @@ stand_in_faults named_fault(const std::string& name) {
   return faults;
 }
 
-stand_in_faults take_fault() {
+/// Of a device, its next one.
+stand_in_faults take_fault(int number) {
   std::error_code none;
   std::vector<std::string> names;
   for (const auto& one : std::filesystem::directory_iterator{fault_folder(), none})
     names.push_back(one.path().filename().string());
   std::ranges::sort(names);
+  const auto own = fmt::format("gpu{}-{}", number, always);
   for (const auto& name : names)
-    if (!name.starts_with(always) && std::filesystem::remove(fault_folder() / name, none))
+    if (!name.starts_with(always) && !name.starts_with("gpu") &&
+        std::filesystem::remove(fault_folder() / name, none))
       return named_fault(name); // nobody else could remove it too
-  for (const auto& name : names)
-    if (name.starts_with(always)) return named_fault(name.substr(always.size()));
+  for (const auto& begin : {own, std::string{always}})
+    for (const auto& name : names)
+      if (name.starts_with(begin)) return named_fault(name.substr(begin.size()));
   return {};
 }
 
@@ -60,7 +65,7 @@ class faulty_module final : public device_module {
 public:
   result<std::vector<device_properties>> devices() const override { return stand_in_.devices(); }
   result<std::unique_ptr<device>> open(int number) override {
-    return stand_in_module{{.devices = two, .faults = take_fault()}}.open(number);
+    return stand_in_module{{.devices = two, .faults = take_fault(number)}}.open(number);
   }
 
 private:
