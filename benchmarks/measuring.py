@@ -42,7 +42,7 @@ def output_of(command, environment=None):
 def google_benchmark(folder, name, *options, environment=None):
     """Of a program of Google Benchmark: name of a case -> its numbers."""
     said = output_of([folder / name, "--benchmark_format=json", *options], environment)
-    if not said.startswith("{"): # it has no such case
+    if not said.startswith("{"):  # it has no such case
         raise failure(f"{name} {' '.join(options)}: {said.strip()}")
     answer = json.loads(said)
     broken = [case["error_message"] for case in answer["benchmarks"] if case.get("error_occurred")]

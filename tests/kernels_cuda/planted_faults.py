@@ -22,6 +22,10 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts/lint"))
+
+from lint_common import without_comments
+
 TESTS = ("kernels_cuda_test", "engine_cuda_test")
 LEAST = 0.95
 CPU_SECONDS_MAX = 300  # a busy host takes longer by the clock
@@ -54,18 +58,14 @@ class place:
         self.switched = f"(planted_fault == {number} ? {instead} : {text})"
 
 
-def without_comments(text):
-    """Of the same length."""
-    return re.sub(r"//[^\n]*", lambda found: " " * len(found.group()), text)
-
-
 def find_places(root):
     """@returns the places, and path -> the text of the file with a switch at each of its own"""
     places, switched = [], {}
     for folder, patterns in REMOVED.items():
         for file in sorted(file for file in (root / folder).iterdir() if file.suffix in (".cu", ".hpp", ".cpp")):
             text, path = file.read_text(), str(file.relative_to(root))
-            spans = sorted((found.span(), instead) for pattern, instead in patterns for found in pattern.finditer(without_comments(text)))
+            code = without_comments(text, keep_strings=True)  # of the same length
+            spans = sorted((found.span(), instead) for pattern, instead in patterns for found in pattern.finditer(code))
             own = [place(len(places) + number, path, number, text.count("\n", 0, begin) + 1, text[begin:end], instead)
                    for number, ((begin, end), instead) in enumerate(spans, 1)]
             for one, ((begin, end), _) in reversed(list(zip(own, spans))):
