@@ -61,7 +61,10 @@ std::optional<nlohmann::ordered_json> stores_of_root(const std::filesystem::path
   if (!status.is_object()) return std::nullopt;
   auto all = nlohmann::ordered_json::array();
   for (const auto& role : status.value("roles", nlohmann::ordered_json::array()))
-    if (role.contains("store")) all.push_back(store_entry(role.value("index", 0U), role["store"]));
+    if (role.contains("store")) {
+      all.push_back(store_entry(role.value("index", 0U), role["store"]));
+      if (role.value("role", "") == "keeper") all.back()["copy"] = role.value("state", "?");
+    }
   return all;
 }
 
@@ -83,21 +86,29 @@ std::string words_of(const nlohmann::ordered_json& versions) {
   return base::to_string(all);
 }
 
+/// "ps_shard 1", or of the store of its keeper "ps_shard 1, copy (whole)".
+std::string name_of(const nlohmann::ordered_json& store) {
+  const auto shard = fmt::format("ps_shard {}", store.at("ps_shard").get<std::uint64_t>());
+  if (!store.contains("copy")) return shard;
+  return fmt::format("{}, copy ({})", shard, store.at("copy").get<std::string>());
+}
+
 void show_stores(const told_stores& stores) {
   if (!stores)
     return say(stdout, "what the stores of PS shards hold is not known: {}\n", stores.error().message);
   if (stores->empty()) return;
+  std::size_t name_width = 16;
   std::size_t host_width = 4;
   std::size_t versions_width = 8;
   for (const auto& store : *stores) {
+    name_width = std::max(name_width, name_of(store).size());
     host_width = std::max(host_width, store.at("host").get<std::string>().size());
     versions_width = std::max(versions_width, words_of(store.at("versions")).size());
   }
-  say(stdout, "{:<16} {:<{}}  {:<8}  {:<{}}  {}\n", "store of", "host", host_width, "identity", "versions",
-      versions_width, "floor");
+  say(stdout, "{:<{}} {:<{}}  {:<8}  {:<{}}  {}\n", "store of", name_width, "host", host_width, "identity",
+      "versions", versions_width, "floor");
   for (const auto& store : *stores)
-    say(stdout, "{:<16} {:<{}}  {:<8}  {:<{}}  {}\n",
-        fmt::format("ps_shard {}", store.at("ps_shard").get<std::uint64_t>()),
+    say(stdout, "{:<{}} {:<{}}  {:<8}  {:<{}}  {}\n", name_of(store), name_width,
         store.at("host").get<std::string>(), host_width, store.at("identity").get<std::string>().substr(0, 8),
         words_of(store.at("versions")), versions_width, store.at("floor").get<std::uint64_t>());
 }

@@ -48,7 +48,8 @@ std::size_t severity(std::string_view level) {
 
 constexpr std::array role_kinds{protocol::role_kind::coordinator, protocol::role_kind::data_dispatcher,
                                 protocol::role_kind::ps_shard,    protocol::role_kind::worker,
-                                protocol::role_kind::agent,       protocol::role_kind::host_agent};
+                                protocol::role_kind::agent,       protocol::role_kind::host_agent,
+                                protocol::role_kind::keeper};
 
 bool is_role_kind(std::string_view name) {
   return std::ranges::any_of(role_kinds, [&](auto kind) { return protocol::to_string(kind) == name; });

@@ -17,8 +17,7 @@ void say_completed(const std::filesystem::path& folder, bool json) {
 
 int run_resumed(const runtime::resumption& resumed, const std::optional<runtime::hosts_plan>& hosts,
                 const display_choice& how) {
-  if (hosts)
-    if (auto fits = runtime::check_for_hosts(*resumed.job); !fits) return complain(fits.error());
+  if (auto fits = runtime::check_for_hosts(resumed.job->spec, hosts); !fits) return complain(fits.error());
   if (!hosts && !resumed.left_behind.empty()) warn(resumed.left_behind);
   return run_displayed(*resumed.job,
                        {.run_dir = resumed.folder.path(),

@@ -25,6 +25,18 @@ result<std::string> status_from_report(const std::filesystem::path& run_dir) {
       .dump();
 }
 
+/// "ps_shard 1 on gamma (whole)" of each keeper.
+std::vector<std::string> copies_in(const nlohmann::json& status) {
+  std::vector<std::string> all;
+  for (const auto& role : status["roles"]) {
+    if (role.value("role", "?") != "keeper") continue;
+    const auto host = role.contains("store") ? role["store"].value("host", "?") : "no other host yet";
+    all.push_back(
+        fmt::format("ps_shard {} on {} ({})", role.value("index", 0), host, role.value("state", "?")));
+  }
+  return all;
+}
+
 void print_table(const nlohmann::json& status) {
   say(stdout, "{}: {}, step {}", status.value("job", "?"), status.value("status", "?"),
       status.value("step", 0));
@@ -45,6 +57,8 @@ void print_table(const nlohmann::json& status) {
     }
     say(stdout, "hosts: {}\n", fmt::format("{}", fmt::join(hosts, ", ")));
   }
+  if (const auto copies = copies_in(status); !copies.empty())
+    say(stdout, "copies: {}\n", fmt::format("{}", fmt::join(copies, ", ")));
   if (status.contains("avoided_gpus"))
     for (const auto& one : status["avoided_gpus"])
       say(stdout, "GPU {} of host {} is avoided: {}\n", one.value("gpu", 0), one.value("host", "?"),

@@ -63,8 +63,7 @@ int begin(const train_options& options, const std::optional<runtime::hosts_plan>
           runtime::torn_beginning torn, const begun_hook& begun) {
   auto job = runtime::prepare_new_job(options.file, options.overrides);
   if (!job) return complain(job.error());
-  if (hosts)
-    if (auto fits = runtime::check_for_hosts(*job); !fits) return complain(fits.error());
+  if (auto fits = runtime::check_for_hosts(job->spec, hosts); !fits) return complain(fits.error());
   warn_of_trained_on(*job);
   const auto run = runtime::begin_run(*job, options.run_dir, torn);
   if (!run) return complain(run.error());

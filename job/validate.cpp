@@ -275,6 +275,16 @@ void check_evaluation(const spec::JobSpec& spec, const source_map& sources, prob
   if (train.has_early_stopping()) add("train.early_stopping", needs);
 }
 
+/// What is copied to another host are the records of steps.
+void check_replicas(const spec::JobSpec& spec, const source_map& sources, problem_list& problems) {
+  const std::string path = "durability.replicas";
+  if (problems.reported(path) || spec.durability().replicas() <= 1) return;
+  if (durability_log_of(spec) != durability_log::every_step)
+    problems.add(sources.find(path), path,
+                 "a second copy is kept of the log of every step: write durability.log: every_step, or leave "
+                 "this out");
+}
+
 /// Rules between keys. The words of `spec` are those of their keys.
 void check_together(const spec::JobSpec& spec, const source_map& sources, problem_list& problems) {
   check_layers(spec.model(), sources, problems);
@@ -286,6 +296,7 @@ void check_together(const spec::JobSpec& spec, const source_map& sources, proble
   check_weights(spec.train(), sources, problems);
   check_evaluation(spec, sources, problems);
   check_journal(spec, sources, problems);
+  check_replicas(spec, sources, problems);
   check_worker_bounds(spec, sources, problems);
   check_gpus(spec, sources, problems);
 }

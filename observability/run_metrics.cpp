@@ -16,7 +16,8 @@ using protocol::role_kind;
 using labels = std::vector<ClientMetric::Label>;
 
 constexpr double microseconds_a_second = 1e6;
-constexpr std::array restartable{role_kind::coordinator, role_kind::ps_shard, role_kind::worker};
+constexpr std::array restartable{role_kind::coordinator, role_kind::ps_shard, role_kind::worker,
+                                 role_kind::keeper};
 
 ClientMetric gauge(double value, labels of = {}) {
   ClientMetric metric;

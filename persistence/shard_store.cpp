@@ -110,6 +110,13 @@ std::vector<history_entry> shard_store::history() const {
 std::vector<base::version_range> shard_store::restorable() const {
   return parts_->ground.with_state(restorable_of);
 }
+std::vector<base::version_range> shard_store::logged() const {
+  return parts_->ground.with_state([](const store_state& state) {
+    std::vector<base::version_range> all;
+    for (const auto& range : state.steps.ranges()) all.push_back({{range.first.value}, {range.end.value}});
+    return all;
+  });
+}
 store_counters shard_store::counters() const { return parts_->ground.counters(); }
 
 result<snapshot_reader> shard_store::open_snapshot(version_id version) const {

@@ -205,6 +205,9 @@ public:
   /// What can be rebuilt from here, sorted and disjoint: version 0 without storage, every snapshot,
   /// and from each of them as far as the log has no gap.
   std::vector<base::version_range> restorable() const;
+  /// From `first` to `last` the log leads, step by step. Ascending; two may touch, where a record
+  /// is missing that a snapshot bridges.
+  std::vector<base::version_range> logged() const;
 
   store_counters counters() const;
 

@@ -17,8 +17,10 @@ std::vector<protocol::held_store> held_stores(const std::filesystem::path& folde
                                               const std::vector<protocol::running_start>& running) {
   std::vector<protocol::held_store> all;
   for (ps_shard_id shard{0}; shard.value < ps_shards; ++shard.value) {
-    const auto role = protocol::ps_shard_role(shard);
-    if (std::ranges::find(running, role, &protocol::running_start::role) != running.end()) continue;
+    const auto is_of = [shard](const protocol::running_start& one) {
+      return one.role == protocol::ps_shard_role(shard) || one.role == protocol::keeper_role(shard);
+    };
+    if (std::ranges::any_of(running, is_of)) continue;
     const auto found = common::try_patiently(store_patience, {}, [&] {
       return persistence::look_at_store(common::store_directory(folder, shard).string());
     });

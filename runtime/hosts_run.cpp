@@ -106,12 +106,19 @@ std::function<void(protocol::time_point)> own_renewal(const std::shared_ptr<cons
 
 } // namespace
 
-result<void> check_for_hosts(const prepared_job& job) {
-  if (job::placement_of(job.spec) == job::placement::processes) return {};
-  return fail(
-      error_code::bad_spec,
-      "cluster.placement: with \"threads\" all roles are in one process, and so on one host: leave --hosts "
-      "out, or let it be \"processes\"");
+result<void> check_for_hosts(const spec::JobSpec& job, const std::optional<hosts_plan>& hosts) {
+  if (hosts && job::placement_of(job) != job::placement::processes)
+    return fail(
+        error_code::bad_spec,
+        "cluster.placement: with \"threads\" all roles are in one process, and so on one host: leave --hosts "
+        "out, or let it be \"processes\"");
+  const auto there =
+      hosts ? std::max<std::int64_t>(hosts->hosts.hosts_size(), hosts->hosts.join().hosts_min()) : 1;
+  if (job.durability().replicas() <= there) return {};
+  return fail(error_code::bad_spec,
+              fmt::format("durability.replicas: {} stores of each PS shard are on as many hosts, and the job "
+                          "has {}: name more in a list with --hosts, or let it be 1",
+                          job.durability().replicas(), there));
 }
 
 result<link::remote_access> open_to_hosts(const hosts_plan& plan, identities& who) {

@@ -3,6 +3,7 @@
 
 #include "runtime/enrolment_desk.hpp"
 #include "runtime/host_commands.hpp"
+#include "runtime/hosts_plan.hpp"
 #include "runtime/job_identity.hpp"
 #include "runtime/prepared_job.hpp"
 #include "runtime/root_secrets.hpp"
@@ -14,8 +15,9 @@
 
 namespace dlrun::runtime {
 
-/// Can the job run on several hosts? @returns bad_spec for one that cannot leave its process.
-result<void> check_for_hosts(const prepared_job& job);
+/// Can the job run on these hosts, or on this one alone? @returns bad_spec for one that cannot
+/// leave its process, and for one that wants copies on more hosts than there are.
+result<void> check_for_hosts(const spec::JobSpec& job, const std::optional<hosts_plan>& hosts);
 
 /// Of a run: who issues its certificates, what the root shows itself, and what it keeps of both.
 struct identities {

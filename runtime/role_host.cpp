@@ -3,6 +3,7 @@
 #include "actors/common/role_log.hpp"
 #include "actors/coordinator/coordinator.hpp"
 #include "actors/data_dispatcher/data_dispatcher.hpp"
+#include "actors/keeper/keeper.hpp"
 #include "actors/ps_shard/ps_shard.hpp"
 #include "actors/worker/worker.hpp"
 
@@ -36,6 +37,8 @@ caf::actor start_role(caf::actor_system& system, common::role_context context) {
   case role_kind::coordinator: return start_coordinator(system, context);
   case role_kind::ps_shard:
     return caf::actor_cast<caf::actor>(system.spawn(ps_shard::ps_shard_state::start, std::move(context)));
+  case role_kind::keeper:
+    return caf::actor_cast<caf::actor>(system.spawn(keeper::keeper_state::start, std::move(context)));
   case role_kind::worker:
     return caf::actor_cast<caf::actor>(system.spawn(worker::worker_state::start, std::move(context)));
   case role_kind::data_dispatcher:
@@ -53,7 +56,7 @@ void ask_to_leave(role_kind kind, const caf::actor& role) {
 }
 
 std::optional<role_kind> role_kind_from(std::string_view word) {
-  for (const auto kind : {role_kind::coordinator, role_kind::ps_shard, role_kind::worker})
+  for (const auto kind : {role_kind::coordinator, role_kind::ps_shard, role_kind::worker, role_kind::keeper})
     if (protocol::to_string(kind) == word) return kind;
   return std::nullopt;
 }

@@ -5,7 +5,7 @@
 
 namespace dlrun::runtime {
 
-/// Starts the role that `context` names (coordinator, PS shard or worker).
+/// Starts the role that `context` names (coordinator, PS shard, keeper or worker).
 caf::actor start_role(caf::actor_system& system, common::role_context context);
 
 /// Asks a role to leave (R33): a worker hands back what it has in hand first, any other ends at

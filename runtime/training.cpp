@@ -5,6 +5,7 @@
 #include "data/sampler.hpp"
 #include "job/choices.hpp"
 #include "observability/told_evaluation.hpp"
+#include "runtime/hosts_run.hpp"
 #include "runtime/local_run.hpp"
 #include "runtime/new_run.hpp"
 #include "runtime/resumption.hpp"
@@ -204,6 +205,8 @@ result<training> training::start(const job_spec& job, training_options options) 
   try {
     auto prepared = runtime::prepare_new_job(job.message());
     if (!prepared) return tl::unexpected(prepared.error());
+    if (auto fits = runtime::check_for_hosts(prepared->spec, std::nullopt); !fits)
+      return tl::unexpected(fits.error());
     auto run = runtime::begin_run(*prepared, options.run_dir.string());
     if (!run) return tl::unexpected(run.error());
     auto made = std::make_unique<impl>(std::move(*prepared), std::move(run->folder), dlrun::incarnation{1},
@@ -234,6 +237,8 @@ result<training> training::resume(const std::filesystem::path& run_dir, const re
                       resumed->folder.path().string()));
     if (auto fine = check_role_program(resumed->job->spec, options); !fine)
       return tl::unexpected(fine.error());
+    if (auto fits = runtime::check_for_hosts(resumed->job->spec, std::nullopt); !fits)
+      return tl::unexpected(fits.error());
     auto made = std::make_unique<impl>(std::move(*resumed->job), std::move(resumed->folder),
                                        resumed->coordinator, std::move(options));
     if (!resumed->left_behind.empty()) made->first_event("store-missing", resumed->left_behind);

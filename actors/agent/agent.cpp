@@ -20,6 +20,7 @@ agent_core_config core_config(const agent_arguments& arguments) {
   agent_core_config config{
       .workers = arguments.job->workers(),
       .ps_shards = arguments.job->ps_shards(),
+      .keeps_copies = arguments.job->keeps_copies(),
       .scale = {.least = std::max(1U, static_cast<std::uint32_t>(cluster.workers_min())),
                 .most = arguments.job->workers_max(),
                 .slots = arguments.job->microbatches_per_step()},
@@ -145,10 +146,18 @@ void agent_state::on_workers_wanted(const protocol::workers_wanted& word) {
 }
 
 protocol::coordinator_location agent_state::on_heartbeat(const protocol::heartbeat& beat) {
-  core_.on_heartbeat(beat, arguments_.now());
+  carry_out(core_.on_heartbeat(beat, arguments_.now()));
+  const auto keeper = core_.keeper_for(beat);
   const bool has_to_join = beat.role.kind == protocol::role_kind::coordinator && !coordinator_;
-  if (!coordinator_at_ || has_to_join) return {};
-  return {coordinator_at_->self.incarnation, coordinator_at_->at};
+  if (!coordinator_at_ || has_to_join) return {{}, {}, keeper};
+  return {coordinator_at_->self.incarnation, coordinator_at_->at, keeper};
+}
+
+/// A PS shard that is placed on the host of its keeper opens the store when that is gone.
+void agent_state::clear_ways() {
+  if (!arguments_.hosts || !arguments_.job->keeps_copies()) return;
+  for (ps_shard_id shard{0}; shard.value < arguments_.job->ps_shards(); ++shard.value)
+    if (arguments_.hosts->roles().places().share_host(shard)) carry_out(core_.give_way(shard));
 }
 
 // ---- other hosts
@@ -204,6 +213,7 @@ void agent_state::on_tick() {
   if (!std::exchange(started_, true)) begin();
   carry_out(core_.on_tick(arguments_.now()));
   if (arguments_.hosts) arguments_.hosts->tick();
+  clear_ways();
   for (const auto& seen : arguments_.launcher->look()) carry_out(core_.on_work_seen(seen, arguments_.now()));
   events_.flush();
   show();
@@ -259,8 +269,10 @@ launch_events agent_state::make_launch_events() {
 
 void agent_state::carry_out(const start_role& action) {
   launch_order order{action.role, action.self, std::nullopt};
+  order.copy = action.copy;
   if (action.role.kind != protocol::role_kind::coordinator) order.coordinator = coordinator_at_;
   arguments_.launcher->start(order, make_launch_events());
+  if (action.role.kind == protocol::role_kind::ps_shard) clear_ways();
 }
 
 void agent_state::carry_out(const stop_role& action) {

@@ -56,6 +56,7 @@ private:
   caf::result<protocol::scale_reply> on_scale_request(const protocol::scale_request& request);
   void on_workers_wanted(const protocol::workers_wanted& word);
   protocol::coordinator_location on_heartbeat(const protocol::heartbeat& beat);
+  void clear_ways();
   void begin_hosts();
   void on_down(const caf::actor_addr& who);
   caf::result<protocol::role_credentials> on_credentials_wanted(const protocol::credentials_wanted& wanted);

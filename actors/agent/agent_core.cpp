@@ -17,7 +17,7 @@ constexpr auto delay_max = std::chrono::milliseconds(1000);
 
 /// Another start of it finds its state on disk, or needs none.
 bool is_replaceable(const role_name& role, const agent_core_config& config) {
-  return config.state_is_durable || role.kind == role_kind::worker;
+  return config.state_is_durable || role.kind == role_kind::worker; // a keeper's is, too
 }
 
 supervision::child_spec child_of(const role_name& role, const agent_core_config& config) {
@@ -50,6 +50,8 @@ std::vector<role_name> roles_in_order(const agent_core_config& config) {
   std::vector<role_name> all{{role_kind::coordinator, 0}};
   for (std::uint32_t i = 0; i < config.ps_shards; ++i) all.push_back({role_kind::ps_shard, i});
   for (std::uint32_t i = 0; i < config.workers; ++i) all.push_back({role_kind::worker, i});
+  for (std::uint32_t i = 0; config.keeps_copies && i < config.ps_shards; ++i)
+    all.push_back({role_kind::keeper, i});
   return all;
 }
 
@@ -142,9 +144,12 @@ void agent_core::order_start(managed_role& role, time_point now, agent_actions& 
   if (!role.current) return; // starts when a grant comes
   role.wanted = false;
   role.stopping = role.leaving = false;
-  signs_.begin(role.name, now);
+  // A keeper may have to wait for a host.
+  if (role.name.kind != role_kind::keeper) signs_.begin(role.name, now);
   reports_.set_state(role.name, "starting");
-  out.push_back(start_role{role.name, *role.current});
+  start_role start{role.name, *role.current, {}};
+  if (role.name.kind == role_kind::ps_shard) start.copy = copies_.find({role.name.index}, roles_);
+  out.push_back(std::move(start));
 }
 
 agent_actions agent_core::on_grant(const protocol::grant& grant, time_point now) {
@@ -180,6 +185,7 @@ agent_actions agent_core::on_started(const role_name& name, const protocol::fenc
   auto* role = roles_.find(name, self);
   if (!role) return out;
   role->pid = pid;
+  if (name.kind == role_kind::keeper && pid != 0) signs_.begin(name, now);
   if (name.kind == role_kind::coordinator) return out; // up when it has joined
   role->up = true;
   out.push_back(to_coordinator{protocol::role_started{name, self, pid}});
@@ -227,6 +233,12 @@ agent_actions agent_core::on_exited(const role_name& name, const protocol::fence
   reports_.set_state(name, expected ? "stopped" : "down");
   supervision::child_exit end{how.cause, signs_.has_settled(name)};
   if (!expected) end = tell_end(*role, self, how, left, now, out);
+  if (copies_.end(name, self.incarnation) && !expected)
+    tell(
+        "copy-lost", name, self.incarnation,
+        fmt::format("ps_shard {} goes on without a copy on another host, until another keeper has filled one",
+                    name.index),
+        out);
   end.had_begun = name.kind != role_kind::coordinator; // which is up when it has joined
   follow(supervisor_.child_exited(protocol::to_string(name), role->generation, end, now), now, out);
   if (expected || left) return out;
@@ -337,12 +349,27 @@ agent_actions agent_core::on_workers_wanted(const protocol::workers_wanted& word
 
 // ---- signs of life
 
-void agent_core::on_heartbeat(const protocol::heartbeat& beat, time_point now) {
+agent_actions agent_core::on_heartbeat(const protocol::heartbeat& beat, time_point now) {
+  agent_actions out;
   if (roles_.find(beat.role, beat.self) != nullptr)
     signs_.hear(beat.role, now);
   else if (beat.role.kind != role_kind::data_dispatcher)
-    return;
+    return out;
   reports_.hear(beat);
+  if (copies_.hear(beat, roles_))
+    tell("copy-whole", protocol::keeper_role({beat.role.index}), beat.copy.counted,
+         fmt::format("the copy of ps_shard {} on another host holds all that was committed", beat.role.index),
+         out);
+  if (const ps_shard_id shard{beat.role.index}; copies_.is_to_end(beat, roles_))
+    kill(*roles_.find(protocol::keeper_role(shard)), "copy-silent",
+         fmt::format("ps_shard {0} waits for its copy, which is silent: keeper {0} is killed", shard), out);
+  return out;
+}
+
+agent_actions agent_core::give_way(ps_shard_id shard) {
+  auto* keeper = roles_.find(protocol::keeper_role(shard));
+  if (keeper == nullptr || !keeper->current || std::exchange(keeper->leaving, true)) return {};
+  return {stop_role{keeper->name, *keeper->current, protocol::stop_how::leave}};
 }
 
 agent_actions agent_core::on_tick(time_point now) {

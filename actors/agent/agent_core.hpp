@@ -2,6 +2,7 @@
 /// ends the job in order.
 #pragma once
 
+#include "actors/agent/copy_board.hpp"
 #include "actors/agent/end_judge.hpp"
 #include "actors/agent/exit_notices.hpp"
 #include "actors/agent/found_roles.hpp"
@@ -26,6 +27,7 @@ namespace dlrun::agent {
 struct agent_core_config {
   std::uint32_t workers = 1;
   std::uint32_t ps_shards = 1;
+  bool keeps_copies = false; ///< each PS shard has a keeper
   scale_limits scale{};
   std::chrono::milliseconds leave_grace{30000}; ///< between a request to leave and a kill
   std::uint64_t agent = 0;                      ///< random number of this process
@@ -51,6 +53,7 @@ struct agent_core_config {
 struct start_role {
   protocol::role_name role;
   protocol::fence self;
+  std::optional<kept_copy> copy{}; ///< of a PS shard whose keeper runs
 };
 struct stop_role {
   protocol::role_name role;
@@ -71,9 +74,9 @@ struct all_stopped {
 using agent_action = std::variant<start_role, stop_role, to_coordinator, announce, all_stopped>;
 using agent_actions = std::vector<agent_action>;
 
-/// Pure: a supervision tree of one level (coordinator, PS shards, workers, in this order) over
-/// fences granted by the coordinator. While the coordinator is away it goes on with the fences it
-/// holds.
+/// Pure: a supervision tree of one level (coordinator, PS shards, workers, keepers, in this order)
+/// over fences granted by the coordinator. While the coordinator is away it goes on with the fences
+/// it holds.
 class agent_core {
 public:
   explicit agent_core(agent_core_config config);
@@ -96,7 +99,13 @@ public:
                                 const error& why, protocol::time_point now);
   agent_actions on_exited(const protocol::role_name& role, const protocol::fence& self, const role_end& how,
                           protocol::time_point now);
-  void on_heartbeat(const protocol::heartbeat& beat, protocol::time_point now);
+  agent_actions on_heartbeat(const protocol::heartbeat& beat, protocol::time_point now);
+  /// For the answer to it.
+  protocol::keeper_place keeper_for(const protocol::heartbeat& beat) const {
+    return copies_.answer(beat, roles_);
+  }
+  /// The PS shard is to start where its keeper is, which has the store.
+  agent_actions give_way(ps_shard_id shard);
   /// To be told at every tick.
   agent_actions on_work_seen(const seen_work& seen, protocol::time_point now);
   agent_actions on_job_ended(const protocol::job_ended& ended, protocol::time_point now);
@@ -104,7 +113,7 @@ public:
   agent_actions on_stop(const protocol::stop_job& stop, protocol::time_point now);
   agent_actions on_tick(protocol::time_point now);
 
-  std::vector<role_view> roles() const { return roles_.views(reports_); }
+  std::vector<role_view> roles() const { return copies_.shown(roles_.views(reports_), roles_); }
   worker_counts workers() const { return roles_.count(reports_, orders_.workers()); }
   const role_reports& reports() const { return reports_; }
   const std::vector<avoided_gpu>& avoided_gpus() const { return avoided_; }
@@ -127,6 +136,7 @@ private:
   supervision::supervisor supervisor_;
   life_signs signs_;
   role_reports reports_;
+  copy_board copies_;
   exit_notices exits_;
   end_judge judge_;
   managed_roles roles_;

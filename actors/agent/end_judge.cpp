@@ -8,10 +8,14 @@ namespace dlrun::agent {
 judged_end end_judge::left(managed_role& role, const protocol::fence& self, const role_end& how, bool settled,
                            std::uint32_t workers) const {
   role.restart_untold = !role.dismissed;
-  const auto why = role.dismissed ? fmt::format("{} workers are wanted", workers) : "it had a SIGTERM";
+  const bool is_keeper = role.name.kind == protocol::role_kind::keeper;
+  const bool gives_way = is_keeper && role.leaving;
+  const auto why = gives_way        ? std::string{"its PS shard starts on its host, from the copy"}
+                   : role.dismissed ? fmt::format("{} workers are wanted", workers)
+                                    : std::string{"it had a SIGTERM"};
   auto text = fmt::format("{} (incarnation {}) has left: {}{}", protocol::to_string(role.name),
                           self.incarnation, why, how.left ? "" : fmt::format("; it {}", how.cause));
-  return {.event = {"worker-left", role.name, self.incarnation, std::move(text)},
+  return {.event = {is_keeper ? "keeper-left" : "worker-left", role.name, self.incarnation, std::move(text)},
           .exited = {.role = role.name,
                      .self = self,
                      .cause = how.cause,
@@ -36,15 +40,17 @@ judged_end end_judge::died(managed_role& role, const protocol::fence& self, cons
   const auto detected_us = static_cast<std::uint64_t>(std::max<std::int64_t>(0, silent.count()));
   auto text = fmt::format("{} (incarnation {}) {}", protocol::to_string(role.name), self.incarnation, why);
   const bool is_excused = slot && state_is_durable_ && excused_.excuses(*slot);
-  return {.event = {"role-exited", role.name, self.incarnation, std::move(text), {.after_us = detected_us}},
-          .exited = {.role = role.name,
-                     .self = self,
-                     .cause = why,
-                     .detected_us = detected_us,
-                     .replaced = role.is_replaceable,
-                     .has_progress = slot.has_value(),
-                     .progress = slot.value_or(protocol::slot_progress{})},
-          .exit = {why, settled || is_moved, !is_excused && !is_moved && !how.is_one_of_several}};
+  const bool is_keeper = role.name.kind == protocol::role_kind::keeper; // training goes on without
+  return {
+      .event = {"role-exited", role.name, self.incarnation, std::move(text), {.after_us = detected_us}},
+      .exited = {.role = role.name,
+                 .self = self,
+                 .cause = why,
+                 .detected_us = detected_us,
+                 .replaced = role.is_replaceable,
+                 .has_progress = slot.has_value(),
+                 .progress = slot.value_or(protocol::slot_progress{})},
+      .exit = {why, settled || is_moved, !is_excused && !is_moved && !is_keeper && !how.is_one_of_several}};
 }
 
 protocol::job_event avoided_event(const avoided_gpu& which, const protocol::role_name& role,

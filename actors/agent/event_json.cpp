@@ -15,7 +15,8 @@ using nlohmann::ordered_json;
 using protocol::role_kind;
 
 constexpr std::array role_kinds{role_kind::coordinator, role_kind::data_dispatcher, role_kind::ps_shard,
-                                role_kind::worker,      role_kind::agent,           role_kind::host_agent};
+                                role_kind::worker,      role_kind::agent,           role_kind::host_agent,
+                                role_kind::keeper};
 
 /// "2026-11-22T02:40:11.123Z".
 std::string wall_time() {

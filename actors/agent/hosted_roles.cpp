@@ -73,6 +73,24 @@ job_event coordinator_stays(const std::string& root) {
                   root));
 }
 
+job_event waiting_event(const role_name& role, const fence& self, const std::string& host,
+                        protocol::duration patience) {
+  return event_of(role, self, "role-waits",
+                  fmt::format("{} waits up to {:.0f} s for host {}, where its store is",
+                              protocol::to_string(role), protocol::to_seconds(patience), host),
+                  {.host = host, .reason = "its store is there"});
+}
+
+/// A keeper without another host than that of its PS shard: nobody waits for it.
+void wait_unprotected(const role_name& keeper, const fence& self, placement& places, hosted_actions& out) {
+  places.forget(keeper);
+  out.push_back(tell_launch{keeper, self, role_runs{}});
+  out.push_back(
+      event_of(keeper, self, "copy-waits",
+               fmt::format("{} waits for another host than that of ps_shard {}, which has no copy meanwhile",
+                           protocol::to_string(keeper), keeper.index)));
+}
+
 /// A run that goes on has stores of its PS shards, unless it ended before they began.
 void tell_missing_store(const role_name& role, const fence& self, const hosted_roles_config& config,
                         const placement& places, hosted_actions& out) {
@@ -167,19 +185,19 @@ const std::string* hosted_roles::host_to_wait_for(const role_name& role) const {
   return is_away ? host : nullptr;
 }
 
-hosted_actions hosted_roles::start(const role_name& role, const fence& self, time_point now) {
+hosted_actions hosted_roles::start(const role_name& role, const fence& self, time_point now,
+                                   const std::optional<kept_copy>& copy) {
   hosted_actions out;
   hosted_start one{.self = self, .waits_until = now + config_.store_patience};
-  const auto* host = host_to_wait_for(role);
-  if (host == nullptr) {
+  const bool is_copied = copy && placement_.note_copy(copy->holds) && copy->is_whole;
+  if (!placement_.can_put(role)) {
+    wait_unprotected(role, self, placement_, out);
+  } else if (const auto* host = is_copied ? nullptr : host_to_wait_for(role)) {
+    out.push_back(waiting_event(role, self, *host, config_.store_patience));
+  } else {
     settle(role, one, now, out);
     return out;
   }
-  out.push_back(
-      event_of(role, self, "role-waits",
-               fmt::format("{} waits up to {:.0f} s for host {}, where its store is",
-                           protocol::to_string(role), protocol::to_seconds(config_.store_patience), *host),
-               {.host = *host, .reason = "its store is there"}));
   starts_[{role, self.incarnation}] = one;
   return out;
 }
@@ -396,7 +414,9 @@ void hosted_roles::lose(const host_lost& lost, time_point now, hosted_actions& o
 void hosted_roles::settle_waiting(time_point now, hosted_actions& out) {
   std::vector<start_key> ready;
   for (const auto& [key, one] : starts_)
-    if (!one.host && (now >= one.waits_until || host_to_wait_for(key.first) == nullptr)) ready.push_back(key);
+    if (!one.host && placement_.can_put(key.first) &&
+        (now >= one.waits_until || host_to_wait_for(key.first) == nullptr))
+      ready.push_back(key);
   for (const auto& key : ready) settle(key.first, starts_.at(key), now, out);
 }
 

@@ -1,6 +1,7 @@
 /// The roles that run on other hosts, as the agent of the job sees them.
 #pragma once
 
+#include "actors/agent/copy_board.hpp"
 #include "actors/agent/host_admission.hpp"
 #include "actors/agent/host_roster.hpp"
 #include "actors/agent/placement.hpp"
@@ -91,8 +92,9 @@ public:
   /// from now on, and what was not chosen, is to end. Called once, before the first start().
   std::vector<protocol::running_start> take_over(protocol::time_point now, hosted_actions& out);
   /// Places it, and orders it unless its place is here.
-  hosted_actions start(const protocol::role_name& role, const protocol::fence& self,
-                       protocol::time_point now);
+  /// @param copy of a PS shard whose keeper runs (R25): a whole one is as good as the store
+  hosted_actions start(const protocol::role_name& role, const protocol::fence& self, protocol::time_point now,
+                       const std::optional<kept_copy>& copy = {});
   /// Where the coordinator is now: whom roles are to join that are ordered from here on.
   void coordinator_is(dlrun::incarnation incarnation, const protocol::endpoint& at) {
     coordinator_ = incarnation;

@@ -22,7 +22,8 @@ using protocol::log_part_bytes_max;
 using protocol::role_kind;
 
 constexpr std::array logged_kinds{role_kind::coordinator, role_kind::data_dispatcher, role_kind::ps_shard,
-                                  role_kind::worker,      role_kind::agent,           role_kind::host_agent};
+                                  role_kind::worker,      role_kind::agent,           role_kind::host_agent,
+                                  role_kind::keeper};
 constexpr std::string_view left_out_begin = "... the first ";
 constexpr std::string_view left_out_end = " bytes are left out";
 constexpr mode_t copy_mode = 0644;

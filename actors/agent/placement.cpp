@@ -72,11 +72,13 @@ const place& placement::put(const role_name& role) {
   const auto* before = find(role);
   const bool is_there = before != nullptr && hosts_.contains(before->host);
   const bool moves = coordinator_moves_ && role.kind == role_kind::coordinator;
-  if (is_there && !moves) return *before;
+  const bool yields = role.kind == role_kind::keeper && share_host({role.index});
+  if (is_there && !moves && !yields) return *before;
   auto chosen = choose(role);
   if (before != nullptr)
-    chosen.reason += is_there ? fmt::format("; it ended on {}", before->host)
-                              : fmt::format("; {} {}", before->host, gone_.at(before->host));
+    chosen.reason += yields     ? fmt::format("; its PS shard is on {}", before->host)
+                     : is_there ? fmt::format("; it ended on {}", before->host)
+                                : fmt::format("; {} {}", before->host, gone_.at(before->host));
   return places_[role] = std::move(chosen);
 }
 
@@ -94,6 +96,7 @@ placement::load placement::load_of(const std::string& host, const role_name& exc
     if (where.host != host || role == except) continue;
     sum.threads += threads_of(role);
     if (role.kind == role_kind::ps_shard) ++sum.ps_shards;
+    if (role.kind == role_kind::keeper) ++sum.keepers;
     if (role.kind == role_kind::coordinator) sum.coordinator = coordinator_moves_;
   }
   return sum;
@@ -103,6 +106,7 @@ place placement::choose(const role_name& role) const {
   switch (role.kind) {
   case role_kind::ps_shard: return choose_for_shard(role);
   case role_kind::worker: return choose_for_worker(role);
+  case role_kind::keeper: return choose_for_keeper(role);
   default: return choose_for_coordinator(role);
   }
 }
@@ -140,6 +144,45 @@ place placement::choose_for_shard(const role_name& role) const {
                             : fmt::format("{} PS shards are there, nowhere fewer", there.ps_shards);
     chosen = {host, host == root_ ? others + ", and the job ends with that host anyway" : others};
   }
+  return chosen;
+}
+
+bool placement::note_copy(const protocol::held_store& copy) {
+  const auto* where = find(protocol::keeper_role(copy.shard));
+  if (where == nullptr) return false;
+  const auto [at, is_new] = stores_[where->host].try_emplace(copy.shard, copy);
+  if (!is_new && copy.end.value > 0) at->second = copy;
+  return hosts_.contains(where->host);
+}
+
+bool placement::share_host(ps_shard_id shard) const {
+  const auto* keeper = find(protocol::keeper_role(shard));
+  return keeper != nullptr && keeper->host == host_of(protocol::ps_shard_role(shard));
+}
+
+bool placement::can_put(const role_name& role) const {
+  if (role.kind != role_kind::keeper) return true;
+  const auto* primary = find(protocol::ps_shard_role({role.index}));
+  return primary != nullptr && hosts_.size() > (hosts_.contains(primary->host) ? 1U : 0U);
+}
+
+place placement::choose_for_keeper(const role_name& role) const {
+  const auto primary = host_of(protocol::ps_shard_role({role.index}));
+  std::optional<std::tuple<bool, std::uint32_t, bool>> best;
+  place chosen;
+  for (const auto& [host, cpus] : hosts_) {
+    if (host == primary) continue;
+    const auto there = load_of(host, role);
+    const auto stores = stores_.find(host);
+    const bool has_none = stores == stores_.end() || !stores->second.contains({role.index});
+    const std::tuple cost{has_none, there.ps_shards + there.keepers, host == root_};
+    if (best && cost >= *best) continue;
+    best = cost;
+    chosen = {host, has_none ? fmt::format("a copy of ps_shard {} belongs on another host than {}",
+                                           role.index, primary)
+                             : fmt::format("a store of ps_shard {} is there", role.index)};
+  }
+  DLRUN_CHECK(best.has_value(), "{} has a host", protocol::to_string(role));
   return chosen;
 }
 

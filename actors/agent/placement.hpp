@@ -24,10 +24,12 @@ struct place {
 /// highest timeline, then with the furthest end, then opened last; of equals not to the root's
 /// host, which has copies of all when a job was complete. One that has none goes to the
 /// host that has the fewest, for its disk and its link are what it needs; of equals to the root's,
-/// whose loss ends the job anyway. A worker goes where the fewest threads of roles share a core.
-/// Another role that starts again goes where it was, if that host is there: a PS shard's store is
-/// there. What never happens: a role that runs is moved. Of hosts that are as good the first by
-/// name is taken, so that the same hosts get the same roles, whichever was there first.
+/// whose loss ends the job anyway. A keeper goes to another host than its PS shard: one that has a
+/// store of that, else the one with the fewest stores. A worker goes where the fewest threads of
+/// roles share a core. Another role that starts again goes where it was, if that host is there: a
+/// PS shard's store is there. What never happens: a role that runs is moved. Of hosts that are as
+/// good the first by name is taken, so that the same hosts get the same roles, whichever was there
+/// first.
 class placement {
 public:
   /// @param threads_per_worker threads that a worker keeps busy; a PS shard keeps one busy.
@@ -49,12 +51,22 @@ public:
   /// The same of all hosts that ever told of one, also those that are away.
   const std::string* find_store_anywhere(ps_shard_id shard) const;
 
+  /// What the copy on the host of that PS shard's keeper holds now. With the end 0 it is not known
+  /// better than by what that host told. @returns whether that host is there
+  bool note_copy(const protocol::held_store& copy);
+  /// A keeper is to be on another host than its PS shard. Any other role has a host at all times.
+  bool can_put(const protocol::role_name& role) const;
+  /// The PS shard has been placed on the host of its keeper.
+  bool share_host(ps_shard_id shard) const;
+
   /// Places one start of `role` on a host that is there; the root's host must be.
   const place& put(const protocol::role_name& role);
   /// It runs there.
   void keep(const protocol::role_name& role, const std::string& host, std::string reason) {
     places_[role] = {host, std::move(reason)};
   }
+  /// It has no place any more.
+  void forget(const protocol::role_name& role) { places_.erase(role); }
   /// Where it was put last; null before that.
   const place* find(const protocol::role_name& role) const;
   /// The host where it was put last; "" before that.
@@ -64,6 +76,7 @@ public:
 private:
   struct load {
     std::uint32_t ps_shards = 0;
+    std::uint32_t keepers = 0;
     std::uint32_t threads = 0;
     bool coordinator = false; ///< one that moves
   };
@@ -75,6 +88,7 @@ private:
   place choose_for_coordinator(const protocol::role_name& role) const;
   place choose_for_shard(const protocol::role_name& role) const;
   place choose_for_worker(const protocol::role_name& role) const;
+  place choose_for_keeper(const protocol::role_name& role) const;
 
   std::string root_;
   std::uint32_t threads_per_worker_;

@@ -1,6 +1,7 @@
 /// How an agent starts and stops roles: as processes of this host, or as actors of this process.
 #pragma once
 
+#include "actors/agent/copy_board.hpp"
 #include "actors/agent/role_end.hpp"
 #include "actors/protocol/host_messages.hpp"
 #include "actors/protocol/messages.hpp"
@@ -32,6 +33,7 @@ struct launch_order {
   std::optional<protocol::role_credentials> credentials{};
   /// Random number of the process of the job's agent; 0: this host's, or the one that began it.
   std::uint64_t agent = 0;
+  std::optional<kept_copy> copy{}; ///< of a PS shard whose keeper runs
 };
 
 class role_launcher {

@@ -31,7 +31,7 @@ void routed_launcher::begin() { carry_out(hosts_.begin(options_.now())); }
 void routed_launcher::start(const launch_order& order, const launch_events& events) {
   if (order.coordinator) hosts_.coordinator_is(order.coordinator->self.incarnation, order.coordinator->at);
   ordered_[{order.role, order.self.incarnation}] = {order, events};
-  carry_out(hosts_.start(order.role, order.self, options_.now()));
+  carry_out(hosts_.start(order.role, order.self, options_.now(), order.copy));
 }
 
 std::vector<protocol::running_start> routed_launcher::take_over(const launch_events& events) {
@@ -163,7 +163,9 @@ void routed_launcher::send(const protocol::host_agent_actor& to, protocol::start
                            const std::string& host) {
   const auto found = ordered_.find({order.role, order.self.incarnation});
   if (found == ordered_.end() || !give_credentials(found->second, host)) return; // the order is repeated
-  if (order.role.kind == protocol::role_kind::ps_shard)
+  const bool is_copied_here =
+      hosts_.places().host_of(protocol::keeper_role({order.role.index})) == options_.hosts.root;
+  if (order.role.kind == protocol::role_kind::ps_shard && !is_copied_here)
     tell_failed(tell_, set_store_aside(common::store_directory(options_.run_dir, {order.role.index})));
   order.credentials = *found->second.order.credentials;
   order.agent = options_.hosts.root_process;
@@ -188,7 +190,7 @@ void routed_launcher::carry_out(const start_here& action) {
   const auto found = ordered_.extract({action.role, action.self.incarnation});
   if (found.empty()) return;
   auto& start = found.mapped();
-  if (action.role.kind == protocol::role_kind::ps_shard)
+  if (action.role.kind == protocol::role_kind::ps_shard || action.role.kind == protocol::role_kind::keeper)
     tell_failed(tell_, take_store_back(common::store_directory(options_.run_dir, {action.role.index})));
   if (give_credentials(start, options_.hosts.root))
     options_.here->start(start.order, start.events);

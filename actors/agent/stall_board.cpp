@@ -19,7 +19,7 @@ std::string words_of(const protocol::stall& what) {
   case stall_phase::pushing:
     return fmt::format("whose gradient of slot {} is not with ps_shard {}", what.slot, what.ps_shard);
   case stall_phase::evaluating: return "which evaluates that version";
-  case stall_phase::logging: return "whose disk is behind";
+  case stall_phase::logging: return "whose disk, or its copy, is behind";
   case stall_phase::updating: break;
   }
   return "which has all gradients and updates its parameters";

@@ -24,13 +24,14 @@ std::vector<role_name> started_roles(const coordinator_core_config& config, std:
   std::vector<role_name> all;
   if (config.is_durable) all.push_back(coordinator_role);
   for (std::uint32_t i = 0; i < config.ps_shards; ++i) all.push_back({role_kind::ps_shard, i});
+  for (std::uint32_t i = 0; i < config.keepers; ++i) all.push_back({role_kind::keeper, i});
   for (std::uint32_t i = 0; i < workers; ++i) all.push_back({role_kind::worker, i});
   return all;
 }
 
 bool is_startable(const role_name& role, const coordinator_core_config& config) {
   return role.kind == role_kind::ps_shard || role.kind == role_kind::worker ||
-         (config.is_durable && role == coordinator_role);
+         role.kind == role_kind::keeper || (config.is_durable && role == coordinator_role);
 }
 
 } // namespace
@@ -198,7 +199,9 @@ coordinator_actions coordinator_core::on_role_exited(const protocol::role_exited
   if (exited.role == coordinator_role || (exited.again && !is_news)) return on_told_again(exited, now);
   if (!is_news) return out;
   begin_start(exited.role, exited.self, out);
-  if (!ending_.is_over() && !exited.left) recoveries_.add(exited, now);
+  // Training does not wait for a keeper.
+  const bool costs = !exited.left && exited.role.kind != role_kind::keeper;
+  if (!ending_.is_over() && costs) recoveries_.add(exited, now);
   end_start(exited.role, exited.cause, out);
   if (ending_.is_over()) return out;
   count_crash(exited, out);
@@ -213,7 +216,8 @@ coordinator_actions coordinator_core::on_told_again(const protocol::role_exited&
   coordinator_actions out;
   const bool is_coordinator = exited.role == coordinator_role;
   const bool own = is_coordinator && exited.self.incarnation >= config_.self;
-  if (!own && !exited.left && !ending_.is_over() && !recoveries_.has(exited.role, exited.self.incarnation)) {
+  const bool costs = !exited.left && exited.role.kind != role_kind::keeper;
+  if (!own && costs && !ending_.is_over() && !recoveries_.has(exited.role, exited.self.incarnation)) {
     recoveries_.add(exited, now);
     if (is_coordinator) recoveries_.on_resumed(coordinator_role, config_.self, now);
   }
@@ -260,8 +264,8 @@ incarnation coordinator_core::dispatcher_incarnation() const { return starts_.ne
 
 std::string coordinator_core::why_refused(const protocol::join& join) const {
   const auto name = protocol::to_string(join.role);
-  if (!starts_.has(join.role) || !is_startable(join.role, config_) || join.role == coordinator_role)
-    return fmt::format("this job has no {} that could join", name);
+  const bool joins = join.role.kind == role_kind::ps_shard || join.role.kind == role_kind::worker;
+  if (!joins || !starts_.has(join.role)) return fmt::format("this job has no {} that could join", name);
   const auto newest = starts_.newest(join.role);
   if (!is_known_start(join.role, join.self)) {
     if (join.self.incarnation < newest)

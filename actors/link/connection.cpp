@@ -72,6 +72,7 @@ caf::strong_actor_ptr connection::peer_door() {
   case protocol::role_kind::worker: return as(std::type_identity<protocol::worker_actor>{});
   case protocol::role_kind::agent: return as(std::type_identity<protocol::agent_actor>{});
   case protocol::role_kind::host_agent: return as(std::type_identity<protocol::host_agent_actor>{});
+  case protocol::role_kind::keeper: return as(std::type_identity<protocol::keeper_actor>{});
   case protocol::role_kind::data_dispatcher: break;
   }
   return nullptr;

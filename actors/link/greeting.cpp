@@ -8,7 +8,7 @@ wire_peer to_wire(const peer_id& who) {
 }
 
 result<peer_id> from_wire(const wire_peer& who) {
-  if (who.kind > static_cast<std::uint32_t>(protocol::role_kind::host_agent))
+  if (who.kind > static_cast<std::uint32_t>(protocol::last_role_kind))
     return fail(error_code::protocol, fmt::format("a greeting names role {}, which there is not", who.kind));
   return peer_id{{static_cast<protocol::role_kind>(who.kind), who.index}, {who.incarnation}};
 }

@@ -2,6 +2,7 @@
 /// as a control connection checks them.
 #pragma once
 
+#include "actors/protocol/copy_messages.hpp"
 #include "actors/protocol/host_messages.hpp"
 #include "actors/protocol/local_messages.hpp"
 #include "actors/protocol/log_messages.hpp"
@@ -47,8 +48,14 @@ using ps_shard_actor = caf::typed_actor<                 //
     caf::reacts_to<probe>,                               // dispatcher: where do you stand?
     caf::reacts_to<norm>,                                // PS shard: its part of a coupled quantity
     caf::reacts_to<norm_request>,                        // PS shard: send me yours
+    caf::reacts_to<copy_standing>,                       // keeper: what the copy holds
     caf::reacts_to<tick>,                                // own clock
     caf::reacts_to<continuation>>;                       // own threads
+
+using keeper_actor = caf::typed_actor< //
+    caf::reacts_to<copy_part>,         // PS shard: a piece of its store
+    caf::reacts_to<tick>,              // own clock
+    caf::reacts_to<continuation>>;     // own threads
 
 /// The dispatcher as the coordinator, in the same process, sees it.
 using local_data_dispatcher_actor = data_dispatcher_actor::extend< //

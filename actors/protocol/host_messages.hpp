@@ -15,10 +15,10 @@ namespace dlrun::protocol {
 /// A store of a PS shard, as a host found it in its folder. Of one that cannot be read all is 0 but
 /// the shard: it is better than none, since the PS shard that opens it says what is wrong with it.
 struct held_store {
-  ps_shard_id shard;
-  dlrun::incarnation opener; ///< who opened it last
-  timeline_id timeline;
-  step_id end;                ///< the newest version that it may restore
+  ps_shard_id shard{};
+  dlrun::incarnation opener{}; ///< who opened it last
+  timeline_id timeline{};
+  step_id end{};              ///< the newest version that it may restore
   std::uint64_t identity = 0; ///< 0: it gets another one when it is opened (R24)
   version_id floor{};         ///< what is below may have been dropped
 

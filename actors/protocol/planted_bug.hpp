@@ -41,6 +41,11 @@ enum class planted_bug : std::uint8_t {
   silent_first,    ///< R30: a PS shard begins elsewhere at once when the host of its store is away
   forged_id,       ///< R24: a host carries out orders for an earlier start of its agent
   trust_old,       ///< R24: what a store holds is not compared with what it had acknowledged
+  // in the cores of copies, found by their property test
+  commit_own_log, ///< R21: a shard commits what is in its own log alone, whatever its copy lacks
+  count_early,    ///< R23: a shard counts a copy that has just begun to be filled
+  newest_base,    ///< R23: a copy counts that has the newest versions, but not the oldest
+  keep_tail,      ///< R26: what a copy has of a timeline that was left counts on the next
   // in the simulated shell and disk around them
   count_kills,     ///< R18: a worker that is killed from outside counts against the slot that it was at
   exit_at_last,    ///< R19: workers and shards leave when they have seen the last version published

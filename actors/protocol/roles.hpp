@@ -8,7 +8,17 @@
 
 namespace dlrun::protocol {
 
-enum class role_kind : std::uint8_t { coordinator, data_dispatcher, ps_shard, worker, agent, host_agent };
+enum class role_kind : std::uint8_t {
+  coordinator,
+  data_dispatcher,
+  ps_shard,
+  worker,
+  agent,
+  host_agent,
+  keeper
+};
+
+inline constexpr role_kind last_role_kind = role_kind::keeper;
 
 constexpr std::string_view to_string(role_kind kind) {
   switch (kind) {
@@ -18,6 +28,7 @@ constexpr std::string_view to_string(role_kind kind) {
   case role_kind::worker: return "worker";
   case role_kind::agent: return "agent";
   case role_kind::host_agent: return "host_agent";
+  case role_kind::keeper: return "keeper";
   }
   return "unknown";
 }
@@ -41,6 +52,8 @@ inline std::string to_string(const role_name& role) {
 
 constexpr role_name worker_role(worker_id id) { return {role_kind::worker, id.value}; }
 constexpr role_name ps_shard_role(ps_shard_id id) { return {role_kind::ps_shard, id.value}; }
+/// Of the copy of that PS shard's store.
+constexpr role_name keeper_role(ps_shard_id id) { return {role_kind::keeper, id.value}; }
 
 /// Fence of one start of a role (rule R4): a larger incarnation than any before, and a random
 /// token, so that a process that guesses or repeats a number is still refused. Issued by the

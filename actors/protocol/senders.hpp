@@ -33,6 +33,10 @@ template <class Message>
 inline constexpr bool names_its_sender = false;
 template <>
 inline constexpr bool names_its_sender<credentials_wanted> = true;
+template <>
+inline constexpr bool names_its_sender<copy_part> = true;
+template <>
+inline constexpr bool names_its_sender<copy_standing> = true;
 
 // ---- to the data dispatcher
 template <>
@@ -89,6 +93,12 @@ template <>
 inline constexpr role_set senders<ps_shard_actor, norm>{role_kind::ps_shard};
 template <>
 inline constexpr role_set senders<ps_shard_actor, norm_request>{role_kind::ps_shard};
+template <>
+inline constexpr role_set senders<ps_shard_actor, copy_standing>{role_kind::keeper};
+
+// ---- to a keeper
+template <>
+inline constexpr role_set senders<keeper_actor, copy_part>{role_kind::ps_shard};
 
 // ---- to the coordinator
 template <>
@@ -117,7 +127,7 @@ template <>
 inline constexpr role_set senders<agent_actor, job_ended>{role_kind::coordinator};
 template <>
 inline constexpr role_set senders<agent_actor, heartbeat>{role_kind::coordinator, role_kind::ps_shard,
-                                                          role_kind::worker};
+                                                          role_kind::worker, role_kind::keeper};
 template <>
 inline constexpr role_set senders<agent_actor, stop_job>{role_kind::ps_shard, role_kind::worker};
 template <>
@@ -128,7 +138,7 @@ template <>
 inline constexpr role_set senders<agent_actor, work_report>{role_kind::host_agent};
 template <>
 inline constexpr role_set senders<agent_actor, credentials_wanted>{
-    role_kind::coordinator, role_kind::ps_shard, role_kind::worker, role_kind::host_agent};
+    role_kind::coordinator, role_kind::ps_shard, role_kind::worker, role_kind::host_agent, role_kind::keeper};
 template <>
 inline constexpr role_set senders<agent_actor, report_part>{role_kind::coordinator};
 

@@ -18,7 +18,7 @@ enum class stall_phase : std::uint8_t {
   computing,  ///< a worker in a slot: reads its records, computes their gradient
   pushing,    ///< a worker that has computed; a PS shard lacks its gradient
   evaluating, ///< a worker whose result decides how training goes on
-  logging,    ///< a PS shard whose disk is behind
+  logging,    ///< a PS shard whose disk, or its copy, is behind
   updating,   ///< a PS shard that has all gradients of the step
 };
 

@@ -26,12 +26,33 @@ ps_shard_core_config core_config(const common::role_context& context) {
           .combine_norms = context.job->couples() ? norm_of : norm_exchange::combiner{}};
 }
 
+caf::result<protocol::digest_reply> answer_digests(ps_shard_state::pointer self,
+                                                   const protocol::digest_request& request,
+                                                   const protocol::shard_state& state, version_maker& maker) {
+  if (request.timeline != state.timeline || request.version != state.applied)
+    return caf::make_error(caf::sec::invalid_argument, "this shard stands at another version");
+  if (request.count > protocol::digest_blocks_max)
+    return caf::make_error(caf::sec::invalid_argument, "too many blocks in one request");
+  auto promise = self->make_response_promise<protocol::digest_reply>();
+  maker.digest(request.first_block, request.count,
+               [promise, first = request.first_block](const result<std::string>& digests) mutable {
+                 if (digests)
+                   promise.deliver(protocol::digest_reply{first, *digests});
+                 else
+                   promise.deliver(caf::make_error(caf::sec::invalid_argument, digests.error().message));
+               });
+  return promise;
+}
+
 } // namespace
 
 ps_shard_state::behavior ps_shard_state::start(pointer self, common::role_context context) {
   self->state.role.reset(new ps_shard_state(self, std::move(context)));
   auto& role = *self->state.role;
-  self->set_down_handler([&role](const caf::down_msg& down) { role.others_.on_down(down.source); });
+  self->set_down_handler([&role](const caf::down_msg& down) {
+    role.copy_.on_down(down.source);
+    role.others_.on_down(down.source);
+  });
   if (const auto ready = role.acquire(); !ready) role.quit(ready.error().message);
   return role.make_behavior();
 }
@@ -51,13 +72,24 @@ ps_shard_state::ps_shard_state(pointer self, common::role_context context)
     , reports_{self,
                context_,
                {[this](std::uint64_t probe) { return core_->status(probe); },
-                [this] { return core_->state().applied; },
+                [this] { return core_ ? core_->state().applied : disk_.store()->newest(); },
                 [this](const protocol::coordinator_location& location) {
-                  common::follow_coordinator<protocol::ps_shard_actor>(
-                      self_, context_, location, endpoint_,
-                      [this](const auto& reply, const auto& dispatcher) { on_joined(reply, dispatcher); });
-                }}}
+                  if (core_) // it has entered the job
+                    common::follow_coordinator<protocol::ps_shard_actor>(
+                        self_, context_, location, endpoint_,
+                        [this](const auto& reply, const auto& dispatcher) { on_joined(reply, dispatcher); });
+                  copy_.on_keeper(location.keeper);
+                },
+                [this] { return copy_.word(); }}}
     , disk_{maker_, post_}
+    , copy_{self,
+            context_,
+            {[this] { reports_.report_alive(); },
+             [this](const loaded_standing& restored) {
+               if (const auto entered = enter(restored); !entered) quit(entered.error().message);
+             },
+             [this](version_id version) { carry_out(core_->on_committed(version)); },
+             [this](version_id version) { carry_out(core_->on_snapshot_durable(version)); }}}
     , maker_{context_.job,
              {context_.role.index},
              {post_,
@@ -80,7 +112,9 @@ ps_shard_state::behavior ps_shard_state::make_behavior() {
       [this](const protocol::directory& directory, const protocol::data_dispatcher_actor& dispatcher) {
         on_directory(directory, dispatcher);
       },
-      [this](const protocol::digest_request& request) { return on_digest_request(request); },
+      [this](const protocol::digest_request& request) {
+        return answer_digests(self_, request, core_->state(), maker_);
+      },
       [this](const protocol::snapshot_request& request, const protocol::worker_actor& from) {
         on_snapshot_request(request, from);
       },
@@ -96,6 +130,7 @@ ps_shard_state::behavior ps_shard_state::make_behavior() {
       [this](const protocol::norm_request& message) {
         if (others_.take_word(message)) carry_out(core_->on_norm_request(message));
       },
+      [this](const protocol::copy_standing& standing) { copy_.on_standing(standing); },
       [this](const protocol::tick&) { on_tick(); },
       [](const protocol::continuation& task) { common::run(task); },
   };
@@ -116,7 +151,10 @@ result<void> ps_shard_state::acquire() {
     reports_.restart(disk_.store());
     context_.opened = disk_.store()->opened(restored->version);
     disk_.run(make_store_events());
-    if (const auto entered = enter(*restored); !entered) quit(entered.error().message);
+    // The keeper answers it before it enters the job; nobody else knows where it is until then.
+    if (context_.job->keeps_copies())
+      endpoint_ = common::publish<protocol::ps_shard_actor>(self_, context_, server_->address());
+    copy_.restart(disk_.store(), *restored);
   });
   return {};
 }
@@ -158,21 +196,23 @@ result<void> ps_shard_state::enter(loaded_standing restored) {
                              [this](const auto& worker, const auto& offer) { self_->send(worker, offer); },
                              [this](const std::string& why) { quit(why); }});
   core_.emplace(core_config(context_), std::move(restored));
-  on_published(common::publish<protocol::ps_shard_actor>(self_, context_, server_->address()));
+  if (endpoint_.process == 0)
+    endpoint_ = common::publish<protocol::ps_shard_actor>(self_, context_, server_->address());
+  join();
   return {};
 }
 
 threaded_store_events ps_shard_state::make_store_events() {
   return {.log = {.committed =
                       [this](timeline_id timeline, version_id version) {
-                        if (timeline == core_->timeline()) carry_out(core_->on_committed(version));
+                        if (timeline == core_->timeline()) copy_.on_logged(version);
                       },
                   .stalled = [this](const auto& why) { reports_.on_log_stalled(why); },
                   .broken = [this](const error& why) { quit(why.message); }},
           .snapshot_durable =
               [this](version_id version) {
                 reports_.on_snapshot_stalled(std::nullopt);
-                carry_out(core_->on_snapshot_durable(version));
+                copy_.on_snapshot(version);
               },
           .snapshot_failed =
               [this](version_id version, const error& why) {
@@ -182,10 +222,9 @@ threaded_store_events ps_shard_state::make_store_events() {
               }};
 }
 
-void ps_shard_state::on_published(const protocol::endpoint& at) {
-  endpoint_ = at;
+void ps_shard_state::join() {
   common::join_coordinator<protocol::ps_shard_actor>(
-      self_, context_, at,
+      self_, context_, endpoint_,
       [this](const auto& reply, const auto& dispatcher) { on_joined(reply, dispatcher); });
   self_->delayed_send(self_, tick_period, protocol::tick{});
   carry_out(core_->start());
@@ -278,27 +317,10 @@ void ps_shard_state::on_snapshot_request(const protocol::snapshot_request& reque
     lender_->on_request(request, from, common::now());
 }
 
-caf::result<protocol::digest_reply>
-ps_shard_state::on_digest_request(const protocol::digest_request& request) {
-  const auto state = core_->state();
-  if (request.timeline != state.timeline || request.version != state.applied)
-    return caf::make_error(caf::sec::invalid_argument, "this shard stands at another version");
-  if (request.count > protocol::digest_blocks_max)
-    return caf::make_error(caf::sec::invalid_argument, "too many blocks in one request");
-  auto promise = self_->make_response_promise<protocol::digest_reply>();
-  maker_.digest(request.first_block, request.count,
-                [promise, first = request.first_block](const result<std::string>& digests) mutable {
-                  if (digests)
-                    promise.deliver(protocol::digest_reply{first, *digests});
-                  else
-                    promise.deliver(caf::make_error(caf::sec::invalid_argument, digests.error().message));
-                });
-  return promise;
-}
-
 void ps_shard_state::on_tick() {
   self_->delayed_send(self_, tick_period, protocol::tick{});
   carry_out(core_->on_tick());
+  copy_.on_tick();
   lender_->withdraw_unused(common::now());
   reports_.on_tick();
 }
@@ -363,6 +385,7 @@ void ps_shard_state::go_back(const perform_rewind& order) {
   disk_.go_back(order, [this](const result<loaded_standing>& loaded) {
     if (!loaded) return quit(loaded.error().message);
     reports_.restart(disk_.store());
+    copy_.restart(disk_.store(), *loaded);
     carry_out(core_->on_rewound(*loaded));
     reports_.report();
   });

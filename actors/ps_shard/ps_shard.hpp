@@ -4,6 +4,7 @@
 ///   part ──> gradient_inbox ───────────────────────────┘ │
 ///   norm ──> shard_links <──> ps_shard_core              └──> threaded_store: log, snapshots
 ///   rewind ──> ps_shard_core ──> shard_disk
+///   threaded_store ──> store_copy <──> keeper; what both have ──> ps_shard_core
 ///   snapshot_request ──> snapshot_lender        tick ──> shard_reports ──> status, heartbeat
 #pragma once
 
@@ -18,6 +19,7 @@
 #include "actors/ps_shard/shard_links.hpp"
 #include "actors/ps_shard/shard_reports.hpp"
 #include "actors/ps_shard/snapshot_lender.hpp"
+#include "actors/ps_shard/store_copy.hpp"
 #include "actors/ps_shard/version_maker.hpp"
 
 #include <memory>
@@ -53,7 +55,7 @@ private:
   result<void> open_channel();
   result<void> enter(loaded_standing restored);
   threaded_store_events make_store_events();
-  void on_published(const protocol::endpoint& at);
+  void join();
   void on_joined(const protocol::join_reply& reply, const protocol::data_dispatcher_actor& dispatcher);
 
   void listen(const bell& one);
@@ -62,7 +64,6 @@ private:
   void note_early(const protocol::push& push, const gradient& part);
   void on_pull(const protocol::pull& pull, const protocol::worker_actor& from);
   void on_directory(const protocol::directory& directory, const protocol::data_dispatcher_actor& dispatcher);
-  caf::result<protocol::digest_reply> on_digest_request(const protocol::digest_request& request);
   void on_snapshot_request(const protocol::snapshot_request& request, const protocol::worker_actor& from);
   void on_tick();
 
@@ -76,8 +77,8 @@ private:
   pointer self_;
   common::role_context context_;
   common::poster<protocol::ps_shard_actor> post_;
-  std::optional<ps_shard_core> core_; ///< from when it is known where the store stands
-  protocol::endpoint endpoint_;
+  std::optional<ps_shard_core> core_;                      ///< from when it is known where the store stands
+  protocol::endpoint endpoint_;                            ///< once it can be reached
   std::pair<dlrun::incarnation, std::uint64_t> directory_; ///< coordinator and sequence of the newest
   std::uint64_t next_value_ = 1;
   bool has_applied_ = false; ///< a step, since this start
@@ -89,6 +90,7 @@ private:
   shard_reports reports_;
   std::unique_ptr<snapshot_lender> lender_;
   shard_disk disk_;
+  store_copy copy_;
   version_maker maker_; ///< last: its thread ends before what its tasks use goes
 };
 

@@ -28,6 +28,8 @@ public:
     std::function<version_id()> applied;
     /// The agent says where the coordinator is.
     std::function<void(const protocol::coordinator_location&)> located;
+    /// What is to be said of the copy of the store; none where there is no copy.
+    std::function<protocol::copy_word()> copy;
   };
 
   /// `context` outlives this. Of `asked`, nothing is called before report() or send_status() is.
@@ -43,6 +45,8 @@ public:
 
   /// To the dispatcher, now.
   void send_status(std::uint64_t probe);
+  /// To the agent: it lives. Before the first report() too.
+  void report_alive();
   /// To dispatcher and agent, unless they still have the ones before in hand.
   void report();
   /// Periodic: report(), and what has been wrong for too long.
@@ -57,7 +61,6 @@ public:
 private:
   protocol::shard_status status(std::uint64_t probe);
   void report_status();
-  void report_alive();
   void tell(const std::optional<stall_watch::word>& news);
   void give_up_on_quota();
   void report_divergence();

@@ -191,6 +191,18 @@ result<loaded_standing> threaded_store::load_after_rewind(shard_parameters& para
 
 // ---- what is there
 
+result<std::string> threaded_store::read_for_copy(const copy_item& item, std::shared_ptr<copy_source>& source,
+                                                  std::size_t count) const {
+  if (source == nullptr) {
+    auto opened = copy_source::open(*store_, item);
+    if (!opened) return tl::unexpected(opened.error());
+    source = std::make_shared<copy_source>(std::move(*opened));
+  }
+  return source->read(count);
+}
+
+protocol::history threaded_store::history() const { return common::history_from(store_->history()); }
+
 protocol::store_standing threaded_store::standing() const {
   return {options_.job->host, store_->identity(), store_->floor()};
 }
@@ -198,6 +210,12 @@ protocol::store_standing threaded_store::standing() const {
 protocol::version_set threaded_store::restorable() const {
   protocol::version_set all{{{0}, {0}}};
   for (const auto& range : store_->restorable()) protocol::insert(all, range);
+  return all;
+}
+
+own_store threaded_store::held() const {
+  own_store all{history(), restorable(), store_->logged(), {}, store_->floor()};
+  for (const auto& one : store_->snapshots()) all.snapshots.push_back({one.version, one.timeline});
   return all;
 }
 

@@ -3,6 +3,7 @@
 
 #include "actors/common/patience.hpp"
 #include "actors/common/task_thread.hpp"
+#include "actors/ps_shard/copy_source.hpp"
 #include "actors/ps_shard/ps_shard_actions.hpp"
 #include "actors/ps_shard/step_log.hpp"
 #include "actors/ps_shard/store_transfer.hpp"
@@ -81,11 +82,18 @@ public:
   void rewind(const perform_rewind& order, std::function<void(result<void>)> load);
   result<loaded_standing> load_after_rewind(shard_parameters& parameters, const perform_rewind& order);
 
+  /// For its copy: the next bytes of that piece, from `source`, which the first call makes. Blocks.
+  result<std::string> read_for_copy(const copy_item& item, std::shared_ptr<copy_source>& source,
+                                    std::size_t count) const;
+
+  protocol::history history() const;
   protocol::store_standing standing() const;
   persistence::store_counters counters() const { return store_->counters(); }
   /// Versions it can go back to, and snapshots there are.
   protocol::version_set restorable() const;
   std::vector<version_id> snapshots() const;
+  /// All that a copy of it is to have.
+  own_store held() const;
   /// The newest version that is there whatever durability.sync protects against happens.
   version_id newest() const;
 

@@ -59,6 +59,12 @@ def _(at):
     return listed(at, HERE, {"name": "beta", "address": "203.0.113.9"}, start=["sssh", "{host}"])
 
 
+@case("copies on more hosts than there are", "folder", "durability.replicas", "2 stores", "--hosts", "let it be 1")
+def _(at):
+    copied = ("durability.log=every_step", "durability.replicas=2")
+    return [at.job(at.spec(), *copied)[0], *listed(at, HERE, overrides=copied)[:1]]
+
+
 @case("several hosts for roles that share a process", "folder", "cluster.placement", "leave --hosts out")
 def _(at):
     return listed(at, HERE, overrides=("cluster.placement=threads",))[:1]

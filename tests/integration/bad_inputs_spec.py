@@ -215,3 +215,13 @@ def _(at):
 @case("more classes in the data than outputs", "data", "train-labels", "5")
 def _(at):
     return at.layers_job("flatten", {"linear": {"out_features": 5}})
+
+
+@case("more copies than there may be", "spec", "durability.replicas", "3")
+def _(at):
+    return at.job(at.spec(), "durability.log=every_step", "durability.replicas=3")
+
+
+@case("copies of a log that is not kept", "spec", "durability.replicas", "write durability.log: every_step")
+def _(at):
+    return at.job(at.spec(), "durability.replicas=2")

@@ -164,6 +164,7 @@ TEST_F(shard_store_test, without_a_log_the_newest_snapshot_is_where_appending_go
   EXPECT_EQ(store->next_step(), step_id{50});
   ASSERT_TRUE(append(*store, 50, 53));
   EXPECT_EQ(store->restorable(), (ranges{{{0}, {0}}, {{50}, {53}}}));
+  EXPECT_EQ(store->logged(), (ranges{{{50}, {53}}}));
 }
 
 TEST_F(shard_store_test, a_discarded_snapshot_is_gone_and_the_one_before_it_counts) {
@@ -174,6 +175,7 @@ TEST_F(shard_store_test, a_discarded_snapshot_is_gone_and_the_one_before_it_coun
   ASSERT_TRUE(store->drop_below({4}));
   ASSERT_TRUE(store->discard_snapshot({9}));
   EXPECT_EQ(store->restorable(), (ranges{{{0}, {0}}, {{4}, {10}}}));
+  EXPECT_EQ(store->logged(), (ranges{{{4}, {10}}}));
   ASSERT_TRUE(store->discard_snapshot({4}));
   EXPECT_EQ(store->restorable(), (ranges{{{0}, {0}}}));
   EXPECT_EQ(store->next_step(), step_id{0});

@@ -69,7 +69,7 @@ TEST(stall_board, every_phase_has_words) {
   EXPECT_EQ(words(stall_phase::fetching), "worker 2, which lacks parameters of ps_shard 1");
   EXPECT_EQ(words(stall_phase::pushing), "worker 2, whose gradient of slot 5 is not with ps_shard 1");
   EXPECT_EQ(words(stall_phase::evaluating), "worker 2, which evaluates that version");
-  EXPECT_EQ(words(stall_phase::logging), "worker 2, whose disk is behind");
+  EXPECT_EQ(words(stall_phase::logging), "worker 2, whose disk, or its copy, is behind");
   EXPECT_EQ(words(stall_phase::updating), "worker 2, which has all gradients and updates its parameters");
 }
 

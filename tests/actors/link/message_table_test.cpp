@@ -30,6 +30,12 @@ TEST(message_tables, who_may_send_what_is_said_for_every_message) {
             (places_of_all<agent_actor, heartbeat, stop_job, credentials_wanted>()));
   EXPECT_EQ(sent_by(role_kind::ps_shard, table_of<agent_actor>()),
             (places_of_all<agent_actor, job_event, heartbeat, stop_job, credentials_wanted>()));
+  EXPECT_EQ(sent_by(role_kind::keeper, table_of<agent_actor>()),
+            (places_of_all<agent_actor, heartbeat, credentials_wanted>()));
+  EXPECT_EQ(sent_by(role_kind::keeper, table_of<ps_shard_actor>()),
+            (places_of_all<ps_shard_actor, copy_standing>()));
+  EXPECT_EQ(sent_by(role_kind::ps_shard, table_of<keeper_actor>()),
+            (places_of_all<keeper_actor, copy_part>()));
   EXPECT_EQ(sent_by(role_kind::host_agent, table_of<agent_actor>()),
             (places_of_all<agent_actor, host_joined, start_report, work_report, credentials_wanted>()));
   EXPECT_EQ(sent_by(role_kind::coordinator, table_of<agent_actor>()),
@@ -50,6 +56,7 @@ TEST(message_tables, what_stays_within_a_process_comes_from_no_other) {
             (places_of_all<worker_actor, leave_job, tick, continuation>()));
   EXPECT_EQ(sent_by_nobody(table_of<ps_shard_actor>()),
             (places_of_all<ps_shard_actor, tick, continuation>()));
+  EXPECT_EQ(sent_by_nobody(table_of<keeper_actor>()), (places_of_all<keeper_actor, tick, continuation>()));
   EXPECT_EQ(sent_by_nobody(table_of<agent_actor>()),
             (places_of_all<agent_actor, scale_request, tick, continuation>()));
   EXPECT_EQ(sent_by_nobody(table_of<host_agent_actor>()),

@@ -383,6 +383,16 @@ protected:
   raw_peer peer{root.link().address()};
 };
 
+TEST_F(process_link_test, a_role_of_the_last_kind_gets_in_and_one_of_a_kind_that_there_is_not_does_not) {
+  const auto greets = [&](std::uint8_t kind) {
+    const peer_id who{{static_cast<role_kind>(kind), 0}, {1}};
+    return raw_peer{root.link().address()}.greet({{7}}, who, agent_peer);
+  };
+  constexpr auto last = static_cast<std::uint8_t>(protocol::last_role_kind);
+  EXPECT_TRUE(greets(last));
+  EXPECT_FALSE(greets(last + 1));
+}
+
 TEST_F(hostile_peer_test, a_message_that_another_role_sends_is_refused) {
   ASSERT_TRUE(peer.send_frame({.kind = frame_kind::message, .message = grant_place}));
   expect_refused("not for it to send");

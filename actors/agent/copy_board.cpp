@@ -1,0 +1,93 @@
+#include "actors/agent/copy_board.hpp"
+
+#include <utility>
+
+namespace dlrun::agent {
+namespace {
+
+using protocol::role_kind;
+
+/// Nothing while none runs, or it is to end.
+std::optional<dlrun::incarnation> keeper_of(ps_shard_id shard, const managed_roles& roles) {
+  const auto found = roles.all().find(protocol::to_string(protocol::keeper_role(shard)));
+  if (found == roles.all().end() || !found->second.current || found->second.leaving) return std::nullopt;
+  return found->second.current->incarnation;
+}
+
+} // namespace
+
+/// A start that does not know yet whom the one before counted says nothing of it.
+bool copy_board::hear(const protocol::heartbeat& beat, const managed_roles& roles) {
+  const ps_shard_id shard{beat.role.index};
+  if (beat.role.kind == role_kind::keeper) keepers_[shard] = {beat.self.incarnation, beat.at};
+  if (beat.role.kind != role_kind::ps_shard) return false;
+  const auto& said = beat.copy;
+  if (said.keeper.value != 0)
+    copies_[shard] = {.holds = {.shard = shard,
+                                .opener = beat.self.incarnation,
+                                .timeline = said.timeline,
+                                .end = step_from(said.end),
+                                .floor = said.floor},
+                      .keeper = said.keeper};
+  if (!said.is_known) return false;
+  counted_[shard] = said.counted;
+  const auto runs = keeper_of(shard, roles);
+  return runs && said.counted == *runs && std::exchange(whole_[shard], *runs) != *runs;
+}
+
+bool copy_board::end(const protocol::role_name& keeper, dlrun::incarnation self) {
+  if (keeper.kind != role_kind::keeper) return false;
+  const auto found = whole_.find({keeper.index});
+  if (found == whole_.end() || found->second != self) return false;
+  whole_.erase(found);
+  return true;
+}
+
+std::optional<kept_copy> copy_board::find(ps_shard_id shard, const managed_roles& roles) const {
+  const auto runs = keeper_of(shard, roles);
+  if (!runs) return std::nullopt;
+  kept_copy copy{.holds = {.shard = shard}, .keeper = *runs};
+  if (const auto told = copies_.find(shard); told != copies_.end() && told->second.keeper == *runs)
+    copy = told->second;
+  const auto counted = counted_.find(shard);
+  copy.is_whole = counted != counted_.end() && counted->second == *runs;
+  return copy;
+}
+
+protocol::keeper_place copy_board::answer(const protocol::heartbeat& beat, const managed_roles& roles) const {
+  const auto found = roles.all().find(protocol::to_string(beat.role));
+  const bool is_newest = found != roles.all().end() && found->second.current == beat.self;
+  if (beat.role.kind != role_kind::ps_shard || !is_newest) return {};
+  protocol::keeper_place place{.is_known = true};
+  const ps_shard_id shard{beat.role.index};
+  const auto copy = find(shard, roles);
+  if (!copy) return place;
+  place.incarnation = copy->keeper;
+  place.counts = copy->is_whole;
+  if (const auto at = keepers_.find(shard); at != keepers_.end() && at->second.incarnation == copy->keeper)
+    place.at = at->second.at;
+  return place;
+}
+
+bool copy_board::is_to_end(const protocol::heartbeat& beat, const managed_roles& roles) {
+  const ps_shard_id shard{beat.role.index};
+  const auto runs = keeper_of(shard, roles);
+  if (beat.role.kind != role_kind::ps_shard || !beat.copy.is_silent || !runs || *runs != beat.copy.counted)
+    return false;
+  counted_.erase(shard);
+  auto& given_up = given_up_[shard];
+  const bool is_news = given_up != *runs;
+  given_up = *runs;
+  return is_news;
+}
+
+std::vector<role_view> copy_board::shown(std::vector<role_view> all, const managed_roles& roles) const {
+  for (auto& view : all) {
+    if (view.role.kind != role_kind::keeper) continue;
+    const auto copy = find({view.role.index}, roles);
+    if (copy && copy->is_whole) view.state = "whole";
+  }
+  return all;
+}
+
+} // namespace dlrun::agent

@@ -1,0 +1,54 @@
+/// Which copies of PS shards' stores hold all that was committed (rules R22, R25).
+#pragma once
+
+#include "actors/agent/managed_roles.hpp"
+#include "actors/protocol/host_messages.hpp"
+#include "actors/protocol/messages.hpp"
+
+#include <map>
+#include <optional>
+#include <vector>
+
+namespace dlrun::agent {
+
+/// What a keeper has, on the host where it was placed last.
+struct kept_copy {
+  protocol::held_store holds{}; ///< its end is 0 before anything was said of it
+  bool is_whole = false;        ///< its PS shard has committed nothing that it lacks
+  dlrun::incarnation keeper{};  ///< the start that has it
+};
+
+/// Pure: what PS shards and keepers say in their heartbeats. The agent is the judge: it alone sees
+/// every end of a keeper before anybody else, and decides where a PS shard starts. What it believes
+/// is a lower bound: a PS shard counts its keeper before it says so, and goes on until the agent
+/// says that this start is over. Nothing of it is journaled, so an agent that starts believes
+/// nothing.
+class copy_board {
+public:
+  /// Of a start in hand. @returns whether the copy of that PS shard has become whole
+  bool hear(const protocol::heartbeat& beat, const managed_roles& roles);
+  /// That start of a keeper is over. @returns whether its copy was whole
+  bool end(const protocol::role_name& keeper, dlrun::incarnation self);
+  /// The answer to it: nothing is known to who is not the start in hand of a PS shard.
+  protocol::keeper_place answer(const protocol::heartbeat& beat, const managed_roles& roles) const;
+  /// The copy of that PS shard, by what it has said of it; nothing where no keeper runs.
+  std::optional<kept_copy> find(ps_shard_id shard, const managed_roles& roles) const;
+  /// The PS shard says that its keeper, which counts, is silent. True once a start of the keeper,
+  /// which is to be ended.
+  bool is_to_end(const protocol::heartbeat& beat, const managed_roles& roles);
+  /// Of a keeper whose copy is whole `all` says that.
+  std::vector<role_view> shown(std::vector<role_view> all, const managed_roles& roles) const;
+
+private:
+  struct keeper {
+    dlrun::incarnation incarnation;
+    protocol::endpoint at;
+  };
+  std::map<ps_shard_id, keeper> keepers_;
+  std::map<ps_shard_id, kept_copy> copies_;           ///< as told last
+  std::map<ps_shard_id, dlrun::incarnation> counted_; ///< by any start of the PS shard
+  std::map<ps_shard_id, dlrun::incarnation> whole_;   ///< starts of which hear() said so
+  std::map<ps_shard_id, dlrun::incarnation> given_up_;
+};
+
+} // namespace dlrun::agent

@@ -1,0 +1,97 @@
+#include "actors/keeper/keeper.hpp"
+
+#include "actors/common/connect.hpp"
+#include "actors/common/history_conversion.hpp"
+#include "job/choices.hpp"
+#include "job/quantity.hpp"
+
+#include <chrono>
+
+namespace dlrun::keeper {
+namespace {
+
+constexpr auto tick_period = std::chrono::milliseconds(100);
+/// A record is a gradient, and what replay needs beside it.
+constexpr std::uint64_t record_slack_bytes = std::uint64_t{1} << 20;
+
+store_mirror_options mirror_options(const common::role_context& context) {
+  const auto& job = *context.job;
+  const ps_shard_id shard{context.role.index};
+  const bool is_synced = job::durability_sync_of(job.spec) == job::durability_sync::power;
+  store_mirror_options made;
+  made.store.directory = common::store_directory(job.run_dir, shard).string();
+  made.store.sync = is_synced ? persistence::sync_mode::power : persistence::sync_mode::process;
+  made.store.disk_quota_bytes =
+      job::parse_bytes(job.spec.durability().disk_quota()).value_or(0) / job.ps_shards();
+  made.record_bytes_max = job.shards.at(shard.value).size * sizeof(float) + record_slack_bytes;
+  return made;
+}
+
+protocol::version_set restorable_of(const persistence::shard_store& store) {
+  protocol::version_set all{{{0}, {0}}};
+  for (const auto& range : store.restorable()) protocol::insert(all, range);
+  return all;
+}
+
+} // namespace
+
+keeper_state::behavior keeper_state::start(pointer self, common::role_context context) {
+  self->state.role.reset(new keeper_state(self, std::move(context)));
+  return self->state.role->make_behavior();
+}
+
+keeper_state::keeper_state(pointer self, common::role_context context)
+    : self_{self}
+    , context_{std::move(context)}
+    , post_{self}
+    , endpoint_{common::publish<protocol::keeper_actor>(self_, context_, {})}
+    , word_{.role = context_.role, .self = context_.self, .state = "waiting", .at = endpoint_}
+    , mirror_{std::make_shared<store_mirror>(mirror_options(context_))} {
+  self_->send(self_, protocol::tick{});
+}
+
+keeper_state::behavior keeper_state::make_behavior() {
+  return {
+      [this](const protocol::copy_part& part) { on_part(part); },
+      [this](const protocol::tick&) { on_tick(); },
+      [](const protocol::continuation& task) { common::run(task); },
+  };
+}
+
+/// Whoever sends is a process of that PS shard, as its connection has shown (names_its_sender).
+void keeper_state::on_part(const protocol::copy_part& part) {
+  const auto shard = caf::actor_cast<protocol::ps_shard_actor>(self_->current_sender());
+  const bool is_mine =
+      part.role == protocol::ps_shard_role({context_.role.index}) && part.keeper == context_.self.incarnation;
+  if (!is_mine || !shard) return;
+  disk_.run([this, mirror = mirror_, part, shard, post = post_] {
+    const auto answer = mirror->take(part);
+    if (!answer || *answer) post([this, shard, answer] { on_taken(shard, answer); });
+  });
+}
+
+void keeper_state::on_taken(const protocol::ps_shard_actor& shard,
+                            const result<std::optional<protocol::copy_standing>>& answer) {
+  if (!answer) {
+    context_.log->error("quit: {}", answer.error().message);
+    return self_->quit(caf::make_error(caf::sec::runtime_error, answer.error().message));
+  }
+  auto standing = **answer;
+  standing.role = context_.role;
+  standing.incarnation = context_.self.incarnation;
+  if (!standing.failure.empty()) context_.log->warn("copy-refused: {}", standing.failure);
+  self_->send(shard, standing);
+  const auto* store = mirror_->store(); // there since the first answer, and its own to lock
+  word_.state = "filling";
+  word_.step = word_.durable_step = standing.end.value;
+  word_.store = {context_.job->host, store->identity(), store->floor()};
+  word_.restorable = restorable_of(*store);
+}
+
+void keeper_state::on_tick() {
+  self_->delayed_send(self_, tick_period, protocol::tick{});
+  heartbeat_sender_.send_for_answer<protocol::coordinator_location>(self_, context_.agent, word_,
+                                                                    [](const auto&) {});
+}
+
+} // namespace dlrun::keeper

@@ -1,0 +1,213 @@
+#include "actors/keeper/store_mirror.hpp"
+
+#include "actors/common/history_conversion.hpp"
+#include "base/crc32c.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <span>
+#include <utility>
+
+namespace dlrun::keeper {
+namespace {
+
+using protocol::copy_kind;
+using protocol::copy_part;
+
+/// As persistence keeps it with a snapshot.
+constexpr std::uint64_t snapshot_extra_bytes_max = std::uint64_t{16} << 20;
+
+result<void> refuse(const copy_part& part, const std::string& why) {
+  return fail(error_code::protocol, fmt::format("part {} of stream {} of ps_shard {}: {}", part.number,
+                                                part.stream, part.role.index, why));
+}
+
+bool is_whole(const copy_part& part) { return part.offset + part.bytes.size() == part.total_bytes; }
+
+bool is_piece(const copy_part& part) {
+  return part.kind == copy_kind::record || part.kind == copy_kind::snapshot;
+}
+
+bool is_of_one_piece(const copy_part& one, const copy_part& other) {
+  return one.kind == other.kind && one.timeline == other.timeline && one.version == other.version &&
+         one.content_bytes == other.content_bytes && one.total_bytes == other.total_bytes;
+}
+
+/// What can be checked before anything is kept of it.
+result<void> check_part(const copy_part& part, std::uint64_t had) {
+  const bool fits = part.offset == had && part.offset <= part.total_bytes &&
+                    part.content_bytes <= part.total_bytes &&
+                    part.bytes.size() <= part.total_bytes - part.offset;
+  if (!fits) return refuse(part, "it does not go on where the one before ended");
+  if (base::crc32c(part.bytes) != part.crc32c) return refuse(part, "its checksum is wrong");
+  return {};
+}
+
+/// No room, or not this time: another stream may do better.
+bool can_be_tried_again(const error& why) {
+  return why.code == error_code::disk_full || why.code == error_code::limit_exceeded ||
+         why.code == error_code::protocol || why.code == error_code::bad_usage ||
+         why.code == error_code::in_use;
+}
+
+timeline_id timeline_of(const persistence::shard_store& store) {
+  const auto history = store.history();
+  return history.empty() ? timeline_id{0} : history.back().timeline;
+}
+
+bool has_snapshot(const persistence::shard_store& store, version_id version) {
+  const auto all = store.snapshots();
+  return std::ranges::any_of(all, [&](const auto& one) { return one.version == version; });
+}
+
+} // namespace
+
+result<std::optional<protocol::copy_standing>> store_mirror::take(const copy_part& part) {
+  if (part.incarnation < shard_) return std::nullopt; // R25: an older start of it commits no more
+  const bool begins = part.incarnation > shard_ || part.stream > stream_;
+  if (begins) {
+    if (part.kind != copy_kind::hello || part.number != 0) return std::nullopt; // its begin was lost
+    drop_piece();
+    failure_.clear();
+    shard_ = part.incarnation;
+    stream_ = part.stream;
+    taken_ = 0;
+  }
+  if (part.stream != stream_ || part.number != taken_ || !failure_.empty()) return std::nullopt;
+  if (const auto done = follow(part); !done) {
+    if (!can_be_tried_again(done.error())) return tl::unexpected(done.error());
+    drop_piece();
+    failure_ = done.error().message;
+  } else {
+    ++taken_;
+  }
+  const bool is_done = !is_piece(part) || is_whole(part);
+  if (!store_ || (!is_done && failure_.empty() && taken_ % parts_an_answer != 0)) return std::nullopt;
+  return standing();
+}
+
+result<void> store_mirror::follow(const copy_part& part) {
+  if (auto opened = open(part.incarnation); !opened) return opened;
+  if (!is_piece(part)) drop_piece();
+  switch (part.kind) {
+  case copy_kind::hello: return {};
+  case copy_kind::rewind: return go_back(part);
+  case copy_kind::floor:
+    return store_->drop_below(part.version, part.has_kept ? std::optional(part.kept) : std::nullopt);
+  case copy_kind::record:
+  case copy_kind::snapshot: return add(part);
+  }
+  return refuse(part, "its kind is not known");
+}
+
+result<void> store_mirror::open(dlrun::incarnation opener) {
+  if (store_) return {};
+  auto options = options_.store;
+  options.opener = opener;
+  auto opened = persistence::shard_store::open(options);
+  if (!opened) return tl::unexpected(opened.error());
+  store_ = std::move(*opened);
+  return {};
+}
+
+// ---- records and snapshots
+
+result<void> store_mirror::add(const copy_part& part) {
+  if (part.offset == 0) drop_piece();
+  if (auto fine = check_part(part, had_); !fine) return fine;
+  if (part.offset == 0) {
+    if (auto begun = begin(part); !begun) return begun;
+  } else if (!is_of_one_piece(part, head_)) {
+    return refuse(part, "it is of another piece than the one before");
+  }
+  if (part.kind == copy_kind::snapshot) {
+    if (auto added = add_to_snapshot(part); !added) return added;
+  } else {
+    bytes_ += part.bytes;
+  }
+  had_ += part.bytes.size();
+  return is_whole(part) ? finish(part) : result<void>{};
+}
+
+result<void> store_mirror::begin(const copy_part& part) {
+  head_ = part;
+  head_.bytes.clear();
+  if (part.timeline != timeline_of(*store_)) return refuse(part, "it is of another timeline");
+  if (part.kind == copy_kind::record) {
+    if (part.total_bytes > options_.record_bytes_max) return refuse(part, "the record is too large");
+    if (step_from(part.version) > store_->next_step()) return refuse(part, "steps before it are missing");
+    return {};
+  }
+  if (part.total_bytes - std::min(part.content_bytes, part.total_bytes) > snapshot_extra_bytes_max)
+    return refuse(part, "too much is kept with the snapshot");
+  if (has_snapshot(*store_, part.version)) return refuse(part, "that snapshot is there");
+  auto begun = store_->begin_snapshot(part.version, part.timeline);
+  if (!begun) return tl::unexpected(begun.error());
+  snapshot_.emplace(std::move(*begun));
+  return {};
+}
+
+result<void> store_mirror::add_to_snapshot(const copy_part& part) {
+  const auto content = part.content_bytes - std::min(part.content_bytes, part.offset);
+  const auto bytes = std::span(part.bytes).first(std::min<std::uint64_t>(content, part.bytes.size()));
+  if (!bytes.empty())
+    if (auto written = snapshot_->write(std::as_bytes(bytes)); !written) return written;
+  bytes_.append(part.bytes, bytes.size());
+  return {};
+}
+
+result<void> store_mirror::finish(const copy_part& part) {
+  if (part.kind == copy_kind::record) return append(part);
+  const auto written = snapshot_->commit(std::as_bytes(std::span(bytes_)));
+  drop_piece();
+  if (!written) return tl::unexpected(written.error());
+  return {};
+}
+
+/// Nothing is done for a step that is there: it has the same bits (R1).
+result<void> store_mirror::append(const copy_part& part) {
+  const auto whole = std::exchange(bytes_, {});
+  drop_piece();
+  const auto step = step_from(part.version);
+  if (step < store_->next_step()) return {};
+  const auto all = std::string_view(whole);
+  const persistence::log_record record{step, part.timeline, all.substr(part.content_bytes),
+                                       std::as_bytes(std::span(all.substr(0, part.content_bytes)))};
+  if (record.extra.size() > persistence::extra_bytes_max) return refuse(part, "too much is kept with it");
+  return store_->append(std::span(&record, 1));
+}
+
+void store_mirror::drop_piece() {
+  head_ = {};
+  bytes_.clear();
+  had_ = 0;
+  snapshot_.reset();
+}
+
+result<void> store_mirror::go_back(const copy_part& part) {
+  if (!protocol::is_valid(part.history) || protocol::newest_timeline(part.history) != part.timeline)
+    return refuse(part, "its history is none");
+  if (timeline_of(*store_) == part.timeline) return {};
+  return store_->rewind(common::history_to_store(part.history), part.version);
+}
+
+// ---- what there is
+
+protocol::copy_standing store_mirror::standing() const {
+  protocol::copy_standing now{.role = {},
+                              .incarnation = {},
+                              .shard = shard_,
+                              .stream = stream_,
+                              .taken = taken_,
+                              .timeline = timeline_of(*store_),
+                              .end = {store_->next_step().value},
+                              .floor = store_->floor(),
+                              .restorable = {{{0}, {0}}},
+                              .snapshots = {},
+                              .failure = failure_};
+  for (const auto& range : store_->restorable()) protocol::insert(now.restorable, range);
+  for (const auto& one : store_->snapshots()) now.snapshots.push_back(one.version);
+  return now;
+}
+
+} // namespace dlrun::keeper

@@ -1,0 +1,63 @@
+/// The copy of a PS shard's store: does to it what the PS shard sends (rules R21, R23, R26, R27).
+#pragma once
+
+#include "actors/protocol/copy_messages.hpp"
+#include "persistence/shard_store.hpp"
+
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace dlrun::keeper {
+
+struct store_mirror_options {
+  /// Of the store, without an opener: that is the start of the PS shard that speaks first.
+  persistence::shard_store_options store{};
+  /// Larger records and what is kept with a snapshot are refused before memory is taken for them.
+  std::uint64_t record_bytes_max = std::uint64_t{1} << 30;
+};
+
+/// Takes the parts of a stream in order, and what is whole into the store. Knows no model and no
+/// numbers. A part that is late, doubled or of another stream changes nothing; a higher stream
+/// begins anew. Blocks; called by one thread at a time.
+class store_mirror {
+public:
+  /// Between two answers within a stream; with the last part of each piece there is one too.
+  static constexpr std::uint64_t parts_an_answer = 8;
+
+  explicit store_mirror(store_mirror_options options)
+      : options_(std::move(options)) {}
+
+  /// Opens the store with the first part. @returns the answer, if one is due now; or why this
+  /// process must end: another start of the PS shard has the store, or it must be opened again.
+  result<std::optional<protocol::copy_standing>> take(const protocol::copy_part& part);
+
+  /// Null before the first part.
+  const persistence::shard_store* store() const { return store_.get(); }
+
+private:
+  result<void> follow(const protocol::copy_part& part);
+  result<void> open(dlrun::incarnation opener);
+  result<void> add(const protocol::copy_part& part);
+  result<void> begin(const protocol::copy_part& part);
+  result<void> add_to_snapshot(const protocol::copy_part& part);
+  result<void> finish(const protocol::copy_part& part);
+  result<void> append(const protocol::copy_part& part);
+  result<void> go_back(const protocol::copy_part& part);
+  protocol::copy_standing standing() const;
+  void drop_piece();
+
+  store_mirror_options options_;
+  std::unique_ptr<persistence::shard_store> store_;
+  dlrun::incarnation shard_{}; ///< newest start of the PS shard that has spoken
+  std::uint64_t stream_ = 0;
+  std::uint64_t taken_ = 0;
+  std::string failure_{}; ///< of this stream, which is over
+  // the piece in hand
+  protocol::copy_part head_{}; ///< its first part, without bytes
+  std::string bytes_{};        ///< of a record; of a snapshot what is kept with it
+  std::uint64_t had_ = 0;
+  std::optional<persistence::snapshot_writer> snapshot_{};
+};
+
+} // namespace dlrun::keeper

@@ -1,0 +1,63 @@
+/// What a PS shard sends to the keeper of its copy next, and how much at a time (rules R23, R26,
+/// R27).
+#pragma once
+
+#include "actors/protocol/time.hpp"
+#include "actors/ps_shard/copy_book.hpp"
+
+#include <optional>
+
+namespace dlrun::ps_shard {
+
+/// A piece of the store that is to be sent whole.
+struct copy_item {
+  protocol::copy_kind kind = protocol::copy_kind::record;
+  version_id version{};
+  std::optional<version_id> kept{}; ///< floor
+  timeline_id timeline{};           ///< rewind
+
+  bool operator==(const copy_item&) const = default;
+};
+
+/// Pure: the copy goes through the timelines one by one, as the store did, and each gets what is
+/// left of it: so records and snapshots are stored under the timeline that they were made on. A
+/// stream begins with a question, goes on from the answer to it, and sends what comes next as if
+/// all before had been taken. When that turns out otherwise, another one begins.
+class copy_stream {
+public:
+  /// Parts that may be on the way at a time: half of what a control connection has room for, so
+  /// that one which stands still for a moment is not cut off.
+  static constexpr std::uint64_t parts_on_the_way_max = 16;
+  /// A stream without an answer for so long is begun anew.
+  static constexpr auto patience = std::chrono::seconds(1);
+
+  /// Another stream. Its first part, which says nothing else, is to be sent now.
+  void begin(protocol::time_point now);
+  /// There is nobody to send to.
+  void end() { number_ = 0; }
+  bool runs() const { return number_ > 0; }
+  /// @returns false for what is not of this stream.
+  bool on_standing(const protocol::copy_standing& standing, protocol::time_point now);
+  /// What is to be sent cannot be read.
+  void fail(protocol::time_point now) { failed_ = now; }
+  /// It has got nowhere for too long, or the keeper takes nothing more of it.
+  bool is_stuck(protocol::time_point now) const;
+
+  /// What is to be sent next, once that before it has been sent; nothing: all is on the way. What
+  /// is returned counts as taken.
+  std::optional<copy_item> next(const own_store& mine);
+  bool has_room() const { return runs() && number_ - taken_ < parts_on_the_way_max; }
+  /// Of the part that is sent now.
+  std::uint64_t take_number() { return number_++; }
+  std::uint64_t stream() const { return stream_; }
+
+private:
+  std::uint64_t stream_ = 0;
+  std::uint64_t number_ = 0; ///< of the next part; 0: no stream
+  std::uint64_t taken_ = 0;
+  std::optional<protocol::time_point> failed_{};
+  protocol::time_point heard_{};
+  std::optional<protocol::copy_standing> then_{}; ///< how the copy stands when all of it is taken
+};
+
+} // namespace dlrun::ps_shard

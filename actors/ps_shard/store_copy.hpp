@@ -1,0 +1,95 @@
+/// Keeps a copy of the PS shard's store on another host, by its keeper.
+///
+///   own store ──> events ──> copy_book ──> released_versions ──> core
+///                    │           ▲
+///   reading thread ──┴─> copy_stream ──> copy_part ──> keeper ──> copy_standing
+#pragma once
+
+#include "actors/common/job_context.hpp"
+#include "actors/common/task_thread.hpp"
+#include "actors/protocol/handles.hpp"
+#include "actors/ps_shard/copy_source.hpp"
+#include "actors/ps_shard/copy_stream.hpp"
+#include "actors/ps_shard/threaded_store.hpp"
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+
+namespace dlrun::ps_shard {
+
+/// Where a job keeps no copies it passes on what it is told. Called by the actor `self` only.
+class store_copy {
+public:
+  using pointer = protocol::ps_shard_actor::base*;
+  struct events {
+    std::function<void()> ask; ///< the agent, which answers with on_keeper()
+    /// Once: it can begin. An earlier start may have counted the copy, which now has all that this
+    /// one begins with, or counts no more.
+    std::function<void(const loaded_standing& restored)> settled;
+    // For the core, when every store that counts has it.
+    std::function<void(version_id)> committed;
+    std::function<void(version_id)> snapshot_durable;
+  };
+
+  /// `context` outlives this.
+  store_copy(pointer self, const common::role_context& context, events told);
+
+  /// The store is there, and stands at that version. The first time it asks until it is settled;
+  /// from then on on_tick() is to be called.
+  void restart(std::shared_ptr<threaded_store> store, const loaded_standing& restored);
+
+  // the own store
+  void on_logged(version_id version);
+  void on_snapshot(version_id version);
+  // the agent, and the keeper
+  void on_keeper(const protocol::keeper_place& place);
+  void on_standing(const protocol::copy_standing& standing);
+  void on_down(const caf::actor_addr& gone);
+  void on_tick();
+
+  /// For the agent.
+  protocol::copy_word word() const;
+
+private:
+  /// A piece that is being sent.
+  struct piece {
+    copy_item item;
+    std::shared_ptr<copy_source> source; ///< of the reading thread; null for what has no bytes
+    protocol::copy_part next;            ///< without its bytes
+    std::deque<std::string> read;        ///< not sent yet
+    bool is_reading = false;
+  };
+
+  own_store mine() const;
+  void take(const released_versions& news);
+  void settle();
+  void wait();
+  void connect();
+  void begin_stream();
+  void lose();
+  void pump();
+  void begin(const copy_item& item);
+  void read_more();
+  void on_read(const std::shared_ptr<piece>& of, const result<std::string>& bytes);
+  void send(protocol::copy_part part);
+
+  pointer self_;
+  const common::role_context& context_;
+  events told_;
+  std::shared_ptr<threaded_store> store_;
+  copy_book book_;
+  copy_stream stream_;
+  protocol::keeper_place place_;
+  protocol::keeper_actor keeper_; ///< null while there is no connection
+  dlrun::incarnation link_{};     ///< start of the keeper to which it leads
+  bool is_connecting_ = false;
+  std::optional<loaded_standing> begins_with_{};        ///< until it is settled
+  std::optional<protocol::time_point> awaited_since_{}; ///< the core, or its start, waits for a word
+  std::optional<protocol::time_point> ticked_{};
+  std::shared_ptr<piece> piece_;                ///< null: none
+  std::unique_ptr<common::task_thread> reader_; ///< null while nothing was read
+};
+
+} // namespace dlrun::ps_shard

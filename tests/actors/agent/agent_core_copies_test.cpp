@@ -1,0 +1,125 @@
+// An agent's core where the PS shard's store has a copy.
+#include "tests/actors/agent/agent_core_fixture.hpp"
+
+namespace dlrun::agent {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+struct agent_core_with_copies : agent_core_test {
+  static constexpr role_name keeper{role_kind::keeper, 0};
+
+  agent_core_with_copies()
+      : agent_core_test(true) {
+    core = agent_core{{.workers = 2,
+                       .ps_shards = 1,
+                       .keeps_copies = true,
+                       .scale = {.least = 1, .most = 4, .slots = 4},
+                       .agent = 9,
+                       .coordinator = coordinator_fence,
+                       .state_is_durable = true,
+                       .restart_intensity = 2}};
+    start_all();
+    grant(keeper, 1, 9);
+  }
+  void say(protocol::copy_word copy) {
+    follow(core.on_heartbeat({.role = shard, .self = running.at(shard), .state = "training", .copy = copy},
+                             now));
+  }
+  protocol::copy_word counting() const {
+    const auto start = running.at(keeper).incarnation;
+    return {.is_known = true, .counted = start, .keeper = start, .end = {40}};
+  }
+  /// With what the PS shard was started last.
+  std::optional<kept_copy> start_shard_again() {
+    std::optional<kept_copy> with;
+    const auto self = running.at(shard);
+    const auto actions = core.on_exited(shard, self, {"is lost"}, now);
+    for (const auto& action : actions)
+      if (const auto* start = std::get_if<start_role>(&action); start != nullptr && start->role == shard)
+        with = start->copy;
+    follow(actions);
+    return with;
+  }
+};
+
+TEST_F(agent_core_with_copies, starts_a_keeper_of_each_ps_shard_last) {
+  EXPECT_THAT(started, ElementsAre(coordinator, shard, worker0, worker1, keeper));
+}
+
+TEST_F(agent_core_with_copies, tells_that_the_copy_is_whole_and_that_it_is_lost_with_its_keeper) {
+  say(counting());
+  say(counting());
+  EXPECT_EQ(std::ranges::count(events, "copy-whole"), 1);
+  exit(keeper);
+  EXPECT_EQ(std::ranges::count(events, "copy-lost"), 1);
+  EXPECT_EQ(started.back(), keeper) << "another one is to fill a copy";
+  EXPECT_FALSE(core.ending());
+}
+
+TEST_F(agent_core_with_copies, says_nothing_is_lost_of_a_copy_that_was_not_whole) {
+  exit(keeper);
+  EXPECT_THAT(events, Not(Contains("copy-lost")));
+}
+
+TEST_F(agent_core_with_copies, a_ps_shard_starts_with_what_is_believed_of_its_copy) {
+  EXPECT_FALSE(start_shard_again()->is_whole);
+  grant(shard, 3);
+  say(counting());
+  const auto copy = start_shard_again();
+  ASSERT_TRUE(copy);
+  EXPECT_TRUE(copy->is_whole);
+  EXPECT_EQ(copy->holds.end, step_id{40});
+  EXPECT_EQ(copy->keeper, running.at(keeper).incarnation);
+}
+
+TEST_F(agent_core_with_copies, a_keeper_makes_way_for_its_ps_shard_once_and_starts_again) {
+  follow(core.give_way({0}));
+  follow(core.give_way({0}));
+  EXPECT_THAT(asked_to_leave, ElementsAre(keeper));
+  exit(keeper, {.cause = "exited", .left = true});
+  EXPECT_THAT(events, Contains("keeper-left"));
+  EXPECT_EQ(started.back(), keeper);
+  EXPECT_TRUE(exits_told.back().left);
+  EXPECT_THAT(asked_to_leave, ElementsAre(keeper));
+}
+
+TEST_F(agent_core_with_copies, keepers_that_die_again_and_again_use_up_no_restarts) {
+  for (int death = 0; death < 6; ++death) {
+    exit(keeper);
+    now += std::chrono::seconds(2);
+    follow(core.on_tick(now));
+    for (const auto& role : {coordinator, shard, worker0, worker1}) beat(role);
+    ASSERT_TRUE(running.contains(keeper)) << death;
+  }
+  EXPECT_FALSE(core.ending());
+}
+
+TEST_F(agent_core_with_copies, a_keeper_for_which_its_ps_shard_waits_in_vain_is_killed_once) {
+  auto silent = counting();
+  say(silent);
+  silent.is_silent = true;
+  say(silent);
+  say(silent);
+  EXPECT_THAT(stopped, ElementsAre(std::pair{keeper, true}));
+  EXPECT_THAT(events, Contains("copy-silent"));
+}
+
+/// Until it has a host it has no process, and so no sign of life.
+TEST_F(agent_core_with_copies, a_keeper_that_waits_for_a_host_is_not_taken_for_hung) {
+  starts_are_heard = false;
+  exit(keeper);
+  follow(core.on_started(keeper, running.at(keeper), 0, now));
+  for (int second = 0; second < 100; ++second) {
+    now += std::chrono::seconds(1);
+    for (const auto& role : {coordinator, shard, worker0, worker1}) beat(role);
+    follow(core.on_tick(now));
+  }
+  EXPECT_THAT(stopped, IsEmpty());
+}
+
+} // namespace
+} // namespace dlrun::agent

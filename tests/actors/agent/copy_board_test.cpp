@@ -1,0 +1,119 @@
+// Which copies the agent believes to be whole.
+#include "actors/agent/copy_board.hpp"
+
+#include <gtest/gtest.h>
+
+namespace dlrun::agent {
+namespace {
+
+using protocol::heartbeat;
+using protocol::keeper_role;
+using protocol::ps_shard_role;
+
+constexpr ps_shard_id shard{1};
+constexpr protocol::fence shard_start{{3}, 30};
+constexpr protocol::fence keeper_start{{7}, 70};
+
+class copy_board_test : public testing::Test {
+protected:
+  copy_board_test() {
+    roles.add(ps_shard_role(shard), true);
+    roles.add(keeper_role(shard), true);
+    roles.find(ps_shard_role(shard))->current = shard_start;
+    roles.find(keeper_role(shard))->current = keeper_start;
+  }
+  /// What a start of the PS shard says of its copy.
+  static heartbeat word(const protocol::copy_word& copy, protocol::fence self = shard_start) {
+    return {.role = ps_shard_role(shard), .self = self, .copy = copy};
+  }
+  static protocol::copy_word counts(const protocol::fence& keeper) {
+    return {.is_known = true, .counted = keeper.incarnation, .keeper = keeper.incarnation, .end = {40}};
+  }
+  bool is_whole() const { return board.find(shard, roles)->is_whole; }
+
+  managed_roles roles;
+  copy_board board;
+};
+
+TEST_F(copy_board_test, a_copy_is_whole_once_its_ps_shard_has_said_so_and_that_is_news_once) {
+  EXPECT_FALSE(is_whole());
+  EXPECT_FALSE(board.hear(word({.is_known = true, .keeper = {7}, .end = {20}}), roles))
+      << "it is being filled";
+  EXPECT_FALSE(is_whole());
+  EXPECT_TRUE(board.hear(word(counts(keeper_start)), roles));
+  EXPECT_FALSE(board.hear(word(counts(keeper_start)), roles));
+  const auto copy = board.find(shard, roles);
+  ASSERT_TRUE(copy && copy->is_whole);
+  EXPECT_EQ(copy->holds.end, step_id{40});
+  EXPECT_EQ(copy->keeper, keeper_start.incarnation);
+}
+
+TEST_F(copy_board_test, who_does_not_know_yet_whom_it_counts_takes_nothing_back) {
+  board.hear(word(counts(keeper_start)), roles);
+  board.hear(word({}), roles);
+  EXPECT_TRUE(is_whole());
+}
+
+TEST_F(copy_board_test, with_the_start_of_the_keeper_goes_what_was_believed_of_it) {
+  board.hear(word(counts(keeper_start)), roles);
+  EXPECT_FALSE(board.end(keeper_role(shard), {6})) << "an older start";
+  EXPECT_FALSE(board.end(ps_shard_role(shard), keeper_start.incarnation));
+  EXPECT_TRUE(board.end(keeper_role(shard), keeper_start.incarnation));
+  EXPECT_FALSE(board.end(keeper_role(shard), keeper_start.incarnation)) << "told";
+  roles.find(keeper_role(shard))->current.reset();
+  EXPECT_FALSE(board.find(shard, roles)) << "none runs";
+  roles.find(keeper_role(shard))->current = protocol::fence{{8}, 80};
+  EXPECT_FALSE(is_whole());
+  EXPECT_FALSE(board.hear(word(counts(keeper_start)), roles)) << "it has not heard of that end";
+  EXPECT_FALSE(is_whole());
+}
+
+TEST_F(copy_board_test, a_keeper_that_is_to_leave_keeps_no_copy) {
+  board.hear(word(counts(keeper_start)), roles);
+  roles.find(keeper_role(shard))->leaving = true;
+  EXPECT_FALSE(board.find(shard, roles));
+}
+
+TEST_F(copy_board_test, the_start_in_hand_of_a_ps_shard_is_told_where_its_keeper_is_and_nobody_else) {
+  const protocol::endpoint at{"10.0.0.3:5000", 9, {}};
+  EXPECT_EQ(board.answer(word({}), roles), (protocol::keeper_place{.is_known = true, .incarnation = {7}}))
+      << "it has not said where it is";
+  board.hear({.role = keeper_role(shard), .self = keeper_start, .at = at}, roles);
+  EXPECT_EQ(board.answer(word({}), roles),
+            (protocol::keeper_place{.is_known = true, .incarnation = {7}, .at = at}));
+  board.hear(word(counts(keeper_start)), roles);
+  EXPECT_TRUE(board.answer(word({}), roles).counts) << "the next start of the PS shard is told so";
+  EXPECT_EQ(board.answer(word({}, {{2}, 20}), roles), protocol::keeper_place{}) << "an older start";
+  EXPECT_EQ(board.answer({.role = keeper_role(shard), .self = keeper_start}, roles),
+            protocol::keeper_place{});
+  roles.find(keeper_role(shard))->current.reset();
+  EXPECT_EQ(board.answer(word({}), roles), (protocol::keeper_place{.is_known = true}));
+}
+
+TEST_F(copy_board_test, a_silent_keeper_is_to_end_once_and_counts_no_more) {
+  auto silent = counts(keeper_start);
+  board.hear(word(silent), roles);
+  silent.is_silent = true;
+  EXPECT_TRUE(board.is_to_end(word(silent), roles));
+  EXPECT_FALSE(board.is_to_end(word(silent), roles));
+  EXPECT_FALSE(is_whole());
+}
+
+TEST_F(copy_board_test, a_word_about_another_start_of_the_keeper_ends_nobody) {
+  auto silent = counts({{6}, 60});
+  silent.is_silent = true;
+  EXPECT_FALSE(board.is_to_end(word(silent), roles));
+}
+
+TEST_F(copy_board_test, of_a_keeper_whose_copy_is_whole_status_says_that) {
+  const std::vector<role_view> views{{keeper_role(shard), 100, {7}, "filling"},
+                                     {ps_shard_role(shard), 101, {3}, "training"}};
+  EXPECT_EQ(board.shown(views, roles)[0].state, "filling");
+  board.hear(word(counts(keeper_start)), roles);
+  const auto shown = board.shown(views, roles);
+  EXPECT_EQ(shown[0].state, "whole");
+  EXPECT_EQ(shown[1].state, "training");
+}
+
+} // namespace
+} // namespace dlrun::agent

@@ -1,0 +1,293 @@
+// What a copy does to a store, against the store that it is a copy of, whose pieces it is sent.
+#include "actors/keeper/store_mirror.hpp"
+
+#include "actors/common/history_conversion.hpp"
+#include "actors/ps_shard/copy_source.hpp"
+#include "base/crc32c.hpp"
+#include "tests/persistence/store_fixture.hpp"
+
+#include <gmock/gmock.h>
+#include <random>
+
+namespace dlrun::keeper {
+namespace {
+
+using protocol::copy_kind;
+using protocol::copy_part;
+using protocol::copy_standing;
+using ps_shard::copy_item;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr incarnation shard_start{5};
+constexpr std::size_t part_bytes = 1000;
+constexpr std::uint64_t large_step = 5; ///< its record takes ten parts
+
+class store_mirror_test : public test::store_test {
+protected:
+  store_mirror_options copy_options() const {
+    store_mirror_options made;
+    made.store.directory = (folder.path() / "copy").string();
+    made.store.files = files;
+    made.store.inline_bytes_max = test::small_inline_bytes_max;
+    made.record_bytes_max = std::uint64_t{1} << 20;
+    return made;
+  }
+  /// Of a start of the PS shard: the next stream.
+  copy_standing begin(incarnation start = shard_start) {
+    ++stream_;
+    number_ = 0;
+    return taken(stamped({.kind = copy_kind::hello}, start));
+  }
+  copy_part stamped(copy_part part, incarnation start = shard_start) {
+    part.role = protocol::ps_shard_role({0});
+    part.incarnation = start;
+    part.stream = stream_;
+    part.number = number_++;
+    part.crc32c = base::crc32c(part.bytes);
+    return part;
+  }
+  /// A record or a snapshot of the primary.
+  std::vector<copy_part> parts_of(copy_kind kind, std::uint64_t version) {
+    auto source = ps_shard::copy_source::open(*primary, copy_item{kind, {version}}).value();
+    std::vector<copy_part> all;
+    for (std::uint64_t offset = 0; offset < source.total_bytes() || all.empty();) {
+      copy_part part{.kind = kind,
+                     .timeline = source.timeline(),
+                     .version = {version},
+                     .content_bytes = source.content_bytes(),
+                     .total_bytes = source.total_bytes(),
+                     .offset = offset,
+                     .bytes = source.read(part_bytes).value()};
+      offset += part.bytes.size();
+      all.push_back(stamped(std::move(part)));
+    }
+    return all;
+  }
+  /// What it answers, which it must.
+  copy_standing taken(const copy_part& part) {
+    const auto answer = mirror.take(part).value();
+    EXPECT_TRUE(answer.has_value()) << "part " << part.number;
+    return answer.value_or(copy_standing{});
+  }
+  /// All in order. @returns the last answer
+  copy_standing take(const std::vector<copy_part>& parts) {
+    for (const auto& part : parts)
+      if (const auto answer = mirror.take(part).value()) last_ = *answer;
+    return last_;
+  }
+  copy_standing send(copy_kind kind, std::uint64_t version) { return take(parts_of(kind, version)); }
+  void send_records(std::uint64_t first, std::uint64_t end) {
+    for (auto step = first; step < end; ++step) EXPECT_EQ(send(copy_kind::record, step).failure, "");
+  }
+  const persistence::shard_store& copy() const { return *mirror.store(); }
+
+  std::unique_ptr<persistence::shard_store> primary = persistence::shard_store::open(options()).value();
+  store_mirror mirror{copy_options()};
+
+private:
+  std::uint64_t stream_ = 0;
+  std::uint64_t number_ = 0;
+  copy_standing last_{};
+};
+
+TEST_F(store_mirror_test, what_it_is_sent_is_there_byte_for_byte) {
+  ASSERT_TRUE(append(*primary, 0, 30));
+  ASSERT_TRUE(snapshot(*primary, 20));
+  const auto empty = begin();
+  EXPECT_EQ(empty.end, version_id{0});
+  EXPECT_EQ(empty.shard, shard_start);
+  send_records(0, 30);
+  const auto full = send(copy_kind::snapshot, 20);
+  EXPECT_TRUE(holds_all(copy(), 0, 30));
+  EXPECT_TRUE(has_snapshot(copy(), 20));
+  EXPECT_EQ(full.end, version_id{30});
+  EXPECT_EQ(full.restorable, (protocol::version_set{{{0}, {30}}}));
+  EXPECT_THAT(full.snapshots, ElementsAre(version_id{20}));
+}
+
+TEST_F(store_mirror_test, a_copy_that_begins_with_a_snapshot_goes_on_from_there) {
+  ASSERT_TRUE(append(*primary, 0, 30));
+  ASSERT_TRUE(snapshot(*primary, 20));
+  begin();
+  send(copy_kind::snapshot, 20);
+  send_records(20, 30);
+  EXPECT_TRUE(holds_all(copy(), 20, 30));
+  EXPECT_THAT(begin().restorable,
+              ElementsAre(base::version_range{{0}, {0}}, base::version_range{{20}, {30}}));
+}
+
+TEST_F(store_mirror_test, bytes_that_are_not_what_was_sent_are_never_written) {
+  ASSERT_TRUE(append(*primary, 0, large_step + 1));
+  ASSERT_TRUE(snapshot(*primary, 1));
+  begin();
+  send_records(0, large_step);
+  std::mt19937_64 random{1};
+  for (const auto kind : {copy_kind::record, copy_kind::snapshot}) {
+    for (int turn = 0; turn < 50; ++turn) {
+      begin();
+      auto parts = parts_of(kind, kind == copy_kind::record ? large_step : 1);
+      auto& damaged = parts[random() % parts.size()];
+      damaged.bytes[random() % damaged.bytes.size()] ^= static_cast<char>(1U << (random() % 8));
+      EXPECT_THAT(take(parts).failure, HasSubstr("its checksum is wrong"));
+      EXPECT_EQ(copy().next_step(), step_id{large_step});
+      EXPECT_THAT(copy().snapshots(), IsEmpty());
+    }
+  }
+  begin();
+  send_records(large_step, large_step + 1);
+  EXPECT_TRUE(holds_all(copy(), 0, large_step + 1)) << "the next stream goes on";
+}
+
+TEST_F(store_mirror_test, parts_that_are_lost_doubled_or_late_change_nothing) {
+  ASSERT_TRUE(append(*primary, 0, large_step + 1));
+  begin();
+  send_records(0, large_step);
+  const auto before = begin();
+  const auto parts = parts_of(copy_kind::record, large_step);
+  ASSERT_GE(parts.size(), 3U);
+  EXPECT_FALSE(mirror.take(parts[1]).value()) << "the one before it is lost";
+  EXPECT_FALSE(mirror.take(parts[0]).value());
+  EXPECT_FALSE(mirror.take(parts[0]).value()) << "it comes again";
+  const std::vector<copy_part> rest{parts.begin() + 1, parts.end()};
+  EXPECT_EQ(take(rest).taken, before.taken + parts.size());
+  EXPECT_TRUE(holds(copy(), large_step));
+}
+
+TEST_F(store_mirror_test, a_higher_stream_drops_the_piece_in_hand_and_a_lower_one_is_over) {
+  ASSERT_TRUE(append(*primary, 0, large_step + 1));
+  begin();
+  send_records(0, large_step);
+  begin();
+  const auto old = parts_of(copy_kind::record, large_step);
+  EXPECT_FALSE(mirror.take(old[0]).value());
+  begin();
+  for (const auto& late : old) EXPECT_FALSE(mirror.take(late).value());
+  send_records(large_step, large_step + 1);
+  EXPECT_TRUE(holds(copy(), large_step));
+}
+
+TEST_F(store_mirror_test, a_stream_whose_begin_is_lost_is_not_taken) {
+  ASSERT_TRUE(append(*primary, 0, 1));
+  stamped({.kind = copy_kind::hello});
+  for (const auto& part : parts_of(copy_kind::record, 0)) EXPECT_FALSE(mirror.take(part).value());
+  EXPECT_EQ(mirror.store(), nullptr);
+}
+
+/// R25.
+TEST_F(store_mirror_test, an_older_start_of_the_ps_shard_is_not_heard_any_more) {
+  ASSERT_TRUE(append(*primary, 0, 1));
+  begin({6});
+  EXPECT_FALSE(mirror.take(stamped({.kind = copy_kind::hello}, {5})).value());
+  for (const auto& part : parts_of(copy_kind::record, 0)) EXPECT_FALSE(mirror.take(part).value());
+  EXPECT_EQ(copy().next_step(), step_id{0});
+}
+
+TEST_F(store_mirror_test, it_ends_where_a_newer_start_has_opened_the_store) {
+  auto taken_over = copy_options().store;
+  taken_over.opener = {9};
+  ASSERT_TRUE(persistence::shard_store::open(taken_over));
+  const auto answer = mirror.take({.incarnation = shard_start, .stream = 1, .kind = copy_kind::hello});
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().code, error_code::fenced);
+}
+
+TEST_F(store_mirror_test, it_waits_for_who_has_the_store_open) {
+  auto held = copy_options().store;
+  held.opener = {1};
+  auto other = persistence::shard_store::open(held).value();
+  EXPECT_FALSE(mirror.take(stamped({.incarnation = shard_start, .kind = copy_kind::hello})).value());
+  other.reset();
+  EXPECT_EQ(begin().failure, "");
+}
+
+TEST_F(store_mirror_test, a_record_with_a_gap_before_it_is_refused_and_one_that_is_there_is_passed_over) {
+  ASSERT_TRUE(append(*primary, 0, 4));
+  begin();
+  send_records(0, 2);
+  send_records(0, 1);
+  EXPECT_EQ(copy().next_step(), step_id{2});
+  EXPECT_THAT(send(copy_kind::record, 3).failure, HasSubstr("steps before it are missing"));
+  EXPECT_EQ(copy().next_step(), step_id{2});
+}
+
+TEST_F(store_mirror_test, what_would_take_too_much_memory_is_refused_before_it_comes) {
+  ASSERT_TRUE(append(*primary, 0, 1));
+  begin();
+  auto record = parts_of(copy_kind::record, 0).front();
+  record.total_bytes = copy_options().record_bytes_max + 1;
+  EXPECT_THAT(taken(record).failure, HasSubstr("the record is too large"));
+  begin();
+  copy_part kept{.kind = copy_kind::snapshot, .version = {0}, .total_bytes = std::uint64_t{17} << 20};
+  EXPECT_THAT(taken(stamped(kept)).failure, HasSubstr("too much is kept with the snapshot"));
+}
+
+TEST_F(store_mirror_test, a_part_that_does_not_fit_its_piece_is_refused) {
+  ASSERT_TRUE(append(*primary, 0, large_step + 1));
+  begin();
+  send_records(0, large_step);
+  const auto refused = [&](auto change) {
+    begin();
+    auto parts = parts_of(copy_kind::record, large_step);
+    change(parts[1]);
+    return take(parts).failure;
+  };
+  EXPECT_THAT(refused([](copy_part& part) { part.offset += 1; }), HasSubstr("does not go on"));
+  EXPECT_THAT(refused([](copy_part& part) { part.total_bytes = part.offset; }), HasSubstr("does not go on"));
+  EXPECT_THAT(refused([](copy_part& part) { part.version = {1}; }), HasSubstr("of another piece"));
+  EXPECT_THAT(refused([](copy_part& part) { part.kind = copy_kind::snapshot; }),
+              HasSubstr("of another piece"));
+  EXPECT_EQ(copy().next_step(), step_id{large_step});
+}
+
+TEST_F(store_mirror_test, it_goes_back_as_its_ps_shard_did_and_takes_what_is_of_the_new_timeline_only) {
+  ASSERT_TRUE(append(*primary, 0, 10));
+  begin();
+  send_records(0, 10);
+  auto late = parts_of(copy_kind::record, 9);
+  const std::vector<persistence::history_entry> history{{{1}, {6}, 0, {}}};
+  ASSERT_TRUE(primary->rewind(history, {6}));
+  ASSERT_TRUE(append(*primary, 6, 8, 1));
+  begin();
+  copy_part rewind{
+      .kind = copy_kind::rewind, .timeline = {1}, .version = {6}, .history = common::history_from(history)};
+  const auto back = taken(stamped(rewind));
+  EXPECT_EQ(back.timeline, timeline_id{1});
+  EXPECT_EQ(back.end, version_id{6});
+  send_records(6, 8);
+  EXPECT_TRUE(holds_all(copy(), 0, 6));
+  EXPECT_TRUE(holds_all(copy(), 6, 8, 1));
+  late.front().stream += 1;
+  late.front().number = taken(stamped({.kind = copy_kind::floor})).taken;
+  EXPECT_THAT(taken(late.front()).failure, HasSubstr("of another timeline"));
+}
+
+TEST_F(store_mirror_test, a_history_that_is_none_is_refused) {
+  begin();
+  EXPECT_THAT(taken(stamped({.kind = copy_kind::rewind, .timeline = {1}})).failure,
+              HasSubstr("history is none"));
+}
+
+TEST_F(store_mirror_test, it_drops_what_is_below_the_floor_but_for_the_snapshot_that_stays) {
+  ASSERT_TRUE(append(*primary, 0, 12));
+  for (const std::uint64_t version : {3, 6, 9}) ASSERT_TRUE(snapshot(*primary, version));
+  begin();
+  send_records(0, 12);
+  for (const std::uint64_t version : {3, 6, 9}) send(copy_kind::snapshot, version);
+  const auto after =
+      taken(stamped({.kind = copy_kind::floor, .version = {9}, .has_kept = true, .kept = {3}}));
+  EXPECT_EQ(after.floor, version_id{9});
+  EXPECT_THAT(after.snapshots, ElementsAre(version_id{3}, version_id{9}));
+}
+
+TEST_F(store_mirror_test, what_it_took_is_there_for_the_next_start_of_the_keeper) {
+  ASSERT_TRUE(append(*primary, 0, 7));
+  begin();
+  send_records(0, 7);
+  mirror = store_mirror{copy_options()};
+  EXPECT_EQ(begin({6}).end, version_id{7});
+}
+
+} // namespace
+} // namespace dlrun::keeper

@@ -1,0 +1,238 @@
+// A PS shard whose store has a copy, and the keeper that holds it, as actors; the agent is played.
+#include "actors/keeper/keeper.hpp"
+#include "actors/ps_shard/ps_shard.hpp"
+#include "persistence/store_look.hpp"
+#include "tests/actors/played_roles.hpp"
+#include "tests/actors/quiet_agent.hpp"
+#include "tests/actors/small_job.hpp"
+#include "transport/gradient_segment.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <gmock/gmock.h>
+#include <mutex>
+
+namespace dlrun::ps_shard {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr protocol::fence keeper_start{{7}, 70};
+
+/// What the agent says of the keeper, and what it has heard.
+struct agent_word {
+  std::mutex mutex;
+  std::condition_variable changed;
+  protocol::keeper_place place{.is_known = true}; // guarded by mutex, as is the next
+  std::vector<protocol::heartbeat> heard;
+
+  void say(const protocol::keeper_place& next) {
+    const std::scoped_lock lock{mutex};
+    place = next;
+  }
+  template <class Wanted>
+  bool has_heard(Wanted wanted) {
+    const std::scoped_lock lock{mutex};
+    return std::ranges::any_of(heard, wanted);
+  }
+  template <class Wanted>
+  bool wait_for(Wanted wanted) {
+    std::unique_lock lock{mutex};
+    return changed.wait_for(lock, std::chrono::seconds(20),
+                            [&] { return std::ranges::any_of(heard, wanted); });
+  }
+};
+
+class copied_shard_test : public test::played_roles<protocol::ps_shard_actor> {
+protected:
+  copied_shard_test() {
+    job = test::small_job(folder.path() / "own", {"durability.log=every_step", "durability.replicas=2",
+                                                  "cluster.placement=threads"});
+    auto elsewhere = std::make_shared<common::job_context>(*job);
+    elsewhere->run_dir = folder.path() / "elsewhere";
+    keepers_job = std::move(elsewhere);
+    local->remember({protocol::role_kind::coordinator, 0}, {1}, strong(*coordinator));
+    the_agent = system.spawn([word = word, at = here()]() -> protocol::agent_actor::behavior_type {
+      return test::quiet_agent(
+          [word, at](const protocol::heartbeat& beat) {
+            const std::scoped_lock lock{word->mutex};
+            word->heard.push_back(beat);
+            word->changed.notify_all();
+            const bool is_shard = beat.role.kind == protocol::role_kind::ps_shard;
+            return protocol::coordinator_location{{1}, at, is_shard ? word->place : protocol::keeper_place{}};
+          },
+          [](const protocol::credentials_wanted&) { return protocol::role_credentials{}; });
+    });
+  }
+  common::role_context context_of(const protocol::role_name& role, const protocol::fence& start) const {
+    return {.role = role,
+            .self = start,
+            .job = role.kind == protocol::role_kind::keeper ? keepers_job : job,
+            .local = local,
+            .agent = the_agent,
+            .coordinator = here(),
+            .coordinator_incarnation = {1},
+            .log = std::make_shared<spdlog::logger>("test")};
+  }
+  void start_keeper() {
+    keeper = system.spawn(keeper::keeper_state::start, context_of(protocol::keeper_role({0}), keeper_start));
+    say_where(false);
+  }
+  void say_where(bool counts) { word->say({true, keeper_start.incarnation, here(), counts}); }
+  void start_shard() {
+    at_work = system.spawn(ps_shard_state::start, context_of(protocol::ps_shard_role({0}), self));
+    (*observer)->monitor(at_work);
+  }
+  /// It has entered the job; worker 0 is the test.
+  void let_it_in() {
+    answer_join(protocol::ps_shard_role({0}), {true, ""});
+    name({{protocol::worker_role({0}), {1}, true, {}, 11}});
+    tell(protocol::pull{{0}, {0}, {{1}, 11}}, as<protocol::worker_actor>(*peer));
+  }
+  bool wait_until_it_counts() {
+    return word->wait_for([](const protocol::heartbeat& beat) {
+      return beat.role.kind == protocol::role_kind::ps_shard && beat.copy.counted == keeper_start.incarnation;
+    });
+  }
+  /// Each is committed before the next.
+  void train(std::uint64_t first, std::uint64_t end) {
+    for (auto step = first; step < end; ++step) {
+      tell(push(step));
+      ASSERT_TRUE(await_committed(step + 1));
+    }
+  }
+  protocol::push push(std::uint64_t step) {
+    const auto floats = job->model->layout().flat_size();
+    auto& writer = buffers.emplace_back(transport::gradient_writer::create(floats).value());
+    std::ranges::fill(writer.begin_write(), 0.25F);
+    const auto records = 2 * job->sampler.records_in_slot({step}, {0});
+    const auto header = writer.seal_as({{0}, {0}, {1}, {step}, {0}, {2}, records, floats, 0});
+    if (!offers) offers = transport::open_offers(job->channel()).value();
+    const auto segment = offers->offer(writer.shared()).value();
+    protocol::push made;
+    made.self = {{1}, 11};
+    made.step = {step};
+    made.slots = protocol::make_slot_range(0, 2);
+    made.records = records;
+    made.tensor_sequence = header.sequence;
+    made.where = {offers->address(), segment.value, writer.shared().size()};
+    return made;
+  }
+  std::optional<protocol::shard_state> await_committed(std::uint64_t version) {
+    return await<protocol::shard_state>(
+        *peer, [&](const protocol::shard_state& state) { return state.committed.value >= version; });
+  }
+  std::optional<protocol::shard_state> await_applied(std::uint64_t version) {
+    return await<protocol::shard_state>(
+        *peer, [&](const protocol::shard_state& state) { return state.applied.value >= version; });
+  }
+  void end_keeper() {
+    (*observer)->monitor(keeper);
+    caf::anon_send_exit(keeper, caf::exit_reason::user_shutdown);
+    EXPECT_THAT(end(), HasSubstr("user_shutdown"));
+    keeper = nullptr;
+  }
+  /// What is in the copy, which nobody has open.
+  result<persistence::store_summary> look_at_copy() const {
+    return persistence::look_at_store((folder.path() / "elsewhere" / "ps_shard-0").string());
+  }
+  void TearDown() override {
+    if (keeper) caf::anon_send_exit(keeper, caf::exit_reason::user_shutdown);
+    keeper = nullptr;
+    the_agent = nullptr;
+    played_roles::TearDown();
+  }
+
+  std::shared_ptr<const common::job_context> keepers_job;
+  std::shared_ptr<agent_word> word = std::make_shared<agent_word>();
+  protocol::agent_actor the_agent;
+  protocol::keeper_actor keeper;
+  std::shared_ptr<transport::segment_offers> offers;
+  std::deque<transport::gradient_writer> buffers;
+};
+
+TEST_F(copied_shard_test, what_it_commits_is_in_the_copy_too) {
+  start_keeper();
+  start_shard();
+  let_it_in();
+  ASSERT_TRUE(wait_until_it_counts());
+  train(0, 2);
+  end_keeper();
+  const auto held = look_at_copy();
+  ASSERT_TRUE(held) << held.error().message;
+  EXPECT_EQ(held->end, step_id{2});
+}
+
+TEST_F(copied_shard_test, a_copy_is_filled_with_what_was_there_before) {
+  start_shard();
+  let_it_in();
+  train(0, 2);
+  start_keeper();
+  ASSERT_TRUE(wait_until_it_counts());
+  end_keeper();
+  EXPECT_EQ(look_at_copy()->end, step_id{2});
+}
+
+/// R21, R25: until the agent says that the keeper is over, which it alone can know.
+TEST_F(copied_shard_test, without_its_copy_it_commits_nothing_until_the_agent_says_that_the_keeper_is_over) {
+  start_keeper();
+  start_shard();
+  let_it_in();
+  ASSERT_TRUE(wait_until_it_counts());
+  end_keeper();
+  for (std::uint64_t step = 0; step < common::early_publish_bound; ++step) {
+    tell(push(step));
+    const auto ahead = await_applied(step + 1);
+    ASSERT_TRUE(ahead);
+    EXPECT_EQ(ahead->committed, version_id{0});
+  }
+  word->say({.is_known = true});
+  ASSERT_TRUE(await_committed(common::early_publish_bound));
+}
+
+/// R22: its predecessor may have told of what the copy has.
+TEST_F(copied_shard_test, a_start_enters_once_the_copy_that_its_predecessor_counted_is_whole_or_over) {
+  word->say({true, keeper_start.incarnation, {}, true}); // nowhere yet
+  start_shard();
+  ASSERT_TRUE(word->wait_for([](const auto& beat) { return beat.copy.counted == keeper_start.incarnation; }));
+  EXPECT_FALSE(word->has_heard([](const auto& beat) { return beat.copy.is_known; }));
+  word->say({.is_known = true});
+  let_it_in();
+  train(0, 1);
+}
+
+TEST_F(copied_shard_test, a_start_enters_with_a_copy_that_has_all_that_it_begins_with) {
+  start_keeper();
+  start_shard();
+  let_it_in();
+  ASSERT_TRUE(wait_until_it_counts());
+  train(0, 1);
+  caf::anon_send_exit(at_work, caf::exit_reason::user_shutdown);
+  EXPECT_THAT(end(), HasSubstr("user_shutdown"));
+  say_where(true);
+  start_shard();
+  let_it_in();
+  EXPECT_EQ(await_applied(0)->applied, version_id{1});
+  train(1, 2);
+  end_keeper();
+  EXPECT_EQ(look_at_copy()->end, step_id{2});
+}
+
+TEST_F(copied_shard_test, a_copy_goes_back_with_it) {
+  start_keeper();
+  start_shard();
+  let_it_in();
+  ASSERT_TRUE(wait_until_it_counts());
+  train(0, 2);
+  tell(protocol::rewind{{1}, {1}, {{{0}, {0}, 0, {}}, {{1}, {1}, 0, {}}}});
+  ASSERT_TRUE(
+      await<protocol::shard_state>(*peer, [](const auto& one) { return one.timeline == timeline_id{1}; }));
+  ASSERT_TRUE(word->wait_for([](const protocol::heartbeat& beat) {
+    return beat.copy.timeline == timeline_id{1} && beat.copy.end == version_id{1};
+  }));
+  end_keeper();
+  EXPECT_EQ(look_at_copy()->timeline, timeline_id{1});
+}
+
+} // namespace
+} // namespace dlrun::ps_shard

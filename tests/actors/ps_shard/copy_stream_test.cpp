@@ -1,0 +1,149 @@
+#include "actors/ps_shard/copy_stream.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace dlrun::ps_shard {
+namespace {
+
+using protocol::copy_kind;
+
+class copy_stream_test : public testing::Test {
+protected:
+  /// A stream to a copy that stands like that.
+  void begin(protocol::copy_standing standing) {
+    if (standing.restorable.empty()) standing.restorable = {{{0}, {0}}};
+    stream.begin(now);
+    stream.take_number();
+    standing.stream = stream.stream();
+    standing.taken = 1;
+    ASSERT_TRUE(stream.on_standing(standing, now));
+  }
+  std::vector<copy_item> all() {
+    std::vector<copy_item> items;
+    while (const auto item = stream.next(mine)) items.push_back(*item);
+    return items;
+  }
+
+  protocol::time_point now{};
+  copy_stream stream;
+  own_store mine;
+};
+
+copy_item record(std::uint64_t step) { return {copy_kind::record, {step}}; }
+copy_item snapshot(std::uint64_t version) { return {copy_kind::snapshot, {version}}; }
+
+TEST_F(copy_stream_test, an_empty_copy_is_filled_from_version_0_where_the_log_begins_there) {
+  mine.restorable = mine.logged = {{{0}, {3}}};
+  begin({});
+  EXPECT_THAT(all(), testing::ElementsAre(record(0), record(1), record(2)));
+}
+
+TEST_F(copy_stream_test, one_is_filled_from_the_oldest_snapshot_where_the_log_begins_there) {
+  mine.restorable = mine.logged = {{{0}, {0}}, {{4}, {7}}};
+  mine.snapshots = {{{4}, {0}}, {{6}, {0}}};
+  mine.floor = {4};
+  begin({});
+  EXPECT_THAT(all(), testing::ElementsAre(snapshot(4), record(4), record(5), snapshot(6), record(6),
+                                          copy_item{copy_kind::floor, {4}}));
+}
+
+TEST_F(copy_stream_test, the_snapshot_that_the_floor_left_is_kept) {
+  mine.restorable = mine.logged = {{{0}, {0}}, {{2}, {2}}, {{4}, {4}}};
+  mine.snapshots = {{{2}, {0}}, {{4}, {0}}};
+  mine.floor = {4};
+  begin({});
+  EXPECT_THAT(
+      all(), testing::ElementsAre(snapshot(2), snapshot(4), copy_item{copy_kind::floor, {4}, version_id{2}}));
+}
+
+TEST_F(copy_stream_test, a_copy_with_more_than_the_store_is_sent_nothing) {
+  mine.restorable = mine.logged = {{{0}, {3}}};
+  begin({.end = {5}, .restorable = {{{0}, {5}}}});
+  EXPECT_THAT(all(), testing::IsEmpty());
+}
+
+TEST_F(copy_stream_test, a_copy_goes_through_the_timelines_one_by_one) {
+  mine.history = {{{0}, {0}}, {{1}, {4}}, {{3}, {6}}};
+  mine.restorable = mine.logged = {{{0}, {7}}};
+  begin({.end = {3}, .restorable = {{{0}, {3}}}});
+  const copy_item first{copy_kind::rewind, {4}, {}, {1}};
+  const copy_item second{copy_kind::rewind, {6}, {}, {3}};
+  EXPECT_THAT(all(), testing::ElementsAre(record(3), first, record(4), record(5), second, record(6)));
+}
+
+TEST_F(copy_stream_test, what_a_copy_has_above_the_branch_goes_first) {
+  mine.history = {{{0}, {0}}, {{1}, {8}}, {{2}, {3}}};
+  mine.restorable = mine.logged = {{{0}, {4}}};
+  begin({.end = {5}, .restorable = {{{0}, {5}}}});
+  const copy_item first{copy_kind::rewind, {5}, {}, {1}};
+  const copy_item second{copy_kind::rewind, {3}, {}, {2}};
+  EXPECT_THAT(all(), testing::ElementsAre(first, second, record(3)));
+}
+
+TEST_F(copy_stream_test, the_snapshot_of_a_branch_that_was_taken_after_it_goes_after_it) {
+  mine.history = {{{0}, {0}}, {{1}, {3}}};
+  mine.restorable = mine.logged = {{{0}, {3}}};
+  mine.snapshots = {{{3}, {1}}};
+  begin({.end = {3}, .restorable = {{{0}, {3}}}});
+  const copy_item back{copy_kind::rewind, {3}, {}, {1}};
+  EXPECT_THAT(all(), testing::ElementsAre(back, snapshot(3)));
+}
+
+TEST_F(copy_stream_test, where_a_record_is_missing_the_snapshot_behind_it_goes_on) {
+  mine.restorable = {{{0}, {4}}};
+  mine.logged = {{{0}, {2}}, {{3}, {4}}};
+  mine.snapshots = {{{3}, {0}}};
+  begin({});
+  EXPECT_THAT(all(), testing::ElementsAre(record(0), record(1), snapshot(3), record(3)));
+}
+
+TEST_F(copy_stream_test, a_copy_that_cannot_go_back_so_far_begins_anew) {
+  mine.history = {{{0}, {0}}, {{1}, {5}}};
+  mine.restorable = mine.logged = {{{0}, {0}}, {{6}, {7}}};
+  mine.snapshots = {{{6}, {0}}};
+  mine.snapshots.front().timeline = {1};
+  begin({.end = {9}, .restorable = {{{0}, {0}}, {{8}, {9}}}, .snapshots = {{8}}});
+  const copy_item back{copy_kind::rewind, {0}, {}, {1}};
+  EXPECT_THAT(all(), testing::ElementsAre(back, snapshot(6), record(6)));
+}
+
+TEST_F(copy_stream_test, nothing_is_sent_before_the_copy_has_said_where_it_stands) {
+  mine.restorable = mine.logged = {{{0}, {3}}};
+  stream.begin(now);
+  stream.take_number();
+  EXPECT_FALSE(stream.next(mine));
+  EXPECT_FALSE(stream.on_standing({.stream = stream.stream() + 1, .taken = 1}, now));
+  EXPECT_FALSE(stream.next(mine));
+}
+
+TEST_F(copy_stream_test, so_many_parts_are_on_the_way_at_most) {
+  begin({});
+  while (stream.has_room()) stream.take_number();
+  EXPECT_TRUE(stream.on_standing({.stream = stream.stream(), .taken = 3}, now));
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(stream.has_room());
+    stream.take_number();
+  }
+  EXPECT_FALSE(stream.has_room());
+}
+
+TEST_F(copy_stream_test, a_stream_without_an_answer_is_begun_anew_after_a_second) {
+  begin({});
+  EXPECT_FALSE(stream.is_stuck(now + 2 * copy_stream::patience)) << "nothing is on the way";
+  stream.take_number();
+  EXPECT_FALSE(stream.is_stuck(now + copy_stream::patience / 2));
+  EXPECT_TRUE(stream.is_stuck(now + copy_stream::patience));
+}
+
+TEST_F(copy_stream_test, one_that_the_keeper_refuses_is_begun_anew_after_a_second) {
+  mine.restorable = mine.logged = {{{0}, {3}}};
+  begin({});
+  EXPECT_TRUE(stream.on_standing({.stream = stream.stream(), .taken = 1, .failure = "full"}, now));
+  EXPECT_FALSE(stream.next(mine));
+  EXPECT_FALSE(stream.is_stuck(now));
+  EXPECT_TRUE(stream.is_stuck(now + copy_stream::patience));
+}
+
+} // namespace
+} // namespace dlrun::ps_shard

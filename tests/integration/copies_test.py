@@ -1,0 +1,150 @@
+"""durability.replicas: 2: hosts are lost with their disks, and nothing that was committed is computed again."""
+
+import json
+
+from bench_case import main
+from dlrun_job import wait_until
+from hosts_case import PS_SHARDS, on_several_hosts
+
+STEP = 20
+
+
+def newest(role):
+    """The newest version that the store of a role can restore."""
+    return role["store"]["versions"][-1][-1]
+
+
+class copies(on_several_hosts):
+    """PS shard 0 is on alpha, 1 on beta; gamma has the copies of both."""
+
+    def copied_job(self):
+        spec = self.unhurried(self.small_job())
+        spec["durability"] = {"log": "every_step", "replicas": 2}
+        return spec
+
+    def undisturbed(self, spec):
+        """The bits are those of one host, which keeps no copies."""
+        return super().undisturbed(spec | {"durability": {"log": "every_step"}})
+
+    def roles(self, status, kind):
+        return {role["index"]: role for role in status["roles"] if role["role"] == kind}
+
+    def places(self, job):
+        """(role, index) -> host"""
+        told = json.loads(job.ask("explain", "--json")[1])["roles"]
+        return {(role["role"], role["index"]): role["host"] for role in told}
+
+    def wait_until_whole(self, job, hosts):
+        """@param hosts where the copy of each PS shard is to be whole"""
+        def are_whole(status):
+            keepers = self.roles(status, "keeper")
+            return all(keepers[shard]["state"] == "whole" and keepers[shard].get("store", {}).get("host") == host
+                       for shard, host in enumerate(hosts))
+
+        return job.wait_for(are_whole, f"the copies on {hosts} are whole")
+
+    def committed(self, job):
+        """What is in all copies, and so was committed before, when the job is looked at."""
+        return min(newest(role) for role in self.roles(job.try_status(), "keeper").values())
+
+    def begin(self):
+        spec = self.copied_job()
+        job = self.start(spec)
+        self.addCleanup(job.__exit__)
+        job.wait_for_step(STEP)
+        self.wait_until_whole(job, ["gamma", "gamma"])
+        return job, spec
+
+    def expect_nothing_lost(self, job, spec, committed):
+        """@param committed by each loss of the host of a PS shard, before it"""
+        report = self.expect_same_bits(job, spec, may_redo=True)
+        self.expect_committed_kept(report, committed)
+        return report
+
+
+class a_lost_host(copies):
+    def test_of_a_ps_shard_with_its_disk_costs_no_committed_step(self):
+        job, spec = self.begin()
+        committed = self.committed(job)
+        self.hosts.lose("beta")
+        wait_until(lambda: self.places(job)[("ps_shard", 1)] == "gamma", "PS shard 1 is where its copy was")
+        self.wait_until_whole(job, ["gamma", "alpha"])
+        self.expect_nothing_lost(job, spec, [committed])
+        self.assertEqual(len(job.events("host-lost")), 1)
+        [left] = job.events("keeper-left")
+        self.assertIn("its PS shard starts on its host, from the copy", left["text"])
+        self.assertEqual(job.events("store-short"), [])
+
+    def test_of_the_copies_lets_training_go_on_and_others_are_filled(self):
+        job, spec = self.begin()
+        self.hosts.lose("gamma")
+        self.wait_until_whole(job, ["beta", "alpha"])
+        report = self.expect_same_bits(job, spec)
+        self.assertEqual(report["rewinds"], [])
+        for event, count in (("copy-lost", PS_SHARDS), ("copy-whole", 2 * PS_SHARDS)):
+            self.assertEqual(len(job.events(event)), count, event)
+
+    def test_and_then_the_next_one_until_only_the_root_is_left(self):
+        job, spec = self.begin()
+        committed = [self.committed(job)]
+        self.hosts.lose("beta")
+        self.wait_until_whole(job, ["gamma", "alpha"])
+        committed.append(self.committed(job))
+        self.hosts.lose("gamma")
+        wait_until(lambda: self.places(job)[("ps_shard", 1)] == "alpha", "PS shard 1 is on alpha")
+        wait_until(lambda: len(job.events("copy-waits")) == PS_SHARDS, "it is told that there are no copies")
+        self.expect_nothing_lost(job, spec, committed)
+
+
+class a_process(copies):
+    def test_of_a_ps_shard_that_is_killed_starts_there_again_and_the_copy_stays_whole(self):
+        job, spec = self.begin()
+        job.kill("ps_shard", 1)
+        job.wait_for_exits(1)
+        job.wait_until_all_run()
+        report = self.expect_same_bits(job, spec)
+        self.assertEqual(report["rewinds"], [])
+        self.assertEqual(self.places(job)[("ps_shard", 1)], "beta")
+        self.assertEqual(job.events("copy-lost"), [])
+
+    def test_of_a_keeper_that_is_killed_is_replaced_and_its_copy_is_whole_again(self):
+        job, spec = self.begin()
+        job.kill("keeper", 1)
+        wait_until(lambda: len(job.events("copy-whole")) == PS_SHARDS + 1, "the copy is whole again")
+        [lost] = job.events("copy-lost")
+        self.assertIn("ps_shard 1 goes on without a copy", lost["text"])
+        report = self.expect_same_bits(job, spec)
+        self.assertEqual(report["rewinds"], [])
+
+
+class a_run_that_goes_on(copies):
+    def test_begins_from_the_copies_when_a_host_and_its_disk_are_gone(self):
+        job, spec = self.begin()
+        committed = self.committed(job)
+        job.root.kill()
+        self.hosts.kill_all(*self.hosts.names)
+        job.wait_end()
+        self.hosts.lose("beta")
+        listed = self.hosts.write_file(self.bench.folder / "without_beta.yaml")
+        content = json.loads(listed.read_text())
+        content["hosts"] = [host for host in content["hosts"] if host["name"] != "beta"]
+        listed.write_text(json.dumps(content))
+        job.resume(options=["--hosts", str(listed)])
+        self.expect_nothing_lost(job, spec, [committed])
+        self.assertEqual(job.events("store-missing"), [])
+
+
+class what_is_shown(copies):
+    def test_is_where_each_copy_is_and_whether_it_is_whole(self):
+        job, spec = self.begin()
+        _, told, _ = job.ask("status")
+        self.assertIn("copies: ps_shard 0 on gamma (whole), ps_shard 1 on gamma (whole)", told)
+        _, told, _ = job.ask("explain")
+        for shard in range(PS_SHARDS):
+            self.assertRegex(told, rf"ps_shard {shard}, copy \(whole\) +gamma ")
+            self.assertRegex(told, rf"keeper {shard} +gamma .* a copy of ps_shard {shard} belongs on another host")
+        self.expect_same_bits(job, spec)
+
+
+if __name__ == "__main__":
+    main()
