@@ -32,6 +32,15 @@ void tell(const char* event, const role_name& role, incarnation incarnation, std
   out.push_back(announce{protocol::job_event{event, role, incarnation, std::move(text), std::move(numbers)}});
 }
 
+void tell_restart(managed_role& role, agent_actions& out) {
+  if (!std::exchange(role.restart_untold, false)) return;
+  const auto name = protocol::to_string(role.name);
+  tell("role-restarted", role.name, role.current ? role.current->incarnation : dlrun::incarnation{},
+       role.current ? fmt::format("{} starts again under incarnation {}", name, role.current->incarnation)
+                    : fmt::format("{} waits to be started again", name),
+       out);
+}
+
 /// What a coordinator that is up has not answered yet.
 void tell_order(const scale_orders& orders, const managed_role& coordinator, agent_actions& out) {
   if (const auto due = orders.due(); due && coordinator.up) out.push_back(to_coordinator{*due});
@@ -265,15 +274,6 @@ supervision::child_exit agent_core::tell_end(managed_role& role, const protocol:
 void agent_core::tell_coordinator_of(const protocol::role_exited& exited, time_point now,
                                      agent_actions& out) {
   if (exits_.add(exited, roles_.coordinator().up, now)) out.push_back(to_coordinator{exited});
-}
-
-void agent_core::tell_restart(managed_role& role, agent_actions& out) {
-  if (!std::exchange(role.restart_untold, false)) return;
-  const auto name = protocol::to_string(role.name);
-  tell("role-restarted", role.name, role.current ? role.current->incarnation : dlrun::incarnation{},
-       role.current ? fmt::format("{} starts again under incarnation {}", name, role.current->incarnation)
-                    : fmt::format("{} waits to be started again", name),
-       out);
 }
 
 void agent_core::begin_end(protocol::job_outcome outcome, const std::string& reason, time_point now,

@@ -128,7 +128,6 @@ private:
                  agent_actions& out, error_code code = error_code::role_lost);
   void shut_down(protocol::time_point now, agent_actions& out);
   void tell_coordinator_of(const protocol::role_exited& exited, protocol::time_point now, agent_actions& out);
-  void tell_restart(managed_role& role, agent_actions& out);
   void check_coordinator(protocol::time_point now, agent_actions& out);
   void kill(managed_role& role, const char* event, std::string text, agent_actions& out);
 
