@@ -283,6 +283,10 @@ void check_replicas(const spec::JobSpec& spec, const source_map& sources, proble
     problems.add(sources.find(path), path,
                  "a second copy is kept of the log of every step: write durability.log: every_step, or leave "
                  "this out");
+  if (is_relaxed(spec))
+    problems.add(sources.find(path), path,
+                 "a second copy is the same to the bit only where each step is: leave cluster.determinism at "
+                 "strict, or this out");
 }
 
 /// Rules between keys. The words of `spec` are those of their keys.

@@ -14,10 +14,12 @@ constexpr std::size_t changes_min = 64;
 /// An entry: which run has begun the journal.
 constexpr auto run_key = "begun-by-run";
 
-/// The fences of all roles are written at once: those of workers, PS shards and the coordinator.
+/// The fences of all roles are written at once: those of workers, PS shards, their keepers and the
+/// coordinator.
 std::size_t most_changes(const spec::JobSpec& spec) {
-  return std::max(changes_min,
-                  job::workers_max_of(spec) + static_cast<std::size_t>(spec.cluster().ps_shards()) + 1);
+  const std::size_t ps_shards = spec.cluster().ps_shards();
+  const auto keepers = spec.durability().replicas() > 1 ? ps_shards : 0;
+  return std::max(changes_min, job::workers_max_of(spec) + ps_shards + keepers + 1);
 }
 
 common::etcd_ground ground_of(const spec::JobSpec& spec) {

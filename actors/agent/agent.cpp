@@ -147,6 +147,7 @@ void agent_state::on_workers_wanted(const protocol::workers_wanted& word) {
 
 protocol::coordinator_location agent_state::on_heartbeat(const protocol::heartbeat& beat) {
   carry_out(core_.on_heartbeat(beat, arguments_.now()));
+  if (arguments_.hosts && core_.runs(beat.role, beat.self)) arguments_.hosts->on_heartbeat(beat);
   const auto keeper = core_.keeper_for(beat);
   const bool has_to_join = beat.role.kind == protocol::role_kind::coordinator && !coordinator_;
   if (!coordinator_at_ || has_to_join) return {{}, {}, keeper};
@@ -269,7 +270,7 @@ launch_events agent_state::make_launch_events() {
 
 void agent_state::carry_out(const start_role& action) {
   launch_order order{action.role, action.self, std::nullopt};
-  order.copy = action.copy;
+  order.copies = action.copies;
   if (action.role.kind != protocol::role_kind::coordinator) order.coordinator = coordinator_at_;
   arguments_.launcher->start(order, make_launch_events());
   if (action.role.kind == protocol::role_kind::ps_shard) clear_ways();

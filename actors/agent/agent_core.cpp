@@ -14,6 +14,7 @@ using protocol::time_point;
 /// meanwhile takes about as long.
 constexpr auto first_delay = std::chrono::milliseconds(100);
 constexpr auto delay_max = std::chrono::milliseconds(1000);
+constexpr auto keeper_delay_max = std::chrono::milliseconds(10'000);
 
 /// Another start of it finds its state on disk, or needs none.
 bool is_replaceable(const role_name& role, const agent_core_config& config) {
@@ -21,10 +22,12 @@ bool is_replaceable(const role_name& role, const agent_core_config& config) {
 }
 
 supervision::child_spec child_of(const role_name& role, const agent_core_config& config) {
+  const bool is_keeper = role.kind == role_kind::keeper; // nobody waits for it
   return {.id = protocol::to_string(role),
           .restart = is_replaceable(role, config) ? supervision::restart_type::permanent
                                                   : supervision::restart_type::temporary,
-          .patience = config.shutdown_patience};
+          .patience = config.shutdown_patience,
+          .delay_max = is_keeper ? std::optional{keeper_delay_max} : std::nullopt};
 }
 
 void tell(const char* event, const role_name& role, incarnation incarnation, std::string text,
@@ -39,6 +42,12 @@ void tell_restart(managed_role& role, agent_actions& out) {
        role.current ? fmt::format("{} starts again under incarnation {}", name, role.current->incarnation)
                     : fmt::format("{} waits to be started again", name),
        out);
+}
+
+void kill(managed_role& role, const char* event, std::string text, agent_actions& out) {
+  if (!role.current) return;
+  tell(event, role.name, role.current->incarnation, std::move(text), out);
+  out.push_back(stop_role{role.name, *role.current, protocol::stop_how::kill});
 }
 
 /// What a coordinator that is up has not answered yet.
@@ -156,9 +165,7 @@ void agent_core::order_start(managed_role& role, time_point now, agent_actions& 
   // A keeper may have to wait for a host.
   if (role.name.kind != role_kind::keeper) signs_.begin(role.name, now);
   reports_.set_state(role.name, "starting");
-  start_role start{role.name, *role.current, {}};
-  if (role.name.kind == role_kind::ps_shard) start.copy = copies_.find({role.name.index}, roles_);
-  out.push_back(std::move(start));
+  out.push_back(start_role{role.name, *role.current, copies_.facts_for(role.name, roles_)});
 }
 
 agent_actions agent_core::on_grant(const protocol::grant& grant, time_point now) {
@@ -211,7 +218,8 @@ agent_actions agent_core::on_start_failed(const role_name& name, const protocol:
   signs_.end(name);
   reports_.set_state(name, "failed to start");
   role->last_failure = why.message;
-  role->is_hopeless = why.code == error_code::bad_usage;
+  const bool is_keeper = name.kind == role_kind::keeper; // without which the job goes on
+  role->is_hopeless = why.code == error_code::bad_usage && !is_keeper;
   const auto text = fmt::format("{} cannot be started: {}", protocol::to_string(name), why.message);
   tell("role-start-failed", name, self.incarnation, text, out);
   // Its fence is used up: without this no other would be issued.
@@ -220,8 +228,12 @@ agent_actions agent_core::on_start_failed(const role_name& name, const protocol:
         {.role = name, .self = self, .cause = "could not be started: " + why.message, .replaced = true}, now,
         out);
   if (role->is_hopeless) begin_end(protocol::job_outcome::failed, text, now, out);
-  follow(supervisor_.child_start_failed(protocol::to_string(name), role->generation, why.message, now), now,
-         out);
+  const auto id = protocol::to_string(name);
+  follow(is_keeper ? supervisor_.child_exited(
+                         id, role->generation,
+                         {.detail = why.message, .settled = false, .counts = false, .had_begun = true}, now)
+                   : supervisor_.child_start_failed(id, role->generation, why.message, now),
+         now, out);
   return out;
 }
 
@@ -242,7 +254,9 @@ agent_actions agent_core::on_exited(const role_name& name, const protocol::fence
   reports_.set_state(name, expected ? "stopped" : "down");
   supervision::child_exit end{how.cause, signs_.has_settled(name)};
   if (!expected) end = tell_end(*role, self, how, left, now, out);
-  if (copies_.end(name, self.incarnation) && !expected)
+  const bool was_whole = copies_.end(name, self.incarnation);
+  if (name.kind == role_kind::keeper) end.settled = was_whole || left;
+  if (was_whole && !expected)
     tell(
         "copy-lost", name, self.incarnation,
         fmt::format("ps_shard {} goes on without a copy on another host, until another keeper has filled one",
@@ -362,14 +376,15 @@ agent_actions agent_core::on_heartbeat(const protocol::heartbeat& beat, time_poi
          out);
   if (const ps_shard_id shard{beat.role.index}; copies_.is_to_end(beat, roles_))
     kill(*roles_.find(protocol::keeper_role(shard)), "copy-silent",
-         fmt::format("ps_shard {0} waits for its copy, which is silent: keeper {0} is killed", shard), out);
+         fmt::format("ps_shard {0} waits for its copy, which gets no further: keeper {0} is killed", shard),
+         out);
   return out;
 }
 
 agent_actions agent_core::give_way(ps_shard_id shard) {
   auto* keeper = roles_.find(protocol::keeper_role(shard));
   if (keeper == nullptr || !keeper->current || std::exchange(keeper->leaving, true)) return {};
-  return {stop_role{keeper->name, *keeper->current, protocol::stop_how::leave}};
+  return {stop_role{keeper->name, *keeper->current, protocol::stop_how::kill}};
 }
 
 agent_actions agent_core::on_tick(time_point now) {
@@ -413,12 +428,6 @@ agent_actions agent_core::on_work_seen(const seen_work& seen, time_point now) {
                      protocol::describe(seen.at->at), protocol::to_seconds(*time)),
          out);
   return out;
-}
-
-void agent_core::kill(managed_role& role, const char* event, std::string text, agent_actions& out) {
-  if (!role.current) return;
-  tell(event, role.name, role.current->incarnation, std::move(text), out);
-  out.push_back(stop_role{role.name, *role.current, protocol::stop_how::kill});
 }
 
 } // namespace dlrun::agent

@@ -53,7 +53,7 @@ struct agent_core_config {
 struct start_role {
   protocol::role_name role;
   protocol::fence self;
-  std::optional<kept_copy> copy{}; ///< of a PS shard whose keeper runs
+  copy_facts copies{};
 };
 struct stop_role {
   protocol::role_name role;
@@ -117,6 +117,10 @@ public:
   worker_counts workers() const { return roles_.count(reports_, orders_.workers()); }
   const role_reports& reports() const { return reports_; }
   const std::vector<avoided_gpu>& avoided_gpus() const { return avoided_; }
+  bool runs(const protocol::role_name& role, const protocol::fence& self) const {
+    const auto found = roles_.all().find(protocol::to_string(role));
+    return found != roles_.all().end() && found->second.current == self;
+  }
   bool ending() const { return ended_.has_value(); }
 
 private:
@@ -129,7 +133,6 @@ private:
   void shut_down(protocol::time_point now, agent_actions& out);
   void tell_coordinator_of(const protocol::role_exited& exited, protocol::time_point now, agent_actions& out);
   void check_coordinator(protocol::time_point now, agent_actions& out);
-  void kill(managed_role& role, const char* event, std::string text, agent_actions& out);
 
   agent_core_config config_;
   supervision::supervisor supervisor_;

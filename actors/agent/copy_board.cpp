@@ -22,13 +22,6 @@ bool copy_board::hear(const protocol::heartbeat& beat, const managed_roles& role
   if (beat.role.kind == role_kind::keeper) keepers_[shard] = {beat.self.incarnation, beat.at};
   if (beat.role.kind != role_kind::ps_shard) return false;
   const auto& said = beat.copy;
-  if (said.keeper.value != 0)
-    copies_[shard] = {.holds = {.shard = shard,
-                                .opener = beat.self.incarnation,
-                                .timeline = said.timeline,
-                                .end = step_from(said.end),
-                                .floor = said.floor},
-                      .keeper = said.keeper};
   if (!said.is_known) return false;
   counted_[shard] = said.counted;
   const auto runs = keeper_of(shard, roles);
@@ -37,6 +30,7 @@ bool copy_board::hear(const protocol::heartbeat& beat, const managed_roles& role
 
 bool copy_board::end(const protocol::role_name& keeper, dlrun::incarnation self) {
   if (keeper.kind != role_kind::keeper) return false;
+  ended_[{keeper.index}] = self;
   const auto found = whole_.find({keeper.index});
   if (found == whole_.end() || found->second != self) return false;
   whole_.erase(found);
@@ -46,12 +40,17 @@ bool copy_board::end(const protocol::role_name& keeper, dlrun::incarnation self)
 std::optional<kept_copy> copy_board::find(ps_shard_id shard, const managed_roles& roles) const {
   const auto runs = keeper_of(shard, roles);
   if (!runs) return std::nullopt;
-  kept_copy copy{.holds = {.shard = shard}, .keeper = *runs};
-  if (const auto told = copies_.find(shard); told != copies_.end() && told->second.keeper == *runs)
-    copy = told->second;
   const auto counted = counted_.find(shard);
-  copy.is_whole = counted != counted_.end() && counted->second == *runs;
-  return copy;
+  return kept_copy{counted != counted_.end() && counted->second == *runs, *runs};
+}
+
+copy_facts copy_board::facts_for(const protocol::role_name& role, const managed_roles& roles) const {
+  const ps_shard_id shard{role.index};
+  if (role.kind == role_kind::ps_shard) return {find(shard, roles), false};
+  const auto ended = ended_.find(shard);
+  const auto given_up = given_up_.find(shard);
+  return {std::nullopt, role.kind == role_kind::keeper && ended != ended_.end() &&
+                            given_up != given_up_.end() && ended->second == given_up->second};
 }
 
 protocol::keeper_place copy_board::answer(const protocol::heartbeat& beat, const managed_roles& roles) const {

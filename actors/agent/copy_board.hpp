@@ -11,11 +11,15 @@
 
 namespace dlrun::agent {
 
-/// What a keeper has, on the host where it was placed last.
+/// That of the keeper which runs.
 struct kept_copy {
-  protocol::held_store holds{}; ///< its end is 0 before anything was said of it
-  bool is_whole = false;        ///< its PS shard has committed nothing that it lacks
-  dlrun::incarnation keeper{};  ///< the start that has it
+  bool is_whole = false;       ///< its PS shard has committed nothing that it lacks
+  dlrun::incarnation keeper{}; ///< the start that has it
+};
+/// What is known before a PS shard or a keeper starts.
+struct copy_facts {
+  std::optional<kept_copy> copy{}; ///< of a PS shard whose keeper runs
+  bool is_given_up = false;        ///< of a keeper: the start before was, on its host
 };
 
 /// Pure: what PS shards and keepers say in their heartbeats. The agent is the judge: it alone sees
@@ -33,6 +37,8 @@ public:
   protocol::keeper_place answer(const protocol::heartbeat& beat, const managed_roles& roles) const;
   /// The copy of that PS shard, by what it has said of it; nothing where no keeper runs.
   std::optional<kept_copy> find(ps_shard_id shard, const managed_roles& roles) const;
+  /// For a start of that role.
+  copy_facts facts_for(const protocol::role_name& role, const managed_roles& roles) const;
   /// The PS shard says that its keeper, which counts, is silent. True once a start of the keeper,
   /// which is to be ended.
   bool is_to_end(const protocol::heartbeat& beat, const managed_roles& roles);
@@ -45,10 +51,10 @@ private:
     protocol::endpoint at;
   };
   std::map<ps_shard_id, keeper> keepers_;
-  std::map<ps_shard_id, kept_copy> copies_;           ///< as told last
   std::map<ps_shard_id, dlrun::incarnation> counted_; ///< by any start of the PS shard
   std::map<ps_shard_id, dlrun::incarnation> whole_;   ///< starts of which hear() said so
   std::map<ps_shard_id, dlrun::incarnation> given_up_;
+  std::map<ps_shard_id, dlrun::incarnation> ended_; ///< the newest start that is over
 };
 
 } // namespace dlrun::agent

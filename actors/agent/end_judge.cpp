@@ -35,12 +35,12 @@ judged_end end_judge::died(managed_role& role, const protocol::fence& self, cons
   const auto slot = hung ? how.killed_in : how.slot;
   if (slot) why += fmt::format(", in {}", protocol::describe(slot->at));
   role.last_failure = why;
-  role.is_hopeless = how.is_lasting && !settled;
+  const bool is_keeper = role.name.kind == protocol::role_kind::keeper; // training goes on without
+  role.is_hopeless = how.is_lasting && !settled && !is_keeper;
   role.restart_untold = role.is_replaceable && !role.is_hopeless;
   const auto detected_us = static_cast<std::uint64_t>(std::max<std::int64_t>(0, silent.count()));
   auto text = fmt::format("{} (incarnation {}) {}", protocol::to_string(role.name), self.incarnation, why);
   const bool is_excused = slot && state_is_durable_ && excused_.excuses(*slot);
-  const bool is_keeper = role.name.kind == protocol::role_kind::keeper; // training goes on without
   return {
       .event = {"role-exited", role.name, self.incarnation, std::move(text), {.after_us = detected_us}},
       .exited = {.role = role.name,

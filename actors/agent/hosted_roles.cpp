@@ -135,7 +135,8 @@ hosted_roles::hosted_roles(hosted_roles_config config)
     : config_{std::move(config)}
     , roster_{config_.rules, names_of(config_.hosts)}
     , placement_{config_.root, config_.threads_per_worker, config_.coordinator_moves}
-    , admission_{config_.joining, 1 + config_.hosts.size()} {
+    , admission_{config_.joining, 1 + config_.hosts.size()}
+    , starts_{config_.repeat_after} {
   placement_.add_host(config_.root, config_.root_cpus);
   placement_.set_stores(config_.root, config_.root_stores);
   for (const auto& one : config_.returning)
@@ -155,17 +156,17 @@ std::vector<protocol::running_start> hosted_roles::take_over(time_point now, hos
   has_begun_ = true;
   std::map<role_name, protocol::running_start> newest; // keys come in the order of incarnations
   for (const auto& [key, one] : found_)
-    if (starts_.contains(key)) newest[key.first] = one;
+    if (starts_.find(key) != nullptr) newest[key.first] = one;
   std::vector<protocol::running_start> all;
   for (const auto& [key, one] : found_) {
-    const auto at = starts_.find(key);
-    if (at == starts_.end()) continue;
+    auto* at = starts_.find(key);
+    if (at == nullptr) continue;
     if (newest.at(key.first) != one) {
-      at->second.stop = protocol::stop_how::kill;
-      send(key.first, at->second, now, out);
+      starts_.stop(key.first, *at, protocol::stop_how::kill, now, out);
       continue;
     }
-    placement_.keep(key.first, *at->second.host, "it ran there when the root came back");
+    placement_.keep(key.first, *at->host, "it ran there when the root came back");
+    at->is_unheard = key.first.kind == role_kind::keeper;
     all.push_back(one);
   }
   found_.clear();
@@ -180,25 +181,30 @@ const std::string* hosted_roles::host_to_wait_for(const role_name& role) const {
   if (role.kind != role_kind::ps_shard) return nullptr;
   if (is_planted(config_.bug, protocol::planted_bug::silent_first)) return nullptr;
   const auto* before = placement_.find(role);
+  const auto* keeper = placement_.find(protocol::keeper_role({role.index}));
+  const bool is_lost = before == nullptr || !placement_.has_host(before->host);
+  if (is_lost && keeper != nullptr && starts_.is_copy_unheard({role.index})) return &keeper->host;
   const auto* host = before != nullptr ? &before->host : placement_.find_store_anywhere({role.index});
   const bool is_away = host != nullptr && !placement_.has_host(*host) && roster_.is_expected(*host);
   return is_away ? host : nullptr;
 }
 
 hosted_actions hosted_roles::start(const role_name& role, const fence& self, time_point now,
-                                   const std::optional<kept_copy>& copy) {
+                                   const copy_facts& copies) {
   hosted_actions out;
   hosted_start one{.self = self, .waits_until = now + config_.store_patience};
-  const bool is_copied = copy && placement_.note_copy(copy->holds) && copy->is_whole;
+  one.is_given_up = copies.is_given_up;
+  one.is_copied = copies.copy && copies.copy->is_whole &&
+                  placement_.has_host(placement_.host_of(protocol::keeper_role({role.index})));
   if (!placement_.can_put(role)) {
     wait_unprotected(role, self, placement_, out);
-  } else if (const auto* host = is_copied ? nullptr : host_to_wait_for(role)) {
+  } else if (const auto* host = one.is_copied ? nullptr : host_to_wait_for(role)) {
     out.push_back(waiting_event(role, self, *host, config_.store_patience));
   } else {
     settle(role, one, now, out);
     return out;
   }
-  starts_[{role, self.incarnation}] = one;
+  starts_.put(role, one);
   return out;
 }
 
@@ -207,50 +213,34 @@ void hosted_roles::settle(const role_name& role, hosted_start one, time_point no
   const auto* before = placement_.find(role);
   const auto was = before == nullptr ? std::string{} : before->host;
   tell_missing_store(role, one.self, config_, placement_, out);
-  const auto& chosen = placement_.put(role);
+  const auto& chosen =
+      one.is_copied ? placement_.put_on_copy({role.index}) : placement_.put(role, one.is_given_up);
   if (chosen.host != was)
     out.push_back(
         event_of(role, one.self, "role-placed",
                  fmt::format("{} runs on host {}: {}", protocol::to_string(role), chosen.host, chosen.reason),
                  {chosen.host, chosen.reason}));
-  const start_key key{role, one.self.incarnation};
   if (chosen.host == config_.root) {
-    starts_.erase(key);
+    starts_.erase({role, one.self.incarnation});
     out.push_back(start_here{role, one.self});
     return;
   }
   one.host = chosen.host;
   one.boot = roster_.boot_of(chosen.host).value_or(0);
-  auto& kept = starts_[key] = one;
-  send(role, kept, now, out);
-}
-
-/// All that the host has not answered yet.
-void hosted_roles::send(const role_name& role, hosted_start& one, time_point now, hosted_actions& out) {
-  one.sent = now;
-  if (!one.is_answered)
-    out.push_back(to_host{
-        *one.host, protocol::start_order{one.boot, role, one.self, coordinator_, coordinator_at_, {}}});
-  if (one.stop) out.push_back(to_host{*one.host, protocol::stop_order{one.boot, role, one.self, *one.stop}});
-}
-
-bool hosted_roles::has(const role_name& role, const fence& self) const {
-  const auto found = starts_.find({role, self.incarnation});
-  return found != starts_.end() && found->second.self == self;
+  starts_.order(role, std::move(one), now, out);
 }
 
 hosted_actions hosted_roles::stop(const role_name& role, const fence& self, protocol::stop_how how,
                                   time_point now) {
   hosted_actions out;
   if (!has(role, self)) return out;
-  auto& one = starts_.at({role, self.incarnation});
-  if (!one.host) {
+  auto& one = *starts_.find({role, self.incarnation});
+  if (one.host) {
+    starts_.stop(role, one, how, now, out);
+  } else {
     starts_.erase({role, self.incarnation});
     out.push_back(tell_launch{role, self, role_end{.cause = "was ended before it had a host"}});
-    return out;
   }
-  one.stop = std::max(how, one.stop.value_or(how));
-  send(role, one, now, out);
   return out;
 }
 
@@ -293,13 +283,12 @@ hosted_actions hosted_roles::on_joined(const protocol::host_joined& joined, time
     out.push_back(watch_beats{joined.host, joined.boot});
     for (const auto& one : joined.running) {
       if (has_begun_) break;
-      const start_key key{one.role, one.self.incarnation};
-      found_[key] = one;
-      starts_[key] = {.self = one.self, .host = joined.host, .boot = joined.boot, .is_answered = true};
+      found_[{one.role, one.self.incarnation}] = one;
+      starts_.put(one.role,
+                  {.self = one.self, .host = joined.host, .boot = joined.boot, .is_answered = true});
     }
   }
-  for (auto& [key, one] : starts_)
-    if (one.host == joined.host) send(key.first, one, now, out);
+  starts_.send_again(joined.host, now, out);
   settle_waiting(now, out);
   return out;
 }
@@ -310,25 +299,35 @@ hosted_actions hosted_roles::on_report(const protocol::start_report& report, tim
   const bool is_over = report.state != start_state::running;
   if (is_over)
     out.push_back(to_host{report.host, protocol::start_told{report.boot, report.role, report.self}});
-  const auto found = starts_.find({report.role, report.self.incarnation});
-  if (found == starts_.end()) {
+  auto* found = starts_.find({report.role, report.self.incarnation});
+  if (found == nullptr) {
     if (!is_over && roster_.boot_of(report.host) == report.boot) end_late(report, placement_, out);
     return out;
   }
-  auto& one = found->second;
+  auto& one = *found;
   if (one.self != report.self || one.host != report.host || one.boot != report.boot) return out;
   if (!is_over) {
     if (!std::exchange(one.is_answered, true))
       out.push_back(tell_launch{report.role, report.self, role_runs{report.pid}});
     return out;
   }
-  starts_.erase(found);
+  starts_.erase({report.role, report.self.incarnation});
   if (report.state == start_state::not_started)
     out.push_back(tell_launch{report.role, report.self,
                               error{report.code, fmt::format("{} (on host {})", report.why, report.host)}});
   else
     out.push_back(tell_launch{report.role, report.self, end_of(report, report.host)});
   return out;
+}
+
+void hosted_roles::on_heartbeat(const protocol::heartbeat& beat) {
+  if (beat.role.kind != role_kind::keeper || beat.store.host.empty() || !beat.copy.is_known) return;
+  if (auto* found = starts_.find({beat.role, beat.self.incarnation}); found != nullptr)
+    found->is_unheard = false;
+  placement_.note_copy(beat.store.host, {.shard = {beat.role.index},
+                                         .timeline = beat.copy.timeline,
+                                         .end = step_from(beat.copy.end),
+                                         .floor = beat.copy.floor});
 }
 
 void hosted_roles::on_work(const protocol::work_report& work, time_point now) {
@@ -400,7 +399,7 @@ void hosted_roles::lose(const host_lost& lost, time_point now, hosted_actions& o
       lost.host,
       protocol::dismissal{lost.boot, lost.left ? lost.why : fmt::format("{}: {}", given_up, lost.why)}});
   role_end end{.cause = fmt::format("is lost with host {}: {}", lost.host, lost.why)};
-  std::erase_if(starts_, [&](const auto& entry) {
+  std::erase_if(starts_.all(), [&](const auto& entry) {
     const auto& [key, one] = entry;
     if (one.host != lost.host || one.boot != lost.boot) return false;
     out.push_back(tell_launch{key.first, one.self, end});
@@ -413,11 +412,11 @@ void hosted_roles::lose(const host_lost& lost, time_point now, hosted_actions& o
 /// Those whose host is back, or waited for in vain.
 void hosted_roles::settle_waiting(time_point now, hosted_actions& out) {
   std::vector<start_key> ready;
-  for (const auto& [key, one] : starts_)
+  for (const auto& [key, one] : starts_.all())
     if (!one.host && placement_.can_put(key.first) &&
         (now >= one.waits_until || host_to_wait_for(key.first) == nullptr))
       ready.push_back(key);
-  for (const auto& key : ready) settle(key.first, starts_.at(key), now, out);
+  for (const auto& key : ready) settle(key.first, *starts_.find(key), now, out);
 }
 
 /// Nothing starts there any more. A worker that has left starts elsewhere, as after a notice from
@@ -427,20 +426,16 @@ void hosted_roles::begin_leave(const std::string& host, time_point now, hosted_a
   out.push_back(event_of(
       "host-leaves", fmt::format("host {} was asked to leave: its workers hand back what they have", host),
       {.host = host, .reason = {}}));
-  for (auto& [key, one] : starts_) {
-    if (one.host != host || key.first.kind != role_kind::worker) continue;
-    one.stop = std::max(protocol::stop_how::leave, one.stop.value_or(protocol::stop_how::leave));
-    send(key.first, one, now, out);
-  }
+  for (auto& [key, one] : starts_.all())
+    if (one.host == host && key.first.kind == role_kind::worker)
+      starts_.stop(key.first, one, protocol::stop_how::leave, now, out);
   settle_leaving(now, out);
 }
 
 /// Without workers it goes; what else runs there ends with it.
 void hosted_roles::settle_leaving(time_point now, hosted_actions& out) {
   for (const auto& [host, state] : roster_.states())
-    if (state == host_state::leaving && std::ranges::none_of(starts_, [&name = host](const auto& one) {
-          return one.second.host == name && one.first.first.kind == role_kind::worker;
-        }))
+    if (state == host_state::leaving && !starts_.has_worker_on(host))
       follow(roster_.let_go(host, now), now, out);
 }
 
@@ -449,9 +444,7 @@ hosted_actions hosted_roles::tick(time_point now) {
   follow(roster_.tick(now), now, out);
   settle_waiting(now, out);
   settle_leaving(now, out);
-  for (auto& [key, one] : starts_)
-    if (one.host && (!one.is_answered || one.stop) && now - one.sent >= config_.repeat_after)
-      send(key.first, one, now, out);
+  starts_.repeat(now, out);
   if (dismissed_.empty() || (dismissal_at_ && now - *dismissal_at_ < config_.repeat_after)) return out;
   dismissal_at_ = now;
   send_dismissals(out);

@@ -4,9 +4,9 @@
 #include "actors/agent/copy_board.hpp"
 #include "actors/agent/host_admission.hpp"
 #include "actors/agent/host_roster.hpp"
+#include "actors/agent/hosted_actions.hpp"
+#include "actors/agent/hosted_starts.hpp"
 #include "actors/agent/placement.hpp"
-#include "actors/agent/role_end.hpp"
-#include "actors/protocol/event_messages.hpp"
 #include "actors/protocol/host_messages.hpp"
 #include "actors/protocol/planted_bug.hpp"
 
@@ -46,41 +46,6 @@ struct hosted_roles_config {
   protocol::planted_bug bug = protocol::planted_bug::none; ///< for the simulator
 };
 
-// ---- what the shell must do; and roster_event: run_command, kill_command, end_command
-
-/// Of a start_order the shell adds the credentials.
-struct to_host {
-  std::string host;
-  std::variant<protocol::start_order, protocol::stop_order, protocol::start_told, protocol::dismissal>
-      message;
-};
-/// Start it here, on the root's host.
-struct start_here {
-  protocol::role_name role;
-  protocol::fence self;
-};
-/// As a launcher tells it: it runs, it could not be started, or it is over.
-struct role_runs {
-  std::int32_t pid = 0;
-};
-struct tell_launch {
-  protocol::role_name role;
-  protocol::fence self;
-  std::variant<role_runs, error, role_end> what;
-};
-/// Exchange beats with that start of the host's agent; answer with on_sighting().
-struct watch_beats {
-  std::string host;
-  std::uint64_t boot = 0;
-};
-struct forget_beats {
-  std::string host;
-};
-/// A job_event is for the user.
-using hosted_action = std::variant<to_host, start_here, tell_launch, protocol::job_event, run_command,
-                                   kill_command, end_command, watch_beats, forget_beats>;
-using hosted_actions = std::vector<hosted_action>;
-
 /// Pure: places each start, orders it until the host has answered, and turns what hosts say, or
 /// their loss, into what a launcher says. Orders are repeated from state; an end is told once.
 class hosted_roles {
@@ -92,16 +57,17 @@ public:
   /// from now on, and what was not chosen, is to end. Called once, before the first start().
   std::vector<protocol::running_start> take_over(protocol::time_point now, hosted_actions& out);
   /// Places it, and orders it unless its place is here.
-  /// @param copy of a PS shard whose keeper runs (R25): a whole one is as good as the store
+  /// A whole copy of a PS shard is as good as its store (R25).
   hosted_actions start(const protocol::role_name& role, const protocol::fence& self, protocol::time_point now,
-                       const std::optional<kept_copy>& copy = {});
+                       const copy_facts& copies = {});
   /// Where the coordinator is now: whom roles are to join that are ordered from here on.
   void coordinator_is(dlrun::incarnation incarnation, const protocol::endpoint& at) {
-    coordinator_ = incarnation;
-    coordinator_at_ = at;
+    starts_.coordinator_is(incarnation, at);
   }
   /// Is this start in hand here? Else it was placed on the root's host, or is over.
-  bool has(const protocol::role_name& role, const protocol::fence& self) const;
+  bool has(const protocol::role_name& role, const protocol::fence& self) const {
+    return starts_.find(role, self) != nullptr;
+  }
   hosted_actions stop(const protocol::role_name& role, const protocol::fence& self, protocol::stop_how how,
                       protocol::time_point now);
 
@@ -110,6 +76,8 @@ public:
   hosted_actions on_joined(const protocol::host_joined& joined, protocol::time_point now,
                            std::string& refused);
   hosted_actions on_report(const protocol::start_report& report, protocol::time_point now);
+  /// Of a start in hand: a keeper says what it holds.
+  void on_heartbeat(const protocol::heartbeat& beat);
   void on_work(const protocol::work_report& work, protocol::time_point now);
   hosted_actions on_sighting(const std::string& host, std::uint64_t boot, const sighting& seen,
                              protocol::time_point now);
@@ -128,22 +96,9 @@ public:
   const placement& places() const { return placement_; }
 
 private:
-  using start_key = std::pair<protocol::role_name, dlrun::incarnation>;
-  struct hosted_start {
-    protocol::fence self;
-    std::optional<std::string> host{}; ///< where it was ordered; nothing: it waits for its store's
-    std::uint64_t boot = 0;
-    bool is_answered = false;
-    std::optional<protocol::stop_how> stop{}; ///< asked to end
-    protocol::time_point sent{};
-    protocol::time_point waits_until{};
-  };
-
   const std::string* host_to_wait_for(const protocol::role_name& role) const;
   void settle(const protocol::role_name& role, hosted_start one, protocol::time_point now,
               hosted_actions& out);
-  void send(const protocol::role_name& role, hosted_start& one, protocol::time_point now,
-            hosted_actions& out);
   void follow(roster_events events, protocol::time_point now, hosted_actions& out);
   void lose(const host_lost& lost, protocol::time_point now, hosted_actions& out);
   void settle_waiting(protocol::time_point now, hosted_actions& out);
@@ -155,14 +110,12 @@ private:
   host_roster roster_;
   placement placement_;
   host_admission admission_;
-  std::map<start_key, hosted_start> starts_;           ///< on other hosts, or waiting for one
+  hosted_starts starts_;
   std::map<start_key, protocol::running_start> found_; ///< of those, what another root started
   bool has_begun_ = false;                             ///< nothing more is taken over
   std::map<std::string, std::vector<protocol::worker_sight>> sights_;
   std::string dismissed_{};                          ///< why all hosts are; "" as long as they are not
   std::optional<protocol::time_point> dismissal_at_; ///< when that was repeated, or noticed
-  dlrun::incarnation coordinator_{};
-  protocol::endpoint coordinator_at_{};
 };
 
 } // namespace dlrun::agent

@@ -67,18 +67,27 @@ std::string placement::host_of(const role_name& role) const {
   return where == nullptr ? std::string{} : where->host;
 }
 
-const place& placement::put(const role_name& role) {
+const place& placement::put(const role_name& role, bool elsewhere) {
   DLRUN_CHECK(hosts_.contains(root_), "the root's host {} is there", root_);
   const auto* before = find(role);
   const bool is_there = before != nullptr && hosts_.contains(before->host);
-  const bool moves = coordinator_moves_ && role.kind == role_kind::coordinator;
+  const bool moves = elsewhere || (coordinator_moves_ && role.kind == role_kind::coordinator);
   const bool yields = role.kind == role_kind::keeper && share_host({role.index});
   if (is_there && !moves && !yields) return *before;
-  auto chosen = choose(role);
+  auto chosen = choose(role, elsewhere);
   if (before != nullptr)
     chosen.reason += yields     ? fmt::format("; its PS shard is on {}", before->host)
                      : is_there ? fmt::format("; it ended on {}", before->host)
                                 : fmt::format("; {} {}", before->host, gone_.at(before->host));
+  return places_[role] = std::move(chosen);
+}
+
+const place& placement::put_on_copy(ps_shard_id shard) {
+  const auto role = protocol::ps_shard_role(shard);
+  const auto* before = find(role);
+  if (before != nullptr && hosts_.contains(before->host)) return *before;
+  place chosen{host_of(protocol::keeper_role(shard)), "its store is there, a whole copy"};
+  if (before != nullptr) chosen.reason += fmt::format("; {} {}", before->host, gone_.at(before->host));
   return places_[role] = std::move(chosen);
 }
 
@@ -102,11 +111,11 @@ placement::load placement::load_of(const std::string& host, const role_name& exc
   return sum;
 }
 
-place placement::choose(const role_name& role) const {
+place placement::choose(const role_name& role, bool elsewhere) const {
   switch (role.kind) {
   case role_kind::ps_shard: return choose_for_shard(role);
   case role_kind::worker: return choose_for_worker(role);
-  case role_kind::keeper: return choose_for_keeper(role);
+  case role_kind::keeper: return choose_for_keeper(role, elsewhere);
   default: return choose_for_coordinator(role);
   }
 }
@@ -147,14 +156,6 @@ place placement::choose_for_shard(const role_name& role) const {
   return chosen;
 }
 
-bool placement::note_copy(const protocol::held_store& copy) {
-  const auto* where = find(protocol::keeper_role(copy.shard));
-  if (where == nullptr) return false;
-  const auto [at, is_new] = stores_[where->host].try_emplace(copy.shard, copy);
-  if (!is_new && copy.end.value > 0) at->second = copy;
-  return hosts_.contains(where->host);
-}
-
 bool placement::share_host(ps_shard_id shard) const {
   const auto* keeper = find(protocol::keeper_role(shard));
   return keeper != nullptr && keeper->host == host_of(protocol::ps_shard_role(shard));
@@ -166,16 +167,17 @@ bool placement::can_put(const role_name& role) const {
   return primary != nullptr && hosts_.size() > (hosts_.contains(primary->host) ? 1U : 0U);
 }
 
-place placement::choose_for_keeper(const role_name& role) const {
+place placement::choose_for_keeper(const role_name& role, bool elsewhere) const {
   const auto primary = host_of(protocol::ps_shard_role({role.index}));
-  std::optional<std::tuple<bool, std::uint32_t, bool>> best;
+  const auto before = elsewhere ? host_of(role) : std::string{};
+  std::optional<std::tuple<bool, bool, std::uint32_t, bool>> best;
   place chosen;
   for (const auto& [host, cpus] : hosts_) {
     if (host == primary) continue;
     const auto there = load_of(host, role);
     const auto stores = stores_.find(host);
     const bool has_none = stores == stores_.end() || !stores->second.contains({role.index});
-    const std::tuple cost{has_none, there.ps_shards + there.keepers, host == root_};
+    const std::tuple cost{host == before, has_none, there.ps_shards + there.keepers, host == root_};
     if (best && cost >= *best) continue;
     best = cost;
     chosen = {host, has_none ? fmt::format("a copy of ps_shard {} belongs on another host than {}",

@@ -24,8 +24,9 @@ struct place {
 /// highest timeline, then with the furthest end, then opened last; of equals not to the root's
 /// host, which has copies of all when a job was complete. One that has none goes to the
 /// host that has the fewest, for its disk and its link are what it needs; of equals to the root's,
-/// whose loss ends the job anyway. A keeper goes to another host than its PS shard: one that has a
-/// store of that, else the one with the fewest stores. A worker goes where the fewest threads of
+/// whose loss ends the job anyway. A keeper goes to another host than its PS shard, and, if it was
+/// given up there, than before: one that has a store of that PS shard, else the one with the fewest
+/// stores. A worker goes where the fewest threads of
 /// roles share a core. Another role that starts again goes where it was, if that host is there: a
 /// PS shard's store is there. What never happens: a role that runs is moved. Of hosts that are as
 /// good the first by name is taken, so that the same hosts get the same roles, whichever was there
@@ -51,16 +52,20 @@ public:
   /// The same of all hosts that ever told of one, also those that are away.
   const std::string* find_store_anywhere(ps_shard_id shard) const;
 
-  /// What the copy on the host of that PS shard's keeper holds now. With the end 0 it is not known
-  /// better than by what that host told. @returns whether that host is there
-  bool note_copy(const protocol::held_store& copy);
+  /// What a copy on that host holds now, in place of what the host told of.
+  void note_copy(const std::string& host, const protocol::held_store& copy) {
+    stores_[host][copy.shard] = copy;
+  }
   /// A keeper is to be on another host than its PS shard. Any other role has a host at all times.
   bool can_put(const protocol::role_name& role) const;
   /// The PS shard has been placed on the host of its keeper.
   bool share_host(ps_shard_id shard) const;
 
   /// Places one start of `role` on a host that is there; the root's host must be.
-  const place& put(const protocol::role_name& role);
+  /// @param elsewhere not where it was, if there is another: the start before was given up there
+  const place& put(const protocol::role_name& role, bool elsewhere = false);
+  /// The same of a PS shard whose keeper has all that it had (R25).
+  const place& put_on_copy(ps_shard_id shard);
   /// It runs there.
   void keep(const protocol::role_name& role, const std::string& host, std::string reason) {
     places_[role] = {host, std::move(reason)};
@@ -84,11 +89,11 @@ private:
   const std::string* best_store(ps_shard_id shard, bool is_in_reach) const;
   std::uint32_t threads_of(const protocol::role_name& role) const;
   load load_of(const std::string& host, const protocol::role_name& except) const;
-  place choose(const protocol::role_name& role) const;
+  place choose(const protocol::role_name& role, bool elsewhere) const;
   place choose_for_coordinator(const protocol::role_name& role) const;
   place choose_for_shard(const protocol::role_name& role) const;
   place choose_for_worker(const protocol::role_name& role) const;
-  place choose_for_keeper(const protocol::role_name& role) const;
+  place choose_for_keeper(const protocol::role_name& role, bool elsewhere) const;
 
   std::string root_;
   std::uint32_t threads_per_worker_;

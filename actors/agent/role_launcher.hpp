@@ -33,7 +33,7 @@ struct launch_order {
   std::optional<protocol::role_credentials> credentials{};
   /// Random number of the process of the job's agent; 0: this host's, or the one that began it.
   std::uint64_t agent = 0;
-  std::optional<kept_copy> copy{}; ///< of a PS shard whose keeper runs
+  copy_facts copies{};
 };
 
 class role_launcher {

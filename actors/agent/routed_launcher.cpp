@@ -31,7 +31,7 @@ void routed_launcher::begin() { carry_out(hosts_.begin(options_.now())); }
 void routed_launcher::start(const launch_order& order, const launch_events& events) {
   if (order.coordinator) hosts_.coordinator_is(order.coordinator->self.incarnation, order.coordinator->at);
   ordered_[{order.role, order.self.incarnation}] = {order, events};
-  carry_out(hosts_.start(order.role, order.self, options_.now(), order.copy));
+  carry_out(hosts_.start(order.role, order.self, options_.now(), order.copies));
 }
 
 std::vector<protocol::running_start> routed_launcher::take_over(const launch_events& events) {

@@ -76,6 +76,7 @@ public:
   // what hosts say
   protocol::join_reply on_joined(const protocol::host_joined& joined, const protocol::host_agent_actor& who);
   void on_report(const protocol::start_report& report);
+  void on_heartbeat(const protocol::heartbeat& beat) { hosts_.on_heartbeat(beat); }
   void on_work(const protocol::work_report& work) { hosts_.on_work(work, options_.now()); }
   /// A host with a good token wants to join. @returns bad_usage with the reason.
   result<admission> admit(const arriving_host& who);

@@ -172,9 +172,10 @@ void supervisor::delay_restart(child& which, bool settled) {
   which.delays = settled ? 0 : which.delays;
   which.start_at = now_;
   if (options_.delay.first == milliseconds{0} || settled) return;
+  const auto longest = which.spec.delay_max.value_or(options_.delay.max);
   auto delay = options_.delay.first;
-  for (std::size_t i = 0; i < which.delays && delay < options_.delay.max; ++i) delay *= 2;
-  which.start_at = now_ + std::min(delay, options_.delay.max);
+  for (std::size_t i = 0; i < which.delays && delay < longest; ++i) delay *= 2;
+  which.start_at = now_ + std::min(delay, longest);
   ++which.delays;
 }
 

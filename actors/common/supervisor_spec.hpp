@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <dlrun/error.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,8 @@ struct child_spec {
   restart_type restart = restart_type::permanent;
   /// A child that is to stop is asked to, and killed when it has not after this long.
   milliseconds patience{5000};
+  /// In place of restart_delay::max. Only for one whose ends do not count (child_exit::counts).
+  std::optional<milliseconds> delay_max{};
 };
 
 /// Pause before the restart of a child that ended before it had settled (child_exit::settled),

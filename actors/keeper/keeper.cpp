@@ -64,8 +64,10 @@ void keeper_state::on_part(const protocol::copy_part& part) {
   const bool is_mine =
       part.role == protocol::ps_shard_role({context_.role.index}) && part.keeper == context_.self.incarnation;
   if (!is_mine || !shard) return;
-  disk_.run([this, mirror = mirror_, part, shard, post = post_] {
+  disk_.run([this, mirror = mirror_, log = context_.log, part, shard, post = post_] {
     const auto answer = mirror->take(part);
+    if (!answer && mirror->set_aside_damaged(answer.error()))
+      return log->warn("copy-damaged: {}; it is set aside, and another is filled", answer.error().message);
     if (!answer || *answer) post([this, shard, answer] { on_taken(shard, answer); });
   });
 }
@@ -85,6 +87,11 @@ void keeper_state::on_taken(const protocol::ps_shard_actor& shard,
   word_.state = "filling";
   word_.step = word_.durable_step = standing.end.value;
   word_.store = {context_.job->host, store->identity(), store->floor()};
+  word_.copy = {.is_known = true,
+                .keeper = context_.self.incarnation,
+                .timeline = standing.timeline,
+                .end = standing.end,
+                .floor = standing.floor};
   word_.restorable = restorable_of(*store);
 }
 

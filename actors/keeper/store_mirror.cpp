@@ -4,6 +4,7 @@
 #include "base/crc32c.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <fmt/format.h>
 #include <span>
 #include <utility>
@@ -67,7 +68,7 @@ result<std::optional<protocol::copy_standing>> store_mirror::take(const copy_par
   const bool begins = part.incarnation > shard_ || part.stream > stream_;
   if (begins) {
     if (part.kind != copy_kind::hello || part.number != 0) return std::nullopt; // its begin was lost
-    drop_piece();
+    drop_pieces();
     failure_.clear();
     shard_ = part.incarnation;
     stream_ = part.stream;
@@ -76,7 +77,7 @@ result<std::optional<protocol::copy_standing>> store_mirror::take(const copy_par
   if (part.stream != stream_ || part.number != taken_ || !failure_.empty()) return std::nullopt;
   if (const auto done = follow(part); !done) {
     if (!can_be_tried_again(done.error())) return tl::unexpected(done.error());
-    drop_piece();
+    drop_pieces();
     failure_ = done.error().message;
   } else {
     ++taken_;
@@ -88,12 +89,10 @@ result<std::optional<protocol::copy_standing>> store_mirror::take(const copy_par
 
 result<void> store_mirror::follow(const copy_part& part) {
   if (auto opened = open(part.incarnation); !opened) return opened;
-  if (!is_piece(part)) drop_piece();
   switch (part.kind) {
   case copy_kind::hello: return {};
   case copy_kind::rewind: return go_back(part);
-  case copy_kind::floor:
-    return store_->drop_below(part.version, part.has_kept ? std::optional(part.kept) : std::nullopt);
+  case copy_kind::floor: return drop_below(part);
   case copy_kind::record:
   case copy_kind::snapshot: return add(part);
   }
@@ -110,28 +109,39 @@ result<void> store_mirror::open(dlrun::incarnation opener) {
   return {};
 }
 
+bool store_mirror::set_aside_damaged(const error& why) const {
+  if (store_ || why.code != error_code::storage_damaged) return false;
+  const std::filesystem::path folder{options_.store.directory};
+  const std::filesystem::path aside{options_.store.directory + ".damaged"};
+  std::error_code failed;
+  std::filesystem::remove_all(aside, failed);
+  std::filesystem::rename(folder, aside, failed);
+  return !failed;
+}
+
 // ---- records and snapshots
 
 result<void> store_mirror::add(const copy_part& part) {
-  if (part.offset == 0) drop_piece();
-  if (auto fine = check_part(part, had_); !fine) return fine;
+  auto& in_hand = piece_of(part);
+  if (auto fine = check_part(part, in_hand.had); !fine) return fine;
   if (part.offset == 0) {
     if (auto begun = begin(part); !begun) return begun;
-  } else if (!is_of_one_piece(part, head_)) {
+  } else if (!is_of_one_piece(part, in_hand.head)) {
     return refuse(part, "it is of another piece than the one before");
   }
   if (part.kind == copy_kind::snapshot) {
     if (auto added = add_to_snapshot(part); !added) return added;
   } else {
-    bytes_ += part.bytes;
+    in_hand.bytes += part.bytes;
   }
-  had_ += part.bytes.size();
+  in_hand.had += part.bytes.size();
   return is_whole(part) ? finish(part) : result<void>{};
 }
 
 result<void> store_mirror::begin(const copy_part& part) {
-  head_ = part;
-  head_.bytes.clear();
+  auto& head = piece_of(part).head;
+  head = part;
+  head.bytes.clear();
   if (part.timeline != timeline_of(*store_)) return refuse(part, "it is of another timeline");
   if (part.kind == copy_kind::record) {
     if (part.total_bytes > options_.record_bytes_max) return refuse(part, "the record is too large");
@@ -143,7 +153,7 @@ result<void> store_mirror::begin(const copy_part& part) {
   if (has_snapshot(*store_, part.version)) return refuse(part, "that snapshot is there");
   auto begun = store_->begin_snapshot(part.version, part.timeline);
   if (!begun) return tl::unexpected(begun.error());
-  snapshot_.emplace(std::move(*begun));
+  writer_.emplace(std::move(*begun));
   return {};
 }
 
@@ -151,23 +161,23 @@ result<void> store_mirror::add_to_snapshot(const copy_part& part) {
   const auto content = part.content_bytes - std::min(part.content_bytes, part.offset);
   const auto bytes = std::span(part.bytes).first(std::min<std::uint64_t>(content, part.bytes.size()));
   if (!bytes.empty())
-    if (auto written = snapshot_->write(std::as_bytes(bytes)); !written) return written;
-  bytes_.append(part.bytes, bytes.size());
+    if (auto written = writer_->write(std::as_bytes(bytes)); !written) return written;
+  snapshot_.bytes.append(part.bytes, bytes.size());
   return {};
 }
 
 result<void> store_mirror::finish(const copy_part& part) {
   if (part.kind == copy_kind::record) return append(part);
-  const auto written = snapshot_->commit(std::as_bytes(std::span(bytes_)));
-  drop_piece();
+  const auto written = writer_->commit(std::as_bytes(std::span(snapshot_.bytes)));
+  snapshot_ = {};
+  writer_.reset();
   if (!written) return tl::unexpected(written.error());
   return {};
 }
 
 /// Nothing is done for a step that is there: it has the same bits (R1).
 result<void> store_mirror::append(const copy_part& part) {
-  const auto whole = std::exchange(bytes_, {});
-  drop_piece();
+  const auto whole = std::exchange(record_, {}).bytes;
   const auto step = step_from(part.version);
   if (step < store_->next_step()) return {};
   const auto all = std::string_view(whole);
@@ -177,14 +187,18 @@ result<void> store_mirror::append(const copy_part& part) {
   return store_->append(std::span(&record, 1));
 }
 
-void store_mirror::drop_piece() {
-  head_ = {};
-  bytes_.clear();
-  had_ = 0;
-  snapshot_.reset();
+void store_mirror::drop_pieces() {
+  record_ = snapshot_ = {};
+  writer_.reset();
+}
+
+result<void> store_mirror::drop_below(const copy_part& part) {
+  if (writer_) return refuse(part, "a snapshot is on its way");
+  return store_->drop_below(part.version, part.has_kept ? std::optional(part.kept) : std::nullopt);
 }
 
 result<void> store_mirror::go_back(const copy_part& part) {
+  drop_pieces();
   if (!protocol::is_valid(part.history) || protocol::newest_timeline(part.history) != part.timeline)
     return refuse(part, "its history is none");
   if (timeline_of(*store_) == part.timeline) return {};
@@ -204,6 +218,8 @@ protocol::copy_standing store_mirror::standing() const {
                               .floor = store_->floor(),
                               .restorable = {{{0}, {0}}},
                               .snapshots = {},
+                              .record_bytes = record_.had,
+                              .snapshot_bytes = snapshot_.had,
                               .failure = failure_};
   for (const auto& range : store_->restorable()) protocol::insert(now.restorable, range);
   for (const auto& one : store_->snapshots()) now.snapshots.push_back(one.version);

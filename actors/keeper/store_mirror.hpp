@@ -17,9 +17,10 @@ struct store_mirror_options {
   std::uint64_t record_bytes_max = std::uint64_t{1} << 30;
 };
 
-/// Takes the parts of a stream in order, and what is whole into the store. Knows no model and no
-/// numbers. A part that is late, doubled or of another stream changes nothing; a higher stream
-/// begins anew. Blocks; called by one thread at a time.
+/// Takes the parts of a stream in order, and what is whole into the store: a record at a time, and
+/// a snapshot whose parts may come between those of records. Knows no model and no numbers. A part
+/// that is late, doubled or of another stream changes nothing; a higher stream begins anew. Blocks;
+/// called by one thread at a time.
 class store_mirror {
 public:
   /// Between two answers within a stream; with the last part of each piece there is one too.
@@ -32,10 +33,25 @@ public:
   /// process must end: another start of the PS shard has the store, or it must be opened again.
   result<std::optional<protocol::copy_standing>> take(const protocol::copy_part& part);
 
+  /// A store that cannot be opened for damage is renamed to *.damaged, in place of one before, and
+  /// the next stream fills another: nobody counts what no start of the keeper has opened.
+  /// @param why take() failed @returns false where that is not the reason, or the file system
+  ///   refuses
+  bool set_aside_damaged(const error& why) const;
   /// Null before the first part.
   const persistence::shard_store* store() const { return store_.get(); }
 
 private:
+  /// That is in hand.
+  struct piece {
+    protocol::copy_part head{}; ///< its first part, without bytes
+    std::string bytes{};        ///< of a record; of a snapshot what is kept with it
+    std::uint64_t had = 0;
+  };
+
+  piece& piece_of(const protocol::copy_part& part) {
+    return part.kind == protocol::copy_kind::record ? record_ : snapshot_;
+  }
   result<void> follow(const protocol::copy_part& part);
   result<void> open(dlrun::incarnation opener);
   result<void> add(const protocol::copy_part& part);
@@ -43,9 +59,10 @@ private:
   result<void> add_to_snapshot(const protocol::copy_part& part);
   result<void> finish(const protocol::copy_part& part);
   result<void> append(const protocol::copy_part& part);
+  result<void> drop_below(const protocol::copy_part& part);
   result<void> go_back(const protocol::copy_part& part);
   protocol::copy_standing standing() const;
-  void drop_piece();
+  void drop_pieces();
 
   store_mirror_options options_;
   std::unique_ptr<persistence::shard_store> store_;
@@ -53,11 +70,9 @@ private:
   std::uint64_t stream_ = 0;
   std::uint64_t taken_ = 0;
   std::string failure_{}; ///< of this stream, which is over
-  // the piece in hand
-  protocol::copy_part head_{}; ///< its first part, without bytes
-  std::string bytes_{};        ///< of a record; of a snapshot what is kept with it
-  std::uint64_t had_ = 0;
-  std::optional<persistence::snapshot_writer> snapshot_{};
+  piece record_{};
+  piece snapshot_{};
+  std::optional<persistence::snapshot_writer> writer_{}; ///< of `snapshot_`
 };
 
 } // namespace dlrun::keeper

@@ -61,6 +61,8 @@ struct copy_standing {
   version_id floor{};
   version_set restorable{};
   std::vector<version_id> snapshots{}; ///< ascending
+  std::uint64_t record_bytes = 0;      ///< of the record in hand, which is not whole yet
+  std::uint64_t snapshot_bytes = 0;    ///< the same of the snapshot
   std::string failure{};               ///< why nothing more of the stream is taken; "" when it is
 
   bool operator==(const copy_standing&) const = default;
@@ -68,7 +70,7 @@ struct copy_standing {
   template <class Inspector>
   friend auto inspect(Inspector& f, copy_standing& x) {
     return f(x.role, x.incarnation, x.shard, x.stream, x.taken, x.timeline, x.end, x.floor, x.restorable,
-             x.snapshots, x.failure);
+             x.snapshots, x.record_bytes, x.snapshot_bytes, x.failure);
   }
 };
 

@@ -449,7 +449,8 @@ struct coordinator_location {
   }
 };
 
-/// What a PS shard says of the copy of its store.
+/// What a PS shard says of the copy of its store; and a keeper, once it has opened that: of the
+/// last four, what it holds.
 struct copy_word {
   bool is_known = false;        ///< it knows whom it counts
   dlrun::incarnation counted{}; ///< it commits nothing that this start of the keeper lacks; 0: there is none

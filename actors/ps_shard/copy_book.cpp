@@ -30,23 +30,59 @@ released_versions copy_book::on_snapshot(version_id version) {
 }
 
 released_versions copy_book::on_keeper(dlrun::incarnation runs) {
-  if (standing_ && standing_->incarnation != runs) standing_.reset();
-  if (counted_ == runs) return {};
-  counted_ = {};
+  if (standing_ && standing_->incarnation != runs) {
+    standing_.reset();
+    is_filled_late_ = false;
+  }
+  if (holding_ != runs) holding_ = counted_ = {};
   return release();
 }
 
-/// R22: counted before anybody is told of it.
-released_versions copy_book::on_standing(const protocol::copy_standing& standing, const own_store& mine) {
+/// R22: it holds back before it counts, and counts before anybody is told of it.
+released_versions copy_book::on_standing(const protocol::copy_standing& standing, const own_store& mine,
+                                         protocol::time_point now) {
+  if (!standing_) {
+    filled_since_ = now;
+    behind_since_.reset();
+    let_go_at_.reset();
+  }
   standing_ = standing;
+  const bool gets_on = standing.failure.empty() && (!let_go_at_ || standing.end > *let_go_at_);
+  const bool is_nearly = is_nearly_there(mine, now);
   const bool is_early = is_planted(bug_, protocol::planted_bug::count_early);
-  if (counted_.value == 0 && (is_early || holds_all(mine))) counted_ = standing.incarnation;
+  if (gets_on && now - filled_since_ >= behind_max) is_filled_late_ = true;
+  if (holding_.value == 0 && (is_early || holds_all(mine) || (gets_on && is_nearly)))
+    holding_ = standing.incarnation;
+  if (holding_ == standing.incarnation && (is_early || holds_all(mine))) counted_ = holding_;
   return release();
+}
+
+released_versions copy_book::let_go() {
+  if (counted_.value != 0) return {};
+  holding_ = {};
+  is_filled_late_ = false;
+  if (standing_) let_go_at_ = standing_->end;
+  return release();
+}
+
+bool copy_book::is_nearly_there(const own_store& mine, protocol::time_point now) {
+  const auto end = standing_->end;
+  const bool is_filled = is_of_timeline(mine) && leads_to(std::min(committed_, end), mine) &&
+                         std::ranges::all_of(mine.restorable, [&](const auto& range) {
+                           return range.first <= end || range.first > committed_;
+                         });
+  if (!is_filled) {
+    behind_since_.reset();
+    return false;
+  }
+  if (!behind_since_) behind_since_ = now;
+  return now - *behind_since_ >= behind_max ||
+         (committed_.value <= end.value + lag_max && has_told_snapshots(mine));
 }
 
 /// R16, R26: of a timeline that was left counts what is below its branch.
 version_id copy_book::end_of_copy() const {
-  if (!standing_ || standing_->incarnation != counted_) return {};
+  if (!standing_ || standing_->incarnation != holding_) return {};
   const auto newest = protocol::newest_timeline(history_);
   if (standing_->timeline == newest || is_planted(bug_, protocol::planted_bug::keep_tail))
     return standing_->end;
@@ -55,12 +91,23 @@ version_id copy_book::end_of_copy() const {
   return branch ? std::min(standing_->end, *branch) : standing_->end;
 }
 
-/// R23: from the oldest version on, since a way back needs one that all have.
 bool copy_book::holds_all(const own_store& mine) const {
-  if (!standing_ || standing_->timeline != protocol::newest_timeline(mine.history)) return false;
+  if (!standing_ || !is_of_timeline(mine)) return false;
   if (is_planted(bug_, protocol::planted_bug::newest_base)) return standing_->end >= committed_;
-  for (const auto& range : protocol::up_to(mine.restorable, committed_))
-    if (!holds(standing_->restorable, range)) return false;
+  return leads_to(committed_, mine) && has_told_snapshots(mine);
+}
+
+bool copy_book::is_of_timeline(const own_store& mine) const {
+  return standing_->timeline == protocol::newest_timeline(mine.history);
+}
+
+/// R23: from the oldest version on, since a way back needs one that all have.
+bool copy_book::leads_to(version_id version, const own_store& mine) const {
+  const auto wanted = protocol::up_to(mine.restorable, version);
+  return std::ranges::all_of(wanted, [&](const auto& range) { return holds(standing_->restorable, range); });
+}
+
+bool copy_book::has_told_snapshots(const own_store& mine) const {
   return std::ranges::all_of(mine.snapshots, [&](const own_snapshot& one) {
     return one.version > committed_ || snapshots_.contains(one.version) ||
            std::ranges::binary_search(standing_->snapshots, one.version);
@@ -69,13 +116,14 @@ bool copy_book::holds_all(const own_store& mine) const {
 
 released_versions copy_book::release() {
   released_versions out;
-  const bool is_alone = counted_.value == 0 || is_planted(bug_, protocol::planted_bug::commit_own_log);
-  const auto committed = is_alone ? logged_ : std::min(logged_, end_of_copy());
+  const bool is_planted_alone = is_planted(bug_, protocol::planted_bug::commit_own_log);
+  const auto committed = holding_.value == 0 || is_planted_alone ? logged_ : std::min(logged_, end_of_copy());
   if (committed > committed_) out.committed = committed_ = committed;
   while (!snapshots_.empty()) {
     const auto next = *snapshots_.begin();
-    const bool is_copied = is_alone || (standing_ && std::ranges::binary_search(standing_->snapshots, next));
-    if (next > committed_ || !is_copied) break;
+    const bool is_copied = standing_ && std::ranges::binary_search(standing_->snapshots, next);
+    const bool waits = holds_snapshots() && !is_planted_alone && !is_copied;
+    if (next > committed_ || waits) break;
     out.snapshots.push_back(next);
     snapshots_.erase(snapshots_.begin());
   }

@@ -4,6 +4,7 @@
 
 #include "actors/protocol/copy_messages.hpp"
 #include "actors/protocol/planted_bug.hpp"
+#include "actors/protocol/time.hpp"
 
 #include <optional>
 #include <set>
@@ -37,10 +38,18 @@ struct released_versions {
 
 /// Pure: stands between the own store and the core, which hears of a record or a snapshot only once
 /// every store that counts has it. So all that follows from D and from what can be restored (R7,
-/// R10, R11, R13, R14, R19) holds for both. A copy is counted from when it holds all that the core
-/// has heard of, until the agent says that its keeper is over.
+/// R10, R11, R13, R14, R19) holds for both. A copy that is nearly there holds back what is
+/// committed, so that it gets there while training goes on; it is counted from when it holds all
+/// that the core has heard of, until the agent says that its keeper is over.
 class copy_book {
 public:
+  /// A copy holds back when it lacks nothing but the last steps, so many at most.
+  static constexpr std::uint64_t lag_max = 8;
+  /// Where more is made than can be copied: one that has been filled for so long holds back
+  /// snapshots, so that what it is filled from is not dropped; one that has lacked more than the
+  /// last steps for so long, and nothing else, holds back all.
+  static constexpr auto behind_max = std::chrono::seconds(10);
+
   explicit copy_book(protocol::planted_bug bug = protocol::planted_bug::none)
       : bug_(bug) {}
 
@@ -48,36 +57,50 @@ public:
   /// is there up to it. @param snapshots of it
   void restart(protocol::history history, version_id version);
   /// An earlier start of this PS shard counted that start of the keeper, which has run ever since.
-  void begin_with(dlrun::incarnation keeper) { counted_ = keeper; }
+  void begin_with(dlrun::incarnation keeper) { counted_ = holding_ = keeper; }
 
   /// The own log holds every step below `version`; the own snapshot of it is durable.
   released_versions on_logged(version_id version);
   released_versions on_snapshot(version_id version);
   /// What the keeper says, newest word first. @param mine what the own store holds now
-  released_versions on_standing(const protocol::copy_standing& standing, const own_store& mine);
+  released_versions on_standing(const protocol::copy_standing& standing, const own_store& mine,
+                                protocol::time_point now);
   /// The agent says that this start of the keeper runs now, or none (0).
   released_versions on_keeper(dlrun::incarnation runs);
+  /// One that does not count yet has held back for too long: not before it has got further again.
+  released_versions let_go();
 
   /// 0: nobody.
   dlrun::incarnation counted() const { return counted_; }
   /// Everything of the own store up to what the core has heard of, which is to be committed again
   /// before a word of it goes out (after a start D is unknown).
   bool holds_all(const own_store& mine) const;
-  /// The core waits for the copy.
-  bool is_awaited() const { return counted_.value != 0 && (logged_ > committed_ || !snapshots_.empty()); }
+  /// The core waits for the log of the copy; for its snapshots.
+  bool is_log_awaited() const { return holding_.value != 0 && logged_ > committed_; }
+  bool is_snapshot_awaited() const { return holds_snapshots() && !snapshots_.empty(); }
   const std::optional<protocol::copy_standing>& newest_standing() const { return standing_; }
 
 private:
   version_id end_of_copy() const;
+  bool holds_snapshots() const { return holding_.value != 0 || is_filled_late_; }
+  bool is_of_timeline(const own_store& mine) const;
+  bool leads_to(version_id version, const own_store& mine) const;
+  bool has_told_snapshots(const own_store& mine) const;
+  bool is_nearly_there(const own_store& mine, protocol::time_point now);
   released_versions release();
 
   protocol::planted_bug bug_;
   protocol::history history_ = protocol::first_history();
   version_id logged_;
   version_id committed_;
-  std::set<version_id> snapshots_; ///< own ones that the core has not heard of
-  dlrun::incarnation counted_{};
-  std::optional<protocol::copy_standing> standing_{}; ///< of the newest start of the keeper
+  std::set<version_id> snapshots_;      ///< own ones that the core has not heard of
+  dlrun::incarnation holding_{};        ///< start of the keeper; counted or about to be
+  dlrun::incarnation counted_{};        ///< `holding_` or none
+  protocol::time_point filled_since_{}; ///< by the newest start of the keeper
+  bool is_filled_late_ = false;
+  std::optional<protocol::time_point> behind_since_{}; ///< it lacks nothing but the last steps
+  std::optional<version_id> let_go_at_{};              ///< its end then
+  std::optional<protocol::copy_standing> standing_{};  ///< of the newest start of the keeper
 };
 
 } // namespace dlrun::ps_shard

@@ -11,7 +11,6 @@ result<copy_source> copy_source::open(const persistence::shard_store& store, con
   if (item.kind == protocol::copy_kind::record) {
     auto record = store.read(step_from(item.version));
     if (!record) return tl::unexpected(record.error());
-    made.timeline_ = record->head.timeline;
     made.content_bytes_ = record->payload.size();
     made.record_ = std::move(record->payload);
     made.extra_ = std::move(record->head.extra);
@@ -19,7 +18,6 @@ result<copy_source> copy_source::open(const persistence::shard_store& store, con
   }
   auto snapshot = store.open_snapshot(item.version);
   if (!snapshot) return tl::unexpected(snapshot.error());
-  made.timeline_ = snapshot->info().timeline;
   made.content_bytes_ = snapshot->info().payload_bytes;
   const auto extra = snapshot->metadata();
   made.extra_.assign(reinterpret_cast<const char*>(extra.data()), extra.size());

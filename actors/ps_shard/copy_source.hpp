@@ -18,14 +18,12 @@ class copy_source {
 public:
   static result<copy_source> open(const persistence::shard_store& store, const copy_item& item);
 
-  timeline_id timeline() const { return timeline_; }
   std::uint64_t content_bytes() const { return content_bytes_; }
   std::uint64_t total_bytes() const { return content_bytes_ + extra_.size(); }
   /// The next ones: at most `count`, less only at the end.
   result<std::string> read(std::size_t count);
 
 private:
-  timeline_id timeline_;
   std::uint64_t content_bytes_ = 0;
   std::uint64_t given_ = 0;
   std::vector<std::byte> record_{};

@@ -1,18 +1,19 @@
 #include "actors/ps_shard/copy_stream.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <utility>
 
 namespace dlrun::ps_shard {
 namespace {
 
 using protocol::copy_kind;
 
-/// The lowest that the copy lacks. Snapshots go in the order of versions.
-std::optional<own_snapshot> next_snapshot(const own_store& mine, const protocol::copy_standing& then) {
-  const auto newest = then.snapshots.empty() ? version_id{0} : then.snapshots.back();
+/// The lowest that the copy lacks, and would take.
+const own_snapshot* next_snapshot(const own_store& mine, const protocol::copy_standing& then) {
   for (const auto& one : mine.snapshots)
-    if (one.version > newest && one.version >= then.floor) return one;
-  return std::nullopt;
+    if (one.version >= then.floor && !std::ranges::binary_search(then.snapshots, one.version)) return &one;
+  return nullptr;
 }
 
 bool logs(const own_store& mine, version_id from) {
@@ -47,7 +48,7 @@ void note(const copy_item& item, protocol::copy_standing& then) {
     std::erase_if(then.snapshots, [&](version_id one) { return one > item.version; });
     break;
   case copy_kind::snapshot:
-    then.snapshots.push_back(item.version);
+    then.snapshots.insert(std::ranges::upper_bound(then.snapshots, item.version), item.version);
     protocol::insert(then.restorable, {item.version, item.version});
     break;
   case copy_kind::record: protocol::insert(then.restorable, {item.version, after}); break;
@@ -57,23 +58,33 @@ void note(const copy_item& item, protocol::copy_standing& then) {
   then.end = then.restorable.back().last;
 }
 
-std::optional<copy_item> choose(const own_store& mine, const protocol::copy_standing& then) {
+std::optional<copy_item> choose(const own_store& mine, const protocol::copy_standing& then,
+                                bool sends_snapshot) {
   const auto timeline = protocol::newest_timeline(mine.history);
   if (then.timeline > timeline) return std::nullopt; // this PS shard is to follow first
   const auto branch = protocol::branched_since(mine.history, then.timeline);
   const auto is_of_it = [&](version_id version) { return !branch || version <= *branch; };
-  if (!is_of_it(then.end)) return next_rewind(mine, then);
-  const bool can_follow = logs(mine, then.end) && is_of_it({then.end.value + 1});
-  const auto snapshot = next_snapshot(mine, then);
-  // That of the branch itself may be of the newer timeline.
-  const bool is_of_timeline = snapshot && is_of_it(snapshot->version) && snapshot->timeline <= then.timeline;
-  if (is_of_timeline && (snapshot->version <= then.end || !can_follow))
-    return copy_item{copy_kind::snapshot, snapshot->version};
-  if (can_follow) return copy_item{copy_kind::record, then.end};
+  if (is_of_it(then.end)) {
+    const bool can_follow = logs(mine, then.end) && is_of_it({then.end.value + 1});
+    const auto* snapshot = sends_snapshot ? nullptr : next_snapshot(mine, then);
+    if (snapshot != nullptr && is_of_it(snapshot->version) && (snapshot->version <= then.end || !can_follow))
+      return copy_item{copy_kind::snapshot, snapshot->version, {}, then.timeline};
+    if (can_follow) return copy_item{copy_kind::record, then.end, {}, then.timeline};
+  }
+  if (sends_snapshot) return std::nullopt; // what follows would overtake it
   if (then.timeline < timeline) return next_rewind(mine, then);
   if (mine.floor > then.floor && mine.floor <= then.end)
     return copy_item{copy_kind::floor, mine.floor, kept_of(mine)};
   return std::nullopt;
+}
+
+/// What comes from another process is looked at before anything is concluded from it.
+bool is_sound(const protocol::copy_standing& said) {
+  const auto touch_or_cross = [](const auto& one, const auto& next) { return one.last >= next.first; };
+  const auto is_reversed = [](const auto& one) { return one.last < one.first; };
+  return !said.restorable.empty() && std::ranges::none_of(said.restorable, is_reversed) &&
+         std::ranges::adjacent_find(said.restorable, touch_or_cross) == said.restorable.end() &&
+         std::ranges::adjacent_find(said.snapshots, std::greater_equal{}) == said.snapshots.end();
 }
 
 } // namespace
@@ -82,12 +93,13 @@ void copy_stream::begin(protocol::time_point now) {
   ++stream_;
   number_ = taken_ = 0;
   failed_.reset();
+  snapshot_.reset();
   then_.reset();
   heard_ = now;
 }
 
 bool copy_stream::on_standing(const protocol::copy_standing& standing, protocol::time_point now) {
-  if (standing.stream != stream_ || !runs() || standing.taken > number_) return false;
+  if (standing.stream != stream_ || !runs() || standing.taken > number_ || !is_sound(standing)) return false;
   if (standing.taken > taken_ || number_ == standing.taken) heard_ = now;
   taken_ = std::max(taken_, standing.taken);
   if (!then_) then_ = standing;
@@ -102,9 +114,16 @@ bool copy_stream::is_stuck(protocol::time_point now) const {
 
 std::optional<copy_item> copy_stream::next(const own_store& mine) {
   if (!then_ || failed_) return std::nullopt;
-  const auto item = choose(mine, *then_);
-  if (item) note(*item, *then_);
+  const auto item = choose(mine, *then_, snapshot_.has_value());
+  if (item && item->kind == copy_kind::snapshot)
+    snapshot_ = item;
+  else if (item)
+    note(*item, *then_);
   return item;
+}
+
+void copy_stream::on_snapshot_sent() {
+  if (const auto sent = std::exchange(snapshot_, std::nullopt)) note(*sent, *then_);
 }
 
 } // namespace dlrun::ps_shard

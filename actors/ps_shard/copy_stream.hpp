@@ -14,15 +14,17 @@ struct copy_item {
   protocol::copy_kind kind = protocol::copy_kind::record;
   version_id version{};
   std::optional<version_id> kept{}; ///< floor
-  timeline_id timeline{};           ///< rewind
+  timeline_id timeline{};           ///< that the copy is on when it gets this; rewind: goes to
 
   bool operator==(const copy_item&) const = default;
 };
 
-/// Pure: the copy goes through the timelines one by one, as the store did, and each gets what is
-/// left of it: so records and snapshots are stored under the timeline that they were made on. A
-/// stream begins with a question, goes on from the answer to it, and sends what comes next as if
-/// all before had been taken. When that turns out otherwise, another one begins.
+/// Pure: the copy goes through the timelines one by one, as the store did, and gets on each what is
+/// left of it. What both a timeline and the next one have is sent on whichever the copy is on: it
+/// is the same, and a store takes nothing of a timeline below its own. A snapshot is sent beside
+/// records, which do not wait for it. A stream begins with a question, goes on from the answer to
+/// it, and sends what comes next as if all before had been taken. When that turns out otherwise,
+/// another one begins.
 class copy_stream {
 public:
   /// Parts that may be on the way at a time: half of what a control connection has room for, so
@@ -36,17 +38,20 @@ public:
   /// There is nobody to send to.
   void end() { number_ = 0; }
   bool runs() const { return number_ > 0; }
-  /// @returns false for what is not of this stream.
+  /// @returns false for what is not of this stream, or contradicts itself.
   bool on_standing(const protocol::copy_standing& standing, protocol::time_point now);
   /// What is to be sent cannot be read.
   void fail(protocol::time_point now) { failed_ = now; }
   /// It has got nowhere for too long, or the keeper takes nothing more of it.
   bool is_stuck(protocol::time_point now) const;
 
-  /// What is to be sent next, once that before it has been sent; nothing: all is on the way. What
-  /// is returned counts as taken.
+  /// What is to be sent next; nothing: all is on the way, or waits for the snapshot that is being
+  /// sent. A record or an order counts as taken with that, a snapshot with on_snapshot_sent().
   std::optional<copy_item> next(const own_store& mine);
+  void on_snapshot_sent();
   bool has_room() const { return runs() && number_ - taken_ < parts_on_the_way_max; }
+  /// Whether the next part is one in so many.
+  bool is_turn_of(std::uint64_t share) const { return number_ % share == 0; }
   /// Of the part that is sent now.
   std::uint64_t take_number() { return number_++; }
   std::uint64_t stream() const { return stream_; }
@@ -57,7 +62,8 @@ private:
   std::uint64_t taken_ = 0;
   std::optional<protocol::time_point> failed_{};
   protocol::time_point heard_{};
-  std::optional<protocol::copy_standing> then_{}; ///< how the copy stands when all of it is taken
+  std::optional<copy_item> snapshot_{};           ///< that is being sent
+  std::optional<protocol::copy_standing> then_{}; ///< how the copy stands when all but that is taken
 };
 
 } // namespace dlrun::ps_shard

@@ -9,10 +9,9 @@
 namespace dlrun::ps_shard {
 namespace {
 
-/// A keeper that counts and says nothing for so long is given up: it keeps training waiting.
-constexpr auto silence_max = std::chrono::seconds(3);
-/// Longer between two ticks: this process was stopped, and heard nothing for that reason.
-constexpr auto own_pause_min = std::chrono::milliseconds(500);
+/// Of the parts that are sent while a record and a snapshot wait, one in so many is of the
+/// snapshot.
+constexpr std::uint64_t snapshot_share = 4;
 constexpr auto question_period = std::chrono::milliseconds(100);
 
 } // namespace
@@ -28,20 +27,20 @@ void store_copy::restart(std::shared_ptr<threaded_store> store, const loaded_sta
     return;
   }
   book_.restart(restored.history, restored.version);
-  piece_.reset();
+  drop_pieces();
   if (!std::exchange(store_, std::move(store))) {
     begins_with_ = restored;
-    return wait();
+    return ask_until_settled();
   }
   if (keeper_) begin_stream();
 }
 
-void store_copy::wait() {
+void store_copy::ask_until_settled() {
   if (!begins_with_) return;
   on_tick();
   told_.ask();
   common::post_later(self_, caf::actor_cast<protocol::ps_shard_actor>(self_), question_period,
-                     [this] { wait(); });
+                     [this] { ask_until_settled(); });
 }
 
 own_store store_copy::mine() const { return store_ ? store_->held() : own_store{}; }
@@ -61,7 +60,7 @@ void store_copy::on_snapshot(version_id version) {
 }
 
 void store_copy::take(const released_versions& news) {
-  if (!book_.is_awaited() && !begins_with_) awaited_since_.reset();
+  wait_.on_tick(waits(), common::now());
   if (news.committed) told_.committed(*news.committed);
   for (const auto version : news.snapshots) told_.snapshot_durable(version);
 }
@@ -71,7 +70,6 @@ void store_copy::take(const released_versions& news) {
 void store_copy::settle() {
   if (!begins_with_ || !place_.is_known) return;
   if (book_.counted().value != 0 && !book_.holds_all(mine())) return;
-  awaited_since_.reset();
   told_.settled(*std::exchange(begins_with_, std::nullopt));
 }
 
@@ -83,7 +81,6 @@ void store_copy::on_keeper(const protocol::keeper_place& place) {
   if (is_first && place.counts) {
     context_.log->info("copy: an earlier start counted that of keeper incarnation {}", place.incarnation);
     book_.begin_with(place.incarnation);
-    awaited_since_ = common::now();
   }
   const auto before = book_.counted();
   take(book_.on_keeper(place.incarnation));
@@ -121,8 +118,13 @@ void store_copy::on_down(const caf::actor_addr& gone) {
 
 void store_copy::lose() {
   keeper_ = nullptr;
-  piece_.reset();
+  drop_pieces();
   stream_.end();
+}
+
+void store_copy::drop_pieces() {
+  record_.reset();
+  snapshot_.reset();
 }
 
 void store_copy::on_standing(const protocol::copy_standing& standing) {
@@ -130,21 +132,24 @@ void store_copy::on_standing(const protocol::copy_standing& standing) {
   if (!store_ || standing.incarnation != place_.incarnation || standing.shard != context_.self.incarnation ||
       !stream_.on_standing(standing, now))
     return;
-  if (awaited_since_ && standing.failure.empty() && standing.taken > 1) awaited_since_ = now;
+  wait_.on_standing(standing, now);
   const auto before = book_.counted();
-  take(book_.on_standing(standing, mine()));
+  take(book_.on_standing(standing, mine(), now));
   if (before != book_.counted())
     context_.log->info("copy: that of keeper incarnation {} holds all, and counts", standing.incarnation);
   settle();
   pump();
 }
 
+awaited_parts store_copy::waits() const {
+  const bool begins = begins_with_ && book_.counted().value != 0;
+  return {begins || book_.is_log_awaited(), book_.is_snapshot_awaited()};
+}
+
 void store_copy::on_tick() {
   const auto now = common::now();
-  const bool waits = book_.is_awaited() || (begins_with_ && book_.counted().value != 0);
-  const bool was_stopped = ticked_ && now - *ticked_ >= own_pause_min;
-  ticked_ = now;
-  if (waits && (!awaited_since_ || was_stopped)) awaited_since_ = now;
+  wait_.on_tick(waits(), now);
+  if (wait_.is_too_long(now)) take(book_.let_go());
   connect();
   if (keeper_ && stream_.is_stuck(now)) begin_stream();
   pump();
@@ -152,7 +157,7 @@ void store_copy::on_tick() {
 
 protocol::copy_word store_copy::word() const {
   protocol::copy_word said{.is_known = store_ && !begins_with_, .counted = book_.counted()};
-  said.is_silent = said.counted.value != 0 && awaited_since_ && common::now() - *awaited_since_ > silence_max;
+  said.is_silent = said.counted.value != 0 && wait_.is_too_long(common::now());
   if (const auto& newest = book_.newest_standing()) {
     said.keeper = newest->incarnation;
     said.timeline = newest->timeline;
@@ -165,34 +170,50 @@ protocol::copy_word store_copy::word() const {
 // ---- what is sent
 
 void store_copy::begin_stream() {
-  piece_.reset();
+  drop_pieces();
   stream_.begin(common::now());
   send({.kind = protocol::copy_kind::hello});
 }
 
 void store_copy::pump() {
   while (keeper_ && store_ && stream_.has_room()) {
-    if (!piece_) {
-      const auto item = stream_.next(mine());
-      if (!item) return;
-      begin(*item);
-      continue;
-    }
-    if (piece_->read.empty()) return read_more();
-    auto part = piece_->next;
-    part.bytes = std::move(piece_->read.front());
-    piece_->read.pop_front();
-    part.crc32c = base::crc32c(part.bytes);
-    piece_->next.offset += part.bytes.size();
-    if (piece_->next.offset == piece_->next.total_bytes) piece_.reset();
-    send(std::move(part));
+    if (!record_)
+      if (const auto item = stream_.next(mine())) {
+        begin(*item);
+        continue;
+      }
+    read_more(record_);
+    read_more(snapshot_);
+    auto* next = piece_to_send();
+    if (next == nullptr) return;
+    send_part_of(*next);
   }
 }
 
+/// Records go first: steps wait for them. A snapshot gets on all the same.
+store_copy::piece* store_copy::piece_to_send() {
+  const bool has_record = record_ && !record_->read.empty();
+  const bool has_snapshot = snapshot_ && !snapshot_->read.empty();
+  if (has_snapshot && (!has_record || stream_.is_turn_of(snapshot_share))) return snapshot_.get();
+  return has_record ? record_.get() : nullptr;
+}
+
+void store_copy::send_part_of(piece& of) {
+  auto part = of.next;
+  part.bytes = std::move(of.read.front());
+  of.read.pop_front();
+  part.crc32c = base::crc32c(part.bytes);
+  of.next.offset += part.bytes.size();
+  if (of.next.offset == of.next.total_bytes) {
+    if (&of == snapshot_.get()) stream_.on_snapshot_sent();
+    (&of == snapshot_.get() ? snapshot_ : record_).reset();
+  }
+  send(std::move(part));
+}
+
 void store_copy::begin(const copy_item& item) {
-  protocol::copy_part head{.kind = item.kind, .version = item.version};
+  protocol::copy_part head{.kind = item.kind, .timeline = item.timeline, .version = item.version};
   if (item.kind == protocol::copy_kind::rewind) {
-    head.timeline = item.timeline;
     for (const auto& entry : store_->history())
       if (entry.timeline <= item.timeline) head.history.push_back(entry);
     return send(std::move(head));
@@ -200,16 +221,17 @@ void store_copy::begin(const copy_item& item) {
   head.has_kept = item.kept.has_value();
   head.kept = item.kept.value_or(version_id{});
   if (item.kind == protocol::copy_kind::floor) return send(std::move(head));
-  piece_ = std::make_shared<piece>();
-  piece_->item = item;
-  piece_->next = std::move(head);
+  auto& begun = item.kind == protocol::copy_kind::record ? record_ : snapshot_;
+  begun = std::make_shared<piece>();
+  begun->item = item;
+  begun->next = std::move(head);
 }
 
-/// As many bytes as may be on the way.
-void store_copy::read_more() {
-  if (std::exchange(piece_->is_reading, true)) return;
+/// As many bytes as may be on the way. @param of may be null
+void store_copy::read_more(const std::shared_ptr<piece>& of) {
+  if (!of || !of->read.empty() || std::exchange(of->is_reading, true)) return;
   if (!reader_) reader_ = std::make_unique<common::task_thread>("copy");
-  reader_->run([this, of = piece_, store = store_, post = common::poster<protocol::ps_shard_actor>{self_}] {
+  reader_->run([this, of, store = store_, post = common::poster<protocol::ps_shard_actor>{self_}] {
     auto bytes = store->read_for_copy(of->item, of->source,
                                       copy_stream::parts_on_the_way_max * protocol::copy_part_bytes_max);
     post([this, of, bytes] { on_read(of, bytes); });
@@ -218,18 +240,17 @@ void store_copy::read_more() {
 
 void store_copy::on_read(const std::shared_ptr<piece>& of, const result<std::string>& bytes) {
   of->is_reading = false;
-  if (of != piece_) return;
+  if (of != record_ && of != snapshot_) return;
   if (!bytes) { // dropped or cut off meanwhile, or damaged: the next stream sees what is there
     context_.log->warn("copy: {}", bytes.error().message);
-    piece_.reset();
+    drop_pieces();
     return stream_.fail(common::now());
   }
-  piece_->next.timeline = of->source->timeline();
-  piece_->next.content_bytes = of->source->content_bytes();
-  piece_->next.total_bytes = of->source->total_bytes();
-  if (bytes->empty()) piece_->read.emplace_back(); // an empty piece is one part all the same
+  of->next.content_bytes = of->source->content_bytes();
+  of->next.total_bytes = of->source->total_bytes();
+  if (bytes->empty()) of->read.emplace_back(); // an empty piece is one part all the same
   for (std::size_t from = 0; from < bytes->size(); from += protocol::copy_part_bytes_max)
-    piece_->read.push_back(bytes->substr(from, protocol::copy_part_bytes_max));
+    of->read.push_back(bytes->substr(from, protocol::copy_part_bytes_max));
   pump();
 }
 

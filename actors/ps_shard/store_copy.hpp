@@ -10,6 +10,7 @@
 #include "actors/protocol/handles.hpp"
 #include "actors/ps_shard/copy_source.hpp"
 #include "actors/ps_shard/copy_stream.hpp"
+#include "actors/ps_shard/copy_wait.hpp"
 #include "actors/ps_shard/threaded_store.hpp"
 
 #include <deque>
@@ -64,14 +65,18 @@ private:
 
   own_store mine() const;
   void take(const released_versions& news);
+  awaited_parts waits() const;
   void settle();
-  void wait();
+  void ask_until_settled();
   void connect();
   void begin_stream();
   void lose();
+  void drop_pieces();
   void pump();
   void begin(const copy_item& item);
-  void read_more();
+  piece* piece_to_send();
+  void send_part_of(piece& of);
+  void read_more(const std::shared_ptr<piece>& of);
   void on_read(const std::shared_ptr<piece>& of, const result<std::string>& bytes);
   void send(protocol::copy_part part);
 
@@ -85,10 +90,10 @@ private:
   protocol::keeper_actor keeper_; ///< null while there is no connection
   dlrun::incarnation link_{};     ///< start of the keeper to which it leads
   bool is_connecting_ = false;
-  std::optional<loaded_standing> begins_with_{};        ///< until it is settled
-  std::optional<protocol::time_point> awaited_since_{}; ///< the core, or its start, waits for a word
-  std::optional<protocol::time_point> ticked_{};
-  std::shared_ptr<piece> piece_;                ///< null: none
+  std::optional<loaded_standing> begins_with_{}; ///< until it is settled
+  copy_wait wait_;
+  std::shared_ptr<piece> record_; ///< null: none; as is the next
+  std::shared_ptr<piece> snapshot_;
   std::unique_ptr<common::task_thread> reader_; ///< null while nothing was read
 };
 

@@ -222,6 +222,11 @@ def _(at):
     return at.job(at.spec(), "durability.log=every_step", "durability.replicas=3")
 
 
+@case("copies of what is not the same to the bit", "spec", "durability.replicas", "leave cluster.determinism at strict")
+def _(at):
+    return at.job(at.spec(), "durability.log=every_step", "durability.replicas=2", "cluster.determinism=relaxed")
+
+
 @case("copies of a log that is not kept", "spec", "durability.replicas", "write durability.log: every_step")
 def _(at):
     return at.job(at.spec(), "durability.replicas=2")

@@ -2,6 +2,7 @@
 
 import json
 
+import small_disks
 from bench_case import main
 from dlrun_job import wait_until
 from hosts_case import PS_SHARDS, on_several_hosts
@@ -113,6 +114,31 @@ class a_process(copies):
         wait_until(lambda: len(job.events("copy-whole")) == PS_SHARDS + 1, "the copy is whole again")
         [lost] = job.events("copy-lost")
         self.assertIn("ps_shard 1 goes on without a copy", lost["text"])
+        report = self.expect_same_bits(job, spec)
+        self.assertEqual(report["rewinds"], [])
+
+
+class a_copy(copies):
+    def test_whose_disk_is_full_is_given_up_and_others_are_filled_elsewhere(self):
+        disk = self.enterContext(small_disks.in_memory("256m"))
+        self.hosts.folder_of("gamma").rmdir()
+        self.hosts.folder_of("gamma").symlink_to(disk.folder)
+        job, spec = self.begin()
+        disk.fill()
+        self.wait_until_whole(job, ["beta", "alpha"])
+        report = self.expect_same_bits(job, spec)
+        self.assertEqual(report["rewinds"], [])
+        silent = job.events("copy-silent")
+        self.assertEqual({event["index"] for event in silent}, set(range(PS_SHARDS)))
+
+    def test_that_is_damaged_when_its_keeper_starts_is_set_aside_and_another_is_filled(self):
+        job, spec = self.begin()
+        [store] = self.hosts.folder_of("gamma").rglob("ps_shard-1")
+        [current] = store.rglob("CURRENT")
+        current.write_text("nothing of the kind\n")
+        job.kill("keeper", 1)
+        wait_until(lambda: len(job.events("copy-whole")) == PS_SHARDS + 1, "the copy is whole again")
+        self.assertTrue(store.with_name("ps_shard-1.damaged").is_dir())
         report = self.expect_same_bits(job, spec)
         self.assertEqual(report["rewinds"], [])
 

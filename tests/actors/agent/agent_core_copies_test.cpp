@@ -23,7 +23,7 @@ struct agent_core_with_copies : agent_core_test {
                        .state_is_durable = true,
                        .restart_intensity = 2}};
     start_all();
-    grant(keeper, 1, 9);
+    grant(keeper, 1, 29);
   }
   void say(protocol::copy_word copy) {
     follow(core.on_heartbeat({.role = shard, .self = running.at(shard), .state = "training", .copy = copy},
@@ -33,6 +33,33 @@ struct agent_core_with_copies : agent_core_test {
     const auto start = running.at(keeper).incarnation;
     return {.is_known = true, .counted = start, .keeper = start, .end = {40}};
   }
+  /// Tenths of a second, in which everybody else gives signs of life.
+  int tenths_until_it_runs() {
+    int tenths = 0;
+    for (; !running.contains(keeper) && tenths < 200; ++tenths) {
+      now += std::chrono::milliseconds(100);
+      for (const auto& role : {coordinator, shard, worker0, worker1}) beat(role);
+      follow(core.on_tick(now));
+    }
+    return tenths;
+  }
+  copy_facts start_keeper_again() {
+    const auto self = running.at(keeper);
+    running.erase(keeper);
+    auto actions = core.on_exited(keeper, self, {"is over"}, now);
+    for (int tenth = 0; tenth < 200; ++tenth) {
+      for (const auto& action : actions)
+        if (const auto* start = std::get_if<start_role>(&action); start != nullptr && start->role == keeper) {
+          follow(actions);
+          return start->copies;
+        }
+      follow(actions);
+      now += std::chrono::milliseconds(100);
+      for (const auto& role : {coordinator, shard, worker0, worker1}) beat(role);
+      actions = core.on_tick(now);
+    }
+    return {};
+  }
   /// With what the PS shard was started last.
   std::optional<kept_copy> start_shard_again() {
     std::optional<kept_copy> with;
@@ -40,7 +67,7 @@ struct agent_core_with_copies : agent_core_test {
     const auto actions = core.on_exited(shard, self, {"is lost"}, now);
     for (const auto& action : actions)
       if (const auto* start = std::get_if<start_role>(&action); start != nullptr && start->role == shard)
-        with = start->copy;
+        with = start->copies.copy;
     follow(actions);
     return with;
   }
@@ -72,30 +99,82 @@ TEST_F(agent_core_with_copies, a_ps_shard_starts_with_what_is_believed_of_its_co
   const auto copy = start_shard_again();
   ASSERT_TRUE(copy);
   EXPECT_TRUE(copy->is_whole);
-  EXPECT_EQ(copy->holds.end, step_id{40});
   EXPECT_EQ(copy->keeper, running.at(keeper).incarnation);
 }
 
-TEST_F(agent_core_with_copies, a_keeper_makes_way_for_its_ps_shard_once_and_starts_again) {
+TEST_F(agent_core_with_copies, a_keeper_makes_way_for_its_ps_shard_at_once_and_starts_again) {
   follow(core.give_way({0}));
   follow(core.give_way({0}));
-  EXPECT_THAT(asked_to_leave, ElementsAre(keeper));
-  exit(keeper, {.cause = "exited", .left = true});
+  EXPECT_THAT(stopped, ElementsAre(std::pair{keeper, true})) << "its PS shard waits for the store";
+  exit(keeper, {.cause = "was killed by signal 9"});
   EXPECT_THAT(events, Contains("keeper-left"));
   EXPECT_EQ(started.back(), keeper);
   EXPECT_TRUE(exits_told.back().left);
-  EXPECT_THAT(asked_to_leave, ElementsAre(keeper));
+  EXPECT_EQ(stopped.size(), 1U);
 }
 
-TEST_F(agent_core_with_copies, keepers_that_die_again_and_again_use_up_no_restarts) {
-  for (int death = 0; death < 6; ++death) {
+/// Each time later, 10 s at most: it may be a store that cannot be opened.
+TEST_F(agent_core_with_copies, keepers_that_die_again_and_again_use_up_no_restarts_and_wait_longer) {
+  std::vector<int> waits;
+  for (int death = 0; death < 10; ++death) {
     exit(keeper);
-    now += std::chrono::seconds(2);
-    follow(core.on_tick(now));
-    for (const auto& role : {coordinator, shard, worker0, worker1}) beat(role);
-    ASSERT_TRUE(running.contains(keeper)) << death;
+    waits.push_back(tenths_until_it_runs());
   }
+  EXPECT_THAT(waits, ElementsAre(1, 2, 4, 8, 16, 32, 64, 100, 100, 100));
   EXPECT_FALSE(core.ending());
+}
+
+TEST_F(agent_core_with_copies, after_one_whose_copy_was_whole_the_next_one_starts_at_once) {
+  exit(keeper);
+  EXPECT_EQ(tenths_until_it_runs(), 1);
+  say(counting());
+  exit(keeper);
+  EXPECT_EQ(tenths_until_it_runs(), 0);
+}
+
+/// Its program, its host or its certificate may be gone: training needs none of that.
+TEST_F(agent_core_with_copies, a_keeper_that_cannot_be_started_ends_nothing_and_is_tried_again) {
+  starts_are_heard = false;
+  exit(keeper);
+  for (const auto code : {error_code::system, error_code::bad_usage})
+    for (int time = 0; time < 4; ++time) {
+      tenths_until_it_runs();
+      const auto self = running.at(keeper);
+      running.erase(keeper);
+      follow(core.on_start_failed(keeper, self, {code, "no such file"}, now));
+      ASSERT_FALSE(core.ending());
+    }
+  tenths_until_it_runs();
+  EXPECT_TRUE(running.contains(keeper));
+}
+
+/// One that waited for a host was told as running.
+TEST_F(agent_core_with_copies, one_that_cannot_be_started_after_it_has_waited_for_a_host_is_tried_again) {
+  starts_are_heard = false;
+  exit(keeper);
+  tenths_until_it_runs();
+  follow(core.on_started(keeper, running.at(keeper), 0, now));
+  const auto self = running.at(keeper);
+  running.erase(keeper);
+  follow(core.on_start_failed(keeper, self, {error_code::system, "the host has no room"}, now));
+  tenths_until_it_runs();
+  EXPECT_TRUE(running.contains(keeper));
+}
+
+TEST_F(agent_core_with_copies, one_whose_program_fails_lastingly_ends_nothing) {
+  exit(keeper, {.cause = "exited with code 2", .is_lasting = true});
+  EXPECT_FALSE(core.ending());
+  tenths_until_it_runs();
+  EXPECT_TRUE(running.contains(keeper));
+}
+
+TEST_F(agent_core_with_copies, after_one_that_was_given_up_the_next_is_to_go_elsewhere) {
+  auto silent = counting();
+  say(silent);
+  silent.is_silent = true;
+  say(silent);
+  EXPECT_TRUE(start_keeper_again().is_given_up);
+  EXPECT_FALSE(start_keeper_again().is_given_up);
 }
 
 TEST_F(agent_core_with_copies, a_keeper_for_which_its_ps_shard_waits_in_vain_is_killed_once) {
@@ -112,6 +191,7 @@ TEST_F(agent_core_with_copies, a_keeper_for_which_its_ps_shard_waits_in_vain_is_
 TEST_F(agent_core_with_copies, a_keeper_that_waits_for_a_host_is_not_taken_for_hung) {
   starts_are_heard = false;
   exit(keeper);
+  tenths_until_it_runs();
   follow(core.on_started(keeper, running.at(keeper), 0, now));
   for (int second = 0; second < 100; ++second) {
     now += std::chrono::seconds(1);

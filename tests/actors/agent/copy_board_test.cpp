@@ -44,7 +44,6 @@ TEST_F(copy_board_test, a_copy_is_whole_once_its_ps_shard_has_said_so_and_that_i
   EXPECT_FALSE(board.hear(word(counts(keeper_start)), roles));
   const auto copy = board.find(shard, roles);
   ASSERT_TRUE(copy && copy->is_whole);
-  EXPECT_EQ(copy->holds.end, step_id{40});
   EXPECT_EQ(copy->keeper, keeper_start.incarnation);
 }
 
@@ -97,6 +96,19 @@ TEST_F(copy_board_test, a_silent_keeper_is_to_end_once_and_counts_no_more) {
   EXPECT_TRUE(board.is_to_end(word(silent), roles));
   EXPECT_FALSE(board.is_to_end(word(silent), roles));
   EXPECT_FALSE(is_whole());
+}
+
+TEST_F(copy_board_test, the_start_after_one_that_was_given_up_is_told_so) {
+  auto silent = counts(keeper_start);
+  silent.is_silent = true;
+  EXPECT_FALSE(board.facts_for(keeper_role(shard), roles).is_given_up);
+  board.is_to_end(word(silent), roles);
+  EXPECT_FALSE(board.facts_for(keeper_role(shard), roles).is_given_up) << "it is not over";
+  board.end(keeper_role(shard), keeper_start.incarnation);
+  EXPECT_TRUE(board.facts_for(keeper_role(shard), roles).is_given_up);
+  EXPECT_FALSE(board.facts_for(ps_shard_role(shard), roles).is_given_up);
+  board.end(keeper_role(shard), {8});
+  EXPECT_FALSE(board.facts_for(keeper_role(shard), roles).is_given_up);
 }
 
 TEST_F(copy_board_test, a_word_about_another_start_of_the_keeper_ends_nobody) {

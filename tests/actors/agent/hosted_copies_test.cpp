@@ -45,21 +45,42 @@ TEST(placement_of_keepers, takes_another_host_than_that_of_the_ps_shard_or_none)
 TEST(placement_of_keepers, the_ps_shard_goes_to_the_copy_when_its_host_is_lost_and_the_keeper_elsewhere) {
   auto hosts = three_hosts_for_copies();
   hosts.put(keeper_role(shard1));
-  hosts.note_copy({.shard = shard1, .opener = {2}, .timeline = {0}, .end = {40}});
   hosts.remove_host("beta");
-  EXPECT_EQ(hosts.put(ps_shard_role(shard1)).host, "gamma");
+  EXPECT_EQ(hosts.put_on_copy(shard1).host, "gamma");
+  EXPECT_THAT(hosts.find(ps_shard_role(shard1))->reason, HasSubstr("a whole copy; beta is lost"));
   EXPECT_TRUE(hosts.share_host(shard1));
   EXPECT_EQ(hosts.put(keeper_role(shard1)).host, "alpha");
   EXPECT_FALSE(hosts.share_host(shard1));
 }
 
-TEST(placement_of_keepers, a_copy_of_which_nothing_was_said_is_what_its_host_told_of) {
+/// Also when another host has a store that reaches further, with what was never committed.
+TEST(placement_of_keepers, the_ps_shard_goes_to_a_whole_copy_whatever_others_tell_of) {
   auto hosts = three_hosts_for_copies();
-  hosts.set_stores("gamma", {{shard1, {1}, {0}, {30}}});
-  hosts.set_stores("alpha", {{shard1, {1}, {0}, {20}}});
   hosts.put(keeper_role(shard1));
-  hosts.note_copy({.shard = shard1});
+  hosts.set_stores("alpha", {{shard1, {1}, {0}, {90}}});
+  hosts.remove_host("beta");
+  EXPECT_EQ(hosts.put_on_copy(shard1).host, "gamma");
+}
+
+TEST(placement_of_keepers, what_a_copy_holds_now_is_what_its_host_has) {
+  auto hosts = three_hosts_for_copies();
+  hosts.set_stores("gamma", {{shard1, {1}, {0}, {10}}});
+  hosts.set_stores("alpha", {{shard1, {1}, {0}, {20}}});
+  EXPECT_EQ(*hosts.find_store(shard1), "alpha");
+  hosts.note_copy("gamma", {.shard = shard1, .end = {30}});
   EXPECT_EQ(*hosts.find_store(shard1), "gamma");
+  hosts.set_stores("gamma", {});
+  EXPECT_EQ(*hosts.find_store(shard1), "alpha") << "it came back empty";
+}
+
+TEST(placement_of_keepers, after_one_that_was_given_up_another_host_is_taken_if_there_is_one) {
+  auto hosts = three_hosts_for_copies();
+  hosts.set_stores("gamma", {{shard1, {1}, {0}, {10}}});
+  EXPECT_EQ(hosts.put(keeper_role(shard1)).host, "gamma");
+  EXPECT_EQ(hosts.put(keeper_role(shard1), true).host, "alpha");
+  EXPECT_THAT(hosts.find(keeper_role(shard1))->reason, HasSubstr("it ended on gamma"));
+  hosts.remove_host("gamma");
+  EXPECT_EQ(hosts.put(keeper_role(shard1), true).host, "alpha");
 }
 
 class hosted_copies_test : public hosted_roles_test {
@@ -71,8 +92,12 @@ protected:
     roles.start(keeper_role(shard1), first, now); // gamma
     roles.on_report(report("gamma", 8, keeper_role(shard1), first, start_state::running), now);
   }
-  static kept_copy copy(bool is_whole) {
-    return {{.shard = shard1, .opener = {1}, .end = {40}}, is_whole, first.incarnation};
+  static copy_facts copy(bool is_whole) { return {.copy = kept_copy{is_whole, first.incarnation}}; }
+  static protocol::heartbeat holding(std::uint64_t end) {
+    protocol::heartbeat beat{.role = keeper_role(shard1), .self = first, .state = "filling"};
+    beat.store.host = "gamma";
+    beat.copy = {.is_known = true, .keeper = first.incarnation, .end = {end}};
+    return beat;
   }
 };
 
@@ -104,11 +129,20 @@ TEST_F(hosted_copies_test, it_stays_on_its_host_when_that_is_there) {
             "beta");
 }
 
+/// Its new folder is empty: the PS shard would begin at version 0 there, and take the copy back.
+TEST_F(hosted_copies_test, a_ps_shard_whose_host_came_back_empty_starts_from_the_copy) {
+  roles.on_heartbeat(holding(40));
+  pass(200ms, {{"gamma", 8}});
+  join("beta", 10);
+  const auto out = roles.start(ps_shard_role(shard1), second, now, copy(true));
+  EXPECT_EQ(test::the_only<to_host>(out).host, "gamma");
+}
+
 TEST_F(hosted_copies_test, a_keeper_without_another_host_waits_and_says_so_until_one_is_there) {
   pass(200ms, {{"beta", 7}});
   roles.on_report(report("beta", 7, ps_shard_role(shard1), first, start_state::ended), now);
   auto out = pass(200ms, {});
-  roles.start(ps_shard_role(shard1), second, now, std::nullopt);
+  roles.start(ps_shard_role(shard1), second, now);
   pass(11s, {}); // alpha is alone, and has it
   ASSERT_EQ(roles.places().host_of(ps_shard_role(shard1)), "alpha");
   out = roles.start(keeper_role(shard1), second, now);

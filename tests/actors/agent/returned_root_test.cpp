@@ -76,6 +76,31 @@ TEST_F(returned_root_test, kills_what_it_hears_of_too_late) {
   EXPECT_EQ(sent<protocol::stop_order>(actions).size(), 1U);
 }
 
+/// Beta is lost with PS shard 1, whose keeper runs on gamma. Here is an old store of it.
+TEST_F(returned_root_test, a_ps_shard_waits_until_the_keeper_that_was_taken_over_has_said_what_it_holds) {
+  const auto keeper = protocol::keeper_role({1});
+  roles = hosted_roles{{.root = "alpha",
+                        .root_cpus = 2,
+                        .hosts = {{"beta", 0}, {"gamma", 0}},
+                        .root_stores = {{{1}, {1}, {0}, {20}}},
+                        .root_process = 5,
+                        .takes_over = true}};
+  join(there("gamma", 8, {{keeper, first, 102}}));
+  take_over();
+  out = roles.start(shard.role, second, now);
+  EXPECT_THAT(all_of<start_here>(out), IsEmpty());
+  EXPECT_EQ(all_of<job_event>(out).back().event, "role-waits");
+  protocol::heartbeat beat{.role = keeper, .self = first};
+  roles.on_heartbeat(beat);
+  EXPECT_THAT(sent<protocol::start_order>(roles.tick(now += 100ms)), IsEmpty()) << "it has opened nothing";
+  beat.store.host = "gamma";
+  beat.copy = {.is_known = true, .keeper = first.incarnation, .end = {40}};
+  roles.on_heartbeat(beat);
+  const auto ordered = sent<protocol::start_order>(roles.tick(now += 100ms));
+  ASSERT_EQ(ordered.size(), 1U);
+  EXPECT_EQ(ordered.at(0).boot, 8U);
+}
+
 /// delta and epsilon had joined the earlier root by themselves.
 class returned_root_and_joined_hosts_test : public returned_root_test {
 protected:

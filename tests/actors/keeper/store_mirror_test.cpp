@@ -49,12 +49,12 @@ protected:
     return part;
   }
   /// A record or a snapshot of the primary.
-  std::vector<copy_part> parts_of(copy_kind kind, std::uint64_t version) {
+  std::vector<copy_part> parts_of(copy_kind kind, std::uint64_t version, timeline_id timeline = {}) {
     auto source = ps_shard::copy_source::open(*primary, copy_item{kind, {version}}).value();
     std::vector<copy_part> all;
     for (std::uint64_t offset = 0; offset < source.total_bytes() || all.empty();) {
       copy_part part{.kind = kind,
-                     .timeline = source.timeline(),
+                     .timeline = timeline,
                      .version = {version},
                      .content_bytes = source.content_bytes(),
                      .total_bytes = source.total_bytes(),
@@ -77,9 +77,12 @@ protected:
       if (const auto answer = mirror.take(part).value()) last_ = *answer;
     return last_;
   }
-  copy_standing send(copy_kind kind, std::uint64_t version) { return take(parts_of(kind, version)); }
-  void send_records(std::uint64_t first, std::uint64_t end) {
-    for (auto step = first; step < end; ++step) EXPECT_EQ(send(copy_kind::record, step).failure, "");
+  copy_standing send(copy_kind kind, std::uint64_t version, timeline_id timeline = {}) {
+    return take(parts_of(kind, version, timeline));
+  }
+  void send_records(std::uint64_t first, std::uint64_t end, timeline_id timeline = {}) {
+    for (auto step = first; step < end; ++step)
+      EXPECT_EQ(send(copy_kind::record, step, timeline).failure, "");
   }
   const persistence::shard_store& copy() const { return *mirror.store(); }
 
@@ -236,8 +239,8 @@ TEST_F(store_mirror_test, a_part_that_does_not_fit_its_piece_is_refused) {
   EXPECT_THAT(refused([](copy_part& part) { part.offset += 1; }), HasSubstr("does not go on"));
   EXPECT_THAT(refused([](copy_part& part) { part.total_bytes = part.offset; }), HasSubstr("does not go on"));
   EXPECT_THAT(refused([](copy_part& part) { part.version = {1}; }), HasSubstr("of another piece"));
-  EXPECT_THAT(refused([](copy_part& part) { part.kind = copy_kind::snapshot; }),
-              HasSubstr("of another piece"));
+  EXPECT_THAT(refused([](copy_part& part) { part.kind = copy_kind::snapshot; }), HasSubstr("does not go on"))
+      << "no snapshot has begun";
   EXPECT_EQ(copy().next_step(), step_id{large_step});
 }
 
@@ -255,12 +258,73 @@ TEST_F(store_mirror_test, it_goes_back_as_its_ps_shard_did_and_takes_what_is_of_
   const auto back = taken(stamped(rewind));
   EXPECT_EQ(back.timeline, timeline_id{1});
   EXPECT_EQ(back.end, version_id{6});
-  send_records(6, 8);
+  send_records(6, 8, {1});
   EXPECT_TRUE(holds_all(copy(), 0, 6));
   EXPECT_TRUE(holds_all(copy(), 6, 8, 1));
   late.front().stream += 1;
   late.front().number = taken(stamped({.kind = copy_kind::floor})).taken;
   EXPECT_THAT(taken(late.front()).failure, HasSubstr("of another timeline"));
+}
+
+/// What is below the branch is of both timelines.
+TEST_F(store_mirror_test, what_it_lacks_below_the_branch_comes_under_the_new_timeline) {
+  ASSERT_TRUE(append(*primary, 0, 10));
+  ASSERT_TRUE(snapshot(*primary, 3));
+  begin();
+  send_records(0, 4);
+  const std::vector<persistence::history_entry> history{{{1}, {6}, 0, {}}};
+  begin();
+  taken(stamped({.kind = copy_kind::rewind,
+                 .timeline = {1},
+                 .version = {4},
+                 .history = common::history_from(history)}));
+  EXPECT_THAT(send(copy_kind::snapshot, 3, {1}).snapshots, ElementsAre(version_id{3}));
+  send_records(4, 6, {1});
+  ASSERT_EQ(copy().next_step(), step_id{6});
+  const auto copied = copy().read({5}).value();
+  EXPECT_EQ(copied.payload, primary->read({5})->payload);
+  EXPECT_EQ(copied.head.timeline, timeline_id{1});
+}
+
+TEST_F(store_mirror_test, records_come_between_the_parts_of_a_snapshot) {
+  ASSERT_TRUE(append(*primary, 0, large_step + 1));
+  ASSERT_TRUE(snapshot(*primary, 1));
+  begin();
+  send_records(0, 2);
+  const auto snapshot_parts = parts_of(copy_kind::snapshot, 1);
+  ASSERT_GE(snapshot_parts.size(), 2U);
+  std::uint64_t step = 2;
+  std::vector<copy_part> all;
+  for (const auto& part : snapshot_parts) {
+    all.push_back(part);
+    if (step <= large_step) std::ranges::move(parts_of(copy_kind::record, step++), std::back_inserter(all));
+  }
+  auto number = snapshot_parts.front().number;
+  for (auto& part : all) part.number = number++;
+  EXPECT_EQ(take(all).failure, "");
+  EXPECT_TRUE(holds_all(copy(), 0, step));
+  EXPECT_TRUE(has_snapshot(copy(), 1));
+}
+
+TEST_F(store_mirror_test, a_lower_snapshot_may_come_after_a_higher_one) {
+  ASSERT_TRUE(append(*primary, 0, 10));
+  for (const std::uint64_t version : {3, 6}) ASSERT_TRUE(snapshot(*primary, version));
+  begin();
+  send_records(0, 10);
+  send(copy_kind::snapshot, 6);
+  EXPECT_THAT(send(copy_kind::snapshot, 3).snapshots, ElementsAre(version_id{3}, version_id{6}));
+}
+
+TEST_F(store_mirror_test, nothing_is_dropped_while_a_snapshot_is_on_its_way) {
+  ASSERT_TRUE(append(*primary, 0, large_step + 1));
+  ASSERT_TRUE(snapshot(*primary, 1));
+  begin();
+  send_records(0, 3);
+  auto parts = parts_of(copy_kind::snapshot, 1);
+  mirror.take(parts.front()).value();
+  auto floor = stamped({.kind = copy_kind::floor, .version = {2}});
+  floor.number = parts[1].number;
+  EXPECT_THAT(taken(floor).failure, HasSubstr("a snapshot is on its way"));
 }
 
 TEST_F(store_mirror_test, a_history_that_is_none_is_refused) {

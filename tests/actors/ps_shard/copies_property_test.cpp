@@ -20,6 +20,7 @@ constexpr std::uint64_t seeds = 100;
 constexpr int turns = 400;
 constexpr int quiet_turns = 4000;
 constexpr std::uint64_t bound = 2;
+constexpr std::uint64_t snapshot_share = 4;
 
 /// Steps, each with the timeline that it was made on: of two on one timeline the bits are the same
 /// (R1).
@@ -72,11 +73,20 @@ struct played_store {
   }
 };
 
-/// A part is a whole piece here.
+/// Of so many parts.
+std::uint64_t parts_of(const copy_item& item) {
+  switch (item.kind) {
+  case copy_kind::record: return 1 + item.version.value % 3;
+  case copy_kind::snapshot: return 1 + item.version.value % 6;
+  default: return 1;
+  }
+}
+
 struct played_part {
   incarnation keeper, shard;
   std::uint64_t stream = 0, number = 0;
   copy_item item;
+  std::uint64_t index = 0; ///< of the part in its piece
   timeline_id made_on;
   protocol::history history;
 };
@@ -87,6 +97,8 @@ struct played_keeper {
   incarnation shard{};
   std::uint64_t stream = 0, taken = 0;
   bool failed = false;
+  bool is_full = false; ///< a record fails with its last part
+  std::uint64_t record_had = 0, snapshot_had = 0;
 
   std::optional<protocol::copy_standing> take(const played_part& part) {
     if (part.keeper != self || part.shard < shard) return std::nullopt;
@@ -94,7 +106,7 @@ struct played_keeper {
       if (part.item.kind != copy_kind::hello || part.number != 0) return std::nullopt;
       shard = part.shard;
       stream = part.stream;
-      taken = 0;
+      taken = record_had = snapshot_had = 0;
       failed = false;
     }
     if (part.stream != stream || part.number != taken || failed) return std::nullopt;
@@ -102,6 +114,7 @@ struct played_keeper {
       ++taken;
     else
       failed = true;
+    if (failed) record_had = snapshot_had = 0;
     return protocol::copy_standing{.incarnation = self,
                                    .shard = shard,
                                    .stream = stream,
@@ -111,6 +124,8 @@ struct played_keeper {
                                    .floor = {store.floor},
                                    .restorable = store.restorable(),
                                    .snapshots = store.snapshot_list(),
+                                   .record_bytes = record_had,
+                                   .snapshot_bytes = snapshot_had,
                                    .failure = failed ? "it does not fit" : ""};
   }
 
@@ -118,29 +133,75 @@ struct played_keeper {
     const auto version = part.item.version.value;
     switch (part.item.kind) {
     case copy_kind::hello: return true;
-    case copy_kind::floor: store.drop_below(version); return true;
+    case copy_kind::floor:
+      if (snapshot_had > 0) return false;
+      store.drop_below(version);
+      return true;
     case copy_kind::rewind:
+      record_had = snapshot_had = 0;
       if (!contains(store.restorable(), part.item.version)) return false;
       store.go_back(part.history, version);
       return true;
-    case copy_kind::record:
-      if (part.made_on != store.timeline() || version > store.end()) return false;
-      if (version == store.end()) store.log[version] = part.made_on;
-      return true;
-    case copy_kind::snapshot:
-      if (part.made_on != store.timeline() || store.snapshots.contains(version) || version < store.floor)
-        return false;
-      store.snapshots[version] = part.made_on;
-      return true;
+    case copy_kind::record: return take_piece(part, record_had);
+    case copy_kind::snapshot: return take_piece(part, snapshot_had);
     }
     return false;
   }
+
+  bool take_piece(const played_part& part, std::uint64_t& had) {
+    if (part.index != had || part.item.timeline != store.timeline()) return false;
+    if (++had < parts_of(part.item)) return true;
+    had = 0;
+    const auto version = part.item.version.value;
+    if (part.item.kind == copy_kind::record) {
+      if (is_full || version > store.end()) return false;
+      if (version == store.end()) store.log[version] = part.made_on;
+      return true;
+    }
+    if (store.snapshots.contains(version) || version < store.floor) return false;
+    store.snapshots[version] = part.made_on;
+    return true;
+  }
+  /// Another start of it finds a snapshot damaged, which is not the one that all else follows from.
+  void damage(std::uint64_t which) {
+    if (store.snapshots.size() < 2) return;
+    const auto one = std::next(store.snapshots.begin(), static_cast<long>(which % store.snapshots.size()));
+    auto without = store;
+    without.snapshots.erase(one->first);
+    if (without.restorable() == store.restorable()) store = without;
+  }
+};
+
+/// What is on its way in one direction.
+template <class Message>
+class played_line {
+public:
+  void push(Message one) { all_.push_back(std::move(one)); }
+  std::size_t waiting() const { return all_.size(); }
+  /// @param is_bad it loses, doubles and reorders
+  std::optional<Message> next(std::mt19937_64& random, bool is_bad) {
+    if (all_.empty()) return std::nullopt;
+    const auto chance = [&](std::uint64_t of_hundred) { return is_bad && random() % 100 < of_hundred; };
+    const auto at = chance(20) ? random() % all_.size() : 0;
+    auto one = all_[at];
+    if (!chance(5)) all_.erase(all_.begin() + static_cast<long>(at)); // else it comes again
+    if (chance(5)) return std::nullopt;
+    return one;
+  }
+
+private:
+  std::vector<Message> all_;
 };
 
 class played_pair {
 public:
+  /// In the end one waits for the copy to get there, without faults: while nothing is done, or
+  /// while steps are made as fast as they can, faster than they can be copied in every other such
+  /// seed.
   played_pair(std::uint64_t seed, protocol::planted_bug bug)
-      : random_(seed)
+      : is_busy_(seed % 2 == 1)
+      , is_slow_(seed % 4 == 1)
+      , random_(seed)
       , bug_(bug)
       , book_(bug) {}
 
@@ -149,9 +210,11 @@ public:
     agent_tells();
     for (int turn = 0; turn < turns && wrong_.empty(); ++turn) this->turn();
     is_quiet_ = true;
+    keeper_.is_full = false;
     for (int turn = 0; turn < quiet_turns && wrong_.empty() && !is_level(); ++turn) this->turn();
     if (wrong_.empty() && !is_level())
-      wrong_ = fmt::format("the copy stays behind: {}, of {}", describe(keeper_.store), describe(store_));
+      wrong_ = fmt::format("the copy stays behind: {}, of {}", describe(keeper_.store), describe(store_))
+                   .substr(0, 2000);
     return wrong_;
   }
 
@@ -168,18 +231,28 @@ private:
     for (const auto& [version, made_on] : store.snapshots) text += fmt::format(" {} of {}", version, made_on);
     return text;
   }
-  bool is_level() const { return book_.counted() == keeper_.self && keeper_.store.end() == store_.end(); }
+  bool is_level() const {
+    return book_.counted() == keeper_.self && (is_busy_ || keeper_.store.end() == store_.end());
+  }
 
   void turn() {
-    now_ += std::chrono::milliseconds(20);
+    now_ += std::chrono::milliseconds(is_quiet_ && is_busy_ ? 200 : 20);
     if (!is_quiet_) {
       if (chance(50)) make_step();
-      if (chance(6)) make_snapshot();
+      if (chance(6)) begin_snapshot();
+      if (chance(20)) end_snapshot();
+      if (chance(3)) keeper_.is_full = chance(30);
+      if (chance(2)) take(book_.let_go());
       if (chance(3)) drop_old();
       if (chance(2)) go_back();
       if (chance(1)) restart_shard();
       if (chance(1)) lose_keeper(chance(50));
       if (chance(1)) lose_host_of_shard();
+    } else if (is_busy_) {
+      make_step();
+      if (chance(2)) begin_snapshot();
+      if (chance(20)) end_snapshot();
+      if (chance(2)) drop_old();
     }
     if (stream_.is_stuck(now_) || (!stream_.runs() && chance(50))) begin_stream();
     pump();
@@ -190,30 +263,34 @@ private:
 
   // ---- the PS shard
 
-  bool is_up() const { return !is_waiting_; }
   void make_step() {
-    if (!is_up() || store_.end() - committed_ >= bound) return;
+    if (is_waiting_ || store_.end() - committed_ >= bound) return;
     const auto step = store_.end();
     store_.log[step] = store_.timeline();
     take(book_.on_logged({step + 1}));
   }
-  void make_snapshot() {
-    const auto version = store_.end();
-    if (!is_up() || version == 0 || store_.snapshots.contains(version)) return;
-    store_.snapshots[version] = store_.timeline();
-    take(book_.on_snapshot({version}));
+  /// It is of the version of now, and durable later.
+  void begin_snapshot() {
+    if (!is_waiting_ && store_.end() > 0 && !begun_) begun_ = store_.end();
+  }
+  void end_snapshot() {
+    const auto version = !is_waiting_ ? std::exchange(begun_, std::nullopt) : std::nullopt;
+    if (!version || store_.snapshots.contains(*version) || *version < store_.floor) return;
+    store_.snapshots[*version] = store_.timeline();
+    take(book_.on_snapshot({*version}));
   }
   void drop_old() {
-    if (is_up() && !told_.empty())
+    if (!is_waiting_ && !told_.empty())
       store_.drop_below(*std::next(told_.begin(), static_cast<long>(any(told_.size()))));
     told_.erase(told_.begin(), told_.lower_bound(store_.floor));
   }
   void go_back() {
-    if (!is_up() || committed_ < store_.floor + 1) return;
+    if (is_waiting_ || committed_ < store_.floor + 1) return;
     const auto version = store_.floor + any(committed_ - store_.floor);
     if (!contains(store_.restorable(), version_id{version})) return;
     auto history = store_.history;
     history.push_back({{store_.timeline().value + 1 + any(2)}, {version}});
+    begun_.reset();
     store_.go_back(history, version);
     told_.erase(told_.upper_bound(version), told_.end());
     committed_ = version;
@@ -225,6 +302,9 @@ private:
     ++shard_.value;
     book_ = copy_book{bug_};
     stream_ = copy_stream{};
+    record_.reset();
+    snapshot_.reset();
+    begun_.reset();
     const auto end = store_.end();
     book_.restart(store_.history, {end});
     told_.clear();
@@ -242,54 +322,70 @@ private:
     for (const auto& [version, made_on] : store_.snapshots) told_.insert(version);
   }
   void begin_stream() {
+    record_.reset();
+    snapshot_.reset();
     stream_.begin(now_);
-    send({copy_kind::hello, {}}, {});
+    send({copy_kind::hello, {}});
   }
   void pump() {
     while (stream_.runs() && stream_.has_room()) {
-      const auto item = stream_.next(store_.described());
-      if (!item) return;
-      timeline_id made_on{};
-      if (item->kind == copy_kind::record) made_on = store_.log.at(item->version.value);
-      if (item->kind == copy_kind::snapshot) made_on = store_.snapshots.at(item->version.value);
-      send(*item, made_on);
+      if (!record_)
+        if (const auto item = stream_.next(store_.described())) {
+          if (!begin_piece(*item)) return stream_.fail(now_);
+          continue;
+        }
+      const bool is_its_turn = !record_ || stream_.is_turn_of(snapshot_share);
+      auto& next = snapshot_ && is_its_turn ? snapshot_ : record_;
+      if (!next) return;
+      send(next->item, next->made_on, next->sent++);
+      if (next->sent < parts_of(next->item)) continue;
+      if (next->item.kind == copy_kind::snapshot) stream_.on_snapshot_sent();
+      next.reset();
     }
   }
-  void send(const copy_item& item, timeline_id made_on) {
-    played_part part{keeper_.self, shard_, stream_.stream(), stream_.take_number(), item, made_on, {}};
+  /// @returns false for what has been dropped meanwhile.
+  bool begin_piece(const copy_item& item) {
+    if (item.kind != copy_kind::record && item.kind != copy_kind::snapshot) {
+      send(item);
+      return true;
+    }
+    const auto& all = item.kind == copy_kind::record ? store_.log : store_.snapshots;
+    const auto found = all.find(item.version.value);
+    if (found == all.end()) return false;
+    (item.kind == copy_kind::record ? record_ : snapshot_) = piece{item, found->second};
+    return true;
+  }
+  void send(const copy_item& item, timeline_id made_on = {}, std::uint64_t index = 0) {
+    played_part part{keeper_.self, shard_, stream_.stream(), stream_.take_number(), item, index, made_on, {}};
     for (const auto& one : store_.history)
       if (one.timeline <= item.timeline) part.history.push_back(one);
-    parts_.push_back(part);
+    parts_.push(part);
   }
 
   // ---- the line
 
-  template <class Message>
-  std::optional<Message> next_of(std::vector<Message>& line) {
-    if (line.empty()) return std::nullopt;
-    const auto at = is_quiet_ || chance(80) ? 0 : any(line.size());
-    auto one = line[at];
-    if (is_quiet_ || !chance(5)) line.erase(line.begin() + static_cast<long>(at)); // else it comes again
-    if (!is_quiet_ && chance(5)) return std::nullopt;
-    return one;
+  /// @returns how many of those that are on the way arrive in this turn.
+  std::size_t arriving(std::size_t waiting) {
+    if (!is_quiet_) return any(4);
+    return std::min<std::size_t>(waiting, !is_busy_ ? waiting : is_slow_ ? 1 : 4);
   }
   void deliver() {
-    for (std::size_t i = any(4); i > 0 || (is_quiet_ && !parts_.empty()); i -= i > 0 ? 1 : 0)
-      if (const auto part = next_of(parts_))
-        if (const auto answer = keeper_.take(*part)) answers_.push_back(*answer);
-    for (std::size_t i = any(4); i > 0 || (is_quiet_ && !answers_.empty()); i -= i > 0 ? 1 : 0)
-      if (const auto answer = next_of(answers_)) hear(*answer);
+    for (auto count = arriving(parts_.waiting()); count > 0; --count)
+      if (const auto part = parts_.next(random_, !is_quiet_))
+        if (const auto answer = keeper_.take(*part)) answers_.push(*answer);
+    for (auto count = arriving(answers_.waiting()); count > 0; --count)
+      if (const auto answer = answers_.next(random_, !is_quiet_)) hear(*answer);
   }
   void hear(const protocol::copy_standing& said) {
     if (said.incarnation != keeper_.self || said.shard != shard_ || !stream_.on_standing(said, now_)) return;
-    take(book_.on_standing(said, store_.described()));
+    take(book_.on_standing(said, store_.described(), now_));
     settle();
   }
 
   // ---- the agent
 
   void agent_hears() {
-    if (is_up() && chance(is_quiet_ ? 100 : 30)) believed_ = book_.counted();
+    if (!is_waiting_ && chance(is_quiet_ ? 100 : 30)) believed_ = book_.counted();
   }
   /// At the start of the PS shard, and when the keeper starts again.
   void agent_tells() {
@@ -302,7 +398,8 @@ private:
     ++keeper_.self.value;
     if (with_disk) keeper_.store = {};
     keeper_.shard = {};
-    keeper_.stream = keeper_.taken = 0;
+    keeper_.stream = keeper_.taken = keeper_.record_had = keeper_.snapshot_had = 0;
+    if (chance(30)) keeper_.damage(random_());
     stream_.end();
     agent_tells();
   }
@@ -336,13 +433,21 @@ private:
     return branch ? std::min(committed_, branch->value) : committed_;
   }
   void check() {
-    if (book_.counted() != keeper_.self || !is_up()) return;
+    if (book_.counted() != keeper_.self || is_waiting_) return;
     expect_whole();
     for (const auto version : told_)
       expect(version > limit() || keeper_.store.snapshots.contains(version),
              fmt::format("the copy has no snapshot of version {}", version));
   }
 
+  struct piece {
+    copy_item item;
+    timeline_id made_on;
+    std::uint64_t sent = 0;
+  };
+
+  bool is_busy_;
+  bool is_slow_;
   std::mt19937_64 random_;
   protocol::planted_bug bug_;
   std::string wrong_;
@@ -352,13 +457,15 @@ private:
   played_store store_;
   copy_book book_;
   copy_stream stream_;
-  std::uint64_t committed_ = 0;  ///< what the core has heard of
-  std::set<std::uint64_t> told_; ///< snapshots that it has
-  bool is_waiting_ = true;       ///< it has not begun
+  std::optional<piece> record_, snapshot_;
+  std::optional<std::uint64_t> begun_; ///< version of a snapshot that is being made
+  std::uint64_t committed_ = 0;        ///< what the core has heard of
+  std::set<std::uint64_t> told_;       ///< snapshots that it has
+  bool is_waiting_ = true;             ///< it has not begun
   played_keeper keeper_;
   incarnation believed_{}; ///< the start of the keeper that counts, as the agent has heard
-  std::vector<played_part> parts_;
-  std::vector<protocol::copy_standing> answers_;
+  played_line<played_part> parts_;
+  played_line<protocol::copy_standing> answers_;
 };
 
 #ifndef DLRUN_PLANTED_BUGS

@@ -21,7 +21,10 @@ protected:
   }
   std::vector<copy_item> all() {
     std::vector<copy_item> items;
-    while (const auto item = stream.next(mine)) items.push_back(*item);
+    while (const auto item = stream.next(mine)) {
+      items.push_back(*item);
+      stream.on_snapshot_sent();
+    }
     return items;
   }
 
@@ -30,8 +33,10 @@ protected:
   own_store mine;
 };
 
-copy_item record(std::uint64_t step) { return {copy_kind::record, {step}}; }
-copy_item snapshot(std::uint64_t version) { return {copy_kind::snapshot, {version}}; }
+copy_item record(std::uint64_t step, timeline_id on = {}) { return {copy_kind::record, {step}, {}, on}; }
+copy_item snapshot(std::uint64_t version, timeline_id on = {}) {
+  return {copy_kind::snapshot, {version}, {}, on};
+}
 
 TEST_F(copy_stream_test, an_empty_copy_is_filled_from_version_0_where_the_log_begins_there) {
   mine.restorable = mine.logged = {{{0}, {3}}};
@@ -69,7 +74,8 @@ TEST_F(copy_stream_test, a_copy_goes_through_the_timelines_one_by_one) {
   begin({.end = {3}, .restorable = {{{0}, {3}}}});
   const copy_item first{copy_kind::rewind, {4}, {}, {1}};
   const copy_item second{copy_kind::rewind, {6}, {}, {3}};
-  EXPECT_THAT(all(), testing::ElementsAre(record(3), first, record(4), record(5), second, record(6)));
+  EXPECT_THAT(all(),
+              testing::ElementsAre(record(3), first, record(4, {1}), record(5, {1}), second, record(6, {3})));
 }
 
 TEST_F(copy_stream_test, what_a_copy_has_above_the_branch_goes_first) {
@@ -78,16 +84,62 @@ TEST_F(copy_stream_test, what_a_copy_has_above_the_branch_goes_first) {
   begin({.end = {5}, .restorable = {{{0}, {5}}}});
   const copy_item first{copy_kind::rewind, {5}, {}, {1}};
   const copy_item second{copy_kind::rewind, {3}, {}, {2}};
-  EXPECT_THAT(all(), testing::ElementsAre(first, second, record(3)));
+  EXPECT_THAT(all(), testing::ElementsAre(first, second, record(3, {2})));
 }
 
-TEST_F(copy_stream_test, the_snapshot_of_a_branch_that_was_taken_after_it_goes_after_it) {
+/// It is the same on both timelines, whichever it was taken on.
+TEST_F(copy_stream_test, a_snapshot_up_to_the_branch_goes_on_whichever_timeline_the_copy_is) {
   mine.history = {{{0}, {0}}, {{1}, {3}}};
   mine.restorable = mine.logged = {{{0}, {3}}};
-  mine.snapshots = {{{3}, {1}}};
+  mine.snapshots = {{{2}, {0}}, {{3}, {1}}};
   begin({.end = {3}, .restorable = {{{0}, {3}}}});
   const copy_item back{copy_kind::rewind, {3}, {}, {1}};
-  EXPECT_THAT(all(), testing::ElementsAre(back, snapshot(3)));
+  EXPECT_THAT(all(), testing::ElementsAre(snapshot(2), snapshot(3), back));
+  begin({.timeline = {1}, .end = {3}, .restorable = {{{0}, {3}}}});
+  EXPECT_THAT(all(), testing::ElementsAre(snapshot(2, {1}), snapshot(3, {1})));
+}
+
+TEST_F(copy_stream_test, a_lower_snapshot_that_is_lacking_goes_though_a_higher_one_is_there) {
+  mine.restorable = mine.logged = {{{0}, {6}}};
+  mine.snapshots = {{{2}, {0}}, {{4}, {0}}};
+  begin({.end = {6}, .restorable = {{{0}, {6}}}, .snapshots = {{4}}});
+  EXPECT_THAT(all(), testing::ElementsAre(snapshot(2)));
+}
+
+TEST_F(copy_stream_test, one_below_the_floor_of_the_copy_would_not_be_taken) {
+  mine.restorable = mine.logged = {{{0}, {6}}};
+  mine.snapshots = {{{2}, {0}}, {{4}, {0}}};
+  begin({.end = {6}, .floor = {4}, .restorable = {{{0}, {0}}, {{4}, {6}}}, .snapshots = {{4}}});
+  EXPECT_THAT(all(), testing::IsEmpty());
+}
+
+TEST_F(copy_stream_test, records_do_not_wait_for_a_snapshot_and_orders_do) {
+  mine.restorable = mine.logged = {{{0}, {4}}};
+  mine.snapshots = {{{2}, {0}}};
+  mine.floor = {2};
+  begin({.end = {2}, .restorable = {{{0}, {2}}}});
+  EXPECT_EQ(stream.next(mine), snapshot(2));
+  EXPECT_EQ(stream.next(mine), record(2));
+  EXPECT_EQ(stream.next(mine), record(3));
+  EXPECT_EQ(stream.next(mine), std::nullopt);
+  stream.on_snapshot_sent();
+  EXPECT_EQ(stream.next(mine), (copy_item{copy_kind::floor, {2}}));
+}
+
+TEST_F(copy_stream_test, a_word_that_contradicts_itself_is_not_heard) {
+  begin({});
+  const auto is_heard = [&](protocol::version_set restorable, std::vector<version_id> snapshots) {
+    return stream.on_standing({.stream = stream.stream(),
+                               .taken = 1,
+                               .restorable = std::move(restorable),
+                               .snapshots = std::move(snapshots)},
+                              now);
+  };
+  EXPECT_TRUE(is_heard({{{0}, {2}}, {{4}, {5}}}, {{1}, {4}}));
+  EXPECT_FALSE(is_heard({}, {}));
+  EXPECT_FALSE(is_heard({{{2}, {0}}}, {}));
+  EXPECT_FALSE(is_heard({{{4}, {5}}, {{0}, {2}}}, {}));
+  EXPECT_FALSE(is_heard({{{0}, {2}}}, {{4}, {1}}));
 }
 
 TEST_F(copy_stream_test, where_a_record_is_missing_the_snapshot_behind_it_goes_on) {
@@ -105,7 +157,7 @@ TEST_F(copy_stream_test, a_copy_that_cannot_go_back_so_far_begins_anew) {
   mine.snapshots.front().timeline = {1};
   begin({.end = {9}, .restorable = {{{0}, {0}}, {{8}, {9}}}, .snapshots = {{8}}});
   const copy_item back{copy_kind::rewind, {0}, {}, {1}};
-  EXPECT_THAT(all(), testing::ElementsAre(back, snapshot(6), record(6)));
+  EXPECT_THAT(all(), testing::ElementsAre(back, snapshot(6, {1}), record(6, {1})));
 }
 
 TEST_F(copy_stream_test, nothing_is_sent_before_the_copy_has_said_where_it_stands) {
@@ -113,14 +165,15 @@ TEST_F(copy_stream_test, nothing_is_sent_before_the_copy_has_said_where_it_stand
   stream.begin(now);
   stream.take_number();
   EXPECT_FALSE(stream.next(mine));
-  EXPECT_FALSE(stream.on_standing({.stream = stream.stream() + 1, .taken = 1}, now));
+  EXPECT_FALSE(
+      stream.on_standing({.stream = stream.stream() + 1, .taken = 1, .restorable = {{{0}, {0}}}}, now));
   EXPECT_FALSE(stream.next(mine));
 }
 
 TEST_F(copy_stream_test, so_many_parts_are_on_the_way_at_most) {
   begin({});
   while (stream.has_room()) stream.take_number();
-  EXPECT_TRUE(stream.on_standing({.stream = stream.stream(), .taken = 3}, now));
+  EXPECT_TRUE(stream.on_standing({.stream = stream.stream(), .taken = 3, .restorable = {{{0}, {0}}}}, now));
   for (int i = 0; i < 2; ++i) {
     ASSERT_TRUE(stream.has_room());
     stream.take_number();
@@ -139,7 +192,8 @@ TEST_F(copy_stream_test, a_stream_without_an_answer_is_begun_anew_after_a_second
 TEST_F(copy_stream_test, one_that_the_keeper_refuses_is_begun_anew_after_a_second) {
   mine.restorable = mine.logged = {{{0}, {3}}};
   begin({});
-  EXPECT_TRUE(stream.on_standing({.stream = stream.stream(), .taken = 1, .failure = "full"}, now));
+  EXPECT_TRUE(stream.on_standing(
+      {.stream = stream.stream(), .taken = 1, .restorable = {{{0}, {3}}}, .failure = "full"}, now));
   EXPECT_FALSE(stream.next(mine));
   EXPECT_FALSE(stream.is_stuck(now));
   EXPECT_TRUE(stream.is_stuck(now + copy_stream::patience));

@@ -1,0 +1,41 @@
+/// How long the PS shard has waited for its copy, which gets nowhere.
+#pragma once
+
+#include "actors/protocol/copy_messages.hpp"
+#include "actors/protocol/time.hpp"
+
+#include <optional>
+
+namespace dlrun::ps_shard {
+
+/// What of the copy is waited for.
+struct awaited_parts {
+  bool log = false;
+  bool snapshots = false;
+};
+
+/// Pure: what the copy has got is news if it has never had as much. So a keeper that takes some
+/// parts again and again, and then fails, is no better than one that says nothing. Log and
+/// snapshots count each for itself: a disk on which no snapshot has room may have some for records.
+class copy_wait {
+public:
+  /// A copy that is waited for and gets no further for so long is given up.
+  static constexpr auto silence_max = std::chrono::seconds(3);
+  /// Longer between two ticks: this process was stopped, and heard nothing for that reason.
+  static constexpr auto own_pause_min = std::chrono::milliseconds(500);
+
+  /// Newest word last.
+  void on_standing(const protocol::copy_standing& standing, protocol::time_point now);
+  /// To be told often. @param waits what the PS shard waits for
+  void on_tick(const awaited_parts& waits, protocol::time_point now);
+  bool is_too_long(protocol::time_point now) const;
+
+private:
+  std::optional<protocol::time_point> log_since_{}; ///< nothing: it is not waited for; as the next
+  std::optional<protocol::time_point> snapshots_since_{};
+  std::optional<protocol::time_point> ticked_{};
+  protocol::copy_standing log_furthest_{};
+  protocol::copy_standing snapshots_furthest_{};
+};
+
+} // namespace dlrun::ps_shard
