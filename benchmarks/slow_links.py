@@ -41,11 +41,19 @@ class slow_links(net_hosts.net_hosts):
     def __init__(self, folder, rate=None, congestion=None):
         super().__init__(folder, 2)
         self.rate, self.congestion = rate, congestion
+        self.lists = 0
 
     def make(self):
         super().make()
         for name in self.names:
             self.set_speed(name)
+
+    def next_list(self):
+        """The hosts of another run, in folders that no run has had. Workers go where a thread of theirs has the most cores, the PS
+        shard to the root."""
+        self.lists += 1
+        folder = self.folder_of(self.names[1]) / f"run{self.lists}"
+        return self.write_file(self.folder / f"hosts{self.lists}.yaml", alpha={"cpus": 1}, beta={"cpus": 64, "folder": str(folder)})
 
     def set_speed(self, name):
         if self.congestion:
