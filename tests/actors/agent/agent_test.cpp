@@ -6,10 +6,10 @@
 #include "actors/protocol/type_ids.hpp"
 #include "tests/actors/mailbox.hpp"
 #include "tests/actors/small_job.hpp"
+#include "tests/actors/virtual_actors.hpp"
 #include "tests/data/files.hpp"
 
 #include <algorithm>
-#include <caf/scheduler/test_coordinator.hpp>
 #include <dlrun/check.hpp>
 #include <fmt/format.h>
 #include <fstream>
@@ -32,13 +32,6 @@ using testing::SizeIs;
 constexpr role_name coordinator_role{role_kind::coordinator, 0};
 constexpr role_name shard{role_kind::ps_shard, 0};
 constexpr role_name worker{role_kind::worker, 0};
-
-struct virtual_time : caf::actor_system_config {
-  virtual_time() {
-    set("scheduler.policy", caf::atom("testing"));
-    add_message_types<caf::id_block::dlrun>();
-  }
-};
 
 /// Starts nothing: keeps what is ordered, and says what the test has it say.
 class scripted_launcher : public role_launcher {
@@ -79,7 +72,7 @@ private:
   launch_events events_;
 };
 
-class agent_test : public testing::Test {
+class agent_test : public testing::Test, protected test::virtual_time {
 protected:
   agent_test() {
     agent = spawn_agent();
@@ -98,18 +91,6 @@ protected:
   void tell(Messages... messages) {
     caf::anon_send(agent, std::move(messages)...);
     dispatch();
-  }
-  void dispatch() {
-    while (scheduler.try_run_once()) {
-    }
-  }
-  /// Time passes, in the agent's ticks.
-  void pass(std::chrono::milliseconds time) {
-    for (; time > 0ms; time -= 100ms) {
-      now += 100ms;
-      scheduler.advance_time(100ms);
-      dispatch();
-    }
   }
 
   // what roles do
@@ -178,11 +159,6 @@ protected:
   std::shared_ptr<const common::job_context> job = test::small_job(folder.path());
   std::shared_ptr<scripted_launcher> launcher = std::make_shared<scripted_launcher>();
   std::shared_ptr<run_board> board = std::make_shared<run_board>();
-  protocol::time_point now{1h};
-  virtual_time config;
-  caf::actor_system system{config};
-  caf::scheduler::test_coordinator& scheduler =
-      dynamic_cast<caf::scheduler::test_coordinator&>(system.scheduler());
   caf::scoped_actor observer{system};
   caf::scoped_actor coordinator{system};
   protocol::agent_actor agent;

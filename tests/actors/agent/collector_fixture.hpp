@@ -33,7 +33,7 @@ protocol::host_agent_actor::behavior_type asked_host(StoreListing on_store_listi
 }
 
 template <class Collector, class Script>
-class collector_test : public testing::Test {
+class collector_test : public testing::Test, protected test::virtual_time {
 protected:
   collector_test() {
     agent = system.spawn([this](protocol::agent_actor::pointer self) {
@@ -75,23 +75,12 @@ protected:
     return said.value_or(Answer{});
   }
 
-  static constexpr std::chrono::milliseconds step{100};
   test::temporary_folder folder;
-  test::virtual_actors config;
-  caf::actor_system system{config};
-  caf::scheduler::test_coordinator& scheduler =
-      dynamic_cast<caf::scheduler::test_coordinator&>(system.scheduler());
   std::map<std::string, std::shared_ptr<Script>> scripts;
   std::vector<protocol::host_agent_actor> hosts;
   std::optional<Collector> collector;
   protocol::agent_actor agent;
   std::chrono::milliseconds took{};
-
-private:
-  void dispatch() {
-    while (scheduler.try_run_once()) {
-    }
-  }
 };
 
 } // namespace dlrun::agent

@@ -91,7 +91,7 @@ private:
   std::map<std::string, told> tells_;
 };
 
-class host_agent_test : public testing::Test {
+class host_agent_test : public testing::Test, protected test::virtual_time {
 protected:
   host_agent_test() {
     routed = std::make_shared<routed_launcher>(routed_launcher_options{
@@ -126,17 +126,6 @@ protected:
     dispatch();
   }
 
-  void dispatch() {
-    while (scheduler.try_run_once()) {
-    }
-  }
-  void pass(std::chrono::milliseconds time) {
-    for (; time > 0ms; time -= 100ms) {
-      now += 100ms;
-      scheduler.advance_time(100ms);
-      dispatch();
-    }
-  }
   /// The agent of beta comes up.
   void start_beta(std::uint64_t boot) {
     there = std::make_shared<order_book>();
@@ -221,11 +210,6 @@ protected:
 
   test::temporary_folder folder;
   std::shared_ptr<const common::job_context> job = test::small_job(folder.path());
-  protocol::time_point now{1h};
-  test::virtual_actors config;
-  caf::actor_system system{config};
-  caf::scheduler::test_coordinator& scheduler =
-      dynamic_cast<caf::scheduler::test_coordinator&>(system.scheduler());
   caf::scoped_actor coordinator{system};
   std::shared_ptr<spdlog::logger> log = std::make_shared<spdlog::logger>("test");
   std::shared_ptr<order_book> here = std::make_shared<order_book>();

@@ -5,9 +5,9 @@
 #include "actors/protocol/type_ids.hpp"
 #include "tests/actors/mailbox.hpp"
 #include "tests/actors/small_job.hpp"
+#include "tests/actors/virtual_actors.hpp"
 #include "tests/data/files.hpp"
 
-#include <caf/scheduler/test_coordinator.hpp>
 #include <future>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -21,13 +21,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
-
-struct virtual_time : caf::actor_system_config {
-  virtual_time() {
-    set("scheduler.policy", caf::atom("testing"));
-    add_message_types<caf::id_block::dlrun>();
-  }
-};
 
 /// Everybody else is a mailbox that the test looks into.
 class data_dispatcher_test : public testing::Test {
@@ -80,7 +73,7 @@ protected:
   test::temporary_folder folder;
   protocol::time_point now{std::chrono::hours(1)};
   std::shared_ptr<common::job_journal> journal; ///< ends after the actors, which use it
-  virtual_time config;
+  test::virtual_actors config;
   caf::actor_system system{config};
   caf::scheduler::test_coordinator& scheduler =
       dynamic_cast<caf::scheduler::test_coordinator&>(system.scheduler());
