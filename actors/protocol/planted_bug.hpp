@@ -46,6 +46,8 @@ enum class planted_bug : std::uint8_t {
   count_early,    ///< R23: a shard counts a copy that has just begun to be filled
   newest_base,    ///< R23: a copy counts that has the newest versions, but not the oldest
   keep_tail,      ///< R26: what a copy has of a timeline that was left counts on the next
+  hold_nothing,   ///< R22: a copy that is nearly there holds back nothing before it counts
+  drop_base,      ///< R23: what a copy is filled from is dropped meanwhile, however often
   // in the simulated shell and disk around them
   count_kills,     ///< R18: a worker that is killed from outside counts against the slot that it was at
   exit_at_last,    ///< R19: workers and shards leave when they have seen the last version published

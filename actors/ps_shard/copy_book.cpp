@@ -50,7 +50,8 @@ released_versions copy_book::on_standing(const protocol::copy_standing& standing
   const bool gets_on = standing.failure.empty() && (!let_go_at_ || standing.end > *let_go_at_);
   const bool is_nearly = is_nearly_there(mine, now);
   const bool is_early = is_planted(bug_, protocol::planted_bug::count_early);
-  if (gets_on && now - filled_since_ >= behind_max) is_filled_late_ = true;
+  const bool is_late = now - filled_since_ >= behind_max;
+  if (gets_on && is_late && !is_planted(bug_, protocol::planted_bug::drop_base)) is_filled_late_ = true;
   if (holding_.value == 0 && (is_early || holds_all(mine) || (gets_on && is_nearly)))
     holding_ = standing.incarnation;
   if (holding_ == standing.incarnation && (is_early || holds_all(mine))) counted_ = holding_;
@@ -66,6 +67,7 @@ released_versions copy_book::let_go() {
 }
 
 bool copy_book::is_nearly_there(const own_store& mine, protocol::time_point now) {
+  if (is_planted(bug_, protocol::planted_bug::hold_nothing)) return false;
   const auto end = standing_->end;
   const bool is_filled = is_of_timeline(mine) && leads_to(std::min(committed_, end), mine) &&
                          std::ranges::all_of(mine.restorable, [&](const auto& range) {

@@ -18,7 +18,7 @@ using protocol::copy_kind;
 
 constexpr std::uint64_t seeds = 100;
 constexpr int turns = 400;
-constexpr int quiet_turns = 4000;
+constexpr int quiet_turns = 1000;
 constexpr std::uint64_t bound = 2;
 constexpr std::uint64_t snapshot_share = 4;
 
@@ -250,9 +250,9 @@ private:
       if (chance(1)) lose_host_of_shard();
     } else if (is_busy_) {
       make_step();
-      if (chance(2)) begin_snapshot();
+      if (chance(is_slow_ ? 20 : 2)) begin_snapshot();
       if (chance(20)) end_snapshot();
-      if (chance(2)) drop_old();
+      if (chance(is_slow_ ? 20 : 2)) drop_old();
     }
     if (stream_.is_stuck(now_) || (!stream_.runs() && chance(50))) begin_stream();
     pump();
@@ -479,10 +479,10 @@ TEST(copies_of_a_store, hold_all_that_was_committed_whatever_is_lost) {
 #else
 TEST(copies_of_a_store, each_rule_that_is_broken_on_purpose_is_found) {
   using protocol::planted_bug;
-  const std::map<std::string, planted_bug> bugs{{"commit_own_log", planted_bug::commit_own_log},
-                                                {"count_early", planted_bug::count_early},
-                                                {"newest_base", planted_bug::newest_base},
-                                                {"keep_tail", planted_bug::keep_tail}};
+  const std::map<std::string, planted_bug> bugs{
+      {"commit_own_log", planted_bug::commit_own_log}, {"count_early", planted_bug::count_early},
+      {"newest_base", planted_bug::newest_base},       {"keep_tail", planted_bug::keep_tail},
+      {"hold_nothing", planted_bug::hold_nothing},     {"drop_base", planted_bug::drop_base}};
   for (const auto& [name, bug] : bugs) {
     std::uint64_t seed = 1;
     std::string wrong;
