@@ -12,8 +12,9 @@ import subprocess
 import threading
 import time
 
-from measuring import failure
+from measuring import EXAMPLES, failure, training_rate
 
+import dlrun_job
 import net_hosts
 
 LINK = "lan"
@@ -33,6 +34,17 @@ def bits_of(rate):
         if rate.endswith(unit):
             return float(rate.removesuffix(unit)) * factor
     raise failure(f"a rate is like 10gbit or 500mbit, not {rate}")
+
+
+def example_rate(program, bench, model, settings, net=None):
+    """Samples a second of an example, and its run folder. @param net: on these hosts, else on this one"""
+    run_dir = bench.new_run_dir()
+    words = [f"{path}={value}" for path, value in settings.items()]
+    arguments = ["train", str(EXAMPLES / f"{model}.yaml"), "--run-dir", str(run_dir), *dlrun_job.option("--set", words)]
+    if net:
+        arguments += ["--hosts", str(net.next_list())]
+    with dlrun_job.running_job(program, run_dir, arguments, run_dir.with_suffix(".out"), net.within() if net else ()) as job:
+        return training_rate(run_dir / "logs", job.expect_complete()), run_dir
 
 
 class slow_links(net_hosts.net_hosts):

@@ -118,8 +118,7 @@ public:
   const role_reports& reports() const { return reports_; }
   const std::vector<avoided_gpu>& avoided_gpus() const { return avoided_; }
   bool runs(const protocol::role_name& role, const protocol::fence& self) const {
-    const auto found = roles_.all().find(protocol::to_string(role));
-    return found != roles_.all().end() && found->second.current == self;
+    return roles_.runs(role, self);
   }
   bool ending() const { return ended_.has_value(); }
 

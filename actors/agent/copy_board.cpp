@@ -30,7 +30,8 @@ bool copy_board::hear(const protocol::heartbeat& beat, const managed_roles& role
 
 bool copy_board::end(const protocol::role_name& keeper, dlrun::incarnation self) {
   if (keeper.kind != role_kind::keeper) return false;
-  ended_[{keeper.index}] = self;
+  if (const auto one = given_up_.find({keeper.index}); one != given_up_.end() && one->second != self)
+    given_up_.erase(one);
   const auto found = whole_.find({keeper.index});
   if (found == whole_.end() || found->second != self) return false;
   whole_.erase(found);
@@ -47,16 +48,13 @@ std::optional<kept_copy> copy_board::find(ps_shard_id shard, const managed_roles
 copy_facts copy_board::facts_for(const protocol::role_name& role, const managed_roles& roles) const {
   const ps_shard_id shard{role.index};
   if (role.kind == role_kind::ps_shard) return {find(shard, roles), false};
-  const auto ended = ended_.find(shard);
   const auto given_up = given_up_.find(shard);
-  return {std::nullopt, role.kind == role_kind::keeper && ended != ended_.end() &&
-                            given_up != given_up_.end() && ended->second == given_up->second};
+  return {std::nullopt, role.kind == role_kind::keeper && given_up != given_up_.end() &&
+                            given_up->second != keeper_of(shard, roles)};
 }
 
 protocol::keeper_place copy_board::answer(const protocol::heartbeat& beat, const managed_roles& roles) const {
-  const auto found = roles.all().find(protocol::to_string(beat.role));
-  const bool is_newest = found != roles.all().end() && found->second.current == beat.self;
-  if (beat.role.kind != role_kind::ps_shard || !is_newest) return {};
+  if (beat.role.kind != role_kind::ps_shard || !roles.runs(beat.role, beat.self)) return {};
   protocol::keeper_place place{.is_known = true};
   const ps_shard_id shard{beat.role.index};
   const auto copy = find(shard, roles);

@@ -51,10 +51,9 @@ private:
     protocol::endpoint at;
   };
   std::map<ps_shard_id, keeper> keepers_;
-  std::map<ps_shard_id, dlrun::incarnation> counted_; ///< by any start of the PS shard
-  std::map<ps_shard_id, dlrun::incarnation> whole_;   ///< starts of which hear() said so
-  std::map<ps_shard_id, dlrun::incarnation> given_up_;
-  std::map<ps_shard_id, dlrun::incarnation> ended_; ///< the newest start that is over
+  std::map<ps_shard_id, dlrun::incarnation> counted_;  ///< by any start of the PS shard
+  std::map<ps_shard_id, dlrun::incarnation> whole_;    ///< starts of which hear() said so
+  std::map<ps_shard_id, dlrun::incarnation> given_up_; ///< starts that run, or were over last
 };
 
 } // namespace dlrun::agent

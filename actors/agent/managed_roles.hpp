@@ -70,6 +70,10 @@ public:
     auto* found = find(role);
     return found != nullptr && found->current == self ? found : nullptr;
   }
+  bool runs(const protocol::role_name& role, const protocol::fence& self) const {
+    const auto found = roles_.find(protocol::to_string(role));
+    return found != roles_.end() && found->second.current == self;
+  }
   managed_role* find(const protocol::role_name& role) {
     const auto found = roles_.find(protocol::to_string(role));
     return found == roles_.end() ? nullptr : &found->second;

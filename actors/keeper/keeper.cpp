@@ -27,12 +27,6 @@ store_mirror_options mirror_options(const common::role_context& context) {
   return made;
 }
 
-protocol::version_set restorable_of(const persistence::shard_store& store) {
-  protocol::version_set all{{{0}, {0}}};
-  for (const auto& range : store.restorable()) protocol::insert(all, range);
-  return all;
-}
-
 } // namespace
 
 keeper_state::behavior keeper_state::start(pointer self, common::role_context context) {
@@ -83,16 +77,16 @@ void keeper_state::on_taken(const protocol::ps_shard_actor& shard,
   standing.incarnation = context_.self.incarnation;
   if (!standing.failure.empty()) context_.log->warn("copy-refused: {}", standing.failure);
   self_->send(shard, standing);
-  const auto* store = mirror_->store(); // there since the first answer, and its own to lock
+  const auto identity = mirror_->store()->identity(); // there since the first answer, and its own to lock
   word_.state = "filling";
   word_.step = word_.durable_step = standing.end.value;
-  word_.store = {context_.job->host, store->identity(), store->floor()};
+  word_.store = {context_.job->host, identity, standing.floor};
   word_.copy = {.is_known = true,
                 .keeper = context_.self.incarnation,
                 .timeline = standing.timeline,
                 .end = standing.end,
                 .floor = standing.floor};
-  word_.restorable = restorable_of(*store);
+  word_.restorable = standing.restorable;
 }
 
 void keeper_state::on_tick() {

@@ -110,9 +110,9 @@ bool copy_book::leads_to(version_id version, const own_store& mine) const {
 }
 
 bool copy_book::has_told_snapshots(const own_store& mine) const {
-  return std::ranges::all_of(mine.snapshots, [&](const own_snapshot& one) {
-    return one.version > committed_ || snapshots_.contains(one.version) ||
-           std::ranges::binary_search(standing_->snapshots, one.version);
+  return std::ranges::all_of(mine.snapshots, [&](version_id one) {
+    return one > committed_ || snapshots_.contains(one) ||
+           std::ranges::binary_search(standing_->snapshots, one);
   });
 }
 

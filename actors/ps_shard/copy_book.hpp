@@ -12,13 +12,6 @@
 
 namespace dlrun::ps_shard {
 
-struct own_snapshot {
-  version_id version{};
-  timeline_id timeline{}; ///< that it was taken on
-
-  bool operator==(const own_snapshot&) const = default;
-};
-
 /// What its own store holds.
 struct own_store {
   protocol::history history = protocol::first_history();
@@ -26,7 +19,7 @@ struct own_store {
   /// From `first` to `last` the log leads, step by step. Runs may touch where a record is missing
   /// and a snapshot bridges it.
   std::vector<protocol::version_range> logged{};
-  std::vector<own_snapshot> snapshots{}; ///< by version, ascending
+  std::vector<version_id> snapshots{}; ///< ascending
   version_id floor{};
 };
 

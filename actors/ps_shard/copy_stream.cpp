@@ -10,10 +10,10 @@ namespace {
 using protocol::copy_kind;
 
 /// The lowest that the copy lacks, and would take.
-const own_snapshot* next_snapshot(const own_store& mine, const protocol::copy_standing& then) {
-  for (const auto& one : mine.snapshots)
-    if (one.version >= then.floor && !std::ranges::binary_search(then.snapshots, one.version)) return &one;
-  return nullptr;
+std::optional<version_id> next_snapshot(const own_store& mine, const protocol::copy_standing& then) {
+  for (const auto one : mine.snapshots)
+    if (one >= then.floor && !std::ranges::binary_search(then.snapshots, one)) return one;
+  return std::nullopt;
 }
 
 bool logs(const own_store& mine, version_id from) {
@@ -23,8 +23,8 @@ bool logs(const own_store& mine, version_id from) {
 
 /// What the floor leaves of snapshots below it.
 std::optional<version_id> kept_of(const own_store& mine) {
-  if (mine.snapshots.empty() || mine.snapshots.front().version >= mine.floor) return std::nullopt;
-  return mine.snapshots.front().version;
+  if (mine.snapshots.empty() || mine.snapshots.front() >= mine.floor) return std::nullopt;
+  return mine.snapshots.front();
 }
 
 /// R26: to the next timeline after that of the copy. One that cannot go back so far begins anew
@@ -66,9 +66,9 @@ std::optional<copy_item> choose(const own_store& mine, const protocol::copy_stan
   const auto is_of_it = [&](version_id version) { return !branch || version <= *branch; };
   if (is_of_it(then.end)) {
     const bool can_follow = logs(mine, then.end) && is_of_it({then.end.value + 1});
-    const auto* snapshot = sends_snapshot ? nullptr : next_snapshot(mine, then);
-    if (snapshot != nullptr && is_of_it(snapshot->version) && (snapshot->version <= then.end || !can_follow))
-      return copy_item{copy_kind::snapshot, snapshot->version, {}, then.timeline};
+    const auto snapshot = sends_snapshot ? std::nullopt : next_snapshot(mine, then);
+    if (snapshot && is_of_it(*snapshot) && (*snapshot <= then.end || !can_follow))
+      return copy_item{copy_kind::snapshot, *snapshot, {}, then.timeline};
     if (can_follow) return copy_item{copy_kind::record, then.end, {}, then.timeline};
   }
   if (sends_snapshot) return std::nullopt; // what follows would overtake it

@@ -28,14 +28,21 @@ public:
   void on_standing(const protocol::copy_standing& standing, protocol::time_point now);
   /// To be told often. @param waits what the PS shard waits for
   void on_tick(const awaited_parts& waits, protocol::time_point now);
-  bool is_too_long(protocol::time_point now) const;
+  bool is_too_long(protocol::time_point now) const { return log_.is_late(now) || snapshots_.is_late(now); }
 
 private:
-  std::optional<protocol::time_point> log_since_{}; ///< nothing: it is not waited for; as the next
-  std::optional<protocol::time_point> snapshots_since_{};
+  struct waiting {
+    std::optional<protocol::time_point> since{}; ///< nothing: it is not waited for
+    protocol::copy_standing furthest{};
+
+    void note(const protocol::copy_standing& said, protocol::time_point now);
+    void tick(bool is_awaited, bool was_stopped, protocol::time_point now);
+    bool is_late(protocol::time_point now) const { return since && now - *since > silence_max; }
+  };
+
+  waiting log_;
+  waiting snapshots_;
   std::optional<protocol::time_point> ticked_{};
-  protocol::copy_standing log_furthest_{};
-  protocol::copy_standing snapshots_furthest_{};
 };
 
 } // namespace dlrun::ps_shard

@@ -176,9 +176,11 @@ void store_copy::begin_stream() {
 }
 
 void store_copy::pump() {
-  while (keeper_ && store_ && stream_.has_room()) {
+  if (!keeper_ || !store_ || !stream_.has_room()) return;
+  const auto own = mine();
+  while (stream_.has_room()) {
     if (!record_)
-      if (const auto item = stream_.next(mine())) {
+      if (const auto item = stream_.next(own)) {
         begin(*item);
         continue;
       }

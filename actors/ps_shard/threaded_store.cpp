@@ -214,9 +214,7 @@ protocol::version_set threaded_store::restorable() const {
 }
 
 own_store threaded_store::held() const {
-  own_store all{history(), restorable(), store_->logged(), {}, store_->floor()};
-  for (const auto& one : store_->snapshots()) all.snapshots.push_back({one.version, one.timeline});
-  return all;
+  return {history(), restorable(), store_->logged(), snapshots(), store_->floor()};
 }
 
 version_id threaded_store::newest() const {

@@ -33,13 +33,16 @@ struct agent_core_with_copies : agent_core_test {
     const auto start = running.at(keeper).incarnation;
     return {.is_known = true, .counted = start, .keeper = start, .end = {40}};
   }
-  /// Tenths of a second, in which everybody else gives signs of life.
+  /// Everybody but the keeper gives signs of life.
+  agent_actions pass(protocol::duration time) {
+    now += time;
+    for (const auto& role : {coordinator, shard, worker0, worker1}) beat(role);
+    return core.on_tick(now);
+  }
   int tenths_until_it_runs() {
     int tenths = 0;
     for (; !running.contains(keeper) && tenths < 200; ++tenths) {
-      now += std::chrono::milliseconds(100);
-      for (const auto& role : {coordinator, shard, worker0, worker1}) beat(role);
-      follow(core.on_tick(now));
+      follow(pass(std::chrono::milliseconds(100)));
     }
     return tenths;
   }
@@ -54,9 +57,7 @@ struct agent_core_with_copies : agent_core_test {
           return start->copies;
         }
       follow(actions);
-      now += std::chrono::milliseconds(100);
-      for (const auto& role : {coordinator, shard, worker0, worker1}) beat(role);
-      actions = core.on_tick(now);
+      actions = pass(std::chrono::milliseconds(100));
     }
     return {};
   }
@@ -194,9 +195,7 @@ TEST_F(agent_core_with_copies, a_keeper_that_waits_for_a_host_is_not_taken_for_h
   tenths_until_it_runs();
   follow(core.on_started(keeper, running.at(keeper), 0, now));
   for (int second = 0; second < 100; ++second) {
-    now += std::chrono::seconds(1);
-    for (const auto& role : {coordinator, shard, worker0, worker1}) beat(role);
-    follow(core.on_tick(now));
+    follow(pass(std::chrono::seconds(1)));
   }
   EXPECT_THAT(stopped, IsEmpty());
 }

@@ -105,9 +105,11 @@ TEST_F(copy_board_test, the_start_after_one_that_was_given_up_is_told_so) {
   board.is_to_end(word(silent), roles);
   EXPECT_FALSE(board.facts_for(keeper_role(shard), roles).is_given_up) << "it is not over";
   board.end(keeper_role(shard), keeper_start.incarnation);
+  roles.find(keeper_role(shard))->current = protocol::fence{{8}, 80};
   EXPECT_TRUE(board.facts_for(keeper_role(shard), roles).is_given_up);
   EXPECT_FALSE(board.facts_for(ps_shard_role(shard), roles).is_given_up);
   board.end(keeper_role(shard), {8});
+  roles.find(keeper_role(shard))->current = protocol::fence{{9}, 90};
   EXPECT_FALSE(board.facts_for(keeper_role(shard), roles).is_given_up);
 }
 

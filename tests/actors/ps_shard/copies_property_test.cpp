@@ -63,12 +63,11 @@ struct played_store {
     snapshots.erase(snapshots.begin(), snapshots.lower_bound(base));
   }
   own_store described() const {
-    own_store all{history, restorable(), {}, {}, {floor}};
+    own_store all{history, restorable(), {}, snapshot_list(), {floor}};
     for (const auto& [step, made_on] : log) {
       if (all.logged.empty() || all.logged.back().last.value != step) all.logged.push_back({{step}, {step}});
       all.logged.back().last = {step + 1};
     }
-    for (const auto& [version, made_on] : snapshots) all.snapshots.push_back({{version}, made_on});
     return all;
   }
 };

@@ -12,7 +12,7 @@ using testing::IsEmpty;
 constexpr incarnation keeper{7};
 constexpr protocol::time_point begun{};
 
-own_store store_up_to(std::uint64_t end, std::vector<own_snapshot> snapshots = {}) {
+own_store store_up_to(std::uint64_t end, std::vector<version_id> snapshots = {}) {
   return {protocol::first_history(), {{{0}, {end}}}, {{{0}, {end}}}, std::move(snapshots), {}};
 }
 
@@ -65,8 +65,7 @@ TEST(copy_book, a_copy_that_stays_behind_holds_back_after_a_while) {
 TEST(copy_book, a_copy_without_its_oldest_version_holds_nothing_back_however_long_it_takes) {
   copy_book book;
   book.on_logged({100});
-  const own_store mine{
-      protocol::first_history(), {{{0}, {0}}, {{40}, {100}}}, {{{40}, {100}}}, {{{40}, {0}}}, {40}};
+  const own_store mine{protocol::first_history(), {{{0}, {0}}, {{40}, {100}}}, {{{40}, {100}}}, {{40}}, {40}};
   for (int hours = 0; hours < 3; ++hours)
     book.on_standing(standing_at(0), mine, begun + std::chrono::hours(hours));
   EXPECT_EQ(book.on_logged({101}).committed, version_id{101});
@@ -105,8 +104,8 @@ TEST(copy_book, a_snapshot_is_told_when_the_copy_has_it_too) {
   book.on_logged({4});
   book.on_standing(standing_at(4), store_up_to(4), begun);
   EXPECT_THAT(book.on_snapshot({4}).snapshots, IsEmpty());
-  EXPECT_THAT(book.on_standing(standing_at(4), store_up_to(4, {{{4}, {0}}}), begun).snapshots, IsEmpty());
-  EXPECT_THAT(book.on_standing(standing_at(4, {{4}}), store_up_to(4, {{{4}, {0}}}), begun).snapshots,
+  EXPECT_THAT(book.on_standing(standing_at(4), store_up_to(4, {{4}}), begun).snapshots, IsEmpty());
+  EXPECT_THAT(book.on_standing(standing_at(4, {{4}}), store_up_to(4, {{4}}), begun).snapshots,
               ElementsAre(version_id{4}));
 }
 
@@ -114,9 +113,9 @@ TEST(copy_book, a_copy_without_the_snapshots_that_were_told_does_not_count) {
   copy_book book;
   book.on_logged({4});
   book.on_snapshot({2});
-  book.on_standing(standing_at(4), store_up_to(4, {{{2}, {0}}}), begun);
+  book.on_standing(standing_at(4), store_up_to(4, {{2}}), begun);
   EXPECT_EQ(book.counted(), incarnation{});
-  book.on_standing(standing_at(4, {{2}}), store_up_to(4, {{{2}, {0}}}), begun);
+  book.on_standing(standing_at(4, {{2}}), store_up_to(4, {{2}}), begun);
   EXPECT_EQ(book.counted(), keeper);
 }
 

@@ -46,7 +46,7 @@ TEST_F(copy_stream_test, an_empty_copy_is_filled_from_version_0_where_the_log_be
 
 TEST_F(copy_stream_test, one_is_filled_from_the_oldest_snapshot_where_the_log_begins_there) {
   mine.restorable = mine.logged = {{{0}, {0}}, {{4}, {7}}};
-  mine.snapshots = {{{4}, {0}}, {{6}, {0}}};
+  mine.snapshots = {{4}, {6}};
   mine.floor = {4};
   begin({});
   EXPECT_THAT(all(), testing::ElementsAre(snapshot(4), record(4), record(5), snapshot(6), record(6),
@@ -55,7 +55,7 @@ TEST_F(copy_stream_test, one_is_filled_from_the_oldest_snapshot_where_the_log_be
 
 TEST_F(copy_stream_test, the_snapshot_that_the_floor_left_is_kept) {
   mine.restorable = mine.logged = {{{0}, {0}}, {{2}, {2}}, {{4}, {4}}};
-  mine.snapshots = {{{2}, {0}}, {{4}, {0}}};
+  mine.snapshots = {{2}, {4}};
   mine.floor = {4};
   begin({});
   EXPECT_THAT(
@@ -91,7 +91,7 @@ TEST_F(copy_stream_test, what_a_copy_has_above_the_branch_goes_first) {
 TEST_F(copy_stream_test, a_snapshot_up_to_the_branch_goes_on_whichever_timeline_the_copy_is) {
   mine.history = {{{0}, {0}}, {{1}, {3}}};
   mine.restorable = mine.logged = {{{0}, {3}}};
-  mine.snapshots = {{{2}, {0}}, {{3}, {1}}};
+  mine.snapshots = {{2}, {3}};
   begin({.end = {3}, .restorable = {{{0}, {3}}}});
   const copy_item back{copy_kind::rewind, {3}, {}, {1}};
   EXPECT_THAT(all(), testing::ElementsAre(snapshot(2), snapshot(3), back));
@@ -101,21 +101,21 @@ TEST_F(copy_stream_test, a_snapshot_up_to_the_branch_goes_on_whichever_timeline_
 
 TEST_F(copy_stream_test, a_lower_snapshot_that_is_lacking_goes_though_a_higher_one_is_there) {
   mine.restorable = mine.logged = {{{0}, {6}}};
-  mine.snapshots = {{{2}, {0}}, {{4}, {0}}};
+  mine.snapshots = {{2}, {4}};
   begin({.end = {6}, .restorable = {{{0}, {6}}}, .snapshots = {{4}}});
   EXPECT_THAT(all(), testing::ElementsAre(snapshot(2)));
 }
 
 TEST_F(copy_stream_test, one_below_the_floor_of_the_copy_would_not_be_taken) {
   mine.restorable = mine.logged = {{{0}, {6}}};
-  mine.snapshots = {{{2}, {0}}, {{4}, {0}}};
+  mine.snapshots = {{2}, {4}};
   begin({.end = {6}, .floor = {4}, .restorable = {{{0}, {0}}, {{4}, {6}}}, .snapshots = {{4}}});
   EXPECT_THAT(all(), testing::IsEmpty());
 }
 
 TEST_F(copy_stream_test, records_do_not_wait_for_a_snapshot_and_orders_do) {
   mine.restorable = mine.logged = {{{0}, {4}}};
-  mine.snapshots = {{{2}, {0}}};
+  mine.snapshots = {{2}};
   mine.floor = {2};
   begin({.end = {2}, .restorable = {{{0}, {2}}}});
   EXPECT_EQ(stream.next(mine), snapshot(2));
@@ -145,7 +145,7 @@ TEST_F(copy_stream_test, a_word_that_contradicts_itself_is_not_heard) {
 TEST_F(copy_stream_test, where_a_record_is_missing_the_snapshot_behind_it_goes_on) {
   mine.restorable = {{{0}, {4}}};
   mine.logged = {{{0}, {2}}, {{3}, {4}}};
-  mine.snapshots = {{{3}, {0}}};
+  mine.snapshots = {{3}};
   begin({});
   EXPECT_THAT(all(), testing::ElementsAre(record(0), record(1), snapshot(3), record(3)));
 }
@@ -153,8 +153,7 @@ TEST_F(copy_stream_test, where_a_record_is_missing_the_snapshot_behind_it_goes_o
 TEST_F(copy_stream_test, a_copy_that_cannot_go_back_so_far_begins_anew) {
   mine.history = {{{0}, {0}}, {{1}, {5}}};
   mine.restorable = mine.logged = {{{0}, {0}}, {{6}, {7}}};
-  mine.snapshots = {{{6}, {0}}};
-  mine.snapshots.front().timeline = {1};
+  mine.snapshots = {{6}};
   begin({.end = {9}, .restorable = {{{0}, {0}}, {{8}, {9}}}, .snapshots = {{8}}});
   const copy_item back{copy_kind::rewind, {0}, {}, {1}};
   EXPECT_THAT(all(), testing::ElementsAre(back, snapshot(6, {1}), record(6, {1})));
