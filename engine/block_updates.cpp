@@ -41,11 +41,13 @@ void block_updates::start_state(std::span<float> state) const {
 
 bool block_updates::update(const owned_block& owned, step_id step, const step_shape& shape,
                            std::span<const float> sums, std::span<const float> in, std::span<float> out,
-                           std::span<float> state) const {
+                           const kernels::cpu::update_state& state) const {
   const auto before = in.subspan(owned.offset, owned.block.size);
   const auto after = out.subspan(owned.offset, owned.block.size);
   if (shape.records == 0) { // all of it was left out: there is no mean, and nothing changes
     if (before.data() != after.data()) std::ranges::copy(before, after.begin());
+    const auto own = state.subspan(owned.state_offset, owned.state_floats);
+    if (own.before.data() != own.after.data()) std::ranges::copy(own.before, own.after.begin());
     return true;
   }
   switch (owned.block.kind) {

@@ -45,9 +45,9 @@ public:
   void start_state(std::span<float> state) const;
   /// Step `step` on one block: `sums` are the block's own sum of gradients, `in` and `out` the
   /// floats of the whole range before and after (they may be the same memory), `state` that of the
-  /// whole range, which changes. @returns whether what it makes is finite.
+  /// whole range. @returns whether what it makes is finite.
   bool update(const owned_block& owned, step_id step, const step_shape& shape, std::span<const float> sums,
-              std::span<const float> in, std::span<float> out, std::span<float> state) const;
+              std::span<const float> in, std::span<float> out, const kernels::cpu::update_state& state) const;
 
 private:
   std::vector<update_rule> rules_;

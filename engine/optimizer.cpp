@@ -140,12 +140,15 @@ struct optimizer::call {
   const update_terms& terms;
   gradient_terms gradient;
   std::span<const float> sum, in;
-  std::span<float> out, state;
+  std::span<float> out;
+  kernels::cpu::update_state state;
 
   kernels::cpu::output_store store() const {
     return terms.streams ? kernels::cpu::output_store::streamed : kernels::cpu::output_store::cached;
   }
-  std::span<float> plane(std::size_t number) const { return state.subspan(number * out.size(), out.size()); }
+  kernels::cpu::update_state plane(std::size_t number) const {
+    return state.subspan(number * out.size(), out.size());
+  }
 
   bool operator()(const sgd_rule& rule) const {
     const auto lr = static_cast<float>(terms.lr);
@@ -171,7 +174,7 @@ struct optimizer::call {
         .keep = rule.decoupled ? static_cast<float>(1 - terms.lr * rule.weight_decay) : 1.0F,
     };
     return kernels::cpu::adam(constants, gradient, sum, in, out, plane(0), plane(1),
-                              rule.amsgrad ? plane(2) : std::span<float>{}, store());
+                              rule.amsgrad ? plane(2) : kernels::cpu::update_state{}, store());
   }
 
   bool operator()(const adagrad_rule& rule) const {
@@ -183,8 +186,8 @@ struct optimizer::call {
 
   bool operator()(const rmsprop_rule& rule) const {
     std::size_t next = 1;
-    const auto mean = rule.centered ? plane(next++) : std::span<float>{};
-    const auto velocity = rule.momentum != 0 ? plane(next) : std::span<float>{};
+    const auto mean = rule.centered ? plane(next++) : kernels::cpu::update_state{};
+    const auto velocity = rule.momentum != 0 ? plane(next) : kernels::cpu::update_state{};
     const kernels::cpu::rmsprop_step constants{
         .lr = static_cast<float>(terms.lr),
         .alpha = static_cast<float>(rule.alpha),
@@ -199,7 +202,7 @@ struct optimizer::call {
 
 bool optimizer::update(const update_terms& terms, std::span<const float> gradient_sum,
                        std::span<const float> parameters_in, std::span<float> parameters_out,
-                       std::span<float> state) const {
+                       const kernels::cpu::update_state& state) const {
   const std::size_t size = parameters_out.size();
   DLRUN_CHECK(state.size() == size * state_floats_per_parameter(), "state of {} floats for {} parameters",
               state.size(), size);

@@ -1,6 +1,8 @@
 /// The optimizer of a job: turns a reduced gradient into the next version of the parameters.
 #pragma once
 
+#include "kernels/cpu/update.hpp"
+
 #include <cstdint>
 #include <dlrun/error.hpp>
 #include <dlrun/ids.hpp>
@@ -52,12 +54,11 @@ public:
   /// One update. `gradient_sum` holds sums over the step's records. `parameters_out` may be
   /// `parameters_in` itself or disjoint from it. All of one size n, any part of a tensor. `state`
   /// has n * state_floats_per_parameter() floats, plane after plane (all first moments, then all
-  /// second moments), and is updated in place: who cuts parameters into pieces keeps each piece's
-  /// state apart.
+  /// second moments): who cuts parameters into pieces keeps each piece's state apart.
   /// @returns whether all of `parameters_out` is finite.
   bool update(const update_terms& terms, std::span<const float> gradient_sum,
               std::span<const float> parameters_in, std::span<float> parameters_out,
-              std::span<float> state) const;
+              const kernels::cpu::update_state& state) const;
 
 private:
   struct sgd_rule {

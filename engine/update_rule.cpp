@@ -59,7 +59,7 @@ float update_rule::coefficient(double norm) const {
 
 bool update_rule::update(const summed_step& step, std::span<const float> gradient_sum,
                          std::span<const float> parameters_in, std::span<float> parameters_out,
-                         std::span<float> state) const {
+                         const kernels::cpu::update_state& state) const {
   const update_terms terms{
       step.step,   lr(step.step), mean_scale(step.records), limit_of(clip_value_), coefficient(step.norm),
       step.streams};

@@ -41,7 +41,7 @@ public:
   /// As optimizer::update().
   bool update(const summed_step& step, std::span<const float> gradient_sum,
               std::span<const float> parameters_in, std::span<float> parameters_out,
-              std::span<float> state) const;
+              const kernels::cpu::update_state& state) const;
 
 private:
   update_rule(engine::optimizer optimizer, schedule schedule)

@@ -15,15 +15,20 @@
 namespace dlrun::kernels::cpu {
 namespace {
 
+bool has_size(std::span<const float> floats, std::size_t size) { return floats.size() == size; }
+bool has_size(const update_state& state, std::size_t size) {
+  return state.before.size() == size && state.after.size() == size;
+}
+
 template <class... Spans>
 void check_sizes(std::size_t size, const Spans&... spans) {
-  DLRUN_CHECK(((spans.size() == size) && ...), "all spans of an update must have {} floats", size);
+  DLRUN_CHECK((has_size(spans, size) && ...), "all spans of an update must have {} floats", size);
 }
 
 /// State that a variant of a rule does without.
 template <class... Spans>
 void check_optional_sizes(std::size_t size, const Spans&... spans) {
-  DLRUN_CHECK(((spans.empty() || spans.size() == size) && ...),
+  DLRUN_CHECK(((spans.empty() || has_size(spans, size)) && ...),
               "all spans of an update must have {} floats, or none", size);
 }
 
@@ -108,8 +113,14 @@ bool for_parts(output_store store, const elements& e, Loop loop) {
   return is_finite_magnitude(largest);
 }
 
-float* at(std::span<float> state, std::size_t begin) {
-  return state.empty() ? nullptr : state.data() + begin;
+/// A part of a plane of state. By value into the loops, as elements are.
+struct plane {
+  const float* before = nullptr;
+  float* after = nullptr;
+};
+
+plane at(const update_state& state, std::size_t begin) {
+  return state.empty() ? plane{} : plane{state.before.data() + begin, state.after.data() + begin};
 }
 
 float gradient_of(const gradient_terms& terms, float sum) {
@@ -140,13 +151,13 @@ std::uint32_t sgd_loop(float lr, float weight_decay, elements e) {
 }
 
 template <bool decays, bool nesterov>
-std::uint32_t momentum_loop(momentum_step s, elements e, float* v) {
+std::uint32_t momentum_loop(momentum_step s, elements e, plane v) {
   std::uint32_t largest = 0;
 #pragma GCC ivdep // each element on its own: spans are disjoint or the same
   for (std::size_t i = 0; i < e.size; ++i) {
     const float d = decayed<decays>(gradient_of(e.terms, e.sum[i]), s.weight_decay, e.in[i]);
-    const float next = s.momentum * v[i] + s.gradient_weight * d;
-    v[i] = next;
+    const float next = s.momentum * v.before[i] + s.gradient_weight * d;
+    v.after[i] = next;
     const float result = e.in[i] - s.lr * (nesterov ? d + s.momentum * next : next);
     e.out[i] = result;
     largest = larger_magnitude(largest, result);
@@ -155,19 +166,19 @@ std::uint32_t momentum_loop(momentum_step s, elements e, float* v) {
 }
 
 template <bool decays, bool keeps, bool amsgrad>
-std::uint32_t adam_loop(adam_step s, elements e, float* m, float* v, float* max_v) {
+std::uint32_t adam_loop(adam_step s, elements e, plane m, plane v, plane max_v) {
   std::uint32_t largest = 0;
 #pragma GCC ivdep // each element on its own: spans are disjoint or the same
   for (std::size_t i = 0; i < e.size; ++i) {
     const float d = decayed<decays>(gradient_of(e.terms, e.sum[i]), s.weight_decay, e.in[i]);
-    const float mean = s.beta1 * m[i] + s.one_minus_beta1 * d;
-    const float square = s.beta2 * v[i] + s.one_minus_beta2 * (d * d);
-    m[i] = mean;
-    v[i] = square;
+    const float mean = s.beta1 * m.before[i] + s.one_minus_beta1 * d;
+    const float square = s.beta2 * v.before[i] + s.one_minus_beta2 * (d * d);
+    m.after[i] = mean;
+    v.after[i] = square;
     float divisor = square;
     if constexpr (amsgrad) {
-      divisor = max_v[i] > square ? max_v[i] : square;
-      max_v[i] = divisor;
+      divisor = max_v.before[i] > square ? max_v.before[i] : square;
+      max_v.after[i] = divisor;
     }
     const float parameter = keeps ? e.in[i] * s.keep : e.in[i];
     const float result =
@@ -179,13 +190,13 @@ std::uint32_t adam_loop(adam_step s, elements e, float* m, float* v, float* max_
 }
 
 template <bool decays>
-std::uint32_t adagrad_loop(adagrad_step s, elements e, float* accumulated) {
+std::uint32_t adagrad_loop(adagrad_step s, elements e, plane accumulated) {
   std::uint32_t largest = 0;
 #pragma GCC ivdep // each element on its own: spans are disjoint or the same
   for (std::size_t i = 0; i < e.size; ++i) {
     const float d = decayed<decays>(gradient_of(e.terms, e.sum[i]), s.weight_decay, e.in[i]);
-    const float next = accumulated[i] + d * d;
-    accumulated[i] = next;
+    const float next = accumulated.before[i] + d * d;
+    accumulated.after[i] = next;
     const float result = e.in[i] - s.lr * (d / (std::sqrt(next) + s.eps));
     e.out[i] = result;
     largest = larger_magnitude(largest, result);
@@ -194,24 +205,24 @@ std::uint32_t adagrad_loop(adagrad_step s, elements e, float* accumulated) {
 }
 
 template <bool decays, bool centered, bool moves>
-std::uint32_t rmsprop_loop(rmsprop_step s, elements e, float* square, float* mean, float* velocity) {
+std::uint32_t rmsprop_loop(rmsprop_step s, elements e, plane square, plane mean, plane velocity) {
   std::uint32_t largest = 0;
 #pragma GCC ivdep // each element on its own: spans are disjoint or the same
   for (std::size_t i = 0; i < e.size; ++i) {
     const float d = decayed<decays>(gradient_of(e.terms, e.sum[i]), s.weight_decay, e.in[i]);
-    const float next_square = s.alpha * square[i] + s.one_minus_alpha * (d * d);
-    square[i] = next_square;
+    const float next_square = s.alpha * square.before[i] + s.one_minus_alpha * (d * d);
+    square.after[i] = next_square;
     float variance = next_square;
     if constexpr (centered) {
-      const float next_mean = s.alpha * mean[i] + s.one_minus_alpha * d;
-      mean[i] = next_mean;
+      const float next_mean = s.alpha * mean.before[i] + s.one_minus_alpha * d;
+      mean.after[i] = next_mean;
       variance = next_square - next_mean * next_mean;
       variance = variance < 0 ? 0 : variance;
     }
     float change = d / (std::sqrt(variance) + s.eps);
     if constexpr (moves) {
-      change = s.momentum * velocity[i] + change;
-      velocity[i] = change;
+      change = s.momentum * velocity.before[i] + change;
+      velocity.after[i] = change;
     }
     const float result = e.in[i] - s.lr * change;
     e.out[i] = result;
@@ -254,7 +265,7 @@ bool sgd(float lr, float weight_decay, const gradient_terms& terms, std::span<co
 }
 
 bool sgd_momentum(const momentum_step& step, const gradient_terms& terms, std::span<const float> gradient_sum,
-                  std::span<const float> in, std::span<float> out, std::span<float> velocity,
+                  std::span<const float> in, std::span<float> out, update_state velocity,
                   output_store store) {
   check_sizes(out.size(), gradient_sum, in, velocity);
   const elements e{terms, gradient_sum.data(), in.data(), out.data(), out.size()};
@@ -268,8 +279,8 @@ bool sgd_momentum(const momentum_step& step, const gradient_terms& terms, std::s
 }
 
 bool adam(const adam_step& step, const gradient_terms& terms, std::span<const float> gradient_sum,
-          std::span<const float> in, std::span<float> out, std::span<float> m, std::span<float> v,
-          std::span<float> max_v, output_store store) {
+          std::span<const float> in, std::span<float> out, update_state m, update_state v, update_state max_v,
+          output_store store) {
   check_sizes(out.size(), gradient_sum, in, m, v);
   check_optional_sizes(out.size(), max_v);
   const elements e{terms, gradient_sum.data(), in.data(), out.data(), out.size()};
@@ -284,7 +295,7 @@ bool adam(const adam_step& step, const gradient_terms& terms, std::span<const fl
 }
 
 bool adagrad(const adagrad_step& step, const gradient_terms& terms, std::span<const float> gradient_sum,
-             std::span<const float> in, std::span<float> out, std::span<float> sum, output_store store) {
+             std::span<const float> in, std::span<float> out, update_state sum, output_store store) {
   check_sizes(out.size(), gradient_sum, in, sum);
   const elements e{terms, gradient_sum.data(), in.data(), out.data(), out.size()};
   return std::visit(
@@ -297,8 +308,8 @@ bool adagrad(const adagrad_step& step, const gradient_terms& terms, std::span<co
 }
 
 bool rmsprop(const rmsprop_step& step, const gradient_terms& terms, std::span<const float> gradient_sum,
-             std::span<const float> in, std::span<float> out, std::span<float> square, std::span<float> mean,
-             std::span<float> velocity, output_store store) {
+             std::span<const float> in, std::span<float> out, update_state square, update_state mean,
+             update_state velocity, output_store store) {
   check_sizes(out.size(), gradient_sum, in, square);
   check_optional_sizes(out.size(), mean, velocity);
   const elements e{terms, gradient_sum.data(), in.data(), out.data(), out.size()};

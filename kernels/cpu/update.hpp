@@ -3,8 +3,8 @@
 /// at memory bandwidth.
 ///
 /// Everywhere g[i] is what gradient_terms says. `in` is read and `out` written; they may be the
-/// same span (update in place) or disjoint (double buffering). Optimizer state is updated in place.
-/// All spans of a call have one size, but for state that is not wanted: an empty span.
+/// same span (update in place) or disjoint (double buffering), and so for optimizer state. All
+/// spans of a call have one size, but for state that is not wanted: an empty one.
 ///
 /// Each update returns whether all of `out` is finite: an update of finite numbers may divide by
 /// zero or grow beyond a float.
@@ -12,6 +12,8 @@
 /// The rules are PyTorch's (torch/optim of 1.13), up to the last rounding.
 #pragma once
 
+#include <concepts>
+#include <cstddef>
 #include <limits>
 #include <span>
 
@@ -21,6 +23,28 @@ namespace dlrun::kernels::cpu {
 /// and that nobody reads soon, since an ordinary store first reads the line that it writes to. No
 /// bit depends on it.
 enum class output_store { cached, streamed };
+
+/// Optimizer state before and after an update: floats of one size, in place or disjoint.
+struct update_state {
+  std::span<const float> before;
+  std::span<float> after;
+
+  update_state() = default;
+  /// Updated in place.
+  template <std::convertible_to<std::span<float>> Floats>
+  update_state(Floats&& in_place)
+      : before(std::span<float>(in_place))
+      , after(in_place) {}
+  update_state(std::span<const float> read, std::span<float> written)
+      : before(read)
+      , after(written) {}
+
+  bool empty() const { return after.empty(); }
+  std::size_t size() const { return after.size(); }
+  update_state subspan(std::size_t first, std::size_t count) const {
+    return {before.subspan(first, count), after.subspan(first, count)};
+  }
+};
 
 /// How an element of the gradient comes from its sum over the records of a step:
 /// g = clamp(gradient_sum * scale, -limit, limit) * coefficient. NaN stays NaN.
@@ -52,7 +76,7 @@ struct momentum_step {
 /// velocity, with nesterov in - lr * (d + momentum * velocity). A velocity of zero gives PyTorch's
 /// first step, where the velocity is the gradient itself.
 bool sgd_momentum(const momentum_step& step, const gradient_terms& terms, std::span<const float> gradient_sum,
-                  std::span<const float> in, std::span<float> out, std::span<float> velocity,
+                  std::span<const float> in, std::span<float> out, update_state velocity,
                   output_store store = output_store::cached);
 
 /// Constants of one Adam step, the same for all elements (Kingma and Ba 2015, algorithm 1, in
@@ -72,8 +96,8 @@ struct adam_step {
 /// empty (AMSGrad, Reddi, Kale and Kumar 2018): max_v = max(max_v, v), which then stands for v in
 /// `out`.
 bool adam(const adam_step& step, const gradient_terms& terms, std::span<const float> gradient_sum,
-          std::span<const float> in, std::span<float> out, std::span<float> m, std::span<float> v,
-          std::span<float> max_v, output_store store = output_store::cached);
+          std::span<const float> in, std::span<float> out, update_state m, update_state v, update_state max_v,
+          output_store store = output_store::cached);
 
 /// Constants of one Adagrad step (Duchi, Hazan and Singer 2011).
 struct adagrad_step {
@@ -84,7 +108,7 @@ struct adagrad_step {
 
 /// d = g + weight_decay * in; sum = sum + d * d; out = in - lr * d / (sqrt(sum) + eps).
 bool adagrad(const adagrad_step& step, const gradient_terms& terms, std::span<const float> gradient_sum,
-             std::span<const float> in, std::span<float> out, std::span<float> sum,
+             std::span<const float> in, std::span<float> out, update_state sum,
              output_store store = output_store::cached);
 
 /// Constants of one RMSProp step (Tieleman and Hinton 2012; centered: Graves 2013, equations 38 to
@@ -102,8 +126,8 @@ struct rmsprop_step {
 /// which rounding may not take below zero. out = in - lr * d / (sqrt(a) + eps). With `velocity` not
 /// empty: velocity = momentum * velocity + d / (sqrt(a) + eps); out = in - lr * velocity.
 bool rmsprop(const rmsprop_step& step, const gradient_terms& terms, std::span<const float> gradient_sum,
-             std::span<const float> in, std::span<float> out, std::span<float> square, std::span<float> mean,
-             std::span<float> velocity, output_store store = output_store::cached);
+             std::span<const float> in, std::span<float> out, update_state square, update_state mean,
+             update_state velocity, output_store store = output_store::cached);
 
 /// Running statistics of batch_norm: out = (1 - momentum) * in + momentum * (statistic_sum *
 /// scale).

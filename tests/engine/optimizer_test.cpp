@@ -71,9 +71,10 @@ TEST(optimizer, refuses_impossible_values_by_name) {
 /// Of the vectors below: more than what is streamed at a time.
 constexpr std::size_t length = 2500;
 
-/// Three steps over `cuts` pieces of one vector, in place or from buffer to buffer.
+/// Three steps over `cuts` pieces of one vector, in place or from buffer to buffer, and so the
+/// state.
 std::vector<float> train(const optimizer& rule, const std::vector<std::size_t>& cuts, bool in_place,
-                         bool streams = false) {
+                         bool streams = false, bool state_in_place = true) {
   std::vector<float> from(length), to(length), gradient(length);
   for (std::size_t i = 0; i < length; ++i) {
     from[i] = 0.0004F * static_cast<float>(i) - 0.3F;
@@ -86,8 +87,15 @@ std::vector<float> train(const optimizer& rule, const std::vector<std::size_t>& 
     for (std::size_t c = 0; c + 1 < cuts.size(); ++c) {
       const std::size_t begin = cuts[c], size = cuts[c + 1] - cuts[c];
       const auto in = std::span(from).subspan(begin, size);
+      const auto before = states[c];
+      std::vector<float> after(state_in_place ? 0 : before.size(), -1.0F);
       rule.update({{step}, rule.lr(), 0.125F, 0.06F, 0.9F, streams}, std::span(gradient).subspan(begin, size),
-                  in, in_place ? in : std::span(to).subspan(begin, size), states[c]);
+                  in, in_place ? in : std::span(to).subspan(begin, size),
+                  state_in_place ? kernels::cpu::update_state{states[c]}
+                                 : kernels::cpu::update_state{states[c], after});
+      if (state_in_place) continue;
+      EXPECT_EQ(states[c], before) << "the state before a step stays";
+      states[c] = after;
     }
     if (!in_place) std::swap(from, to);
   }
@@ -106,6 +114,8 @@ TEST(optimizer, any_cut_of_the_parameters_buffering_and_store_give_the_same_bits
     EXPECT_EQ(whole, train(rule, {0, length}, false)) << text;
     EXPECT_EQ(whole, train(rule, {0, 1, 33, 64, 99, length}, true)) << text;
     EXPECT_EQ(whole, train(rule, {0, 7, 50, length}, false)) << text;
+    for (const bool streams : {false, true})
+      EXPECT_EQ(whole, train(rule, {0, 7, 50, length}, false, streams, false)) << text;
     for (const bool in_place : {false, true})
       EXPECT_EQ(whole, train(rule, {0, 1, 3, 6, 16, 1040, length}, in_place, true)) << text;
   }
