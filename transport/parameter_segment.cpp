@@ -5,6 +5,8 @@
 #include <cstring>
 #include <dlrun/check.hpp>
 #include <new>
+#include <unistd.h>
+#include <utility>
 
 namespace dlrun::transport {
 
@@ -13,7 +15,6 @@ namespace {
 constexpr std::uint64_t parameter_magic = 0x6d'61'72'61'70'6c'64'00; // "dlparam"
 constexpr std::uint64_t parameter_format = 2;
 constexpr std::size_t floats_of_boundary = 16; // 64 bytes
-constexpr std::size_t parameter_floats_max = segment_bytes_max_default / sizeof(float) / 4;
 
 /// Whole pages, wherever in the first of them it begins.
 std::size_t buffer_bytes(std::size_t floats) {
@@ -38,16 +39,53 @@ segment_part parameter_part(std::size_t floats, int buffer, std::size_t first) {
           {buffer_offset(floats, buffer, first), floats * sizeof(float)}};
 }
 
+namespace {
+
+/// Of what nobody writes any more, or of what its reader checks again.
+std::vector<whole_version> versions_in(const parameter_header& header) {
+  std::vector<whole_version> all;
+  for (const auto& word : header.buffers) {
+    const auto sequence = word.sequence.load(std::memory_order_acquire);
+    if (sequence % 2 == 0 && sequence != 0)
+      all.push_back(
+          {{word.timeline.load(std::memory_order_relaxed)}, {word.version.load(std::memory_order_relaxed)}});
+  }
+  std::ranges::sort(all, [](const auto& left, const auto& right) {
+    return std::pair(left.timeline, left.version) > std::pair(right.timeline, right.version);
+  });
+  return all;
+}
+
+} // namespace
+
+std::vector<whole_version> whole_versions(int fd) {
+  parameter_header header{};
+  if (::pread(fd, &header, sizeof header, 0) != static_cast<ssize_t>(sizeof header)) return {};
+  if (header.magic != parameter_magic || header.format != parameter_format) return {};
+  return versions_in(header);
+}
+
 parameter_writer::parameter_writer(segment segment, std::size_t floats, std::size_t first)
     : segment_(std::move(segment))
     , floats_(floats)
     , first_(first) {}
 
 result<parameter_writer> parameter_writer::create(std::size_t floats, std::size_t first) {
-  DLRUN_CHECK(first % floats_of_boundary == 0, "parameters from float {} on are not aligned", first);
   if (auto ok = check_segment_floats("parameter", floats, parameter_floats_max); !ok)
     return tl::unexpected(ok.error());
-  auto memory = segment::create("parameters", parameter_segment_bytes(floats));
+  return lay_out(segment::create("parameters", parameter_segment_bytes(floats)), floats, first);
+}
+
+result<parameter_writer> parameter_writer::create_in(base::unique_fd memory, std::size_t floats,
+                                                     std::size_t first, std::size_t floats_max) {
+  if (auto ok = check_segment_floats("parameter", floats, floats_max); !ok) return tl::unexpected(ok.error());
+  const auto bytes = parameter_segment_bytes(floats);
+  return lay_out(segment::create_in(std::move(memory), bytes, bytes), floats, first);
+}
+
+result<parameter_writer> parameter_writer::lay_out(result<segment> memory, std::size_t floats,
+                                                   std::size_t first) {
+  DLRUN_CHECK(first % floats_of_boundary == 0, "parameters from float {} on are not aligned", first);
   if (!memory) return tl::unexpected(memory.error());
   auto* header = new (memory->mutable_bytes().data())
       parameter_header{parameter_magic, parameter_format, floats, first, {}};
@@ -111,9 +149,9 @@ parameter_reader::parameter_reader(segment segment, std::size_t floats, std::siz
     , floats_(floats)
     , first_(first) {}
 
-result<parameter_reader> parameter_reader::open(segment segment, std::size_t floats, std::size_t first) {
-  if (auto ok = check_segment_floats("parameter", floats, parameter_floats_max); !ok)
-    return tl::unexpected(ok.error());
+result<parameter_reader> parameter_reader::open(segment segment, std::size_t floats, std::size_t first,
+                                                std::size_t floats_max) {
+  if (auto ok = check_segment_floats("parameter", floats, floats_max); !ok) return tl::unexpected(ok.error());
   if (segment.size() != parameter_segment_bytes(floats))
     return fail(error_code::protocol,
                 fmt::format("a segment of {} bytes cannot hold two versions of {} parameters", segment.size(),
@@ -135,6 +173,8 @@ std::span<const float> parameter_reader::buffer(int index) const {
   const auto bytes = segment_.bytes().subspan(buffer_offset(floats_, index, first_), floats_ * sizeof(float));
   return {reinterpret_cast<const float*>(bytes.data()), floats_};
 }
+
+std::vector<whole_version> parameter_reader::versions() const { return versions_in(header()); }
 
 std::optional<parameter_view> parameter_reader::view(timeline_id timeline, version_id version) const {
   for (int index = 0; index < 2; ++index) {

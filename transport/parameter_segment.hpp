@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <vector>
 
 namespace dlrun::transport {
 
@@ -39,6 +40,22 @@ std::size_t parameter_segment_bytes(std::size_t floats);
 /// parameter_writer::create().
 segment_part parameter_part(std::size_t floats, int buffer, std::size_t first = 0);
 
+/// Most floats of a parameter segment, and of one that its owner alone and later starts of it map:
+/// the state of an optimizer may be several times as large.
+inline constexpr std::size_t parameter_floats_max = segment_bytes_max_default / sizeof(float) / 4;
+inline constexpr std::size_t retained_floats_max = 4 * parameter_floats_max;
+
+/// A version of a timeline that a parameter segment holds as a whole.
+struct whole_version {
+  timeline_id timeline;
+  version_id version;
+  bool operator==(const whole_version&) const = default;
+};
+
+/// Those of the segment in this memfd, by the newest first: for who keeps it for others and maps
+/// nothing. None where there is no parameter segment, or none yet.
+std::vector<whole_version> whole_versions(int fd);
+
 /// The owner's side. Holds the versions A and A-1 (or fewer, at the beginning); the next version is
 /// written into the buffer of the older one. Used by one thread.
 class parameter_writer {
@@ -46,6 +63,9 @@ public:
   /// For floats [first, first + floats) of a vector; `first` is a multiple of 16.
   /// @returns limit_exceeded for 0 or too many floats, system when the OS refuses.
   static result<parameter_writer> create(std::size_t floats, std::size_t first = 0);
+  /// The same in memory that somebody else has open too, as segment::create_in().
+  static result<parameter_writer> create_in(base::unique_fd memory, std::size_t floats, std::size_t first = 0,
+                                            std::size_t floats_max = parameter_floats_max);
 
   /// Begins `version` of `timeline` in the buffer of the older version, which is no longer served
   /// from now on. The span is valid until the writer dies; what it holds is unspecified. Requires
@@ -68,6 +88,7 @@ public:
   std::size_t floats() const { return floats_; }
 
 private:
+  static result<parameter_writer> lay_out(result<segment> memory, std::size_t floats, std::size_t first);
   parameter_writer(segment segment, std::size_t floats, std::size_t first);
   parameter_header& header();
   void invalidate(int buffer);
@@ -90,7 +111,11 @@ struct parameter_view {
 class parameter_reader {
 public:
   /// @returns protocol when the segment is not one of `floats` parameters from `first` on.
-  static result<parameter_reader> open(segment segment, std::size_t floats, std::size_t first = 0);
+  static result<parameter_reader> open(segment segment, std::size_t floats, std::size_t first = 0,
+                                       std::size_t floats_max = parameter_floats_max);
+
+  /// What it serves now, the newest first.
+  std::vector<whole_version> versions() const;
 
   /// Copies `version` of `timeline` into `out`, which must have room for all floats.
   /// @returns false when that version is not served (any more) or went away during the copy: `out`

@@ -131,18 +131,26 @@ result<void> check_segment_floats(std::string_view kind, std::size_t floats, std
 }
 
 result<segment> segment::create(std::string_view name, std::size_t bytes, std::size_t bytes_max) {
-  if (auto ok = check_bytes(bytes, bytes_max); !ok) return tl::unexpected(ok.error());
   const auto label = fmt::format("dlrun:{}", name.substr(0, 200));
   base::unique_fd fd(::memfd_create(label.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!fd) return base::fail_errno(fmt::format("cannot create the shared memory '{}'", label));
+  return create_in(std::move(fd), bytes, bytes_max);
+}
+
+result<segment> segment::create_in(base::unique_fd fd, std::size_t bytes, std::size_t bytes_max) {
+  if (auto ok = check_bytes(bytes, bytes_max); !ok) return tl::unexpected(ok.error());
+  struct stat file {};
+  if (::fcntl(fd.get(), F_GET_SEALS) != 0 || ::fstat(fd.get(), &file) != 0 || file.st_size != 0)
+    return fail(error_code::bad_usage,
+                fmt::format("descriptor {} is no empty memfd that can be sealed", fd.get()));
   if (::ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0)
-    return base::fail_errno(fmt::format("cannot size the shared memory '{}' to {} bytes", label, bytes));
+    return base::fail_errno(fmt::format("cannot size shared memory to {} bytes", bytes));
   const auto address = map(fd.get(), bytes, PROT_READ | PROT_WRITE);
   if (!address) return tl::unexpected(address.error());
   segment made(std::move(fd), *address, bytes, true);
   // After our own writable mapping exists, nobody else gets one.
   if (::fcntl(made.fd(), F_ADD_SEALS, size_seals | F_SEAL_FUTURE_WRITE) != 0)
-    return base::fail_errno(fmt::format("cannot seal the shared memory '{}'", label));
+    return base::fail_errno("cannot seal shared memory");
   return made;
 }
 

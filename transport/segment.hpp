@@ -46,6 +46,11 @@ public:
   static result<segment> create(std::string_view name, std::size_t bytes,
                                 std::size_t bytes_max = segment_bytes_max_default);
 
+  /// The same in an empty memfd that can be sealed, which somebody else has open too: the memory
+  /// lives as long as they do. @returns as create(); bad_usage when `fd` is none.
+  static result<segment> create_in(base::unique_fd fd, std::size_t bytes,
+                                   std::size_t bytes_max = segment_bytes_max_default);
+
   /// Maps what a peer handed over, read-only, after checking that it is a memfd sealed against
   /// shrinking and growing and of exactly `expected_bytes`. Nothing of it is believed before that.
   /// @returns protocol when it is anything else, limit_exceeded for 0 or more than `bytes_max`.

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <thread>
 #include <vector>
 
@@ -48,6 +50,31 @@ TEST(parameter_segment, serves_the_newest_version_and_the_one_before) {
   EXPECT_EQ(p.got, std::vector<float>(7, 4.0F));
   EXPECT_FALSE(p.copy(t1, 5));
   EXPECT_EQ(p.writer.current().front(), 4.0F);
+}
+
+TEST(parameter_segment, tells_which_versions_are_whole_also_to_who_only_holds_the_memory) {
+  const base::unique_fd held(::memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  EXPECT_TRUE(whole_versions(held.get()).empty());
+  EXPECT_TRUE(whole_versions(-1).empty());
+  {
+    auto writer =
+        parameter_writer::create_in(base::unique_fd(::fcntl(held.get(), F_DUPFD_CLOEXEC, 3)), 7).value();
+    EXPECT_TRUE(whole_versions(held.get()).empty());
+    for (std::uint64_t version = 4; version < 6; ++version) {
+      std::ranges::fill(writer.begin_write(t1, {version}), static_cast<float>(version));
+      writer.publish();
+    }
+    EXPECT_EQ(whole_versions(held.get()), (std::vector<whole_version>{{t1, {5}}, {t1, {4}}}));
+    writer.begin_write(t1, {6});
+  }
+  EXPECT_EQ(whole_versions(held.get()), (std::vector<whole_version>{{t1, {5}}}));
+  const auto reader = parameter_reader::open(
+      segment::adopt(base::unique_fd(::fcntl(held.get(), F_DUPFD_CLOEXEC, 3)), parameter_segment_bytes(7))
+          .value(),
+      7);
+  ASSERT_TRUE(reader);
+  EXPECT_EQ(reader->versions(), whole_versions(held.get()));
+  EXPECT_EQ(reader->view(t1, {5})->values.front(), 5.0F);
 }
 
 TEST(parameter_segment, the_older_version_goes_when_the_next_is_begun_and_the_newest_stays) {

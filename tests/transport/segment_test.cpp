@@ -57,6 +57,21 @@ TEST(segment, a_peer_cannot_get_a_writable_mapping) {
   EXPECT_LT(::pwrite(owner.fd(), &byte, 1, 0), 0);
 }
 
+TEST(segment, lies_in_memory_that_somebody_else_holds_and_outlives_it_there) {
+  const base::unique_fd held(::memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  {
+    auto owner = segment::create_in(copy_of(held.get()), 8'192).value();
+    owner.mutable_bytes()[8'191] = std::byte{7};
+    EXPECT_NE(::ftruncate(held.get(), 4'096), 0);
+    const char byte = 1;
+    EXPECT_LT(::pwrite(held.get(), &byte, 1, 0), 0) << "who holds it cannot write it";
+  }
+  const auto later = segment::adopt(copy_of(held.get()), 8'192).value();
+  EXPECT_EQ(later.bytes()[8'191], std::byte{7});
+  EXPECT_EQ(segment::create_in(copy_of(held.get()), 8'192).error().code, error_code::bad_usage)
+      << "it is used once";
+}
+
 TEST(segment, sizes_are_bounded) {
   EXPECT_EQ(segment::create("test", 0).error().code, error_code::limit_exceeded);
   EXPECT_EQ(segment::create("test", 101, 100).error().code, error_code::limit_exceeded);
