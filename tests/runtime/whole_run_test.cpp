@@ -84,7 +84,8 @@ TEST_F(whole_run, has_the_same_bits_for_any_number_of_workers_and_shards_and_any
 }
 
 TEST_F(whole_run, that_goes_back_makes_the_same_bits_again) {
-  const overrides how{layers, "train.epochs=400", "cluster.workers=2", "cluster.ps_shards=3",
+  // Several looks at its progress long, also where a step takes a quarter of a millisecond.
+  const overrides how{layers, "train.epochs=2000", "cluster.workers=2", "cluster.ps_shards=3",
                       "durability.max_recovery=50ms"};
   const auto reference = undisturbed(how);
   for (const auto* log : {"every_step", "snapshots"}) {
