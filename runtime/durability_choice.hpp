@@ -17,8 +17,8 @@ struct durability_choice {
 };
 
 /// Logging every step is worth it up to this part of a step's time: what it costs in throughput, at
-/// most.
-inline constexpr double log_share_max = 0.1;
+/// most. Where it is not, only the death of everything redoes steps (rule R36).
+inline constexpr double log_share_max = 0.03;
 
 /// Pure. `log_time`: to write down one step; `step_time`: to compute it.
 durability_choice choose_durability(std::uint64_t bytes_per_step, std::chrono::duration<double> log_time,
