@@ -12,8 +12,9 @@ namespace {
 /// files.
 constexpr std::uint64_t alone = 40;
 /// For each peer: a connection of the control plane, a doorbell, segments on their way; or in the
-/// root a pidfd, a log and memory for last words while it is started.
-constexpr std::uint64_t each_peer = 8;
+/// root a pidfd, a log, memory for last words and for a PS shard's versions, twice while it is
+/// started.
+constexpr std::uint64_t each_peer = 12;
 
 } // namespace
 

@@ -32,8 +32,10 @@ struct role_options {
   int lifeline_fd = -1;
   int last_words_fd = -1;
   std::vector<int> data_fds;
-  int weights_fd = -1;  ///< of train.init_from
-  int progress_fd = -1; ///< a worker's
+  int weights_fd = -1;           ///< of train.init_from
+  int progress_fd = -1;          ///< a worker's
+  std::vector<int> retained_fds; ///< a PS shard's, as are the next
+  std::vector<int> former_fds;
 };
 
 result<bootstrap::Bootstrap> read_message(const role_options& options) {
@@ -155,6 +157,17 @@ result<std::shared_ptr<common::progress_word>> adopt_progress(const role_options
   return progress;
 }
 
+/// A PS shard's; null for others.
+result<std::shared_ptr<common::ps_shard_memory>> adopt_memory(const role_options& options) {
+  if (options.retained_fds.empty()) return nullptr;
+  auto own = common::adopt_retained(options.retained_fds);
+  if (!own) return tl::unexpected(own.error());
+  auto former = common::adopt_retained(options.former_fds);
+  if (!former) return tl::unexpected(former.error());
+  return std::make_shared<common::ps_shard_memory>(
+      common::ps_shard_memory{std::move(*own), std::move(*former)});
+}
+
 common::role_context make_role_context(const bootstrap::Bootstrap& message, protocol::role_kind kind,
                                        std::shared_ptr<const common::job_context> job) {
   common::role_context context{.role = {kind, message.index()},
@@ -183,6 +196,8 @@ result<int> run_role(const role_options& options) {
   if (!kind) return fail(error_code::protocol, fmt::format("role '{}' is not known", message->role()));
   const auto progress = adopt_progress(options);
   if (!progress) return tl::unexpected(progress.error());
+  const auto memory = adopt_memory(options);
+  if (!memory) return tl::unexpected(memory.error());
   auto remote = take_access(*message);
   if (!remote) return tl::unexpected(remote.error());
   auto job = make_job(*message, options, *remote);
@@ -201,6 +216,7 @@ result<int> run_role(const role_options& options) {
   const auto relay = identity ? make_relay(system, context, *message, identity) : nullptr;
   if (relay) context.agent = relay->agent();
   context.progress = *progress;
+  context.memory = *memory;
   const auto role = start_role(system, std::move(context));
   int code = 0;
   const auto leave = [&] {
@@ -233,6 +249,10 @@ std::optional<role_options> read_arguments(std::span<char*> arguments) {
       options.weights_fd = fd;
     else if (name == common::progress_option)
       options.progress_fd = fd;
+    else if (name == common::retained_option)
+      options.retained_fds.push_back(fd);
+    else if (name == common::former_option)
+      options.former_fds.push_back(fd);
     else
       return std::nullopt;
   }

@@ -108,10 +108,16 @@ bool is_stopped(pid_t pid) {
 } // namespace
 
 /// What outlives the child.
-result<process_launcher::child_memory> process_launcher::make_memory(const launch_order& order) {
+result<process_launcher::child_memory> process_launcher::make_memory(const launch_order& order) const {
   auto words = make_last_words();
   if (!words) return tl::unexpected(words.error());
   child_memory memory{std::move(*words), std::nullopt};
+  if (order.role.kind == protocol::role_kind::ps_shard &&
+      options_.job->durability() == protocol::durability::snapshots) {
+    auto retained = common::retained_memory::create();
+    if (!retained) return tl::unexpected(retained.error());
+    memory.retained = std::make_shared<const common::retained_memory>(std::move(*retained));
+  }
   if (order.role.kind != protocol::role_kind::worker) return memory;
   auto progress = common::progress_word::create();
   if (!progress) return tl::unexpected(progress.error());
@@ -119,7 +125,15 @@ result<process_launcher::child_memory> process_launcher::make_memory(const launc
   return memory;
 }
 
-result<child_spec> process_launcher::make_child(const launch_order& order, const child_memory& memory) const {
+memory_shelf::memory process_launcher::take_former(const launch_order& order) {
+  if (order.role.kind != protocol::role_kind::ps_shard) return nullptr;
+  const std::scoped_lock lock{mutex_};
+  return shelf_.take(order.role.index);
+}
+
+/// The descriptors of `memory` and `former` are duplicated by spawn().
+result<child_spec> process_launcher::make_child(const launch_order& order, const child_memory& memory,
+                                                const memory_shelf::memory& former) const {
   const auto path = common::role_log_path(options_.job->run_dir, order.role);
   base::unique_fd log{::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666)};
   if (!log) return base::fail_errno(fmt::format("cannot open '{}'", path.string()));
@@ -129,6 +143,13 @@ result<child_spec> process_launcher::make_child(const launch_order& order, const
   child.inherit.push_back({lifeline_leaf_.get(), std::string{lifeline_option}});
   child.inherit.push_back({memory.last_words.get(), std::string{last_words_option}});
   if (memory.progress) child.inherit.push_back({memory.progress->fd(), std::string{common::progress_option}});
+  const auto add_memory = [&](const memory_shelf::memory& one, std::string_view option) {
+    if (!one) return;
+    child.inherit.push_back({one->parameters.get(), std::string{option}});
+    child.inherit.push_back({one->state.get(), std::string{option}});
+  };
+  add_memory(memory.retained, common::retained_option);
+  add_memory(former, common::former_option);
   if (options_.job->data != nullptr)
     for (const auto& blob : data::memory_of(*options_.job->data))
       child.inherit.push_back({blob->fd(), std::string{data_option}});
@@ -158,7 +179,8 @@ std::optional<avoided_gpu> process_launcher::give_gpu_back(const child_memory& m
   return memory.progress->gpu_failed() ? gpus_.on_failure(*memory.gpu, said, common::now()) : std::nullopt;
 }
 
-role_end process_launcher::end_of(const exit_report& report, const running_child& child) {
+role_end process_launcher::end_of(const start_key& key, const exit_report& report,
+                                  const running_child& child) {
   const auto& memory = *child.memory;
   common::process_end how{report.signaled, report.code_or_signal, false};
   if (how.signaled && how.code_or_signal == SIGKILL && !child.killed) {
@@ -167,6 +189,7 @@ role_end process_launcher::end_of(const exit_report& report, const running_child
   }
   const auto why = how.out_of_memory ? std::string{"by the kernel, since memory had run out"}
                                      : read_last_words(memory.last_words.get());
+  keep_memory(key, child, how.out_of_memory);
   role_end end{.cause = why.empty() ? describe(report) : fmt::format("{}: {}", describe(report), why)};
   end.is_lasting =
       !report.signaled && std::ranges::find(lasting_codes, report.code_or_signal) != lasting_codes.end();
@@ -178,6 +201,13 @@ role_end process_launcher::end_of(const exit_report& report, const running_child
   end.avoided = give_gpu_back(memory, why.empty() ? end.cause : why);
   if (end.avoided) end.cause += fmt::format("; GPU {} is avoided from now on", end.avoided->gpu);
   return end;
+}
+
+void process_launcher::keep_memory(const start_key& key, const running_child& child, bool out_of_memory) {
+  if (!child.memory->retained) return;
+  memory_shelf::memory released; // after the lock
+  const std::scoped_lock lock{mutex_};
+  released = shelf_.put(key.first.index, child.memory->retained, out_of_memory);
 }
 
 process_launcher::running_child process_launcher::take(const start_key& key) {
@@ -202,7 +232,8 @@ void process_launcher::start(const launch_order& order, const launch_events& eve
     give_gpu_back(*memory, why.message);
     events.start_failed(order.role, order.self, why);
   };
-  auto child = make_child(order, *memory);
+  const auto former = take_former(order);
+  auto child = make_child(order, *memory, former);
   if (!child) return fail_start(child.error());
   const base::unique_fd log{child->standard_output}; // duplicated by spawn()
   const start_key key{order.role, order.self.incarnation};
@@ -218,7 +249,7 @@ void process_launcher::start(const launch_order& order, const launch_events& eve
         events.started(order.role, order.self, *pid);
       },
       [this, key, order, events](child_id, const exit_report& report) {
-        events.exited(order.role, order.self, end_of(report, take(key)));
+        events.exited(order.role, order.self, end_of(key, report, take(key)));
       });
   if (id)
     children_[key] = {.id = *id, .self = order.self, .memory = memory};
@@ -227,10 +258,13 @@ void process_launcher::start(const launch_order& order, const launch_events& eve
 }
 
 std::vector<seen_work> process_launcher::look() {
+  std::vector<memory_shelf::memory> released; // after the lock
   const std::scoped_lock lock{mutex_};
   memory_.sample(std::chrono::steady_clock::now());
   std::vector<seen_work> all;
   for (const auto& [key, child] : children_) {
+    if (child.memory->retained && child.memory->retained->newest())
+      released.push_back(shelf_.drop(key.first.index));
     if (!child.memory->progress) continue;
     auto seen = child.memory->progress->look();
     all.push_back({key.first, child.self, seen.sequence, seen.at});

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "actors/agent/gpu_choice.hpp"
+#include "actors/agent/memory_shelf.hpp"
 #include "actors/agent/process/oom_watch.hpp"
 #include "actors/agent/process/process_spawner.hpp"
 #include "actors/agent/role_launcher.hpp"
@@ -52,12 +53,15 @@ private:
   using start_key = std::pair<protocol::role_name, dlrun::incarnation>;
 
   explicit process_launcher(process_launch_options options);
+  struct running_child;
   struct child_memory {
     base::unique_fd last_words;
     std::optional<common::progress_word> progress; ///< a worker's
     std::optional<std::uint32_t> gpu{};            ///< that a worker computes on
+    memory_shelf::memory retained{};               ///< of a PS shard's versions; else null
   };
-  static result<child_memory> make_memory(const launch_order& order);
+  result<child_memory> make_memory(const launch_order& order) const;
+  void keep_memory(const start_key& key, const running_child& child, bool out_of_memory);
   struct running_child {
     child_id id{};
     protocol::fence self{};
@@ -66,12 +70,14 @@ private:
     bool killed = false; ///< by us
     std::optional<protocol::slot_progress> killed_in{};
   };
-  role_end end_of(const exit_report& report, const running_child& child);
+  role_end end_of(const start_key& key, const exit_report& report, const running_child& child);
   std::optional<std::uint32_t> take_gpu(const protocol::role_name& role);
   std::optional<avoided_gpu> give_gpu_back(const child_memory& memory, const std::string& said);
   running_child take(const start_key& key);
   void note_pid(const start_key& key, pid_t pid);
-  result<child_spec> make_child(const launch_order& order, const child_memory& memory) const;
+  memory_shelf::memory take_former(const launch_order& order);
+  result<child_spec> make_child(const launch_order& order, const child_memory& memory,
+                                const memory_shelf::memory& former) const;
 
   process_launch_options options_;
   std::string agent_control_;
@@ -82,6 +88,7 @@ private:
   std::mutex mutex_;
   oom_watch memory_;
   std::map<start_key, running_child> children_;
+  memory_shelf shelf_;
   std::unique_ptr<process_spawner> spawner_; ///< last: its thread uses the members above
 };
 

@@ -3,6 +3,7 @@
 
 #include "actors/common/local_roles.hpp"
 #include "actors/common/progress_word.hpp"
+#include "actors/common/retained_memory.hpp"
 #include "actors/link/process_link.hpp"
 #include "actors/protocol/handles.hpp"
 
@@ -29,14 +30,15 @@ struct basic_role_context {
   dlrun::incarnation coordinator_incarnation{};
   std::shared_ptr<progress_word> progress{}; ///< a worker's, in a process of its own; else null
   std::shared_ptr<spdlog::logger> log{};
-  std::string device{};            ///< a worker's, once it has one (protocol::join); else empty
-  protocol::opened_store opened{}; ///< a PS shard's, once it has one (protocol::join)
+  std::string device{};                      ///< a worker's, once it has one (protocol::join); else empty
+  protocol::opened_store opened{};           ///< a PS shard's, once it has one (protocol::join)
+  std::shared_ptr<ps_shard_memory> memory{}; ///< a PS shard's, in a process of its own; else null
 
   /// The same for a role that knows less of the job.
   template <class Less>
   basic_role_context<Less> for_less() const {
-    return {role,     self, job,    local, link, agent, coordinator, coordinator_incarnation,
-            progress, log,  device, opened};
+    return {role,     self, job,    local,  link,  agent, coordinator, coordinator_incarnation,
+            progress, log,  device, opened, memory};
   }
 };
 

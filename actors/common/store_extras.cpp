@@ -22,10 +22,7 @@ protocol::applied_ledger ledger_from(const records::AppliedLedger& from) {
           from.samples_duplicated()};
 }
 
-} // namespace
-
-std::string encode(const snapshot_extra& extra) {
-  records::ShardSnapshot message;
+void put(const snapshot_extra& extra, records::ShardSnapshot& message) {
   put(extra.ledger, *message.mutable_ledger());
   message.set_format(snapshot_format);
   message.set_floats(extra.floats);
@@ -39,15 +36,10 @@ std::string encode(const snapshot_extra& extra) {
     message.set_step_loss_bits(extra.metrics->step_loss_bits);
     for (const auto bits : extra.metrics->sum_bits) message.add_sum_bits(bits);
   }
-  return message.SerializeAsString();
 }
 
-result<snapshot_extra> decode_snapshot_extra(std::span<const std::byte> bytes,
-                                             const engine::shard_range& range, std::size_t image_floats,
-                                             std::size_t metric_sums) {
-  records::ShardSnapshot message;
-  if (!message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
-    return fail(error_code::storage_damaged, "the description of the snapshot cannot be read");
+result<snapshot_extra> extra_from(const records::ShardSnapshot& message, const engine::shard_range& range,
+                                  std::size_t image_floats, std::size_t metric_sums) {
   if (message.format() != snapshot_format)
     return fail(error_code::bad_usage, fmt::format("the snapshot has format {}, this version reads only {}: "
                                                    "use the version that wrote it",
@@ -70,6 +62,47 @@ result<snapshot_extra> decode_snapshot_extra(std::span<const std::byte> bytes,
     return fail(error_code::bad_usage,
                 fmt::format("the snapshot has {} sums of metrics, this job has {}: it is of another model",
                             extra.metrics->sum_bits.size(), metric_sums));
+  return extra;
+}
+
+} // namespace
+
+std::string encode(const snapshot_extra& extra) {
+  records::ShardSnapshot message;
+  put(extra, message);
+  return message.SerializeAsString();
+}
+
+result<snapshot_extra> decode_snapshot_extra(std::span<const std::byte> bytes,
+                                             const engine::shard_range& range, std::size_t image_floats,
+                                             std::size_t metric_sums) {
+  records::ShardSnapshot message;
+  if (!message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
+    return fail(error_code::storage_damaged, "the description of the snapshot cannot be read");
+  return extra_from(message, range, image_floats, metric_sums);
+}
+
+std::string encode(const retained_extra& extra) {
+  records::RetainedVersion message;
+  put(extra.snapshot, *message.mutable_snapshot());
+  for (const auto& [step, partials] : extra.partials) {
+    auto& norms = *message.add_norms();
+    norms.set_step(step.value);
+    norms.mutable_partials()->Add(partials.begin(), partials.end());
+  }
+  return message.SerializeAsString();
+}
+
+result<retained_extra> decode_retained_extra(std::string_view bytes, const engine::shard_range& range,
+                                             std::size_t image_floats, std::size_t metric_sums) {
+  records::RetainedVersion message;
+  if (!message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
+    return fail(error_code::storage_damaged, "what is beside a version in memory cannot be read");
+  auto snapshot = extra_from(message.snapshot(), range, image_floats, metric_sums);
+  if (!snapshot) return tl::unexpected(snapshot.error());
+  retained_extra extra{std::move(*snapshot), {}};
+  for (const auto& norms : message.norms())
+    extra.partials[{norms.step()}] = {norms.partials().begin(), norms.partials().end()};
   return extra;
 }
 

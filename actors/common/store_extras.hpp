@@ -6,6 +6,7 @@
 #include "engine/block_updates.hpp"
 
 #include <dlrun/error.hpp>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -27,6 +28,17 @@ std::string encode(const snapshot_extra& extra);
 result<snapshot_extra> decode_snapshot_extra(std::span<const std::byte> bytes,
                                              const engine::shard_range& range, std::size_t image_floats,
                                              std::size_t metric_sums);
+
+/// What goes beside a version in memory that outlives its PS shard (R36).
+struct retained_extra {
+  snapshot_extra snapshot;
+  /// Own partials of the newest steps, as in loaded_standing; empty when nothing couples.
+  std::map<step_id, std::vector<std::uint64_t>> partials;
+};
+std::string encode(const retained_extra& extra);
+/// As decode_snapshot_extra().
+result<retained_extra> decode_retained_extra(std::string_view bytes, const engine::shard_range& range,
+                                             std::size_t image_floats, std::size_t metric_sums);
 
 /// What the log keeps of a step beside its gradient.
 struct step_extra {

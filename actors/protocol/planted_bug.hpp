@@ -41,6 +41,9 @@ enum class planted_bug : std::uint8_t {
   silent_first,    ///< R30: a PS shard begins elsewhere at once when the host of its store is away
   forged_id,       ///< R24: a host carries out orders for an earlier start of its agent
   trust_old,       ///< R24: what a store holds is not compared with what it had acknowledged
+  stale_memory,    ///< R36: a PS shard begins with what memory has of a timeline that was left
+  never_retained,  ///< R36: a PS shard begins with what its store leads to, whatever memory has
+  pass_named,      ///< R36: a PS shard begins in memory beyond a version that has no snapshot yet
   // in the cores of copies, found by their property test
   commit_own_log, ///< R21: a shard commits what is in its own log alone, whatever its copy lacks
   count_early,    ///< R23: a shard counts a copy that has just begun to be filled
@@ -53,6 +56,7 @@ enum class planted_bug : std::uint8_t {
   exit_at_last,    ///< R19: workers and shards leave when they have seen the last version published
   no_fence_store,  ///< R4: storage does not refuse the writes of an older PS incarnation
   volatile_rewind, ///< R16: a shard acts on a rewind before its marker is durable
+  tell_first,      ///< R36: a version is told before it is whole in memory
   keep_snapshots,  ///< R16: a rewind leaves the snapshots above the branch version in place
   no_term,         ///< R28: a write to the journal does not compare the term
   stale_reader,    ///< R28: a coordinator reads the journal before it takes the term

@@ -17,14 +17,16 @@ namespace dlrun::ps_shard {
 /// `combiner` of a job that clips by norm.
 std::uint64_t norm_of(const std::vector<norm_partials>& all);
 
+/// How many steps below the open one keep their own partials for shards that lag: all that can lag
+/// without a rewind, with an early publish of `bound` (R7).
+constexpr std::uint32_t norm_steps(std::uint32_t bound) { return bound + 2; }
+
 /// Pure: partials of this shard and of the others, what to send and what to ask for.
 class norm_exchange {
 public:
   using combiner = std::function<std::uint64_t(const std::vector<norm_partials>&)>;
 
-  /// `combine` null: nothing couples, and nothing below does anything. `keep` = steps below the
-  /// open one whose own partials are kept for shards that lag: bound + 2 covers all that can lag
-  /// without a rewind.
+  /// `combine` null: nothing couples, and nothing below does anything. `keep`: norm_steps().
   norm_exchange(ps_shard_id self, std::uint32_t ps_shards, std::uint32_t keep, combiner combine);
 
   bool couples() const { return combine_ != nullptr; }

@@ -144,12 +144,15 @@ result<void> ps_shard_state::acquire() {
   if (is_kept)
     disk_.open({context_.job, {context_.role.index}, context_.self.incarnation, context_.log},
                [this](const std::optional<error>& why) { reports_.on_opening_stalled(why); });
-  if (auto got = maker_.acquire(is_kept); !got) return got; // the store says what it begins with
+  auto memory = std::exchange(context_.memory, nullptr);
+  if (!memory) memory = std::make_shared<common::ps_shard_memory>();
+  // The store says what it begins with.
+  if (auto got = maker_.acquire(is_kept, std::move(memory->own)); !got) return got;
   if (!is_kept) return enter({});
-  disk_.load_newest([this](const result<loaded_standing>& restored) {
+  disk_.load_newest(std::move(memory->former), [this](const result<loaded_standing>& restored) {
     if (!restored) return quit(restored.error().message);
     reports_.restart(disk_.store());
-    context_.opened = disk_.store()->opened(restored->version);
+    context_.opened = disk_.store()->opened();
     disk_.run(make_store_events());
     // The keeper answers it before it enters the job; nobody else knows where it is until then.
     if (context_.job->keeps_copies())
@@ -343,6 +346,7 @@ void ps_shard_state::carry_out(const ps_shard_action& action) {
           [this](const make_zero& zero) { maker_.carry_out(zero); },
           [this](const release& value) { maker_.carry_out(value); },
           [this](const measure& order) { maker_.carry_out(order, core_->state().parked); },
+          [this](const retain& order) { maker_.carry_out(order); },
           [this](const apply& order) { maker_.carry_out(order, core_->timeline(), core_->state().parked); },
           [this](const append& order) { maker_.carry_out(order, disk_.store()); },
           [this](const take_snapshot& order) {

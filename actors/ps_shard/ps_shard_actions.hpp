@@ -70,6 +70,14 @@ struct append {
   protocol::applied_ledger ledger{}; ///< as of version_after(step)
   bool operator==(const append&) const = default;
 };
+/// What goes beside version_after(step), where memory that outlives the process holds it (R36); its
+/// apply is next. Only in `snapshots`.
+struct retain {
+  step_id step;
+  norm_partials partials{};          ///< own; empty when nothing couples
+  protocol::applied_ledger ledger{}; ///< as of version_after(step)
+  bool operator==(const retain&) const = default;
+};
 /// Copy the state of `version` before the next apply changes it (or, for a version already passed,
 /// make it from the log), write it durably while training goes on, then call on_snapshot_durable().
 /// In version order; not before the log up to `version` is synced too (R11).
@@ -133,15 +141,17 @@ struct exit_fenced {
   bool operator==(const exit_fenced&) const = default;
 };
 
-using ps_shard_action = std::variant<combine, make_zero, release, measure, apply, append, take_snapshot,
-                                     drop_below, perform_rewind, send_norm, send_norm_request, publish,
-                                     send_state, send_status, send_fenced, exit_fenced>;
+using ps_shard_action = std::variant<combine, make_zero, release, measure, retain, apply, append,
+                                     take_snapshot, drop_below, perform_rewind, send_norm, send_norm_request,
+                                     publish, send_state, send_status, send_fenced, exit_fenced>;
 using ps_shard_actions = std::vector<ps_shard_action>;
 
 /// Where a PS shard stands once a version is loaded from its store, and what else the store holds.
 struct loaded_standing {
   protocol::history history = protocol::first_history(); ///< as the newest rewind left it
-  version_id version{};         ///< loaded: the highest restorable one, or the one a rewind names
+  /// Loaded: the highest restorable one, the one a rewind names, or a higher one that memory
+  /// retained (R36).
+  version_id version{};
   bool serves_previous = false; ///< version - 1 was made too, on the way (R8)
   protocol::version_set restorable{{{0}, {0}}};
   std::vector<version_id> snapshots{}; ///< durable and intact, ascending, without version 0

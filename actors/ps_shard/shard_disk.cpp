@@ -13,9 +13,10 @@ void shard_disk::open(threaded_store_options options,
   maker_.run([opened = opened_, options = std::move(options)] { *opened = threaded_store::open(options); });
 }
 
-void shard_disk::load_newest(loaded done) {
-  maker_.run([this, opened = opened_, parameters = maker_.parameters(), post = post_, done] {
-    const auto restored = *opened ? (**opened)->restore_newest(*parameters)
+void shard_disk::load_newest(common::retained_memory former, loaded done) {
+  const auto memory = std::make_shared<common::retained_memory>(std::move(former));
+  maker_.run([this, opened = opened_, memory, parameters = maker_.parameters(), post = post_, done] {
+    const auto restored = *opened ? (**opened)->restore_newest(*parameters, std::move(*memory))
                                   : result<loaded_standing>{tl::unexpected(opened->error())};
     post([this, opened, restored, done] {
       if (*opened) store_ = **opened;

@@ -28,8 +28,9 @@ public:
   void open(threaded_store_options options, std::function<void(const std::optional<error>&)> stalled);
   /// The owner ends: it is not waited for a full disk any more.
   void leave() { is_gone_ = true; }
-  /// Loads the newest version that is there, into the maker's parameters. Requires open().
-  void load_newest(loaded done);
+  /// Loads the newest version that is there, into the maker's parameters; `former` as for
+  /// threaded_store::restore_newest(). Requires open().
+  void load_newest(common::retained_memory former, loaded done);
   /// From here on events come. Requires load_newest(), as all below does.
   void run(threaded_store_events events);
   /// First the disk, then the numbers (R16).

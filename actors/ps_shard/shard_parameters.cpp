@@ -20,58 +20,110 @@ result<shard_parameters> shard_parameters::create(std::shared_ptr<const common::
   return made;
 }
 
-result<shard_parameters> shard_parameters::create_empty(std::shared_ptr<const common::job_context> job,
-                                                        ps_shard_id shard) {
+result<engine::block_updates> shard_parameters::make_updates(const common::job_context& job,
+                                                             ps_shard_id shard) {
   std::vector<engine::update_rule> rules;
-  for (std::uint64_t revision = 0; revision <= job->revision(); ++revision) {
-    auto rule = job->make_update_rule(revision);
+  for (std::uint64_t revision = 0; revision <= job.revision(); ++revision) {
+    auto rule = job.make_update_rule(revision);
     if (!rule) return tl::unexpected(rule.error());
     rules.push_back(std::move(*rule));
   }
+  return engine::block_updates{job.model->layout(), job.shards.at(shard.value), std::move(rules)};
+}
+
+result<shard_parameters> shard_parameters::create_empty(std::shared_ptr<const common::job_context> job,
+                                                        ps_shard_id shard) {
+  auto updates = make_updates(*job, shard);
+  if (!updates) return tl::unexpected(updates.error());
   const auto& range = job->shards.at(shard.value);
   auto writer = transport::parameter_writer::create(range.size, range.offset);
   if (!writer) return tl::unexpected(writer.error());
-  return shard_parameters{std::move(job), shard, std::move(*writer), std::move(rules)};
+  auto state = optimizer_state::in_place(updates->state_floats());
+  return shard_parameters{std::move(job), shard, std::move(*writer), std::move(*updates), std::move(state)};
+}
+
+result<shard_parameters> shard_parameters::create_in(common::retained_memory memory,
+                                                     std::shared_ptr<const common::job_context> job,
+                                                     ps_shard_id shard) {
+  auto updates = make_updates(*job, shard);
+  if (!updates) return tl::unexpected(updates.error());
+  const auto& range = job->shards.at(shard.value);
+  auto writer =
+      transport::parameter_writer::create_in(std::move(memory.parameters), range.size, range.offset);
+  if (!writer) return tl::unexpected(writer.error());
+  const version_notes notes{range, updates->image_floats(), job->model->metrics().floats()};
+  auto state =
+      optimizer_state::retained_in(std::move(memory.state), updates->state_floats(), notes.bytes_max());
+  if (!state) return tl::unexpected(state.error());
+  return shard_parameters{std::move(job), shard, std::move(*writer), std::move(*updates), std::move(*state)};
 }
 
 shard_parameters::shard_parameters(std::shared_ptr<const common::job_context> job, ps_shard_id shard,
-                                   transport::parameter_writer writer, std::vector<engine::update_rule> rules)
+                                   transport::parameter_writer writer, engine::block_updates updates,
+                                   optimizer_state state)
     : job_{std::move(job)}
     , range_{job_->shards.at(shard.value)}
     , writer_{std::move(writer)}
-    , updates_{job_->model->layout(), range_, std::move(rules)}
-    , state_(updates_.state_floats()) {}
+    , updates_{std::move(updates)}
+    , state_{std::move(state)}
+    , notes_{range_, updates_.image_floats(), job_->model->metrics().floats()} {}
 
 // ---- whole states
 
 result<void> shard_parameters::reset(timeline_id timeline) {
   give_up();
-  updates_.start_state(state_);
+  updates_.start_state(state_.begin(timeline, version_id{0}).after);
   if (auto filled = initial_values(*job_, range_, writer_.begin_write(timeline, version_id{0})); !filled) {
-    writer_.withdraw_all();
+    withdraw();
     return filled;
   }
+  state_.publish({});
   writer_.publish();
   return {};
 }
 
 void shard_parameters::withdraw() {
   give_up();
+  state_.withdraw();
   writer_.withdraw_all();
 }
 
 result<void> shard_parameters::load(timeline_id timeline, version_id version, const state_source& source) {
   give_up();
   const auto into = writer_.begin_write(timeline, version);
+  const auto state = state_.begin(timeline, version).after;
   for (const auto& owned : updates_.blocks()) {
     auto read = source(into.subspan(owned.offset, owned.block.size));
-    if (read) read = source(state_of(owned));
+    if (read) read = source(state.subspan(owned.state_offset, owned.state_floats));
     if (read) continue;
-    writer_.withdraw_all();
+    withdraw();
     return read;
   }
+  state_.publish({});
   writer_.publish();
   return {};
+}
+
+retained_shape shard_parameters::retained() const {
+  return {range_, updates_.state_floats(), updates_.image_floats(), metric_sums(), notes_.bytes_max()};
+}
+
+void shard_parameters::take_over(const retained_version& former) {
+  withdraw();
+  const auto take = [&](version_id version) {
+    std::ranges::copy(former.parameters(version), writer_.begin_write(former.timeline(), version).begin());
+  };
+  // Of that nobody needs the state (R8): no version is whole here before the newest is.
+  if (former.has_previous()) {
+    take(version_id{former.version().value - 1});
+    writer_.publish();
+  }
+  std::ranges::copy(former.state(), state_.begin(former.timeline(), former.version()).after.begin());
+  take(former.version());
+  state_.publish(encode(former.extra()));
+  writer_.publish();
+  const auto& extra = former.extra();
+  notes_.restart(extra.snapshot.metrics, extra.snapshot.ledger, extra.partials);
 }
 
 result<void> shard_parameters::extract(const state_source& source, std::span<float> out) const {
@@ -90,22 +142,22 @@ std::shared_ptr<copy_on_write_image> shard_parameters::begin_image(std::size_t p
   std::vector<block_memory> memory;
   memory.reserve(updates_.blocks().size());
   for (const auto& owned : updates_.blocks())
-    memory.push_back({writer_.current().subspan(owned.offset, owned.block.size), state_of(owned)});
+    memory.push_back({writer_.current().subspan(owned.offset, owned.block.size),
+                      state_.current().subspan(owned.state_offset, owned.state_floats)});
   auto image = std::make_shared<copy_on_write_image>(std::move(memory), pool_blocks);
-  images_.push_back(image);
+  images_.push_back({image, writer_.current().data()});
   return image;
 }
 
 void shard_parameters::preserve(std::size_t block) {
-  for (const auto& one : images_)
-    if (const auto image = one.lock()) image->preserve(block);
+  for (const auto& one : images_) {
+    if (state_.is_retained() && one.parameters != begun_->out.data())
+      continue; // nothing of it is written yet
+    if (const auto image = one.of.lock()) image->preserve(block);
+  }
 }
 
 // ---- one step
-
-std::span<float> shard_parameters::state_of(const engine::owned_block& owned) {
-  return std::span{state_}.subspan(owned.state_offset, owned.state_floats);
-}
 
 norm_partials shard_parameters::measure(const step_shape& shape, std::span<const float> root) const {
   DLRUN_CHECK(root.size() == range_.size, "a root has {} floats, the shard {}", root.size(), range_.size);
@@ -135,13 +187,17 @@ void shard_parameters::begin(timeline_id timeline, step_id step) {
   begun_.emplace(begun_step{.timeline = timeline,
                             .step = step,
                             .out = writer_.begin_write(timeline, version_after(step)),
+                            .state = state_.begin(timeline, version_after(step)),
                             .left = updates_.blocks().size(),
                             .metrics = {}});
-  std::erase_if(images_, [](const auto& image) { return image.expired(); });
+  std::erase_if(images_, [](const auto& image) { return image.of.expired(); });
 }
 
 void shard_parameters::give_up() {
-  if (begun_) writer_.abandon();
+  if (begun_) {
+    writer_.abandon();
+    state_.abandon();
+  }
   begun_.reset();
 }
 
@@ -171,7 +227,7 @@ void shard_parameters::apply_blocks(std::size_t first, const step_shape& shape, 
     if (!kernels::cpu::all_finite(part)) is_finite = false;
     const auto sums = part.subspan(owned.offset - begin, owned.block.size);
     preserve(number);
-    if (!updates_.update(owned, now.step, shape, sums, writer_.current(), now.out, state_))
+    if (!updates_.update(owned, now.step, shape, sums, writer_.current(), now.out, now.state))
       note_spoiled(number);
     if (owned.block.kind == tensor_kind::metric) now.metrics = metrics_in(sums); // there is one such block
   };
@@ -205,7 +261,8 @@ result<std::optional<step_metrics>> shard_parameters::apply(timeline_id timeline
   const bool is_spoiled = done.first_spoiled < updates_.blocks().size();
   if (is_intact && done.is_finite && !is_spoiled) {
     begun_.reset();
-    writer_.publish();
+    if (state_.is_retained()) state_.publish(notes_.after(step, job_->sampler.epoch_of(step), done.metrics));
+    writer_.publish(); // now it is whole (R36)
     return done.metrics;
   }
   const auto why = is_spoiled && done.is_finite
@@ -238,7 +295,7 @@ result<std::string> shard_parameters::digests(std::uint32_t first, std::uint32_t
   for (auto index = first; index < first + count; ++index) {
     const auto& owned = updates_.blocks()[index - range_.first_block];
     all += common::block_digest(index, writer_.current().subspan(owned.offset, owned.block.size),
-                                std::span{state_}.subspan(owned.state_offset, owned.state_floats));
+                                state_.current().subspan(owned.state_offset, owned.state_floats));
   }
   return all;
 }

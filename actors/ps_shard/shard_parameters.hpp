@@ -6,7 +6,10 @@
 #include "actors/common/store_replay.hpp"
 #include "actors/ps_shard/copy_on_write_image.hpp"
 #include "actors/ps_shard/epoch_metrics.hpp"
+#include "actors/ps_shard/optimizer_state.hpp"
 #include "actors/ps_shard/ps_shard_actions.hpp"
+#include "actors/ps_shard/retained_version.hpp"
+#include "actors/ps_shard/version_notes.hpp"
 #include "base/thread_team.hpp"
 #include "transport/parameter_segment.hpp"
 
@@ -36,9 +39,13 @@ public:
   /// cannot be had, or as reset() does.
   static result<shard_parameters> create(std::shared_ptr<const common::job_context> job, ps_shard_id shard);
 
-  /// The same without version 0: nothing is served until load() or reset() is done.
+  /// The same without version 0: nothing is served until load(), take_over() or reset() is done.
   static result<shard_parameters> create_empty(std::shared_ptr<const common::job_context> job,
                                                ps_shard_id shard);
+  /// The same in memory that outlives the process (R36).
+  static result<shard_parameters> create_in(common::retained_memory memory,
+                                            std::shared_ptr<const common::job_context> job,
+                                            ps_shard_id shard);
   /// Shares the work of apply() among the team's threads, to be called before the first. Null: the
   /// caller's thread alone. No bit depends on it.
   void use(std::shared_ptr<base::thread_team> team) { team_ = std::move(team); }
@@ -48,13 +55,17 @@ public:
   /// `root` as for apply(). Of shape.norm nothing is read.
   norm_partials measure(const step_shape& shape, std::span<const float> root) const;
 
+  /// What goes beside versions in memory that outlives the process: to be restarted after load()
+  /// and reset(), and told of each step before its apply().
+  version_notes& notes() { return notes_; }
+
   /// Applies step `step`: `root` gives the sum of its gradients over `shape.records`. Writes into
   /// the buffer of the older version and, if `intact()` (may be empty) holds after that, publishes
   /// it.
   /// @returns protocol when it does not hold: `root` changed meanwhile; diverged when a float of
   /// it, or of the version that it makes, is NaN or infinite. Either way nothing is published, but
-  /// the optimizer's state is spoiled until load() or reset(); else the metrics, when this shard
-  /// owns the metric block.
+  /// the optimizer's state, where it is in place, is spoiled until load() or reset(); else the
+  /// metrics, when this shard owns the metric block.
   result<std::optional<step_metrics>> apply(timeline_id timeline, step_id step, const step_shape& shape,
                                             const root_source& root, const std::function<bool()>& intact);
 
@@ -76,6 +87,11 @@ public:
   /// Takes parameters and optimizer state from `source` and publishes them as `version`. On failure
   /// nothing is served.
   result<void> load(timeline_id timeline, version_id version, const state_source& source);
+  /// What this shard's memory looks like to retained_version::open().
+  retained_shape retained() const;
+  /// Takes the newest version of `former`, and the one before where it is whole, and publishes
+  /// them.
+  void take_over(const retained_version& former);
   /// Takes the parameters alone from `source` into `out` (range().size floats) and changes nothing
   /// else. May be called from any thread: it reads only what never changes.
   result<void> extract(const state_source& source, std::span<float> out) const;
@@ -99,12 +115,14 @@ public:
 
 private:
   shard_parameters(std::shared_ptr<const common::job_context> job, ps_shard_id shard,
-                   transport::parameter_writer writer, std::vector<engine::update_rule> rules);
+                   transport::parameter_writer writer, engine::block_updates updates, optimizer_state state);
+  static result<engine::block_updates> make_updates(const common::job_context& job, ps_shard_id shard);
   /// A step that is being applied.
   struct begun_step {
     timeline_id timeline;
     step_id step;
     std::span<float> out;
+    kernels::cpu::update_state state;
     std::size_t left = 0;                                                ///< blocks [0, left) are still to do
     bool is_finite = true;                                               ///< of the root
     std::size_t first_spoiled = std::numeric_limits<std::size_t>::max(); ///< block that the update made none
@@ -119,14 +137,18 @@ private:
   void preserve(std::size_t block);
   step_metrics metrics_in(std::span<const float> block) const;
   error spoiled(std::size_t block) const;
-  std::span<float> state_of(const engine::owned_block& owned);
 
   std::shared_ptr<const common::job_context> job_;
   engine::shard_range range_;
   transport::parameter_writer writer_;
   engine::block_updates updates_;
-  std::vector<float> state_;
-  std::vector<std::weak_ptr<copy_on_write_image>> images_;
+  optimizer_state state_;
+  version_notes notes_;
+  struct open_image {
+    std::weak_ptr<copy_on_write_image> of;
+    const float* parameters; ///< the buffer that it reads
+  };
+  std::vector<open_image> images_;
   std::optional<begun_step> begun_;
   std::shared_ptr<base::thread_team> team_;
 };

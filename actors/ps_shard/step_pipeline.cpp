@@ -32,7 +32,8 @@ step_pipeline::step_pipeline(std::shared_ptr<const ps_shard_core_config> config)
     : config_(std::move(config))
     , plan_(config_)
     , open_(config_->slots_of, first_own_value, config_->bug)
-    , norms_(config_->self, config_->ps_shards, config_->early_publish_bound + 2, config_->combine_norms)
+    , norms_(config_->self, config_->ps_shards, norm_steps(config_->early_publish_bound),
+             config_->combine_norms)
     , versions_(named_snapshots(*config_))
     , gate_(config_->gates) {
   DLRUN_CHECK(config_->early_publish_bound >= 1, "a bound of 0 publishes nothing");
@@ -43,7 +44,11 @@ void step_pipeline::restart(loaded_standing&& restored) {
   DLRUN_CHECK(restored.version.value <= config_->steps, "version {} of a job of {} steps", restored.version,
               config_->steps);
   plan_.restart(std::move(restored.history));
-  applied_ = committed_ = restored.version;
+  applied_ = restored.version;
+  // Memory may have retained more than the store leads to.
+  committed_ = config_->durability == durability::snapshots
+                   ? protocol::greatest_up_to(restored.restorable, applied_).value_or(version_id{0})
+                   : applied_;
   serves_previous_ = restored.serves_previous && !is_planted(config_->bug, planted_bug::one_buffer);
   halted_ = false;
   applying_.reset();
@@ -144,6 +149,8 @@ void step_pipeline::apply_root(step_id step, std::uint64_t coupled, ps_shard_act
   applying_ = step;
   is_early_ = false;
   const auto revision = plan_.revision(step);
+  if (config_->durability == durability::snapshots)
+    out.emplace_back(retain{step, norms_.own(step), ledger_.totals()});
   out.emplace_back(apply{step, root->value, coupled, revision, last_sum});
   if (config_->durability != durability::every_step) return;
   logging_.emplace(step, root->value);

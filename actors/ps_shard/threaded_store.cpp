@@ -3,6 +3,8 @@
 #include "actors/common/clock.hpp"
 #include "actors/common/history_conversion.hpp"
 #include "actors/common/patience.hpp"
+#include "actors/ps_shard/norm_exchange.hpp"
+#include "actors/ps_shard/retained_choice.hpp"
 #include "job/choices.hpp"
 #include "job/quantity.hpp"
 
@@ -53,13 +55,53 @@ threaded_store::~threaded_store() {
   snapshot_thread_.reset();
 }
 
-result<loaded_standing> threaded_store::restore_newest(shard_parameters& parameters) {
+result<loaded_standing> threaded_store::restore_newest(shard_parameters& parameters,
+                                                       common::retained_memory former) {
+  if (former.state)
+    if (auto retained = restore_retained(parameters, std::move(former))) return *retained;
   for (;;) {
     const auto version = newest_restorable(*store_);
     auto restored = restore_version(parameters, version);
     // What was damaged is dropped by now; something lower may be whole.
     if (restored || newest_restorable(*store_) >= version) return restored;
   }
+}
+
+/// R36.
+std::optional<loaded_standing> threaded_store::restore_retained(shard_parameters& parameters,
+                                                                common::retained_memory former) {
+  const auto begin = common::now();
+  const auto found = retained_version::open(std::move(former), parameters.retained());
+  if (!found) {
+    options_.log->info("not-retained: {}", found.error().message);
+    return std::nullopt;
+  }
+  auto state = standing_at(newest_restorable(*store_));
+  if (!begins_with_retained(found->timeline(), found->version(), state, options_.job->evaluations())) {
+    options_.log->info(
+        "not-retained: version {} of timeline {} is in memory, but the store goes on from {} of {}",
+        found->version(), found->timeline(), state.version, protocol::newest_timeline(state.history));
+    return std::nullopt;
+  }
+  parameters.take_over(*found);
+  const auto& extra = found->extra();
+  options_.log->info(
+      "restored: version {} on timeline {} from memory that an earlier start left, in {:.1f} ms",
+      found->version(), found->timeline(),
+      std::chrono::duration<double, std::milli>(common::now() - begin).count());
+  metrics_ = extra.snapshot.metrics;
+  state.version = found->version();
+  state.serves_previous = found->has_previous();
+  state.ledger = extra.snapshot.ledger;
+  state.partials = extra.partials;
+  return state;
+}
+
+loaded_standing threaded_store::standing_at(version_id version) const {
+  loaded_standing state{.history = history(), .version = version};
+  state.restorable = restorable();
+  state.snapshots = snapshots();
+  return state;
 }
 
 result<loaded_standing> threaded_store::restore_version(shard_parameters& parameters, version_id version) {
@@ -71,11 +113,11 @@ result<loaded_standing> threaded_store::restore_version(shard_parameters& parame
                      protocol::newest_timeline(history), made->steps_replayed,
                      std::chrono::duration<double, std::milli>(made->replay_time).count());
   metrics_ = made->metrics;
-  loaded_standing state{.history = history, .version = version, .serves_previous = made->has_previous};
-  state.restorable = restorable();
-  state.snapshots = snapshots();
+  auto state = standing_at(version);
+  state.serves_previous = made->has_previous;
   state.ledger = made->ledger;
   if (options_.job->couples()) state.partials = newest_partials(version);
+  parameters.notes().restart(metrics_, state.ledger, state.partials);
   return state;
 }
 
@@ -85,7 +127,7 @@ std::map<step_id, norm_partials> threaded_store::newest_partials(version_id vers
   const auto blocks =
       engine::parameter_blocks(options_.job->model->layout(), options_.job->shards.at(options_.shard.value));
   std::map<step_id, norm_partials> found;
-  for (auto end = version.value; end > 0 && found.size() < common::early_publish_bound + 2; --end) {
+  for (auto end = version.value; end > 0 && found.size() < norm_steps(common::early_publish_bound); --end) {
     const step_id step{end - 1};
     const auto head = store_->read_head(step);
     if (!head) break;
@@ -96,10 +138,10 @@ std::map<step_id, norm_partials> threaded_store::newest_partials(version_id vers
   return found;
 }
 
-protocol::opened_store threaded_store::opened(version_id newest) const {
+protocol::opened_store threaded_store::opened() const {
   const auto& found = store_->found();
   return {standing(), found.last_opener, protocol::newest_timeline(common::history_from(store_->history())),
-          newest, found.why_new_identity};
+          newest_restorable(*store_), found.why_new_identity};
 }
 
 // ---- while training goes on

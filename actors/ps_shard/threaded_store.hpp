@@ -53,13 +53,14 @@ public:
   ~threaded_store();
 
   /// What is there, loaded into `parameters` (which the caller must not use meanwhile): the newest
-  /// version that can be had. Blocks. To be called once, before run().
-  result<loaded_standing> restore_newest(shard_parameters& parameters);
+  /// version that can be had, be it from `former`, which an earlier start left in memory (R36;
+  /// empty: nothing). Blocks. To be called once, before run().
+  result<loaded_standing> restore_newest(shard_parameters& parameters, common::retained_memory former = {});
   /// Metrics of the epoch as of what was restored last.
   const std::optional<protocol::training_metrics>& restored_metrics() const { return metrics_; }
 
-  /// As its opening found it; `newest` as restored.
-  protocol::opened_store opened(version_id newest) const;
+  /// As its opening found it.
+  protocol::opened_store opened() const;
 
   /// From here on events come, and the functions below may be called.
   void run(threaded_store_events events);
@@ -101,6 +102,9 @@ private:
   explicit threaded_store(threaded_store_options options)
       : options_(std::move(options)) {}
 
+  loaded_standing standing_at(version_id version) const;
+  std::optional<loaded_standing> restore_retained(shard_parameters& parameters,
+                                                  common::retained_memory former);
   result<loaded_standing> restore_version(shard_parameters& parameters, version_id version);
   std::map<step_id, norm_partials> newest_partials(version_id version) const;
   result<void> write(const snapshot_order& order);

@@ -33,9 +33,10 @@ version_maker::version_maker(std::shared_ptr<const common::job_context> job, ps_
     , sums_{range_.size}
     , early_{range_.size} {}
 
-result<void> version_maker::acquire(bool is_empty) {
-  auto made =
-      is_empty ? shard_parameters::create_empty(job_, shard_) : shard_parameters::create(job_, shard_);
+result<void> version_maker::acquire(bool is_empty, common::retained_memory memory) {
+  auto made = memory.state ? shard_parameters::create_in(std::move(memory), job_, shard_)
+              : is_empty   ? shard_parameters::create_empty(job_, shard_)
+                           : shard_parameters::create(job_, shard_);
   if (!made) return tl::unexpected(made.error());
   parameters_ = std::make_shared<shard_parameters>(std::move(*made));
   parameters_->use(team_);
@@ -128,6 +129,10 @@ void version_maker::apply_early(step_id step, std::uint64_t revision, timeline_i
         },
         [&] { return work->intact(); });
   });
+}
+
+void version_maker::carry_out(const retain& action) {
+  thread_.run_later([this, action] { parameters_->notes().note(action); });
 }
 
 void version_maker::carry_out(const apply& action, timeline_id timeline,

@@ -36,9 +36,10 @@ public:
   version_maker(std::shared_ptr<const common::job_context> job, ps_shard_id shard, common::way_back back,
                 events told);
 
-  /// Memory for the parameters, with version 0 in it or, `is_empty`, nothing yet. To be called
-  /// once, before all below but run() and listen(). @returns as shard_parameters::create() does.
-  result<void> acquire(bool is_empty);
+  /// Memory for the parameters, with version 0 in it or, `is_empty`, nothing yet; where there is
+  /// any, in `memory`, which outlives the process. To be called once, before all below but run()
+  /// and listen(). @returns as shard_parameters::create() does.
+  result<void> acquire(bool is_empty, common::retained_memory memory);
   const std::shared_ptr<shard_parameters>& parameters() const { return parameters_; }
   const engine::shard_range& range() const { return range_; }
 
@@ -49,6 +50,7 @@ public:
   void carry_out(const release& action);
   /// `parked` are those of `timeline`, sorted.
   void carry_out(const measure& action, const std::vector<protocol::parked_slot>& parked);
+  void carry_out(const retain& action);
   void carry_out(const apply& action, timeline_id timeline, const std::vector<protocol::parked_slot>& parked);
   void carry_out(const append& action, const std::shared_ptr<threaded_store>& store);
   /// Takes the image of the version that stands when all before this is done, where the order is

@@ -8,7 +8,7 @@ import signal
 import cut_connections
 import small_data
 from bench_case import main
-from dlrun_job import all_run, has_workers, wait_until
+from dlrun_job import all_run, has_workers, pid_of, wait_until
 from hosts_case import PS_SHARDS, WORKERS, on_several_hosts
 
 STEP = 20
@@ -143,6 +143,17 @@ class survives(on_several_hosts):
                     os.kill(pid, signal.SIGKILL)
             report = self.expect_same_bits(job, spec)
         self.assertGreaterEqual(len(report["recoveries"]), len(workers))
+
+    def test_the_end_of_a_ps_shard_on_another_host_in_mode_snapshots(self):
+        """The agent there holds what it had made."""
+        spec = self.small_job()
+        spec["durability"] = {"log": "snapshots"}
+        with self.start(spec) as job:
+            with job.held_from_step(STEP, all_run) as status:
+                self.assertNotEqual(explained(job)["ps_shard", 1]["host"], self.hosts.names[0])
+                os.kill(pid_of(status, "ps_shard", 1), signal.SIGKILL)
+            report = self.expect_same_bits(job, spec)
+        self.assertEqual([(one["role"], one["index"]) for one in report["recoveries"]], [("ps_shard", 1)])
 
     def test_the_end_of_the_agent_of_a_host(self):
         spec = self.small_job()

@@ -14,9 +14,6 @@ def over_tcp(spec):
 class several_kills(any_kill_case):
     """Where gradients and parameters are lost together, training goes back to a version that all have."""
 
-    def test_ps_shards_in_mode_snapshots(self):
-        self.expect_survival("mlp_dropout", "snapshots", ["ps_shard"], seed=5)
-
     def test_anyone_and_everyone_with_every_step_logged(self):
         self.expect_survival("mlp_dropout", "every_step", any_kills.SEVERAL, seed=6, count=4)
 

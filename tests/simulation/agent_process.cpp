@@ -35,6 +35,7 @@ agent_process::child& agent_process::coordinator() {
 }
 
 void agent_process::start() {
+  world_.stores().retained().lose(host());
   perform(supervisor_->start(world_.now()));
   every(world_.plan().period, [this] { tell_coordinator(); });
 }

@@ -42,7 +42,8 @@ void check_ledger(world& where, const course& trained, const ps_shard_process& s
   if (totals.samples_applied != records || totals.samples_missing != 0 || totals.samples_duplicated != 0)
     broken("I1", "{} counts {} of {} samples, {} missing, {} twice", shard.name(), totals.samples_applied,
            records, totals.samples_missing, totals.samples_duplicated);
-  if (totals.steps_redone != 0 && where.happened().rewinds == 0)
+  // A coordinator may die before it tells of a rewind that is journaled.
+  if (totals.steps_redone != 0 && where.journal().course.history.size() == 1)
     broken("waste", "{} has redone {} steps", shard.name(), totals.steps_redone);
   if (shard.values_held() != 0 && !where.plan().is_durable())
     broken("values", "{} still holds {} gradients", shard.name(), shard.values_held());
@@ -104,7 +105,9 @@ void check_waste(world& where) {
       happened.went_back_on_purpose || !plan.poison.empty() || happened.disk_lost || happened.journal_lost;
   if (!planned && !happened.ps_shard_lost && happened.rewinds > 0)
     broken("waste", "training went back although no PS shard was lost");
-  const bool excused = happened.worker_lost || plan.durability == durability::snapshots ||
+  const bool has_memory = plan.durability == durability::snapshots && !plan.hosts.are_several() &&
+                          !happened.memory_lost && !happened.memory_left;
+  const bool excused = happened.worker_lost || (plan.durability == durability::snapshots && !has_memory) ||
                        happened.lossy_power_cut || happened.disk_lost || plan.loss > 0 || plan.damage > 0 ||
                        !plan.poison.empty();
   if (!excused && happened.rewinds_for_lost_gradients > 0)

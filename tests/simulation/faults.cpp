@@ -128,6 +128,7 @@ void fault_injector::depose(process* victim) {
   if (victim == nullptr || world_.plan().hosts.are_several()) return;
   agent_->lost(*victim, "silent");
   victim->taken_for_dead = true;
+  if (victim->role().kind == role_kind::ps_shard) world_.happened().memory_lost = true;
 }
 
 void fault_injector::freeze_for_a_while(process* which) {
@@ -177,7 +178,7 @@ void fault_injector::burst() {
 /// Everything dies, the agent too; `dlrun resume` follows.
 void fault_injector::cut_power() {
   auto& happened = world_.happened();
-  happened.ps_shard_lost = happened.worker_lost = true;
+  happened.ps_shard_lost = happened.worker_lost = happened.memory_lost = true;
   if (world_.plan().durability == protocol::durability::every_step && !world_.plan().syncs_each_step)
     happened.lossy_power_cut = true; // `process` does not promise power cuts
   if (world_.plan().hosts.are_several()) {

@@ -3,6 +3,7 @@
 
 #include "actors/protocol/host_messages.hpp"
 #include "tests/simulation/disk.hpp"
+#include "tests/simulation/retained.hpp"
 #include "tests/simulation/scenario.hpp"
 #include "tests/simulation/what_happened.hpp"
 
@@ -26,6 +27,9 @@ public:
   /// The host is lost: all is, or of each store what is not synced.
   void lose(std::uint32_t host, bool with_disk, random_source& random, what_happened& happened);
 
+  /// What PS shards left in memory.
+  retained_memories& retained() { return retained_; }
+
   /// None is full any more.
   void empty_disks();
 
@@ -38,6 +42,7 @@ private:
   protocol::durability mode_;
   bool syncs_each_step_;
   std::vector<simulated_store> stores_; ///< by PS shard, by host
+  retained_memories retained_;
 };
 
 } // namespace dlrun::simulation

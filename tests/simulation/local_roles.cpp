@@ -25,7 +25,9 @@ local_roles::local_roles(world& where, process& owner, std::uint64_t job_agent, 
     : world_(where)
     , owner_(owner)
     , job_agent_(job_agent)
-    , tell_(std::move(tell)) {}
+    , tell_(std::move(tell)) {
+  world_.stores().retained().lose(owner.host());
+}
 
 void local_roles::start(const protocol::role_name& role, const protocol::fence& self) {
   const start_key key{role, self.incarnation};
@@ -90,6 +92,7 @@ void local_roles::notice(const start_key& key, const agent::role_end& how) {
 void local_roles::kill_all(const std::string& why) {
   for (const auto& [key, one] : std::exchange(starts_, {}))
     if (one.running != nullptr) world_.kill(*one.running, why);
+  world_.stores().retained().lose(owner_.host());
 }
 
 } // namespace dlrun::simulation

@@ -1,6 +1,7 @@
 #include "tests/simulation/ps_shard_process.hpp"
 
 #include "actors/common/action_handlers.hpp"
+#include "actors/ps_shard/retained_choice.hpp"
 #include "tests/simulation/world.hpp"
 
 namespace dlrun::simulation {
@@ -26,6 +27,10 @@ ps_shard::ps_shard_core_config config_for(const world& where, ps_shard_id id, pr
   if (where.job().couples) config.combine_norms = combine;
   config.bug = where.bug();
   return config;
+}
+
+bool is_left_out(const job_shape& job, const protocol::history& history, step_id step) {
+  return parked_whole(parked_slots(history), step).size() == job.slots_of(step);
 }
 
 } // namespace
@@ -57,10 +62,15 @@ void ps_shard_process::start() {
   const auto newest = disk.open();
   disk.truncate(newest, world_.is_planted(planted_bug::keep_snapshots));
   history_ = disk.history();
-  load(newest);
+  auto standing = disk.describe(newest);
+  if (auto retained = load_retained(standing))
+    standing = std::move(*retained);
+  else
+    load(newest);
   if (world_.plan().is_durable()) open_store();
-  core_.emplace(config_for(world_, id_, self()), disk.describe(newest));
-  world_.say(this, "restores version {} of timeline {}", newest, core_->timeline());
+  const auto version = standing.version;
+  core_.emplace(config_for(world_, id_, self()), std::move(standing));
+  world_.say(this, "restores version {} of timeline {}", version, core_->timeline());
   check_distance();
   member_process::start();
 }
@@ -90,15 +100,15 @@ void ps_shard_process::begin() {
   });
 }
 
-void ps_shard_process::died() { parameters_->gone = true; }
+void ps_shard_process::died() {
+  parameters_->gone = true;
+  if (world_.plan().durability == durability::snapshots)
+    world_.stores().retained().put(id_, host(), retained_.image());
+}
 
 void ps_shard_process::check_parameters(version_id version, value content) const {
   if (content != world_.truth().parameters(course_of(history_, world_.job().steps), version, id_))
     broken("I2", "{} makes a wrong version {}", name(), version);
-}
-
-bool ps_shard_process::is_left_out(step_id step) const {
-  return parked_whole(parked_slots(history_), step).size() == world_.job().slots_of(step);
 }
 
 /// R7: any two shards are at most B + 1 versions apart when one of them comes back, but for steps
@@ -117,7 +127,8 @@ void ps_shard_process::check_distance() const {
     const auto apart = its.applied.value - mine.applied.value;
     world_.happened().widest = std::max(world_.happened().widest, apart);
     auto needed = its.applied;
-    while (needed > mine.applied && is_left_out({needed.value - 1})) needed = {needed.value - 1};
+    while (needed > mine.applied && is_left_out(world_.job(), history_, {needed.value - 1}))
+      needed = {needed.value - 1};
     if (needed.value - mine.applied.value > world_.plan().bound + 1)
       broken("R7", "{} comes back {} versions behind {}", name(), apart, other->name());
   }
@@ -168,6 +179,7 @@ void ps_shard_process::begin_early(step_id step) {
   auto& into = parameters_->of(version_after(step));
   into.version.reset();
   ++into.writes;
+  retained_.begin(version_after(step));
 }
 
 // ---- what the core decided
@@ -177,6 +189,7 @@ void ps_shard_process::perform(const ps_shard::ps_shard_actions& actions) {
       [this](const ps_shard::combine& order) { gradients_.combine(order, core_->timeline()); },
       [this](const ps_shard::make_zero& order) { gradients_.make_zero(order); },
       [this](const ps_shard::release& order) { gradients_.release(order); },
+      [this](const ps_shard::retain& order) { retained_.note(order); },
       [this](const ps_shard::drop_below& order) { writer_.drop_below(order); },
       [this](const ps_shard::perform_rewind& order) { writer_.rewind(order); },
       [this](const ps_shard::publish&) { publish(); },
@@ -225,6 +238,7 @@ void ps_shard_process::perform_one(const ps_shard::apply& order) {
   auto& into = parameters_->of(version_after(order.step));
   into.version.reset();
   ++into.writes;
+  retained_.begin(version_after(order.step));
   writer_.after_on_this_timeline(world_.plan().apply_ms,
                                  [this, order, began = now()] { applied(order, began); });
 }
@@ -241,6 +255,13 @@ void ps_shard_process::applied(const ps_shard::apply& order, protocol::time_poin
   into.timeline = core_->timeline();
   into.content = content;
   world_.say(this, "publishes version {}", version_after(order.step));
+  const auto retain = [this, version = version_after(order.step), content] {
+    retained_.publish(version, content, ps_shard::norm_steps(world_.plan().bound));
+  };
+  if (!world_.is_planted(planted_bug::tell_first))
+    retain();
+  else
+    writer_.after_on_this_timeline(5, retain);
   perform(core_->on_applied(order.step, now() - began));
   if (!alive) return;
   const auto stands = core_->state();
@@ -264,10 +285,45 @@ void ps_shard_process::publish() {
 
 // ---- its disk
 
+/// R36. @returns where it stands, when memory has more than the disk.
+std::optional<ps_shard::loaded_standing>
+ps_shard_process::load_retained(const ps_shard::loaded_standing& stored) {
+  if (world_.plan().durability != durability::snapshots) return std::nullopt;
+  const auto* found = world_.stores().retained().find(id_, host());
+  if (found == nullptr) return std::nullopt;
+  const auto* newest = found->newest();
+  const auto named = world_.plan().evaluations;
+  if (!ps_shard::begins_with_retained(found->timeline, newest->version, stored, named, world_.bug())) {
+    // The only reasons for which something has to be computed again.
+    const auto passed = std::ranges::any_of(
+        named, [&](version_id one) { return stored.version < one && one < newest->version; });
+    if (passed || found->timeline != newest_timeline(history_)) world_.happened().memory_left = true;
+    world_.say(this, "leaves version {} of timeline {} in memory", newest->version, found->timeline);
+    return std::nullopt;
+  }
+  retained_.take_over(*found);
+  const auto timeline = newest_timeline(history_);
+  auto standing = stored;
+  standing.version = newest->version;
+  standing.ledger = newest->image.ledger;
+  standing.partials = newest->partials;
+  for (auto& buffer : parameters_->buffers) buffer = {std::nullopt, {}, 0, buffer.writes + 1};
+  for (const auto& one : found->buffers) {
+    if (!one) continue;
+    check_parameters(one->version, one->image.content);
+    auto& into = parameters_->of(one->version);
+    into = {one->version, timeline, one->image.content, into.writes};
+    if (version_after(step_from(one->version)) == newest->version) standing.serves_previous = true;
+  }
+  world_.say(this, "finds version {} in memory", newest->version);
+  return standing;
+}
+
 /// Replays up to `version` - 1, then to `version`, so that both exist (R8).
 void ps_shard_process::load(version_id version) {
   const auto can = writer_.disk().restorable();
   const auto timeline = newest_timeline(history_);
+  retained_.restart(timeline);
   for (auto& buffer : parameters_->buffers) {
     buffer.version.reset();
     ++buffer.writes;
@@ -278,6 +334,7 @@ void ps_shard_process::load(version_id version) {
     check_parameters({one}, image.content);
     auto& into = parameters_->of({one});
     into = {version_id{one}, timeline, image.content, into.writes};
+    retained_.load({one}, image);
   }
 }
 

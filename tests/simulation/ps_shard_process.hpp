@@ -5,6 +5,7 @@
 #include "actors/ps_shard/ps_shard_core.hpp"
 #include "tests/simulation/held_gradients.hpp"
 #include "tests/simulation/process.hpp"
+#include "tests/simulation/retained.hpp"
 #include "tests/simulation/shard_writer.hpp"
 
 #include <map>
@@ -42,13 +43,13 @@ private:
   void applied(const ps_shard::apply& order, protocol::time_point began);
   void check_parameters(version_id version, value content) const;
   void check_distance() const;
-  bool is_left_out(step_id step) const;
   announced_state state() const;
   void report(std::uint64_t probe);
   void answer_digests(const protocol::digest_request& request);
   void answer_snapshot(const snapshot_pull& wanted);
   void leave_if_trained();
 
+  std::optional<ps_shard::loaded_standing> load_retained(const ps_shard::loaded_standing& stored);
   void open_store();
   void load(version_id version);
   void rewound(const ps_shard::perform_rewind& order);
@@ -57,6 +58,7 @@ private:
   std::optional<ps_shard::ps_shard_core> core_;
   protocol::history history_; ///< that its parameters were made with
   std::shared_ptr<parameter_memory> parameters_ = std::make_shared<parameter_memory>();
+  retained_writer retained_; ///< what its agent holds (R36)
   held_gradients gradients_;
   shard_writer writer_;
   std::uint64_t status_sequence_ = 0;

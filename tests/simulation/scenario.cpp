@@ -241,6 +241,20 @@ void draw_put_back(scenario& plan) {
   sort_faults(plan);
 }
 
+/// From numbers of its own too. PS shards die often, and of a part of those jobs nothing else goes
+/// wrong: then none of them may go back (R36).
+void draw_shard_deaths(scenario& plan) {
+  random_source random(mix(plan.seed) ^ 0x3e3d0a7eU);
+  if (plan.durability != durability::snapshots || !random.chance(0.6)) return;
+  if (random.chance(0.5)) {
+    plan.faults.clear();
+    plan.poison.clear();
+    plan.loss = plan.damage = 0;
+  }
+  fault_plan(plan, random).add(fault_kind::kill_ps_shard, 1, 2, 8);
+  sort_faults(plan);
+}
+
 } // namespace
 
 scenario draw_scenario(std::uint64_t seed) {
@@ -257,6 +271,7 @@ scenario draw_scenario(std::uint64_t seed) {
   draw_remote_journal(plan);
   draw_stuck(plan);
   draw_put_back(plan);
+  draw_shard_deaths(plan);
   return plan;
 }
 

@@ -17,6 +17,8 @@ struct what_happened {
   bool worker_lost = false; ///< or silent for so long that it may count as lost
   bool lossy_power_cut = false;
   bool disk_lost = false;
+  bool memory_lost = false; ///< of an agent that is gone, or of a start that was replaced before its end
+  bool memory_left = false; ///< a PS shard did not begin with what memory had (R36)
   std::set<ps_shard_id> damaged_after_end; ///< whose newest snapshot was whole when the job was over
   bool journal_lost = false;
   /// Stores in whose place an older copy was put, while the journal knew of a newer start.

@@ -354,5 +354,32 @@ TEST_F(ps_shard_durability_test, a_step_is_applied_with_the_norms_of_all_shards)
   EXPECT_EQ(shard.status().durable.norms_from, step_id{0});
 }
 
+// ---- memory that outlives the process (R36)
+
+TEST_F(ps_shard_durability_test, what_goes_beside_a_version_in_memory_is_told_before_it_is_made) {
+  ps_shard_core shard{config(durability::snapshots), restored(0)};
+  const auto made = push(shard, 0);
+  const auto notes = only<retain>(made);
+  ASSERT_EQ(notes.size(), 1U);
+  EXPECT_EQ(notes.front().step, step_id{0});
+  EXPECT_EQ(notes.front().ledger.samples_applied, 6U);
+  EXPECT_THAT(only<apply>(made), testing::SizeIs(1));
+  EXPECT_TRUE(std::holds_alternative<retain>(made[made.size() - 2])) << "right before apply";
+  ps_shard_core logging{config(), restored(0)};
+  EXPECT_THAT(only<retain>(push(logging, 0)), IsEmpty());
+}
+
+TEST_F(ps_shard_durability_test, a_version_from_memory_is_applied_and_not_committed) {
+  auto standing = restored(7, {{3}});
+  standing.restorable = {{{0}, {0}}, {{3}, {3}}};
+  ps_shard_core shard{config(durability::snapshots), standing};
+  EXPECT_EQ(shard.state().applied, version_id{7});
+  EXPECT_EQ(shard.state().committed, version_id{3});
+  EXPECT_EQ(shard.status().durable.restorable, standing.restorable);
+  push(shard, 7);
+  EXPECT_THAT(only<publish>(shard.on_applied({7})), testing::SizeIs(1));
+  EXPECT_EQ(shard.state().applied, version_id{8});
+}
+
 } // namespace
 } // namespace dlrun::ps_shard

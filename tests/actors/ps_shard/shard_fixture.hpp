@@ -23,8 +23,11 @@ inline ps_shard::root_source whole_root(std::span<const float> root) {
 class training_shard {
 public:
   explicit training_shard(std::shared_ptr<const common::job_context> job, ps_shard_id shard = {0})
+      : training_shard(job, ps_shard::shard_parameters::create(job, shard).value()) {}
+  /// Goes on from what `made` holds.
+  training_shard(std::shared_ptr<const common::job_context> job, ps_shard::shard_parameters made)
       : job_(std::move(job))
-      , parameters(ps_shard::shard_parameters::create(job_, shard).value()) {}
+      , parameters(std::move(made)) {}
 
   /// Applies the next step, of one timeline and revision. @returns its record for the log.
   ps_shard::step_to_log train(std::uint64_t revision = 0, timeline_id timeline = {0},
@@ -35,10 +38,11 @@ public:
     const auto partials = job_->couples() ? parameters.measure(shape, *root) : ps_shard::norm_partials{};
     const auto coupled = job_->couples() ? ps_shard::norm_of({partials}) : 0;
     shape.norm = std::bit_cast<double>(coupled);
-    const auto made = parameters.apply(timeline, step, shape, whole_root(*root), {}).value();
-    if (made) metrics.add(job_->sampler.epoch_of(step), *made);
     ++ledger.steps_applied;
     ledger.samples_applied += shape.records;
+    parameters.notes().note({step, partials, ledger});
+    const auto made = parameters.apply(timeline, step, shape, whole_root(*root), {}).value();
+    if (made) metrics.add(job_->sampler.epoch_of(step), *made);
     version = version_after(step);
     return {step, timeline, encode(common::step_extra{revision, coupled, partials, ledger}), *root, root, {}};
   }

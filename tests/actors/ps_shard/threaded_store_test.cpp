@@ -7,6 +7,7 @@
 #include "tests/persistence/faulty_file_system.hpp"
 #include "tests/transport/second_mapping.hpp"
 
+#include <fcntl.h>
 #include <future>
 #include <gmock/gmock.h>
 #include <map>
@@ -191,6 +192,56 @@ TEST_F(threaded_store_test, takes_the_newest_version_that_is_whole) {
   const auto restored = open(2);
   EXPECT_EQ(restored.version, version_id{3});
   EXPECT_THAT(restored.snapshots, ElementsAre(version_id{3}));
+  EXPECT_TRUE(has_bits_of(3));
+}
+
+// ---- memory that an earlier start left (R36)
+
+/// In mode `snapshots`: one of version 3, and 7 versions in memory.
+class left_memory_test : public threaded_store_test {
+protected:
+  left_memory_test() {
+    job = test::small_job(folder.path(), {"durability.log=snapshots"});
+    live = {job, shard_parameters::create_in(inherited(), job, {0}).value()};
+    EXPECT_TRUE(live.parameters.reset({0}));
+    open();
+    train(3);
+    take_snapshot();
+    train(4);
+  }
+  common::retained_memory inherited() const {
+    return {base::unique_fd(::fcntl(held.parameters.get(), F_DUPFD_CLOEXEC, 3)),
+            base::unique_fd(::fcntl(held.state.get(), F_DUPFD_CLOEXEC, 3))};
+  }
+  loaded_standing open_after_a_death(std::uint64_t opener) {
+    store.reset();
+    store = threaded_store::open(options(opener)).value();
+    return store->restore_newest(numbers, inherited()).value();
+  }
+
+  common::retained_memory held = common::retained_memory::create().value();
+};
+
+TEST_F(left_memory_test, is_begun_with_where_it_goes_beyond_the_snapshots) {
+  const auto restored = open_after_a_death(2);
+  EXPECT_EQ(restored.version, version_id{7});
+  EXPECT_TRUE(restored.serves_previous);
+  EXPECT_EQ(restored.ledger, live.ledger);
+  EXPECT_EQ(restored.restorable, (version_set{{{0}, {0}}, {{3}, {3}}})) << "on disk there is no more";
+  EXPECT_EQ(store->opened().newest, version_id{3});
+  EXPECT_EQ(store->restored_metrics(), live.metrics.sums());
+  EXPECT_TRUE(has_bits_of(7));
+}
+
+TEST_F(left_memory_test, is_left_when_all_have_gone_back_meanwhile) {
+  ASSERT_TRUE(rewind(rewind_to(3)));
+  EXPECT_EQ(open_after_a_death(2).version, version_id{3});
+  EXPECT_TRUE(has_bits_of(3));
+}
+
+TEST_F(left_memory_test, is_left_when_it_is_not_this_shard_s) {
+  held = common::retained_memory::create().value();
+  EXPECT_EQ(open_after_a_death(2).version, version_id{3});
   EXPECT_TRUE(has_bits_of(3));
 }
 
@@ -388,8 +439,8 @@ TEST_F(threaded_store_test, tells_which_store_it_opened_and_gets_another_identit
   const auto made = store->standing();
   EXPECT_EQ(made.host, job->host);
   EXPECT_NE(made.identity, 0U);
-  const auto restored = open(4);
-  auto found = store->opened(restored.version);
+  open(4);
+  auto found = store->opened();
   EXPECT_EQ(found.store, made);
   EXPECT_EQ(found.opener, incarnation{3});
   EXPECT_EQ(found.newest, version_id{6});
