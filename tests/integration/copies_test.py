@@ -4,63 +4,9 @@ import json
 
 import small_disks
 from bench_case import main
+from copies_case import copies
 from dlrun_job import wait_until
-from hosts_case import PS_SHARDS, on_several_hosts
-
-STEP = 20
-
-
-def newest(role):
-    """The newest version that the store of a role can restore."""
-    return role["store"]["versions"][-1][-1]
-
-
-class copies(on_several_hosts):
-    """PS shard 0 is on alpha, 1 on beta; gamma has the copies of both."""
-
-    def copied_job(self):
-        spec = self.unhurried(self.small_job())
-        spec["durability"] = {"log": "every_step", "replicas": 2}
-        return spec
-
-    def undisturbed(self, spec):
-        """The bits are those of one host, which keeps no copies."""
-        return super().undisturbed(spec | {"durability": {"log": "every_step"}})
-
-    def roles(self, status, kind):
-        return {role["index"]: role for role in status["roles"] if role["role"] == kind}
-
-    def places(self, job):
-        """(role, index) -> host"""
-        told = json.loads(job.ask("explain", "--json")[1])["roles"]
-        return {(role["role"], role["index"]): role["host"] for role in told}
-
-    def wait_until_whole(self, job, hosts):
-        """@param hosts where the copy of each PS shard is to be whole"""
-        def are_whole(status):
-            keepers = self.roles(status, "keeper")
-            return all(keepers[shard]["state"] == "whole" and keepers[shard].get("store", {}).get("host") == host
-                       for shard, host in enumerate(hosts))
-
-        return job.wait_for(are_whole, f"the copies on {hosts} are whole")
-
-    def committed(self, job):
-        """What is in all copies, and so was committed before, when the job is looked at."""
-        return min(newest(role) for role in self.roles(job.try_status(), "keeper").values())
-
-    def begin(self):
-        spec = self.copied_job()
-        job = self.start(spec)
-        self.addCleanup(job.__exit__)
-        job.wait_for_step(STEP)
-        self.wait_until_whole(job, ["gamma", "gamma"])
-        return job, spec
-
-    def expect_nothing_lost(self, job, spec, committed):
-        """@param committed by each loss of the host of a PS shard, before it"""
-        report = self.expect_same_bits(job, spec, may_redo=True)
-        self.expect_committed_kept(report, committed)
-        return report
+from hosts_case import PS_SHARDS
 
 
 class a_lost_host(copies):
