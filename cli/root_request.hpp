@@ -1,0 +1,21 @@
+/// Requests of the root of a running job that are answered in JSON.
+#pragma once
+
+#include <dlrun/error.hpp>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+namespace dlrun::cli {
+
+/// Nothing for a run that goes on, or may. Else bad_usage: how it ended, with `way_out` where it
+/// can be resumed.
+std::optional<error> why_over(const std::filesystem::path& run_dir, const std::string& way_out);
+/// @returns the object that the root answers, which may be an `error` with an `exit_code`; or an
+/// error as ask_root() does, protocol for what is no object.
+result<nlohmann::json> request_of_root(const std::filesystem::path& run_dir, const std::string& request);
+/// Complains of the `error` in an answer. @returns its exit code.
+int complain_of_answer(const nlohmann::json& answer, const std::string& about);
+
+} // namespace dlrun::cli
