@@ -122,6 +122,9 @@ void show_json(const explanation& told, bool hosts, const told_stores& stores) {
   for (const auto& one : told.avoided_gpus())
     shown["avoided_gpus"].push_back(
         {{"gpu", one.gpu}, {"host", one.host}, {"since", one.since}, {"reason", one.reason}});
+  for (const auto& one : told.drains())
+    shown["drains"].push_back(
+        {{"host", one.host}, {"state", one.is_over ? "drained" : "draining"}, {"since", one.since}});
   if (stores)
     shown["stores"] = *stores;
   else
@@ -167,6 +170,9 @@ int explain(const explain_options& options) {
   } else {
     show_table(roles);
   }
+  for (const auto& one : told.drains())
+    say(stdout, "host {} is {} since {}{}\n", one.host, one.is_over ? "drained" : "being drained", one.since,
+        one.is_over ? ": it may be switched off" : "");
   for (const auto& one : told.avoided_gpus())
     say(stdout, "GPU {} of host {} is avoided since {}: {}\n", one.gpu, one.host, one.since, one.reason);
   show_stores(stores);

@@ -49,6 +49,10 @@ void explanation::add(std::string_view line) {
     lost_[host] = text_under(event, "reason");
   } else if (name == "host-joined") {
     lost_.erase(host);
+  } else if (name == "host-draining" || name == "host-drained") {
+    drains_[host] = {host, name == "host-drained", text_under(event, "time")};
+  } else if (name == "drain-undone") {
+    drains_.erase(host);
   } else if (name == "gpu-avoided") {
     avoided_.push_back({value_under(event, "gpu").value_or(0), host, text_under(event, "time"),
                         text_under(event, "reason")});
@@ -90,6 +94,12 @@ std::vector<explained_role> explanation::roles() const {
     if (const auto lost = lost_.find(role.shown.host); lost != lost_.end())
       all.back().host_lost = lost->second;
   }
+  return all;
+}
+
+std::vector<explained_drain> explanation::drains() const {
+  std::vector<explained_drain> all;
+  for (const auto& [host, one] : drains_) all.push_back(one);
   return all;
 }
 

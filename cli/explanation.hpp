@@ -34,6 +34,13 @@ struct explained_gpu {
   std::string reason;
 };
 
+/// A host that is being drained, or is.
+struct explained_drain {
+  std::string host;
+  bool is_over = false; ///< it may be switched off
+  std::string since;    ///< time of the wall clock
+};
+
 /// Follows the lines of events.jsonl. What is damaged there is passed over. A run that is resumed
 /// begins anew: all of its roles are placed again. Not thread-safe.
 class explanation {
@@ -44,6 +51,8 @@ public:
   std::vector<explained_role> roles() const;
   /// In the order of their times.
   const std::vector<explained_gpu>& avoided_gpus() const { return avoided_; }
+  /// By host.
+  std::vector<explained_drain> drains() const;
   /// Had the newest start of the run a list of hosts? Nothing: the events do not tell.
   std::optional<bool> has_hosts() const;
   bool is_resumed() const { return is_resumed_; }
@@ -59,6 +68,7 @@ private:
 
   std::map<role_key, placed_role> roles_;
   std::map<std::string, std::string> lost_; ///< hosts that are given up, with the reason
+  std::map<std::string, explained_drain> drains_;
   std::vector<explained_gpu> avoided_;
   std::optional<std::uint64_t> workers_; ///< as many as are wanted, once somebody scaled
   bool is_resumed_ = false;

@@ -56,6 +56,10 @@ void print_table(const nlohmann::json& status) {
       hosts.push_back(host.value("name", "?") + (state == "there" ? "" : " (" + state + ")"));
     }
     say(stdout, "hosts: {}\n", fmt::format("{}", fmt::join(hosts, ", ")));
+    for (const auto& host : status["hosts"])
+      if (host.contains("waits_for"))
+        say(stdout, "host {} is being drained, and has still: {}\n", host.value("name", "?"),
+            host.value("waits_for", "?"));
   }
   if (const auto copies = copies_in(status); !copies.empty())
     say(stdout, "copies: {}\n", fmt::format("{}", fmt::join(copies, ", ")));

@@ -19,6 +19,7 @@ void add_attach(CLI::App& app, verb& chosen);
 void add_validate(CLI::App& app, verb& chosen);
 void add_status(CLI::App& app, verb& chosen);
 void add_scale(CLI::App& app, verb& chosen);
+void add_drain(CLI::App& app, verb& chosen);
 void add_token(CLI::App& app, verb& chosen);
 void add_stop(CLI::App& app, verb& chosen);
 void add_export(CLI::App& app, verb& chosen);

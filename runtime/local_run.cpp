@@ -314,19 +314,19 @@ result<report> run_roles(const prepared_job& prepared, const local_run_options& 
   auto chosen =
       threads ? choose_threads(system, *job) : choose_processes(system, *job, options, *secrets, log);
   if (!chosen) return tl::unexpected(chosen.error());
-  auto agent =
-      system.spawn(agent::agent_state::start,
-                   agent::agent_arguments{.job = *job,
-                                          .coordinator = fence_of(options.coordinator),
-                                          .launcher = chosen->launcher,
-                                          .board = board,
-                                          .log = log,
-                                          .hosts = chosen->hosts ? chosen->hosts->launcher() : nullptr});
+  const auto hosts = chosen->hosts ? chosen->hosts->launcher() : nullptr;
+  const auto drains = hosts ? std::make_shared<agent::drain_desk>(hosts) : nullptr;
+  auto agent = system.spawn(agent::agent_state::start,
+                            agent::agent_arguments{.job = *job,
+                                                   .coordinator = fence_of(options.coordinator),
+                                                   .launcher = chosen->launcher,
+                                                   .board = board,
+                                                   .log = log,
+                                                   .hosts = hosts,
+                                                   .drains = drains});
   chosen->introduce(agent);
   auto control = open_run(*chosen, agent, options.run_dir,
-                          {system, (*job)->spec, board, agent, tokens_of(*chosen),
-                           chosen->hosts ? chosen->hosts->launcher() : nullptr},
-                          observer);
+                          {system, (*job)->spec, board, agent, tokens_of(*chosen), hosts, drains}, observer);
   if (!control) {
     give_up(*chosen, agent, control.error().code);
     return tl::unexpected(control.error());

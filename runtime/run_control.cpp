@@ -1,5 +1,6 @@
 #include "runtime/run_control.hpp"
 
+#include "actors/common/ask.hpp"
 #include "job/exit_code.hpp"
 #include "runtime/descriptor_limit.hpp"
 
@@ -12,6 +13,8 @@ namespace {
 constexpr auto scale_deadline = std::chrono::seconds(5);
 constexpr std::string_view scale_word = "scale ";
 constexpr std::string_view token_word = "token ";
+constexpr std::string_view drain_word = "drain ";
+constexpr std::string_view undrain_word = "undrain ";
 
 std::string refusal(const std::string& why, job::exit_code code) {
   return nlohmann::json{{"error", why}, {"exit_code", static_cast<int>(code)}}.dump();
@@ -21,6 +24,7 @@ std::string refusal(const std::string& why, job::exit_code code) {
 
 void run_control::answer(const std::string& request, const agent::control_reply& reply) const {
   if (host_logs::takes(request)) return logs_.answer(request, reply);
+  if (request.starts_with(drain_word) || request.starts_with(undrain_word)) return drain(request, reply);
   reply(answer_at_once(request));
 }
 
@@ -65,6 +69,21 @@ std::string run_control::token(const std::string& lifetime) const {
     return refusal("the lifetime of the token is no number of seconds", job::exit_code::bad_input);
   auto made = make_token_(std::chrono::seconds{seconds});
   return made ? std::move(*made) : refusal(made.error().message, job::exit_code_for(made.error().code));
+}
+
+/// On the agent's thread.
+void run_control::drain(const std::string& request, const agent::control_reply& reply) const {
+  if (!drains_)
+    return reply(refusal("this job runs on one host, which has nowhere to move anything to; 'dlrun resume' "
+                         "with --hosts uses others",
+                         job::exit_code::bad_input));
+  common::post(agent_, [desk = drains_, request, reply] {
+    const bool is_undo = request.starts_with(undrain_word);
+    const auto host = request.substr(is_undo ? undrain_word.size() : drain_word.size());
+    const auto done = is_undo ? desk->undo(host) : desk->begin(host);
+    reply(done ? nlohmann::json{{"host", host}}.dump()
+               : refusal(done.error().message, job::exit_code_for(done.error().code)));
+  });
 }
 
 } // namespace dlrun::runtime

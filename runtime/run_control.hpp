@@ -1,6 +1,7 @@
-/// What the root of a run answers to `dlrun status`, `stop`, `scale` and `logs`.
+/// What the root of a run answers to `dlrun status`, `stop`, `scale`, `token`, `drain` and `logs`.
 #pragma once
 
+#include "actors/agent/drain_desk.hpp"
 #include "actors/agent/run_board.hpp"
 #include "actors/protocol/handles.hpp"
 #include "proto/job_spec.pb.h"
@@ -19,19 +20,21 @@ using token_maker = std::function<result<std::string>(std::chrono::seconds lifet
 
 /// Called on the thread of the control socket; waits up to 5 s for a number of workers to be
 /// journaled. `scale N` is answered by {"workers":N}, or {"error":text,"exit_code":n};
-/// `token S` by what the token_maker says, or such an error.
+/// `token S` by what the token_maker says, or such an error; `drain HOST` and `undrain HOST` by
+/// {"host":HOST}, or such an error.
 class run_control {
 public:
   /// `system` outlives this.
   run_control(caf::actor_system& system, spec::JobSpec spec, std::shared_ptr<const agent::run_board> board,
               const protocol::agent_actor& agent, token_maker make_token,
-              std::shared_ptr<agent::routed_launcher> hosts)
+              std::shared_ptr<agent::routed_launcher> hosts, std::shared_ptr<agent::drain_desk> drains)
       : system_{system}
       , spec_{std::move(spec)}
       , board_{std::move(board)}
       , agent_{agent}
       , make_token_{std::move(make_token)}
-      , logs_{system, agent, std::move(hosts)} {}
+      , logs_{system, agent, std::move(hosts)}
+      , drains_{std::move(drains)} {}
 
   void answer(const std::string& request, const agent::control_reply& reply) const;
 
@@ -39,6 +42,7 @@ private:
   std::string answer_at_once(const std::string& request) const;
   std::string scale(const std::string& workers) const;
   std::string token(const std::string& lifetime) const;
+  void drain(const std::string& request, const agent::control_reply& reply) const;
 
   caf::actor_system& system_;
   spec::JobSpec spec_; ///< of the job
@@ -46,6 +50,7 @@ private:
   protocol::agent_actor agent_;
   token_maker make_token_;
   host_logs logs_;
+  std::shared_ptr<agent::drain_desk> drains_; ///< null of a job on one host
 };
 
 } // namespace dlrun::runtime

@@ -40,8 +40,12 @@ agent_core_config core_config(const agent_arguments& arguments) {
 std::vector<host_view> hosts_of(const agent_arguments& arguments) {
   if (!arguments.hosts) return {};
   std::vector<host_view> all{{arguments.hosts->roles().root(), "there"}};
-  for (const auto& [host, state] : arguments.hosts->roles().roster().states())
+  for (const auto& [host, state] : arguments.hosts->roles().roster().states()) {
     all.push_back({host, std::string{to_string(state)}});
+    if (!arguments.drains || !arguments.drains->all().contains(host)) continue;
+    const auto& drain = arguments.drains->all().at(host);
+    all.back() = {host, std::string{to_string(drain.stage)}, drain.waits_for, drain.needs_a_host};
+  }
   return all;
 }
 
@@ -158,7 +162,9 @@ protocol::coordinator_location agent_state::on_heartbeat(const protocol::heartbe
 void agent_state::clear_ways() {
   if (!arguments_.hosts || !arguments_.job->keeps_copies()) return;
   for (ps_shard_id shard{0}; shard.value < arguments_.job->ps_shards(); ++shard.value)
-    if (arguments_.hosts->roles().places().share_host(shard)) carry_out(core_.give_way(shard));
+    if (arguments_.hosts->roles().places().share_host(shard))
+      carry_out(core_.vacate(protocol::keeper_role(shard), protocol::stop_how::kill,
+                             "its PS shard starts on its host, from the copy"));
 }
 
 // ---- other hosts
@@ -167,6 +173,13 @@ void agent_state::begin_hosts() {
   arguments_.hosts->agent_is([post = common::poster<protocol::agent_actor>{self_}](
                                  std::function<void()> task) { post(std::move(task)); },
                              [this](const protocol::job_event& event) { add_event(event); });
+  if (arguments_.drains)
+    arguments_.drains->agent_is(
+        {.roles = [this] { return core_.roles(); },
+         .vacate = [this](const departure& one) { carry_out(core_.vacate(one.role, one.how, one.why)); },
+         .tell = [this](const protocol::job_event& event) { add_event(event); },
+         .show = [this] { show(); },
+         .is_ending = [this] { return core_.ending(); }});
   self_->set_down_handler([this](const caf::down_msg& down) { on_down(down.source); });
   arguments_.hosts->begin();
 }
@@ -215,6 +228,7 @@ void agent_state::on_tick() {
   carry_out(core_.on_tick(arguments_.now()));
   if (arguments_.hosts) arguments_.hosts->tick();
   clear_ways();
+  if (arguments_.drains) arguments_.drains->tick(arguments_.now());
   for (const auto& seen : arguments_.launcher->look()) carry_out(core_.on_work_seen(seen, arguments_.now()));
   events_.flush();
   show();

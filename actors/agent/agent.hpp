@@ -2,6 +2,7 @@
 #pragma once
 
 #include "actors/agent/agent_core.hpp"
+#include "actors/agent/drain_desk.hpp"
 #include "actors/agent/event_file.hpp"
 #include "actors/agent/report_intake.hpp"
 #include "actors/agent/role_launcher.hpp"
@@ -31,6 +32,7 @@ struct agent_arguments {
   std::function<protocol::time_point()> now = common::now; ///< the time by which it decides
   /// The launcher, where the job may use other hosts; else null.
   std::shared_ptr<routed_launcher> hosts{};
+  std::shared_ptr<drain_desk> drains{}; ///< of these hosts
 };
 
 class agent_state {

@@ -35,6 +35,13 @@ void tell(const char* event, const role_name& role, incarnation incarnation, std
   out.push_back(announce{protocol::job_event{event, role, incarnation, std::move(text), std::move(numbers)}});
 }
 
+void tell_copy_lost(const role_name& keeper, const protocol::fence& self, agent_actions& out) {
+  tell("copy-lost", keeper, self.incarnation,
+       fmt::format("ps_shard {} goes on without a copy on another host, until another keeper has filled one",
+                   keeper.index),
+       out);
+}
+
 void tell_restart(managed_role& role, agent_actions& out) {
   if (!std::exchange(role.restart_untold, false)) return;
   const auto name = protocol::to_string(role.name);
@@ -162,6 +169,7 @@ void agent_core::order_start(managed_role& role, time_point now, agent_actions& 
   if (!role.current) return; // starts when a grant comes
   role.wanted = false;
   role.stopping = role.leaving = false;
+  role.vacates.reset();
   // A keeper may have to wait for a host.
   if (role.name.kind != role_kind::keeper) signs_.begin(role.name, now);
   reports_.set_state(role.name, "starting");
@@ -256,12 +264,7 @@ agent_actions agent_core::on_exited(const role_name& name, const protocol::fence
   if (!expected) end = tell_end(*role, self, how, left, now, out);
   const bool was_whole = copies_.end(name, self.incarnation);
   if (name.kind == role_kind::keeper) end.settled = was_whole || left;
-  if (was_whole && !expected)
-    tell(
-        "copy-lost", name, self.incarnation,
-        fmt::format("ps_shard {} goes on without a copy on another host, until another keeper has filled one",
-                    name.index),
-        out);
+  if (was_whole && !expected) tell_copy_lost(name, self, out);
   end.had_begun = name.kind != role_kind::coordinator; // which is up when it has joined
   follow(supervisor_.child_exited(protocol::to_string(name), role->generation, end, now), now, out);
   if (expected || left) return out;
@@ -381,10 +384,16 @@ agent_actions agent_core::on_heartbeat(const protocol::heartbeat& beat, time_poi
   return out;
 }
 
-agent_actions agent_core::give_way(ps_shard_id shard) {
-  auto* keeper = roles_.find(protocol::keeper_role(shard));
-  if (keeper == nullptr || !keeper->current || std::exchange(keeper->leaving, true)) return {};
-  return {stop_role{keeper->name, *keeper->current, protocol::stop_how::kill}};
+agent_actions agent_core::vacate(const role_name& which, protocol::stop_how how, const std::string& why) {
+  auto* role = roles_.find(which);
+  if (role == nullptr || !role->current || shutting_down_ || role->stopping) return {};
+  if (role->vacates ? *role->vacates >= how : role->leaving) return {};
+  // It issues the fences of all: its own next start must have one.
+  if (which.kind == role_kind::coordinator && role->fences.size() < journal_wait::fences_min) return {};
+  role->leaving = true;
+  role->vacates = how;
+  role->why_vacates = why;
+  return {stop_role{role->name, *role->current, how}};
 }
 
 agent_actions agent_core::on_tick(time_point now) {
@@ -421,7 +430,8 @@ void agent_core::check_coordinator(time_point now, agent_actions& out) {
 agent_actions agent_core::on_work_seen(const seen_work& seen, time_point now) {
   agent_actions out;
   auto* role = roles_.find(seen.role, seen.self);
-  if (!role || role->stopping || role->leaving || shutting_down_) return out;
+  const bool has_a_grace = role && role->leaving && !role->vacates;
+  if (!role || role->stopping || has_a_grace || shutting_down_) return out;
   if (const auto time = signs_.look(seen, now))
     kill(*role, "role-hung",
          fmt::format("{} has been in {} for {:.1f} s and is killed", protocol::to_string(seen.role),

@@ -104,8 +104,9 @@ public:
   protocol::keeper_place keeper_for(const protocol::heartbeat& beat) const {
     return copies_.answer(beat, roles_);
   }
-  /// The PS shard is to start where its keeper is, which has the store.
-  agent_actions give_way(ps_shard_id shard);
+  /// The start in hand ends, for the next one to be elsewhere: no failure, and no restart of the
+  /// budget. Asked again, it may be asked more strongly.
+  agent_actions vacate(const protocol::role_name& which, protocol::stop_how how, const std::string& why);
   /// To be told at every tick.
   agent_actions on_work_seen(const seen_work& seen, protocol::time_point now);
   agent_actions on_job_ended(const protocol::job_ended& ended, protocol::time_point now);

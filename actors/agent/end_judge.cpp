@@ -5,17 +5,27 @@
 
 namespace dlrun::agent {
 
+namespace {
+
+const char* left_event(protocol::role_kind kind) {
+  switch (kind) {
+  case protocol::role_kind::worker: return "worker-left";
+  case protocol::role_kind::keeper: return "keeper-left";
+  default: return "role-left";
+  }
+}
+
+} // namespace
+
 judged_end end_judge::left(managed_role& role, const protocol::fence& self, const role_end& how, bool settled,
                            std::uint32_t workers) const {
   role.restart_untold = !role.dismissed;
-  const bool is_keeper = role.name.kind == protocol::role_kind::keeper;
-  const bool gives_way = is_keeper && role.leaving;
-  const auto why = gives_way        ? std::string{"its PS shard starts on its host, from the copy"}
-                   : role.dismissed ? fmt::format("{} workers are wanted", workers)
-                                    : std::string{"it had a SIGTERM"};
+  const auto why = role.dismissed ? fmt::format("{} workers are wanted", workers)
+                   : role.vacates ? role.why_vacates
+                                  : std::string{"it had a SIGTERM"};
   auto text = fmt::format("{} (incarnation {}) has left: {}{}", protocol::to_string(role.name),
                           self.incarnation, why, how.left ? "" : fmt::format("; it {}", how.cause));
-  return {.event = {is_keeper ? "keeper-left" : "worker-left", role.name, self.incarnation, std::move(text)},
+  return {.event = {left_event(role.name.kind), role.name, self.incarnation, std::move(text)},
           .exited = {.role = role.name,
                      .self = self,
                      .cause = how.cause,

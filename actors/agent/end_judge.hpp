@@ -32,8 +32,8 @@ public:
   void set_workers(std::uint32_t workers) { excused_.set_workers(workers); }
 
   /// A worker left, as it was asked to (R33): `workers` are wanted, or somebody else sent it a
-  /// SIGTERM. Or a keeper gave way to its PS shard. Notes in `role` that another start follows of
-  /// one that is still wanted.
+  /// SIGTERM. Or a role ended for its next start to be elsewhere. Notes in `role` that another
+  /// start follows of one that is still wanted.
   judged_end left(managed_role& role, const protocol::fence& self, const role_end& how, bool settled,
                   std::uint32_t workers) const;
   /// A role died. Notes in `role` why, and whether another start follows or would fail alike.

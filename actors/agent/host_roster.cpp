@@ -46,7 +46,7 @@ void host_roster::begin(const std::string& host, entry& one, time_point now, ros
 
 void host_roster::retry_later(const std::string& host, entry& one, time_point now, roster_events& out) {
   if (std::exchange(one.command_runs, false)) out.push_back(kill_command{host, one.attempt});
-  if (closed_ || one.is_enrolled) return;
+  if (closed_ || one.is_enrolled || one.is_drained) return;
   one.retry_at = now + one.retry_after;
   one.retry_after = std::min(2 * one.retry_after, rules_.retry_max);
 }
@@ -148,6 +148,18 @@ roster_events host_roster::let_go(const std::string& host, time_point now) {
   return out;
 }
 
+roster_events host_roster::set_drained(const std::string& host, bool is_drained, time_point now) {
+  roster_events out;
+  const auto found = hosts_.find(host);
+  if (found == hosts_.end() || std::exchange(found->second.is_drained, is_drained) == is_drained) return out;
+  auto& one = found->second;
+  if (is_drained)
+    one.retry_at.reset();
+  else if (!closed_ && !one.is_enrolled && !one.boot && !one.command_runs && !one.retry_at)
+    begin(host, one, now, out);
+  return out;
+}
+
 void host_roster::on_heard(const std::string& host, std::uint64_t boot, time_point now) {
   const auto found = hosts_.find(host);
   if (found != hosts_.end() && found->second.boot == boot) found->second.heard = now;
@@ -183,7 +195,7 @@ roster_events host_roster::on_command_ended(const std::string& host, std::uint64
   if (!one.boot)
     fail_start(host, one, why, now, out);
   else if (one.link_lost)
-    give_up(host, one, "its agent " + why, now, out);
+    give_up(host, one, "its agent " + why, now, out, one.is_drained);
   // Else the agent may well live on without it, as behind ssh: its link tells.
   return out;
 }
@@ -207,7 +219,8 @@ void host_roster::check(const std::string& host, entry& one, time_point now, ros
     const bool is_proven = one.seen.seen != sight::unproven;
     if (!is_proven && now - one.joined >= rules_.beats_patience && !std::exchange(one.is_told_blocked, true))
       out.push_back(host_beats{host, false});
-    if (auto why = why_lost(one, now); !why.empty()) give_up(host, one, std::move(why), now, out);
+    if (auto why = why_lost(one, now); !why.empty())
+      give_up(host, one, one.is_drained ? "it is drained, and " + why : why, now, out, one.is_drained);
     return;
   }
   if (one.to_earlier == entry::comeback::awaited && now - one.began >= rules_.reattach_patience) {

@@ -67,7 +67,7 @@ struct host_lost {
   std::string host;
   std::uint64_t boot = 0;
   std::string why;
-  bool left = false; ///< it had said that it goes, and its workers had gone before
+  bool left = false; ///< it had said that it goes, and its workers had gone before; or it was drained
 };
 /// Its agent did not come up.
 struct host_not_started {
@@ -107,6 +107,9 @@ public:
   bool on_leaving(const std::string& host);
   /// It has nothing to do any more, and goes.
   roster_events let_go(const std::string& host, protocol::time_point now);
+  /// It is drained, or not any more. As long as it is, its end is no loss, and nobody starts its
+  /// agent again.
+  roster_events set_drained(const std::string& host, bool is_drained, protocol::time_point now);
   void on_heard(const std::string& host, std::uint64_t boot, protocol::time_point now);
   /// What its beats tell of it.
   roster_events on_sighting(const std::string& host, std::uint64_t boot, const sighting& now_seen,
@@ -150,6 +153,7 @@ private:
     bool leaves = false;      ///< the agent that is there
     bool is_enrolled = false; ///< nobody starts its agent here
     bool is_lost = false;     ///< of one that enrolled: it was there, and did not leave
+    bool is_drained = false;  ///< nobody starts its agent while it is
     enum class comeback : std::uint8_t { none, awaited, late };
     comeback to_earlier{}; ///< its agent enrolled with an earlier root, and has not come to this one
   };

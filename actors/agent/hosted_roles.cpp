@@ -1,6 +1,7 @@
 #include "actors/agent/hosted_roles.hpp"
 
 #include "actors/agent/host_agent_core.hpp"
+#include "actors/agent/host_events.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -10,7 +11,6 @@ namespace dlrun::agent {
 namespace {
 
 using protocol::fence;
-using protocol::job_event;
 using protocol::role_kind;
 using protocol::role_name;
 using protocol::start_state;
@@ -31,64 +31,11 @@ role_end end_of(const protocol::start_report& report, const std::string& host) {
   return end;
 }
 
-/// Of the agent, which decides here.
-job_event event_of(std::string event, std::string text, protocol::event_place place = {}) {
-  return {.event = std::move(event),
-          .role = {role_kind::agent, 0},
-          .incarnation = {1},
-          .text = std::move(text),
-          .place = std::move(place)};
-}
-
-/// Of a host that had not got the job's data.
-job_event fetched_event(const protocol::host_joined& joined) {
-  const auto& [bytes, duration_us, from, why] = joined.intake;
-  const auto seconds = static_cast<double>(duration_us) / 1e6;
-  auto event = event_of("data-fetched",
-                        fmt::format("host {} was given {:.1f} MB of the data in {:.1f} s ({}): {}",
-                                    joined.host, static_cast<double>(bytes) / 1e6, seconds, from, why),
-                        {joined.host, why});
-  event.numbers.values = {protocol::named_number("bytes", static_cast<double>(bytes)),
-                          protocol::named_number("seconds", seconds)};
-  return event;
-}
-
-/// Of a role that is to start.
-job_event event_of(const role_name& role, const fence& self, std::string event, std::string text,
-                   protocol::event_place place = {}) {
-  return {.event = std::move(event),
-          .role = role,
-          .incarnation = self.incarnation,
-          .text = std::move(text),
-          .place = std::move(place)};
-}
-
-job_event coordinator_stays(const std::string& root) {
-  return event_of(
-      "coordinator-stays",
-      fmt::format("the journal is in the run folder, so the coordinator stays on host {0}: the loss of "
-                  "processes, of other hosts and of links is survived; that of {0} ends the job, which "
-                  "'dlrun resume --hosts' goes on with; with its journal in an etcd (cluster.journal) the "
-                  "coordinator runs on any host",
-                  root));
-}
-
-job_event waiting_event(const role_name& role, const fence& self, const std::string& host,
-                        protocol::duration patience) {
-  return event_of(role, self, "role-waits",
-                  fmt::format("{} waits up to {:.0f} s for host {}, where its store is",
-                              protocol::to_string(role), protocol::to_seconds(patience), host),
-                  {.host = host, .reason = "its store is there"});
-}
-
 /// A keeper without another host than that of its PS shard: nobody waits for it.
 void wait_unprotected(const role_name& keeper, const fence& self, placement& places, hosted_actions& out) {
   places.forget(keeper);
   out.push_back(tell_launch{keeper, self, role_runs{}});
-  out.push_back(
-      event_of(keeper, self, "copy-waits",
-               fmt::format("{} waits for another host than that of ps_shard {}, which has no copy meanwhile",
-                           protocol::to_string(keeper), keeper.index)));
+  out.push_back(host_events::copy_waits(keeper, self));
 }
 
 /// A run that goes on has stores of its PS shards, unless it ended before they began.
@@ -96,29 +43,7 @@ void tell_missing_store(const role_name& role, const fence& self, const hosted_r
                         const placement& places, hosted_actions& out) {
   if (role.kind != role_kind::ps_shard || config.hosts_before.empty()) return;
   if (places.find(role) != nullptr || places.find_store({role.index}) != nullptr) return;
-  out.push_back(event_of(
-      role, self, "store-missing",
-      fmt::format("no host has a store of {}: it begins empty, and all go back to what every PS shard can "
-                  "restore; if its host or folder is only missing in the list of hosts, stop this and name "
-                  "it there: the run had {}",
-                  protocol::to_string(role), config.hosts_before)));
-}
-
-/// Do they pass?
-void tell(const host_beats& beats, const hosted_roles_config& config, hosted_actions& out) {
-  if (beats.pass) {
-    out.push_back(event_of("beats-pass", fmt::format("host {} answers beats now", beats.host),
-                           {.host = beats.host, .reason = {}}));
-    return;
-  }
-  out.push_back(event_of(
-      "beats-blocked",
-      fmt::format(
-          "no UDP passes from host {} to {}, a port of host {}, and back: the loss of {} is noticed by its "
-          "TCP connections alone, after up to {:.0f} s instead of 1; let UDP pass between the hosts",
-          beats.host, config.root_beats_at, config.root, beats.host,
-          protocol::to_seconds(config.rules.silence_max)),
-      {.host = beats.host, .reason = {}}));
+  out.push_back(host_events::store_missing(role, self, config.hosts_before));
 }
 
 /// R35: what is taken over was chosen before this was heard of. The store of a PS shard is there.
@@ -127,6 +52,12 @@ void end_late(const protocol::start_report& report, placement& places, hosted_ac
     places.keep(report.role, report.host, "it ran there before");
   out.push_back(to_host{
       report.host, protocol::stop_order{report.boot, report.role, report.self, protocol::stop_how::kill}});
+}
+
+/// To all that have not gone yet: one may be lost with a link that is found again.
+void send_dismissals(const host_roster& roster, const std::string& why, hosted_actions& out) {
+  for (const auto& [host, state] : roster.states())
+    if (const auto boot = roster.boot_of(host)) out.push_back(to_host{host, protocol::dismissal{*boot, why}});
 }
 
 } // namespace
@@ -145,7 +76,7 @@ hosted_roles::hosted_roles(hosted_roles_config config)
 
 hosted_actions hosted_roles::begin(time_point now) {
   hosted_actions out;
-  if (!config_.coordinator_moves) out.push_back(coordinator_stays(config_.root));
+  if (!config_.coordinator_moves) out.push_back(host_events::coordinator_stays(config_.root));
   follow(roster_.start(now), now, out);
   return out;
 }
@@ -199,7 +130,7 @@ hosted_actions hosted_roles::start(const role_name& role, const fence& self, tim
   if (!placement_.can_put(role)) {
     wait_unprotected(role, self, placement_, out);
   } else if (const auto* host = one.is_copied ? nullptr : host_to_wait_for(role)) {
-    out.push_back(waiting_event(role, self, *host, config_.store_patience));
+    out.push_back(host_events::waits(role, self, *host, config_.store_patience));
   } else {
     settle(role, one, now, out);
     return out;
@@ -215,11 +146,7 @@ void hosted_roles::settle(const role_name& role, hosted_start one, time_point no
   tell_missing_store(role, one.self, config_, placement_, out);
   const auto& chosen =
       one.is_copied ? placement_.put_on_copy({role.index}) : placement_.put(role, one.is_given_up);
-  if (chosen.host != was)
-    out.push_back(
-        event_of(role, one.self, "role-placed",
-                 fmt::format("{} runs on host {}: {}", protocol::to_string(role), chosen.host, chosen.reason),
-                 {chosen.host, chosen.reason}));
+  if (chosen.host != was) out.push_back(host_events::placed(role, one.self, chosen));
   if (chosen.host == config_.root) {
     starts_.erase({role, one.self.incarnation});
     out.push_back(start_here{role, one.self});
@@ -250,9 +177,7 @@ result<admission> hosted_roles::admit(const arriving_host& who, time_point now, 
   auto admitted = admission_.admit(who, roster_, now);
   if (!admitted) return admitted;
   config_.hosts[who.name] = who.cpus;
-  out.push_back(event_of("host-enrolled",
-                         fmt::format("host {} at {} showed a token, and gets ready", who.name, who.address),
-                         {.host = who.name, .reason = {}}));
+  out.push_back(host_events::enrolled(who.name, who.address));
   return admitted;
 }
 
@@ -277,9 +202,8 @@ hosted_actions hosted_roles::on_joined(const protocol::host_joined& joined, time
   if (roster_.state_of(joined.host) != host_state::leaving) placement_.add_host(joined.host, cpus);
   if (before != joined.boot) {
     placement_.set_stores(joined.host, joined.stores);
-    out.push_back(event_of("host-joined", fmt::format("host {} is there, with {} cores", joined.host, cpus),
-                           {.host = joined.host, .reason = {}}));
-    if (joined.intake.bytes > 0) out.push_back(fetched_event(joined));
+    out.push_back(host_events::joined(joined.host, cpus));
+    if (joined.intake.bytes > 0) out.push_back(host_events::data_fetched(joined));
     out.push_back(watch_beats{joined.host, joined.boot});
     for (const auto& one : joined.running) {
       if (has_begun_) break;
@@ -375,11 +299,10 @@ void hosted_roles::follow(roster_events events, time_point now, hosted_actions& 
     } else if (const auto* lost = std::get_if<host_lost>(&event)) {
       lose(*lost, now, out);
     } else if (const auto* failed = std::get_if<host_not_started>(&event)) {
-      out.push_back(event_of(failed->enrolled ? "host-not-joined" : "host-not-started",
-                             fmt::format("the agent of host {} {}", failed->host, failed->why),
-                             {failed->host, failed->why}));
+      out.push_back(host_events::not_started(*failed));
     } else if (const auto* beats = std::get_if<host_beats>(&event)) {
-      tell(*beats, config_, out);
+      out.push_back(
+          host_events::beats(*beats, config_.root, config_.root_beats_at, config_.rules.silence_max));
     }
   }
 }
@@ -388,12 +311,7 @@ void hosted_roles::lose(const host_lost& lost, time_point now, hosted_actions& o
   placement_.remove_host(lost.host);
   sights_.erase(lost.host);
   out.push_back(forget_beats{lost.host});
-  if (lost.left)
-    out.push_back(event_of("host-left", fmt::format("host {} has left: {}", lost.host, lost.why),
-                           {lost.host, lost.why}));
-  else
-    out.push_back(event_of("host-lost", fmt::format("host {} is given up: {}", lost.host, lost.why),
-                           {lost.host, lost.why}));
+  out.push_back(host_events::gone(lost));
   // It may be alive behind a link that works one way.
   out.push_back(to_host{
       lost.host,
@@ -423,9 +341,7 @@ void hosted_roles::settle_waiting(time_point now, hosted_actions& out) {
 /// anybody (R33).
 void hosted_roles::begin_leave(const std::string& host, time_point now, hosted_actions& out) {
   placement_.remove_host(host, "leaves");
-  out.push_back(event_of(
-      "host-leaves", fmt::format("host {} was asked to leave: its workers hand back what they have", host),
-      {.host = host, .reason = {}}));
+  out.push_back(host_events::leaves(host));
   for (auto& [key, one] : starts_.all())
     if (one.host == host && key.first.kind == role_kind::worker)
       starts_.stop(key.first, one, protocol::stop_how::leave, now, out);
@@ -439,6 +355,14 @@ void hosted_roles::settle_leaving(time_point now, hosted_actions& out) {
       follow(roster_.let_go(host, now), now, out);
 }
 
+hosted_actions hosted_roles::set_drain(const std::string& host, drain_stage stage, time_point now) {
+  hosted_actions out;
+  placement_.set_closed(host, stage != drain_stage::none);
+  follow(roster_.set_drained(host, stage == drain_stage::drained, now), now, out);
+  settle_waiting(now, out);
+  return out;
+}
+
 hosted_actions hosted_roles::tick(time_point now) {
   hosted_actions out;
   follow(roster_.tick(now), now, out);
@@ -447,21 +371,14 @@ hosted_actions hosted_roles::tick(time_point now) {
   starts_.repeat(now, out);
   if (dismissed_.empty() || (dismissal_at_ && now - *dismissal_at_ < config_.repeat_after)) return out;
   dismissal_at_ = now;
-  send_dismissals(out);
+  send_dismissals(roster_, dismissed_, out);
   return out;
-}
-
-/// To all that have not gone yet: one may be lost with a link that is found again.
-void hosted_roles::send_dismissals(hosted_actions& out) const {
-  for (const auto& [host, cpus] : config_.hosts)
-    if (const auto boot = roster_.boot_of(host))
-      out.push_back(to_host{host, protocol::dismissal{*boot, dismissed_}});
 }
 
 hosted_actions hosted_roles::dismiss(const std::string& reason) {
   hosted_actions out;
   dismissed_ = reason;
-  send_dismissals(out);
+  send_dismissals(roster_, dismissed_, out);
   for (const auto& event : roster_.close())
     if (const auto* ending = std::get_if<end_command>(&event)) out.push_back(*ending);
   return out;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "actors/agent/copy_board.hpp"
+#include "actors/agent/drain_stage.hpp"
 #include "actors/agent/host_admission.hpp"
 #include "actors/agent/host_roster.hpp"
 #include "actors/agent/hosted_actions.hpp"
@@ -81,6 +82,8 @@ public:
   void on_work(const protocol::work_report& work, protocol::time_point now);
   hosted_actions on_sighting(const std::string& host, std::uint64_t boot, const sighting& seen,
                              protocol::time_point now);
+  /// R37: what starts is to be elsewhere; once it is drained nobody starts the host's agent again.
+  hosted_actions set_drain(const std::string& host, drain_stage stage, protocol::time_point now);
   hosted_actions on_link_lost(const std::string& host, std::uint64_t boot, protocol::time_point now);
   hosted_actions on_command_ended(const std::string& host, std::uint64_t attempt, const std::string& why,
                                   protocol::time_point now);
@@ -104,7 +107,6 @@ private:
   void settle_waiting(protocol::time_point now, hosted_actions& out);
   void begin_leave(const std::string& host, protocol::time_point now, hosted_actions& out);
   void settle_leaving(protocol::time_point now, hosted_actions& out);
-  void send_dismissals(hosted_actions& out) const;
 
   hosted_roles_config config_;
   host_roster roster_;

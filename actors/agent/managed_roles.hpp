@@ -23,8 +23,10 @@ struct managed_role {
   bool up = false;
   std::int32_t pid = 0;
   fence_stock fences{};
-  bool stopping = false;       ///< its end was ordered
-  bool leaving = false;        ///< it was asked to leave
+  bool stopping = false;                       ///< its end was ordered
+  bool leaving = false;                        ///< it was asked to leave
+  std::optional<protocol::stop_how> vacates{}; ///< how it was asked to end, for the next start of it
+  std::string why_vacates{};
   bool dismissed = false;      ///< a worker that is not wanted any more
   bool is_hopeless = false;    ///< another start would fail as the last one did
   bool restart_untold = false; ///< it ended, and nobody was told of its next start yet

@@ -1,5 +1,6 @@
 #include "actors/agent/placement.hpp"
 
+#include <algorithm>
 #include <dlrun/check.hpp>
 #include <fmt/format.h>
 #include <tuple>
@@ -25,6 +26,13 @@ void placement::remove_host(const std::string& name, const std::string& why) {
   if (hosts_.erase(name) != 0) gone_[name] = why;
 }
 
+void placement::set_closed(const std::string& name, bool is_closed) {
+  if (is_closed)
+    closed_.insert(name);
+  else
+    closed_.erase(name);
+}
+
 void placement::set_stores(const std::string& name, const std::vector<protocol::held_store>& stores) {
   auto& kept = stores_[name];
   kept.clear();
@@ -43,7 +51,7 @@ const std::string* placement::find_store_anywhere(ps_shard_id shard) const {
 
 const std::string* placement::best_store(ps_shard_id shard, bool is_in_reach) const {
   const auto rank = [&](const std::string& host, const protocol::held_store& one) {
-    return std::tuple{one.timeline, one.end, one.opener, host != root_};
+    return std::tuple{one.timeline, one.end, one.opener, !closed_.contains(host), host != root_};
   };
   const std::string* where = nullptr;
   const protocol::held_store* best = nullptr;
@@ -71,23 +79,32 @@ const place& placement::put(const role_name& role, bool elsewhere) {
   DLRUN_CHECK(hosts_.contains(root_), "the root's host {} is there", root_);
   const auto* before = find(role);
   const bool is_there = before != nullptr && hosts_.contains(before->host);
+  const bool is_drained = is_there && !is_open(before->host) && role.kind != role_kind::ps_shard;
   const bool moves = elsewhere || (coordinator_moves_ && role.kind == role_kind::coordinator);
   const bool yields = role.kind == role_kind::keeper && share_host({role.index});
-  if (is_there && !moves && !yields) return *before;
+  if (is_there && !moves && !yields && !is_drained) return *before;
   auto chosen = choose(role, elsewhere);
+  if (is_drained && chosen.host == before->host) return *before;
   if (before != nullptr)
-    chosen.reason += yields     ? fmt::format("; its PS shard is on {}", before->host)
-                     : is_there ? fmt::format("; it ended on {}", before->host)
-                                : fmt::format("; {} {}", before->host, gone_.at(before->host));
+    chosen.reason += yields                    ? fmt::format("; its PS shard is on {}", before->host)
+                     : is_there && !is_drained ? fmt::format("; it ended on {}", before->host)
+                                               : why_moved(*before);
   return places_[role] = std::move(chosen);
+}
+
+/// Of a role whose host is closed, or away.
+std::string placement::why_moved(const place& before) const {
+  return fmt::format("; {} {}", before.host, has_host(before.host) ? "is drained" : gone_.at(before.host));
 }
 
 const place& placement::put_on_copy(ps_shard_id shard) {
   const auto role = protocol::ps_shard_role(shard);
   const auto* before = find(role);
-  if (before != nullptr && hosts_.contains(before->host)) return *before;
-  place chosen{host_of(protocol::keeper_role(shard)), "its store is there, a whole copy"};
-  if (before != nullptr) chosen.reason += fmt::format("; {} {}", before->host, gone_.at(before->host));
+  const auto copy_is_on = host_of(protocol::keeper_role(shard));
+  const bool is_there = before != nullptr && has_host(before->host);
+  if (is_there && (is_open(before->host) || !is_open(copy_is_on))) return *before;
+  place chosen{copy_is_on, "its store is there, a whole copy"};
+  if (before != nullptr) chosen.reason += why_moved(*before);
   return places_[role] = std::move(chosen);
 }
 
@@ -126,6 +143,7 @@ place placement::choose_for_coordinator(const role_name& role) const {
   std::optional<std::tuple<bool, std::uint32_t, bool, std::uint32_t>> best;
   place chosen;
   for (const auto& [host, cpus] : hosts_) {
+    if (!is_open(host)) continue;
     const auto there = load_of(host, role);
     const bool ended_there = before != nullptr && before->host == host;
     const std::tuple cost{ended_there, there.ps_shards, host == root_, there.threads};
@@ -144,6 +162,7 @@ place placement::choose_for_shard(const role_name& role) const {
   std::optional<std::tuple<std::uint32_t, bool, bool, std::uint32_t>> best;
   place chosen;
   for (const auto& [host, cpus] : hosts_) {
+    if (!is_open(host)) continue;
     const auto there = load_of(host, role);
     const std::tuple cost{there.ps_shards, there.coordinator, host != root_, there.threads};
     if (best && cost >= *best) continue;
@@ -161,19 +180,29 @@ bool placement::share_host(ps_shard_id shard) const {
   return keeper != nullptr && keeper->host == host_of(protocol::ps_shard_role(shard));
 }
 
+bool placement::has_open_host_for_copy(ps_shard_id shard) const {
+  const auto primary = host_of(protocol::ps_shard_role(shard));
+  return std::ranges::any_of(hosts_,
+                             [&](const auto& one) { return one.first != primary && is_open(one.first); });
+}
+
 bool placement::can_put(const role_name& role) const {
   if (role.kind != role_kind::keeper) return true;
   const auto* primary = find(protocol::ps_shard_role({role.index}));
-  return primary != nullptr && hosts_.size() > (hosts_.contains(primary->host) ? 1U : 0U);
+  if (primary == nullptr) return false;
+  const auto before = host_of(role);
+  return has_open_host_for_copy({role.index}) || (has_host(before) && before != primary->host);
 }
 
 place placement::choose_for_keeper(const role_name& role, bool elsewhere) const {
   const auto primary = host_of(protocol::ps_shard_role({role.index}));
   const auto before = elsewhere ? host_of(role) : std::string{};
+  const bool may_stay = !has_open_host_for_copy({role.index}); // though that is closed
   std::optional<std::tuple<bool, bool, std::uint32_t, bool>> best;
   place chosen;
   for (const auto& [host, cpus] : hosts_) {
-    if (host == primary) continue;
+    const bool stays = may_stay && host == host_of(role);
+    if (host == primary || (!is_open(host) && !stays)) continue;
     const auto there = load_of(host, role);
     const auto stores = stores_.find(host);
     const bool has_none = stores == stores_.end() || !stores->second.contains({role.index});
@@ -193,6 +222,7 @@ place placement::choose_for_worker(const role_name& role) const {
   std::optional<std::pair<std::uint64_t, std::uint64_t>> best;
   place chosen;
   for (const auto& [host, cpus] : hosts_) {
+    if (!is_open(host)) continue;
     const auto busy = load_of(host, role).threads;
     const std::pair<std::uint64_t, std::uint64_t> cost{busy + threads_of(role), cpus};
     if (best && cost.first * best->second >= best->first * cost.second) continue;

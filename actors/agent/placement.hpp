@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -27,7 +28,9 @@ struct place {
 /// whose loss ends the job anyway. A keeper goes to another host than its PS shard, and, if it was
 /// given up there, than before: one that has a store of that PS shard, else the one with the fewest
 /// stores. A worker goes where the fewest threads of
-/// roles share a core. Another role that starts again goes where it was, if that host is there: a
+/// roles share a core. A host that is closed takes only what has its store there and has it nowhere
+/// else (R37): a PS shard without a whole copy on a host that is open, a keeper for which there is
+/// no such host. Another role that starts again goes where it was, if that host is there: a
 /// PS shard's store is there. What never happens: a role that runs is moved. Of hosts that are as
 /// good the first by name is taken, so that the same hosts get the same roles, whichever was there
 /// first.
@@ -43,6 +46,12 @@ public:
   /// roles until they are placed anew.
   void remove_host(const std::string& name, const std::string& why = "is lost");
   bool has_host(const std::string& name) const { return hosts_.contains(name); }
+  /// It is being drained: roles that start are to be elsewhere. It may be there or not.
+  void set_closed(const std::string& name, bool is_closed);
+  /// There, and not closed.
+  bool is_open(const std::string& name) const { return has_host(name) && !closed_.contains(name); }
+  /// A host that is open for a keeper of this PS shard is there.
+  bool has_open_host_for_copy(ps_shard_id shard) const;
   /// What it told of when it began; in place of what it told before. A PS shard whose
   /// store there is gone has no place any more if another host has told of one.
   void set_stores(const std::string& name, const std::vector<protocol::held_store>& stores);
@@ -64,7 +73,8 @@ public:
   /// Places one start of `role` on a host that is there; the root's host must be.
   /// @param elsewhere not where it was, if there is another: the start before was given up there
   const place& put(const protocol::role_name& role, bool elsewhere = false);
-  /// The same of a PS shard whose keeper has all that it had (R25).
+  /// The same of a PS shard whose keeper has all that it had (R25). It stays where it was if that
+  /// host is there, unless that is closed and the keeper's is open.
   const place& put_on_copy(ps_shard_id shard);
   /// It runs there.
   void keep(const protocol::role_name& role, const std::string& host, std::string reason) {
@@ -94,12 +104,14 @@ private:
   place choose_for_shard(const protocol::role_name& role) const;
   place choose_for_worker(const protocol::role_name& role) const;
   place choose_for_keeper(const protocol::role_name& role, bool elsewhere) const;
+  std::string why_moved(const place& before) const;
 
   std::string root_;
   std::uint32_t threads_per_worker_;
   bool coordinator_moves_;
   std::map<std::string, std::uint32_t> hosts_; ///< that are there, with their cores
   std::map<std::string, std::string> gone_;    ///< that were there, with the reason
+  std::set<std::string> closed_;               ///< whether they are there or not
   /// Those of hosts that are away wait for them to be there again.
   std::map<std::string, std::map<ps_shard_id, protocol::held_store>> stores_;
   std::map<protocol::role_name, place> places_;

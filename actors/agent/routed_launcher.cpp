@@ -146,6 +146,11 @@ void routed_launcher::carry_out(const hosted_actions& actions) {
                                                if (data_givers_.erase(action.host) != 0)
                                                  options_.data_givers_are(data_givers_);
                                              },
+                                             [this](const protocol::job_event& event) {
+                                               if (event.event == "host-not-started")
+                                                 waiting_.fail_with(event.text);
+                                               tell_(event);
+                                             },
                                              [this](const auto& action) { carry_out(action); }};
   for (const auto& action : actions) std::visit(carry, action);
   waiting_.show(hosts_);
@@ -210,11 +215,6 @@ void routed_launcher::carry_out(const tell_launch& action) {
     events.start_failed(action.role, action.self, *why);
   else
     events.exited(action.role, action.self, std::get<role_end>(action.what));
-}
-
-void routed_launcher::carry_out(const protocol::job_event& event) {
-  if (event.event == "host-not-started") waiting_.fail_with(event.text);
-  tell_(event);
 }
 
 void routed_launcher::carry_out(const run_command& action) {

@@ -88,6 +88,10 @@ public:
   /// The connection to an agent of a host is lost, or that agent has ended.
   void on_down(const caf::actor_addr& who);
   void tick();
+  /// R37. The host is being drained, is drained, or in use again.
+  void set_drain(const std::string& host, drain_stage stage) {
+    carry_out(hosts_.set_drain(host, stage, options_.now()));
+  }
   /// The first `ps_shards` PS shards that ran last on another host.
   std::vector<store_elsewhere> stores_elsewhere(std::uint32_t ps_shards) const;
   /// Through whom the other hosts are reached.
@@ -110,7 +114,6 @@ private:
   void send(const protocol::host_agent_actor& to, protocol::start_order order, const std::string& host);
   void carry_out(const start_here& action);
   void carry_out(const tell_launch& action);
-  void carry_out(const protocol::job_event& event);
   void carry_out(const run_command& action);
   void carry_out(const watch_beats& action);
 

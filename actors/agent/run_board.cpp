@@ -98,8 +98,12 @@ std::string to_json(const run_snapshot& snapshot) {
                                     {"stall", to_json(snapshot.stall)},
                                     {"workers", workers},
                                     {"roles", std::move(roles)}};
-  for (const auto& host : snapshot.hosts)
+  for (const auto& host : snapshot.hosts) {
     out["hosts"].push_back({{"name", host.name}, {"state", host.state}});
+    if (host.waits_for.empty()) continue;
+    out["hosts"].back()["waits_for"] = host.waits_for;
+    out["hosts"].back()["needs_a_host"] = host.needs_a_host;
+  }
   for (const auto& one : snapshot.avoided_gpus)
     out["avoided_gpus"].push_back({{"gpu", one.gpu}, {"host", one.host}, {"reason", one.reason}});
   return out.dump();

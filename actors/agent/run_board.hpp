@@ -30,7 +30,9 @@ training_progress progress_of(const protocol::training_metrics& sums, const engi
 /// A host of a job, for people.
 struct host_view {
   std::string name;
-  std::string state; ///< of host_state
+  std::string state;         ///< of host_state, or of drain_stage when it is drained
+  std::string waits_for{};   ///< while it is drained: what is not elsewhere yet, and why
+  bool needs_a_host = false; ///< that gets no further before another host is there
 };
 
 /// State of a run at one moment.
@@ -54,7 +56,8 @@ struct run_snapshot {
 /// null while steps are made), workers (wanted, present, leaving), roles (role, index, pid,
 /// incarnation, state; of a worker slots and slots_per_second too; of a PS shard that has one,
 /// store: host, identity, versions that it can restore, floor); of a job that may have several
-/// hosts, hosts (name, state); avoided_gpus (gpu, host, reason), where there are some.
+/// hosts, hosts (name, state; of one that is drained waits_for and needs_a_host too); avoided_gpus
+/// (gpu, host, reason), where there are some.
 std::string to_json(const run_snapshot& snapshot);
 /// That of a PS shard: host, identity, versions ([first, last] of each run), floor.
 nlohmann::ordered_json store_to_json(const protocol::store_standing& store,

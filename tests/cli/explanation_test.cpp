@@ -167,5 +167,20 @@ TEST_F(explanation_test, damaged_lines_are_passed_over) {
   EXPECT_EQ(the_only().host_lost, "");
 }
 
+TEST_F(explanation_test, names_hosts_that_are_drained_until_that_is_undone) {
+  EXPECT_THAT(told.drains(), IsEmpty());
+  host("host-draining", "beta");
+  host("host-draining", "gamma");
+  host("host-drained", "beta");
+  ASSERT_THAT(told.drains(), SizeIs(2));
+  EXPECT_EQ(told.drains()[0].host, "beta");
+  EXPECT_TRUE(told.drains()[0].is_over);
+  EXPECT_FALSE(told.drains()[1].is_over);
+  host("drain-undone", "beta");
+  ASSERT_THAT(told.drains(), SizeIs(1));
+  hear({{"event", "run-resumed"}});
+  EXPECT_THAT(told.drains(), IsEmpty()) << "a root that comes back knows of none";
+}
+
 } // namespace
 } // namespace dlrun::cli

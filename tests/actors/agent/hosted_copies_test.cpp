@@ -83,6 +83,62 @@ TEST(placement_of_keepers, after_one_that_was_given_up_another_host_is_taken_if_
   EXPECT_EQ(hosts.put(keeper_role(shard1), true).host, "alpha");
 }
 
+// ---- hosts that are being drained (R37)
+
+TEST(placement_on_closed_hosts, what_starts_is_elsewhere_and_says_why) {
+  auto hosts = three_hosts_for_copies();
+  const auto where = hosts.put(worker_role({0})).host;
+  ASSERT_NE(where, "alpha");
+  hosts.set_closed(where, true);
+  EXPECT_FALSE(hosts.is_open(where));
+  EXPECT_NE(hosts.put(worker_role({0})).host, where);
+  EXPECT_THAT(hosts.find(worker_role({0}))->reason, HasSubstr("; " + where + " is drained"));
+  hosts.remove_host(where);
+  hosts.add_host(where, 8);
+  EXPECT_NE(hosts.put(worker_role({1})).host, where) << "its agent was started again";
+  hosts.set_closed(where, false);
+  EXPECT_EQ(hosts.put(worker_role({2})).host, where);
+}
+
+TEST(placement_on_closed_hosts, a_ps_shard_stays_with_its_store_until_a_copy_on_an_open_host_is_whole) {
+  auto hosts = three_hosts_for_copies();
+  hosts.put(keeper_role(shard1));
+  hosts.set_closed("beta", true);
+  EXPECT_EQ(hosts.put(ps_shard_role(shard1)).host, "beta");
+  hosts.set_closed("gamma", true);
+  EXPECT_EQ(hosts.put_on_copy(shard1).host, "beta") << "that of its copy is closed, too";
+  hosts.set_closed("gamma", false);
+  EXPECT_EQ(hosts.put_on_copy(shard1).host, "gamma");
+}
+
+TEST(placement_on_closed_hosts, a_keeper_goes_to_an_open_one_and_stays_where_there_is_none) {
+  auto hosts = three_hosts_for_copies();
+  hosts.put(keeper_role(shard1));
+  hosts.set_closed("gamma", true);
+  EXPECT_TRUE(hosts.has_open_host_for_copy(shard1));
+  EXPECT_EQ(hosts.put(keeper_role(shard1)).host, "alpha");
+  hosts.put(keeper_role(shard0));
+  EXPECT_EQ(hosts.host_of(keeper_role(shard0)), "beta");
+  hosts.set_closed("beta", true);
+  EXPECT_FALSE(hosts.has_open_host_for_copy(shard0));
+  EXPECT_TRUE(hosts.can_put(keeper_role(shard0)));
+  EXPECT_EQ(hosts.put(keeper_role(shard0)).host, "beta") << "a copy there is better than none";
+  hosts.forget(keeper_role(shard0));
+  EXPECT_FALSE(hosts.can_put(keeper_role(shard0))) << "but none is begun there";
+}
+
+/// Of stores that are as good; one that has more is worth more than a host that stays.
+TEST(placement_on_closed_hosts, stores_there_count_when_no_other_reaches_as_far) {
+  placement hosts{"alpha", 1};
+  for (const auto* name : {"alpha", "beta", "gamma"}) hosts.add_host(name, 2);
+  hosts.set_stores("beta", {{shard1, {1}, {0}, {30}}});
+  hosts.set_stores("gamma", {{shard1, {1}, {0}, {30}}});
+  hosts.set_closed("beta", true);
+  EXPECT_EQ(*hosts.find_store(shard1), "gamma");
+  hosts.set_stores("beta", {{shard1, {1}, {0}, {40}}});
+  EXPECT_EQ(*hosts.find_store(shard1), "beta");
+}
+
 class hosted_copies_test : public hosted_roles_test {
 protected:
   hosted_copies_test() {
@@ -154,6 +210,39 @@ TEST_F(hosted_copies_test, a_keeper_without_another_host_waits_and_says_so_until
   const auto orders = sent<protocol::start_order>(join("beta", 9));
   ASSERT_EQ(orders.size(), 1U);
   EXPECT_EQ(orders[0].role, keeper_role(shard1));
+}
+
+/// R37.
+TEST_F(hosted_copies_test, a_ps_shard_of_a_host_that_is_drained_starts_from_its_whole_copy) {
+  roles.set_drain("beta", drain_stage::draining, now);
+  roles.on_report(report("beta", 7, ps_shard_role(shard1), first, start_state::ended), now);
+  const auto out = roles.start(ps_shard_role(shard1), second, now, copy(true));
+  EXPECT_EQ(test::the_only<to_host>(out).host, "gamma");
+  EXPECT_THAT(test::the_only<job_event>(out).place.reason, HasSubstr("beta is drained"));
+}
+
+TEST_F(hosted_copies_test, and_there_again_while_that_is_not_whole) {
+  roles.set_drain("beta", drain_stage::draining, now);
+  roles.on_report(report("beta", 7, ps_shard_role(shard1), first, start_state::ended), now);
+  EXPECT_EQ(test::the_only<to_host>(roles.start(ps_shard_role(shard1), second, now, copy(false))).host,
+            "beta");
+}
+
+TEST_F(hosted_copies_test, a_drained_host_that_goes_is_no_loss_and_nobody_starts_it_again) {
+  roles.set_drain("gamma", drain_stage::drained, now);
+  auto out = roles.on_sighting("gamma", 8, {sight::silent, 800ms}, now);
+  std::vector<std::string> told;
+  for (const auto& event : all_of<job_event>(out)) told.push_back(event.event);
+  EXPECT_THAT(told, testing::ElementsAre("host-left"));
+  EXPECT_THAT(all_of<run_command>(pass(60s, {{"beta", 7}})), IsEmpty());
+  out = roles.set_drain("gamma", drain_stage::none, now);
+  EXPECT_EQ(test::the_only<run_command>(out).host, "gamma") << "it is used again";
+}
+
+TEST_F(hosted_copies_test, a_host_that_is_lost_while_it_is_drained_is_started_again_for_its_stores) {
+  roles.set_drain("beta", drain_stage::draining, now);
+  const auto out = pass(2s, {{"gamma", 8}});
+  EXPECT_EQ(test::the_only<run_command>(out).host, "beta");
 }
 
 TEST_F(hosted_copies_test, a_keeper_that_waits_for_a_host_can_be_stopped) {

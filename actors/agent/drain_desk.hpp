@@ -1,0 +1,48 @@
+/// Where `dlrun drain` is heard and carried out.
+#pragma once
+
+#include "actors/agent/host_drains.hpp"
+#include "actors/agent/routed_launcher.hpp"
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace dlrun::agent {
+
+/// What the agent of the job lends to it.
+struct role_manager {
+  std::function<std::vector<role_view>()> roles;
+  std::function<void(const departure&)> vacate; ///< asks the start in hand to end
+  std::function<void(const protocol::job_event&)> tell;
+  std::function<void()> show;      ///< what `dlrun status` says is as it is now
+  std::function<bool()> is_ending; ///< the job
+};
+
+/// Between the host_drains, which decide, the launcher, which knows the places, and the agent,
+/// which manages the roles. All calls are the agent actor's, on its own thread.
+class drain_desk {
+public:
+  explicit drain_desk(std::shared_ptr<routed_launcher> hosts)
+      : hosts_{std::move(hosts)}
+      , drains_{hosts_->roles().root()} {}
+
+  /// Before anything else.
+  void agent_is(role_manager agent) { agent_ = std::move(agent); }
+  /// The operator wants a host to be emptied. @returns bad_usage with the reason.
+  result<void> begin(const std::string& host);
+  /// Or not any more.
+  result<void> undo(const std::string& host);
+  void tick(protocol::time_point now);
+  const std::map<std::string, drain_view>& all() const { return drains_.all(); }
+
+private:
+  result<void> follow(const std::string& host, drain_stage stage, const result<protocol::job_event>& said);
+
+  std::shared_ptr<routed_launcher> hosts_;
+  host_drains drains_;
+  role_manager agent_;
+};
+
+} // namespace dlrun::agent

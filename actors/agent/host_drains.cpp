@@ -1,0 +1,243 @@
+#include "actors/agent/host_drains.hpp"
+
+#include "actors/agent/host_events.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <optional>
+#include <utility>
+
+namespace dlrun::agent {
+namespace {
+
+using protocol::role_kind;
+using protocol::role_name;
+using protocol::stop_how;
+using protocol::time_point;
+
+/// A start of it is in hand.
+bool runs(const role_view& role) { return role.incarnation != dlrun::incarnation{}; }
+
+/// A worker that has joined and stays.
+bool computes(const role_view& role) {
+  return role.role.kind == role_kind::worker && role.pid != 0 && role.state != "starting" &&
+         role.state != "leaving";
+}
+
+const role_view* find(const drain_sight& seen, const role_name& role) {
+  const auto found = std::ranges::find(seen.roles, role, &role_view::role);
+  return found == seen.roles.end() ? nullptr : &*found;
+}
+
+bool keeps_copies(const drain_sight& seen) {
+  return std::ranges::any_of(seen.roles, [](const auto& one) { return one.role.kind == role_kind::keeper; });
+}
+
+/// The copy of that PS shard holds all that was committed.
+bool is_whole(const role_view& keeper) { return runs(keeper) && keeper.state == "whole"; }
+
+std::vector<std::string> ps_shards_on(const std::string& host, const drain_sight& seen) {
+  std::vector<std::string> all;
+  for (const auto& [role, where] : seen.places.all())
+    if (role.kind == role_kind::ps_shard && where.host == host) all.push_back(protocol::to_string(role));
+  return all;
+}
+
+std::vector<std::string> open_hosts_but(const std::string& host, const std::string& root,
+                                        const drain_sight& seen) {
+  std::vector<std::string> all{root};
+  for (const auto& [other, state] : seen.hosts.states())
+    if (other != host && seen.places.is_open(other)) all.push_back(other);
+  return all;
+}
+
+// ---- what of a host goes next
+
+/// What is to be done about one role that is there: it goes now, or waits for something.
+struct verdict {
+  std::optional<stop_how> goes{};
+  std::string waits_for{};
+  bool needs_a_host = false;
+};
+
+verdict of_worker(const role_view& worker, const drain_sight& seen) {
+  const bool has_others = std::ranges::any_of(seen.roles, [&](const auto& one) {
+    return computes(one) && seen.places.is_open(seen.places.host_of(one.role));
+  });
+  const auto stays = std::ranges::find_if(seen.roles, [&](const auto& one) {
+    return computes(one) && !seen.places.is_open(seen.places.host_of(one.role));
+  });
+  const auto workers = std::ranges::count_if(
+      seen.roles, [](const auto& one) { return one.role.kind == role_kind::worker && runs(one); });
+  // Else training would stand still until the first of them computes elsewhere.
+  if (!has_others && workers > 1 && stays != seen.roles.end() && stays->role == worker.role)
+    return {.waits_for = fmt::format("{}, until another worker computes elsewhere", to_string(worker.role))};
+  return {.goes = stop_how::leave, .waits_for = fmt::format("{}, which leaves", to_string(worker.role))};
+}
+
+verdict of_ps_shard(const role_name& shard, const drain_sight& seen) {
+  const auto name = protocol::to_string(shard);
+  const auto* keeper = find(seen, protocol::keeper_role({shard.index}));
+  if (keeper == nullptr)
+    return {.waits_for = fmt::format("{}, whose store has no copy on another host", name),
+            .needs_a_host = true};
+  const auto copy_is_on = seen.places.host_of(keeper->role);
+  if (is_whole(*keeper) && seen.places.is_open(copy_is_on))
+    return {.goes = stop_how::end, .waits_for = fmt::format("{}, which moves to {}", name, copy_is_on)};
+  if (!seen.places.has_open_host_for_copy({shard.index}))
+    return {.waits_for = fmt::format("{}, for whose copy there is no other host", name),
+            .needs_a_host = true};
+  return {.waits_for = fmt::format("{}, until its copy on another host is whole", name)};
+}
+
+verdict of_keeper(const role_view& keeper, const std::optional<ps_shard_id>& other, const drain_sight& seen) {
+  const ps_shard_id shard{keeper.role.index};
+  const auto name = fmt::format("the copy of ps_shard {}", shard);
+  if (!seen.places.has_open_host_for_copy(shard))
+    return {.waits_for = name + ", for which there is no other host", .needs_a_host = true};
+  const auto* primary = find(seen, protocol::ps_shard_role(shard));
+  if (primary == nullptr || primary->pid == 0 || primary->state == "starting")
+    return {.waits_for = fmt::format("{}, until its PS shard runs", name)};
+  if (is_whole(keeper) && other)
+    return {.waits_for = fmt::format("{}, until that of ps_shard {} is whole", name, *other)};
+  return {.goes = stop_how::kill, .waits_for = name + ", which is to be filled elsewhere"};
+}
+
+/// @param other a PS shard whose copy, another one than this, is not whole
+verdict of(const role_view& one, const std::optional<ps_shard_id>& other, const drain_sight& seen) {
+  switch (one.role.kind) {
+  case role_kind::worker: return of_worker(one, seen);
+  case role_kind::ps_shard: return of_ps_shard(one.role, seen);
+  case role_kind::keeper: return of_keeper(one, other, seen);
+  default: return {.goes = stop_how::end, .waits_for = protocol::to_string(one.role)};
+  }
+}
+
+/// Is it there? A PS shard that is down is where its store is; any other role that is down is
+/// nowhere.
+bool is_on(const role_view& one, const std::string& host, const placement& places) {
+  return places.host_of(one.role) == host && (runs(one) || one.role.kind == role_kind::ps_shard);
+}
+
+protocol::job_event stage_event(const std::string& host, const drain_view& view) {
+  if (view.stage == drain_stage::drained)
+    return host_events::of_agent(
+        "host-drained",
+        fmt::format("host {} is drained: nothing of the job needs it, and it may be switched off", host),
+        {.host = host, .reason = {}});
+  return host_events::of_agent("host-draining",
+                               fmt::format("host {} is in use again: {}", host, view.waits_for),
+                               {.host = host, .reason = view.waits_for});
+}
+
+} // namespace
+
+// ---- what the operator wants
+
+result<protocol::job_event> host_drains::begin(const std::string& host, const drain_sight& seen) {
+  const auto refuse = [&](std::string why) { return fail(error_code::bad_usage, std::move(why)); };
+  if (host == root_)
+    return refuse(fmt::format("host {} is the root's, where the run folder is: it cannot be drained; 'dlrun "
+                              "stop' ends the job there, and 'dlrun resume --hosts' goes on later",
+                              host));
+  const auto states = seen.hosts.states();
+  if (!states.contains(host)) {
+    std::vector<std::string> names{root_};
+    for (const auto& [name, state] : states) names.push_back(name);
+    return refuse(
+        fmt::format("there is no host {} in this job; its hosts are {}", host, fmt::join(names, ", ")));
+  }
+  if (const auto found = hosts_.find(host); found != hosts_.end())
+    return refuse(fmt::format("host {} is {} already: --wait waits until it is drained, --undo ends it", host,
+                              to_string(found->second.stage)));
+  if (states.at(host) == host_state::leaving)
+    return refuse(fmt::format("host {} was asked to leave, and goes by itself", host));
+  const auto shards = ps_shards_on(host, seen);
+  if (!shards.empty() && !keeps_copies(seen))
+    return refuse(fmt::format("host {} has the only store of {}: it can be moved where the job keeps copies, "
+                              "after 'dlrun stop' and 'dlrun resume --hosts' with --set "
+                              "durability.replicas=2 (which takes durability.log: every_step)",
+                              host, fmt::join(shards, ", ")));
+  const auto left = open_hosts_but(host, root_, seen);
+  if (keeps_copies(seen) && left.size() < 2)
+    return refuse(fmt::format("without host {} the job has host {} alone, and with durability.replicas: 2 it "
+                              "needs two: let another one join first ('dlrun token')",
+                              host, fmt::join(left, ", ")));
+  hosts_[host] = {};
+  return host_events::of_agent(
+      "host-draining", fmt::format("host {} is being drained: what runs there moves to other hosts", host),
+      {.host = host, .reason = {}});
+}
+
+result<protocol::job_event> host_drains::undo(const std::string& host, const drain_sight& seen) {
+  if (hosts_.erase(host) != 0)
+    return host_events::of_agent("drain-undone", fmt::format("host {} may be used again", host),
+                                 {.host = host, .reason = {}});
+  if (host != root_ && !seen.hosts.states().contains(host))
+    return fail(error_code::bad_usage, fmt::format("there is no host {} in this job", host));
+  return fail(error_code::bad_usage,
+              fmt::format("host {} is not being drained: nothing is to be undone", host));
+}
+
+// ---- what goes next
+
+/// It was asked to end, and has not yet.
+bool host_drains::is_going(const role_view& one) const {
+  const auto asked = asked_.find(one.role);
+  return asked != asked_.end() && runs(one) && asked->second.self == one.incarnation;
+}
+
+/// The first PS shard whose copy is not, or is to be used, but that of the keeper `except`;
+/// nothing: all are.
+std::optional<ps_shard_id> host_drains::not_whole(const drain_sight& seen, const role_name& except) const {
+  const auto found = std::ranges::find_if(seen.roles, [&](const auto& one) {
+    if (one.role.kind != role_kind::keeper || one.role == except) return false;
+    const auto* primary = find(seen, protocol::ps_shard_role({one.role.index}));
+    return !is_whole(one) || is_going(one) || (primary != nullptr && is_going(*primary));
+  });
+  if (found == seen.roles.end()) return std::nullopt;
+  return ps_shard_id{found->role.index};
+}
+
+/// Once a start. One that does not end in time is killed; a worker has all the time it needs.
+void host_drains::ask(const role_view& one, departure what, time_point now, drain_steps& out) {
+  if (is_going(one)) {
+    if (what.how == stop_how::leave || now - asked_.at(one.role).since < end_patience) return;
+    what.how = stop_how::kill;
+  }
+  asked_[one.role] = {one.incarnation, now};
+  out.departures.push_back(std::move(what));
+}
+
+void host_drains::look_at(const std::string& host, drain_view& view, const drain_sight& seen, time_point now,
+                          drain_steps& out) {
+  std::vector<std::string> waits;
+  view.needs_a_host = false;
+  for (const auto& one : seen.roles) {
+    if (!is_on(one, host, seen.places)) continue;
+    auto judged = of(one, not_whole(seen, one.role), seen);
+    if (judged.goes && runs(one) && seen.places.has_host(host))
+      ask(one, {one.role, *judged.goes, fmt::format("host {} is drained", host)}, now, out);
+    waits.push_back(std::move(judged.waits_for));
+    view.needs_a_host = view.needs_a_host || judged.needs_a_host;
+  }
+  const bool is_empty = waits.empty();
+  if (const auto shard = not_whole(seen, {}); is_empty && shard && view.stage == drain_stage::draining) {
+    waits.push_back(fmt::format("the copy of ps_shard {}, until it is whole on another host", *shard));
+    view.needs_a_host = !seen.places.has_open_host_for_copy(*shard);
+  }
+  view.waits_for = fmt::format("{}", fmt::join(waits, "; "));
+  const auto stage = waits.empty() ? drain_stage::drained : drain_stage::draining;
+  if (std::exchange(view.stage, stage) == stage) return;
+  out.changes[host] = stage;
+  out.events.push_back(stage_event(host, view));
+}
+
+drain_steps host_drains::next(const drain_sight& seen, time_point now) {
+  drain_steps out;
+  for (auto& [host, view] : hosts_) look_at(host, view, seen, now, out);
+  return out;
+}
+
+} // namespace dlrun::agent

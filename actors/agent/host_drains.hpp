@@ -1,0 +1,92 @@
+/// Hosts that are to be emptied, and what of each goes next (rule R37).
+#pragma once
+
+#include "actors/agent/drain_stage.hpp"
+#include "actors/agent/host_roster.hpp"
+#include "actors/agent/placement.hpp"
+#include "actors/agent/role_reports.hpp"
+#include "actors/protocol/event_messages.hpp"
+#include "actors/protocol/host_messages.hpp"
+
+#include <dlrun/error.hpp>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace dlrun::agent {
+
+/// What is where. References to what the agent and its launcher know; for one call.
+struct drain_sight {
+  const std::vector<role_view>& roles;
+  const placement& places;
+  const host_roster& hosts;
+};
+
+/// The start in hand of a role is to end, for the next one to be elsewhere.
+struct departure {
+  protocol::role_name role;
+  protocol::stop_how how = protocol::stop_how::end;
+  std::string why; ///< for people
+
+  bool operator==(const departure&) const = default;
+};
+
+struct drain_steps {
+  std::vector<departure> departures;
+  std::map<std::string, drain_stage> changes; ///< hosts that are in another stage now
+  std::vector<protocol::job_event> events;
+};
+
+/// One host, for people.
+struct drain_view {
+  drain_stage stage = drain_stage::draining;
+  std::string waits_for{};   ///< what is there still, or not elsewhere yet, and why; "" when drained
+  bool needs_a_host = false; ///< it gets no further before another host is there
+};
+
+/// Pure: decides from what runs where, each time anew, so nothing that is lost or comes late
+/// matters. Workers leave (R33); where all are on such hosts one stays until another computes
+/// elsewhere. A PS shard ends when its copy on a host that is open is whole, for it starts there
+/// with all that was committed (R25). A keeper whose PS shard is elsewhere is given up for another
+/// one, of several one at a time: its store stays, and counts in the order of R30 if that of the PS
+/// shard is lost before the next copy is whole. A host is drained when nothing runs there and all
+/// copies are whole elsewhere. When a PS shard has to start there again, since no other host has a
+/// store of it, it is being drained again.
+class host_drains {
+public:
+  /// Before a role that was asked to end is killed; a worker has all the time that it needs.
+  static constexpr auto end_patience = std::chrono::seconds(2);
+
+  /// @param root its host, which stays
+  explicit host_drains(std::string root)
+      : root_{std::move(root)} {}
+
+  /// The host is to be emptied from now on. @returns what is told of it, or bad_usage with what is
+  /// in the way and the way out.
+  result<protocol::job_event> begin(const std::string& host, const drain_sight& seen);
+  /// The host may be used again. @returns what is told of it, or bad_usage for one that is not
+  /// being drained.
+  result<protocol::job_event> undo(const std::string& host, const drain_sight& seen);
+  /// Again and again.
+  drain_steps next(const drain_sight& seen, protocol::time_point now);
+
+  const std::map<std::string, drain_view>& all() const { return hosts_; }
+
+private:
+  struct asked_role {
+    dlrun::incarnation self;
+    protocol::time_point since;
+  };
+  void look_at(const std::string& host, drain_view& view, const drain_sight& seen, protocol::time_point now,
+               drain_steps& out);
+  void ask(const role_view& one, departure what, protocol::time_point now, drain_steps& out);
+  bool is_going(const role_view& one) const;
+  std::optional<ps_shard_id> not_whole(const drain_sight& seen, const protocol::role_name& except) const;
+
+  std::string root_;
+  std::map<std::string, drain_view> hosts_;
+  std::map<protocol::role_name, asked_role> asked_; ///< to end: the newest start of each role
+};
+
+} // namespace dlrun::agent

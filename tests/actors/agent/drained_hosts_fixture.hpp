@@ -1,0 +1,187 @@
+/// A job of several hosts, one or more of which are drained: what runs where, as the agent and its
+/// launcher keep it.
+#pragma once
+
+#include "actors/agent/host_drains.hpp"
+
+#include <algorithm>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace dlrun::agent::test_drains {
+
+using namespace std::chrono_literals;
+using protocol::keeper_role;
+using protocol::ps_shard_role;
+using protocol::role_kind;
+using protocol::role_name;
+using protocol::stop_how;
+using protocol::worker_role;
+
+inline constexpr role_name coordinator{role_kind::coordinator, 0};
+
+struct job_options {
+  bool keeps_copies = true;
+  bool coordinator_moves = false;
+  std::uint32_t workers = 3;
+};
+
+/// PS shards 0 and 1, their keepers if there are copies, and workers; alpha is the root's host.
+class drained_hosts {
+public:
+  explicit drained_hosts(const std::vector<std::string>& others, const job_options& job = {})
+      : places_{"alpha", 1, job.coordinator_moves}
+      , hosts_{{}, others}
+      , keeps_copies_{job.keeps_copies} {
+    places_.add_host("alpha", 2);
+    for (const auto& one : others) come(one);
+    start(coordinator);
+    for (std::uint32_t shard = 0; shard < 2; ++shard) start(ps_shard_role({shard}));
+    for (std::uint32_t worker = 0; worker < job.workers; ++worker) start(worker_role({worker}));
+    for (std::uint32_t shard = 0; shard < 2; ++shard) start(keeper_role({shard}));
+  }
+
+  // ---- what happens
+
+  void come(const std::string& host) {
+    roster_events ignored;
+    hosts_.on_joined(host, ++boots_, now_, ignored);
+    places_.add_host(host, 2);
+  }
+  void lose(const std::string& host) {
+    hosts_.let_go(host, now_);
+    places_.remove_host(host);
+    const auto before = roles_;
+    for (const auto& one : before)
+      if (one.incarnation != dlrun::incarnation{} && places_.host_of(one.role) == host) die(one.role);
+  }
+  /// The start in hand is over, and the next one follows.
+  void die(const role_name& role) {
+    auto& view = of(role);
+    view.pid = 0;
+    view.state = "down";
+    start(role);
+  }
+  /// The copy on the host of that keeper has all that was committed now.
+  void fill(std::uint32_t shard) {
+    if (of(keeper_role({shard})).pid != 0) of(keeper_role({shard})).state = "whole";
+  }
+  void fill_all() {
+    for (std::uint32_t shard = 0; shard < 2; ++shard) fill(shard);
+  }
+
+  // ---- the operator
+
+  result<void> drain(const std::string& host) {
+    const auto begun = drains_.begin(host, sight());
+    if (!begun) return tl::unexpected(begun.error());
+    places_.set_closed(host, true);
+    return {};
+  }
+  result<void> undo(const std::string& host) {
+    const auto done = drains_.undo(host, sight());
+    if (!done) return tl::unexpected(done.error());
+    places_.set_closed(host, false);
+    return {};
+  }
+  /// What is to go next; nothing of it happens yet.
+  std::vector<std::string> look() {
+    std::vector<std::string> all;
+    for (const auto& one : step().departures) all.push_back(describe(one));
+    return all;
+  }
+  drain_steps step() {
+    for (std::uint32_t shard = 0; shard < 2; ++shard) // those that wait for a host
+      if (host_of(keeper_role({shard})).empty() && places_.can_put(keeper_role({shard})))
+        start(keeper_role({shard}));
+    auto steps = drains_.next(sight(), now_);
+    for (const auto& one : steps.events) events_.push_back(one.event);
+    now_ += 100ms;
+    return steps;
+  }
+  /// It happens at once, until nothing goes any more.
+  std::vector<std::string> settle() {
+    std::vector<std::string> all;
+    int turns = 0;
+    for (auto steps = step(); !steps.departures.empty() && turns < 50; steps = step(), ++turns)
+      for (const auto& one : steps.departures) {
+        all.push_back(describe(one));
+        die(one.role);
+      }
+    EXPECT_LT(turns, 50) << "it comes to rest";
+    return all;
+  }
+
+  // ---- what there is
+
+  std::string host_of(const role_name& role) const { return places_.host_of(role); }
+  role_view& of(const role_name& role) { return *std::ranges::find(roles_, role, &role_view::role); }
+  const drain_view& view(const std::string& host) const { return drains_.all().at(host); }
+  std::map<std::string, drain_stage> stages() const {
+    std::map<std::string, drain_stage> all;
+    for (const auto& [host, one] : drains_.all()) all[host] = one.stage;
+    return all;
+  }
+  bool is_drained(const std::string& host) const { return view(host).stage == drain_stage::drained; }
+  std::vector<std::string> roles_on(const std::string& host) const {
+    std::vector<std::string> all;
+    for (const auto& one : roles_)
+      if (one.incarnation != dlrun::incarnation{} && host_of(one.role) == host)
+        all.push_back(protocol::to_string(one.role));
+    return all;
+  }
+  bool are_all_whole() const {
+    return std::ranges::all_of(roles_, [](const auto& one) {
+      return one.role.kind != role_kind::keeper || (one.pid != 0 && one.state == "whole");
+    });
+  }
+  const std::vector<std::string>& events() const { return events_; }
+  placement& places() { return places_; }
+  void pass(protocol::duration time) { now_ += time; }
+
+private:
+  static std::string describe(const departure& what) {
+    return protocol::to_string(what.role) + (what.how == stop_how::leave ? " leaves"
+                                             : what.how == stop_how::end ? " ends"
+                                                                         : " is killed");
+  }
+  drain_sight sight() const { return {roles_, places_, hosts_}; }
+  bool is_whole(std::uint32_t shard) {
+    const auto found = std::ranges::find(roles_, keeper_role({shard}), &role_view::role);
+    return found != roles_.end() && found->pid != 0 && found->state == "whole" &&
+           places_.has_host(host_of(found->role));
+  }
+  /// As the agent and hosted_roles do it.
+  void start(const role_name& role) {
+    if (role.kind == role_kind::keeper && !keeps_copies_) return;
+    if (std::ranges::find(roles_, role, &role_view::role) == roles_.end())
+      roles_.push_back({.role = role, .incarnation = {}, .state = {}});
+    auto& view = of(role);
+    view.incarnation = {++starts_};
+    view.state = role.kind == role_kind::keeper ? "filling" : "training";
+    view.pid = 100;
+    if (!places_.can_put(role)) {
+      places_.forget(role);
+      view.pid = 0;
+      return;
+    }
+    if (role.kind == role_kind::ps_shard && is_whole(role.index))
+      places_.put_on_copy({role.index});
+    else
+      places_.put(role);
+    if (role.kind == role_kind::ps_shard && places_.share_host({role.index}))
+      start(keeper_role({role.index}));
+  }
+
+  placement places_;
+  host_roster hosts_;
+  bool keeps_copies_;
+  host_drains drains_{"alpha"};
+  std::vector<role_view> roles_;
+  std::vector<std::string> events_;
+  protocol::time_point now_{1h};
+  std::uint64_t boots_ = 0;
+  std::uint64_t starts_ = 0;
+};
+
+} // namespace dlrun::agent::test_drains
