@@ -144,6 +144,14 @@ result<std::shared_ptr<tls_context>> tls_context::make_pinned(const std::string&
       new tls_context({.job = {}, .role = role, .index = 0, .host = {}}, {}, kind::pinned, std::move(made)));
 }
 
+result<std::shared_ptr<tls_context>> tls_context::make_unverified() {
+  std::shared_ptr<SSL_CTX> made(SSL_CTX_new(TLS_method()), &SSL_CTX_free);
+  if (!made || !set_rules(made.get()))
+    return openssl::fail_openssl(error_code::system, "OpenSSL cannot prepare TLS sessions");
+  SSL_CTX_set_verify(made.get(), SSL_VERIFY_NONE, nullptr);
+  return std::shared_ptr<tls_context>(new tls_context({}, {}, kind::unverified, std::move(made)));
+}
+
 result<void> tls_context::renew(const credentials& mine) {
   const auto read = parse(mine);
   if (!read) return tl::unexpected(read.error());

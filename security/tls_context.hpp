@@ -39,6 +39,10 @@ public:
   /// and talks to this role of it alone. @returns system.
   static result<std::shared_ptr<tls_context>> make_pinned(const std::string& pin, const std::string& role);
 
+  /// Of a client that knows nothing of the server: who that is, both ends have to prove to each
+  /// other by tls_session::binding() before anything is said. @returns system.
+  static result<std::shared_ptr<tls_context>> make_unverified();
+
   tls_context(const tls_context&) = delete;
   tls_context& operator=(const tls_context&) = delete;
   ~tls_context();
@@ -61,7 +65,7 @@ public:
   std::shared_ptr<SSL_CTX> current() const;
 
 private:
-  enum class kind : std::uint8_t { mutual, door, pinned };
+  enum class kind : std::uint8_t { mutual, door, pinned, unverified };
   tls_context(certificate_name name, const tls_options& options, kind which, std::shared_ptr<SSL_CTX> made);
   static result<std::shared_ptr<tls_context>> make_of_kind(const credentials& mine,
                                                            const tls_options& options, kind which);

@@ -11,6 +11,7 @@
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <optional>
+#include <string_view>
 
 namespace dlrun::security {
 namespace {
@@ -124,7 +125,8 @@ bool tls_session::state::begin(SSL_CTX* context, side as) {
   auto* const owned = wire.release();
   SSL_set_bio(ssl.get(), owned, owned);
   SSL_set_app_data(ssl.get(), this);
-  SSL_set_verify(ssl.get(), SSL_get_verify_mode(ssl.get()), &verify);
+  if (const int mode = SSL_get_verify_mode(ssl.get()); mode != SSL_VERIFY_NONE)
+    SSL_set_verify(ssl.get(), mode, &verify);
   if (as == side::server)
     SSL_set_accept_state(ssl.get());
   else
@@ -233,6 +235,17 @@ bool tls_session::is_established() const { return state_->is_established; }
 const certificate_name& tls_session::peer() const {
   DLRUN_CHECK(is_established() && state_->asks_peer, "a peer is known once it has shown a certificate");
   return *state_->peer;
+}
+
+result<channel_binding> tls_session::binding() const {
+  DLRUN_CHECK(is_established(), "a session is one of its own once both ends have its keys");
+  constexpr std::string_view label = "EXPORTER-Channel-Binding";
+  channel_binding made{};
+  ERR_clear_error();
+  if (SSL_export_keying_material(state_->ssl.get(), reinterpret_cast<unsigned char*>(made.data()),
+                                 made.size(), label.data(), label.size(), nullptr, 0, 0) != 1)
+    return openssl::fail_openssl(error_code::system, "OpenSSL cannot tell a TLS session from others");
+  return made;
 }
 
 result<void> tls_session::write(std::span<const std::byte> plaintext) {

@@ -3,6 +3,7 @@
 
 #include "security/tls_context.hpp"
 
+#include <array>
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -12,6 +13,9 @@ namespace dlrun::security {
 
 /// Bytes that a peer may send before it has shown who it is; then the session ends.
 inline constexpr std::size_t handshake_bytes_max = std::size_t{64} << 10;
+
+/// See tls_session::binding().
+using channel_binding = std::array<std::byte, 32>;
 
 /// Turns bytes of a wire into plaintext and plaintext into bytes for a wire. It has no socket,
 /// thread or clock: the caller moves the bytes, and ends who takes too long. It takes all bytes
@@ -59,8 +63,13 @@ public:
   bool is_established() const;
 
   /// Whom the verified certificate of the other end speaks for: of the same job. Only once
-  /// is_established(), and not at a door, which asks for none.
+  /// is_established(), and not at a door, which asks for none, nor of who does not verify.
   const certificate_name& peer() const;
+
+  /// What this session has and no other: the same at both ends, and another one at each end of who
+  /// stands between them (RFC 9266, "tls-exporter"). What is proved with it is proved of this
+  /// session alone. Only once is_established(). @returns system.
+  result<channel_binding> binding() const;
 
   /// Encrypts all of `plaintext` into wire(), which grows by it. Only once is_established().
   result<void> write(std::span<const std::byte> plaintext);

@@ -150,6 +150,45 @@ TEST_F(door_, who_asks_for_certificates_lets_no_client_in_that_has_none) {
   EXPECT_FALSE(pair.server.is_established());
 }
 
+// ---- two that know nothing of each other
+
+TEST_F(door_, whoever_is_behind_it_a_client_that_verifies_nobody_talks_to) {
+  const auto anybody = tls_context::make_unverified().value();
+  const auto other = certificate_authority::make("j2").value();
+  const auto wrong = tls_context::make_door(other.issue({"j2", "worker", 1, "x"}).value()).value();
+  for (const auto& server : {door, wrong}) {
+    session_pair pair(*anybody, *server);
+    ASSERT_TRUE(pair.carry());
+    ASSERT_TRUE(pair.client.is_established() && pair.server.is_established());
+    EXPECT_EQ(pair.client.binding().value(), pair.server.binding().value());
+  }
+}
+
+TEST_F(door_, what_binds_a_session_is_never_that_of_another) {
+  const auto anybody = tls_context::make_unverified().value();
+  std::vector<channel_binding> all;
+  for (const auto& one : {anybody, anybody, client}) {
+    session_pair pair(*one, *door);
+    ASSERT_TRUE(pair.carry());
+    all.push_back(pair.client.binding().value());
+    ASSERT_TRUE(pair.client.write(testing::bytes_of("much")));
+    ASSERT_TRUE(pair.carry());
+    EXPECT_EQ(pair.client.binding().value(), all.back()); // it stays
+    EXPECT_EQ(pair.server.binding().value(), all.back());
+  }
+  EXPECT_NE(all[0], all[1]);
+  EXPECT_NE(all[0], all[2]);
+  EXPECT_NE(all[1], all[2]);
+}
+
+TEST_F(door_, who_asks_for_certificates_lets_none_in_that_verifies_nobody) {
+  const auto anybody = tls_context::make_unverified().value();
+  const auto mutual = tls_context::make(authority.issue(root_name).value()).value();
+  session_pair pair(*anybody, *mutual);
+  EXPECT_FALSE(pair.carry());
+  EXPECT_FALSE(pair.server.is_established());
+}
+
 TEST_F(door_, a_pin_is_that_of_a_certificate) {
   EXPECT_EQ(pin_of(authority.certificate_pem())->size(), 32U);
   EXPECT_FALSE(pin_of("nothing"));
