@@ -9,14 +9,53 @@ namespace dlrun::cli {
 namespace {
 
 constexpr std::uint32_t agent_cpus_max = 4096; // as in the list of hosts
+constexpr std::uint64_t wait_max_s = 7 * 24 * 3600;
 
 int run_agent(const runtime::joining_host& host) {
+  if (!host.root.empty() && host.token_file.empty() && host.key_file.empty())
+    return complain(
+        {error_code::bad_usage,
+         fmt::format("--join {}: name what the host proves itself by: --token-file, with a token of 'dlrun "
+                     "token', or --key-file, with what 'join.key_file' of the list of hosts names",
+                     host.root)});
   const auto ended = host.root.empty() ? runtime::run_host_agent(STDIN_FILENO)
                                        : runtime::join_job(host, [](const auto& text) {
                                            say(stdout, "{}\n", text);
                                            flush(stdout);
                                          });
   return ended ? static_cast<int>(job::exit_code::success) : complain(ended.error());
+}
+
+/// How it joins, and what it says of itself.
+void add_join_options(CLI::App& command, runtime::joining_host& host) {
+  auto* join =
+      command.add_option("--join", host.root, "Join the job whose root listens at HOST:PORT (docs/hosts.md)");
+  auto* token = command.add_option(
+      "--token-file", host.token_file,
+      "File with a token of 'dlrun token', which nobody else may read; - is the standard input");
+  auto* key =
+      command.add_option("--key-file", host.key_file,
+                         "File with the key that 'join.key_file' of the list of hosts names, which nobody "
+                         "else may read; - is the standard input");
+  key->excludes(token);
+  auto* wait = command.add_option_function<std::uint64_t>(
+      "--wait-s", [&host](const std::uint64_t& s) { host.wait = std::chrono::seconds{s}; },
+      "Seconds for which it tries to reach the root, up to a week (default: with a key as long as it takes, "
+      "with "
+      "a token once)");
+  wait->check(decimal())->check(CLI::Range(std::uint64_t{0}, wait_max_s));
+  auto* name =
+      command.add_option("--name", host.name, "What the job is to call this host (default: its name)");
+  auto* address = command.add_option(
+      "--address", host.address,
+      "IPv4 number by which the other hosts reach this one (default: that from which the root is reached)");
+  auto* folder = command.add_option(
+      "--folder", host.folder,
+      "Folder for a folder of the run, for logs and what PS shards keep (default: as the root's)");
+  auto* cpus =
+      command.add_option("--cpus", host.cpus, "Cores for the job (default: those that this process may use)");
+  cpus->check(decimal())->check(CLI::Range(1U, agent_cpus_max));
+  for (auto* one : {token, key, wait, name, address, folder, cpus}) one->needs(join);
 }
 
 } // namespace
@@ -26,39 +65,17 @@ void add_agent(CLI::App& app, verb& chosen) {
   auto* command = app.add_subcommand(
       "agent",
       "Run roles of a job on this host: joins one, or is started by 'train' and 'resume' with --hosts");
-  auto* join = command->add_option("--join", host->root,
-                                   "Join the job whose root listens at HOST:PORT (docs/hosts.md)");
-  auto* token = command
-                    ->add_option("--token-file", host->token_file,
-                                 "File with a token of 'dlrun token', which nobody else may read; - is the "
-                                 "standard input")
-                    ->needs(join);
-  join->needs(token);
-  command->add_option("--name", host->name, "What the job is to call this host (default: its name)")
-      ->needs(join);
-  command
-      ->add_option(
-          "--address", host->address,
-          "IPv4 number by which the other hosts reach this one (default: that from which the root is "
-          "reached)")
-      ->needs(join);
-  command
-      ->add_option(
-          "--folder", host->folder,
-          "Folder for a folder of the run, for logs and what PS shards keep (default: as the root's)")
-      ->needs(join);
-  command->add_option("--cpus", host->cpus, "Cores for the job (default: those that this process may use)")
-      ->needs(join)
-      ->check(decimal())
-      ->check(CLI::Range(1U, agent_cpus_max));
+  add_join_options(*command, *host);
   command->footer(
-      "Example:\n"
+      "Examples:\n"
       "  dlrun agent --join 10.0.0.1:7700 --token-file /run/dlrun.token --folder /var/lib/dlrun\n"
+      "  dlrun agent --join 10.0.0.1:7700 --key-file /run/secrets/dlrun/key --folder /var/lib/dlrun\n"
       "Without --join it reads on its standard input what to do, as 'train' and 'resume' tell it.\n"
       "It ends with its job, when it has had no link to it, or no answer, for cluster.orphan_grace_s,\n"
       "or on SIGTERM, once its workers have handed back what they had in hand. It leaves no process\n"
       "behind. Exit codes: 0 the job is over, or the host was to leave; 1 the job goes on without it or\n"
-      "is out of reach; 2 bad usage, token, data, folder or version.");
+      "is out of reach; 2 bad usage, token, key, data, folder or version; 130 it was asked to end before it\n"
+      "had joined, and with a key also when the host was to leave or the job was stopped.");
   command->callback([host, &chosen] { chosen = [host] { return run_agent(*host); }; });
 }
 

@@ -1,3 +1,4 @@
+#include "cli/address_option.hpp"
 #include "cli/complain.hpp"
 #include "cli/verbs.hpp"
 #include "runtime/doctor.hpp"
@@ -9,6 +10,7 @@ namespace {
 
 struct doctor_verb_options {
   std::string hosts;
+  std::string address;
   std::string job;
   std::string run_dir;
   std::vector<std::string> overrides;
@@ -24,7 +26,7 @@ void say_finding(const runtime::finding& found) {
 
 int examine(const doctor_verb_options& options) {
   std::signal(SIGPIPE, SIG_IGN); // an agent may have ended
-  auto hosts = runtime::plan_hosts(options.hosts);
+  auto hosts = runtime::plan_hosts(options.hosts, options.address);
   if (!hosts) return complain(hosts.error());
   runtime::doctor_options asked{.hosts = std::move(*hosts), .job = {}, .run_dir = {}};
   std::string name = "job";
@@ -52,6 +54,7 @@ void add_doctor(CLI::App& app, verb& chosen) {
       "doctor", "Look whether hosts are fit for a job: one line for each thing, with the way out");
   command->add_option("FILE", options->job, "Job specification: its data and needs are looked at too");
   command->add_option("--hosts", options->hosts, "List of the hosts, see docs/hosts.md")->required();
+  add_address(*command, options->address);
   command->add_option("--run-dir", options->run_dir,
                       "Folder in which the run would be (default: runs/<name>)");
   command

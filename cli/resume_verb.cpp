@@ -1,3 +1,4 @@
+#include "cli/address_option.hpp"
 #include "cli/complain.hpp"
 #include "cli/decimal.hpp"
 #include "cli/detached_root.hpp"
@@ -11,12 +12,13 @@ struct resume_verb_options {
   std::string directory;
   resume_options how;
   std::string hosts;
+  std::string address;
   bool detach = false;
   bool json = false;
 };
 
 int resume(const resume_verb_options& options, const begun_hook& begun) {
-  const auto hosts = runtime::plan_hosts_if_named(options.hosts);
+  const auto hosts = runtime::plan_hosts_if_named(options.hosts, options.address);
   if (!hosts) return complain(hosts.error());
   const auto resumed = runtime::prepare_resumption(options.directory, options.how);
   if (!resumed) return complain(resumed.error());
@@ -51,8 +53,10 @@ void add_resume(CLI::App& app, verb& chosen) {
       ->add_option("--from", options->how.from,
                    "Go on from this step, or the newest before it that can be restored, not from the newest")
       ->check(decimal());
-  command->add_option("--hosts", options->hosts,
-                      "Use the hosts that this file lists, see docs/hosts.md (default: this host alone)");
+  auto* hosts =
+      command->add_option("--hosts", options->hosts,
+                          "Use the hosts that this file lists, see docs/hosts.md (default: this host alone)");
+  add_address(*command, options->address)->needs(hosts);
   command->add_flag("--as-trained", options->how.as_trained,
                     "Go on as trained, though spec.yaml was edited: it is written again");
   command->add_flag("--unrecorded", options->how.unrecorded,

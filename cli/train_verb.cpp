@@ -1,3 +1,4 @@
+#include "cli/address_option.hpp"
 #include "cli/complain.hpp"
 #include "cli/detached_root.hpp"
 #include "cli/json_display.hpp"
@@ -19,6 +20,7 @@ struct train_options {
   std::string run_dir;
   std::vector<std::string> overrides;
   std::string hosts;
+  std::string address;
   bool or_resume = false;
   bool detach = false;
   bool json = false;
@@ -76,7 +78,7 @@ int begin(const train_options& options, const std::optional<runtime::hosts_plan>
 }
 
 int train(const train_options& options, const begun_hook& begun) {
-  const auto hosts = runtime::plan_hosts_if_named(options.hosts);
+  const auto hosts = runtime::plan_hosts_if_named(options.hosts, options.address);
   if (!hosts) return complain(hosts.error());
   if (!options.or_resume) return begin(options, *hosts, runtime::torn_beginning::refused, begun);
   const auto asked = job::read_spec(options.file, options.overrides);
@@ -105,8 +107,10 @@ void add_train(CLI::App& app, verb& chosen) {
       ->add_option("--set", options->overrides,
                    "Override a value: path=value, e.g. train.epochs=3; may be repeated")
       ->allow_extra_args(false);
-  command->add_option("--hosts", options->hosts,
-                      "Use the hosts that this file lists, see docs/hosts.md (default: this host alone)");
+  auto* hosts =
+      command->add_option("--hosts", options->hosts,
+                          "Use the hosts that this file lists, see docs/hosts.md (default: this host alone)");
+  add_address(*command, options->address)->needs(hosts);
   command->add_flag(
       "--or-resume", options->or_resume,
       "Go on with the run in its folder where there is one, for what starts it again and again");

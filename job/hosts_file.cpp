@@ -83,15 +83,23 @@ void check_hosts(const spec::HostsFile& file, const source_map& sources, problem
   }
 }
 
+bool listens_at_self(std::string_view listen) {
+  return listen.starts_with(self_address) && listen.substr(self_address.size()).starts_with(':');
+}
+
+std::string with_number(const std::string& listen, const std::string& number) {
+  return listens_at_self(listen) ? number + listen.substr(self_address.size()) : listen;
+}
+
 /// How hosts may come by themselves, where the list lets them.
 void check_join(const spec::HostsFile& file, const source_map& sources, problem_list& problems) {
   if (!file.has_join()) return;
   const auto& join = file.join();
-  if (join.has_listen() && !base::parse_ipv4_address(join.listen()))
+  if (join.has_listen() && !base::parse_ipv4_address(with_number(join.listen(), "127.0.0.1")))
     problems.add(
         sources.find("join.listen"), "join.listen",
-        fmt::format("expected a number of this host's address and a port, as in 10.0.0.1:7700; found "
-                    "\"{}\"",
+        fmt::format("expected a number of this host's address and a port, as in 10.0.0.1:7700, or self:7700; "
+                    "found \"{}\"",
                     base::printable(join.listen())));
   const auto most = join.has_hosts_max() ? join.hosts_max() : hosts_max_default;
   if (join.has_hosts_min() && join.hosts_min() > most)
@@ -148,6 +156,17 @@ result<spec::HostsFile> read_hosts(const std::filesystem::path& file) {
   const auto text = read_source_text(file, hosts_bytes_limit);
   if (!text) return tl::unexpected(text.error());
   return parse_hosts(*text, file.string());
+}
+
+bool names_self(const spec::HostsFile& file) {
+  return listens_at_self(file.join().listen()) ||
+         std::ranges::any_of(file.hosts(), [](const auto& host) { return host.address() == self_address; });
+}
+
+void name_self(spec::HostsFile& file, const std::string& number) {
+  for (auto& host : *file.mutable_hosts())
+    if (host.address() == self_address) host.set_address(number);
+  if (file.has_join()) file.mutable_join()->set_listen(with_number(file.join().listen(), number));
 }
 
 std::vector<std::string> start_command(const spec::HostsFile& file, const spec::HostSpec& host,

@@ -19,6 +19,13 @@ result<spec::HostsFile> read_hosts(const std::filesystem::path& file);
 /// The same for text in memory. `file_name` is what errors call it.
 result<spec::HostsFile> parse_hosts(std::string_view text, const std::string& file_name);
 
+/// What a list may say in place of the number of the host that it is used on, as its address and in
+/// `join.listen`.
+inline constexpr std::string_view self_address = "self";
+bool names_self(const spec::HostsFile& file);
+/// Puts `number` in its place.
+void name_self(spec::HostsFile& file, const std::string& number);
+
 /// The words that start `program` with `arguments` on a host.
 std::vector<std::string> start_command(const spec::HostsFile& file, const spec::HostSpec& host,
                                        const std::vector<std::string>& program);

@@ -5,6 +5,7 @@
 #include "base/ipv4_address.hpp"
 #include "base/utf8.hpp"
 #include "job/field_rules.hpp"
+#include "runtime/secret_file.hpp"
 
 #include <fmt/format.h>
 
@@ -23,6 +24,14 @@ bool is_name(const std::string& name) {
 bool is_number(const std::string& address) {
   const auto parsed = base::parse_ipv4_address(address + ":0");
   return parsed && base::to_string(*parsed) == address + ":0";
+}
+
+/// Null where the list names none.
+result<std::shared_ptr<const agent::join_key>> read_key(const spec::JoinSpec& join) {
+  if (!join.has_key_file()) return nullptr;
+  auto key = read_key_file(join.key_file());
+  if (!key) return fail(key.error().code, "join.key_file: " + key.error().message);
+  return std::make_shared<const agent::join_key>(std::move(*key));
 }
 
 } // namespace
@@ -54,6 +63,8 @@ result<std::shared_ptr<enrolment_desk>> enrolment_desk::create(const spec::JoinS
                                                                std::shared_ptr<const job_identity> identity,
                                                                const std::string& root,
                                                                std::shared_ptr<host_bundles> bundles) {
+  auto key = read_key(join);
+  if (!key) return tl::unexpected(key.error());
   auto listener = agent::listen_for_enrolments(join.listen());
   if (!listener) return tl::unexpected(listener.error());
   const auto own = identity->issue({protocol::role_kind::agent, 0}, root);
@@ -62,10 +73,12 @@ result<std::shared_ptr<enrolment_desk>> enrolment_desk::create(const spec::JoinS
   if (!door) return tl::unexpected(door.error());
   auto pin = security::pin_of(own->authority);
   if (!pin) return tl::unexpected(pin.error());
-  return std::shared_ptr<enrolment_desk>{new enrolment_desk(
-      std::move(*listener),
-      {.door = std::move(*door), .pin = std::move(*pin), .version = common::dlrun_version()},
-      std::move(bundles))};
+  return std::shared_ptr<enrolment_desk>{new enrolment_desk(std::move(*listener),
+                                                            {.door = std::move(*door),
+                                                             .pin = std::move(*pin),
+                                                             .version = common::dlrun_version(),
+                                                             .key = std::move(*key)},
+                                                            std::move(bundles))};
 }
 
 enrolment_desk::enrolment_desk(agent::enrolment_listener listener, agent::enrolment_options options,

@@ -17,7 +17,7 @@ result<void> check_request(const bootstrap::JoinRequest& who);
 class enrolment_desk {
 public:
   /// Listens where the list of hosts says, and lets nobody in yet. @returns bad_usage when the port
-  /// is in use.
+  /// is in use, or the key cannot be used.
   static result<std::shared_ptr<enrolment_desk>> create(const spec::JoinSpec& join,
                                                         std::shared_ptr<const job_identity> identity,
                                                         const std::string& root,

@@ -22,24 +22,23 @@
 #include "runtime/journal_choice.hpp"
 #include "runtime/root_beats.hpp"
 #include "runtime/run_fingerprint.hpp"
+#include "runtime/secret_file.hpp"
 #include "runtime/stop_wait.hpp"
 
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <climits>
-#include <cstring>
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 namespace dlrun::runtime {
 namespace {
 
 constexpr std::size_t host_agent_threads = 2;
-constexpr std::size_t token_file_bytes_max = 4096;
+/// Between two tries to reach a root.
+constexpr auto enrol_retry = std::chrono::milliseconds(500);
 
 /// What this host is in the job: who it is to the others, the job with its data, and who gives that
 /// to others.
@@ -139,8 +138,32 @@ make_launcher(const bootstrap::HostBundle& bundle, const std::shared_ptr<const c
   return std::shared_ptr<agent::process_launcher>{std::move(*launcher)};
 }
 
-/// Runs the agent of a job until it ends.
-result<void> serve(const bootstrap::HostBundle& bundle, host_part part, const base::unique_fd& signals) {
+/// What it is; not whom it talks to.
+agent::host_agent_arguments arguments_of(const bootstrap::HostBundle& bundle, host_part& part,
+                                         std::uint64_t boot) {
+  return {.core = core_of(bundle, boot),
+          .started_by = bundle.agent_process(),
+          .cpus = bundle.cpus() != 0 ? bundle.cpus() : usable_cpus(),
+          .stores = look_at_stores(bundle, *part.job),
+          .folder = bundle.folder(),
+          .data_at = part.giver ? part.giver->address() : "",
+          .intake = std::move(part.intake),
+          .dial = {},
+          .launcher = {},
+          .beats = {},
+          .root = root_of(bundle),
+          .log = {}};
+}
+
+/// What the agent is told by signals, and what it tells when it ends.
+struct agent_words {
+  std::atomic<int> notices = 0;
+  agent::leave left{};
+};
+
+/// Runs the agent of a job until it ends. @returns why it did, where the job did not lose it.
+result<agent::leave> serve(const bootstrap::HostBundle& bundle, host_part part,
+                           const base::unique_fd& signals) {
   const auto& job = part.job;
   const auto made = make_launcher(bundle, job);
   if (!made) return tl::unexpected(made.error());
@@ -156,25 +179,18 @@ result<void> serve(const bootstrap::HostBundle& bundle, host_part part, const ba
   const auto identity = part.access.identity;
   auto link = open_host_link(system, bundle, self, std::move(part.access), log);
   if (!link) return tl::unexpected(link.error());
-  const auto notices = std::make_shared<std::atomic<int>>(0);
+  const auto words = std::make_shared<agent_words>();
   const auto dial = agent_dial(**link, bundle.agent_address());
-  const auto role =
-      system.spawn(agent::host_agent_state::start,
-                   agent::host_agent_arguments{.core = core_of(bundle, boot),
-                                               .started_by = bundle.agent_process(),
-                                               .cpus = bundle.cpus() != 0 ? bundle.cpus() : usable_cpus(),
-                                               .stores = look_at_stores(bundle, *job),
-                                               .folder = bundle.folder(),
-                                               .data_at = part.giver ? part.giver->address() : "",
-                                               .intake = std::move(part.intake),
-                                               .dial = dial,
-                                               .launcher = roles,
-                                               .beats = beats,
-                                               .root = root_of(bundle),
-                                               .log = log,
-                                               .has_notice = [notices, heard = 0]() mutable {
-                                                 return heard < *notices ? (++heard, true) : false;
-                                               }});
+  auto arguments = arguments_of(bundle, part, boot);
+  arguments.dial = dial;
+  arguments.launcher = roles;
+  arguments.beats = beats;
+  arguments.log = log;
+  arguments.has_notice = [words, heard = 0]() mutable {
+    return heard < words->notices ? (++heard, true) : false;
+  };
+  arguments.leaves = [words](const auto& how) { words->left = how; };
+  const auto role = system.spawn(agent::host_agent_state::start, std::move(arguments));
   const agent_relay renewal{system,
                             {.first = {},
                              .dial = dial,
@@ -182,12 +198,12 @@ result<void> serve(const bootstrap::HostBundle& bundle, host_part part, const ba
                              .identity = identity,
                              .lifetime = std::chrono::seconds{bundle.credentials().lifetime_s()},
                              .log = log}};
-  const auto ends = caf::actor_cast<caf::actor>(role);
-  return run_to_end(ends, signals, [notices] { ++*notices; });
+  const auto ended = run_to_end(caf::actor_cast<caf::actor>(role), signals, [words] { ++words->notices; });
+  return ended ? result<agent::leave>{words->left} : tl::unexpected(ended.error());
 }
 
 /// With what of the job is on this host.
-result<void> serve(const bootstrap::HostBundle& bundle, const base::unique_fd& signals) {
+result<agent::leave> serve(const bootstrap::HostBundle& bundle, const base::unique_fd& signals) {
   if (const auto journal = check_journal_here(bundle.spec()); !journal)
     return fail(journal.error().code, fmt::format("host {}: {}", bundle.host(), journal.error().message));
   auto gpus = open_gpus(bundle.spec());
@@ -199,7 +215,7 @@ result<void> serve(const bootstrap::HostBundle& bundle, const base::unique_fd& s
   return serve(bundle, std::move(*part), signals);
 }
 
-result<void> serve_in_folder(const bootstrap::HostBundle& bundle, const base::unique_fd& signals) {
+result<agent::leave> serve_in_folder(const bootstrap::HostBundle& bundle, const base::unique_fd& signals) {
   const auto folder = host_folder::take(bundle);
   if (!folder) return tl::unexpected(folder.error());
   auto ended = serve(bundle, signals);
@@ -209,39 +225,28 @@ result<void> serve_in_folder(const bootstrap::HostBundle& bundle, const base::un
 
 // ---- joining
 
-/// A token is a secret: a file that everybody can read is refused, as ssh refuses such keys. Groups
-/// may, since systemd shows a credential that one user may read in this way.
-result<agent::join_token> read_token(const std::string& file) {
-  const base::unique_fd opened{file == "-" ? ::dup(STDIN_FILENO)
-                                           : ::open(file.c_str(), O_RDONLY | O_CLOEXEC)};
-  const auto name = file == "-" ? std::string{"the standard input"} : fmt::format("'{}'", file);
-  if (!opened)
-    return fail(error_code::bad_usage, fmt::format("the token cannot be read from {}: {}", name,
-                                                   std::generic_category().message(errno)));
-  struct stat about {};
-  if (::fstat(opened.get(), &about) == 0 && S_ISREG(about.st_mode) && (about.st_mode & S_IRWXO) != 0)
-    return fail(error_code::bad_usage,
-                fmt::format("everybody on this host may read {}, and whoever has the token joins the job: "
-                            "'chmod 600' it, or better make another token",
-                            name));
-  std::array<char, token_file_bytes_max> text{};
-  std::size_t size = 0;
-  for (ssize_t got = 1; got > 0 && size < text.size();) {
-    got = ::read(opened.get(), text.data() + size, text.size() - size);
-    if (got > 0) size += static_cast<std::size_t>(got);
+result<void> add_secret(agent::enrolment_wish& wish, const joining_host& host) {
+  if (!host.key_file.empty()) {
+    auto key = read_key_file(host.key_file);
+    if (!key) return tl::unexpected(key.error());
+    wish.key = std::move(*key);
+    return {};
   }
-  auto token = agent::parse_token({text.data(), size});
-  ::explicit_bzero(text.data(), text.size());
-  if (!token) return fail(token.error().code, fmt::format("{}: {}", name, token.error().message));
-  return token;
+  auto token = read_token_file(host.token_file);
+  if (!token) return tl::unexpected(token.error());
+  wish.token = std::move(*token);
+  return {};
 }
 
-result<agent::enrolment_wish> wish_of(const joining_host& host, agent::join_token token) {
+/// @param signals see enrolment_wish::stop
+result<agent::enrolment_wish> wish_of(const joining_host& host, const base::unique_fd& signals) {
   agent::enrolment_wish wish{.root = host.root,
-                             .token = std::move(token),
+                             .token = {},
                              .version = common::dlrun_version(),
                              .as = {},
-                             .bundle_bytes_max = bundle_bytes_max};
+                             .bundle_bytes_max = bundle_bytes_max,
+                             .stop = signals.get()};
+  if (auto added = add_secret(wish, host); !added) return tl::unexpected(added.error());
   std::array<char, HOST_NAME_MAX + 1> own{};
   if (host.name.empty() && ::gethostname(own.data(), own.size() - 1) != 0)
     return base::fail_errno("this host has no name");
@@ -253,6 +258,47 @@ result<agent::enrolment_wish> wish_of(const joining_host& host, agent::join_toke
   return wish;
 }
 
+/// May the same be tried again?
+bool may_come_about(error_code code) {
+  return code == error_code::system || code == error_code::timed_out || code == error_code::protocol ||
+         code == error_code::in_use;
+}
+
+/// @returns whether this process was asked to end within that time
+bool is_asked_within(const base::unique_fd& signals, std::chrono::milliseconds time) {
+  pollfd watched{signals.get(), POLLIN, 0};
+  return ::poll(&watched, 1, static_cast<int>(time.count())) > 0;
+}
+
+/// Tries until the host is let in, is refused for good, or its time is over; says once what it
+/// waits for.
+result<agent::enrolled_host> enrol_in_time(const agent::enrolment_wish& wish,
+                                           std::optional<std::chrono::seconds> wait,
+                                           const base::unique_fd& signals,
+                                           const std::function<void(const std::string&)>& tell) {
+  using clock = std::chrono::steady_clock;
+  const auto until = wait ? clock::now() + *wait : clock::time_point::max();
+  for (bool is_told = false;; is_told = true) {
+    auto enrolled = agent::enrol(wish);
+    if (enrolled || !may_come_about(enrolled.error().code) || clock::now() >= until) return enrolled;
+    if (!is_told) tell(fmt::format("waits for the root at {}: {}", wish.root, enrolled.error().message));
+    if (is_asked_within(signals, enrol_retry))
+      return fail(error_code::interrupted,
+                  fmt::format("it was asked to end while it waited for the root at {}", wish.root));
+  }
+}
+
+/// What came of a host that has joined, or could not begin.
+result<agent::leave> serve_enrolled(agent::enrolled_host& enrolled, const base::unique_fd& signals,
+                                    const std::function<void(const std::string&)>& tell) {
+  const auto bundle = read_bundle(enrolled.bundle.get());
+  if (!bundle) return tl::unexpected(bundle.error());
+  enrolled.bundle.reset();
+  tell(fmt::format("host {} has joined the job '{}', whose root is on host {}; its folder here is {}",
+                   bundle->host(), bundle->spec().name(), bundle->root(), bundle->folder()));
+  return serve_in_folder(*bundle, signals);
+}
+
 } // namespace
 
 result<void> run_host_agent(int input) {
@@ -260,30 +306,29 @@ result<void> run_host_agent(int input) {
   const auto bundle = read_bundle(input);
   if (!bundle) return tl::unexpected(bundle.error());
   if (bundle->examine()) return examine_here(*bundle, input, STDOUT_FILENO);
-  return serve_in_folder(*bundle, signals);
+  if (const auto ended = serve_in_folder(*bundle, signals); !ended) return tl::unexpected(ended.error());
+  return {};
 }
 
 result<void> join_job(const joining_host& host, const std::function<void(const std::string&)>& tell) {
-  auto token = read_token(host.token_file);
-  if (!token) return tl::unexpected(token.error());
-  auto wish = wish_of(host, std::move(*token));
+  const bool has_key = !host.key_file.empty();
+  const auto wait = host.wait || has_key ? host.wait : std::chrono::seconds{0};
+  const auto signals =
+      take_stop_signals(true); // before all else: the first process of a container has no others
+  const auto wish = wish_of(host, signals);
   if (!wish) return tl::unexpected(wish.error());
-  auto enrolled = agent::enrol(*wish); // before the signals: Ctrl-C ends it
+  auto enrolled = enrol_in_time(*wish, wait, signals, tell);
   if (!enrolled) return tl::unexpected(enrolled.error());
-  const auto signals = take_stop_signals(true);
-  const auto bundle = read_bundle(enrolled->bundle.get());
-  auto ended = bundle ? result<void>{} : tl::unexpected(bundle.error());
-  if (bundle) {
-    enrolled->bundle.reset();
-    tell(fmt::format("host {} has joined the job '{}', whose root is on host {}; its folder here is {}",
-                     bundle->host(), bundle->spec().name(), bundle->root(), bundle->folder()));
-    ended = serve_in_folder(*bundle, signals);
-  }
-  if (ended) return ended;
+  auto ended = serve_enrolled(*enrolled, signals, tell);
+  if (ended && has_key && ended->kind == agent::leave_kind::for_now)
+    return fail(error_code::interrupted, ended->reason + "; the host may join again");
+  if (ended) return {};
   enrolled->line.tell_end(ended.error().message); // where the root waits for this host still
   if (ended.error().code == error_code::role_lost)
-    ended.error().message += "; with a new token ('dlrun token RUN', where the root runs) it may join again";
-  return ended;
+    ended.error().message +=
+        has_key ? "; it may join again"
+                : "; with a new token ('dlrun token RUN', where the root runs) it may join again";
+  return tl::unexpected(ended.error());
 }
 
 } // namespace dlrun::runtime

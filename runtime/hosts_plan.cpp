@@ -68,6 +68,43 @@ result<int> find_here(hosts_plan& plan) {
                           plan.hosts.hosts(found[0]).name(), plan.hosts.hosts(found[1]).name()));
 }
 
+/// For which "self" stands.
+result<std::string> find_self(const std::string& given, const std::string& file) {
+  auto own = own_numbers();
+  if (given.empty()) std::erase_if(own, [](const auto& one) { return one.starts_with("127."); });
+  if (!given.empty() && own.contains(given)) return given;
+  if (given.empty() && own.size() == 1) return *own.begin();
+  if (!given.empty())
+    return fail(error_code::bad_usage,
+                fmt::format("--address {}: no interface of this machine has that number: name one of {}",
+                            given, fmt::join(own, ", ")));
+  return fail(
+      error_code::bad_usage,
+      own.empty()
+          ? fmt::format("{}: 'self' stands for the number of this machine, which has none but that of "
+                        "itself: connect it, or name one with --address",
+                        file)
+          : fmt::format("{}: 'self' stands for the number of this machine, which has several: name one "
+                        "with --address, of {}",
+                        file, fmt::join(own, ", ")));
+}
+
+/// Puts the number in the place of "self".
+result<void> fill_in_self(hosts_plan& plan, const std::string& given) {
+  if (!job::names_self(plan.hosts)) {
+    if (given.empty()) return {};
+    return fail(
+        error_code::bad_usage,
+        fmt::format("--address {}: it says what 'self' stands for in the list of hosts, and {} does not "
+                    "have that: write 'address: self' there, or leave --address out",
+                    given, plan.file));
+  }
+  const auto self = find_self(given, plan.file);
+  if (!self) return tl::unexpected(self.error());
+  job::name_self(plan.hosts, *self);
+  return {};
+}
+
 /// As a shell finds it.
 result<std::string> find_program(const std::string& word, const std::string& file) {
   const auto is_program = [](const std::string& path) { return ::access(path.c_str(), X_OK) == 0; };
@@ -109,7 +146,7 @@ std::vector<std::string> hosts_plan::command_for(const spec::HostSpec& host) con
   return words;
 }
 
-result<hosts_plan> plan_hosts(const std::filesystem::path& file) {
+result<hosts_plan> plan_hosts(const std::filesystem::path& file, const std::string& self) {
   auto hosts = job::read_hosts(file);
   if (!hosts) return tl::unexpected(hosts.error());
   hosts_plan plan{.file = file.string(),
@@ -117,6 +154,7 @@ result<hosts_plan> plan_hosts(const std::filesystem::path& file) {
                   .numbers = {},
                   .starter_program = {},
                   .agent_program = {}};
+  if (auto filled = fill_in_self(plan, self); !filled) return tl::unexpected(filled.error());
   const auto here = find_here(plan);
   if (!here) return tl::unexpected(here.error());
   plan.here = *here;
@@ -130,9 +168,9 @@ result<hosts_plan> plan_hosts(const std::filesystem::path& file) {
   return plan;
 }
 
-result<std::optional<hosts_plan>> plan_hosts_if_named(const std::string& file) {
+result<std::optional<hosts_plan>> plan_hosts_if_named(const std::string& file, const std::string& self) {
   if (file.empty()) return std::nullopt;
-  auto plan = plan_hosts(file);
+  auto plan = plan_hosts(file, self);
   if (!plan) return tl::unexpected(plan.error());
   return std::optional{std::move(*plan)};
 }

@@ -29,12 +29,13 @@ struct hosts_plan {
 };
 
 /// Reads the list and finds the host whose address is one of this machine's.
-/// @returns bad_spec as job::read_hosts(); bad_usage when no host or several are this one, or the
-/// command that starts agents is not there.
-result<hosts_plan> plan_hosts(const std::filesystem::path& file);
+/// @param self number for which "self" stands in the list; "": the only one of this machine
+/// @returns bad_spec as job::read_hosts(); bad_usage when no host or several are this one, the
+/// number cannot be that of `self`, or the command that starts agents is not there.
+result<hosts_plan> plan_hosts(const std::filesystem::path& file, const std::string& self = "");
 
-/// The same; nothing when `file` is "".
-result<std::optional<hosts_plan>> plan_hosts_if_named(const std::string& file);
+/// The same; nothing when `file` is "", which has no use for `self`.
+result<std::optional<hosts_plan>> plan_hosts_if_named(const std::string& file, const std::string& self = "");
 
 /// The IPv4 addresses of this machine's interfaces.
 std::set<std::string> own_numbers();

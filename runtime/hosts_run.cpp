@@ -46,8 +46,12 @@ result<std::shared_ptr<enrolment_desk>> open_desk(const hosts_plan& plan,
 }
 
 /// "" where none may.
-std::string way_to_join(const enrolment_desk* desk, const common::job_context& job) {
+std::string way_to_join(const hosts_plan& plan, const enrolment_desk* desk, const common::job_context& job) {
   if (desk == nullptr) return "";
+  if (plan.hosts.join().has_key_file())
+    return fmt::format(
+        "hosts join at {0}: 'dlrun agent --join {0} --key-file FILE' there, with the key of {1}",
+        desk->address(), plan.hosts.join().key_file());
   return fmt::format("hosts join at {0}: 'dlrun token {1}' here prints a token, 'dlrun agent --join {0} "
                      "--token-file FILE' there uses it",
                      desk->address(), job.run_dir.string());
@@ -156,7 +160,7 @@ result<std::unique_ptr<hosts_run>> hosts_run::create(const hosts_plan& plan,
                                         [bundles](const auto& host) { return bundles->for_listed(host); });
   if (!commands) return tl::unexpected(commands.error());
   auto config = config_of(plan, *job, *beats, bundles->hosts_before(), who.takes_over);
-  config.joining.way_to_join = way_to_join(desk.get(), *job);
+  config.joining.way_to_join = way_to_join(plan, desk.get(), *job);
   if (who.takes_over) config.returning = returning(*who.secrets);
   auto launcher = std::make_shared<agent::routed_launcher>(agent::routed_launcher_options{
       .hosts = std::move(config),

@@ -1,6 +1,7 @@
 #include "actors/agent/agent.hpp"
 
 #include "actors/agent/event_json.hpp"
+#include "actors/agent/host_agent_core.hpp"
 #include "actors/agent/posted_events.hpp"
 #include "actors/common/ask.hpp"
 #include "base/atomic_file.hpp"
@@ -328,7 +329,8 @@ void agent_state::finish(const protocol::job_ended& ended) {
   arguments_.board->finish(ended);
   if (!arguments_.hosts) return self_->quit();
   // It stays until it is told to end: with it the connections end, and they are to hear this.
-  arguments_.hosts->dismiss("the job is over");
+  const bool may_go_on = ended.outcome == protocol::job_outcome::interrupted;
+  arguments_.hosts->dismiss(std::string{may_go_on ? "the job was stopped, and may go on" : job_over});
 }
 
 } // namespace dlrun::agent

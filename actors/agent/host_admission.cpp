@@ -6,26 +6,31 @@
 namespace dlrun::agent {
 
 /// The address tells whether it is another host.
-std::string host_admission::why_refused(const arriving_host& who, const host_roster& roster) const {
-  if (rules_.way_to_join.empty()) return "no host may join this job: its list of hosts has no 'join:'";
+result<void> host_admission::check(const arriving_host& who, const host_roster& roster) const {
+  if (rules_.way_to_join.empty())
+    return fail(error_code::bad_usage, "no host may join this job: its list of hosts has no 'join:'");
   if (who.name == rules_.root)
-    return fmt::format("host {} is the one where the root runs: join under another name", who.name);
+    return fail(error_code::bad_usage,
+                fmt::format("host {} is the one where the root runs: join under another name", who.name));
   for (const auto& [host, address] : rules_.addresses)
     if (address == who.address && host != who.name &&
         (host == rules_.root || roster.state_of(host) != host_state::away))
-      return fmt::format("{} is the address of host {}, which the job has: a host joins once", address, host);
+      return fail(
+          error_code::in_use,
+          fmt::format("{} is the address of host {}, which the job has: a host joins once", address, host));
   const auto joined = std::ranges::count_if(
       places_, [&](const auto& one) { return roster.state_of(one.first) != host_state::away; });
   const auto count = listed_ + static_cast<std::size_t>(joined);
-  if (count < rules_.hosts_max) return "";
-  return fmt::format("the job has {} hosts, and join.hosts_max of its list lets no more be there", count);
+  if (count < rules_.hosts_max) return {};
+  return fail(
+      error_code::in_use,
+      fmt::format("the job has {} hosts, and join.hosts_max of its list lets no more be there", count));
 }
 
 result<admission> host_admission::admit(const arriving_host& who, host_roster& roster,
                                         protocol::time_point now) {
   const bool is_known = roster.state_of(who.name) != host_state::away; // which says more
-  if (auto why = is_known ? "" : why_refused(who, roster); !why.empty())
-    return fail(error_code::bad_usage, std::move(why));
+  if (auto fine = is_known ? result<void>{} : check(who, roster); !fine) return tl::unexpected(fine.error());
   const auto attempt = roster.admit(who.name, now);
   if (!attempt) return tl::unexpected(attempt.error());
   rules_.addresses[who.name] = who.address;

@@ -43,7 +43,8 @@ public:
       : rules_{std::move(rules)}
       , listed_{listed} {}
 
-  /// Lets it in: `roster` waits for its agent from now on. @returns bad_usage with the reason.
+  /// Lets it in: `roster` waits for its agent from now on. @returns bad_usage with the reason, or
+  /// in_use where it may try again later.
   result<admission> admit(const arriving_host& who, host_roster& roster, protocol::time_point now);
   /// The same of one that an earlier root let in: `roster` waits for its agent as it is. @returns
   /// whether it is, which takes a list that lets hosts join, and has its name and place for nobody
@@ -53,7 +54,7 @@ public:
   std::string awaited(const host_roster& roster) const;
 
 private:
-  std::string why_refused(const arriving_host& who, const host_roster& roster) const;
+  result<void> check(const arriving_host& who, const host_roster& roster) const;
   std::uint32_t next_place() const;
 
   admission_rules rules_;

@@ -230,8 +230,9 @@ void host_agent_state::carry_out(const tell_agent& action) { self_->send(agent_,
 
 void host_agent_state::carry_out(const leave& action) {
   arguments_.log->info("leaves: {}", action.reason);
-  if (action.is_failure) return self_->quit(caf::make_error(caf::sec::runtime_error, action.reason));
-  self_->quit();
+  arguments_.leaves(action);
+  if (action.kind != leave_kind::lost) return self_->quit();
+  self_->quit(caf::make_error(caf::sec::runtime_error, action.reason));
 }
 
 } // namespace dlrun::agent

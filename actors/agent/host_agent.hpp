@@ -34,6 +34,8 @@ struct host_agent_arguments {
   beat_peer root{};
   std::shared_ptr<spdlog::logger> log;
   std::function<bool()> has_notice = [] { return false; }; ///< is it to leave? Once for each notice
+  /// It ends, for this. Before it quits, on its thread.
+  std::function<void(const leave&)> leaves = [](const leave&) {};
   std::function<protocol::time_point()> now = common::now; ///< the time by which it decides
 };
 

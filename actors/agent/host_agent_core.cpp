@@ -21,9 +21,9 @@ host_agent_actions host_agent_core::report(start& which, time_point now) {
   return {tell_agent{which.report}};
 }
 
-host_agent_actions host_agent_core::end(std::string reason, bool is_failure) {
+host_agent_actions host_agent_core::end(std::string reason, leave_kind kind) {
   if (std::exchange(left_, true)) return {};
-  return {leave{std::move(reason), is_failure}};
+  return {leave{std::move(reason), kind}};
 }
 
 // ---- orders
@@ -57,7 +57,8 @@ void host_agent_core::on_start_told(const protocol::start_told& told) {
 
 host_agent_actions host_agent_core::on_dismissal(const protocol::dismissal& dismissal) {
   if (!is_mine(dismissal.boot)) return {};
-  return end(dismissal.reason, dismissal.reason.starts_with(given_up));
+  if (dismissal.reason.starts_with(given_up)) return end(dismissal.reason);
+  return end(dismissal.reason, dismissal.reason == job_over ? leave_kind::for_good : leave_kind::for_now);
 }
 
 // ---- what the shell saw
@@ -133,7 +134,7 @@ void host_agent_core::on_sighting(const sighting& seen, time_point now) {
 }
 
 host_agent_actions host_agent_core::on_notice(time_point now) {
-  if (leaves_since_ || !has_link()) return end("it was asked to leave", false);
+  if (leaves_since_ || !has_link()) return end("it was asked to leave", leave_kind::for_now);
   leaves_since_ = now;
   return {};
 }
@@ -146,7 +147,7 @@ host_agent_actions host_agent_core::on_tick(time_point now) {
   if (is_too_long(silent_since_))
     return end(fmt::format("the root has answered no beat for {:.0f} s", grace_s));
   if (leaves_since_ && now - *leaves_since_ >= config_.leave_grace)
-    return end("it was asked to leave, and its grace is over", false);
+    return end("it was asked to leave, and its grace is over", leave_kind::for_now);
   host_agent_actions out;
   if (!has_link()) return out;
   for (auto& [key, one] : starts_)

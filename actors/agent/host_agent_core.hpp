@@ -8,6 +8,7 @@
 #include "actors/protocol/planted_bug.hpp"
 #include "actors/protocol/time.hpp"
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -19,6 +20,8 @@ namespace dlrun::agent {
 
 /// How the reason of a dismissal begins after which the job goes on without the host.
 inline constexpr std::string_view given_up = "the host was given up";
+/// That of one after which nobody is wanted any more. After any other the host may come back.
+inline constexpr std::string_view job_over = "the job is over";
 
 struct host_agent_config {
   std::string host;
@@ -48,10 +51,15 @@ struct end_role {
 struct tell_agent {
   protocol::start_report report;
 };
+enum class leave_kind : std::uint8_t {
+  lost,    ///< the job goes on, or may, without this host
+  for_now, ///< this host was asked to leave, or the job was stopped; it may come back
+  for_good ///< the job is over
+};
 /// End this process, and with it all that it started. Given once.
 struct leave {
   std::string reason;
-  bool is_failure = true; ///< the job goes on, or may, and not because this host was to leave
+  leave_kind kind = leave_kind::lost;
 };
 using host_agent_action = std::variant<launch_role, end_role, tell_agent, leave>;
 using host_agent_actions = std::vector<host_agent_action>;
@@ -109,7 +117,7 @@ private:
   }
   start* find(const protocol::role_name& role, const protocol::fence& self);
   host_agent_actions report(start& which, protocol::time_point now);
-  host_agent_actions end(std::string reason, bool is_failure = true);
+  host_agent_actions end(std::string reason, leave_kind kind = leave_kind::lost);
 
   host_agent_config config_;
   std::map<start_key, start> starts_; ///< that run, or whose end is not known to the agent yet

@@ -33,7 +33,7 @@ job_event of_agent(std::string event, std::string text, protocol::event_place pl
 // ---- of hosts
 
 job_event enrolled(const std::string& host, const std::string& address) {
-  return of_agent("host-enrolled", fmt::format("host {} at {} showed a token, and gets ready", host, address),
+  return of_agent("host-enrolled", fmt::format("host {} at {} was let in, and gets ready", host, address),
                   {.host = host, .reason = {}});
 }
 

@@ -80,7 +80,7 @@ std::string host_roster::on_joined(const std::string& host, std::uint64_t boot, 
   if (one.given_up.contains(boot))
     return fmt::format("host {} was given up, and its roles run elsewhere", host);
   if (one.is_enrolled && one.boot != boot && !one.command_runs)
-    return fmt::format("host {} is not waited for any more: it has to join again, with a new token", host);
+    return fmt::format("host {} is not waited for any more: it has to join again", host);
   if (one.boot && *one.boot != boot) {
     give_up(host, one, "its agent was started again", now, out);
     // The command that runs is the new agent's.
@@ -105,19 +105,21 @@ std::string host_roster::on_joined(const std::string& host, std::uint64_t boot, 
 }
 
 result<std::uint64_t> host_roster::admit(const std::string& host, time_point now) {
-  const auto refuse = [&](std::string_view why) {
-    return fail(error_code::bad_usage, fmt::format("host {} {}", host, why));
+  const auto refuse = [&](error_code code, std::string_view why) {
+    return fail(code, fmt::format("host {} {}", host, why));
   };
-  if (closed_) return fail(error_code::bad_usage, "the job is over");
+  if (closed_) return fail(error_code::in_use, "the job is over");
   auto found = hosts_.find(host);
   if (found != hosts_.end() && !found->second.is_enrolled)
-    return refuse("is one of the list of hosts, whose agents the root starts: join under another name");
+    return refuse(error_code::bad_usage,
+                  "is one of the list of hosts, whose agents the root starts: join under another name");
   if (found != hosts_.end() && found->second.boot)
-    return refuse("is there: a host joins once, so join under another name, or when the loss of that one is "
+    return refuse(error_code::in_use,
+                  "is there: a host joins once, so join under another name, or when the loss of that one is "
                   "noticed, after a few seconds");
   const bool may_come = found != hosts_.end() && found->second.command_runs;
   if (may_come && found->second.to_earlier == entry::comeback::none)
-    return refuse("is joining already: a host joins once, so join under another name");
+    return refuse(error_code::in_use, "is joining already: a host joins once, so join under another name");
   if (found == hosts_.end()) found = hosts_.emplace(host, entry{}).first;
   auto& one = found->second;
   one.is_enrolled = true;

@@ -98,7 +98,8 @@ public:
                         roster_events& out);
   /// A host that is not in the list has enrolled: its agent will come by itself, once. It is
   /// waited for as long as what it came by lasts, which is its command here: answered by
-  /// on_command_ended() with the attempt that is returned. @returns bad_usage with the reason.
+  /// on_command_ended() with the attempt that is returned. @returns bad_usage with the reason, or
+  /// in_use where it may try again later.
   result<std::uint64_t> admit(const std::string& host, protocol::time_point now);
   /// A host that an earlier root of the job let in. Its agent may come back as it is; before
   /// start().

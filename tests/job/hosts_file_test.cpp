@@ -112,6 +112,34 @@ TEST(hosts_file, lets_nobody_join_unless_it_says_where) {
   EXPECT_EQ(file->join().hosts_max(), 256);
 }
 
+TEST(hosts_file, may_say_self_for_the_number_of_the_host_that_it_is_used_on) {
+  auto file = parse_hosts("hosts: [{name: alpha, address: self}, {name: beta, address: 10.0.0.2}]\n"
+                          "join: {listen: \"self:7700\"}\n",
+                          "hosts.yaml");
+  ASSERT_TRUE(file.has_value()) << file.error().message;
+  EXPECT_TRUE(names_self(*file));
+  name_self(*file, "10.0.0.1");
+  EXPECT_EQ(file->hosts(0).address(), "10.0.0.1");
+  EXPECT_EQ(file->hosts(1).address(), "10.0.0.2");
+  EXPECT_EQ(file->join().listen(), "10.0.0.1:7700");
+  EXPECT_FALSE(names_self(*file));
+  const std::string only_joins = two_hosts + "join: {listen: \"self:0\"}\n";
+  EXPECT_TRUE(names_self(*parse_hosts(only_joins, "hosts.yaml")));
+  EXPECT_FALSE(names_self(*parse_hosts(two_hosts, "hosts.yaml")));
+  EXPECT_THAT(problems_in("hosts: [{name: a, address: self}, {name: b, address: self}]"),
+              HasSubstr("list each host once"));
+  for (const auto* wrong : {"self", "self:", "self:70000", "selfish:7700", "10.self:7700"})
+    EXPECT_THAT(problems_in(two_hosts + "join: {listen: \"" + wrong + "\"}\n"), HasSubstr("or self:7700"))
+        << wrong;
+}
+
+TEST(hosts_file, finds_its_key_beside_itself) {
+  const auto file =
+      parse_hosts(two_hosts + "join: {listen: \"10.0.0.1:0\", key_file: /run/key}\n", "hosts.yaml");
+  ASSERT_TRUE(file.has_value()) << file.error().message;
+  EXPECT_EQ(file->join().key_file(), "/run/key");
+}
+
 TEST(hosts_file, refuses_numbers_of_hosts_that_cannot_be_and_places_to_listen_that_are_none) {
   const auto problems = [](const std::string& join) {
     return problems_in(two_hosts + "join: {" + join + "}\n");

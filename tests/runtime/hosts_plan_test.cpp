@@ -16,8 +16,9 @@ class hosts_plan_test : public testing::Test {
 protected:
   result<hosts_plan> plan(const std::string& hosts, const std::string& more = "start: [sh]\n") {
     const auto text = "hosts: [" + hosts + "]\n" + more;
-    return plan_hosts(folder.write("hosts.yaml", {text.begin(), text.end()}));
+    return plan_hosts(folder.write("hosts.yaml", {text.begin(), text.end()}), self);
   }
+  std::string self;
   test::temporary_folder folder;
 };
 
@@ -67,6 +68,42 @@ TEST_F(hosts_plan_test, refuses_a_program_that_a_shell_would_take_for_more_than_
       plan("{name: alpha, address: 127.0.0.1}", "start: [sh]\nprogram: /opt/my programs/dlrun\n");
   ASSERT_FALSE(found.has_value());
   EXPECT_THAT(found.error().message, HasSubstr("/opt/my programs/dlrun"));
+}
+
+TEST_F(hosts_plan_test, puts_the_number_that_is_given_in_the_place_of_self) {
+  self = "127.0.0.1";
+  const auto found = plan("{name: beta, address: 192.0.2.7}, {name: alpha, address: self}",
+                          "start: [sh]\njoin: {listen: \"self:0\"}\n");
+  ASSERT_TRUE(found.has_value()) << found.error().message;
+  EXPECT_EQ(found->here, 1);
+  EXPECT_EQ(found->own_number(), "127.0.0.1");
+  EXPECT_EQ(found->hosts.join().listen(), "127.0.0.1:0");
+}
+
+TEST_F(hosts_plan_test, refuses_a_number_that_no_interface_has_and_names_those_that_there_are) {
+  self = "192.0.2.7";
+  const auto found = plan("{name: alpha, address: self}");
+  ASSERT_FALSE(found.has_value());
+  EXPECT_EQ(found.error().code, error_code::bad_usage);
+  EXPECT_THAT(found.error().message, AllOf(HasSubstr("--address 192.0.2.7"), HasSubstr("127.0.0.1")));
+}
+
+TEST_F(hosts_plan_test, refuses_a_number_of_which_the_list_makes_no_use) {
+  self = "127.0.0.1";
+  const auto found = plan("{name: alpha, address: 127.0.0.1}");
+  ASSERT_FALSE(found.has_value());
+  EXPECT_THAT(found.error().message, HasSubstr("'address: self'"));
+}
+
+TEST_F(hosts_plan_test, finds_out_by_itself_what_self_is_where_this_machine_has_one_number) {
+  auto numbers = own_numbers();
+  std::erase_if(numbers, [](const auto& one) { return one.starts_with("127."); });
+  const auto found = plan("{name: alpha, address: self}");
+  EXPECT_EQ(found.has_value(), numbers.size() == 1);
+  if (found)
+    EXPECT_EQ(found->own_number(), *numbers.begin());
+  else
+    EXPECT_THAT(found.error().message, AllOf(HasSubstr("hosts.yaml"), HasSubstr("--address")));
 }
 
 TEST_F(hosts_plan_test, needs_no_command_where_all_other_hosts_join_by_themselves) {

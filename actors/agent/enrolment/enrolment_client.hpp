@@ -1,6 +1,7 @@
 /// How a host enrols: `dlrun agent --join`.
 #pragma once
 
+#include "actors/agent/enrolment/join_key.hpp"
 #include "actors/agent/enrolment/join_wire.hpp"
 #include "base/unique_fd.hpp"
 #include "proto/enrolment.pb.h"
@@ -8,18 +9,21 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace dlrun::agent {
 
 struct enrolment_wish {
   std::string root; ///< "HOST:PORT", a name or number
-  join_token token;
+  join_token token; ///< not looked at where there is a key
+  std::optional<join_key> key{};
   std::string version;       ///< of dlrun
   bootstrap::JoinRequest as; ///< without the secret; "" as its address: that from which the root is reached
   std::size_t bundle_bytes_max = 0;
   std::chrono::milliseconds connect_deadline{10'000};
   std::chrono::milliseconds answer_deadline{60'000};
+  int stop = -1; ///< descriptor that can be read when nobody wants it any more
 };
 
 /// The connection over which a host was let in. The root waits on it until the host's agent is
@@ -43,8 +47,10 @@ struct enrolled_host {
   enrolment_line line;
 };
 
-/// Blocks. @returns bad_usage when the root refuses it, with the root's words, or is not that of
-/// the token; system, timed_out when it is not reached.
+/// Blocks. @returns bad_usage when the root refuses it, with the root's words, is not that of the
+/// token, or has not the key; in_use when the root says that it may try again, which a token is
+/// told as bad_usage; system, timed_out, protocol when it is not reached, or who answers is no
+/// root; interrupted by `stop`. A name is looked up anew each time.
 result<enrolled_host> enrol(const enrolment_wish& wish);
 
 } // namespace dlrun::agent

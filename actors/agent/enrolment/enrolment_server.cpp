@@ -47,6 +47,7 @@ struct known_visit {
   enrolment_visit visit;
   bootstrap::JoinRequest who{};
   std::string token{};                 ///< digest of the secret, once it was taken
+  bool is_known = false;               ///< by that, or by the key
   std::optional<admission> admitted{}; ///< until it is let go
 };
 
@@ -160,7 +161,7 @@ private:
     if (!session) return;
     watch_for_loss(socket.get());
     auto from = address_of_peer(socket.get());
-    visits_.push_back({++visits_made_, enrolment_visit{std::move(socket), std::move(*session),
+    visits_.push_back({++visits_made_, enrolment_visit{std::move(socket), std::move(*session), options_.key,
                                                        std::move(from), now + options_.request_deadline}});
   }
 
@@ -174,17 +175,23 @@ private:
 
   void judge(known_visit& one, enrolment_visit::request request, clock::time_point now) {
     one.who = std::move(request.what);
-    auto digest = base::sha256_of(one.who.secret());
-    one.who.clear_secret();
-    if (const auto good = take_token(digest); !good) {
-      note_stranger(one.visit.from(), good.error().message);
-      return one.visit.refuse(options_.version, good.error().message, now + options_.request_deadline);
+    if (!request.is_proven) {
+      auto digest = base::sha256_of(one.who.secret());
+      one.who.clear_secret();
+      if (const auto good = take_token(digest); !good) {
+        note_stranger(one.visit.from(), good.error().message);
+        return one.visit.refuse(options_.version, good.error().message, false,
+                                now + options_.request_deadline);
+      }
+      one.token = std::move(digest);
     }
-    one.token = std::move(digest);
+    one.is_known = true;
     if (request.version != options_.version)
-      return refuse(one, fmt::format("the job is run by dlrun {}, and host {} has dlrun {}: install the same "
-                                     "version on all hosts",
-                                     options_.version, one.who.name(), request.version));
+      return refuse(one,
+                    {error_code::bad_usage,
+                     fmt::format("the job is run by dlrun {}, and host {} has dlrun {}: install the same "
+                                 "version on all hosts",
+                                 options_.version, one.who.name(), request.version)});
     events_.admit(one.who, [inbox = inbox_, visit = one.number](result<admission> what) {
       inbox->put(&enrolment_inbox::decisions, decision{visit, std::move(what)});
     });
@@ -195,14 +202,18 @@ private:
     return tokens_.take(digest, common::now());
   }
 
-  void refuse(known_visit& one, const std::string& why) {
-    {
+  /// Who has the key and may try again will: that is told at the other end alone.
+  void refuse(known_visit& one, const error& why) {
+    const bool has_token = !one.token.empty(), may_retry = why.code == error_code::in_use;
+    if (has_token) {
       const std::scoped_lock lock{tokens_mutex_};
       tokens_.give_back(one.token);
     }
-    events_.refused(fmt::format("host {} at {} was not let in: {}", one.who.name(), one.visit.from(), why));
-    one.visit.refuse(options_.version, why + " (the token can still be used)",
-                     clock::now() + options_.request_deadline);
+    if (has_token || !may_retry)
+      events_.refused(
+          fmt::format("host {} at {} was not let in: {}", one.who.name(), one.visit.from(), why.message));
+    one.visit.refuse(options_.version, why.message + (has_token ? " (the token can still be used)" : ""),
+                     may_retry, clock::now() + options_.request_deadline);
   }
 
   void take_inbox(clock::time_point now) {
@@ -229,11 +240,11 @@ private:
       if (made.what) events_.ended(*made.what, "it hung up");
       return;
     }
-    if (!made.what) return refuse(*found, made.what.error().message);
+    if (!made.what) return refuse(*found, made.what.error());
     auto bundle = events_.bundle(found->who, *made.what);
     if (!bundle) {
       events_.ended(*made.what, bundle.error().message);
-      return refuse(*found, bundle.error().message);
+      return refuse(*found, bundle.error());
     }
     found->admitted = *made.what;
     found->visit.give(std::move(*bundle), now + options_.given_deadline);
@@ -250,7 +261,7 @@ private:
     const auto& problem = one.visit.problem();
     if (one.admitted)
       events_.ended(*one.admitted, !problem.empty() ? problem : said.empty() ? "it hung up" : said);
-    else if (one.token.empty() && !problem.empty())
+    else if (!one.is_known && !problem.empty())
       note_stranger(one.visit.from(), problem);
   }
 

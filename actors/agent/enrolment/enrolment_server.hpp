@@ -2,6 +2,7 @@
 #pragma once
 
 #include "actors/agent/enrolment/admission.hpp"
+#include "actors/agent/enrolment/join_key.hpp"
 #include "actors/agent/enrolment/join_wire.hpp"
 #include "base/unique_fd.hpp"
 #include "proto/enrolment.pb.h"
@@ -27,6 +28,8 @@ struct enrolment_options {
   std::shared_ptr<security::tls_context> door{}; ///< tls_context::make_door() of the root's credentials
   std::string pin{};                             ///< of the job's authority
   std::string version{};                         ///< of dlrun; that of a host must be the same
+  /// Who proves that it has this one needs no token; null: there is none.
+  std::shared_ptr<const join_key> key{};
   /// Who has not said in that time what it wants is dropped.
   std::chrono::milliseconds request_deadline{5000};
   /// What a host is given may be 64 MiB.
@@ -41,7 +44,8 @@ struct enrolment_options {
 /// All are called on the server's thread and must not block on a peer.
 struct enrolment_events {
   using decided = std::function<void(result<admission>)>;
-  /// May this host join, whose token is good? Answered once, on any thread.
+  /// May this host join, which has proved itself? Answered once, on any thread. A refusal with
+  /// in_use lets it try again.
   std::function<void(const bootstrap::JoinRequest& who, decided done)> admit;
   /// A message of bundle_word: what a host is to run that was let in.
   std::function<result<std::string>(const bootstrap::JoinRequest& who, const admission& as)> bundle;
@@ -53,7 +57,8 @@ struct enrolment_events {
 
 /// Makes tokens, and lets in who shows one: over TLS 1.3, in which the root proves itself by the
 /// certificate of its job's authority, and the host by the secret of the token, which is kept as
-/// its SHA-256 alone. Strangers hold up nobody. Thread-safe.
+/// its SHA-256 alone. With a key it lets in who has that, to whom the root proves itself by it too.
+/// Strangers hold up nobody. Thread-safe.
 class enrolment_server {
 public:
   static result<std::unique_ptr<enrolment_server>>

@@ -14,14 +14,23 @@ namespace {
 constexpr std::size_t heard_piece_bytes = 4096;
 constexpr std::size_t told_piece_bytes = std::size_t{64} << 10;
 
+constexpr auto no_request = "what it says is no request to join";
+
 bool is_for_later(ssize_t done) { return done < 0 && (errno == EAGAIN || errno == EINTR); }
+
+/// Does a host say such a message?
+bool is_of_host(const join_head& head) {
+  if (head.word == join_word) return head.bytes <= join_request_bytes_max;
+  return head.word == key_word && head.version == key_version && head.bytes == join_proof_bytes;
+}
 
 } // namespace
 
-enrolment_visit::enrolment_visit(base::unique_fd socket, security::tls_session session, std::string from,
-                                 time_point deadline)
+enrolment_visit::enrolment_visit(base::unique_fd socket, security::tls_session session,
+                                 std::shared_ptr<const join_key> key, std::string from, time_point deadline)
     : socket_{std::move(socket)}
     , session_{std::move(session)}
+    , key_{std::move(key)}
     , from_{std::move(from)}
     , deadline_{deadline} {}
 
@@ -29,18 +38,18 @@ std::optional<enrolment_visit::request> enrolment_visit::take_request() {
   return std::exchange(request_, std::nullopt);
 }
 
-void enrolment_visit::refuse(std::string_view version, std::string_view why, time_point deadline) {
+void enrolment_visit::refuse(std::string_view version, std::string_view why, bool may_retry,
+                             time_point deadline) {
   state_ = state::leaves;
   deadline_ = deadline;
-  message_ = written_message(refused_word, version, why.substr(0, join_reason_bytes_max));
-  tell();
+  say(written_message(may_retry ? not_now_word : refused_word, version,
+                      why.substr(0, join_reason_bytes_max)));
 }
 
 void enrolment_visit::give(std::string message, time_point deadline) {
   state_ = state::given;
   deadline_ = deadline;
-  message_ = std::move(message);
-  tell();
+  say(std::move(message));
 }
 
 void enrolment_visit::end() {
@@ -98,7 +107,7 @@ void enrolment_visit::hear() {
 
 void enrolment_visit::on_heard() {
   switch (state_) {
-  case state::asks: return on_request();
+  case state::asks: return on_message();
   case state::waits:
     if (!heard_.empty()) return fail_with("it says more than it should");
     if (has_ended_) fail_with("it hung up");
@@ -112,27 +121,56 @@ void enrolment_visit::on_heard() {
   if (heard_.size() > join_reason_bytes_max) heard_.resize(join_reason_bytes_max);
 }
 
-void enrolment_visit::on_request() {
+/// One after the other: who says more before it was answered is no host.
+void enrolment_visit::on_message() {
   const auto end = heard_.find('\n');
   const auto head = end == heard_.npos ? std::nullopt : parse_join_head(heard_.substr(0, end));
   const bool is_wrong = end == heard_.npos
                             ? heard_.size() > join_line_max
-                            : !head || head->word != join_word || head->bytes > join_request_bytes_max ||
-                                  heard_.size() > end + 1 + head->bytes;
-  if (is_wrong) return fail_with("what it says is no request to join");
+                            : !head || !is_of_host(*head) || heard_.size() > end + 1 + head->bytes;
+  if (is_wrong) return fail_with(no_request);
   if (head && heard_.size() == end + 1 + head->bytes) {
-    request made{head->version, {}};
-    if (!made.what.ParseFromString(heard_.substr(end + 1)))
-      return fail_with("what it says is no request to join");
-    request_ = std::move(made);
-    state_ = state::waits;
-    deadline_ = time_point::max();
-    heard_.clear();
+    const auto body = std::exchange(heard_, {}).substr(end + 1);
+    if (head->word == key_word)
+      on_proof(body);
+    else
+      on_request(*head, body);
   }
-  if (has_ended_) fail_with("it hung up");
+  if (has_ended_ && state_ != state::over) fail_with("it hung up");
+}
+
+/// Who has shown nothing is told nothing but that.
+void enrolment_visit::on_proof(std::string_view shown) {
+  if (is_proven_) return fail_with(no_request);
+  const auto session = session_.binding();
+  if (!session) return fail_with(session.error().message);
+  is_proven_ = key_ && key_->is_proof(shown, join_key::side::host, *session);
+  if (!is_proven_) {
+    problem_ = key_ ? "it has another key than 'join.key_file' of the list of hosts names"
+                    : "it wants to join by a key, and the list of hosts has no 'join.key_file'";
+    return refuse(key_version, "no proof of the key of this job", false, deadline_);
+  }
+  const auto own = key_->proof(join_key::side::root, *session);
+  say(written_message(key_word, key_version, {reinterpret_cast<const char*>(own.data()), own.size()}));
+}
+
+void enrolment_visit::on_request(const join_head& head, std::string_view body) {
+  request made{head.version, {}, is_proven_};
+  if (!made.what.ParseFromArray(body.data(), static_cast<int>(body.size())) ||
+      (is_proven_ && !made.what.secret().empty()))
+    return fail_with(no_request);
+  request_ = std::move(made);
+  state_ = state::waits;
+  deadline_ = time_point::max();
 }
 
 // ---- to the host
+
+void enrolment_visit::say(std::string message) {
+  message_ = std::move(message);
+  at_ = 0;
+  tell();
+}
 
 void enrolment_visit::tell() {
   for (;;) {

@@ -1,9 +1,18 @@
-/// What a host that joins and the root say to each other, over TLS. Each says one message behind a
-/// line "WORD VERSION BYTES", with its version of dlrun and the length of the message:
+/// What a host that joins and the root say to each other, over TLS. Each message is behind a line
+/// "WORD VERSION BYTES", with the version of dlrun that says it and the length of the message:
 ///
 ///     host   dlrun-join 0.2.0 123          a JoinRequest
 ///     root   dlrun-refused 0.2.0 45        why, as text
+///        or  dlrun-not-now 0.2.0 45        why, as text; it may try again
 ///        or  dlrun-host-bundle 0.2.0 6789  a HostBundle: what the host is to run
+///
+/// A host that joins by a key does not know the root by its certificate, so each first proves to
+/// the other that it has the key (join_key). Until it has heard that, neither says anything else;
+/// the version is that of the proof:
+///
+///     host   dlrun-key 1 32                join_key::proof() of a host
+///     root   dlrun-key 1 32                that of the root
+///        or  dlrun-refused 1 45            it is none, or no key is good here
 ///
 /// After a bundle the connection stays until the root hears that the host's agent is there, on the
 /// links of the job. A host whose agent cannot begin says why, as text, and ends it.
@@ -21,6 +30,9 @@ namespace dlrun::agent {
 
 inline constexpr std::string_view join_word = "dlrun-join";
 inline constexpr std::string_view refused_word = "dlrun-refused";
+inline constexpr std::string_view not_now_word = "dlrun-not-now";
+inline constexpr std::string_view key_word = "dlrun-key";
+inline constexpr std::string_view key_version = "1";
 inline constexpr std::string_view bundle_word = "dlrun-host-bundle";
 /// Of the line.
 inline constexpr std::size_t join_line_max = 200;

@@ -190,29 +190,33 @@ TEST_F(host_agent_core_test, says_that_it_is_to_leave_until_it_is_let_go) {
   EXPECT_THAT(core.on_notice(now), IsEmpty());
   EXPECT_TRUE(core.is_leaving());
   EXPECT_THAT(core.on_tick(now + 1s), IsEmpty());
-  EXPECT_FALSE(test::the_only<leave>(core.on_dismissal({7, "it was asked to leave"})).is_failure);
+  EXPECT_EQ(test::the_only<leave>(core.on_dismissal({7, "it was asked to leave"})).kind, leave_kind::for_now);
 }
 
 TEST_F(host_agent_core_test, leaves_at_once_when_it_is_asked_twice_or_has_no_link) {
   core.on_notice(now);
-  EXPECT_FALSE(test::the_only<leave>(core.on_notice(now + 1s)).is_failure);
+  EXPECT_EQ(test::the_only<leave>(core.on_notice(now + 1s)).kind, leave_kind::for_now);
   host_agent_core alone{{.host = "beta", .boot = 7}, now};
-  EXPECT_FALSE(test::the_only<leave>(alone.on_notice(now)).is_failure);
+  EXPECT_EQ(test::the_only<leave>(alone.on_notice(now)).kind, leave_kind::for_now);
 }
 
 TEST_F(host_agent_core_test, leaves_when_nobody_lets_it_go_within_the_grace) {
   core.on_notice(now);
   EXPECT_THAT(core.on_tick(now + 29s), IsEmpty());
-  EXPECT_FALSE(test::the_only<leave>(core.on_tick(now + 30s)).is_failure);
+  EXPECT_EQ(test::the_only<leave>(core.on_tick(now + 30s)).kind, leave_kind::for_now);
 }
 
 TEST_F(host_agent_core_test, a_job_that_goes_on_without_it_is_a_failure_and_one_that_is_over_is_none) {
-  EXPECT_FALSE(test::the_only<leave>(core.on_dismissal({7, "the job is over"})).is_failure);
+  EXPECT_EQ(test::the_only<leave>(core.on_dismissal({7, "the job is over"})).kind, leave_kind::for_good);
+  host_agent_core stopped{{.host = "beta", .boot = 7}, now};
+  EXPECT_EQ(test::the_only<leave>(stopped.on_dismissal({7, "the job was stopped, and may go on"})).kind,
+            leave_kind::for_now);
   host_agent_core lost{{.host = "beta", .boot = 7}, now};
-  EXPECT_TRUE(test::the_only<leave>(lost.on_dismissal({7, std::string{given_up} + ": it answers no beat"}))
-                  .is_failure);
+  EXPECT_EQ(
+      test::the_only<leave>(lost.on_dismissal({7, std::string{given_up} + ": it answers no beat"})).kind,
+      leave_kind::lost);
   host_agent_core alone{{.host = "beta", .boot = 7, .orphan_grace = 10s}, now};
-  EXPECT_TRUE(test::the_only<leave>(alone.on_tick(now + 10s)).is_failure);
+  EXPECT_EQ(test::the_only<leave>(alone.on_tick(now + 10s)).kind, leave_kind::lost);
 }
 
 TEST_F(host_agent_core_test, orders_of_a_root_that_is_gone_have_no_effect_and_of_the_next_all_count) {

@@ -278,6 +278,14 @@ TEST_F(host_roster_test, waits_for_a_host_that_enrols_and_lets_what_it_came_by_e
   EXPECT_THAT(roster.on_command_ended("delta", *tried, "has ended", now), IsEmpty());
 }
 
+TEST_F(host_roster_test, says_whether_a_name_may_be_tried_again) {
+  EXPECT_EQ(roster.admit("beta", now).error().code, error_code::bad_usage); // is the root's to start
+  ASSERT_TRUE(roster.admit("delta", now));
+  EXPECT_EQ(roster.admit("delta", now).error().code, error_code::in_use); // until that one is lost
+  roster.close();
+  EXPECT_EQ(roster.admit("epsilon", now).error().code, error_code::in_use); // the job may go on
+}
+
 TEST_F(host_roster_test, admits_each_name_once_and_none_of_the_list) {
   EXPECT_THAT(roster.admit("beta", now).error().message, HasSubstr("one of the list of hosts"));
   ASSERT_TRUE(roster.admit("delta", now));
@@ -295,7 +303,7 @@ TEST_F(host_roster_test, a_host_that_enrolled_and_went_is_waited_for_no_more_unt
   EXPECT_THAT(failed.why, HasSubstr("other data"));
   EXPECT_FALSE(roster.is_expected("delta"));
   EXPECT_THAT(pass(1min, 7), testing::Not(testing::Contains(testing::VariantWith<run_command>(testing::_))));
-  EXPECT_THAT(roster.on_joined("delta", 8, now, events), HasSubstr("has to join again, with a new token"));
+  EXPECT_THAT(roster.on_joined("delta", 8, now, events), HasSubstr("has to join again"));
   const auto again = roster.admit("delta", now).value();
   EXPECT_NE(again, tried);
   EXPECT_THAT(roster.on_command_ended("delta", tried, "has ended", now), IsEmpty()); // that of before
