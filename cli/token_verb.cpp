@@ -1,14 +1,10 @@
 #include "actors/agent/control_socket.hpp"
-#include "base/os_error.hpp"
-#include "base/unique_fd.hpp"
-#include "base/write_all.hpp"
 #include "cli/complain.hpp"
 #include "cli/decimal.hpp"
+#include "cli/secret_output.hpp"
 #include "cli/verbs.hpp"
 
-#include <fcntl.h>
 #include <nlohmann/json.hpp>
-#include <sys/stat.h>
 
 namespace dlrun::cli {
 namespace {
@@ -22,22 +18,6 @@ struct token_options {
   std::string output;
 };
 
-/// A new file that its owner alone may read: what is there already may be open to others.
-result<void> write_secret(const std::string& file, std::string_view text) {
-  const base::unique_fd made{
-      ::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR)};
-  if (!made && errno == EEXIST)
-    return fail(error_code::bad_usage,
-                fmt::format("'{}' exists: remove it, or name another file for the token", file));
-  if (!made) {
-    auto why = base::fail_errno(fmt::format("cannot write the token to '{}'", file));
-    why.value().code = error_code::bad_usage;
-    return why;
-  }
-  if (base::write_all(made.get(), text)) return {};
-  return base::fail_errno(fmt::format("cannot write the token to '{}'", file));
-}
-
 int token(const token_options& options) {
   const auto answer = agent::ask_root(options.run_dir, fmt::format("token {}", options.valid_s));
   if (!answer) return complain(answer.error());
@@ -50,7 +30,8 @@ int token(const token_options& options) {
   }
   const auto line = made.value("token", "") + "\n";
   if (!options.output.empty()) {
-    if (const auto written = write_secret(options.output, line); !written) return complain(written.error());
+    if (const auto written = write_secret(options.output, line, "the token"); !written)
+      return complain(written.error());
   } else {
     say(stdout, "{}", line);
   }

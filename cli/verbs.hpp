@@ -13,6 +13,7 @@ using verb = std::function<int()>;
 /// Each sets `chosen` when its subcommand is given.
 void add_train(CLI::App& app, verb& chosen);
 void add_doctor(CLI::App& app, verb& chosen);
+void add_manifests(CLI::App& app, verb& chosen);
 void add_agent(CLI::App& app, verb& chosen);
 void add_resume(CLI::App& app, verb& chosen);
 void add_attach(CLI::App& app, verb& chosen);

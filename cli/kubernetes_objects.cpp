@@ -1,0 +1,270 @@
+#include "cli/kubernetes_objects.hpp"
+
+#include "cli/yaml_text.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+namespace dlrun::cli {
+namespace {
+
+using object = nlohmann::ordered_json;
+
+constexpr auto program = "/usr/local/bin/dlrun";
+constexpr auto secret_folder = "/run/secrets/dlrun";
+constexpr auto runs_folder = "/var/lib/dlrun";
+constexpr int join_port = 7700;
+/// Nobody, as in distroless images.
+constexpr int user = 65532;
+/// Kubernetes restarts a container at once, then after 10 s, 20 s, ... up to 5 minutes: eight
+/// hours.
+constexpr int control_restarts_max = 100;
+/// A host may come and go as long as the job lasts.
+constexpr int host_restarts_max = 2'147'483'647;
+/// To end the job in order, which takes as long as the step in hand.
+constexpr int control_grace_s = 60;
+/// Beyond the grace of the job: for what ends behind its workers.
+constexpr int host_grace_s = 15;
+
+std::string hosts_name(const pods_wish& of) { return of.name + "-hosts"; }
+std::string files_name(const pods_wish& of) { return of.name + "-files"; }
+std::string secret_name(const pods_wish& of) { return of.secret.empty() ? of.name + "-key" : of.secret; }
+
+/// Of all objects of the job; of pods also what they are for.
+object labels(const pods_wish& of, std::string_view component = "") {
+  object made{{"app.kubernetes.io/name", "dlrun"}, {"app.kubernetes.io/instance", of.name}};
+  if (!component.empty()) made["app.kubernetes.io/component"] = component;
+  return made;
+}
+
+object metadata(const pods_wish& of, const std::string& name) {
+  object made{{"name", name}};
+  if (!of.name_space.empty()) made["namespace"] = of.name_space;
+  made["labels"] = labels(of);
+  return made;
+}
+
+/// Kubernetes puts variables in the place of $(NAME), and takes $$ for $.
+std::string as_argument(std::string text) {
+  for (auto at = text.find('$'); at != text.npos; at = text.find('$', at + 2)) text.insert(at, 1, '$');
+  return text;
+}
+
+// ---- what the pods read
+
+std::string list_of_hosts(const pods_wish& of) {
+  const object control{{"name", "control"}, {"address", "self"}, {"cpus", of.cpus}};
+  return to_yaml({{"hosts", object::array({control})},
+                  {"join",
+                   {{"listen", fmt::format("self:{}", join_port)},
+                    {"hosts_min", of.hosts_min},
+                    {"hosts_max", of.hosts + 1},
+                    {"key_file", fmt::format("{}/key", secret_folder)}}}});
+}
+
+object secret(const pods_wish& of) {
+  return {{"apiVersion", "v1"}, {"kind", "Secret"},  {"metadata", metadata(of, secret_name(of))},
+          {"type", "Opaque"},   {"immutable", true}, {"stringData", {{"key", of.key.reveal()}}}};
+}
+
+object files(const pods_wish& of) {
+  return {{"apiVersion", "v1"},
+          {"kind", "ConfigMap"},
+          {"metadata", metadata(of, files_name(of))},
+          {"data", {{"job.yaml", of.job_file}, {"hosts.yaml", list_of_hosts(of)}}}};
+}
+
+// ---- how they reach each other
+
+/// Without an address of its own: its name is that of the control pod, also before that is ready.
+object service(const pods_wish& of) {
+  return {{"apiVersion", "v1"},
+          {"kind", "Service"},
+          {"metadata", metadata(of, of.name)},
+          {"spec",
+           {{"clusterIP", "None"},
+            {"publishNotReadyAddresses", true},
+            {"selector", labels(of, "control")},
+            {"ports", object::array({{{"name", "join"}, {"port", join_port}, {"protocol", "TCP"}}})}}}};
+}
+
+/// The pods of the job and each other, at any port, and the name service.
+object network_policy(const pods_wish& of) {
+  const object own = object::array({{{"podSelector", {{"matchLabels", labels(of)}}}}});
+  const object names =
+      object::array({{{"port", 53}, {"protocol", "UDP"}}, {{"port", 53}, {"protocol", "TCP"}}});
+  return {{"apiVersion", "networking.k8s.io/v1"},
+          {"kind", "NetworkPolicy"},
+          {"metadata", metadata(of, of.name)},
+          {"spec",
+           {{"podSelector", {{"matchLabels", labels(of)}}},
+            {"policyTypes", {"Ingress", "Egress"}},
+            {"ingress", object::array({{{"from", own}}})},
+            {"egress", object::array({{{"to", own}}, {{"ports", names}}})}}}};
+}
+
+// ---- the pods
+
+object volume_at(const char* name, const std::string& path, bool is_read_only) {
+  object made{{"name", name}, {"mountPath", path}};
+  if (is_read_only) made["readOnly"] = true;
+  return made;
+}
+
+object folder_of_pod(const char* name, const std::string& size) {
+  return {{"name", name}, {"emptyDir", {{"sizeLimit", size}}}};
+}
+
+object claimed(const char* name, const std::string& claim, bool is_read_only) {
+  object made{{"claimName", claim}};
+  if (is_read_only) made["readOnly"] = true;
+  return {{"name", name}, {"persistentVolumeClaim", std::move(made)}};
+}
+
+/// For the standard "restricted" of Pod Security.
+object container(const pods_wish& of, const std::vector<std::string>& arguments, object mounts) {
+  const object room{{"cpu", fmt::format("{}", of.cpus)}, {"memory", of.memory}};
+  const object address{{"name", "POD_IP"}, {"valueFrom", {{"fieldRef", {{"fieldPath", "status.podIP"}}}}}};
+  return {{"name", "dlrun"},
+          {"image", of.image},
+          {"command", object::array({program})},
+          {"args", arguments},
+          {"env", object::array({address})},
+          {"resources", {{"requests", room}, {"limits", room}}},
+          {"securityContext",
+           {{"allowPrivilegeEscalation", false},
+            {"readOnlyRootFilesystem", true},
+            {"capabilities", {{"drop", object::array({"ALL"})}}}}},
+          {"volumeMounts", std::move(mounts)}};
+}
+
+object pod_template(const pods_wish& of, const char* component, object container, object volumes,
+                    std::int64_t grace_s) {
+  const object spread{{"maxSkew", 1},
+                      {"topologyKey", "kubernetes.io/hostname"},
+                      {"whenUnsatisfiable", "ScheduleAnyway"},
+                      {"labelSelector", {{"matchLabels", labels(of)}}}};
+  object spec{{"restartPolicy", "OnFailure"},
+              {"terminationGracePeriodSeconds", grace_s},
+              {"automountServiceAccountToken", false},
+              {"enableServiceLinks", false},
+              {"securityContext",
+               {{"runAsNonRoot", true},
+                {"runAsUser", user},
+                {"runAsGroup", user},
+                {"fsGroup", user},
+                {"fsGroupChangePolicy", "OnRootMismatch"},
+                {"seccompProfile", {{"type", "RuntimeDefault"}}}}}};
+  for (const auto& [key, text] : of.node_labels) spec["nodeSelector"][key] = text;
+  spec["topologySpreadConstraints"] = object::array({spread});
+  spec["containers"] = object::array({std::move(container)});
+  spec["volumes"] = std::move(volumes);
+  return {{"metadata", {{"labels", labels(of, component)}}}, {"spec", std::move(spec)}};
+}
+
+/// What is common to both kinds of pod.
+object secret_volume(const pods_wish& of) {
+  return {{"name", "key"}, {"secret", {{"secretName", secret_name(of)}, {"defaultMode", 0400}}}};
+}
+
+/// One pod, whose container is started again in place, and goes on with its run.
+object control_job(const pods_wish& of) {
+  std::vector<std::string> arguments{"train",      fmt::format("{}/job.yaml", job_folder),
+                                     "--hosts",    fmt::format("{}/hosts.yaml", job_folder),
+                                     "--address",  "$(POD_IP)",
+                                     "--run-dir",  fmt::format("{}/{}", runs_folder, of.name),
+                                     "--or-resume"};
+  for (const auto& one : of.overrides) arguments.insert(arguments.end(), {"--set", as_argument(one)});
+  object mounts = object::array({volume_at("files", job_folder, true), volume_at("key", secret_folder, true),
+                                 volume_at("run", runs_folder, false)});
+  object volumes = object::array(
+      {{{"name", "files"}, {"configMap", {{"name", files_name(of)}}}},
+       secret_volume(of),
+       of.run_claim.empty() ? folder_of_pod("run", of.disk) : claimed("run", of.run_claim, false)});
+  if (!of.data_claim.empty()) {
+    mounts.push_back(volume_at("data", data_folder, true));
+    volumes.push_back(claimed("data", of.data_claim, true));
+  }
+  return {{"apiVersion", "batch/v1"},
+          {"kind", "Job"},
+          {"metadata", metadata(of, of.name)},
+          {"spec",
+           {{"completions", 1},
+            {"parallelism", 1},
+            {"backoffLimit", control_restarts_max},
+            {"template", pod_template(of, "control", container(of, arguments, std::move(mounts)),
+                                      std::move(volumes), control_grace_s)}}}};
+}
+
+/// So many pods, each of which keeps its name when another one takes its place. The first that ends
+/// with 0 says that the job is over: then the others end too, whatever they do.
+object hosts_job(const pods_wish& of) {
+  const std::vector<std::string> arguments{"agent",
+                                           "--join",
+                                           fmt::format("{}:{}", of.name, join_port),
+                                           "--key-file",
+                                           fmt::format("{}/key", secret_folder),
+                                           "--address",
+                                           "$(POD_IP)",
+                                           "--folder",
+                                           runs_folder,
+                                           "--cpus",
+                                           fmt::format("{}", of.cpus)};
+  object mounts =
+      object::array({volume_at("key", secret_folder, true), volume_at("run", runs_folder, false)});
+  object volumes = object::array({secret_volume(of), folder_of_pod("run", of.disk)});
+  return {{"apiVersion", "batch/v1"},
+          {"kind", "Job"},
+          {"metadata", metadata(of, hosts_name(of))},
+          {"spec",
+           {{"completionMode", "Indexed"},
+            {"completions", of.hosts},
+            {"parallelism", of.hosts},
+            {"successPolicy", {{"rules", object::array({{{"succeededCount", 1}}})}}},
+            {"backoffLimit", host_restarts_max},
+            {"template", pod_template(of, "host", container(of, arguments, std::move(mounts)),
+                                      std::move(volumes), of.leave_grace.count() + host_grace_s)}}}};
+}
+
+bool is_small_or_digit(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); }
+
+/// A label that may begin with a digit.
+bool is_label(std::string_view text) {
+  return !text.empty() && text.size() <= 63 && text.front() != '-' && text.back() != '-' &&
+         std::ranges::all_of(text, [](char c) { return is_small_or_digit(c) || c == '-'; });
+}
+
+} // namespace
+
+bool is_dns_label(const std::string& text, std::size_t bytes_max) {
+  return is_label(text) && text.size() <= bytes_max && (text.front() < '0' || text.front() > '9');
+}
+
+bool is_dns_name(const std::string& text) {
+  if (text.size() > 253) return false;
+  for (std::size_t begin = 0;;) {
+    const auto end = text.find('.', begin);
+    if (!is_label(std::string_view{text}.substr(begin, end == text.npos ? end : end - begin))) return false;
+    if (end == text.npos) return true;
+    begin = end + 1;
+  }
+}
+
+bool is_size(const std::string& text) {
+  const auto digits = text.find_first_not_of("0123456789");
+  constexpr auto digits_max = 12;
+  if (digits == text.npos || digits == 0 || digits > digits_max || text.front() == '0') return false;
+  const auto unit = text.substr(digits);
+  return unit == "Ki" || unit == "Mi" || unit == "Gi" || unit == "Ti";
+}
+
+std::vector<object> kubernetes_objects(const pods_wish& of) {
+  std::vector<object> all;
+  if (of.secret.empty()) all.push_back(secret(of));
+  for (const auto& make : {files, service, network_policy, hosts_job, control_job}) all.push_back(make(of));
+  return all;
+}
+
+} // namespace dlrun::cli

@@ -1,0 +1,54 @@
+/// A job on pods: the objects of Kubernetes that `dlrun manifests` writes.
+#pragma once
+
+#include "security/credentials.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace dlrun::cli {
+
+struct pods_wish {
+  std::string name;       ///< of the Job of the control pod; the other objects have names made of it
+  std::string name_space; ///< "": that into which they are applied
+  std::string image;      ///< with dlrun in it
+  std::string job_file;   ///< its text
+  std::vector<std::string> overrides{};
+  std::uint32_t hosts = 1;     ///< pods beside the control pod
+  std::uint32_t hosts_min = 2; ///< the job begins when so many are there, the control pod included
+  std::uint32_t cpus = 1;      ///< of each pod
+  std::string memory{};        ///< likewise; as Kubernetes writes it, as are the next
+  std::string disk{};          ///< of each folder of the run
+  std::string data_claim{};    ///< mounted where data_folder is, in the control pod; "": nothing is
+  std::string run_claim{};     ///< where the run folder is; "": it goes with the control pod
+  std::string secret{};        ///< one that is there, with the key; "": one is made, of `key`
+  security::secret_text key{}; ///< as a file of it
+  std::vector<std::pair<std::string, std::string>> node_labels{}; ///< that a node has to have
+  std::chrono::seconds leave_grace{30};                           ///< of the job
+};
+
+/// Where things are in a pod.
+inline constexpr auto job_folder = "/etc/dlrun";
+inline constexpr auto data_folder = "/data";
+
+/// With the longest name that the other objects have room for: a host has the name of its Job, a
+/// dash and a number of up to three digits, in 63 characters.
+inline constexpr std::size_t pods_name_max = 53;
+/// Hosts of one job; the control pod is one.
+inline constexpr std::uint32_t pods_hosts_max = 255;
+
+/// RFC 1035: small letters, digits and '-', first a letter, last no '-'; at most `bytes_max`.
+bool is_dns_label(const std::string& text, std::size_t bytes_max);
+/// RFC 1123: such labels, which may begin with a digit, with dots between them; at most 253.
+bool is_dns_name(const std::string& text);
+/// A number of bytes, as in 512Mi or 4Gi.
+bool is_size(const std::string& text);
+
+/// Pure: in the order in which they are to be applied. Every field of `of` is one that is allowed.
+std::vector<nlohmann::ordered_json> kubernetes_objects(const pods_wish& of);
+
+} // namespace dlrun::cli

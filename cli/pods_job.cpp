@@ -1,0 +1,108 @@
+#include "cli/pods_job.hpp"
+
+#include "base/utf8.hpp"
+#include "job/choices.hpp"
+#include "job/field_rules.hpp"
+#include "job/source_text.hpp"
+#include "job/spec_reader.hpp"
+
+#include <cmath>
+#include <fmt/format.h>
+
+namespace dlrun::cli {
+namespace {
+
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+
+/// With the lists of names that Kubernetes keeps of it an object may have 1 MiB.
+constexpr std::size_t job_bytes_max = 900'000;
+
+/// Where the job file of a pod says that something is, by the key that says so.
+struct named_path {
+  std::string key;
+  std::string path;
+};
+
+void add_paths(const Message& message, const std::string& above, std::vector<named_path>& all) {
+  std::vector<const FieldDescriptor*> fields;
+  message.GetReflection()->ListFields(message, &fields);
+  for (const auto* field : fields) {
+    const auto key = above.empty() ? field->name() : above + "." + field->name();
+    if (field->is_repeated()) continue; // no list has paths
+    if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE)
+      add_paths(message.GetReflection()->GetMessage(message, field), key, all);
+    else if (field->cpp_type() == FieldDescriptor::CPPTYPE_STRING && job::rule_of(*field).path())
+      all.push_back({key, message.GetReflection()->GetString(message, field)});
+  }
+}
+
+bool is_below(const std::string& path, const std::string& folder) { return path.starts_with(folder + "/"); }
+
+/// Relative ones are relative to the job file, beside which nothing is in a pod.
+result<void> check_paths(const spec::JobSpec& job, const pods_wish& wanted) {
+  std::vector<named_path> all;
+  add_paths(job, "", all);
+  for (const auto& [key, path] : all) {
+    if (is_below(path, job_folder))
+      return fail(
+          error_code::bad_spec,
+          fmt::format("{}: \"{}\" is relative, and in a pod nothing lies beside the job file: write the "
+                      "full path that it has in the image, or {}/... for what --data-claim names",
+                      key, base::printable(path.substr(std::string{job_folder}.size() + 1)), data_folder));
+    if (key == "train.init_from" && !wanted.data_claim.empty() && is_below(path, data_folder))
+      return fail(
+          error_code::bad_spec,
+          fmt::format("{}: \"{}\" has to be in every pod, and --data-claim is mounted in the control pod "
+                      "alone: put it into the image",
+                      key, base::printable(path)));
+  }
+  return {};
+}
+
+/// What a job may not want on pods.
+result<void> check_job(const spec::JobSpec& job, const pods_wish& wanted) {
+  const auto refuse = [](std::string why) { return fail(error_code::bad_spec, std::move(why)); };
+  if (job::placement_of(job) == job::placement::threads)
+    return refuse(
+        "cluster.placement: with \"threads\" all roles are in one process, and so in one pod: let it be "
+        "\"processes\"");
+  if (job::durability_log_of(job) == job::durability_log::off)
+    return refuse(
+        "durability.log: with \"off\" nothing is kept to go on with, and a container that is started "
+        "again could not: let it be \"auto\"");
+  if (job.cluster().journal().has_etcd())
+    return refuse(
+        "cluster.journal: these pods reach each other and nobody else, so no etcd: let it be \"folder\"");
+  if (job::device_of(job) == job::device::cuda)
+    return refuse(
+        "cluster.device: with \"cuda\" workers need GPUs, and these pods ask for none: let it be \"cpu\"");
+  if (job.durability().replicas() > wanted.hosts_min)
+    return refuse(
+        fmt::format("durability.replicas: {} stores of each PS shard are on as many hosts, and the job "
+                    "begins with {}: --hosts-min {}, or let it be 1",
+                    job.durability().replicas(), wanted.hosts_min, job.durability().replicas()));
+  return {};
+}
+
+} // namespace
+
+result<void> read_pods_job(const std::string& file, pods_wish& wanted) {
+  auto text = job::read_source_text(file, [](auto) { return job::spec_bytes_max; });
+  if (!text) return tl::unexpected(text.error());
+  const auto job = job::parse_spec(*text, file, job_folder, wanted.overrides);
+  if (!job) return tl::unexpected(job.error());
+  if (text->size() > job_bytes_max)
+    return fail(error_code::bad_spec,
+                fmt::format("{}: has {} bytes, and in a ConfigMap of Kubernetes it may have {}", file,
+                            text->size(), job_bytes_max));
+  if (auto fine = check_job(*job, wanted); !fine) return fine;
+  if (auto fine = check_paths(*job, wanted); !fine) return fine;
+  if (wanted.name.empty()) wanted.name = job->name();
+  wanted.job_file = std::move(*text);
+  wanted.leave_grace =
+      std::chrono::seconds{static_cast<std::int64_t>(std::ceil(job->cluster().leave_grace_s()))};
+  return {};
+}
+
+} // namespace dlrun::cli

@@ -1,0 +1,119 @@
+#include "cli/yaml_text.hpp"
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+namespace dlrun::cli {
+namespace {
+
+using yaml_value = nlohmann::ordered_json;
+
+bool is_ascii_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
+/// No reader takes it for a number, a boolean, null or a sign of YAML.
+bool is_plain(const std::string& text) {
+  constexpr std::array words{"true", "false", "null", "yes", "no", "on", "off", "y", "n"};
+  const auto is_harmless = [](char c) {
+    return is_ascii_letter(c) || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-' || c == '/';
+  };
+  std::string lower = text;
+  std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return std::tolower(c); });
+  return !text.empty() && (is_ascii_letter(text.front()) || text.front() == '/') &&
+         std::ranges::all_of(text, is_harmless) && std::ranges::find(words, lower) == words.end();
+}
+
+/// In quotes as JSON has them, which are YAML's too, but for what YAML does not let stand there as
+/// it is.
+std::string in_quotes(const std::string& text) {
+  const auto json = yaml_value(text).dump();
+  std::string out;
+  for (std::size_t at = 0; at < json.size(); ++at) {
+    const auto byte = static_cast<unsigned char>(json[at]);
+    const auto next = at + 1 < json.size() ? static_cast<unsigned char>(json[at + 1]) : 0U;
+    if (byte == 0x7f) {
+      out += "\\u007f";
+    } else if (byte == 0xc2 && next >= 0x80 && next < 0xa0) { // control characters
+      constexpr auto digits = "0123456789abcdef";
+      out += std::string("\\u00") + digits[next >> 4] + digits[next & 15];
+      ++at;
+    } else {
+      out += json[at];
+    }
+  }
+  return out;
+}
+
+/// May stand as it is, each line behind its indentation.
+bool is_block(const std::string& text) {
+  if (std::ranges::count(text, '\n') < 2 || text.front() == ' ' || text.front() == '\n') return false;
+  if (!text.ends_with('\n') || text.ends_with("\n\n")) return false;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const auto end = text.find('\n', begin);
+    const auto line = std::string_view{text}.substr(begin, end - begin);
+    const auto is_printable = [](char c) { return c >= ' ' && c <= '~'; };
+    if (!std::ranges::all_of(line, is_printable)) return false;
+    if (!line.empty() && line.find_first_not_of(' ') == line.npos) return false;
+    begin = end + 1;
+  }
+  return true;
+}
+
+std::string block(const std::string& text, const std::string& indent) {
+  std::string out = "|\n";
+  for (std::size_t begin = 0; begin < text.size();) {
+    const auto end = text.find('\n', begin);
+    if (end != begin) out += indent + text.substr(begin, end - begin);
+    out += '\n';
+    begin = end + 1;
+  }
+  out.pop_back();
+  return out;
+}
+
+void write_value(const yaml_value& what, const std::string& indent, std::string& out);
+
+/// Behind a key or a dash. @param deeper indentation of what is below that
+void write_below(const yaml_value& what, bool is_item, const std::string& indent, const std::string& deeper,
+                 std::string& out) {
+  const bool nests = what.is_structured() && !what.empty();
+  if (nests && !is_item) {
+    out += '\n';
+    return write_value(what, what.is_array() ? indent : deeper, out);
+  }
+  out += ' ';
+  if (nests) { // its first line is that of the dash
+    std::string below;
+    write_value(what, deeper, below);
+    out += below.substr(deeper.size());
+  } else if (what.is_string()) {
+    const auto& text = what.get_ref<const std::string&>();
+    out += (is_plain(text) ? text : is_block(text) ? block(text, deeper) : in_quotes(text)) + '\n';
+  } else {
+    out += what.dump() + '\n';
+  }
+}
+
+void write_value(const yaml_value& what, const std::string& indent, std::string& out) {
+  const auto deeper = indent + "  ";
+  if (what.is_array())
+    for (const auto& item : what) {
+      out += indent + '-';
+      write_below(item, true, indent, deeper, out);
+    }
+  else
+    for (const auto& [key, item] : what.items()) {
+      out += indent + (is_plain(key) ? key : in_quotes(key)) + ':';
+      write_below(item, false, indent, deeper, out);
+    }
+}
+
+} // namespace
+
+std::string to_yaml(const yaml_value& what) {
+  std::string out;
+  write_value(what, "", out);
+  return out;
+}
+
+} // namespace dlrun::cli
