@@ -155,7 +155,13 @@ result<spec::HostsFile> parse_hosts(std::string_view text, const std::string& fi
 result<spec::HostsFile> read_hosts(const std::filesystem::path& file) {
   const auto text = read_source_text(file, hosts_bytes_limit);
   if (!text) return tl::unexpected(text.error());
-  return parse_hosts(*text, file.string());
+  auto read = parse_hosts(*text, file.string());
+  if (read && read->join().has_key_file())
+    read->mutable_join()->set_key_file(
+        (std::filesystem::absolute(file).parent_path() / read->join().key_file())
+            .lexically_normal()
+            .string());
+  return read;
 }
 
 bool names_self(const spec::HostsFile& file) {

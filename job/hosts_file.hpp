@@ -11,8 +11,8 @@
 
 namespace dlrun::job {
 
-/// Reads `file`, fills in what it leaves open, and checks it: every host has a
-/// name of its own and an address of its own.
+/// Reads `file`, fills in what it leaves open, and checks it: every host has a name of its own and
+/// an address of its own. A relative `join.key_file` is relative to the file.
 /// @returns bad_spec with all problems, one a line, each naming file, line, key and the way out;
 ///          system if the file cannot be read.
 result<spec::HostsFile> read_hosts(const std::filesystem::path& file);

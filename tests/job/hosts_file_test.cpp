@@ -1,5 +1,7 @@
 #include "job/hosts_file.hpp"
 
+#include "tests/data/files.hpp"
+
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -134,10 +136,14 @@ TEST(hosts_file, may_say_self_for_the_number_of_the_host_that_it_is_used_on) {
 }
 
 TEST(hosts_file, finds_its_key_beside_itself) {
-  const auto file =
-      parse_hosts(two_hosts + "join: {listen: \"10.0.0.1:0\", key_file: /run/key}\n", "hosts.yaml");
-  ASSERT_TRUE(file.has_value()) << file.error().message;
-  EXPECT_EQ(file->join().key_file(), "/run/key");
+  test::temporary_folder folder;
+  const auto key_of = [&](const std::string& key) {
+    const auto text = two_hosts + "join: {listen: \"10.0.0.1:0\", key_file: " + key + "}\n";
+    return read_hosts(folder.write("hosts.yaml", {text.begin(), text.end()}))->join().key_file();
+  };
+  EXPECT_EQ(key_of("/run/key"), "/run/key");
+  EXPECT_EQ(key_of("keys/key"), (folder.path() / "keys/key").string());
+  EXPECT_EQ(key_of("../key"), (folder.path().parent_path() / "key").string());
 }
 
 TEST(hosts_file, refuses_numbers_of_hosts_that_cannot_be_and_places_to_listen_that_are_none) {
