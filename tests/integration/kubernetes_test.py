@@ -1,0 +1,198 @@
+"""A job on pods: what `dlrun manifests` prints, run by small_cluster.py."""
+
+import json
+import secrets
+import subprocess
+
+import paused_runs
+import small_cluster
+import small_data
+from bench_case import main
+from dlrun_job import wait_until
+from hosts_case import SLOT_S, UNHURRIED_SLOT_S, on_several_hosts
+
+NAME, HOSTS = "job", 2
+COMPLETED, FAILED, BAD_USAGE, INTERRUPTED = 0, 1, 2, 130
+GRACE_S = 20
+
+
+class on_pods(on_several_hosts):
+    host_count = 6  # the addresses of a cluster: a pod that replaces another one has its own
+
+    def setUp(self):
+        super().setUp()
+        shared = self.bench.folder / "shared"
+        shared.mkdir()
+        shared.chmod(0o755)
+        self.pauses = self.enterContext(paused_runs.pauses(shared, SLOT_S))
+        self.cluster = self.enterContext(small_cluster.cluster(self.hosts, self.bench.folder / "cluster", self.program, shared))
+
+    def spec_of_pods(self, spec):
+        """With the data where pods find it."""
+        claimed = self.cluster.claim("data")
+        for key in ("records", "labels"):
+            (claimed / key).write_bytes((self.bench.folder / f"train-{key if key == 'labels' else 'images'}").read_bytes())
+        return spec | {"data": {"train": {**self.data, "records": "/data/records", "labels": "/data/labels"}}}
+
+    def manifests(self, spec, *options):
+        file = small_data.write_spec(self.bench.folder / "job.yaml", self.spec_of_pods(spec))
+        done = subprocess.run([self.program, "manifests", str(file), "--image", "dlrun", "--name", NAME, "--hosts", str(HOSTS), "--cpus", "2",
+                               "--data-claim", "data", "--run-claim", "runs", *options], capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stderr), (COMPLETED, ""))
+        return done.stdout
+
+    def start(self, spec, *options):
+        """All that `kubectl apply` starts; the hosts first, as it may come."""
+        self.cluster.apply(self.manifests(spec, *options))
+        self.hosts_pods = self.cluster.start(f"{NAME}-hosts")
+        for one in self.hosts_pods:
+            wait_until(lambda one=one: "waits for the root at job:7700" in one.said(), f"{one.name} waits")
+        [self.control] = self.cluster.start(NAME)
+
+    @property
+    def run_dir(self):
+        return self.cluster.claim("runs") / NAME
+
+    def events(self, kind):
+        """All of that kind that there are."""
+        file = self.run_dir / "events.jsonl"
+        found = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+        return [one for one in found if one["event"] == kind]
+
+    def status(self):
+        [control] = self.cluster.pods_of(NAME) or [None]
+        if control is None:
+            return {}
+        code, told, _ = control.execute("/usr/local/bin/dlrun", "status", f"/var/lib/dlrun/{NAME}", "--json")
+        return json.loads(told) if code == COMPLETED else {}
+
+    def wait_until_trains(self, beyond=0):
+        """On all its hosts, after that step. @returns the status"""
+        def trains():
+            now = self.status()
+            is_whole = [host["state"] for host in now.get("hosts", [])].count("there") == HOSTS + 1
+            return now if is_whole and now.get("status") == "running" and now["step"] > beyond else None
+
+        return wait_until(trains, "it trains on all pods")
+
+    def expect_complete(self, spec):
+        """Both Jobs come to their ends, and the bits are those of one host."""
+        self.pauses.end()
+        wait_until(lambda: NAME in self.cluster.jobs_over, "the Job is complete")
+        wait_until(lambda: not self.cluster.pods_of(f"{NAME}-hosts"), "the pods of hosts end")
+        self.assertIn(f"{NAME}-hosts", self.cluster.jobs_over)
+        report = json.loads((self.run_dir / "report.json").read_text())
+        self.assertEqual((report["status"], report["samples_missing"], report["samples_duplicated"]), ("completed", 0, 0))
+        self.assertEqual(report["parameters_sha256"], self.undisturbed(spec)["parameters_sha256"])
+        return report
+
+    def expect_ended(self, *pods, before=0):
+        """With the job, after so many other ends. A pod may be asked to end before it hears that the job is over: another one
+        has told that."""
+        for one in pods:
+            self.assertEqual(len(one.exit_codes), before + 1, one.said())
+            self.assertIn(one.exit_codes[-1], (COMPLETED, INTERRUPTED), one.said())
+
+    def unhurried_spec(self):
+        """Of a job to which something happens."""
+        self.pauses.set_all(UNHURRIED_SLOT_S)
+        return self.small_job(orphan_grace_s=GRACE_S)
+
+
+class trains(on_pods):
+    def test_with_the_bits_of_one_host_and_all_pods_end(self):
+        spec = self.small_job()
+        self.start(spec)
+        report = self.expect_complete(spec)
+        self.assertEqual(report["steps_redone"], 0)
+        self.assertEqual({event["host"] for event in self.events("host-joined")}, {f"{NAME}-hosts-{index}" for index in range(HOSTS)})
+        self.assertEqual({event["host"] for event in self.events("role-placed")},
+                         {"control", *(f"{NAME}-hosts-{index}" for index in range(HOSTS))})
+        self.assertEqual(self.control.exit_codes, [COMPLETED])
+        self.expect_ended(*self.hosts_pods)
+        self.assertIn("data: ", "".join(path.read_text(errors="replace") for path in [one.log for one in self.hosts_pods]))
+
+    def test_with_a_secret_that_was_there_and_values_of_the_command_line(self):
+        spec = self.small_job(workers=1)
+        key = secrets.token_hex(32)
+        self.cluster.objects["Secret", "ours"] = {"kind": "Secret", "metadata": {"name": "ours"}, "stringData": {"key": key}}
+        self.start(spec, "--secret", "ours", "--set", "cluster.workers=3", "--set", "name=pods")
+        self.expect_complete(spec)
+        self.assertNotIn("Secret", {kind for kind, name in self.cluster.objects if name != "ours"})
+        self.assertEqual(len({event["index"] for event in self.events("role-placed") if event["role"] == "worker"}), 3)
+
+
+class loses(on_pods):
+    def test_a_container_of_a_host_that_is_started_again_in_place(self):
+        spec = self.unhurried_spec()
+        self.start(spec)
+        step = self.wait_until_trains()["step"]
+        victim = self.hosts_pods[0]
+        victim.kill_container()
+        wait_until(lambda: len(self.events("host-joined")) == HOSTS + 1, "it joins again")
+        self.wait_until_trains(beyond=step)
+        self.expect_complete(spec)
+        self.expect_ended(victim, before=1)
+        self.assertEqual({event["host"] for event in self.events("host-lost")}, {victim.host_name})
+
+    def test_a_pod_of_a_host_that_another_one_replaces_under_a_new_address(self):
+        spec = self.unhurried_spec()
+        self.start(spec)
+        step = self.wait_until_trains()["step"]
+        victim = self.hosts_pods[1]
+        victim.delete()
+        self.assertEqual(victim.exit_codes, [INTERRUPTED], victim.said())
+        wait_until(lambda: len(self.events("host-joined")) == HOSTS + 1, "its successor joins")
+        [successor] = [one for one in self.cluster.pods_of(f"{NAME}-hosts") if one not in self.hosts_pods]
+        self.assertEqual(successor.host_name, victim.host_name)
+        self.assertNotEqual((successor.name, successor.host), (victim.name, victim.host))
+        self.wait_until_trains(beyond=step)
+        self.expect_complete(spec)
+        self.assertEqual({event["host"] for event in self.events("host-left")}, {victim.host_name})
+        self.assertEqual(self.events("host-lost"), [])
+
+    def test_the_container_of_the_root_that_takes_over_what_runs(self):
+        spec = self.unhurried_spec()
+        self.start(spec)
+        step = self.wait_until_trains()["step"]
+        self.control.kill_container()
+        wait_until(lambda: self.events("roles-adopted"), "the next root takes over")
+        self.wait_until_trains(beyond=step)
+        self.expect_complete(spec)
+        self.assertEqual(len(self.control.exit_codes), 2)
+        self.assertEqual(self.events("host-lost"), [])
+        self.expect_ended(*self.hosts_pods)
+
+    def test_the_pod_of_the_root_that_another_one_replaces_with_the_run_folder(self):
+        spec = self.unhurried_spec()
+        self.start(spec)
+        step = self.wait_until_trains()["step"]
+        self.control.delete()
+        self.assertEqual(self.control.exit_codes, [INTERRUPTED], self.control.said())
+        self.wait_until_trains(beyond=step)
+        self.expect_complete(spec)
+        [successor] = [one for one in self.cluster.pods if one.job is self.control.job and one is not self.control]
+        self.assertNotEqual(successor.host, self.control.host)
+        self.expect_ended(*self.hosts_pods, before=1)
+        for one in self.hosts_pods:  # they wait for the next root: the job was not over
+            self.assertEqual(one.exit_codes[0], INTERRUPTED, one.said())
+
+
+class refuses(on_pods):
+    def test_a_host_with_another_key(self):
+        self.cluster.apply(self.manifests(self.small_job()))
+        [self.control] = self.cluster.start(NAME)
+        wait_until(lambda: "hosts join at" in self.control.said(), "the root waits")
+        own = self.cluster.objects["Secret", f"{NAME}-key"]["stringData"]
+        right, own["key"] = own["key"], secrets.token_hex(32)
+        stranger = self.cluster.start(f"{NAME}-hosts")[0]
+        wait_until(lambda: stranger.exit_codes, "it ends")
+        self.assertEqual(stranger.exit_codes[0], BAD_USAGE, stranger.said())
+        self.assertIn("does not take this key", stranger.said())
+        wait_until(lambda: self.events("host-refused"), "the root says so")
+        self.assertIn("was not let in: it has another key", self.events("host-refused")[0]["text"])
+        self.assertNotIn(right, self.control.said() + stranger.said())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,219 @@
+"""`dlrun manifests`: what it writes is what Kubernetes takes and restricted Pod Security allows; what it cannot write it refuses."""
+
+import copy
+import re
+import stat
+import subprocess
+
+import kubernetes_schemas
+import small_data
+import yaml
+from bench_case import bench_case, main
+from small_cluster import expanded, read_manifests
+
+COMPLETED, BAD_USAGE = 0, 2
+IMAGE = "registry.example.com/dlrun:0.2.0"
+
+
+class writes_manifests(bench_case):
+    records = 20
+
+    def setUp(self):
+        super().setUp()
+        self.job = small_data.write_spec(self.bench.folder / "job.yaml", self.spec())
+
+    def call(self, *options, image=IMAGE, job=None):
+        """@returns exit code, output, complaints"""
+        done = subprocess.run([self.program, "manifests", str(job or self.job), "--image", image, *options], capture_output=True, text=True)
+        return done.returncode, done.stdout, done.stderr
+
+    def printed(self, *options, **how):
+        code, told, complaint = self.call(*options, **how)
+        self.assertEqual(code, COMPLETED, complaint)
+        return told
+
+    def objects(self, *options, **how):
+        return read_manifests(self.printed(*options, **how))
+
+    def pod_specs(self, *options):
+        return {name: one["spec"]["template"]["spec"] for (kind, name), one in self.objects(*options).items() if kind == "Job"}
+
+
+class fits_kubernetes(writes_manifests):
+    OPTIONS = ((), ("--hosts", "255", "--name", "a" * 53),
+               ("--namespace", "team-a", "--secret", "our.key", "--data-claim", "data", "--run-claim", "runs", "--hosts", "3", "--hosts-min", "2",
+                "--cpus", "64", "--memory", "512Mi", "--disk", "1Ti", "--node-selector", "kubernetes.io/arch=amd64", "--node-selector", "empty=",
+                "--set", "train.epochs=3"))
+
+    def problems(self, text):
+        try:
+            return kubernetes_schemas.problems_of(text)
+        except kubernetes_schemas.no_schemas as why:
+            return self.leave_out(why)
+
+    def test_every_object_is_as_its_schema_wants(self):
+        for options in self.OPTIONS:
+            with self.subTest(options=options):
+                self.assertEqual(self.problems(self.printed(*options)), [])
+
+    def test_which_finds_what_is_wrong(self):
+        objects = list(read_manifests(self.printed()).values())
+        for path, value in ((("spec", "template", "spec", "restartPolicyy"), "Never"), (("spec", "backoffLimit"), "many"),
+                            (("spec", "successPolicy"), {"rule": []}), (("kind",), "Jobb")):
+            wrong = copy.deepcopy(next(one for one in objects if one["kind"] == "Job"))
+            at = wrong
+            for key in path[:-1]:
+                at = at[key]
+            at[path[-1]] = value
+            self.assertEqual(len(self.problems(yaml.safe_dump(wrong))), 2, path)  # in each version
+
+    def test_names_have_room_for_what_kubernetes_adds(self):
+        for (kind, name), one in self.objects("--hosts", "255", "--name", "a" * 53).items():
+            longest = f"{name}-254" if one.get("spec", {}).get("completionMode") == "Indexed" else name
+            self.assertLessEqual(len(longest), 63, kind)
+
+
+class is_restricted(writes_manifests):
+    """https://kubernetes.io/docs/concepts/security/pod-security-standards, "restricted", all of it that can be wrong here."""
+
+    VOLUMES = {"configMap", "csi", "downwardAPI", "emptyDir", "ephemeral", "persistentVolumeClaim", "projected", "secret"}
+
+    def test_no_pod_has_rights(self):
+        specs = self.pod_specs("--data-claim", "data", "--run-claim", "runs")
+        self.assertEqual(len(specs), 2)
+        for spec in specs.values():
+            self.assertTrue(spec["securityContext"]["runAsNonRoot"])
+            self.assertGreater(spec["securityContext"]["runAsUser"], 0)
+            self.assertEqual(spec["securityContext"]["seccompProfile"], {"type": "RuntimeDefault"})
+            self.assertFalse({"hostNetwork", "hostPID", "hostIPC"} & spec.keys())
+            for volume in spec["volumes"]:
+                self.assertEqual(len(volume.keys() & self.VOLUMES), 1, volume)
+            self.assertIs(spec["automountServiceAccountToken"], False)
+            [container] = spec["containers"]
+            self.assertEqual(container["securityContext"], {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True,
+                                                           "capabilities": {"drop": ["ALL"]}})
+            self.assertFalse([one for one in container.get("ports", ()) if "hostPort" in one])
+            self.assertEqual(container["resources"]["requests"], container["resources"]["limits"])
+
+    def test_only_its_own_pods_and_the_name_service_are_reached(self):
+        objects = self.objects("--name", "mine")
+        [policy] = [one["spec"] for (kind, _), one in objects.items() if kind == "NetworkPolicy"]
+        own = policy["podSelector"]
+        self.assertEqual(policy["ingress"], [{"from": [{"podSelector": own}]}])
+        self.assertEqual(policy["egress"][0], {"to": [{"podSelector": own}]})
+        self.assertEqual({one["port"] for one in policy["egress"][1]["ports"]}, {53})
+        for (kind, _), one in objects.items():
+            if kind == "Job":
+                self.assertLessEqual(own["matchLabels"].items(), one["spec"]["template"]["metadata"]["labels"].items())
+
+    def test_the_key_is_in_the_secret_alone_and_another_one_each_time(self):
+        found = set()
+        for _ in range(3):
+            told = self.printed()
+            key = read_manifests(told)["Secret", "mlp-dropout-key"]["stringData"]["key"].strip()
+            self.assertRegex(key, r"\A[0-9a-f]{64}\Z")
+            self.assertEqual(told.count(key), 1)
+            found.add(key)
+        self.assertEqual(len(found), 3)
+        self.assertNotIn("kind: Secret", self.printed("--secret", "ours"))
+
+
+class says_what_the_pods_do(writes_manifests):
+    def test_the_job_file_is_in_it_to_the_byte(self):
+        text = self.job.read_text()
+        for head in ("", "# \u00e4\u00f6\u00fc, \u20ac and \U0001f600\n", "# tab\there\n", "\n\n", "# $(POD_IP) \\ \" '\n", "# trailing \n#\n"):
+            for tail in ("", "\n", "\n\n\n", "\n# end"):
+                job = self.bench.folder / "strange.yaml"
+                job.write_bytes((head + text + tail).encode())
+                files = self.objects("--name", "x", job=job)["ConfigMap", "x-files"]["data"]
+                self.assertEqual(files["job.yaml"], head + text + tail)
+
+    def test_values_of_the_command_line_are_not_taken_for_variables(self):
+        spec = self.pod_specs("--name", "x", "--set", "data.train.records=/data/$(POD_IP)$x")["x"]
+        words = [expanded(word, {"POD_IP": "10.0.0.1", "x": "wrong"}) for word in spec["containers"][0]["args"]]
+        self.assertEqual(words[-2:], ["--set", "data.train.records=/data/$(POD_IP)$x"])
+        self.assertIn("10.0.0.1", words)
+
+    def test_pods_are_as_large_as_was_asked_for(self):
+        for spec in self.pod_specs("--cpus", "6", "--memory", "20Gi", "--disk", "7Gi", "--node-selector", "a/b=c").values():
+            self.assertEqual(spec["containers"][0]["resources"]["limits"], {"cpu": "6", "memory": "20Gi"})
+            self.assertEqual([one["emptyDir"] for one in spec["volumes"] if "emptyDir" in one], [{"sizeLimit": "7Gi"}])
+            self.assertEqual(spec["nodeSelector"], {"a/b": "c"})
+
+    def test_hosts_have_the_time_that_the_job_lets_them_take_to_leave(self):
+        job = small_data.write_spec(self.bench.folder / "slow.yaml", self.spec() | {"cluster": {"leave_grace_s": 100}})
+        hosts = self.objects("--name", "x", job=job)["Job", "x-hosts"]["spec"]["template"]["spec"]
+        self.assertGreater(hosts["terminationGracePeriodSeconds"], 100)
+
+    def test_the_run_folder_is_where_it_outlives_the_pod_or_that_is_said(self):
+        code, _, said = self.call()
+        self.assertEqual(code, COMPLETED)
+        self.assertIn("--run-claim", said)
+        code, told, said = self.call("--run-claim", "runs")
+        self.assertEqual((code, said), (COMPLETED, ""))
+        self.assertIn("claimName: runs", told)
+
+    def test_a_file_is_for_its_owner_alone_and_nothing_is_overwritten(self):
+        file = self.bench.folder / "out.yaml"
+        code, told, _ = self.call("--output", str(file))
+        self.assertEqual((code, told), (COMPLETED, ""))
+        self.assertEqual(stat.S_IMODE(file.stat().st_mode), 0o600)
+        before = file.read_bytes()
+        code, told, said = self.call("--output", str(file))
+        self.assertEqual((code, told), (BAD_USAGE, ""))
+        self.assertIn("exists: remove it", said)
+        self.assertEqual(file.read_bytes(), before)
+
+
+class refuses(writes_manifests):
+    def expect_refused(self, *options, words, **how):
+        file = self.bench.folder / "refused.yaml"
+        code, told, said = self.call(*options, "--output", str(file), **how)
+        self.assertEqual((code, told), (BAD_USAGE, ""), options)
+        for word in words:
+            self.assertIn(word, said)
+        self.assertFalse(file.exists())
+
+    def test_names_that_no_object_can_have(self):
+        for name in ("A", "a_b", "a.b", "-a", "a-", "1a", "a" * 54, "\u00e4", "a\nb"):
+            self.expect_refused("--name", name, words=("--name", "at most 53 small letters", "name another with --name"))
+        for name in ("A", "a.b", "a" * 64):
+            self.expect_refused("--namespace", name, words=("--namespace", "small letters"))
+        for option in ("--data-claim", "--run-claim", "--secret"):
+            for name in ("A", "a/b", "a_b", "."):
+                self.expect_refused(option, name, words=(option, name))
+
+    def test_the_name_of_a_job_that_no_object_can_have(self):
+        job = small_data.write_spec(self.bench.folder / "named.yaml", self.spec() | {"name": "My_Job"})
+        self.expect_refused(job=job, words=("--name 'My_Job'", "name another with --name"))
+        self.assertIn("name: my-job\n", self.printed("--name", "my-job", job=job))
+
+    def test_numbers_and_sizes_that_cannot_be(self):
+        for option, values in (("--hosts", ("0", "256", "-1", "two", "010")), ("--cpus", ("0", "1.5", "500m")), ("--hosts-min", ("0", "257"))):
+            for value in values:
+                self.expect_refused(f"{option}={value}", words=(option,))
+        self.expect_refused("--hosts", "2", "--hosts-min", "4", words=("--hosts-min '4'", "there are 3 at most"))
+        for option in ("--memory", "--disk"):
+            for value in ("4", "4GB", "4gi", "0Gi", "-1Gi", "4.5Gi", "Gi"):
+                self.expect_refused(f"{option}={value}", words=(option, value, "as in 4Gi"))
+
+    def test_images_and_labels_of_nodes_that_cannot_be(self):
+        for image in ("", "two words", "line\nbreak"):
+            self.expect_refused(image=image, words=("--image", "expected the name of an image"))
+        for label in ("a", "=b", "a=b c", "a/b/c=d", "A..b/c=d", "a=-"):
+            self.expect_refused("--node-selector", label, words=("--node-selector", "KEY=VALUE"))
+        self.expect_refused("--node-selector", "a=b", "--node-selector", "a=c", words=("given before",))
+
+    def test_jobs_that_cannot_run_on_pods(self):
+        for changes, word in (({"cluster": {"placement": "threads"}}, "cluster.placement"), ({"durability": {"log": "off"}}, "durability.log"),
+                              ({"cluster": {"device": "cuda"}}, "cluster.device"),
+                              ({"data": {"train": {**self.data, "records": "train-images"}}}, "data.train.records")):
+            job = small_data.write_spec(self.bench.folder / "no.yaml", self.spec() | changes)
+            self.expect_refused(job=job, words=(word, "write the full path" if "data" in changes else "let it be"))
+        self.expect_refused(job=self.bench.folder / "nowhere.yaml", words=("nowhere.yaml",))
+        self.assertNotRegex(self.call("--set", "train.epochs=none")[2], re.compile("Traceback"))
+        self.expect_refused("--set", "train.epochs=none", words=("train.epochs",))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,302 @@
+"""What Kubernetes does with the objects of `dlrun manifests`, as small as tests need it, for lack of a cluster.
+
+A pod is a network namespace of `net_hosts` and a folder; its container has mounts, processes and a name of its own, no rights, and
+runs as the user that the manifest names, on a root that it cannot write to. What is not here: images, seccomp, limits of memory and
+processor, a scheduler, network policies, probes.
+"""
+
+import base64
+import contextlib
+import os
+import pathlib
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import threading
+import time
+
+import yaml
+
+from waiting import PATIENCE_S, wait_until
+
+FIRST_BACK_OFF_S, BACK_OFF_MAX_S = 0.1, 1  # of Kubernetes: 10 s and 5 minutes
+FROM_HOST = ("usr", "dev", "sys")
+LINKS = ("bin", "lib", "lib64", "sbin")
+WRITABLE_BY_GROUP = 0o2777  # as the kubelet makes folders for fsGroup
+
+
+def read_manifests(text):
+    """(kind, name) -> object."""
+    return {(one["kind"], one["metadata"]["name"]): one for one in yaml.safe_load_all(text)}
+
+
+def expanded(word, variables):
+    """As Kubernetes puts variables into a command: $(NAME), and $$ for $."""
+    return re.sub(r"\$\$|\$\((\w+)\)", lambda found: "$" if found[0] == "$$" else variables.get(found[1], found[0]), word)
+
+
+class pod:
+    """One pod of a Job, from when it is made until its containers do not run any more."""
+
+    def __init__(self, cluster, job, name, host_name, host):
+        self.cluster, self.job, self.name, self.host_name, self.host = cluster, job, name, host_name, host
+        self.spec = job["spec"]["template"]["spec"]
+        self.labels = job["spec"]["template"]["metadata"]["labels"]
+        self.folder = cluster.folder / "pods" / name
+        self.log = cluster.folder / f"{name}.log"
+        self.exit_codes, self.phase, self.is_deleted = [], "Running", False
+        self.container, self.lock = None, threading.Lock()
+        self.make_folder()
+        self.thread = threading.Thread(target=self.keep_running, daemon=True)
+        self.thread.start()
+
+    # ---- its folder
+
+    def make_folder(self):
+        root = self.folder / "root"
+        for name in (*FROM_HOST, "proc", "etc", "pauses"):
+            (root / name).mkdir(parents=True)
+        for name in LINKS:
+            (root / name).symlink_to(f"usr/{name}")
+        (root / "etc/nsswitch.conf").write_text("hosts: files\n")
+        self.cluster.write_names(root)
+        for mount in self.only_container()["volumeMounts"]:
+            (root / mount["mountPath"].lstrip("/")).mkdir(parents=True, exist_ok=True)
+        for volume in self.spec["volumes"]:
+            self.make_volume(volume)
+
+    def volume(self, name):
+        """Where it lies."""
+        found = next(one for one in self.spec["volumes"] if one["name"] == name)
+        if "persistentVolumeClaim" in found:
+            return self.cluster.claim(found["persistentVolumeClaim"]["claimName"])
+        return self.folder / "volumes" / name
+
+    def make_volume(self, volume):
+        group = self.spec["securityContext"]["fsGroup"]
+        if "persistentVolumeClaim" in volume:
+            return
+        folder = self.volume(volume["name"])
+        folder.mkdir(parents=True)
+        if "emptyDir" in volume:
+            os.chown(folder, 0, group)
+            folder.chmod(WRITABLE_BY_GROUP)
+            return
+        is_secret = "secret" in volume
+        mode = volume["secret"]["defaultMode"] if is_secret else 0o644
+        for name, content in self.cluster.files_of(volume).items():
+            (folder / name).write_bytes(content)
+            os.chown(folder / name, 0, group)
+            (folder / name).chmod(mode | (mode & 0o700) >> 3 if is_secret else mode)
+
+    # ---- its container
+
+    def only_container(self):
+        [container] = self.spec["containers"]
+        return container
+
+    def variables(self):
+        fields = {"status.podIP": self.cluster.hosts.address(self.host)}
+        return {one["name"]: fields[one["valueFrom"]["fieldRef"]["fieldPath"]] for one in self.only_container()["env"]}
+
+    def mounts(self):
+        """Shell commands that lay its root out."""
+        root = shlex.quote(str(self.folder / "root"))
+        yield f"mount --bind {root} {root}"
+        for name in FROM_HOST:
+            yield f"mount --bind /{name} {root}/{name}"
+        yield f"mount -t proc proc {root}/proc"
+        yield f"mount -t tmpfs tmpfs {root}/usr/local && mkdir {root}/usr/local/bin && touch {root}/usr/local/bin/dlrun"
+        yield f"mount --bind {shlex.quote(self.cluster.program)} {root}/usr/local/bin/dlrun"
+        yield f"mount --bind {shlex.quote(str(self.cluster.pauses))} {root}/pauses"
+        for mount in self.only_container()["volumeMounts"]:
+            at = f"{root}{mount['mountPath']}"
+            yield f"mount --bind {shlex.quote(str(self.volume(mount['name'])))} {at}"
+            if mount.get("readOnly"):
+                yield f"mount -o remount,bind,ro {at}"
+        if self.only_container()["securityContext"]["readOnlyRootFilesystem"]:
+            yield f"mount -o remount,bind,ro {root}"
+        yield f"hostname {self.host_name}"
+
+    def as_its_user(self, words):
+        """The words that run others as the container's user, without rights."""
+        of_pod, own = self.spec["securityContext"], self.only_container()["securityContext"]
+        assert own["capabilities"] == {"drop": ["ALL"]} and own["allowPrivilegeEscalation"] is False
+        assert of_pod["runAsNonRoot"] and of_pod["runAsUser"] != 0
+        variables = {"PATH": "/usr/local/bin:/usr/bin", "PAUSES": "/pauses/pauses"} | self.variables()
+        return ["/usr/bin/setpriv", f"--reuid={of_pod['runAsUser']}", f"--regid={of_pod['runAsGroup']}", f"--groups={of_pod['fsGroup']}",
+                "--no-new-privs", "--bounding-set=-all", "--inh-caps=-all",
+                "/usr/bin/env", "-i", *(f"{name}={value}" for name, value in variables.items()), *words]
+
+    def run(self):
+        """Its container, once. @returns the exit code; negative: by that signal"""
+        container, variables = self.only_container(), self.variables()
+        words = [expanded(word, variables) for word in (*container["command"], *container["args"])]
+        script = " && ".join(("set -e", *self.mounts(), f"exec chroot {shlex.quote(str(self.folder / 'root'))} \"$@\""))
+        with open(self.log, "ab") as output, self.lock:
+            if self.is_deleted:
+                return -signal.SIGTERM
+            self.container = subprocess.Popen(
+                [*self.cluster.hosts.within(self.host), "unshare", "--pid", "--fork", "--kill-child", "--uts", "sh", "-c", script, "sh",
+                 *self.as_its_user(words)], stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True)
+        return self.container.wait()
+
+    def keep_running(self):
+        """Again after any end but a good one, as restartPolicy: OnFailure wants."""
+        assert self.spec["restartPolicy"] == "OnFailure"
+        wait_s = FIRST_BACK_OFF_S
+        while True:
+            self.exit_codes.append(self.run())
+            if self.exit_codes[-1] == 0:
+                self.phase = "Succeeded"
+            elif self.is_deleted:
+                self.phase = "Failed"
+            if self.phase != "Running":
+                break
+            time.sleep(wait_s)  # of a kubelet; whoever waits for what comes of it polls
+            wait_s = min(2 * wait_s, BACK_OFF_MAX_S)
+        self.cluster.on_pod_over(self)
+
+    def main_process(self):
+        """The first process of its container, as the host numbers it; None: there is none yet."""
+        with contextlib.suppress(OSError, AttributeError, ValueError):
+            outer = self.container.pid
+            [child] = pathlib.Path(f"/proc/{outer}/task/{outer}/children").read_text().split()
+            if pathlib.Path(f"/proc/{child}/comm").read_text().strip().startswith("dlrun"):
+                return int(child)
+        return None
+
+    def kill_container(self):
+        """As when its memory is used up: SIGKILL to the first process ends all."""
+        os.kill(wait_until(self.main_process, f"{self.name} runs"), signal.SIGKILL)
+
+    def delete(self):
+        """SIGTERM, and after the grace of the pod SIGKILL. Returns when nothing of it runs."""
+        with self.lock:
+            self.is_deleted = True
+        process, grace_s = self.main_process(), self.spec["terminationGracePeriodSeconds"]
+        if process:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, signal.SIGTERM)
+        self.thread.join(timeout=grace_s)
+        if self.thread.is_alive():
+            self.container.kill()
+            self.thread.join()
+
+    def execute(self, *words):
+        """As `kubectl exec`. @returns exit code, output, complaints"""
+        process = self.main_process()
+        if process is None:
+            return None, "", "it does not run"
+        done = subprocess.run(["nsenter", "--target", str(process), "--mount", "--net", "--pid", "--uts", "--root", "--wd",
+                               *self.as_its_user(words)], capture_output=True, text=True, timeout=PATIENCE_S)
+        return done.returncode, done.stdout, done.stderr
+
+    def said(self):
+        return self.log.read_text(errors="replace") if self.log.exists() else ""
+
+
+class cluster:
+    """Pods of the Jobs of some manifests, on the hosts of `net_hosts`; gone at the end."""
+
+    def __init__(self, hosts, folder, program, pauses):
+        self.hosts, self.folder, self.program, self.pauses = hosts, folder, os.path.realpath(program), pauses
+        self.free_hosts, self.made = list(hosts.names), 0
+        self.objects, self.pods, self.jobs_over = {}, [], {}
+        self.lock, self.is_closing = threading.RLock(), False
+        folder.mkdir()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.is_closing = True
+        for one in self.pods:
+            with one.lock:
+                one.is_deleted = True
+            if one.container and one.container.poll() is None:
+                one.container.kill()
+        for one in self.pods:
+            one.thread.join()
+            shutil.rmtree(one.folder, ignore_errors=True)
+
+    # ---- what is in it
+
+    def apply(self, text):
+        """All objects but Jobs, which start() makes pods of."""
+        self.objects.update(read_manifests(text))
+
+    def claim(self, name):
+        folder = self.folder / "claims" / name
+        if not folder.exists():
+            folder.mkdir(parents=True)
+            folder.chmod(WRITABLE_BY_GROUP)
+        return folder
+
+    def files_of(self, volume):
+        """Of a Secret or a ConfigMap."""
+        if "secret" in volume:
+            found = self.objects["Secret", volume["secret"]["secretName"]]
+            plain = {name: text.encode() for name, text in found.get("stringData", {}).items()}
+            return plain | {name: base64.b64decode(text) for name, text in found.get("data", {}).items()}
+        return {name: text.encode() for name, text in self.objects["ConfigMap", volume["configMap"]["name"]]["data"].items()}
+
+    def write_names(self, root):
+        """The name service: of each headless Service the addresses of the pods that it selects and that are not over."""
+        lines = ["127.0.0.1 localhost"]
+        for (kind, name), one in self.objects.items():
+            if kind == "Service":
+                assert one["spec"]["clusterIP"] == "None" and one["spec"]["publishNotReadyAddresses"]
+                wanted = one["spec"]["selector"].items()
+                lines += [f"{self.hosts.address(pod.host)} {name}" for pod in self.pods
+                          if wanted <= pod.labels.items() and pod.phase == "Running"]
+        new = root / "etc/hosts.new"
+        new.write_text("\n".join(lines) + "\n")
+        new.replace(root / "etc/hosts")
+
+    def renew_names(self):
+        for one in self.pods:
+            if one.phase == "Running":
+                self.write_names(one.folder / "root")
+
+    # ---- Jobs
+
+    def start(self, name):
+        """Makes the pods of a Job. @returns them"""
+        job = self.objects["Job", name]
+        is_indexed = job["spec"].get("completionMode") == "Indexed"
+        return [self.make_pod(job, f"{name}-{index}" if is_indexed else None) for index in range(job["spec"]["parallelism"])]
+
+    def make_pod(self, job, host_name):
+        """@param host_name of its index, which stays; None: it has that of the pod"""
+        with self.lock:
+            self.made += 1
+            name = f"{host_name or job['metadata']['name']}-pod{self.made}"
+            made = pod(self, job, name, host_name or name, self.free_hosts.pop(0))
+            self.pods.append(made)
+            self.renew_names()
+            return made
+
+    def on_pod_over(self, over):
+        """On the thread of the pod. One that has failed is replaced, on another host; but not where its Job is over."""
+        with self.lock:
+            name = over.job["metadata"]["name"]
+            if self.is_closing:
+                return
+            if over.phase == "Succeeded":
+                is_first = self.jobs_over.setdefault(name, over) is over
+                rest = [one for one in self.pods if one.job is over.job and one.phase == "Running"]
+                if is_first and "successPolicy" in over.job["spec"]:
+                    assert over.job["spec"]["successPolicy"] == {"rules": [{"succeededCount": 1}]}
+                    for one in rest:
+                        threading.Thread(target=one.delete, daemon=True).start()
+            elif name not in self.jobs_over:
+                self.make_pod(over.job, over.host_name if over.job["spec"].get("completionMode") == "Indexed" else None)
+            self.renew_names()
+
+    def pods_of(self, name):
+        """Those that are not over."""
+        with self.lock:
+            return [one for one in self.pods if one.job["metadata"]["name"] == name and one.phase == "Running"]
