@@ -445,6 +445,21 @@ class joins_by_a_key(lets_hosts_join):
             self.expect_same_bits(job, spec, may_redo=True)
             self.assertEqual(again.wait(), COMPLETED, again.said())
 
+    def test_whose_root_is_gone_for_longer_than_the_grace_ends_with_a_failure_and_may_join_the_next_one(self):
+        spec = self.small_job(workers=2, orphan_grace_s=2)
+        with self.start(spec) as job:
+            one = self.keyed()
+            self.wait_until_there(job)
+            with job.held_from_step(STEP):
+                job.root.kill()
+                job.root.wait()
+            self.assertEqual(one.wait(), FAILED, one.said())
+            self.assertTrue(one.said().splitlines()[-1].endswith("; it may join again"), one.said())
+            again = self.keyed()
+            job.resume(options=["--hosts", str(self.list)])
+            self.expect_same_bits(job, spec, may_redo=True)
+            self.assertEqual(again.wait(), COMPLETED, again.said())
+
     def test_that_nobody_answers_ends_when_its_time_is_over_or_it_is_asked_to(self):
         late = self.keyed("beta", "--wait-s", "1")
         self.assertEqual(late.wait(), FAILED, late.said())
