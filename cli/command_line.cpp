@@ -28,8 +28,8 @@ std::optional<std::string> unknown_verb(CLI::App& app, int argc, char** argv) {
 int run_verb(CLI::App& app, int argc, char** argv) {
   verb chosen;
   for (const auto& add :
-       {add_init,  add_train,  add_resume,  add_attach,   add_validate,   add_status, add_scale,
-        add_drain, add_token,  add_stop,    add_export,   add_evaluate,   add_predict, add_logs,
+       {add_init,   add_train,   add_resume, add_attach,    add_validate, add_status,     add_scale,
+        add_drain,  add_token,   add_stop,   add_export,    add_evaluate, add_predict,    add_logs,
         add_events, add_explain, add_doctor, add_manifests, add_agent,    add_completion, add_version})
     add(app, chosen);
   try {

@@ -11,8 +11,8 @@
 namespace dlrun::ps_shard {
 
 /// Whether it begins with `version` of `timeline`, which memory retained, rather than with that of
-/// `stored`, the newest that its store leads to. Also when they are the same: memory has the version
-/// before, too, and norms of steps. Not when all have gone back meanwhile; nor when a
+/// `stored`, the newest that its store leads to. Also when they are the same: memory has the
+/// version before, too, and norms of steps. Not when all have gone back meanwhile; nor when a
 /// version on the way, of those that are snapshotted whoever asks (R17), has no snapshot yet, since
 /// no log leads to it: it can only be made again.
 inline bool begins_with_retained(timeline_id timeline, version_id version, const loaded_standing& stored,

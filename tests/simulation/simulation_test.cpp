@@ -47,7 +47,8 @@ TEST(simulation, tracing_does_not_change_the_run) {
 
 /// Found among many: each once ended with a rule broken, and is checked for ever.
 TEST(simulation, seeds_that_failed_once_hold) {
-  for (const std::uint64_t seed : {2804, 23111, 87830, 1070425}) EXPECT_EQ(run_seed({seed}).broken, "") << "seed " << seed;
+  for (const std::uint64_t seed : {2804, 23111, 87830, 1070425})
+    EXPECT_EQ(run_seed({seed}).broken, "") << "seed " << seed;
 }
 
 /// These once never ended: the end of a role was lost with a connection.
