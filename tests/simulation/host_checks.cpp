@@ -30,9 +30,11 @@ void host_checks::asked(const protocol::role_name& role, incarnation start) {
   asked_[{role, start}] = world_.now();
 }
 
-/// By the timeline, then by the end.
+/// By the timeline, then by the end. A store with nothing in it is as good as none: a start that
+/// was given up may open one after its host has told what it holds.
 std::optional<std::uint32_t> host_checks::better_than(ps_shard_id shard, std::uint32_t host) const {
-  auto best = world_.stores().rank(shard, host);
+  auto best =
+      std::max(world_.stores().rank(shard, host), std::optional(std::pair{timeline_id{0}, version_id{0}}));
   std::optional<std::uint32_t> found;
   for (std::uint32_t other = 0; other < world_.hosts().count(); ++other) {
     const auto rank = world_.stores().rank(shard, other);
