@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <thread>
 
 namespace dlrun::transport {
 namespace {
@@ -255,7 +256,9 @@ TEST_F(segment_exchange, clients_that_connect_and_say_nothing_are_dropped_and_bl
 
 TEST_F(segment_exchange, the_accept_loop_survives_running_out_of_descriptors) {
   const auto id = server->offer(offered).value();
-  const auto asking = testing::connect_to(server->address()); // accepted before
+  const auto before = open_descriptors();
+  const auto asking = testing::connect_to(server->address());
+  while (open_descriptors() < before + 2) std::this_thread::yield(); // accepted before
   std::vector<base::unique_fd> waiting;
   std::vector<base::unique_fd> fill;
   rlimit limit{};
