@@ -69,10 +69,12 @@ object secret(const pods_wish& of) {
           {"type", "Opaque"},   {"immutable", true}, {"stringData", {{"key", of.key.reveal()}}}};
 }
 
+/// A root that is started again goes on with the job that it began.
 object files(const pods_wish& of) {
   return {{"apiVersion", "v1"},
           {"kind", "ConfigMap"},
           {"metadata", metadata(of, files_name(of))},
+          {"immutable", true},
           {"data", {{"job.yaml", of.job_file}, {"hosts.yaml", list_of_hosts(of)}}}};
 }
 
@@ -124,8 +126,11 @@ object claimed(const char* name, const std::string& claim, bool is_read_only) {
 }
 
 /// For the standard "restricted" of Pod Security.
-object container(const pods_wish& of, const std::vector<std::string>& arguments, object mounts) {
-  const object room{{"cpu", fmt::format("{}", of.cpus)}, {"memory", of.memory}};
+/// @param has_folder of the pod, which is on the disk of its node
+object container(const pods_wish& of, const std::vector<std::string>& arguments, object mounts,
+                 bool has_folder) {
+  object room{{"cpu", fmt::format("{}", of.cpus)}, {"memory", of.memory}};
+  if (has_folder) room["ephemeral-storage"] = of.disk;
   const object address{{"name", "POD_IP"}, {"valueFrom", {{"fieldRef", {{"fieldPath", "status.podIP"}}}}}};
   return {{"name", "dlrun"},
           {"image", of.image},
@@ -169,7 +174,8 @@ object secret_volume(const pods_wish& of) {
   return {{"name", "key"}, {"secret", {{"secretName", secret_name(of)}, {"defaultMode", 0400}}}};
 }
 
-/// One pod, whose container is started again in place, and goes on with its run.
+/// One pod, whose container is started again in place, and goes on with its run. Another pod takes
+/// its place when it has ended, not before: a run has one root.
 object control_job(const pods_wish& of) {
   std::vector<std::string> arguments{"train",      fmt::format("{}/job.yaml", job_folder),
                                      "--hosts",    fmt::format("{}/hosts.yaml", job_folder),
@@ -193,9 +199,11 @@ object control_job(const pods_wish& of) {
           {"spec",
            {{"completions", 1},
             {"parallelism", 1},
+            {"podReplacementPolicy", "Failed"},
             {"backoffLimit", control_restarts_max},
-            {"template", pod_template(of, "control", container(of, arguments, std::move(mounts)),
-                                      std::move(volumes), control_grace_s)}}}};
+            {"template",
+             pod_template(of, "control", container(of, arguments, std::move(mounts), of.run_claim.empty()),
+                          std::move(volumes), control_grace_s)}}}};
 }
 
 /// So many pods, each of which keeps its name when another one takes its place. The first that ends
@@ -224,7 +232,7 @@ object hosts_job(const pods_wish& of) {
             {"parallelism", of.hosts},
             {"successPolicy", {{"rules", object::array({{{"succeededCount", 1}}})}}},
             {"backoffLimit", host_restarts_max},
-            {"template", pod_template(of, "host", container(of, arguments, std::move(mounts)),
+            {"template", pod_template(of, "host", container(of, arguments, std::move(mounts), true),
                                       std::move(volumes), of.leave_grace.count() + host_grace_s)}}}};
 }
 
@@ -238,7 +246,9 @@ bool is_label(std::string_view text) {
 
 } // namespace
 
-bool is_dns_label(const std::string& text, std::size_t bytes_max) {
+bool is_dns_label(const std::string& text) { return is_label(text); }
+
+bool is_service_name(const std::string& text, std::size_t bytes_max) {
   return is_label(text) && text.size() <= bytes_max && (text.front() < '0' || text.front() > '9');
 }
 

@@ -41,9 +41,11 @@ inline constexpr std::size_t pods_name_max = 53;
 /// Hosts of one job; the control pod is one.
 inline constexpr std::uint32_t pods_hosts_max = 255;
 
-/// RFC 1035: small letters, digits and '-', first a letter, last no '-'; at most `bytes_max`.
-bool is_dns_label(const std::string& text, std::size_t bytes_max);
-/// RFC 1123: such labels, which may begin with a digit, with dots between them; at most 253.
+/// RFC 1123: small letters, digits and '-', first and last no '-'; at most 63.
+bool is_dns_label(const std::string& text);
+/// RFC 1035: such a label that begins with a letter; at most `bytes_max`.
+bool is_service_name(const std::string& text, std::size_t bytes_max);
+/// RFC 1123: labels with dots between them; at most 253.
 bool is_dns_name(const std::string& text);
 /// A number of bytes, as in 512Mi or 4Gi.
 bool is_size(const std::string& text);

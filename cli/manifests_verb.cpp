@@ -92,7 +92,7 @@ result<void> check_hosts_min(manifests_options& options) {
 }
 
 result<void> check_pods_name(const pods_wish& pods) {
-  if (is_dns_label(pods.name, pods_name_max)) return {};
+  if (is_service_name(pods.name, pods_name_max)) return {};
   return refuse(
       "--name", pods.name,
       fmt::format("a Service of Kubernetes is to have it, and the names of pods begin with it: at most {} "
@@ -105,13 +105,18 @@ result<void> check_pods_name(const pods_wish& pods) {
 result<void> check(manifests_options& options) {
   auto& pods = options.pods;
   auto fine = check_image(pods.image);
-  if (fine && !pods.name_space.empty() && !is_dns_label(pods.name_space, label_bytes_max))
+  if (fine && !pods.name_space.empty() && !is_dns_label(pods.name_space))
     fine = refuse("--namespace", pods.name_space,
-                  "expected small letters, digits and '-', a letter first and no '-' last, at most 63");
+                  "expected small letters, digits and '-', no '-' first or last, at most 63");
   const std::array names{std::pair{"--data-claim", &pods.data_claim},
                          std::pair{"--run-claim", &pods.run_claim}, std::pair{"--secret", &pods.secret}};
   for (const auto& [option, value] : names)
     if (fine) fine = check_name_of(option, *value);
+  if (fine && !pods.run_claim.empty() && pods.run_claim == pods.data_claim)
+    fine =
+        refuse("--run-claim", pods.run_claim,
+               "the control pod mounts --data-claim to read only, so the run needs a claim of its own: name "
+               "another");
   if (fine) fine = check_sizes(pods);
   if (fine) fine = add_node_labels(options.node_labels, pods);
   if (fine) fine = check_hosts_min(options);
@@ -208,7 +213,8 @@ void add_manifests(CLI::App& app, verb& chosen) {
   command->footer(
       "Example:\n"
       "  dlrun manifests job.yaml --image registry.example.com/dlrun:0.2.0 --hosts 3 --cpus 4 \\\n"
-      "    --data-claim data --run-claim runs --output job.k8s.yaml && kubectl apply -f job.k8s.yaml\n"
+      "    --data-claim data --run-claim runs --output job.k8s.yaml\n"
+      "  kubectl apply --server-side -f job.k8s.yaml\n"
       "What it writes is a secret, unless --secret names one: whoever has it joins the job\n"
       "(docs/kubernetes.md). Nothing is asked of a cluster.");
   command->callback([options, &chosen] { chosen = [options] { return manifests(*options); }; });

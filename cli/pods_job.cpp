@@ -40,16 +40,17 @@ void add_paths(const Message& message, const std::string& above, std::vector<nam
 bool is_below(const std::string& path, const std::string& folder) { return path.starts_with(folder + "/"); }
 
 /// Relative ones are relative to the job file, beside which nothing is in a pod.
+/// @param job with relative paths as they are
 result<void> check_paths(const spec::JobSpec& job, const pods_wish& wanted) {
   std::vector<named_path> all;
   add_paths(job, "", all);
   for (const auto& [key, path] : all) {
-    if (is_below(path, job_folder))
+    if (!path.starts_with('/'))
       return fail(
           error_code::bad_spec,
           fmt::format("{}: \"{}\" is relative, and in a pod nothing lies beside the job file: write the "
                       "full path that it has in the image, or {}/... for what --data-claim names",
-                      key, base::printable(path.substr(std::string{job_folder}.size() + 1)), data_folder));
+                      key, base::printable(path), data_folder));
     if (key == "train.init_from" && !wanted.data_claim.empty() && is_below(path, data_folder))
       return fail(
           error_code::bad_spec,
@@ -90,7 +91,7 @@ result<void> check_job(const spec::JobSpec& job, const pods_wish& wanted) {
 result<void> read_pods_job(const std::string& file, pods_wish& wanted) {
   auto text = job::read_source_text(file, [](auto) { return job::spec_bytes_max; });
   if (!text) return tl::unexpected(text.error());
-  const auto job = job::parse_spec(*text, file, job_folder, wanted.overrides);
+  const auto job = job::parse_spec(*text, file, "", wanted.overrides); // relative paths stay so
   if (!job) return tl::unexpected(job.error());
   if (text->size() > job_bytes_max)
     return fail(error_code::bad_spec,

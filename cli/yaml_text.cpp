@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 namespace dlrun::cli {
@@ -23,23 +24,33 @@ bool is_plain(const std::string& text) {
          std::ranges::all_of(text, is_harmless) && std::ranges::find(words, lower) == words.end();
 }
 
-/// In quotes as JSON has them, which are YAML's too, but for what YAML does not let stand there as
-/// it is.
+std::size_t bytes_of_character(char first) {
+  const auto byte = static_cast<unsigned char>(first);
+  return byte < 0x80 ? 1 : byte < 0xe0 ? 2 : byte < 0xf0 ? 3 : 4;
+}
+
+/// @param character one, in UTF-8
+std::uint32_t code_point(std::string_view character) {
+  const auto first = static_cast<unsigned char>(character.front());
+  if (character.size() == 1) return first;
+  std::uint32_t point = first & (0x7fU >> character.size());
+  for (const char c : character.substr(1)) point = point << 6 | (static_cast<unsigned char>(c) & 0x3fU);
+  return point;
+}
+
+/// In quotes as JSON has them, which are YAML's too, and in ASCII alone: some of what else JSON
+/// lets stand there is a line break or not allowed in YAML.
 std::string in_quotes(const std::string& text) {
   const auto json = yaml_value(text).dump();
   std::string out;
-  for (std::size_t at = 0; at < json.size(); ++at) {
-    const auto byte = static_cast<unsigned char>(json[at]);
-    const auto next = at + 1 < json.size() ? static_cast<unsigned char>(json[at + 1]) : 0U;
-    if (byte == 0x7f) {
-      out += "\\u007f";
-    } else if (byte == 0xc2 && next >= 0x80 && next < 0xa0) { // control characters
-      constexpr auto digits = "0123456789abcdef";
-      out += std::string("\\u00") + digits[next >> 4] + digits[next & 15];
-      ++at;
-    } else {
+  for (std::size_t at = 0; at < json.size();) {
+    const auto bytes = bytes_of_character(json[at]);
+    const auto point = code_point(std::string_view{json}.substr(at, bytes));
+    if (point < 0x7f)
       out += json[at];
-    }
+    else
+      out += point > 0xffff ? fmt::format("\\U{:08x}", point) : fmt::format("\\u{:04x}", point);
+    at += bytes;
   }
   return out;
 }

@@ -138,7 +138,7 @@ std::string default_job_name(const std::filesystem::path& file) {
 }
 
 void make_paths_absolute(spec::JobSpec& spec, const std::filesystem::path& base_dir) {
-  const auto base = std::filesystem::absolute(base_dir);
+  const auto base = base_dir.empty() ? base_dir : std::filesystem::absolute(base_dir);
   if (!spec.train().init_from().empty())
     spec.mutable_train()->set_init_from((base / spec.train().init_from()).lexically_normal().string());
   if (!spec.has_data()) return;

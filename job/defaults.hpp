@@ -19,7 +19,7 @@ void fill_defaults(spec::JobSpec& spec, std::string_view default_name);
 /// if nothing is left.
 std::string default_job_name(const std::filesystem::path& file);
 
-/// Makes the data paths absolute, relative ones being relative to `base_dir`.
+/// Makes the data paths absolute, relative ones being relative to `base_dir`; "": they stay so.
 void make_paths_absolute(spec::JobSpec& spec, const std::filesystem::path& base_dir);
 
 } // namespace dlrun::job

@@ -28,7 +28,7 @@ result<spec::JobSpec> read_spec(const std::filesystem::path& file,
                                 std::span<const std::string> overrides = {});
 
 /// The same for text in memory. `file_name` is what errors call it and what the default job name
-/// derives from; relative data paths are relative to `base_dir`.
+/// derives from; relative data paths are relative to `base_dir`, and stay so where that is "".
 result<spec::JobSpec> parse_spec(std::string_view text, const std::string& file_name,
                                  const std::filesystem::path& base_dir,
                                  std::span<const std::string> overrides = {});

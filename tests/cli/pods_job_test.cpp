@@ -15,14 +15,21 @@ using testing::HasSubstr;
 
 TEST(pods_names, are_labels_that_begin_with_a_letter) {
   for (const auto* good : {"a", "a1", "job-7", "abc-def-ghi"})
-    EXPECT_TRUE(is_dns_label(good, pods_name_max)) << good;
+    EXPECT_TRUE(is_service_name(good, pods_name_max)) << good;
   for (const auto* wrong : {"", "1a", "-a", "a-", "A", "a_b", "a.b", "a b", "\xc3\xa4"})
-    EXPECT_FALSE(is_dns_label(wrong, pods_name_max)) << wrong;
-  EXPECT_TRUE(is_dns_label(std::string(pods_name_max, 'a'), pods_name_max));
-  EXPECT_FALSE(is_dns_label(std::string(pods_name_max + 1, 'a'), pods_name_max));
+    EXPECT_FALSE(is_service_name(wrong, pods_name_max)) << wrong;
+  EXPECT_TRUE(is_service_name(std::string(pods_name_max, 'a'), pods_name_max));
+  EXPECT_FALSE(is_service_name(std::string(pods_name_max + 1, 'a'), pods_name_max));
   // "-hosts-" and the number of the last pod come behind it, in a label of 63.
   EXPECT_EQ(pods_name_max + std::string_view{"-hosts-"}.size() + std::to_string(pods_hosts_max - 1).size(),
             63U);
+}
+
+TEST(pods_names, of_namespaces_may_begin_with_a_digit) {
+  for (const auto* good : {"a", "1a", "123", "team-7"}) EXPECT_TRUE(is_dns_label(good)) << good;
+  for (const auto* wrong : {"", "-a", "a-", "A", "a_b", "a.b"}) EXPECT_FALSE(is_dns_label(wrong)) << wrong;
+  EXPECT_TRUE(is_dns_label(std::string(63, 'a')));
+  EXPECT_FALSE(is_dns_label(std::string(64, 'a')));
 }
 
 TEST(pods_names, of_other_objects_may_have_dots) {
@@ -76,6 +83,15 @@ TEST_F(pods_job_test, keeps_the_name_that_was_asked_for) {
 TEST_F(pods_job_test, refuses_what_lies_beside_the_job_file) {
   EXPECT_THAT(problem("records.npy"),
               AllOf(HasSubstr("data.train.records: \"records.npy\" is relative"), HasSubstr("/data/")));
+  for (const std::string climbs : {"../data/x.npy", "../../data/x.npy", "../dlrun/x.npy"})
+    EXPECT_THAT(problem(climbs), HasSubstr("data.train.records: \"" + climbs + "\" is relative"));
+  EXPECT_THAT(problem("/data/r.npy", "  , init_from: ../x.safetensors"),
+              HasSubstr("train.init_from: \"../x"));
+}
+
+TEST_F(pods_job_test, a_full_path_may_be_anywhere_in_the_image) {
+  for (const auto* full : {"/etc/dlrun/x.npy", "/x.npy", "/a/../b/x.npy"})
+    EXPECT_EQ(problem(full), "") << full;
 }
 
 TEST_F(pods_job_test, refuses_weights_that_only_the_control_pod_sees) {

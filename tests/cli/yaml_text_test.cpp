@@ -46,7 +46,9 @@ TEST(yaml_text, texts_of_several_lines_are_as_they_were) {
 /// Between spaces.
 constexpr auto words =
     "a yes No null ~ 1 0x1 1e3 - #a ' \" \\ {a} [a] *a &a !a %a @a `a ? | > = << $(POD_IP) self:7700 "
-    "2026-11-27 1:30 --- ... \x01 \x7f \xc2\x85 \xf0\x9f\x98\x80 a:b a#b";
+    "2026-11-27 1:30 --- ... \x01 \x7f \xc2\x85 \xf0\x9f\x98\x80 a:b a#b "
+    "a\xe2\x80\xa8"
+    "b \xe2\x80\xa9 \xef\xbb\xbf \xef\xbf\xbd \xf4\x8f\xbf\xbf";
 constexpr auto texts = std::to_array<const char*>({"",
                                                    " ",
                                                    "- a",
@@ -76,6 +78,11 @@ void expect_same(const std::string& text) {
   EXPECT_EQ(node["list"][0].as<std::string>(), text);
   EXPECT_EQ(node["list"][1]["deep"].as<std::string>(), text);
   EXPECT_EQ(node["after"].as<int>(), 1);
+}
+
+TEST(yaml_text, is_in_ascii_alone) {
+  EXPECT_EQ(to_yaml({{"a", "\xc3\xa4\x7f\xe2\x80\xa8\xe2\x80\xa9\xf0\x9f\x98\x80"}}),
+            "a: \"\\u00e4\\u007f\\u2028\\u2029\\U0001f600\"\n");
 }
 
 /// By this reader; by that of Python in tests/integration/manifests_test.py.

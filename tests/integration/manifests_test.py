@@ -123,12 +123,20 @@ class is_restricted(writes_manifests):
 class says_what_the_pods_do(writes_manifests):
     def test_the_job_file_is_in_it_to_the_byte(self):
         text = self.job.read_text()
-        for head in ("", "# \u00e4\u00f6\u00fc, \u20ac and \U0001f600\n", "# tab\there\n", "\n\n", "# $(POD_IP) \\ \" '\n", "# trailing \n#\n"):
+        for head in ("", "# \u00e4\u00f6\u00fc, \u20ac and \U0001f600\n", "# tab\there\n", "\n\n", "# $(POD_IP) \\ \" '\n", "# trailing \n#\n", "# \u2028 \u2029 \u0085 \ufeff\n"):
             for tail in ("", "\n", "\n\n\n", "\n# end"):
                 job = self.bench.folder / "strange.yaml"
                 job.write_bytes((head + text + tail).encode())
                 files = self.objects("--name", "x", job=job)["ConfigMap", "x-files"]["data"]
                 self.assertEqual(files["job.yaml"], head + text + tail)
+
+    def test_a_second_apply_changes_nothing_that_runs(self):
+        objects = self.objects("--name", "x")
+        for key in (("ConfigMap", "x-files"), ("Secret", "x-key")):
+            self.assertIs(objects[key]["immutable"], True)
+
+    def test_a_second_control_pod_begins_when_the_first_has_ended(self):
+        self.assertEqual(self.objects("--name", "x")["Job", "x"]["spec"]["podReplacementPolicy"], "Failed")
 
     def test_values_of_the_command_line_are_not_taken_for_variables(self):
         spec = self.pod_specs("--name", "x", "--set", "data.train.records=/data/$(POD_IP)$x")["x"]
@@ -138,9 +146,14 @@ class says_what_the_pods_do(writes_manifests):
 
     def test_pods_are_as_large_as_was_asked_for(self):
         for spec in self.pod_specs("--cpus", "6", "--memory", "20Gi", "--disk", "7Gi", "--node-selector", "a/b=c").values():
-            self.assertEqual(spec["containers"][0]["resources"]["limits"], {"cpu": "6", "memory": "20Gi"})
+            self.assertEqual(spec["containers"][0]["resources"]["limits"], {"cpu": "6", "memory": "20Gi", "ephemeral-storage": "7Gi"})
             self.assertEqual([one["emptyDir"] for one in spec["volumes"] if "emptyDir" in one], [{"sizeLimit": "7Gi"}])
             self.assertEqual(spec["nodeSelector"], {"a/b": "c"})
+
+    def test_a_pod_whose_run_is_in_a_claim_needs_no_room_of_its_node(self):
+        specs = self.pod_specs("--name", "x", "--run-claim", "runs")
+        self.assertEqual({name: "ephemeral-storage" in spec["containers"][0]["resources"]["requests"] for name, spec in specs.items()},
+                         {"x": False, "x-hosts": True})
 
     def test_hosts_have_the_time_that_the_job_lets_them_take_to_leave(self):
         job = small_data.write_spec(self.bench.folder / "slow.yaml", self.spec() | {"cluster": {"leave_grace_s": 100}})
@@ -198,7 +211,8 @@ class refuses(writes_manifests):
     def test_names_that_no_object_can_have(self):
         for name in ("A", "a_b", "a.b", "-a", "a-", "1a", "a" * 54, "\u00e4", "a\nb"):
             self.expect_refused("--name", name, words=("--name", "at most 53 small letters", "name another with --name"))
-        for name in ("A", "a.b", "a" * 64):
+        self.assertIn("namespace: \"7-team\"", self.printed("--namespace", "7-team"))
+        for name in ("A", "a.b", "a" * 64, "-a"):
             self.expect_refused("--namespace", name, words=("--namespace", "small letters"))
         for option in ("--data-claim", "--run-claim", "--secret"):
             for name in ("A", "a/b", "a_b", "."):
@@ -218,6 +232,9 @@ class refuses(writes_manifests):
             for value in ("4", "4GB", "4gi", "0Gi", "-1Gi", "4.5Gi", "Gi"):
                 self.expect_refused(f"{option}={value}", words=(option, value, "as in 4Gi"))
 
+    def test_one_claim_for_data_and_run(self):
+        self.expect_refused("--data-claim", "same", "--run-claim", "same", words=("--run-claim 'same'", "a claim of its own"))
+
     def test_images_and_labels_of_nodes_that_cannot_be(self):
         for image in ("", "two words", "line\nbreak"):
             self.expect_refused(image=image, words=("--image", "expected the name of an image"))
@@ -228,7 +245,8 @@ class refuses(writes_manifests):
     def test_jobs_that_cannot_run_on_pods(self):
         for changes, word in (({"cluster": {"placement": "threads"}}, "cluster.placement"), ({"durability": {"log": "off"}}, "durability.log"),
                               ({"cluster": {"device": "cuda"}}, "cluster.device"),
-                              ({"data": {"train": {**self.data, "records": "train-images"}}}, "data.train.records")):
+                              ({"data": {"train": {**self.data, "records": "train-images"}}}, "data.train.records"),
+                              ({"data": {"train": {**self.data, "records": "../train-images"}}}, "data.train.records")):
             job = small_data.write_spec(self.bench.folder / "no.yaml", self.spec() | changes)
             self.expect_refused(job=job, words=(word, "write the full path" if "data" in changes else "let it be"))
         self.expect_refused(job=self.bench.folder / "nowhere.yaml", words=("nowhere.yaml",))
