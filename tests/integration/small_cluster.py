@@ -46,7 +46,7 @@ class pod:
         self.labels = job["spec"]["template"]["metadata"]["labels"]
         self.folder = cluster.folder / "pods" / name
         self.log = cluster.folder / f"{name}.log"
-        self.exit_codes, self.phase, self.is_deleted = [], "Running", False
+        self.exit_codes, self.phase, self.is_deleted, self.is_replaced = [], "Running", False, False
         self.container, self.lock = None, threading.Lock()
         self.make_folder()
         self.thread = threading.Thread(target=self.keep_running, daemon=True)
@@ -176,6 +176,7 @@ class pod:
         """SIGTERM, and after the grace of the pod SIGKILL. Returns when nothing of it runs."""
         with self.lock:
             self.is_deleted = True
+        self.cluster.on_pod_deleted(self)
         process, grace_s = self.main_process(), self.spec["terminationGracePeriodSeconds"]
         if process:
             with contextlib.suppress(ProcessLookupError):
@@ -293,8 +294,21 @@ class cluster:
                     for one in rest:
                         threading.Thread(target=one.delete, daemon=True).start()
             elif name not in self.jobs_over:
-                self.make_pod(over.job, over.host_name if over.job["spec"].get("completionMode") == "Indexed" else None)
+                self.replace(over)
             self.renew_names()
+
+    def on_pod_deleted(self, deleted):
+        """It may run for as long as its grace, and another one begins beside it, but where the Job does not want that."""
+        policy = deleted.job["spec"].get("podReplacementPolicy", "TerminatingOrFailed")
+        with self.lock:
+            if policy != "Failed" and not self.is_closing and deleted.job["metadata"]["name"] not in self.jobs_over:
+                self.replace(deleted)
+
+    def replace(self, gone):
+        """Once."""
+        if not gone.is_replaced:
+            gone.is_replaced = True
+            self.make_pod(gone.job, gone.host_name if gone.job["spec"].get("completionMode") == "Indexed" else None)
 
     def pods_of(self, name):
         """Those that are not over."""
