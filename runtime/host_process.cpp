@@ -31,6 +31,7 @@
 #include <climits>
 #include <fmt/format.h>
 #include <poll.h>
+#include <set>
 #include <unistd.h>
 
 namespace dlrun::runtime {
@@ -270,18 +271,19 @@ bool is_asked_within(const base::unique_fd& signals, std::chrono::milliseconds t
   return ::poll(&watched, 1, static_cast<int>(time.count())) > 0;
 }
 
-/// Tries until the host is let in, is refused for good, or its time is over; says once what it
-/// waits for.
+/// Tries until the host is let in, is refused for good, or its time is over; says once, for each
+/// kind of reason, what it waits for.
 result<agent::enrolled_host> enrol_in_time(const agent::enrolment_wish& wish,
                                            std::optional<std::chrono::seconds> wait,
                                            const base::unique_fd& signals,
                                            const std::function<void(const std::string&)>& tell) {
   using clock = std::chrono::steady_clock;
   const auto until = wait ? clock::now() + *wait : clock::time_point::max();
-  for (bool is_told = false;; is_told = true) {
+  for (std::set<error_code> told;;) {
     auto enrolled = agent::enrol(wish);
     if (enrolled || !may_come_about(enrolled.error().code) || clock::now() >= until) return enrolled;
-    if (!is_told) tell(fmt::format("waits for the root at {}: {}", wish.root, enrolled.error().message));
+    if (told.insert(enrolled.error().code).second)
+      tell(fmt::format("waits for the root at {}: {}", wish.root, enrolled.error().message));
     if (is_asked_within(signals, enrol_retry))
       return fail(error_code::interrupted,
                   fmt::format("it was asked to end while it waited for the root at {}", wish.root));
@@ -320,8 +322,9 @@ result<void> join_job(const joining_host& host, const std::function<void(const s
   auto enrolled = enrol_in_time(*wish, wait, signals, tell);
   if (!enrolled) return tl::unexpected(enrolled.error());
   auto ended = serve_enrolled(*enrolled, signals, tell);
-  if (ended && has_key && ended->kind == agent::leave_kind::for_now)
-    return fail(error_code::interrupted, ended->reason + "; the host may join again");
+  if (ended && has_key && ended->kind != agent::leave_kind::for_good)
+    return fail(error_code::interrupted, (ended->reason.empty() ? "it was asked to end" : ended->reason) +
+                                             "; the host may join again");
   if (ended) return {};
   enrolled->line.tell_end(ended.error().message); // where the root waits for this host still
   if (ended.error().code == error_code::role_lost)

@@ -49,7 +49,8 @@ bool is_port(std::string_view text) {
   return failed == std::errc{} && end == text.data() + text.size() && number >= 1 && number <= 65535;
 }
 
-result<sockaddr_in> find_root(const std::string& root) {
+/// All addresses that its name has.
+result<std::vector<sockaddr_in>> find_root(const std::string& root) {
   const auto colon = root.rfind(':');
   const auto name = root.substr(0, colon);
   if (colon == root.npos || name.empty() || name.find(':') != name.npos || !is_port(root.substr(colon + 1)))
@@ -67,15 +68,14 @@ result<sockaddr_in> find_root(const std::string& root) {
     return fail(error_code::system,
                 fmt::format("nobody knows an IPv4 address of '{}' ({})", name, ::gai_strerror(why)));
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owner{found, ::freeaddrinfo};
-  sockaddr_in address{};
-  std::copy_n(reinterpret_cast<const char*>(found->ai_addr), sizeof address,
-              reinterpret_cast<char*>(&address));
-  return address;
+  std::vector<sockaddr_in> all;
+  for (const auto* one = found; one != nullptr; one = one->ai_next)
+    std::copy_n(reinterpret_cast<const char*>(one->ai_addr), sizeof(sockaddr_in),
+                reinterpret_cast<char*>(&all.emplace_back()));
+  return all;
 }
 
-result<base::unique_fd> connect_to_root(const enrolment_wish& wish) {
-  const auto address = find_root(wish.root);
-  if (!address) return tl::unexpected(address.error());
+result<base::unique_fd> connect_to_root(const sockaddr_in& address, const enrolment_wish& wish) {
   base::unique_fd socket{::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP)};
   if (!socket) return base::fail_errno("cannot create a TCP socket");
   const auto refused = [&](int why) {
@@ -84,7 +84,7 @@ result<base::unique_fd> connect_to_root(const enrolment_wish& wish) {
                     wish.root),
         why);
   };
-  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&*address), sizeof *address) != 0 &&
+  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 &&
       errno != EINPROGRESS)
     return refused(errno);
   const awaited_socket awaited{socket.get(), wish.stop, clock::now() + wish.connect_deadline};
@@ -152,14 +152,14 @@ private:
   std::vector<std::byte> piece_ = std::vector<std::byte>(piece_bytes);
 };
 
-/// With a token who is at the other end is whom that names.
+/// With a token who is at the other end is whom that names; else this is fenced.
 result<void> shake_hands(told_root& root, const security::tls_session& session) {
   std::vector<std::byte> nothing;
   while (!session.is_established()) {
     auto heard = root.hear(nothing);
     if (!heard && heard.error().code == error_code::fenced)
       return fail(
-          error_code::bad_usage,
+          error_code::fenced,
           fmt::format("who answers there is not the root that the token is of: {}; the job may have "
                       "been started again since: 'dlrun token RUN', where the root runs, makes another",
                       heard.error().message));
@@ -204,7 +204,8 @@ result<heard_message> hear_message(told_root& root, std::size_t bytes_max) {
   }
 }
 
-/// Each proves to the other that it has the key, in this session: nothing else was said before.
+/// Each proves to the other that it has the key, in this session: nothing else was said before. Who
+/// has proven nothing ends nothing, whatever it says: the root may come there yet.
 result<void> prove_both(const join_key& key, told_root& root, security::tls_session& session) {
   const auto binding = session.binding();
   if (!binding) return tl::unexpected(binding.error());
@@ -215,7 +216,7 @@ result<void> prove_both(const join_key& key, told_root& root, security::tls_sess
   const auto answer = hear_message(root, join_line_max);
   if (!answer) return tl::unexpected(answer.error());
   if (answer->head.word == refused_word)
-    return fail(error_code::bad_usage,
+    return fail(error_code::protocol,
                 "who answers there does not take this key: the list of hosts names another one as "
                 "'join.key_file', or none, or another job listens there");
   if (answer->head.word == key_word && key.is_proof(answer->body(), join_key::side::root, *binding))
@@ -264,8 +265,10 @@ void enrolment_line::tell_end(const std::string& why) {
   static_cast<void>(told_root{awaited, session_}.send_wire());
 }
 
-result<enrolled_host> enrol(const enrolment_wish& wish) {
-  auto socket = connect_to_root(wish);
+namespace {
+
+result<enrolled_host> enrol_at_one(const sockaddr_in& address, const enrolment_wish& wish) {
+  auto socket = connect_to_root(address, wish);
   if (!socket) return tl::unexpected(socket.error());
   auto context = wish.key ? security::tls_context::make_unverified()
                           : security::tls_context::make_pinned(wish.token.pin, "agent");
@@ -277,6 +280,32 @@ result<enrolled_host> enrol(const enrolment_wish& wish) {
   auto bundle = make_bootstrap(text_of(*answer));
   if (!bundle) return tl::unexpected(bundle.error());
   return enrolled_host{std::move(*bundle), enrolment_line{std::move(*socket), std::move(*session)}};
+}
+
+/// May the root be at another address of its name?
+bool may_be_elsewhere(error_code code) {
+  return code == error_code::system || code == error_code::timed_out || code == error_code::protocol ||
+         code == error_code::fenced;
+}
+
+} // namespace
+
+result<enrolled_host> enrol_at(std::span<const sockaddr_in> roots, const enrolment_wish& wish) {
+  error last{error_code::system, fmt::format("nobody knows an address of {}", wish.root)};
+  for (const auto& root : roots) {
+    auto enrolled = enrol_at_one(root, wish);
+    if (enrolled) return enrolled;
+    last = std::move(enrolled.error());
+    if (!may_be_elsewhere(last.code)) break;
+  }
+  if (last.code == error_code::fenced) last.code = error_code::bad_usage; // a token is of one root
+  return tl::unexpected(std::move(last));
+}
+
+result<enrolled_host> enrol(const enrolment_wish& wish) {
+  const auto roots = find_root(wish.root);
+  if (!roots) return tl::unexpected(roots.error());
+  return enrol_at(*roots, wish);
 }
 
 } // namespace dlrun::agent

@@ -9,7 +9,9 @@
 
 #include <chrono>
 #include <memory>
+#include <netinet/in.h>
 #include <optional>
+#include <span>
 #include <string>
 
 namespace dlrun::agent {
@@ -47,10 +49,13 @@ struct enrolled_host {
   enrolment_line line;
 };
 
-/// Blocks. @returns bad_usage when the root refuses it, with the root's words, is not that of the
-/// token, or has not the key; in_use when the root says that it may try again, which a token is
-/// told as bad_usage; system, timed_out, protocol when it is not reached, or who answers is no
-/// root; interrupted by `stop`. A name is looked up anew each time.
+/// Blocks. @returns bad_usage when the root refuses it, with the root's words, or is not that of
+/// the token; in_use when the root says that it may try again, which a token is told as bad_usage;
+/// system, timed_out, protocol when it is not reached, or who answers is no root or does not prove
+/// that it has the key; interrupted by `stop`. A name is looked up anew each time, and all
+/// addresses that it has are tried.
 result<enrolled_host> enrol(const enrolment_wish& wish);
+/// The same where the addresses of the root's name are known: the first that is the root's counts.
+result<enrolled_host> enrol_at(std::span<const sockaddr_in> roots, const enrolment_wish& wish);
 
 } // namespace dlrun::agent

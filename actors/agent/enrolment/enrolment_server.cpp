@@ -165,9 +165,9 @@ private:
                                                        std::move(from), now + options_.request_deadline}});
   }
 
+  /// Who was refused counts until it has gone.
   bool has_room() const {
-    const auto strangers =
-        std::ranges::count_if(visits_, [](const auto& one) { return one.visit.now() == visit_state::asks; });
+    const auto strangers = std::ranges::count(visits_, false, &known_visit::is_known);
     return static_cast<std::size_t>(strangers) < options_.strangers_max;
   }
 

@@ -34,8 +34,8 @@ struct enrolment_options {
   std::chrono::milliseconds request_deadline{5000};
   /// What a host is given may be 64 MiB.
   std::chrono::milliseconds given_deadline{60'000};
-  /// Connections without a request, each of which holds under 64 KiB; more wait in the backlog of
-  /// the listening socket.
+  /// Connections of whom has no good token or key, each of which holds under 64 KiB; more wait in
+  /// the backlog of the listening socket.
   std::size_t strangers_max = 256;
   /// Between two that are told of strangers that were dropped.
   std::chrono::milliseconds strangers_told_each{10'000};

@@ -12,7 +12,7 @@
 ///
 ///     host   dlrun-key 1 32                join_key::proof() of a host
 ///     root   dlrun-key 1 32                that of the root
-///        or  dlrun-refused 1 45            it is none, or no key is good here
+///        or  dlrun-refused 1 45            it is none, or no key is good here; as no proof
 ///
 /// After a bundle the connection stays until the root hears that the host's agent is there, on the
 /// links of the job. A host whose agent cannot begin says why, as text, and ends it.

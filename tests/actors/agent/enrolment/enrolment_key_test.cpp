@@ -52,7 +52,7 @@ TEST_F(enrolment_key_test, refuses_another_key_and_both_ends_say_so) {
   const auto how = enrol(wish_with('b'));
   EXPECT_THAT(problem(how), AllOf(HasSubstr(server->address()), HasSubstr("does not take this key"),
                                   HasSubstr("join.key_file")));
-  EXPECT_EQ(how.error().code, error_code::bad_usage);
+  EXPECT_EQ(how.error().code, error_code::protocol); // the root may come there yet
   EXPECT_THAT(refused.wait_for("127.0.0.1"), HasSubstr("another key"));
   EXPECT_TRUE(asked.lines().empty());
 }
@@ -61,7 +61,7 @@ TEST_F(enrolment_key_test, a_job_without_a_key_takes_none) {
   begin({});
   const auto how = enrol(wish_with('a'));
   EXPECT_THAT(problem(how), HasSubstr("does not take this key"));
-  EXPECT_EQ(how.error().code, error_code::bad_usage);
+  EXPECT_EQ(how.error().code, error_code::protocol); // the root may come there yet
   EXPECT_THAT(refused.wait_for("127.0.0.1"), HasSubstr("has no 'join.key_file'"));
 }
 
@@ -208,6 +208,52 @@ TEST_F(enrolment_key_test, one_that_is_asked_to_end_does_not_wait_for_an_answer)
   const auto how = enrol(one);
   ASSERT_FALSE(how);
   EXPECT_EQ(how.error().code, error_code::interrupted);
+}
+
+TEST_F(enrolment_key_test, who_was_refused_and_stays_counts_among_the_strangers) {
+  begin_with_key({.request_deadline = 1s, .strangers_max = 4});
+  const auto any = wish("beta");
+  std::vector<std::unique_ptr<loud_visitor>> wrong;
+  const auto begun = std::chrono::steady_clock::now();
+  for (int i = 0; i < 4; ++i) {
+    auto& one = *wrong.emplace_back(std::make_unique<loud_visitor>(any));
+    one.say(proof_message(key_of('b'), join_key::side::host, one));
+    one.hear_message("dlrun-refused 1 ", 1);
+  }
+  // There is no room for another one until one of them has gone, at its deadline.
+  EXPECT_TRUE(enrol(wish_with('a')));
+  EXPECT_GE(std::chrono::steady_clock::now() - begun, 1s);
+}
+
+TEST_F(enrolment_key_test, looks_for_the_root_at_all_addresses_of_its_name) {
+  const auto at = [](const std::string& address) { return base::parse_ipv4_address(address).value(); };
+  auto closed = listen_for_enrolments("127.0.0.1:0").value();
+  const auto silent = listen_for_enrolments("127.0.0.1:0").value(); // nobody accepts there
+  const auto own = authority.issue({"j1", "agent", 0, "alpha"}).value();
+  const auto other =
+      enrolment_server::start(listen_for_enrolments("127.0.0.1:0").value(),
+                              {.door = security::tls_context::make_door(own).value(),
+                               .pin = security::pin_of(own.authority_pem).value(),
+                               .version = "1.2.3",
+                               .key = std::make_shared<const join_key>(key_of('b'))},
+                              {.admit = [](const auto&, auto) {},
+                               .bundle = [](const auto&, const auto&) -> result<std::string> { return ""; },
+                               .ended = [](const auto&, const auto&) {},
+                               .refused = [](const auto&) {}})
+          .value();
+  closed.socket.reset();
+  const auto root = at(server->address());
+  auto one = wish_with('a');
+  for (const auto& before : {at(closed.address), at(other->address())})
+    EXPECT_TRUE(enrol_at(std::array{before, root}, one));
+  one.answer_deadline = 200ms;
+  EXPECT_EQ(enrol_at(std::array{root, at(silent.address)}, wish_with('a')).has_value(), true);
+  const auto how = enrol_at(std::array{at(closed.address), at(silent.address)}, one);
+  ASSERT_FALSE(how);
+  EXPECT_EQ(how.error().code, error_code::timed_out);
+  refusal = "host beta is there"; // the root's own word is the last one
+  EXPECT_EQ(enrol_at(std::array{root, at(other->address())}, wish_with('a')).error().code,
+            error_code::bad_usage);
 }
 
 TEST_F(enrolment_key_test, a_name_that_nobody_knows_yet_is_no_bad_usage) {
