@@ -430,6 +430,14 @@ class joins_by_a_key(lets_hosts_join):
             self.keyed()
             self.wait_until_there(job)
 
+    def test_that_is_ended_while_the_job_goes_on_does_not_say_that_it_is_over(self):
+        with self.endless() as job:
+            one = self.keyed()
+            self.wait_until_there(job)
+            os.kill(self.hosts.agent_of("beta"), signal.SIGUSR1)
+            self.assertEqual(one.wait(), INTERRUPTED, one.said())
+            self.assertIn("asked to end; the host may join again", one.said().splitlines()[-1])
+
     def test_whose_root_stops_the_job_says_that_it_may_go_on_and_waits_for_it_when_it_is_called_again(self):
         spec = self.unhurried(self.small_job(workers=2))
         with self.start(spec) as job:
