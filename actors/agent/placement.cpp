@@ -97,12 +97,21 @@ std::string placement::why_moved(const place& before) const {
   return fmt::format("; {} {}", before.host, has_host(before.host) ? "is drained" : gone_.at(before.host));
 }
 
+/// It has at least what a whole copy of it has.
+void placement::keep_left_store(ps_shard_id shard, const std::string& host, const std::string& copy_is_on) {
+  const auto stores = stores_.find(copy_is_on);
+  if (stores == stores_.end() || !stores->second.contains(shard)) return;
+  const auto copy = stores->second.at(shard);
+  stores_[host][shard] = copy;
+}
+
 const place& placement::put_on_copy(ps_shard_id shard) {
   const auto role = protocol::ps_shard_role(shard);
   const auto* before = find(role);
   const auto copy_is_on = host_of(protocol::keeper_role(shard));
   const bool is_there = before != nullptr && has_host(before->host);
   if (is_there && (is_open(before->host) || !is_open(copy_is_on))) return *before;
+  if (is_there) keep_left_store(shard, before->host, copy_is_on);
   place chosen{copy_is_on, "its store is there, a whole copy"};
   if (before != nullptr) chosen.reason += why_moved(*before);
   return places_[role] = std::move(chosen);

@@ -139,6 +139,18 @@ TEST(placement_on_closed_hosts, stores_there_count_when_no_other_reaches_as_far)
   EXPECT_EQ(*hosts.find_store(shard1), "beta");
 }
 
+TEST(placement_on_closed_hosts, the_store_that_a_ps_shard_leaves_behind_counts_as_much_as_its_copy) {
+  auto hosts = three_hosts_for_copies();
+  hosts.put(keeper_role(shard1));
+  hosts.set_stores("alpha", {{shard1, {1}, {0}, {20}}}); // of long ago
+  hosts.note_copy("gamma", {.shard = shard1, .end = {40}});
+  hosts.set_closed("beta", true);
+  ASSERT_EQ(hosts.put_on_copy(shard1).host, "gamma");
+  EXPECT_EQ(*hosts.find_store(shard1), "gamma") << "of two that are as good the one on a host in use";
+  hosts.remove_host("gamma");
+  EXPECT_EQ(hosts.put(ps_shard_role(shard1)).host, "beta");
+}
+
 class hosted_copies_test : public hosted_roles_test {
 protected:
   hosted_copies_test() {
@@ -219,6 +231,19 @@ TEST_F(hosted_copies_test, a_ps_shard_of_a_host_that_is_drained_starts_from_its_
   const auto out = roles.start(ps_shard_role(shard1), second, now, copy(true));
   EXPECT_EQ(test::the_only<to_host>(out).host, "gamma");
   EXPECT_THAT(test::the_only<job_event>(out).place.reason, HasSubstr("beta is drained"));
+}
+
+/// Until its next copy is whole it has none: what it left behind has all but the steps since then.
+TEST_F(hosted_copies_test, and_goes_back_when_the_host_of_the_copy_is_lost_before_the_next_one_is_whole) {
+  roles.on_heartbeat(holding(40));
+  roles.set_drain("beta", drain_stage::draining, now);
+  roles.on_report(report("beta", 7, ps_shard_role(shard1), first, start_state::ended), now);
+  roles.start(ps_shard_role(shard1), second, now, copy(true));
+  ASSERT_EQ(roles.places().host_of(ps_shard_role(shard1)), "gamma");
+  pass(200ms, {{"beta", 7}});
+  roles.start(ps_shard_role(shard1), {{3}, 33}, now);
+  pass(11s, {{"beta", 7}});
+  EXPECT_EQ(roles.places().host_of(ps_shard_role(shard1)), "beta") << "not on an empty disk";
 }
 
 TEST_F(hosted_copies_test, and_there_again_while_that_is_not_whole) {
