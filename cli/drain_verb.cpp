@@ -1,9 +1,12 @@
+#include "base/utf8.hpp"
 #include "cli/complain.hpp"
 #include "cli/root_request.hpp"
 #include "cli/verbs.hpp"
+#include "job/hosts_file.hpp"
 
 #include <chrono>
 #include <thread>
+#include <utility>
 
 namespace dlrun::cli {
 namespace {
@@ -12,6 +15,7 @@ constexpr auto look_again_after = std::chrono::milliseconds(100);
 /// For as long a PS shard waits for a host that may come back: whoever needs another host is not
 /// helped by that one any more.
 constexpr auto host_patience = std::chrono::seconds(10);
+constexpr const char* ended_meanwhile = "the job ended meanwhile";
 
 struct drain_options {
   std::string run_dir;
@@ -36,10 +40,16 @@ int fail_wait(const std::string& why) {
 int wait_until_drained(const drain_options& options) {
   auto could_go_on = std::chrono::steady_clock::now();
   std::string told;
+  bool was_lost = false;
   for (;; std::this_thread::sleep_for(look_again_after)) {
     const auto status = request_of_root(options.run_dir, "status");
-    if (!status) return complain(status.error());
-    if (status->value("status", "") != "running") return fail_wait("the job ended meanwhile");
+    if (!status) {
+      if (status.error().code == error_code::bad_usage) return fail_wait(ended_meanwhile);
+      // It may have been asked just when it ended, and the run folder does not say so yet.
+      if (status.error().code == error_code::role_lost && !std::exchange(was_lost, true)) continue;
+      return complain(status.error());
+    }
+    if (status->value("status", "") != "running") return fail_wait(ended_meanwhile);
     const auto host = host_in(*status, options.host);
     const auto state = host.value("state", "");
     if (state == "drained") {
@@ -67,6 +77,12 @@ bool is_drained_already(const drain_options& options) {
 }
 
 int drain(const drain_options& options) {
+  if (!job::is_host_name(options.host))
+    return complain(
+        error{error_code::bad_usage,
+              fmt::format("the name \"{}\" cannot be a host's: letters, digits, '.', '_' and '-', a letter "
+                          "or digit first; 'dlrun status' names the hosts of the job",
+                          base::printable(options.host))});
   const auto way_out =
       fmt::format("'dlrun resume {} --hosts FILE' goes on with the hosts of that list", options.run_dir);
   if (const auto over = why_over(options.run_dir, way_out)) return complain(*over);

@@ -2,6 +2,7 @@
 
 #include "base/ipv4_address.hpp"
 #include "base/utf8.hpp"
+#include "job/field_rules.hpp"
 #include "job/source_text.hpp"
 #include "job/spec_mapper.hpp"
 #include "job/spec_path.hpp"
@@ -162,6 +163,11 @@ result<spec::HostsFile> read_hosts(const std::filesystem::path& file) {
             .lexically_normal()
             .string());
   return read;
+}
+
+bool is_host_name(const std::string& name) {
+  static const auto* const field = spec::HostSpec::descriptor()->FindFieldByName("name");
+  return text_allowed(rule_of(*field), name);
 }
 
 bool names_self(const spec::HostsFile& file) {

@@ -19,6 +19,9 @@ result<spec::HostsFile> read_hosts(const std::filesystem::path& file);
 /// The same for text in memory. `file_name` is what errors call it.
 result<spec::HostsFile> parse_hosts(std::string_view text, const std::string& file_name);
 
+/// May a host be called so? Letters, digits, '.', '_' and '-', a letter or digit first.
+bool is_host_name(const std::string& name);
+
 /// What a list may say in place of the number of the host that it is used on, as its address and in
 /// `join.listen`.
 inline constexpr std::string_view self_address = "self";

@@ -4,7 +4,7 @@
 #include "actors/common/fingerprint.hpp"
 #include "base/ipv4_address.hpp"
 #include "base/utf8.hpp"
-#include "job/field_rules.hpp"
+#include "job/hosts_file.hpp"
 #include "runtime/secret_file.hpp"
 
 #include <fmt/format.h>
@@ -14,12 +14,6 @@ namespace {
 
 constexpr std::size_t folder_bytes_max = 4096;
 constexpr std::uint32_t cpus_max = 4096;
-
-/// As in the list of hosts.
-bool is_name(const std::string& name) {
-  static const auto* const field = spec::HostSpec::descriptor()->FindFieldByName("name");
-  return job::text_allowed(job::rule_of(*field), name);
-}
 
 bool is_number(const std::string& address) {
   const auto parsed = base::parse_ipv4_address(address + ":0");
@@ -37,7 +31,7 @@ result<std::shared_ptr<const agent::join_key>> read_key(const spec::JoinSpec& jo
 } // namespace
 
 result<void> check_request(const bootstrap::JoinRequest& who) {
-  if (!is_name(who.name()))
+  if (!job::is_host_name(who.name()))
     return fail(error_code::bad_usage,
                 fmt::format("the name \"{}\" cannot be a host's: letters, digits, '.', '_' and '-', a letter "
                             "or digit first; name another with --name",

@@ -16,8 +16,13 @@ constexpr std::string_view token_word = "token ";
 constexpr std::string_view drain_word = "drain ";
 constexpr std::string_view undrain_word = "undrain ";
 
+/// What was asked for, and is named in it, may be any bytes.
+std::string to_text(const nlohmann::json& answer) {
+  return answer.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
 std::string refusal(const std::string& why, job::exit_code code) {
-  return nlohmann::json{{"error", why}, {"exit_code", static_cast<int>(code)}}.dump();
+  return to_text({{"error", why}, {"exit_code", static_cast<int>(code)}});
 }
 
 } // namespace
@@ -81,7 +86,7 @@ void run_control::drain(const std::string& request, const agent::control_reply& 
     const bool is_undo = request.starts_with(undrain_word);
     const auto host = request.substr(is_undo ? undrain_word.size() : drain_word.size());
     const auto done = is_undo ? desk->undo(host) : desk->begin(host);
-    reply(done ? nlohmann::json{{"host", host}}.dump()
+    reply(done ? to_text({{"host", host}})
                : refusal(done.error().message, job::exit_code_for(done.error().code)));
   });
 }

@@ -56,6 +56,11 @@ def _(at):
             for folder in (at.folder, at.folder / "nowhere")]
 
 
+@case("a name that is no host's", "folder", "cannot be a host's", "letters, digits", "'dlrun status' names the hosts")
+def _(at):
+    return [("drain", at.folder, name) for name in (b"\xff", "be ta", "beta\n")]
+
+
 @case("a verb that does not exist", "folder", "trian", 'did you mean "train"?')
 def _(at):
     return [("trian", "job.yaml")]

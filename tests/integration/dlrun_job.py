@@ -77,9 +77,9 @@ def copy_folder(run_dir, target):
     shutil.copytree(run_dir, target, ignore=shutil.ignore_patterns("control.sock"))
 
 
-def status_of(run_dir):
+def status_of(run_dir, request=b"status"):
     """What `dlrun status --json` prints of a job that runs, asked of its root without that command: a process takes as long to
-    start as a short job to make many steps. "" when nobody answers."""
+    start as a short job to make many steps. "" when nobody answers. So of any other request."""
     with contextlib.suppress(OSError, ValueError), socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as asker:
         asker.settimeout(ANSWER_S)
         name = json.loads((run_dir / "agent.json").read_text())["socket"]
@@ -88,7 +88,7 @@ def status_of(run_dir):
             asker.connect(f"\0{name[1:]}" if name.startswith("@") else f"/proc/self/fd/{folder}/{name}")
         finally:
             os.close(folder)
-        asker.send(b"status")
+        asker.send(request)
         return asker.recv(ANSWER_BYTES_MAX).decode()
     return ""
 

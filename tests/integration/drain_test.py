@@ -8,7 +8,7 @@ import coordinator_losses as losses
 import log_watch
 from bench_case import main
 from copies_case import STEP, copies, newest
-from dlrun_job import all_run, wait_until
+from dlrun_job import all_run, status_of, wait_until
 from etcd_members import no_etcd
 from hosts_case import on_several_hosts
 
@@ -235,6 +235,8 @@ class is_refused(drains):
         self.expect_refused(self.drain(job, host="delta"), "there is no host delta", "alpha, beta, gamma")
         self.expect_refused(self.drain(job, host="alpha"), "is the root's", "'dlrun stop'")
         self.expect_refused(self.drain(job, "--undo"), "is not being drained")
+        for word in (b"drain", b"undrain"):  # as `dlrun drain` does not ask
+            self.assertIn("there is no host \ufffd", status_of(job.run_dir, word + b" \xff"))
         self.assertEqual(self.drain(job)[0], 0)
         self.expect_refused(self.drain(job), "already", "--undo")
         self.expect_refused(self.drain(job, host="gamma"), "the job has host alpha alone", "dlrun token")
