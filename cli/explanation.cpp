@@ -30,6 +30,11 @@ std::optional<std::uint64_t> value_under(const nlohmann::json& event, const char
   return static_cast<std::uint64_t>(value);
 }
 
+/// Of a start of a role.
+bool is_end(std::string_view event) {
+  return event == "role-exited" || event == "role-left" || event == "worker-left" || event == "keeper-left";
+}
+
 } // namespace
 
 void explanation::add(std::string_view line) {
@@ -42,7 +47,7 @@ void explanation::add(std::string_view line) {
     begin_anew(event);
   } else if (name == "role-placed" && !host.empty()) {
     place(role, event);
-  } else if (name == "role-exited") {
+  } else if (is_end(name)) {
     if (const auto found = roles_.find(role); found != roles_.end())
       found->second.end = text_under(event, "text");
   } else if (name == "host-lost") {

@@ -112,6 +112,20 @@ TEST_F(explanation_test, workers_that_are_too_many_are_left_out_until_they_are_w
   EXPECT_THAT(told.roles(), SizeIs(2));
 }
 
+TEST_F(explanation_test, a_role_that_was_asked_to_leave_has_moved_for_that_reason) {
+  for (const auto* left : {"role-left", "worker-left", "keeper-left"}) {
+    SCOPED_TRACE(left);
+    told = {};
+    placed("worker", 1, "beta", "");
+    exited("worker", 1, "worker 1 (incarnation 1) has gone silent");
+    placed("worker", 1, "gamma", "", 2);
+    hear({{"event", left}, {"role", "worker"}, {"index", 1}, {"text", "it has left: host gamma is drained"}});
+    placed("worker", 1, "alpha", "", 3);
+    EXPECT_EQ(the_only().moved_from, "gamma");
+    EXPECT_EQ(the_only().why_moved, "it has left: host gamma is drained");
+  }
+}
+
 TEST_F(explanation_test, a_run_that_is_resumed_without_hosts_has_none_whatever_it_had) {
   placed("worker", 1, "beta", "");
   told.add(R"({"event":"run-resumed"})");
