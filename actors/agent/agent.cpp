@@ -162,10 +162,12 @@ protocol::coordinator_location agent_state::on_heartbeat(const protocol::heartbe
 /// A PS shard that is placed on the host of its keeper opens the store when that is gone.
 void agent_state::clear_ways() {
   if (!arguments_.hosts || !arguments_.job->keeps_copies()) return;
+  agent_actions actions;
   for (ps_shard_id shard{0}; shard.value < arguments_.job->ps_shards(); ++shard.value)
     if (arguments_.hosts->roles().places().share_host(shard))
-      carry_out(core_.vacate(protocol::keeper_role(shard), protocol::stop_how::kill,
-                             "its PS shard starts on its host, from the copy"));
+      core_.vacate(protocol::keeper_role(shard), protocol::stop_how::kill,
+                   "its PS shard starts on its host, from the copy", actions);
+  carry_out(actions);
 }
 
 // ---- other hosts
@@ -175,12 +177,18 @@ void agent_state::begin_hosts() {
                                  std::function<void()> task) { post(std::move(task)); },
                              [this](const protocol::job_event& event) { add_event(event); });
   if (arguments_.drains)
-    arguments_.drains->agent_is(
-        {.roles = [this] { return core_.roles(); },
-         .vacate = [this](const departure& one) { carry_out(core_.vacate(one.role, one.how, one.why)); },
-         .tell = [this](const protocol::job_event& event) { add_event(event); },
-         .show = [this] { show(); },
-         .is_ending = [this] { return core_.ending(); }});
+    arguments_.drains->agent_is({.roles = [this] { return core_.roles(); },
+                                 .vacate =
+                                     [this](const departure& one) {
+                                       agent_actions actions;
+                                       const bool is_taken =
+                                           core_.vacate(one.role, one.how, one.why, actions);
+                                       carry_out(actions);
+                                       return is_taken;
+                                     },
+                                 .tell = [this](const protocol::job_event& event) { add_event(event); },
+                                 .show = [this] { show(); },
+                                 .is_ending = [this] { return core_.ending(); }});
   self_->set_down_handler([this](const caf::down_msg& down) { on_down(down.source); });
   arguments_.hosts->begin();
 }

@@ -384,16 +384,18 @@ agent_actions agent_core::on_heartbeat(const protocol::heartbeat& beat, time_poi
   return out;
 }
 
-agent_actions agent_core::vacate(const role_name& which, protocol::stop_how how, const std::string& why) {
+bool agent_core::vacate(const role_name& which, protocol::stop_how how, const std::string& why,
+                        agent_actions& out) {
   auto* role = roles_.find(which);
-  if (role == nullptr || !role->current || shutting_down_ || role->stopping) return {};
-  if (role->vacates ? *role->vacates >= how : role->leaving) return {};
+  if (role == nullptr || !role->current || shutting_down_) return false;
+  if (role->stopping || (role->vacates ? *role->vacates >= how : role->leaving)) return true;
   // It issues the fences of all: its own next start must have one.
-  if (which.kind == role_kind::coordinator && role->fences.size() < journal_wait::fences_min) return {};
+  if (which.kind == role_kind::coordinator && role->fences.size() < journal_wait::fences_min) return false;
   role->leaving = true;
   role->vacates = how;
   role->why_vacates = why;
-  return {stop_role{role->name, *role->current, how}};
+  out.push_back(stop_role{role->name, *role->current, how});
+  return true;
 }
 
 agent_actions agent_core::on_tick(time_point now) {

@@ -4,8 +4,9 @@ namespace dlrun::agent {
 
 result<void> drain_desk::begin(const std::string& host) {
   const auto roles = agent_.roles();
-  return follow(host, drain_stage::draining,
-                drains_.begin(host, {roles, hosts_->roles().places(), hosts_->roles().roster()}));
+  return follow(
+      host, drain_stage::draining,
+      drains_.begin(host, {roles, hosts_->roles().places(), hosts_->roles().roster(), agent_.is_ending()}));
 }
 
 result<void> drain_desk::undo(const std::string& host) {
@@ -29,7 +30,8 @@ void drain_desk::tick(protocol::time_point now) {
   const auto steps = drains_.next({roles, hosts_->roles().places(), hosts_->roles().roster()}, now);
   for (const auto& [host, stage] : steps.changes) hosts_->set_drain(host, stage);
   for (const auto& event : steps.events) agent_.tell(event);
-  for (const auto& one : steps.departures) agent_.vacate(one);
+  for (const auto& one : steps.departures)
+    if (!agent_.vacate(one)) drains_.not_asked(one.role);
 }
 
 } // namespace dlrun::agent

@@ -14,7 +14,8 @@ namespace dlrun::agent {
 /// What the agent of the job lends to it.
 struct role_manager {
   std::function<std::vector<role_view>()> roles;
-  std::function<void(const departure&)> vacate; ///< asks the start in hand to end
+  /// Asks the start in hand to end. @returns whether that will
+  std::function<bool(const departure&)> vacate;
   std::function<void(const protocol::job_event&)> tell;
   std::function<void()> show;      ///< what `dlrun status` says is as it is now
   std::function<bool()> is_ending; ///< the job

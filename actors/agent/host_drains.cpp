@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <functional>
 #include <optional>
 #include <utility>
 
@@ -61,13 +62,17 @@ struct verdict {
   bool needs_a_host = false;
 };
 
-verdict of_worker(const role_view& worker, const drain_sight& seen) {
-  const bool has_others = std::ranges::any_of(seen.roles, [&](const auto& one) {
-    return computes(one) && seen.places.is_open(seen.places.host_of(one.role));
-  });
-  const auto stays = std::ranges::find_if(seen.roles, [&](const auto& one) {
-    return computes(one) && !seen.places.is_open(seen.places.host_of(one.role));
-  });
+/// Of a start that was asked to end, and has not yet.
+using going = std::function<bool(const role_view&)>;
+
+verdict of_worker(const role_view& worker, const drain_sight& seen, const going& is_going) {
+  const auto computes_on = [&](const role_view& one, bool is_open) {
+    return computes(one) && !is_going(one) && seen.places.is_open(seen.places.host_of(one.role)) == is_open;
+  };
+  const bool has_others =
+      std::ranges::any_of(seen.roles, [&](const auto& one) { return computes_on(one, true); });
+  const auto stays =
+      std::ranges::find_if(seen.roles, [&](const auto& one) { return computes_on(one, false); });
   const auto workers = std::ranges::count_if(
       seen.roles, [](const auto& one) { return one.role.kind == role_kind::worker && runs(one); });
   // Else training would stand still until the first of them computes elsewhere.
@@ -91,25 +96,27 @@ verdict of_ps_shard(const role_name& shard, const drain_sight& seen) {
   return {.waits_for = fmt::format("{}, until its copy on another host is whole", name)};
 }
 
-verdict of_keeper(const role_view& keeper, const std::optional<ps_shard_id>& other, const drain_sight& seen) {
+verdict of_keeper(const role_view& keeper, const std::optional<ps_shard_id>& other, const drain_sight& seen,
+                  const going& is_going) {
   const ps_shard_id shard{keeper.role.index};
   const auto name = fmt::format("the copy of ps_shard {}", shard);
   if (!seen.places.has_open_host_for_copy(shard))
     return {.waits_for = name + ", for which there is no other host", .needs_a_host = true};
   const auto* primary = find(seen, protocol::ps_shard_role(shard));
-  if (primary == nullptr || primary->pid == 0 || primary->state == "starting")
+  if (primary == nullptr || primary->pid == 0 || primary->state == "starting" || is_going(*primary))
     return {.waits_for = fmt::format("{}, until its PS shard runs", name)};
   if (is_whole(keeper) && other)
     return {.waits_for = fmt::format("{}, until that of ps_shard {} is whole", name, *other)};
   return {.goes = stop_how::kill, .waits_for = name + ", which is to be filled elsewhere"};
 }
 
-/// @param other a PS shard whose copy, another one than this, is not whole
-verdict of(const role_view& one, const std::optional<ps_shard_id>& other, const drain_sight& seen) {
+/// @param other a PS shard whose copy, another one than this, is not whole, and can be filled
+verdict of(const role_view& one, const std::optional<ps_shard_id>& other, const drain_sight& seen,
+           const going& is_going) {
   switch (one.role.kind) {
-  case role_kind::worker: return of_worker(one, seen);
+  case role_kind::worker: return of_worker(one, seen, is_going);
   case role_kind::ps_shard: return of_ps_shard(one.role, seen);
-  case role_kind::keeper: return of_keeper(one, other, seen);
+  case role_kind::keeper: return of_keeper(one, other, seen, is_going);
   default: return {.goes = stop_how::end, .waits_for = protocol::to_string(one.role)};
   }
 }
@@ -137,6 +144,7 @@ protocol::job_event stage_event(const std::string& host, const drain_view& view)
 
 result<protocol::job_event> host_drains::begin(const std::string& host, const drain_sight& seen) {
   const auto refuse = [&](std::string why) { return fail(error_code::bad_usage, std::move(why)); };
+  if (seen.is_ending) return refuse("the job is ending");
   if (host == root_)
     return refuse(fmt::format("host {} is the root's, where the run folder is: it cannot be drained; 'dlrun "
                               "stop' ends the job there, and 'dlrun resume --hosts' goes on later",
@@ -188,11 +196,13 @@ bool host_drains::is_going(const role_view& one) const {
   return asked != asked_.end() && runs(one) && asked->second.self == one.incarnation;
 }
 
-/// The first PS shard whose copy is not, or is to be used, but that of the keeper `except`;
-/// nothing: all are.
-std::optional<ps_shard_id> host_drains::not_whole(const drain_sight& seen, const role_name& except) const {
+/// The first PS shard whose copy is not, or is to be used; nothing: all are.
+/// @param but not of this keeper, nor one that no host is there for: nobody waits for those
+std::optional<ps_shard_id> host_drains::not_whole(const drain_sight& seen,
+                                                  const std::optional<role_name>& but) const {
   const auto found = std::ranges::find_if(seen.roles, [&](const auto& one) {
-    if (one.role.kind != role_kind::keeper || one.role == except) return false;
+    if (one.role.kind != role_kind::keeper) return false;
+    if (but && (one.role == *but || !seen.places.has_open_host_for_copy({one.role.index}))) return false;
     const auto* primary = find(seen, protocol::ps_shard_role({one.role.index}));
     return !is_whole(one) || is_going(one) || (primary != nullptr && is_going(*primary));
   });
@@ -216,14 +226,15 @@ void host_drains::look_at(const std::string& host, drain_view& view, const drain
   view.needs_a_host = false;
   for (const auto& one : seen.roles) {
     if (!is_on(one, host, seen.places)) continue;
-    auto judged = of(one, not_whole(seen, one.role), seen);
+    auto judged =
+        of(one, not_whole(seen, one.role), seen, [this](const auto& role) { return is_going(role); });
     if (judged.goes && runs(one) && seen.places.has_host(host))
       ask(one, {one.role, *judged.goes, fmt::format("host {} is drained", host)}, now, out);
     waits.push_back(std::move(judged.waits_for));
     view.needs_a_host = view.needs_a_host || judged.needs_a_host;
   }
   const bool is_empty = waits.empty();
-  if (const auto shard = not_whole(seen, {}); is_empty && shard && view.stage == drain_stage::draining) {
+  if (const auto shard = not_whole(seen); is_empty && shard && view.stage == drain_stage::draining) {
     waits.push_back(fmt::format("the copy of ps_shard {}, until it is whole on another host", *shard));
     view.needs_a_host = !seen.places.has_open_host_for_copy(*shard);
   }

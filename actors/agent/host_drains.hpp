@@ -21,6 +21,7 @@ struct drain_sight {
   const std::vector<role_view>& roles;
   const placement& places;
   const host_roster& hosts;
+  bool is_ending = false; ///< the job: nothing moves any more
 };
 
 /// The start in hand of a role is to end, for the next one to be elsewhere.
@@ -70,6 +71,8 @@ public:
   result<protocol::job_event> undo(const std::string& host, const drain_sight& seen);
   /// Again and again.
   drain_steps next(const drain_sight& seen, protocol::time_point now);
+  /// The role could not be asked to end as the last steps have it: it is asked anew.
+  void not_asked(const protocol::role_name& role) { asked_.erase(role); }
 
   const std::map<std::string, drain_view>& all() const { return hosts_; }
 
@@ -82,7 +85,8 @@ private:
                drain_steps& out);
   void ask(const role_view& one, departure what, protocol::time_point now, drain_steps& out);
   bool is_going(const role_view& one) const;
-  std::optional<ps_shard_id> not_whole(const drain_sight& seen, const protocol::role_name& except) const;
+  std::optional<ps_shard_id> not_whole(const drain_sight& seen,
+                                       const std::optional<protocol::role_name>& but = {}) const;
 
   std::string root_;
   std::map<std::string, drain_view> hosts_;

@@ -74,8 +74,8 @@ public:
   /// @param elsewhere not where it was, if there is another: the start before was given up there
   const place& put(const protocol::role_name& role, bool elsewhere = false);
   /// The same of a PS shard whose keeper has all that it had (R25). It stays where it was if that
-  /// host is there, unless that is closed and the keeper's is open. What it leaves behind counts for
-  /// as much as the copy.
+  /// host is there, unless that is closed and the keeper's is open. What it leaves behind counts
+  /// for as much as the copy.
   const place& put_on_copy(ps_shard_id shard);
   /// It runs there.
   void keep(const protocol::role_name& role, const std::string& host, std::string reason) {

@@ -25,6 +25,12 @@ struct agent_core_with_copies : agent_core_test {
     start_all();
     grant(keeper, 1, 29);
   }
+  bool vacate(const role_name& which, protocol::stop_how how) {
+    agent_actions out;
+    const bool is_taken = core.vacate(which, how, "host gamma is drained", out);
+    follow(out);
+    return is_taken;
+  }
   void say(protocol::copy_word copy) {
     follow(core.on_heartbeat({.role = shard, .self = running.at(shard), .state = "training", .copy = copy},
                              now));
@@ -104,8 +110,7 @@ TEST_F(agent_core_with_copies, a_ps_shard_starts_with_what_is_believed_of_its_co
 }
 
 TEST_F(agent_core_with_copies, a_keeper_makes_way_for_its_ps_shard_at_once_and_starts_again) {
-  for (int told = 0; told < 2; ++told)
-    follow(core.vacate(keeper, protocol::stop_how::kill, "its PS shard starts there"));
+  for (int told = 0; told < 2; ++told) vacate(keeper, protocol::stop_how::kill);
   EXPECT_THAT(stopped, ElementsAre(std::pair{keeper, true})) << "its PS shard waits for the store";
   exit(keeper, {.cause = "was killed by signal 9"});
   EXPECT_THAT(events, Contains("keeper-left"));
@@ -119,7 +124,7 @@ TEST_F(agent_core_with_copies, a_ps_shard_that_is_asked_to_move_starts_again_at_
   say(counting());
   for (int moves = 0; moves < 5; ++moves) {
     grant(shard, 3 + static_cast<std::uint64_t>(moves));
-    follow(core.vacate(shard, protocol::stop_how::end, "host beta is drained"));
+    vacate(shard, protocol::stop_how::end);
     EXPECT_EQ(stopped.back(), (std::pair{shard, false}));
     exit(shard, {.cause = "exited with code 0"});
     EXPECT_EQ(started.back(), shard);
@@ -133,22 +138,23 @@ TEST_F(agent_core_with_copies, a_ps_shard_that_is_asked_to_move_starts_again_at_
 TEST_F(agent_core_with_copies, who_is_asked_to_move_is_asked_again_only_more_strongly) {
   for (const auto how : {protocol::stop_how::end, protocol::stop_how::end, protocol::stop_how::kill,
                          protocol::stop_how::kill, protocol::stop_how::end})
-    follow(core.vacate(shard, how, "host beta is drained"));
+    vacate(shard, how);
   EXPECT_THAT(stopped, ElementsAre(std::pair{shard, false}, std::pair{shard, true}));
 }
 
 TEST_F(agent_core_with_copies, a_copy_that_is_given_up_counts_no_more_from_that_moment) {
   say(counting());
-  follow(core.vacate(keeper, protocol::stop_how::kill, "host gamma is drained"));
+  vacate(keeper, protocol::stop_how::kill);
   EXPECT_FALSE(start_shard_again().has_value()) << "its keeper may end at any moment";
 }
 
 /// It issues the fences, its own too.
 TEST_F(agent_core_with_copies, the_coordinator_is_not_asked_to_move_before_its_next_start_has_a_fence) {
-  follow(core.vacate(coordinator, protocol::stop_how::end, "host gamma is drained"));
+  EXPECT_FALSE(vacate(coordinator, protocol::stop_how::end));
   EXPECT_THAT(stopped, IsEmpty());
   grant(coordinator, 2);
-  follow(core.vacate(coordinator, protocol::stop_how::end, "host gamma is drained"));
+  EXPECT_TRUE(vacate(coordinator, protocol::stop_how::end));
+  EXPECT_TRUE(vacate(coordinator, protocol::stop_how::end)) << "it is on its way";
   EXPECT_THAT(stopped, ElementsAre(std::pair{coordinator, false}));
   exit(coordinator, {.cause = "exited with code 0"});
   EXPECT_EQ(started.back(), coordinator);

@@ -70,6 +70,9 @@ public:
     for (std::uint32_t shard = 0; shard < 2; ++shard) fill(shard);
   }
 
+  void not_asked(const role_name& role) { drains_.not_asked(role); }
+  void end() { is_ending_ = true; }
+
   // ---- the operator
 
   result<void> drain(const std::string& host) {
@@ -145,7 +148,7 @@ private:
                                              : what.how == stop_how::end ? " ends"
                                                                          : " is killed");
   }
-  drain_sight sight() const { return {roles_, places_, hosts_}; }
+  drain_sight sight() const { return {roles_, places_, hosts_, is_ending_}; }
   bool is_whole(std::uint32_t shard) {
     const auto found = std::ranges::find(roles_, keeper_role({shard}), &role_view::role);
     return found != roles_.end() && found->pid != 0 && found->state == "whole" &&
@@ -176,6 +179,7 @@ private:
   placement places_;
   host_roster hosts_;
   bool keeps_copies_;
+  bool is_ending_ = false;
   host_drains drains_{"alpha"};
   std::vector<role_view> roles_;
   std::vector<std::string> events_;

@@ -109,6 +109,39 @@ TEST_F(three_hosts, a_copy_is_given_up_only_while_its_ps_shard_runs) {
   EXPECT_THAT(job.view("gamma").waits_for, HasSubstr("the copy of ps_shard 0, until its PS shard runs"));
 }
 
+/// Else that would have no copy to go on from.
+TEST_F(three_hosts, nor_when_its_ps_shard_was_asked_to_end) {
+  ASSERT_TRUE(job.drain("beta"));
+  ASSERT_THAT(job.look(), Contains("ps_shard 1 ends"));
+  ASSERT_TRUE(job.undo("beta"));
+  ASSERT_TRUE(job.drain("gamma"));
+  EXPECT_THAT(job.look(), Not(Contains("keeper 1 is killed")));
+  EXPECT_THAT(job.view("gamma").waits_for, HasSubstr("the copy of ps_shard 1, until its PS shard runs"));
+}
+
+/// That of PS shard 0, which is on the only host in use, has no host: it is not waited for.
+TEST(of_copies, one_that_can_be_filled_nowhere_holds_up_no_other_one) {
+  drained_hosts job{{"beta", "gamma", "delta"}};
+  job.fill_all();
+  ASSERT_EQ(job.host_of(shard0), "alpha");
+  const auto primary = job.host_of(shard1);
+  const auto lost = job.host_of(keeper0);
+  const auto copy = job.host_of(keeper1);
+  ASSERT_NE(lost, copy);
+  ASSERT_TRUE(job.drain(primary));
+  ASSERT_TRUE(job.drain(copy));
+  job.lose(lost);
+  EXPECT_EQ(job.host_of(keeper0), "");
+  EXPECT_THAT(job.settle(), Contains("keeper 1 is killed"));
+  EXPECT_EQ(job.host_of(keeper1), "alpha");
+  job.fill(1);
+  EXPECT_THAT(job.settle(), Contains("ps_shard 1 ends"));
+  for (const auto& host : {primary, copy}) {
+    EXPECT_THAT(job.roles_on(host), IsEmpty());
+    EXPECT_TRUE(job.view(host).needs_a_host) << "for the copies";
+  }
+}
+
 TEST_F(three_hosts, a_keeper_that_dies_there_meanwhile_starts_elsewhere) {
   ASSERT_TRUE(job.drain("gamma"));
   job.die(keeper1);
@@ -160,6 +193,20 @@ TEST(drained_workers, one_stays_until_another_computes_elsewhere) {
   EXPECT_THAT(job.look(), Contains(HasSubstr("leaves")));
 }
 
+/// As one of a drain that was undone since.
+TEST(drained_workers, who_was_asked_to_leave_does_not_count_as_one_that_computes_elsewhere) {
+  drained_hosts job{{"beta", "gamma"}, {.workers = 6}};
+  job.fill_all();
+  for (std::uint32_t worker = 0; worker < 6; ++worker)
+    if (job.host_of(worker_role({worker})) == "alpha") job.of(worker_role({worker})).state = "starting";
+  ASSERT_TRUE(job.drain("beta"));
+  ASSERT_THAT(job.look(), Contains(HasSubstr("leaves")));
+  ASSERT_TRUE(job.undo("beta"));
+  ASSERT_TRUE(job.drain("gamma"));
+  job.look();
+  EXPECT_THAT(job.view("gamma").waits_for, HasSubstr("until another worker computes elsewhere"));
+}
+
 TEST(drained_workers, the_only_one_leaves_though_nobody_else_computes) {
   drained_hosts job{{"beta", "gamma"}, {.workers = 1}};
   job.fill_all();
@@ -176,6 +223,17 @@ TEST_F(three_hosts, who_does_not_end_in_time_is_killed_but_a_worker_has_the_time
   job.pass(host_drains::end_patience);
   EXPECT_THAT(job.look(), ElementsAre("ps_shard 1 is killed"));
   EXPECT_THAT(job.look(), IsEmpty());
+}
+
+/// It has no fence for its next start yet, say.
+TEST(a_coordinator, that_could_not_be_asked_is_asked_again_and_not_killed) {
+  drained_hosts job{{"beta", "gamma"}, {.coordinator_moves = true}};
+  job.fill_all();
+  ASSERT_TRUE(job.drain(job.host_of(coordinator)));
+  ASSERT_THAT(job.look(), Contains("coordinator 0 ends"));
+  job.not_asked(coordinator);
+  job.pass(host_drains::end_patience);
+  EXPECT_THAT(job.look(), Contains("coordinator 0 ends"));
 }
 
 // ---- what goes wrong meanwhile
@@ -296,6 +354,11 @@ TEST_F(three_hosts, what_cannot_be_drained_is_refused_with_the_reason_and_the_wa
   EXPECT_THAT(refusal(job.undo("delta")), HasSubstr("there is no host delta"));
 }
 
+TEST_F(three_hosts, while_the_job_ends_nothing_moves_any_more) {
+  job.end();
+  EXPECT_EQ(refusal(job.drain("beta")), "the job is ending");
+}
+
 TEST(without_copies, a_host_with_a_ps_shard_is_refused_and_one_without_is_drained) {
   drained_hosts job{{"beta", "gamma"}, {.keeps_copies = false}};
   const auto refused = job.drain("beta");
@@ -309,9 +372,9 @@ TEST(without_copies, a_host_with_a_ps_shard_is_refused_and_one_without_is_draine
 
 // ---- whatever happens
 
-/// Hosts are lost and come back, roles die, drains begin and are undone, in any order: when that is
-/// over every host that is still to be empty gets so, and none was called drained that had a role,
-/// or the only whole copy.
+/// Hosts are lost while all copies are whole and come back, roles die, drains begin and are undone,
+/// in any order: when that is over every host that is still to be empty gets so, and none was
+/// called drained that had a role, or the only whole copy.
 class any_faults : public testing::TestWithParam<unsigned> {
 protected:
   static inline const std::vector<std::string> others{"beta", "gamma", "delta", "epsilon"};
