@@ -58,7 +58,7 @@ def _(at):
 
 @case("a name that is no host's", "folder", "cannot be a host's", "letters, digits", "'dlrun status' names the hosts")
 def _(at):
-    return [("drain", at.folder, name) for name in (b"\xff", "be ta", "beta\n")]
+    return [("drain", at.folder, name) for name in ("\udcff", "be ta", "beta\n")]
 
 
 @case("a verb that does not exist", "folder", "trian", 'did you mean "train"?')
