@@ -1,5 +1,6 @@
 #include "actors/ps_shard/optimizer_state.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <dlrun/check.hpp>
@@ -67,7 +68,7 @@ void optimizer_state::publish(std::string_view beside) {
   DLRUN_CHECK(size + sizeof size <= room.size(), "{} bytes beside a version, where {} have room", size,
               room.size() - sizeof size);
   std::memcpy(room.data(), &size, sizeof size);
-  std::memcpy(room.data() + sizeof size, beside.data(), beside.size());
+  std::ranges::copy(std::as_bytes(std::span{beside}), room.begin() + sizeof size);
   writer_->publish();
   has_current_ = true;
 }
