@@ -121,7 +121,7 @@ TEST_F(training_test, its_folder_is_its_own_until_the_end) {
 }
 
 TEST_F(training_test, goes_on_where_it_ended) {
-  const std::vector<std::string> longer{"train.epochs=10000"}; // several looks at its progress long
+  const std::vector<std::string> longer{"train.epochs=2500"}; // several looks at its progress long
   {
     watcher->stop_at = 3;
     auto one = start(longer);
