@@ -50,9 +50,7 @@ std::vector<whole_version> versions_in(const parameter_header& header) {
       all.push_back(
           {{word.timeline.load(std::memory_order_relaxed)}, {word.version.load(std::memory_order_relaxed)}});
   }
-  std::ranges::sort(all, [](const auto& left, const auto& right) {
-    return std::pair(left.timeline, left.version) > std::pair(right.timeline, right.version);
-  });
+  std::ranges::sort(all, std::ranges::greater{});
   return all;
 }
 

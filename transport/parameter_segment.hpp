@@ -4,6 +4,7 @@
 #include "transport/tensor_channel.hpp"
 
 #include <atomic>
+#include <compare>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -45,11 +46,11 @@ segment_part parameter_part(std::size_t floats, int buffer, std::size_t first = 
 inline constexpr std::size_t parameter_floats_max = segment_bytes_max_default / sizeof(float) / 4;
 inline constexpr std::size_t retained_floats_max = 4 * parameter_floats_max;
 
-/// A version of a timeline that a parameter segment holds as a whole.
+/// A version of a timeline that a parameter segment holds as a whole; the newest is the greatest.
 struct whole_version {
   timeline_id timeline;
   version_id version;
-  bool operator==(const whole_version&) const = default;
+  auto operator<=>(const whole_version&) const = default;
 };
 
 /// Those of the segment in this memfd, by the newest first: for who keeps it for others and maps

@@ -7,10 +7,6 @@ namespace {
 
 constexpr int times_given_max = 3;
 
-bool is_newer(const transport::whole_version& left, const transport::whole_version& right) {
-  return std::pair(left.timeline, left.version) > std::pair(right.timeline, right.version);
-}
-
 } // namespace
 
 memory_shelf::memory memory_shelf::take(std::uint32_t shard) {
@@ -27,12 +23,17 @@ memory_shelf::memory memory_shelf::put(std::uint32_t shard, memory left, bool ou
     std::exchange(kept, {}).of.swap(left);
     return left;
   }
-  if (!newest || (kept.of && !is_newer(*newest, kept.newest))) return left;
+  if (!newest || (kept.of && *newest <= kept.newest)) return left;
   // The same version again: the start that is over has only taken it over.
   kept.times_given = *newest == kept.newest ? kept.times_given : 0;
   kept.newest = *newest;
   kept.of.swap(left);
   return left;
+}
+
+bool memory_shelf::holds(std::uint32_t shard) const {
+  const auto found = kept_.find(shard);
+  return found != kept_.end() && found->second.of != nullptr;
 }
 
 memory_shelf::memory memory_shelf::drop(std::uint32_t shard) {

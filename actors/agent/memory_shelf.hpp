@@ -21,6 +21,8 @@ public:
   /// A start of it is over, and this was its memory: it is kept if it holds the newest version, but
   /// not when memory had run out, which is needed more than the steps that it saves.
   [[nodiscard]] memory put(std::uint32_t shard, memory left, bool out_of_memory);
+  /// Whether something is there for the next start of it.
+  bool holds(std::uint32_t shard) const;
   /// A start that runs holds a version itself. @returns what is of no use any more, or null.
   [[nodiscard]] memory drop(std::uint32_t shard);
 

@@ -263,7 +263,7 @@ std::vector<seen_work> process_launcher::look() {
   memory_.sample(std::chrono::steady_clock::now());
   std::vector<seen_work> all;
   for (const auto& [key, child] : children_) {
-    if (child.memory->retained && child.memory->retained->newest())
+    if (child.memory->retained && shelf_.holds(key.first.index) && child.memory->retained->newest())
       released.push_back(shelf_.drop(key.first.index));
     if (!child.memory->progress) continue;
     auto seen = child.memory->progress->look();

@@ -18,10 +18,9 @@ result<retained_memory> retained_memory::create() {
 }
 
 std::optional<transport::whole_version> retained_memory::newest() const {
-  const auto with_state = transport::whole_versions(state.get());
-  for (const auto& one : transport::whole_versions(parameters.get()))
-    if (std::ranges::find(with_state, one) != with_state.end()) return one;
-  return std::nullopt;
+  const auto whole = transport::whole_versions(parameters.get());
+  const auto found = std::ranges::find_first_of(whole, transport::whole_versions(state.get()));
+  return found == whole.end() ? std::nullopt : std::optional(*found);
 }
 
 result<retained_memory> adopt_retained(const std::vector<int>& descriptors) {

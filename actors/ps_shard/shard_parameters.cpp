@@ -20,53 +20,38 @@ result<shard_parameters> shard_parameters::create(std::shared_ptr<const common::
   return made;
 }
 
-result<engine::block_updates> shard_parameters::make_updates(const common::job_context& job,
-                                                             ps_shard_id shard) {
+result<shard_parameters> shard_parameters::create_empty(std::shared_ptr<const common::job_context> job,
+                                                        ps_shard_id shard, common::retained_memory memory) {
   std::vector<engine::update_rule> rules;
-  for (std::uint64_t revision = 0; revision <= job.revision(); ++revision) {
-    auto rule = job.make_update_rule(revision);
+  for (std::uint64_t revision = 0; revision <= job->revision(); ++revision) {
+    auto rule = job->make_update_rule(revision);
     if (!rule) return tl::unexpected(rule.error());
     rules.push_back(std::move(*rule));
   }
-  return engine::block_updates{job.model->layout(), job.shards.at(shard.value), std::move(rules)};
-}
-
-result<shard_parameters> shard_parameters::create_empty(std::shared_ptr<const common::job_context> job,
-                                                        ps_shard_id shard) {
-  auto updates = make_updates(*job, shard);
-  if (!updates) return tl::unexpected(updates.error());
   const auto& range = job->shards.at(shard.value);
-  auto writer = transport::parameter_writer::create(range.size, range.offset);
+  engine::block_updates updates{job->model->layout(), range, std::move(rules)};
+  version_notes notes{range, updates.image_floats(), job->model->metrics().floats()};
+  auto writer = memory.parameters ? transport::parameter_writer::create_in(std::move(memory.parameters),
+                                                                           range.size, range.offset)
+                                  : transport::parameter_writer::create(range.size, range.offset);
   if (!writer) return tl::unexpected(writer.error());
-  auto state = optimizer_state::in_place(updates->state_floats());
-  return shard_parameters{std::move(job), shard, std::move(*writer), std::move(*updates), std::move(state)};
-}
-
-result<shard_parameters> shard_parameters::create_in(common::retained_memory memory,
-                                                     std::shared_ptr<const common::job_context> job,
-                                                     ps_shard_id shard) {
-  auto updates = make_updates(*job, shard);
-  if (!updates) return tl::unexpected(updates.error());
-  const auto& range = job->shards.at(shard.value);
-  auto writer =
-      transport::parameter_writer::create_in(std::move(memory.parameters), range.size, range.offset);
-  if (!writer) return tl::unexpected(writer.error());
-  const version_notes notes{range, updates->image_floats(), job->model->metrics().floats()};
-  auto state =
-      optimizer_state::retained_in(std::move(memory.state), updates->state_floats(), notes.bytes_max());
+  auto state = memory.state ? optimizer_state::retained_in(std::move(memory.state), updates.state_floats(),
+                                                           notes.bytes_max())
+                            : optimizer_state::in_place(updates.state_floats());
   if (!state) return tl::unexpected(state.error());
-  return shard_parameters{std::move(job), shard, std::move(*writer), std::move(*updates), std::move(*state)};
+  return shard_parameters{std::move(job),    shard,           std::move(*writer), std::move(updates),
+                          std::move(*state), std::move(notes)};
 }
 
 shard_parameters::shard_parameters(std::shared_ptr<const common::job_context> job, ps_shard_id shard,
                                    transport::parameter_writer writer, engine::block_updates updates,
-                                   optimizer_state state)
+                                   optimizer_state state, version_notes notes)
     : job_{std::move(job)}
     , range_{job_->shards.at(shard.value)}
     , writer_{std::move(writer)}
     , updates_{std::move(updates)}
     , state_{std::move(state)}
-    , notes_{range_, updates_.image_floats(), job_->model->metrics().floats()} {}
+    , notes_{std::move(notes)} {}
 
 // ---- whole states
 

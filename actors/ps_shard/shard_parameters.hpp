@@ -39,13 +39,10 @@ public:
   /// cannot be had, or as reset() does.
   static result<shard_parameters> create(std::shared_ptr<const common::job_context> job, ps_shard_id shard);
 
-  /// The same without version 0: nothing is served until load(), take_over() or reset() is done.
+  /// The same without version 0: nothing is served until load(), take_over() or reset() is done. In
+  /// `memory`, which outlives the process (R36), where there is any.
   static result<shard_parameters> create_empty(std::shared_ptr<const common::job_context> job,
-                                               ps_shard_id shard);
-  /// The same in memory that outlives the process (R36).
-  static result<shard_parameters> create_in(common::retained_memory memory,
-                                            std::shared_ptr<const common::job_context> job,
-                                            ps_shard_id shard);
+                                               ps_shard_id shard, common::retained_memory memory = {});
   /// Shares the work of apply() among the team's threads, to be called before the first. Null: the
   /// caller's thread alone. No bit depends on it.
   void use(std::shared_ptr<base::thread_team> team) { team_ = std::move(team); }
@@ -115,8 +112,8 @@ public:
 
 private:
   shard_parameters(std::shared_ptr<const common::job_context> job, ps_shard_id shard,
-                   transport::parameter_writer writer, engine::block_updates updates, optimizer_state state);
-  static result<engine::block_updates> make_updates(const common::job_context& job, ps_shard_id shard);
+                   transport::parameter_writer writer, engine::block_updates updates, optimizer_state state,
+                   version_notes notes);
   /// A step that is being applied.
   struct begun_step {
     timeline_id timeline;

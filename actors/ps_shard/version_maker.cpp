@@ -34,9 +34,8 @@ version_maker::version_maker(std::shared_ptr<const common::job_context> job, ps_
     , early_{range_.size} {}
 
 result<void> version_maker::acquire(bool is_empty, common::retained_memory memory) {
-  auto made = memory.state ? shard_parameters::create_in(std::move(memory), job_, shard_)
-              : is_empty   ? shard_parameters::create_empty(job_, shard_)
-                           : shard_parameters::create(job_, shard_);
+  auto made = is_empty ? shard_parameters::create_empty(job_, shard_, std::move(memory))
+                       : shard_parameters::create(job_, shard_);
   if (!made) return tl::unexpected(made.error());
   parameters_ = std::make_shared<shard_parameters>(std::move(*made));
   parameters_->use(team_);

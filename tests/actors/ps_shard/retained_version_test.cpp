@@ -31,7 +31,7 @@ protected:
   }
   test::training_shard start(const std::shared_ptr<const common::job_context>& of,
                              const retained_memory& held) const {
-    return {of, shard_parameters::create_in(inherited(held), of, {0}).value()};
+    return {of, shard_parameters::create_empty(of, {0}, inherited(held)).value()};
   }
   result<retained_version> find(const std::shared_ptr<const common::job_context>& of,
                                 const retained_memory& held) const {

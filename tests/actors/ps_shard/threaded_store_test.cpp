@@ -202,7 +202,7 @@ class left_memory_test : public threaded_store_test {
 protected:
   left_memory_test() {
     job = test::small_job(folder.path(), {"durability.log=snapshots"});
-    live = {job, shard_parameters::create_in(inherited(), job, {0}).value()};
+    live = {job, shard_parameters::create_empty(job, {0}, inherited()).value()};
     EXPECT_TRUE(live.parameters.reset({0}));
     open();
     train(3);
