@@ -39,6 +39,8 @@ public:
   const std::map<std::string, drain_view>& all() const { return drains_.all(); }
 
 private:
+  /// Of what is there now. @param roles outlive it
+  drain_sight look(const std::vector<role_view>& roles) const;
   result<void> follow(const std::string& host, drain_stage stage, const result<protocol::job_event>& said);
 
   std::shared_ptr<routed_launcher> hosts_;

@@ -110,7 +110,8 @@ verdict of_keeper(const role_view& keeper, const std::optional<ps_shard_id>& oth
   return {.goes = stop_how::kill, .waits_for = name + ", which is to be filled elsewhere"};
 }
 
-/// @param other a PS shard whose copy, another one than this, is not whole, and can be filled
+/// @param other of a keeper: a PS shard whose copy, another one than this, is not whole, and can be
+///   filled
 verdict of(const role_view& one, const std::optional<ps_shard_id>& other, const drain_sight& seen,
            const going& is_going) {
   switch (one.role.kind) {
@@ -226,8 +227,8 @@ void host_drains::look_at(const std::string& host, drain_view& view, const drain
   view.needs_a_host = false;
   for (const auto& one : seen.roles) {
     if (!is_on(one, host, seen.places)) continue;
-    auto judged =
-        of(one, not_whole(seen, one.role), seen, [this](const auto& role) { return is_going(role); });
+    const auto other = one.role.kind == role_kind::keeper ? not_whole(seen, one.role) : std::nullopt;
+    auto judged = of(one, other, seen, [this](const auto& role) { return is_going(role); });
     if (judged.goes && runs(one) && seen.places.has_host(host))
       ask(one, {one.role, *judged.goes, fmt::format("host {} is drained", host)}, now, out);
     waits.push_back(std::move(judged.waits_for));
