@@ -236,27 +236,24 @@ object hosts_job(const pods_wish& of) {
                                       std::move(volumes), of.leave_grace.count() + host_grace_s)}}}};
 }
 
-bool is_small_or_digit(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); }
-
-/// A label that may begin with a digit.
-bool is_label(std::string_view text) {
-  return !text.empty() && text.size() <= 63 && text.front() != '-' && text.back() != '-' &&
-         std::ranges::all_of(text, [](char c) { return is_small_or_digit(c) || c == '-'; });
-}
-
 } // namespace
 
-bool is_dns_label(const std::string& text) { return is_label(text); }
+bool is_dns_label(std::string_view text) {
+  const auto is_allowed = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; };
+  return !text.empty() && text.size() <= 63 && text.front() != '-' && text.back() != '-' &&
+         std::ranges::all_of(text, is_allowed);
+}
 
 bool is_service_name(const std::string& text, std::size_t bytes_max) {
-  return is_label(text) && text.size() <= bytes_max && (text.front() < '0' || text.front() > '9');
+  return is_dns_label(text) && text.size() <= bytes_max && (text.front() < '0' || text.front() > '9');
 }
 
 bool is_dns_name(const std::string& text) {
   if (text.size() > 253) return false;
   for (std::size_t begin = 0;;) {
     const auto end = text.find('.', begin);
-    if (!is_label(std::string_view{text}.substr(begin, end == text.npos ? end : end - begin))) return false;
+    if (!is_dns_label(std::string_view{text}.substr(begin, end == text.npos ? end : end - begin)))
+      return false;
     if (end == text.npos) return true;
     begin = end + 1;
   }

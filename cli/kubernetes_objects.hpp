@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -42,7 +43,7 @@ inline constexpr std::size_t pods_name_max = 53;
 inline constexpr std::uint32_t pods_hosts_max = 255;
 
 /// RFC 1123: small letters, digits and '-', first and last no '-'; at most 63.
-bool is_dns_label(const std::string& text);
+bool is_dns_label(std::string_view text);
 /// RFC 1035: such a label that begins with a letter; at most `bytes_max`.
 bool is_service_name(const std::string& text, std::size_t bytes_max);
 /// RFC 1123: labels with dots between them; at most 253.

@@ -1,7 +1,8 @@
 #include "cli/yaml_text.hpp"
 
+#include "job/yaml_scalar.hpp"
+
 #include <algorithm>
-#include <array>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -9,20 +10,6 @@ namespace dlrun::cli {
 namespace {
 
 using yaml_value = nlohmann::ordered_json;
-
-bool is_ascii_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-
-/// No reader takes it for a number, a boolean, null or a sign of YAML.
-bool is_plain(const std::string& text) {
-  constexpr std::array words{"true", "false", "null", "yes", "no", "on", "off", "y", "n"};
-  const auto is_harmless = [](char c) {
-    return is_ascii_letter(c) || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-' || c == '/';
-  };
-  std::string lower = text;
-  std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return std::tolower(c); });
-  return !text.empty() && (is_ascii_letter(text.front()) || text.front() == '/') &&
-         std::ranges::all_of(text, is_harmless) && std::ranges::find(words, lower) == words.end();
-}
 
 std::size_t bytes_of_character(char first) {
   const auto byte = static_cast<unsigned char>(first);
@@ -99,7 +86,10 @@ void write_below(const yaml_value& what, bool is_item, const std::string& indent
     out += below.substr(deeper.size());
   } else if (what.is_string()) {
     const auto& text = what.get_ref<const std::string&>();
-    out += (is_plain(text) ? text : is_block(text) ? block(text, deeper) : in_quotes(text)) + '\n';
+    out += (job::is_plain_scalar(text) ? text
+            : is_block(text)           ? block(text, deeper)
+                                       : in_quotes(text)) +
+           '\n';
   } else {
     out += what.dump() + '\n';
   }
@@ -114,7 +104,7 @@ void write_value(const yaml_value& what, const std::string& indent, std::string&
     }
   else
     for (const auto& [key, item] : what.items()) {
-      out += indent + (is_plain(key) ? key : in_quotes(key)) + ':';
+      out += indent + (job::is_plain_scalar(key) ? key : in_quotes(key)) + ':';
       write_below(item, false, indent, deeper, out);
     }
 }

@@ -1,9 +1,9 @@
 #include "job/spec_writer.hpp"
 
 #include "base/atomic_file.hpp"
+#include "job/yaml_scalar.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <fmt/format.h>
 #include <google/protobuf/message.h>
 #include <map>
@@ -32,21 +32,7 @@ std::string quoted(const std::string& text) {
   return out + "\"";
 }
 
-/// Without quotes where nothing could take it for anything but this text.
-std::string scalar_text(const std::string& text) {
-  const auto plain = [](unsigned char c) {
-    return (c < 0x80 && std::isalnum(c) != 0) || c == '_' || c == '.' || c == '/' || c == '-';
-  };
-  const bool begins_well =
-      !text.empty() && (std::isalpha(static_cast<unsigned char>(text.front())) != 0 || text.front() == '/');
-  const bool safe = begins_well && std::all_of(text.begin(), text.end(), plain);
-  constexpr std::string_view words[] = {"null", "true", "false", "yes", "no", "on", "off", "y", "n"};
-  std::string lower = text;
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  const bool means_other = std::find(std::begin(words), std::end(words), lower) != std::end(words);
-  return safe && !means_other ? text : quoted(text);
-}
+std::string scalar_text(const std::string& text) { return is_plain_scalar(text) ? text : quoted(text); }
 
 std::string flow_message(const Message& message);
 
