@@ -1,11 +1,8 @@
 """Hosts that come by themselves: `dlrun agent --join` with a token of `dlrun token`, in network namespaces."""
 
-import base64
 import contextlib
-import json
 import os
 import pathlib
-import secrets
 import signal
 import socket
 import stat
@@ -13,108 +10,8 @@ import subprocess
 
 import bare_metal_test
 from bench_case import main
-from dlrun_job import PATIENCE_S, all_run, has_workers, status_of, wait_until
-from hosts_case import on_several_hosts
-
-PORT = 7700
-ENDLESS, STEP = 100000, 10
-COMPLETED, FAILED, BAD_USAGE, INTERRUPTED = 0, 1, 2, 130
-LIFETIME_S, WORKERS, GRACE_S = 5, 3, 60
-
-
-def all_there(status):
-    return has_workers(status, WORKERS)
-
-
-class joining_agent:
-    """`dlrun agent --join` on a host, with all that it starts."""
-
-    def __init__(self, case, name, token="", token_file="-", called=None, folder=None, options=()):
-        """@param token: what it reads on its standard input, called: its name in the job, options: in place of the token's"""
-        hosts = case.hosts
-        self.log = case.bench.folder / f"agent-{name}-{len(case.agents)}.log"
-        words = [*hosts.within(name), case.program, "agent", "--join", case.join_at, *(options or ("--token-file", token_file)),
-                 "--name", called or name, "--folder", str(folder or hosts.folder_of(name)), "--cpus", "2"]
-        with open(self.log, "wb") as output:
-            self.process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=output, stderr=subprocess.STDOUT,
-                                            start_new_session=True)
-        with contextlib.suppress(BrokenPipeError), self.process.stdin as tell:
-            tell.write(token.encode())
-
-    def said(self):
-        return self.log.read_text(errors="replace")
-
-    def wait(self):
-        return self.process.wait(timeout=PATIENCE_S)
-
-
-class lets_hosts_join(on_several_hosts):
-    """The list has the host of the root alone."""
-
-    hosts_min = 1
-
-    def setUp(self):
-        super().setUp()
-        self.agents = []
-        self.addCleanup(self.end_agents)
-        self.join_at = f"{self.hosts.address(self.hosts.names[0])}:{PORT}"
-        self.write_list(hosts_min=self.hosts_min)
-
-    def write_list(self, settings=None, **join):
-        self.list = self.hosts.write_file(self.bench.folder / "hosts.yaml", {"join": {"listen": self.join_at, **join}, **(settings or {})},
-                                          count=1)
-
-    def endless(self):
-        """A job that is ended when nobody looks any more."""
-        return self.start(self.unhurried(self.small_job(epochs=ENDLESS)))
-
-    def end_agents(self):
-        for one in self.agents:
-            if one.process.poll() is None:
-                one.process.kill()
-            one.process.wait()
-
-    def token(self, job, *options):
-        """One of `dlrun token`, once the root answers."""
-        def made():
-            code, token, complaint = job.ask("token", *options)
-            if code == COMPLETED:
-                return token
-            if job.root.poll() is not None:
-                raise AssertionError(f"{complaint}\n{job.output()}")
-            return None
-
-        return wait_until(made, "a token is made")
-
-    def agent(self, name, token="", **how):
-        self.agents.append(joining_agent(self, name, token, **how))
-        return self.agents[-1]
-
-    def enrol(self, job, name, token=None):
-        """A host that has joined. @returns its agent"""
-        one = self.agent(name, token or self.token(job))
-
-        def is_there():
-            if one.process.poll() is not None:
-                raise AssertionError(one.said())
-            return self.state_of(job, name) == "there"
-
-        wait_until(is_there, f"{name} is there")
-        return one
-
-    def state_of(self, job, name):
-        status = json.loads(status_of(job.run_dir) or "{}")
-        return {host["name"]: host["state"] for host in status.get("hosts", [])}.get(name)
-
-    def expect_refused(self, one, *words):
-        self.assertEqual(one.wait(), BAD_USAGE, one.said())
-        for word in words:
-            self.assertIn(word, one.said().splitlines()[-1])
-
-    def expect_left_nothing(self, name):
-        """Nothing runs there, and no folder of a run is left."""
-        wait_until(lambda: not self.hosts.processes(name), f"nothing runs on {name}", patience_s=15)
-        self.assertEqual(list(self.hosts.folder_of(name).rglob("*")), [])
+from dlrun_job import PATIENCE_S, all_run, status_of, wait_until
+from join_case import BAD_USAGE, COMPLETED, ENDLESS, FAILED, GRACE_S, INTERRUPTED, LIFETIME_S, STEP, WORKERS, all_there, lets_hosts_join
 
 
 class joins(lets_hosts_join):
@@ -385,123 +282,6 @@ class is_refused(lets_hosts_join):
             code, _, complaint = job.ask("token")
             self.assertEqual(code, BAD_USAGE)
             self.assertIn("has no 'join:'", complaint)
-
-
-class joins_by_a_key(lets_hosts_join):
-    hosts_min = 2
-
-    def setUp(self):
-        super().setUp()
-        self.key = self.bench.folder / "key"
-        self.key.write_text(secrets.token_hex(32) + "\n")
-        self.key.chmod(0o600)
-        self.write_list(hosts_min=self.hosts_min, key_file="key")  # beside the list
-
-    def keyed(self, name="beta", *options):
-        return self.agent(name, options=("--key-file", str(self.key), *options))
-
-    def wait_until_there(self, job, name="beta"):
-        wait_until(lambda: self.state_of(job, name) == "there", f"{name} is there")
-
-    def test_that_waits_for_a_root_is_killed_comes_again_and_ends_with_the_job(self):
-        spec = self.unhurried(self.small_job(workers=2))
-        first = self.keyed()
-        wait_until(lambda: f"waits for the root at {self.join_at}: " in first.said(), "it waits")
-        with self.start(spec) as job:
-            self.assertNotIn("dlrun token", job.output())
-            self.wait_until_there(job)
-            job.wait_until_all_run()
-            self.hosts.kill_all("beta")
-            first.process.wait()
-            again = self.keyed()  # at once, before the loss is noticed, perhaps
-            wait_until(lambda: len(job.events("host-joined")) == 2, "it joins again")
-            self.expect_same_bits(job, spec, may_redo=True)
-            self.assertEqual(again.wait(), COMPLETED, again.said())
-        self.assertEqual(first.said().count("waits for the root"), 1)
-        self.assertEqual(job.events("host-refused"), [])
-
-    def test_that_is_asked_to_leave_says_that_it_may_come_again_and_does(self):
-        with self.endless() as job:
-            one = self.keyed()
-            self.wait_until_there(job)
-            os.kill(self.hosts.agent_of("beta"), signal.SIGTERM)
-            self.assertEqual(one.wait(), INTERRUPTED, one.said())
-            self.assertIn("it may join again", one.said().splitlines()[-1].replace("the host", "it"))
-            self.keyed()
-            self.wait_until_there(job)
-
-    def test_that_is_ended_while_the_job_goes_on_does_not_say_that_it_is_over(self):
-        with self.endless() as job:
-            one = self.keyed()
-            self.wait_until_there(job)
-            os.kill(self.hosts.agent_of("beta"), signal.SIGUSR1)
-            self.assertEqual(one.wait(), INTERRUPTED, one.said())
-            self.assertIn("asked to end; the host may join again", one.said().splitlines()[-1])
-
-    def test_whose_root_stops_the_job_says_that_it_may_go_on_and_waits_for_it_when_it_is_called_again(self):
-        spec = self.unhurried(self.small_job(workers=2))
-        with self.start(spec) as job:
-            one = self.keyed()
-            self.wait_until_there(job)
-            job.wait_until_all_run()
-            self.assertEqual(job.ask("stop")[0], COMPLETED)
-            self.assertEqual(job.wait_end(), INTERRUPTED)
-            self.assertEqual(one.wait(), INTERRUPTED, one.said())
-            again = self.keyed()
-            wait_until(lambda: "waits for the root" in again.said(), "it waits")
-            job.resume(options=["--hosts", str(self.list)])
-            self.expect_same_bits(job, spec, may_redo=True)
-            self.assertEqual(again.wait(), COMPLETED, again.said())
-
-    def test_whose_root_is_gone_for_longer_than_the_grace_ends_with_a_failure_and_may_join_the_next_one(self):
-        spec = self.small_job(workers=2, orphan_grace_s=2)
-        with self.start(spec) as job:
-            one = self.keyed()
-            self.wait_until_there(job)
-            with job.held_from_step(STEP):
-                job.root.kill()
-                job.root.wait()
-            self.assertEqual(one.wait(), FAILED, one.said())
-            self.assertTrue(one.said().splitlines()[-1].endswith("; it may join again"), one.said())
-            again = self.keyed()
-            job.resume(options=["--hosts", str(self.list)])
-            self.expect_same_bits(job, spec, may_redo=True)
-            self.assertEqual(again.wait(), COMPLETED, again.said())
-
-    def test_that_nobody_answers_ends_when_its_time_is_over_or_it_is_asked_to(self):
-        late = self.keyed("beta", "--wait-s", "1")
-        self.assertEqual(late.wait(), FAILED, late.said())
-        self.assertIn(f"cannot connect to {self.join_at}", late.said().splitlines()[-1])
-        asked = self.keyed()
-        wait_until(lambda: "waits for the root" in asked.said(), "it waits")
-        asked.process.send_signal(signal.SIGTERM)
-        self.assertEqual(asked.wait(), INTERRUPTED, asked.said())
-        self.assertIn("was asked to end", asked.said().splitlines()[-1])
-
-    def test_with_a_token_waits_for_as_long_as_it_is_told_to(self):
-        token = f"dlrun-token-1:{base64.b64encode(bytes(64)).decode()}"
-        one = self.agent("beta", token, options=("--token-file", "-", "--wait-s", "60"))
-        wait_until(lambda: "waits for the root" in one.said(), "it waits")
-        with self.endless():
-            self.expect_refused(one, "not the root that the token is of")
-
-    def test_is_refused_with_a_key_that_is_none_or_no_secret(self):
-        other = self.bench.folder / "other"
-        for content, mode, words in ((secrets.token_hex(31), 0o600, "64 hexadecimal digits"), (secrets.token_hex(32), 0o644, "chmod 600"),
-                                     (None, 0, "cannot be read")):
-            if content:
-                other.write_text(content)
-                other.chmod(mode)
-            else:
-                other.unlink()
-            with self.subTest(words):
-                self.expect_refused(self.agent("beta", options=("--key-file", str(other))), str(other), words)
-                self.write_list(hosts_min=self.hosts_min, key_file=str(other))
-                with self.start(self.small_job()) as job:
-                    self.assertEqual(job.wait_end(), BAD_USAGE, job.output())
-                    for word in ("join.key_file", str(other), words):
-                        self.assertIn(word, job.output().splitlines()[-1])
-                    self.assertFalse(job.run_dir.exists())
 
 
 class makes_tokens(lets_hosts_join):
