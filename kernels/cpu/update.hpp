@@ -12,10 +12,10 @@
 /// The rules are PyTorch's (torch/optim of 1.13), up to the last rounding.
 #pragma once
 
-#include <concepts>
 #include <cstddef>
 #include <limits>
 #include <span>
+#include <vector>
 
 namespace dlrun::kernels::cpu {
 
@@ -31,10 +31,11 @@ struct update_state {
 
   update_state() = default;
   /// Updated in place.
-  template <std::convertible_to<std::span<float>> Floats>
-  update_state(Floats&& in_place)
-      : before(std::span<float>(in_place))
+  update_state(std::span<float> in_place)
+      : before(in_place)
       , after(in_place) {}
+  update_state(std::vector<float>& in_place)
+      : update_state(std::span{in_place}) {}
   update_state(std::span<const float> read, std::span<float> written)
       : before(read)
       , after(written) {}
