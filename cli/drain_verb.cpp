@@ -5,8 +5,7 @@
 #include "job/hosts_file.hpp"
 
 #include <chrono>
-#include <thread>
-#include <utility>
+#include <optional>
 
 namespace dlrun::cli {
 namespace {
@@ -15,7 +14,6 @@ constexpr auto look_again_after = std::chrono::milliseconds(100);
 /// For as long a PS shard waits for a host that may come back: whoever needs another host is not
 /// helped by that one any more.
 constexpr auto host_patience = std::chrono::seconds(10);
-constexpr const char* ended_meanwhile = "the job ended meanwhile";
 
 struct drain_options {
   std::string run_dir;
@@ -31,43 +29,31 @@ nlohmann::json host_in(const nlohmann::json& status, const std::string& host) {
   return nlohmann::json::object();
 }
 
-int fail_wait(const std::string& why) {
-  complain(why);
-  return static_cast<int>(job::exit_code::job_failed);
-}
-
 /// Until the host is drained, or cannot be.
 int wait_until_drained(const drain_options& options) {
   auto could_go_on = std::chrono::steady_clock::now();
   std::string told;
-  bool was_lost = false;
-  for (;; std::this_thread::sleep_for(look_again_after)) {
-    const auto status = request_of_root(options.run_dir, "status");
-    if (!status) {
-      if (status.error().code == error_code::bad_usage) return fail_wait(ended_meanwhile);
-      // It may have been asked just when it ended, and the run folder does not say so yet.
-      if (status.error().code == error_code::role_lost && !std::exchange(was_lost, true)) continue;
-      return complain(status.error());
-    }
-    if (status->value("status", "") != "running") return fail_wait(ended_meanwhile);
-    const auto host = host_in(*status, options.host);
-    const auto state = host.value("state", "");
-    if (state == "drained") {
-      say(stdout, "host {} is drained: it may be switched off\n", options.host);
-      return 0;
-    }
-    if (state != "draining") return fail_wait(fmt::format("host {} is in use again", options.host));
-    const auto waits_for = host.value("waits_for", "");
-    if (waits_for != told && !waits_for.empty()) say(stderr, "still there: {}\n", waits_for);
-    told = waits_for;
-    const auto now = std::chrono::steady_clock::now();
-    if (!host.value("needs_a_host", false)) could_go_on = now;
-    if (now - could_go_on >= host_patience)
-      return fail_wait(
-          fmt::format("host {} cannot be emptied: {}; it goes on when another host is there, and "
-                      "'--undo' ends it",
-                      options.host, waits_for));
-  }
+  return watch_status(options.run_dir, look_again_after,
+                      [&](const nlohmann::json& status) -> std::optional<int> {
+                        const auto host = host_in(status, options.host);
+                        const auto state = host.value("state", "");
+                        if (state == "drained") {
+                          say(stdout, "host {} is drained: it may be switched off\n", options.host);
+                          return 0;
+                        }
+                        if (state != "draining")
+                          return fail_wait(fmt::format("host {} is in use again", options.host));
+                        const auto waits_for = host.value("waits_for", "");
+                        if (waits_for != told && !waits_for.empty())
+                          say(stderr, "still there: {}\n", waits_for);
+                        told = waits_for;
+                        const auto now = std::chrono::steady_clock::now();
+                        if (!host.value("needs_a_host", false)) could_go_on = now;
+                        if (now - could_go_on < host_patience) return std::nullopt;
+                        return fail_wait(fmt::format("host {} cannot be emptied: {}; it goes on when another "
+                                                     "host is there, and '--undo' ends it",
+                                                     options.host, waits_for));
+                      });
 }
 
 bool is_drained_already(const drain_options& options) {

@@ -4,13 +4,15 @@
 #include "cli/complain.hpp"
 #include <dlrun/report.hpp>
 
-#include <chrono>
+#include <thread>
+#include <utility>
 
 namespace dlrun::cli {
 namespace {
 
 /// Longer than the root waits for its coordinator.
 constexpr auto answer_deadline = std::chrono::seconds(8);
+constexpr const char* ended_meanwhile = "the job ended meanwhile";
 
 } // namespace
 
@@ -35,6 +37,27 @@ result<nlohmann::json> request_of_root(const std::filesystem::path& run_dir, con
   if (!read.is_object())
     return fail(error_code::protocol, fmt::format("the root of the run answers '{}'", *answer));
   return read;
+}
+
+int fail_wait(const std::string& why) {
+  complain(why);
+  return static_cast<int>(job::exit_code::job_failed);
+}
+
+int watch_status(const std::filesystem::path& run_dir, std::chrono::milliseconds period,
+                 const std::function<std::optional<int>(const nlohmann::json& status)>& look) {
+  bool was_lost = false;
+  for (;; std::this_thread::sleep_for(period)) {
+    const auto status = request_of_root(run_dir, "status");
+    if (!status) {
+      if (status.error().code == error_code::bad_usage) return fail_wait(ended_meanwhile);
+      // It may have been asked just when it ended, and the run folder does not say so yet.
+      if (status.error().code == error_code::role_lost && !std::exchange(was_lost, true)) continue;
+      return complain(status.error());
+    }
+    if (status->value("status", "") != "running") return fail_wait(ended_meanwhile);
+    if (const auto code = look(*status)) return *code;
+  }
 }
 
 int complain_of_answer(const nlohmann::json& answer, const std::string& about) {

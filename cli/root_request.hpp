@@ -1,8 +1,10 @@
 /// Requests of the root of a running job that are answered in JSON.
 #pragma once
 
+#include <chrono>
 #include <dlrun/error.hpp>
 #include <filesystem>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -15,6 +17,13 @@ std::optional<error> why_over(const std::filesystem::path& run_dir, const std::s
 /// @returns the object that the root answers, which may be an `error` with an `exit_code`; or an
 /// error as ask_root() does, protocol for what is no object.
 result<nlohmann::json> request_of_root(const std::filesystem::path& run_dir, const std::string& request);
+/// Shows `look` the status of the run each `period`, until it has an exit code.
+/// @returns that; or job_failed, with a complaint, once the job has ended, or whatever fits why its
+/// root does not answer
+int watch_status(const std::filesystem::path& run_dir, std::chrono::milliseconds period,
+                 const std::function<std::optional<int>(const nlohmann::json& status)>& look);
+/// Complains that what was waited for will not come. @returns job_failed
+int fail_wait(const std::string& why);
 /// Complains of the `error` in an answer. @returns its exit code.
 int complain_of_answer(const nlohmann::json& answer, const std::string& about);
 

@@ -3,7 +3,8 @@
 #include "cli/root_request.hpp"
 #include "cli/verbs.hpp"
 
-#include <thread>
+#include <chrono>
+#include <optional>
 
 namespace dlrun::cli {
 namespace {
@@ -16,21 +17,20 @@ struct scale_options {
   bool wait = false;
 };
 
-/// Until as many have joined as are wanted, and none is leaving.
-int wait_for_workers(const std::filesystem::path& run_dir) {
-  for (;; std::this_thread::sleep_for(count_period)) {
-    const auto status = request_of_root(run_dir, "status");
-    if (!status) return complain(status.error());
-    if (status->value("status", "") != "running") {
-      complain("the job ended meanwhile");
-      return static_cast<int>(job::exit_code::job_failed);
-    }
-    const auto workers = status->value("workers", nlohmann::json::object());
-    if (workers.value("present", 0) != workers.value("wanted", 1) || workers.value("leaving", 0) != 0)
-      continue;
-    say(stdout, "{} workers are there\n", workers.value("present", 0));
+/// Until as many have joined as were asked for, and none is leaving.
+int wait_for_workers(const scale_options& options) {
+  const auto look = [&](const nlohmann::json& status) -> std::optional<int> {
+    const auto workers = status.value("workers", nlohmann::json::object());
+    const auto wanted = workers.value("wanted", options.workers);
+    if (wanted != options.workers)
+      return fail_wait(
+          fmt::format("{} workers are wanted by now: somebody asked for another number", wanted));
+    if (workers.value("present", std::uint64_t{0}) != wanted || workers.value("leaving", 0) != 0)
+      return std::nullopt;
+    say(stdout, "{} workers are there\n", wanted);
     return 0;
-  }
+  };
+  return watch_status(options.run_dir, count_period, look);
 }
 
 int scale(const scale_options& options) {
@@ -42,7 +42,7 @@ int scale(const scale_options& options) {
   if (answer->contains("error"))
     return complain_of_answer(*answer, fmt::format("--workers {}: ", options.workers));
   say(stdout, "{} workers are wanted; that is journaled\n", options.workers);
-  return options.wait ? wait_for_workers(options.run_dir) : 0;
+  return options.wait ? wait_for_workers(options) : 0;
 }
 
 } // namespace
