@@ -36,7 +36,7 @@ result<std::vector<std::string>> log_of_record::write_segments(std::span<const l
   std::vector<std::uint32_t> checksums;
   std::vector<segment_payload> large;
   for (const auto& record : records) {
-    checksums.push_back(base::crc32c(record.payload));
+    checksums.push_back(record.payload_crc32c ? *record.payload_crc32c : base::crc32c(record.payload));
     if (record.payload.size() > on_.options.inline_bytes_max)
       large.push_back(
           {{record.step, record.timeline, record.payload.size(), checksums.back()}, record.payload});

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <dlrun/ids.hpp>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -28,6 +29,8 @@ struct log_record {
   std::string_view extra;
   /// The root gradient of the step. Borrowed for the duration of the call.
   std::span<const std::byte> payload;
+  /// Of the payload, where the caller knows it already, and what it is of was compared with it.
+  std::optional<std::uint32_t> payload_crc32c{};
 };
 
 /// A record without its payload.

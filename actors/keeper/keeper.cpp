@@ -31,7 +31,9 @@ store_mirror_options mirror_options(const common::role_context& context) {
 
 keeper_state::behavior keeper_state::start(pointer self, common::role_context context) {
   self->state.role.reset(new keeper_state(self, std::move(context)));
-  return self->state.role->make_behavior();
+  auto& role = *self->state.role;
+  if (const auto opened = role.open_channel(); !opened) role.quit(opened.error().message);
+  return role.make_behavior();
 }
 
 keeper_state::keeper_state(pointer self, common::role_context context)
@@ -42,6 +44,13 @@ keeper_state::keeper_state(pointer self, common::role_context context)
     , word_{.role = context_.role, .self = context_.self, .state = "waiting", .at = endpoint_}
     , mirror_{std::make_shared<store_mirror>(mirror_options(context_))} {
   self_->send(self_, protocol::tick{});
+}
+
+result<void> keeper_state::open_channel() {
+  auto channel = transport::open_fetches(context_.job->channel());
+  if (!channel) return tl::unexpected(channel.error());
+  fetcher_.emplace(std::move(*channel));
+  return {};
 }
 
 keeper_state::behavior keeper_state::make_behavior() {
@@ -58,8 +67,9 @@ void keeper_state::on_part(const protocol::copy_part& part) {
   const bool is_mine =
       part.role == protocol::ps_shard_role({context_.role.index}) && part.keeper == context_.self.incarnation;
   if (!is_mine || !shard) return;
-  disk_.run([this, mirror = mirror_, log = context_.log, part, shard, post = post_] {
-    const auto answer = mirror->take(part);
+  disk_.run([this, mirror = mirror_, log = context_.log, part, bytes = fetcher_->fetch(part), shard,
+             post = post_] {
+    const auto answer = mirror->take(part, bytes);
     if (!answer && mirror->set_aside_damaged(answer.error()))
       return log->warn("copy-damaged: {}; it is set aside, and another is filled", answer.error().message);
     if (!answer || *answer) post([this, shard, answer] { on_taken(shard, answer); });
@@ -68,10 +78,7 @@ void keeper_state::on_part(const protocol::copy_part& part) {
 
 void keeper_state::on_taken(const protocol::ps_shard_actor& shard,
                             const result<std::optional<protocol::copy_standing>>& answer) {
-  if (!answer) {
-    context_.log->error("quit: {}", answer.error().message);
-    return self_->quit(caf::make_error(caf::sec::runtime_error, answer.error().message));
-  }
+  if (!answer) return quit(answer.error().message);
   auto standing = **answer;
   standing.role = context_.role;
   standing.incarnation = context_.self.incarnation;
@@ -87,6 +94,11 @@ void keeper_state::on_taken(const protocol::ps_shard_actor& shard,
                 .end = standing.end,
                 .floor = standing.floor};
   word_.restorable = standing.restorable;
+}
+
+void keeper_state::quit(const std::string& why) {
+  context_.log->error("quit: {}", why);
+  self_->quit(caf::make_error(caf::sec::runtime_error, why));
 }
 
 void keeper_state::on_tick() {

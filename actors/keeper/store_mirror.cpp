@@ -23,11 +23,7 @@ result<void> refuse(const copy_part& part, const std::string& why) {
                                                 part.stream, part.role.index, why));
 }
 
-bool is_whole(const copy_part& part) { return part.offset + part.bytes.size() == part.total_bytes; }
-
-bool is_piece(const copy_part& part) {
-  return part.kind == copy_kind::record || part.kind == copy_kind::snapshot;
-}
+bool is_whole(const copy_part& part) { return part.offset + part.bytes == part.total_bytes; }
 
 bool is_of_one_piece(const copy_part& one, const copy_part& other) {
   return one.kind == other.kind && one.timeline == other.timeline && one.version == other.version &&
@@ -37,11 +33,23 @@ bool is_of_one_piece(const copy_part& one, const copy_part& other) {
 /// What can be checked before anything is kept of it.
 result<void> check_part(const copy_part& part, std::uint64_t had) {
   const bool fits = part.offset == had && part.offset <= part.total_bytes &&
-                    part.content_bytes <= part.total_bytes &&
-                    part.bytes.size() <= part.total_bytes - part.offset;
-  if (!fits) return refuse(part, "it does not go on where the one before ended");
-  if (base::crc32c(part.bytes) != part.crc32c) return refuse(part, "its checksum is wrong");
-  return {};
+                    part.content_bytes <= part.total_bytes && part.bytes <= part.total_bytes - part.offset;
+  return fits ? result<void>{} : refuse(part, "it does not go on where the one before ended");
+}
+
+/// Of a part, what is of the content, and what is kept with it.
+struct halves {
+  std::span<const std::byte> content, rest;
+};
+
+halves split(const copy_part& part, std::span<const std::byte> bytes) {
+  const auto left = part.content_bytes - std::min(part.content_bytes, part.offset);
+  const auto count = std::min<std::uint64_t>(left, bytes.size());
+  return {bytes.first(count), bytes.subspan(count)};
+}
+
+void append_to(std::string& text, std::span<const std::byte> bytes) {
+  text.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
 }
 
 /// No room, or not this time: another stream may do better.
@@ -63,7 +71,8 @@ bool has_snapshot(const persistence::shard_store& store, version_id version) {
 
 } // namespace
 
-result<std::optional<protocol::copy_standing>> store_mirror::take(const copy_part& part) {
+result<std::optional<protocol::copy_standing>> store_mirror::take(const copy_part& part,
+                                                                  const part_bytes& bytes) {
   if (part.incarnation < shard_) return std::nullopt; // R25: an older start of it commits no more
   const bool begins = part.incarnation > shard_ || part.stream > stream_;
   if (begins) {
@@ -75,26 +84,24 @@ result<std::optional<protocol::copy_standing>> store_mirror::take(const copy_par
     taken_ = 0;
   }
   if (part.stream != stream_ || part.number != taken_ || !failure_.empty()) return std::nullopt;
-  if (const auto done = follow(part); !done) {
+  if (const auto done = follow(part, bytes); !done) {
     if (!can_be_tried_again(done.error())) return tl::unexpected(done.error());
     drop_pieces();
     failure_ = done.error().message;
   } else {
     ++taken_;
   }
-  const bool is_done = !is_piece(part) || is_whole(part);
-  if (!store_ || (!is_done && failure_.empty() && taken_ % parts_an_answer != 0)) return std::nullopt;
-  return standing();
+  return store_ ? std::optional(standing()) : std::nullopt;
 }
 
-result<void> store_mirror::follow(const copy_part& part) {
+result<void> store_mirror::follow(const copy_part& part, const part_bytes& bytes) {
   if (auto opened = open(part.incarnation); !opened) return opened;
   switch (part.kind) {
   case copy_kind::hello: return {};
   case copy_kind::rewind: return go_back(part);
   case copy_kind::floor: return drop_below(part);
   case copy_kind::record:
-  case copy_kind::snapshot: return add(part);
+  case copy_kind::snapshot: return add(part, bytes);
   }
   return refuse(part, "its kind is not known");
 }
@@ -121,7 +128,7 @@ bool store_mirror::set_aside_damaged(const error& why) const {
 
 // ---- records and snapshots
 
-result<void> store_mirror::add(const copy_part& part) {
+result<void> store_mirror::add(const copy_part& part, const part_bytes& bytes) {
   auto& in_hand = piece_of(part);
   if (auto fine = check_part(part, in_hand.had); !fine) return fine;
   if (part.offset == 0) {
@@ -129,23 +136,32 @@ result<void> store_mirror::add(const copy_part& part) {
   } else if (!is_of_one_piece(part, in_hand.head)) {
     return refuse(part, "it is of another piece than the one before");
   }
+  const auto come = bytes();
+  if (!come) return refuse(part, "its bytes have not come: " + come.error().message);
+  if (come->size() != part.bytes) return refuse(part, "it has another number of bytes");
+  const auto [content, rest] = split(part, *come);
+  const auto content_crc32c = base::crc32c(content);
+  if (base::crc32c_extend(content_crc32c, rest) != part.crc32c) return refuse(part, "its checksum is wrong");
+  in_hand.content_crc32c = base::crc32c_combine(in_hand.content_crc32c, content_crc32c, content.size());
+  in_hand.had += come->size();
   if (part.kind == copy_kind::snapshot) {
-    if (auto added = add_to_snapshot(part); !added) return added;
+    if (auto added = add_to_snapshot(content, rest); !added) return added;
   } else {
-    in_hand.bytes += part.bytes;
+    append_to(in_hand.bytes, *come);
   }
-  in_hand.had += part.bytes.size();
   return is_whole(part) ? finish(part) : result<void>{};
 }
 
 result<void> store_mirror::begin(const copy_part& part) {
-  auto& head = piece_of(part).head;
-  head = part;
-  head.bytes.clear();
+  auto& in_hand = piece_of(part);
+  in_hand.head = part;
+  in_hand.bytes.clear();
+  in_hand.content_crc32c = 0;
   if (part.timeline != timeline_of(*store_)) return refuse(part, "it is of another timeline");
   if (part.kind == copy_kind::record) {
     if (part.total_bytes > options_.record_bytes_max) return refuse(part, "the record is too large");
     if (step_from(part.version) > store_->next_step()) return refuse(part, "steps before it are missing");
+    in_hand.bytes.reserve(part.total_bytes); // that of the record before, as a rule
     return {};
   }
   if (part.total_bytes - std::min(part.content_bytes, part.total_bytes) > snapshot_extra_bytes_max)
@@ -157,12 +173,11 @@ result<void> store_mirror::begin(const copy_part& part) {
   return {};
 }
 
-result<void> store_mirror::add_to_snapshot(const copy_part& part) {
-  const auto content = part.content_bytes - std::min(part.content_bytes, part.offset);
-  const auto bytes = std::span(part.bytes).first(std::min<std::uint64_t>(content, part.bytes.size()));
-  if (!bytes.empty())
-    if (auto written = writer_->write(std::as_bytes(bytes)); !written) return written;
-  snapshot_.bytes.append(part.bytes, bytes.size());
+result<void> store_mirror::add_to_snapshot(std::span<const std::byte> content,
+                                           std::span<const std::byte> rest) {
+  if (!content.empty())
+    if (auto written = writer_->write(content); !written) return written;
+  append_to(snapshot_.bytes, rest);
   return {};
 }
 
@@ -175,14 +190,16 @@ result<void> store_mirror::finish(const copy_part& part) {
   return {};
 }
 
-/// Nothing is done for a step that is there: it has the same bits (R1).
+/// Nothing is done for a step that is there: it has the same bits (R1). The memory stays for the
+/// next record.
 result<void> store_mirror::append(const copy_part& part) {
-  const auto whole = std::exchange(record_, {}).bytes;
+  record_.had = 0;
   const auto step = step_from(part.version);
   if (step < store_->next_step()) return {};
-  const auto all = std::string_view(whole);
+  const auto all = std::string_view(record_.bytes);
   const persistence::log_record record{step, part.timeline, all.substr(part.content_bytes),
-                                       std::as_bytes(std::span(all.substr(0, part.content_bytes)))};
+                                       std::as_bytes(std::span(all.substr(0, part.content_bytes))),
+                                       record_.content_crc32c};
   if (record.extra.size() > persistence::extra_bytes_max) return refuse(part, "too much is kept with it");
   return store_->append(std::span(&record, 1));
 }

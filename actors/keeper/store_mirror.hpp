@@ -4,8 +4,10 @@
 #include "actors/protocol/copy_messages.hpp"
 #include "persistence/shard_store.hpp"
 
+#include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 
 namespace dlrun::keeper {
@@ -17,21 +19,24 @@ struct store_mirror_options {
   std::uint64_t record_bytes_max = std::uint64_t{1} << 30;
 };
 
+/// Waits until the bytes of a part are there, which stay while this does; or why they do not come.
+using part_bytes = std::function<result<std::span<const std::byte>>()>;
+
 /// Takes the parts of a stream in order, and what is whole into the store: a record at a time, and
 /// a snapshot whose parts may come between those of records. Knows no model and no numbers. A part
 /// that is late, doubled or of another stream changes nothing; a higher stream begins anew. Blocks;
 /// called by one thread at a time.
 class store_mirror {
 public:
-  /// Between two answers within a stream; with the last part of each piece there is one too.
-  static constexpr std::uint64_t parts_an_answer = 8;
-
   explicit store_mirror(store_mirror_options options)
       : options_(std::move(options)) {}
 
-  /// Opens the store with the first part. @returns the answer, if one is due now; or why this
-  /// process must end: another start of the PS shard has the store, or it must be opened again.
-  result<std::optional<protocol::copy_standing>> take(const protocol::copy_part& part);
+  /// Opens the store with the first part. @param bytes called for a part that is due and fits, and
+  /// nothing of what it gives is used before its checksum is right @returns the answer, unless the
+  /// part changed nothing; or why this process must end: another start of the PS shard has the
+  /// store, or it must be opened again.
+  result<std::optional<protocol::copy_standing>> take(const protocol::copy_part& part,
+                                                      const part_bytes& bytes);
 
   /// A store that cannot be opened for damage is renamed to *.damaged, in place of one before, and
   /// the next stream fills another: nobody counts what no start of the keeper has opened.
@@ -44,19 +49,20 @@ public:
 private:
   /// That is in hand.
   struct piece {
-    protocol::copy_part head{}; ///< its first part, without bytes
-    std::string bytes{};        ///< of a record; of a snapshot what is kept with it
+    protocol::copy_part head{};       ///< its first part
+    std::string bytes{};              ///< of a record; of a snapshot what is kept with it
+    std::uint32_t content_crc32c = 0; ///< of what there is of its content
     std::uint64_t had = 0;
   };
 
   piece& piece_of(const protocol::copy_part& part) {
     return part.kind == protocol::copy_kind::record ? record_ : snapshot_;
   }
-  result<void> follow(const protocol::copy_part& part);
+  result<void> follow(const protocol::copy_part& part, const part_bytes& bytes);
   result<void> open(dlrun::incarnation opener);
-  result<void> add(const protocol::copy_part& part);
+  result<void> add(const protocol::copy_part& part, const part_bytes& bytes);
   result<void> begin(const protocol::copy_part& part);
-  result<void> add_to_snapshot(const protocol::copy_part& part);
+  result<void> add_to_snapshot(std::span<const std::byte> content, std::span<const std::byte> rest);
   result<void> finish(const protocol::copy_part& part);
   result<void> append(const protocol::copy_part& part);
   result<void> drop_below(const protocol::copy_part& part);

@@ -1,7 +1,8 @@
 /// Between a PS shard and the keeper that holds a copy of its store on another host (R21 to R23).
-/// The rules of messages.hpp hold, but for one: parts carry what a store holds, in pieces.
+/// What a store holds travels over the tensor channel; a message names it.
 #pragma once
 
+#include "actors/protocol/messages.hpp"
 #include "actors/protocol/status_messages.hpp"
 #include "actors/protocol/timeline.hpp"
 
@@ -20,7 +21,8 @@ enum class copy_kind : std::uint8_t {
 };
 
 /// PS shard -> keeper. A stream is numbered without a gap, and taken in order; a higher one
-/// replaces it. What is lost is sent again in the next stream, from where the copy stands then.
+/// replaces it. What is lost is sent again in the next stream, from where the copy stands then. The
+/// bytes of a part are fetched, and lie there until the part is taken or its stream is over.
 struct copy_part {
   role_name role{}; ///< the PS shard, which the connection confirms
   dlrun::incarnation incarnation{};
@@ -32,24 +34,30 @@ struct copy_part {
   version_id version{};
   std::uint64_t content_bytes = 0; ///< gradient of a record, parameters of a snapshot
   std::uint64_t total_bytes = 0;   ///< that, and what is kept with it behind it
-  std::uint64_t offset = 0;        ///< of `bytes` in that
-  std::uint32_t crc32c = 0;        ///< of `bytes`
-  std::string bytes{};
-  bool has_kept = false; ///< floor: the snapshot of `kept` stays
+  std::uint64_t offset = 0;        ///< of this part's bytes in that
+  std::uint64_t bytes = 0;         ///< how many they are
+  std::uint32_t crc32c = 0;        ///< of them
+  tensor_location where{};         ///< they are the first ones there
+  bool has_kept = false;           ///< floor: the snapshot of `kept` stays
   version_id kept{};
   protocol::history history{}; ///< rewind
 
   template <class Inspector>
   friend auto inspect(Inspector& f, copy_part& x) {
     return f(x.role, x.incarnation, x.keeper, x.stream, x.number, x.kind, x.timeline, x.version,
-             x.content_bytes, x.total_bytes, x.offset, x.crc32c, x.bytes, x.has_kept, x.kept, x.history);
+             x.content_bytes, x.total_bytes, x.offset, x.bytes, x.crc32c, x.where, x.has_kept, x.kept,
+             x.history);
   }
 };
-/// Half of what a message has room for.
-inline constexpr std::size_t copy_part_bytes_max = std::size_t{32} << 10;
+/// Smaller: more messages. Larger: more memory at both ends, and a slower link is taken for one
+/// that does not get on.
+inline constexpr std::size_t copy_part_bytes_max = std::size_t{1} << 20;
+/// Whose bytes may be on the way at a time, of records and of the snapshot that goes beside them.
+inline constexpr std::size_t copy_record_parts_max = 6;
+inline constexpr std::size_t copy_snapshot_parts_max = 2;
 
-/// Keeper -> PS shard, when something of a stream has been done, and now and then within it: what
-/// the copy holds, as durable as durability.sync says.
+/// Keeper -> PS shard, when a part has been done: what the copy holds, as durable as
+/// durability.sync says.
 struct copy_standing {
   role_name role{}; ///< the keeper, which the connection confirms
   dlrun::incarnation incarnation{};

@@ -1,5 +1,7 @@
 #include "actors/ps_shard/copy_source.hpp"
 
+#include "base/crc32c.hpp"
+
 #include <algorithm>
 #include <cstring>
 #include <span>
@@ -9,11 +11,11 @@ namespace dlrun::ps_shard {
 result<copy_source> copy_source::open(const persistence::shard_store& store, const copy_item& item) {
   copy_source made;
   if (item.kind == protocol::copy_kind::record) {
-    auto record = store.read(step_from(item.version));
+    auto record = store.open_payload(step_from(item.version));
     if (!record) return tl::unexpected(record.error());
-    made.content_bytes_ = record->payload.size();
-    made.record_ = std::move(record->payload);
-    made.extra_ = std::move(record->head.extra);
+    made.content_bytes_ = record->head().payload_bytes;
+    made.extra_ = record->head().extra;
+    made.record_.emplace(std::move(*record));
     return made;
   }
   auto snapshot = store.open_snapshot(item.version);
@@ -25,24 +27,40 @@ result<copy_source> copy_source::open(const persistence::shard_store& store, con
   return made;
 }
 
-result<std::string> copy_source::read(std::size_t count) {
-  std::string bytes(std::min<std::uint64_t>(count, total_bytes() - given_), '\0');
-  const auto from_content =
-      std::min<std::uint64_t>(bytes.size(), content_bytes_ - std::min(content_bytes_, given_));
-  const auto into = std::as_writable_bytes(std::span(bytes)).first(from_content);
-  if (snapshot_ && !into.empty()) {
-    const auto had = snapshot_->read(into);
-    if (!had) return tl::unexpected(had.error());
-    if (*had < into.size())
-      return fail(error_code::storage_damaged, "a snapshot that is copied ends too early");
-  } else if (!into.empty()) {
-    std::ranges::copy(std::span(record_).subspan(given_, into.size()), into.begin());
-  }
-  const auto from_extra = given_ + from_content - content_bytes_;
-  if (from_content < bytes.size())
-    std::memcpy(bytes.data() + from_content, extra_.data() + from_extra, bytes.size() - from_content);
-  given_ += bytes.size();
-  return bytes;
+result<copy_source::given> copy_source::read(std::span<std::byte> into) {
+  into = into.first(std::min<std::uint64_t>(into.size(), total_bytes() - given_));
+  const auto of_content =
+      std::min<std::uint64_t>(into.size(), content_bytes_ - std::min(content_bytes_, given_));
+  const auto crc32c = read_content(into.first(of_content));
+  if (!crc32c) return tl::unexpected(crc32c.error());
+  const auto of_extra = into.subspan(of_content);
+  if (!of_extra.empty())
+    std::memcpy(of_extra.data(), extra_.data() + (given_ + of_content - content_bytes_), of_extra.size());
+  given_ += into.size();
+  return given{into.size(), base::crc32c_extend(*crc32c, of_extra)};
+}
+
+/// @returns the checksum of it, as of all that follows.
+result<std::uint32_t> copy_source::read_content(std::span<std::byte> into) {
+  if (into.empty()) return 0;
+  return record_ ? read_record(into) : read_snapshot(into);
+}
+
+result<std::uint32_t> copy_source::read_record(std::span<std::byte> into) {
+  const auto crc32c = record_->read(given_, into);
+  if (!crc32c) return crc32c;
+  record_crc32c_ = base::crc32c_combine(record_crc32c_, *crc32c, into.size());
+  if (given_ + into.size() < content_bytes_) return crc32c;
+  if (auto whole = record_->check(record_crc32c_); !whole) return tl::unexpected(whole.error());
+  return crc32c;
+}
+
+result<std::uint32_t> copy_source::read_snapshot(std::span<std::byte> into) {
+  const auto had = snapshot_->read(into);
+  if (!had) return tl::unexpected(had.error());
+  if (*had < into.size())
+    return fail(error_code::storage_damaged, "a snapshot that is copied ends too early");
+  return base::crc32c(into);
 }
 
 } // namespace dlrun::ps_shard

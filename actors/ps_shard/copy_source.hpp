@@ -4,29 +4,39 @@
 #include "actors/ps_shard/copy_stream.hpp"
 #include "persistence/shard_store.hpp"
 
-#include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 namespace dlrun::ps_shard {
 
 /// Gives them in order: the content (gradient, parameters and optimizer state), then what is kept
-/// with it. A record is read whole, a snapshot as it is asked for; both are verified on the way.
-/// Blocks. One thread at a time; `store` outlives it.
+/// with it. Both are read as they are asked for, and verified before the last byte of the content
+/// is given. Blocks. One thread at a time; `store` outlives it.
 class copy_source {
 public:
+  /// Bytes that were put where the caller wanted them.
+  struct given {
+    std::size_t bytes = 0;
+    std::uint32_t crc32c = 0;
+  };
+
   static result<copy_source> open(const persistence::shard_store& store, const copy_item& item);
 
   std::uint64_t content_bytes() const { return content_bytes_; }
   std::uint64_t total_bytes() const { return content_bytes_ + extra_.size(); }
-  /// The next ones: at most `count`, less only at the end.
-  result<std::string> read(std::size_t count);
+  bool is_over() const { return given_ == total_bytes(); }
+  /// Fills `into` with the next ones; less only at the end.
+  result<given> read(std::span<std::byte> into);
 
 private:
+  result<std::uint32_t> read_content(std::span<std::byte> into);
+  result<std::uint32_t> read_record(std::span<std::byte> into);
+  result<std::uint32_t> read_snapshot(std::span<std::byte> into);
+
   std::uint64_t content_bytes_ = 0;
   std::uint64_t given_ = 0;
-  std::vector<std::byte> record_{};
+  std::optional<persistence::payload_reader> record_{};
+  std::uint32_t record_crc32c_ = 0; ///< of what was read of it
   std::optional<persistence::snapshot_reader> snapshot_{};
   std::string extra_{};
 };

@@ -109,7 +109,7 @@ bool copy_stream::on_standing(const protocol::copy_standing& standing, protocol:
 
 bool copy_stream::is_stuck(protocol::time_point now) const {
   if (failed_) return now - *failed_ >= patience;
-  return runs() && taken_ < number_ && now - heard_ >= patience;
+  return runs() && taken_ < number_ && now - heard_ >= silence_max;
 }
 
 std::optional<copy_item> copy_stream::next(const own_store& mine) {

@@ -27,11 +27,12 @@ struct copy_item {
 /// another one begins.
 class copy_stream {
 public:
-  /// Parts that may be on the way at a time: half of what a control connection has room for, so
-  /// that one which stands still for a moment is not cut off.
+  /// Parts that may be on the way at a time, those without bytes too.
   static constexpr std::uint64_t parts_on_the_way_max = 16;
-  /// A stream without an answer for so long is begun anew.
+  /// A stream that has failed is begun anew after so long.
   static constexpr auto patience = std::chrono::seconds(1);
+  /// And one without an answer, in which time a part gets over any link that one can train over.
+  static constexpr auto silence_max = std::chrono::seconds(2);
 
   /// Another stream. Its first part, which says nothing else, is to be sent now.
   void begin(protocol::time_point now);
@@ -55,6 +56,8 @@ public:
   /// Of the part that is sent now.
   std::uint64_t take_number() { return number_++; }
   std::uint64_t stream() const { return stream_; }
+  /// Parts with lower numbers have been taken.
+  std::uint64_t taken() const { return taken_; }
 
 private:
   std::uint64_t stream_ = 0;

@@ -169,6 +169,7 @@ result<void> ps_shard_state::open_channel() {
   auto channel = transport::open_fetches(job.channel());
   if (!channel) return tl::unexpected(channel.error());
   server_ = std::move(*server);
+  copy_.offer_at(server_);
   server_->on_doorbell([this, post = post_](std::unique_ptr<transport::doorbell> rung) {
     post([this, one = bell{std::move(rung)}] { listen(one); });
   });

@@ -2,7 +2,6 @@
 
 #include "actors/common/clock.hpp"
 #include "actors/common/connect.hpp"
-#include "base/crc32c.hpp"
 
 #include <utility>
 
@@ -20,6 +19,15 @@ store_copy::store_copy(pointer self, const common::role_context& context, events
     : self_(self)
     , context_(context)
     , told_(std::move(told)) {}
+
+void store_copy::offer_at(const std::shared_ptr<transport::segment_offers>& offers) {
+  if (!context_.job->keeps_copies()) return;
+  const copy_lane::events told{[this] { pump(); }, [this](const error& why) { fail_stream(why); }};
+  const common::poster<protocol::ps_shard_actor> post{self_};
+  records_.emplace(std::make_shared<copy_slots>(offers, protocol::copy_record_parts_max), post, told);
+  snapshots_.emplace(std::make_shared<copy_slots>(offers, protocol::copy_snapshot_parts_max), post, told);
+  reader_ = std::make_unique<common::task_thread>("copy");
+}
 
 void store_copy::restart(std::shared_ptr<threaded_store> store, const loaded_standing& restored) {
   if (!context_.job->keeps_copies()) {
@@ -123,8 +131,9 @@ void store_copy::lose() {
 }
 
 void store_copy::drop_pieces() {
-  record_.reset();
-  snapshot_.reset();
+  if (records_) records_->drop();
+  if (snapshots_) snapshots_->drop();
+  on_the_way_.clear();
 }
 
 void store_copy::on_standing(const protocol::copy_standing& standing) {
@@ -132,6 +141,7 @@ void store_copy::on_standing(const protocol::copy_standing& standing) {
   if (!store_ || standing.incarnation != place_.incarnation || standing.shard != context_.self.incarnation ||
       !stream_.on_standing(standing, now))
     return;
+  while (!on_the_way_.empty() && on_the_way_.front().number < stream_.taken()) on_the_way_.pop_front();
   wait_.on_standing(standing, now);
   const auto before = book_.counted();
   take(book_.on_standing(standing, mine(), now));
@@ -179,38 +189,30 @@ void store_copy::pump() {
   if (!keeper_ || !store_ || !stream_.has_room()) return;
   const auto own = mine();
   while (stream_.has_room()) {
-    if (!record_)
+    if (!records_->is_busy())
       if (const auto item = stream_.next(own)) {
         begin(*item);
         continue;
       }
-    read_more(record_);
-    read_more(snapshot_);
-    auto* next = piece_to_send();
+    records_->read_more(*reader_);
+    snapshots_->read_more(*reader_);
+    auto* next = lane_to_send();
     if (next == nullptr) return;
     send_part_of(*next);
   }
 }
 
 /// Records go first: steps wait for them. A snapshot gets on all the same.
-store_copy::piece* store_copy::piece_to_send() {
-  const bool has_record = record_ && !record_->read.empty();
-  const bool has_snapshot = snapshot_ && !snapshot_->read.empty();
-  if (has_snapshot && (!has_record || stream_.is_turn_of(snapshot_share))) return snapshot_.get();
-  return has_record ? record_.get() : nullptr;
+copy_lane* store_copy::lane_to_send() {
+  if (snapshots_->has_part() && (!records_->has_part() || stream_.is_turn_of(snapshot_share)))
+    return &*snapshots_;
+  return records_->has_part() ? &*records_ : nullptr;
 }
 
-void store_copy::send_part_of(piece& of) {
-  auto part = of.next;
-  part.bytes = std::move(of.read.front());
-  of.read.pop_front();
-  part.crc32c = base::crc32c(part.bytes);
-  of.next.offset += part.bytes.size();
-  if (of.next.offset == of.next.total_bytes) {
-    if (&of == snapshot_.get()) stream_.on_snapshot_sent();
-    (&of == snapshot_.get() ? snapshot_ : record_).reset();
-  }
-  send(std::move(part));
+void store_copy::send_part_of(copy_lane& lane) {
+  auto [part, slot] = lane.take_part();
+  if (&lane == &*snapshots_ && !lane.is_busy()) stream_.on_snapshot_sent();
+  on_the_way_.push_back({send(std::move(part)), std::move(slot)});
 }
 
 void store_copy::begin(const copy_item& item) {
@@ -218,51 +220,35 @@ void store_copy::begin(const copy_item& item) {
   if (item.kind == protocol::copy_kind::rewind) {
     for (const auto& entry : store_->history())
       if (entry.timeline <= item.timeline) head.history.push_back(entry);
-    return send(std::move(head));
+    send(std::move(head));
+    return;
   }
   head.has_kept = item.kept.has_value();
   head.kept = item.kept.value_or(version_id{});
-  if (item.kind == protocol::copy_kind::floor) return send(std::move(head));
-  auto& begun = item.kind == protocol::copy_kind::record ? record_ : snapshot_;
-  begun = std::make_shared<piece>();
-  begun->item = item;
-  begun->next = std::move(head);
-}
-
-/// As many bytes as may be on the way. @param of may be null
-void store_copy::read_more(const std::shared_ptr<piece>& of) {
-  if (!of || !of->read.empty() || std::exchange(of->is_reading, true)) return;
-  if (!reader_) reader_ = std::make_unique<common::task_thread>("copy");
-  reader_->run([this, of, store = store_, post = common::poster<protocol::ps_shard_actor>{self_}] {
-    auto bytes = store->read_for_copy(of->item, of->source,
-                                      copy_stream::parts_on_the_way_max * protocol::copy_part_bytes_max);
-    post([this, of, bytes] { on_read(of, bytes); });
-  });
-}
-
-void store_copy::on_read(const std::shared_ptr<piece>& of, const result<std::string>& bytes) {
-  of->is_reading = false;
-  if (of != record_ && of != snapshot_) return;
-  if (!bytes) { // dropped or cut off meanwhile, or damaged: the next stream sees what is there
-    context_.log->warn("copy: {}", bytes.error().message);
-    drop_pieces();
-    return stream_.fail(common::now());
+  if (item.kind == protocol::copy_kind::floor) {
+    send(std::move(head));
+    return;
   }
-  of->next.content_bytes = of->source->content_bytes();
-  of->next.total_bytes = of->source->total_bytes();
-  if (bytes->empty()) of->read.emplace_back(); // an empty piece is one part all the same
-  for (std::size_t from = 0; from < bytes->size(); from += protocol::copy_part_bytes_max)
-    of->read.push_back(bytes->substr(from, protocol::copy_part_bytes_max));
-  pump();
+  auto& lane = item.kind == protocol::copy_kind::record ? *records_ : *snapshots_;
+  lane.begin(std::move(head), [store = store_, item] { return store->open_for_copy(item); });
 }
 
-void store_copy::send(protocol::copy_part part) {
+/// Dropped or cut off meanwhile, or damaged: the next stream sees what is there.
+void store_copy::fail_stream(const error& why) {
+  context_.log->warn("copy: {}", why.message);
+  drop_pieces();
+  stream_.fail(common::now());
+}
+
+/// @returns its number.
+std::uint64_t store_copy::send(protocol::copy_part part) {
   part.role = context_.role;
   part.incarnation = context_.self.incarnation;
   part.keeper = link_;
   part.stream = stream_.stream();
   part.number = stream_.take_number();
   self_->send(keeper_, part);
+  return part.number;
 }
 
 } // namespace dlrun::ps_shard

@@ -2,13 +2,13 @@
 ///
 ///   own store ──> events ──> copy_book ──> released_versions ──> core
 ///                    │           ▲
-///   reading thread ──┴─> copy_stream ──> copy_part ──> keeper ──> copy_standing
+///        copy_lane ──┴─> copy_stream ──> copy_part ──> keeper ──> copy_standing
 #pragma once
 
 #include "actors/common/job_context.hpp"
 #include "actors/common/task_thread.hpp"
 #include "actors/protocol/handles.hpp"
-#include "actors/ps_shard/copy_source.hpp"
+#include "actors/ps_shard/copy_lane.hpp"
 #include "actors/ps_shard/copy_stream.hpp"
 #include "actors/ps_shard/copy_wait.hpp"
 #include "actors/ps_shard/threaded_store.hpp"
@@ -37,6 +37,8 @@ public:
   /// `context` outlives this.
   store_copy(pointer self, const common::role_context& context, events told);
 
+  /// From there the keeper will fetch what it is sent. To be called once, before restart().
+  void offer_at(const std::shared_ptr<transport::segment_offers>& offers);
   /// The store is there, and stands at that version. The first time it asks until it is settled;
   /// from then on on_tick() is to be called.
   void restart(std::shared_ptr<threaded_store> store, const loaded_standing& restored);
@@ -54,13 +56,10 @@ public:
   protocol::copy_word word() const;
 
 private:
-  /// A piece that is being sent.
-  struct piece {
-    copy_item item;
-    std::shared_ptr<copy_source> source; ///< of the reading thread; null for what has no bytes
-    protocol::copy_part next;            ///< without its bytes
-    std::deque<std::string> read;        ///< not sent yet
-    bool is_reading = false;
+  /// Whose bytes the keeper may be fetching.
+  struct part_on_the_way {
+    std::uint64_t number = 0;
+    std::shared_ptr<copy_slot> slot;
   };
 
   own_store mine() const;
@@ -74,11 +73,10 @@ private:
   void drop_pieces();
   void pump();
   void begin(const copy_item& item);
-  piece* piece_to_send();
-  void send_part_of(piece& of);
-  void read_more(const std::shared_ptr<piece>& of);
-  void on_read(const std::shared_ptr<piece>& of, const result<std::string>& bytes);
-  void send(protocol::copy_part part);
+  copy_lane* lane_to_send();
+  void send_part_of(copy_lane& lane);
+  void fail_stream(const error& why);
+  std::uint64_t send(protocol::copy_part part);
 
   pointer self_;
   const common::role_context& context_;
@@ -92,9 +90,10 @@ private:
   bool is_connecting_ = false;
   std::optional<loaded_standing> begins_with_{}; ///< until it is settled
   copy_wait wait_;
-  std::shared_ptr<piece> record_; ///< null: none; as is the next
-  std::shared_ptr<piece> snapshot_;
-  std::unique_ptr<common::task_thread> reader_; ///< null while nothing was read
+  std::deque<part_on_the_way> on_the_way_;
+  std::optional<copy_lane> records_; ///< nothing where no copies are kept, as are the next
+  std::optional<copy_lane> snapshots_;
+  std::unique_ptr<common::task_thread> reader_; ///< last: its tasks use what is above
 };
 
 } // namespace dlrun::ps_shard

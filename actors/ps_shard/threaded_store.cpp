@@ -233,16 +233,6 @@ result<loaded_standing> threaded_store::load_after_rewind(shard_parameters& para
 
 // ---- what is there
 
-result<std::string> threaded_store::read_for_copy(const copy_item& item, std::shared_ptr<copy_source>& source,
-                                                  std::size_t count) const {
-  if (source == nullptr) {
-    auto opened = copy_source::open(*store_, item);
-    if (!opened) return tl::unexpected(opened.error());
-    source = std::make_shared<copy_source>(std::move(*opened));
-  }
-  return source->read(count);
-}
-
 protocol::history threaded_store::history() const { return common::history_from(store_->history()); }
 
 protocol::store_standing threaded_store::standing() const {

@@ -83,9 +83,8 @@ public:
   void rewind(const perform_rewind& order, std::function<void(result<void>)> load);
   result<loaded_standing> load_after_rewind(shard_parameters& parameters, const perform_rewind& order);
 
-  /// For its copy: the next bytes of that piece, from `source`, which the first call makes. Blocks.
-  result<std::string> read_for_copy(const copy_item& item, std::shared_ptr<copy_source>& source,
-                                    std::size_t count) const;
+  /// For its copy: that piece, which this outlives. Blocks.
+  result<copy_source> open_for_copy(const copy_item& item) const { return copy_source::open(*store_, item); }
 
   protocol::history history() const;
   protocol::store_standing standing() const;

@@ -118,6 +118,21 @@ TEST_F(shard_store_test, a_payload_is_read_in_parts_in_any_order_and_the_whole_i
   EXPECT_EQ(store->open_payload({12}).error().code, error_code::bad_usage);
 }
 
+/// So what is damaged between there and the disk is found when it is read.
+TEST_F(shard_store_test, a_checksum_that_comes_with_a_record_is_the_one_that_is_kept) {
+  auto store = shard_store::open(options()).value();
+  const auto payload = test::payload_of({0}, {0}, 5000);
+  const auto crc32c = base::crc32c(payload);
+  const log_record right{{0}, {0}, "extra", payload, crc32c};
+  const log_record wrong{{1}, {0}, "extra", payload, crc32c ^ 1U};
+  ASSERT_TRUE(store->append(std::span(&right, 1)));
+  ASSERT_TRUE(store->append(std::span(&wrong, 1)));
+  EXPECT_EQ(store->read({0})->payload, payload);
+  const auto read = store->read({1});
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().code, error_code::storage_damaged);
+}
+
 TEST_F(shard_store_test, snapshots_are_read_back_and_are_bases_of_what_can_be_restored) {
   {
     const auto store = shard_store::open(options()).value();

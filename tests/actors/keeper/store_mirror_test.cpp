@@ -21,8 +21,13 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 
 constexpr incarnation shard_start{5};
-constexpr std::size_t part_bytes = 1000;
+constexpr std::size_t bytes_a_part = 1000;
 constexpr std::uint64_t large_step = 5; ///< its record takes ten parts
+
+/// And what its bytes are where they come from.
+struct played_part : copy_part {
+  std::string come{};
+};
 
 class store_mirror_test : public test::store_test {
 protected:
@@ -40,41 +45,50 @@ protected:
     number_ = 0;
     return taken(stamped({.kind = copy_kind::hello}, start));
   }
-  copy_part stamped(copy_part part, incarnation start = shard_start) {
+  played_part stamped(const copy_part& of, incarnation start = shard_start, std::string come = {}) {
+    played_part part{of, std::move(come)};
     part.role = protocol::ps_shard_role({0});
     part.incarnation = start;
     part.stream = stream_;
     part.number = number_++;
-    part.crc32c = base::crc32c(part.bytes);
+    part.bytes = part.come.size();
+    part.crc32c = base::crc32c(part.come);
     return part;
   }
+  auto give(const played_part& part) {
+    return mirror.take(part, [&] { return std::as_bytes(std::span(part.come)); });
+  }
+  auto give(const copy_part& part) { return give(played_part{part}); }
   /// A record or a snapshot of the primary.
-  std::vector<copy_part> parts_of(copy_kind kind, std::uint64_t version, timeline_id timeline = {}) {
+  std::vector<played_part> parts_of(copy_kind kind, std::uint64_t version, timeline_id timeline = {}) {
     auto source = ps_shard::copy_source::open(*primary, copy_item{kind, {version}}).value();
-    std::vector<copy_part> all;
+    std::vector<played_part> all;
     for (std::uint64_t offset = 0; offset < source.total_bytes() || all.empty();) {
-      copy_part part{.kind = kind,
-                     .timeline = timeline,
-                     .version = {version},
-                     .content_bytes = source.content_bytes(),
-                     .total_bytes = source.total_bytes(),
-                     .offset = offset,
-                     .bytes = source.read(part_bytes).value()};
-      offset += part.bytes.size();
-      all.push_back(stamped(std::move(part)));
+      const copy_part part{.kind = kind,
+                           .timeline = timeline,
+                           .version = {version},
+                           .content_bytes = source.content_bytes(),
+                           .total_bytes = source.total_bytes(),
+                           .offset = offset};
+      std::string come(bytes_a_part, 'x');
+      const auto had = source.read(std::as_writable_bytes(std::span(come))).value();
+      come.resize(had.bytes);
+      offset += had.bytes;
+      all.push_back(stamped(part, shard_start, std::move(come)));
+      EXPECT_EQ(all.back().crc32c, had.crc32c);
     }
     return all;
   }
   /// What it answers, which it must.
-  copy_standing taken(const copy_part& part) {
-    const auto answer = mirror.take(part).value();
+  copy_standing taken(const played_part& part) {
+    const auto answer = give(part).value();
     EXPECT_TRUE(answer.has_value()) << "part " << part.number;
     return answer.value_or(copy_standing{});
   }
   /// All in order. @returns the last answer
-  copy_standing take(const std::vector<copy_part>& parts) {
+  copy_standing take(const std::vector<played_part>& parts) {
     for (const auto& part : parts)
-      if (const auto answer = mirror.take(part).value()) last_ = *answer;
+      if (const auto answer = give(part).value()) last_ = *answer;
     return last_;
   }
   copy_standing send(copy_kind kind, std::uint64_t version, timeline_id timeline = {}) {
@@ -132,7 +146,7 @@ TEST_F(store_mirror_test, bytes_that_are_not_what_was_sent_are_never_written) {
       begin();
       auto parts = parts_of(kind, kind == copy_kind::record ? large_step : 1);
       auto& damaged = parts[random() % parts.size()];
-      damaged.bytes[random() % damaged.bytes.size()] ^= static_cast<char>(1U << (random() % 8));
+      damaged.come[random() % damaged.come.size()] ^= static_cast<char>(1U << (random() % 8));
       EXPECT_THAT(take(parts).failure, HasSubstr("its checksum is wrong"));
       EXPECT_EQ(copy().next_step(), step_id{large_step});
       EXPECT_THAT(copy().snapshots(), IsEmpty());
@@ -150,10 +164,10 @@ TEST_F(store_mirror_test, parts_that_are_lost_doubled_or_late_change_nothing) {
   const auto before = begin();
   const auto parts = parts_of(copy_kind::record, large_step);
   ASSERT_GE(parts.size(), 3U);
-  EXPECT_FALSE(mirror.take(parts[1]).value()) << "the one before it is lost";
-  EXPECT_FALSE(mirror.take(parts[0]).value());
-  EXPECT_FALSE(mirror.take(parts[0]).value()) << "it comes again";
-  const std::vector<copy_part> rest{parts.begin() + 1, parts.end()};
+  EXPECT_FALSE(give(parts[1]).value()) << "the one before it is lost";
+  EXPECT_EQ(taken(parts[0]).record_bytes, parts[0].bytes);
+  EXPECT_FALSE(give(parts[0]).value()) << "it comes again";
+  const std::vector<played_part> rest{parts.begin() + 1, parts.end()};
   EXPECT_EQ(take(rest).taken, before.taken + parts.size());
   EXPECT_TRUE(holds(copy(), large_step));
 }
@@ -164,9 +178,9 @@ TEST_F(store_mirror_test, a_higher_stream_drops_the_piece_in_hand_and_a_lower_on
   send_records(0, large_step);
   begin();
   const auto old = parts_of(copy_kind::record, large_step);
-  EXPECT_FALSE(mirror.take(old[0]).value());
+  EXPECT_TRUE(give(old[0]).value());
   begin();
-  for (const auto& late : old) EXPECT_FALSE(mirror.take(late).value());
+  for (const auto& late : old) EXPECT_FALSE(give(late).value());
   send_records(large_step, large_step + 1);
   EXPECT_TRUE(holds(copy(), large_step));
 }
@@ -174,7 +188,7 @@ TEST_F(store_mirror_test, a_higher_stream_drops_the_piece_in_hand_and_a_lower_on
 TEST_F(store_mirror_test, a_stream_whose_begin_is_lost_is_not_taken) {
   ASSERT_TRUE(append(*primary, 0, 1));
   stamped({.kind = copy_kind::hello});
-  for (const auto& part : parts_of(copy_kind::record, 0)) EXPECT_FALSE(mirror.take(part).value());
+  for (const auto& part : parts_of(copy_kind::record, 0)) EXPECT_FALSE(give(part).value());
   EXPECT_EQ(mirror.store(), nullptr);
 }
 
@@ -182,8 +196,8 @@ TEST_F(store_mirror_test, a_stream_whose_begin_is_lost_is_not_taken) {
 TEST_F(store_mirror_test, an_older_start_of_the_ps_shard_is_not_heard_any_more) {
   ASSERT_TRUE(append(*primary, 0, 1));
   begin({6});
-  EXPECT_FALSE(mirror.take(stamped({.kind = copy_kind::hello}, {5})).value());
-  for (const auto& part : parts_of(copy_kind::record, 0)) EXPECT_FALSE(mirror.take(part).value());
+  EXPECT_FALSE(give(stamped({.kind = copy_kind::hello}, {5})).value());
+  for (const auto& part : parts_of(copy_kind::record, 0)) EXPECT_FALSE(give(part).value());
   EXPECT_EQ(copy().next_step(), step_id{0});
 }
 
@@ -191,7 +205,7 @@ TEST_F(store_mirror_test, it_ends_where_a_newer_start_has_opened_the_store) {
   auto taken_over = copy_options().store;
   taken_over.opener = {9};
   ASSERT_TRUE(persistence::shard_store::open(taken_over));
-  const auto answer = mirror.take({.incarnation = shard_start, .stream = 1, .kind = copy_kind::hello});
+  const auto answer = give(copy_part{.incarnation = shard_start, .stream = 1, .kind = copy_kind::hello});
   ASSERT_FALSE(answer);
   EXPECT_EQ(answer.error().code, error_code::fenced);
 }
@@ -200,7 +214,7 @@ TEST_F(store_mirror_test, it_waits_for_who_has_the_store_open) {
   auto held = copy_options().store;
   held.opener = {1};
   auto other = persistence::shard_store::open(held).value();
-  EXPECT_FALSE(mirror.take(stamped({.incarnation = shard_start, .kind = copy_kind::hello})).value());
+  EXPECT_FALSE(give(stamped({.incarnation = shard_start, .kind = copy_kind::hello})).value());
   other.reset();
   EXPECT_EQ(begin().failure, "");
 }
@@ -222,8 +236,53 @@ TEST_F(store_mirror_test, what_would_take_too_much_memory_is_refused_before_it_c
   record.total_bytes = copy_options().record_bytes_max + 1;
   EXPECT_THAT(taken(record).failure, HasSubstr("the record is too large"));
   begin();
-  copy_part kept{.kind = copy_kind::snapshot, .version = {0}, .total_bytes = std::uint64_t{17} << 20};
+  const copy_part kept{.kind = copy_kind::snapshot, .version = {0}, .total_bytes = std::uint64_t{17} << 20};
   EXPECT_THAT(taken(stamped(kept)).failure, HasSubstr("too much is kept with the snapshot"));
+}
+
+/// What does not come is as if it were damaged, and the next stream goes on.
+TEST_F(store_mirror_test, a_part_whose_bytes_do_not_come_ends_the_stream) {
+  ASSERT_TRUE(append(*primary, 0, large_step + 1));
+  begin();
+  send_records(0, large_step);
+  begin();
+  auto parts = parts_of(copy_kind::record, large_step);
+  EXPECT_EQ(taken(parts[0]).failure, "");
+  const auto lost = mirror.take(
+      parts[1], []() -> result<std::span<const std::byte>> { return fail(error_code::role_lost, "gone"); });
+  EXPECT_THAT(lost.value()->failure, HasSubstr("its bytes have not come: gone"));
+  EXPECT_FALSE(give(parts[1]).value());
+  begin();
+  parts = parts_of(copy_kind::record, large_step);
+  parts[1].come.pop_back();
+  EXPECT_EQ(taken(parts[0]).failure, "");
+  EXPECT_THAT(taken(parts[1]).failure, HasSubstr("another number of bytes"));
+  begin();
+  send_records(large_step, large_step + 1);
+  EXPECT_TRUE(holds(copy(), large_step));
+}
+
+TEST_F(store_mirror_test, nobody_waits_for_the_bytes_of_a_part_that_is_not_due_or_does_not_fit) {
+  ASSERT_TRUE(append(*primary, 0, large_step + 1));
+  begin();
+  send_records(0, large_step);
+  const auto give_unread = [&](const played_part& part) {
+    return mirror.take(part, []() -> result<std::span<const std::byte>> {
+      ADD_FAILURE() << "somebody waits";
+      return fail(error_code::role_lost, "gone");
+    });
+  };
+  begin();
+  auto parts = parts_of(copy_kind::record, large_step);
+  EXPECT_FALSE(give_unread(parts[1]).value());
+  EXPECT_EQ(taken(parts[0]).failure, "");
+  EXPECT_FALSE(give_unread(parts[0]).value());
+  parts[1].offset += 1;
+  EXPECT_THAT(give_unread(parts[1]).value()->failure, HasSubstr("does not go on"));
+  begin();
+  parts = parts_of(copy_kind::record, large_step);
+  parts[0].total_bytes = copy_options().record_bytes_max + 1;
+  EXPECT_THAT(give_unread(parts[0]).value()->failure, HasSubstr("the record is too large"));
 }
 
 TEST_F(store_mirror_test, a_part_that_does_not_fit_its_piece_is_refused) {
@@ -253,7 +312,7 @@ TEST_F(store_mirror_test, it_goes_back_as_its_ps_shard_did_and_takes_what_is_of_
   ASSERT_TRUE(primary->rewind(history, {6}));
   ASSERT_TRUE(append(*primary, 6, 8, 1));
   begin();
-  copy_part rewind{
+  const copy_part rewind{
       .kind = copy_kind::rewind, .timeline = {1}, .version = {6}, .history = common::history_from(history)};
   const auto back = taken(stamped(rewind));
   EXPECT_EQ(back.timeline, timeline_id{1});
@@ -294,7 +353,7 @@ TEST_F(store_mirror_test, records_come_between_the_parts_of_a_snapshot) {
   const auto snapshot_parts = parts_of(copy_kind::snapshot, 1);
   ASSERT_GE(snapshot_parts.size(), 2U);
   std::uint64_t step = 2;
-  std::vector<copy_part> all;
+  std::vector<played_part> all;
   for (const auto& part : snapshot_parts) {
     all.push_back(part);
     if (step <= large_step) std::ranges::move(parts_of(copy_kind::record, step++), std::back_inserter(all));
@@ -321,7 +380,7 @@ TEST_F(store_mirror_test, nothing_is_dropped_while_a_snapshot_is_on_its_way) {
   begin();
   send_records(0, 3);
   auto parts = parts_of(copy_kind::snapshot, 1);
-  mirror.take(parts.front()).value();
+  give(parts.front()).value();
   auto floor = stamped({.kind = copy_kind::floor, .version = {2}});
   floor.number = parts[1].number;
   EXPECT_THAT(taken(floor).failure, HasSubstr("a snapshot is on its way"));

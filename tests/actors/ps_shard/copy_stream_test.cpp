@@ -180,12 +180,12 @@ TEST_F(copy_stream_test, so_many_parts_are_on_the_way_at_most) {
   EXPECT_FALSE(stream.has_room());
 }
 
-TEST_F(copy_stream_test, a_stream_without_an_answer_is_begun_anew_after_a_second) {
+TEST_F(copy_stream_test, a_stream_without_an_answer_is_begun_anew_after_a_while) {
   begin({});
-  EXPECT_FALSE(stream.is_stuck(now + 2 * copy_stream::patience)) << "nothing is on the way";
+  EXPECT_FALSE(stream.is_stuck(now + 2 * copy_stream::silence_max)) << "nothing is on the way";
   stream.take_number();
-  EXPECT_FALSE(stream.is_stuck(now + copy_stream::patience / 2));
-  EXPECT_TRUE(stream.is_stuck(now + copy_stream::patience));
+  EXPECT_FALSE(stream.is_stuck(now + copy_stream::silence_max / 2));
+  EXPECT_TRUE(stream.is_stuck(now + copy_stream::silence_max));
 }
 
 TEST_F(copy_stream_test, one_that_the_keeper_refuses_is_begun_anew_after_a_second) {
