@@ -20,9 +20,9 @@ void copy_lane::read_more(common::task_thread& reader) {
     return;
   reader.run([this, of = piece_, slots = slots_, post = post_] {
     for (bool goes_on = true; goes_on;) {
-      const auto got = read(*of, *slots);
+      auto got = read(*of, *slots);
       goes_on = got && got->part && !got->is_last;
-      post([this, of, got] { on_read(of, got); });
+      post([this, of, got = std::move(got)]() mutable { on_read(of, std::move(got)); });
     }
   });
 }
@@ -44,13 +44,16 @@ result<copy_lane::news> copy_lane::read(piece& of, copy_slots& into) {
   return all;
 }
 
-void copy_lane::on_read(const std::shared_ptr<piece>& of, const result<news>& got) {
+void copy_lane::on_read(const std::shared_ptr<piece>& of, result<news> got) {
   if (!got || !got->part || got->is_last) of->is_reading = false;
-  if (of != piece_) return;
+  if (of != piece_) {
+    if (got) got->part.reset(); // the piece that was begun since may have waited for that room
+    return told_.ready();
+  }
   if (!got) return told_.failed(got.error());
   of->next.content_bytes = got->content_bytes;
   of->next.total_bytes = got->total_bytes;
-  if (got->part) of->read.push_back(*got->part);
+  if (got->part) of->read.push_back(std::move(*got->part));
   told_.ready();
 }
 

@@ -62,7 +62,7 @@ private:
   };
 
   static result<news> read(piece& of, copy_slots& into);
-  void on_read(const std::shared_ptr<piece>& of, const result<news>& got);
+  void on_read(const std::shared_ptr<piece>& of, result<news> got);
 
   std::shared_ptr<copy_slots> slots_;
   std::function<void(std::function<void()>)> post_;

@@ -43,7 +43,7 @@ protected:
   }
   /// The oldest question is answered with that memory.
   void answer(std::span<const std::byte> memory) {
-    asked.front()(transport::segment::of_copy(memory, nullptr));
+    asked.front()(transport::segment::of_copy(memory, std::make_shared<int>()));
     asked.pop_front();
   }
 
