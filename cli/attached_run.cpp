@@ -1,6 +1,7 @@
 #include "cli/attached_run.hpp"
 
 #include "actors/agent/event_json.hpp"
+#include "runtime/missing_stores.hpp"
 
 #include <fmt/format.h>
 
@@ -36,6 +37,8 @@ result<dlrun::report> attached_run::end(protocol::time_point now) {
   auto report = dlrun::read_report(path);
   if (!report) return report;
   if (!display_) display_ = make_display_(now);
+  if (auto lacking = runtime::why_not_whole(run_dir_, *report); !lacking.empty())
+    return fail(error_code::role_lost, std::move(lacking));
   display_->summary(*report, path.string());
   return report;
 }

@@ -22,7 +22,8 @@ public:
 
   /// Shows what is new. `status`: what the root answered, "" when it did not.
   void look(const std::string& status, protocol::time_point now);
-  /// The run is over: shows what it came to. @returns bad_usage when it has no report.
+  /// The run is over: shows what it came to. @returns bad_usage when it has no report,
+  /// role_lost when it is complete and a part of its model is on other hosts still.
   result<dlrun::report> end(protocol::time_point now);
 
 private:

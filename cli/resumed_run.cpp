@@ -17,13 +17,16 @@ void say_completed(const std::filesystem::path& folder, bool json) {
 
 int run_resumed(const runtime::resumption& resumed, const std::optional<runtime::hosts_plan>& hosts,
                 const display_choice& how) {
-  if (auto fits = runtime::check_for_hosts(resumed.job->spec, hosts); !fits) return complain(fits.error());
+  const auto fits = runtime::check_for_hosts(resumed.job->spec, hosts);
+  if (!fits && !resumed.gathers) return complain(fits.error());
+  if (!resumed.missing.empty()) warn(resumed.missing);
   if (!hosts && !resumed.left_behind.empty()) warn(resumed.left_behind);
   return run_displayed(*resumed.job,
                        {.run_dir = resumed.folder.path(),
                         .coordinator = resumed.coordinator,
                         .hosts = hosts,
-                        .is_same_job = resumed.is_same_job},
+                        .is_same_job = resumed.is_same_job,
+                        .gathers = resumed.gathers},
                        how);
 }
 

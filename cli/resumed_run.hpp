@@ -9,8 +9,8 @@ namespace dlrun::cli {
 /// There is nothing to do; a program gets the report as from a run.
 void say_completed(const std::filesystem::path& folder, bool json);
 
-/// Goes on with a run that is not completed, as run_displayed(). @param hosts its other hosts;
-/// nothing: this host alone. @returns the exit code
+/// Goes on with a run that is not completed, or not to its end (R38), as run_displayed(). @param
+/// hosts its other hosts; nothing: this host alone. @returns the exit code
 int run_resumed(const runtime::resumption& resumed, const std::optional<runtime::hosts_plan>& hosts,
                 const display_choice& how);
 

@@ -1,6 +1,8 @@
 #include "runtime/chosen_model.hpp"
 
 #include "actors/common/history_conversion.hpp"
+#include "runtime/kept_stores.hpp"
+#include "runtime/missing_stores.hpp"
 #include "runtime/run_record.hpp"
 #include "runtime/trained_with.hpp"
 
@@ -11,14 +13,20 @@ namespace dlrun::runtime {
 namespace {
 
 /// "" when the folder has the whole model.
-std::string why_not_whole(const run_folder& folder, const trained_with& trained) {
-  std::vector<std::string> missing;
-  for (const auto shard : stores_elsewhere(folder, trained))
-    missing.push_back(common::store_directory(folder.path(), shard).filename().string());
+std::string why_lacking(const std::filesystem::path& folder, const trained_with& trained) {
+  if (!trained.record) return "";
+  const auto last = last_stores_of(folder, *trained.record);
+  const auto missing = missing_stores(folder, *trained.record, last);
   if (missing.empty()) return "";
-  return fmt::format("the run in '{0}' had other hosts, {1}, and a part of its model is there: copy {2} from "
-                     "their folders into '{0}' ('dlrun explain {0}' says on which host each was last)",
-                     folder.path().string(), tell_hosts(*trained.record), fmt::join(missing, ", "));
+  const auto known = kept_stores(folder).value_or(coordinator::store_book::stores{});
+  if (last.version > version_id{0}) return tell_not_whole(folder, *trained.record, missing, known);
+  std::vector<std::string> names;
+  for (const auto shard : missing)
+    names.push_back(common::store_directory(folder, shard).filename().string());
+  return fmt::format("the run in '{0}' had other hosts, {1}, and a part of its model is there, {2}: copy {3} "
+                     "from their folders into '{0}' ('dlrun explain {0}' says on which host each was last)",
+                     folder.string(), tell_hosts(*trained.record), tell_stores(missing, known),
+                     fmt::join(names, ", "));
 }
 
 } // namespace
@@ -38,7 +46,7 @@ result<inference::loaded_model> load_model(const model_choice& choice) {
   if (!folder) return tl::unexpected(folder.error());
   auto trained = read_trained_with(*folder);
   if (!trained) return tl::unexpected(trained.error());
-  if (auto why = why_not_whole(*folder, *trained); !why.empty()) return fail(error_code::bad_usage, why);
+  if (auto why = why_lacking(folder->path(), *trained); !why.empty()) return fail(error_code::bad_usage, why);
   const auto file = folder->spec_file(trained->revisions.size() - 1);
   auto loaded = inference::load_run(
       {.folder = folder->path(),

@@ -25,6 +25,8 @@ struct identities {
   std::shared_ptr<security::tls_context> own;
   std::shared_ptr<root_secrets> secrets;
   bool takes_over = false; ///< what an earlier root started keeps running (R35)
+  /// But it ends where the job is complete, and its stores are to be brought (R38).
+  std::optional<agent::last_stores> gathers{};
 };
 
 /// How the root is reached by the other hosts, and who it is to them: `who` has the secrets.

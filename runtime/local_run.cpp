@@ -14,6 +14,7 @@
 #include "job/exit_code.hpp"
 #include "observability/run_publisher.hpp"
 #include "runtime/hosts_run.hpp"
+#include "runtime/missing_stores.hpp"
 #include "runtime/run_control.hpp"
 #include "runtime/thread_launcher.hpp"
 
@@ -109,6 +110,7 @@ result<launcher_choice> choose_processes(caf::actor_system& system,
                                        .remote = {},
                                        .warn = [log](const std::string& text) { log->warn("{}", text); }};
   identities who{.job = {}, .own = {}, .secrets = secrets};
+  who.gathers = options.gathers;
   if (hosts) {
     who.takes_over = options.is_same_job && secrets->are_found();
     auto access = open_to_hosts(*hosts, who);
@@ -160,7 +162,8 @@ result<std::unique_ptr<agent::control_server>> answer_commands(const std::filesy
 result<std::unique_ptr<agent::control_server>> open_run(const launcher_choice& chosen,
                                                         const protocol::agent_actor& agent,
                                                         const std::filesystem::path& run_dir,
-                                                        const run_control& answers, run_observer& observer) {
+                                                        const run_control& answers, run_observer& observer,
+                                                        bool waits_for_hosts) {
   const auto before = std::make_shared<before_begin>();
   std::unique_ptr<agent::control_server> control;
   const auto open = [&]() -> result<void> {
@@ -173,6 +176,8 @@ result<std::unique_ptr<agent::control_server>> open_run(const launcher_choice& c
     if (auto opened = chosen.hosts->open(agent); !opened) return tl::unexpected(opened.error());
     if (chosen.hosts->is_open_to_others()) // 'dlrun token' is needed before
       if (auto done = open(); !done) return tl::unexpected(done.error());
+  }
+  if (waits_for_hosts) {
     auto there = chosen.hosts->wait_until_there(observer, [&]() -> result<void> {
       common::post(agent, [launcher = chosen.hosts->launcher()] { launcher->tick(); });
       if (before->is_stopped) return fail(error_code::interrupted, "stopped by 'dlrun stop'");
@@ -216,21 +221,33 @@ void give_up(const launcher_choice& chosen, const protocol::agent_actor& agent, 
   caf::anon_send_exit(agent, caf::exit_reason::user_shutdown);
 }
 
-/// The run is over: its hosts were told so.
-void release(const launcher_choice& chosen, const protocol::agent_actor& agent) {
+/// The run is over: its hosts were told so. Or they wait for the next root, since this one leaves
+/// something there.
+void release(const launcher_choice& chosen, const protocol::agent_actor& agent, bool are_to_wait) {
   if (!chosen.hosts) return;
-  chosen.hosts->wait_until_gone();
+  if (are_to_wait)
+    chosen.hosts->close_door();
+  else
+    chosen.hosts->wait_until_gone();
   caf::anon_send_exit(agent, caf::exit_reason::user_shutdown);
 }
 
-/// What the specification wants to be shown to the tools of others.
+/// Do the hosts wait for another root? @param lacking see why_not_whole()
+bool are_to_wait(const local_run_options& options, const protocol::job_ended& ended,
+                 const std::string& lacking) {
+  const bool was_stopped = ended.outcome == protocol::job_outcome::interrupted;
+  return options.gathers ? was_stopped || !lacking.empty() : !lacking.empty() && !was_stopped;
+}
+
+/// What the specification wants to be shown to the tools of others. Of a job that was complete
+/// before all has been.
 observability::run_publisher make_publisher(const common::job_context& job,
                                             const std::shared_ptr<observability::metrics_server>& metrics,
-                                            const protocol::agent_actor& agent) {
+                                            const protocol::agent_actor& agent, bool was_complete) {
   auto rule = job.make_update_rule(job.revision());
   DLRUN_CHECK(rule.has_value(), "a prepared job has an update rule");
   return {{job.spec.name(), job.run_dir, job.sampler, std::move(*rule)},
-          job.spec.observability(),
+          was_complete ? spec::ObservabilitySpec{} : job.spec.observability(),
           metrics,
           [agent](protocol::job_event event) { caf::anon_send(agent, std::move(event)); }};
 }
@@ -300,8 +317,27 @@ result<std::shared_ptr<root_secrets>> take_secrets(const local_run_options& opti
   return std::make_shared<root_secrets>(std::move(*taken));
 }
 
-result<report> run_roles(const prepared_job& prepared, const local_run_options& options,
-                         run_observer& observer) {
+/// The report, and what the run folder lacks though the job is complete; "" where nothing.
+struct ended_run {
+  dlrun::report report;
+  std::string lacking;
+  bool was_stopped = false;
+};
+
+/// The roles have ended. @returns what came of it
+ended_run conclude(const launcher_choice& chosen, const protocol::agent_actor& agent,
+                   const local_run_options& options, const protocol::job_ended& ended,
+                   const std::function<dlrun::report()>& read_report) {
+  ended_run made{read_report(), {}, ended.outcome == protocol::job_outcome::interrupted};
+  if (options.hosts) made.lacking = why_not_whole(options.run_dir, made.report);
+  const bool waits = are_to_wait(options, ended, made.lacking);
+  release(chosen, agent, waits);
+  if (!waits) root_secrets::forget(options.run_dir);
+  return made;
+}
+
+result<ended_run> run_roles(const prepared_job& prepared, const local_run_options& options,
+                            run_observer& observer) {
   const auto secrets = take_secrets(options);
   if (!secrets) return tl::unexpected(secrets.error());
   auto job = make_context(prepared, options.run_dir, secrets->get());
@@ -323,27 +359,27 @@ result<report> run_roles(const prepared_job& prepared, const local_run_options& 
                                                    .board = board,
                                                    .log = log,
                                                    .hosts = hosts,
-                                                   .drains = drains});
+                                                   .drains = drains,
+                                                   .gathers = options.gathers});
   chosen->introduce(agent);
   auto control = open_run(*chosen, agent, options.run_dir,
-                          {system, (*job)->spec, board, agent, tokens_of(*chosen), hosts, drains}, observer);
+                          {system, (*job)->spec, board, agent, tokens_of(*chosen), hosts, drains}, observer,
+                          hosts && !options.gathers);
   if (!control) {
     give_up(*chosen, agent, control.error().code);
     return tl::unexpected(control.error());
   }
-  auto publisher = make_publisher(**job, prepared.metrics, agent);
-  if (!options.is_new) tell_resumed(options.hosts, agent);
+  auto publisher = make_publisher(**job, prepared.metrics, agent, options.gathers.has_value());
+  if (!options.is_new && !options.gathers) tell_resumed(options.hosts, agent);
   caf::anon_send(agent, protocol::tick{});
   const auto ended = watch(*board, observer, publisher, agent);
-  release(*chosen, agent);
-  root_secrets::forget(options.run_dir);
-
   const auto path = options.run_dir / "report.json";
-  auto report = final_report(**job, ended, board->snapshot(), path, *log);
-  publisher.finish(report);
-  observer.summary(report, path.string());
+  auto made = conclude(*chosen, agent, options, ended,
+                       [&] { return final_report(**job, ended, board->snapshot(), path, *log); });
+  publisher.finish(made.report);
+  if (made.lacking.empty()) observer.summary(made.report, path.string());
   control->reset(); // only now is the run over for 'dlrun status'
-  return report;
+  return made;
 }
 
 } // namespace
@@ -354,7 +390,9 @@ result<report> run_locally(const prepared_job& prepared, const local_run_options
   auto ended = run_roles(prepared, options, observer);
   std::error_code ignored;
   if (!ended && options.is_new) std::filesystem::remove_all(options.run_dir, ignored);
-  return ended;
+  if (!ended) return tl::unexpected(ended.error());
+  if (ended->lacking.empty()) return std::move(ended->report);
+  return fail(ended->was_stopped ? error_code::interrupted : error_code::role_lost, ended->lacking);
 }
 
 } // namespace dlrun::runtime

@@ -24,11 +24,15 @@ struct local_run_options {
   bool is_same_job = false;
   /// The folder was made for this: it goes again if nothing can be started.
   bool is_new = false;
+  /// R38: the job is complete, and its stores are to be brought from `hosts`. Nothing is trained.
+  std::optional<agent::last_stores> gathers{};
 };
 
 /// Starts the roles, answers `dlrun status` and `dlrun stop`, and waits for the end. Blocks.
 /// Touches no signal handler; blocks SIGPIPE in the calling thread, and so in those it makes.
-/// @returns the report, which is in the folder too; an error when nothing could be started.
+/// @returns the report, which is in the folder too; an error when nothing could be started, and
+/// role_lost when the job is complete, but the last versions of some PS shards are on other hosts
+/// still: these wait for another root then, as for one that was killed.
 result<report> run_locally(const prepared_job& prepared, const local_run_options& options,
                            run_observer& observer);
 

@@ -13,6 +13,8 @@
 #include "runtime/descriptor_limit.hpp"
 #include "runtime/device_choice.hpp"
 #include "runtime/journal_choice.hpp"
+#include "runtime/missing_stores.hpp"
+#include "runtime/root_secrets.hpp"
 #include "runtime/run_fingerprint.hpp"
 #include "runtime/run_record.hpp"
 #include "runtime/trained_with.hpp"
@@ -229,13 +231,37 @@ result<std::filesystem::path> place_of_report(const std::filesystem::path& folde
 
 /// What going on with on this host alone leaves behind on others; "" when nothing is.
 std::string tell_left_behind(const run_folder& folder, const trained_with& past) {
-  const auto missing = stores_elsewhere(folder, past);
+  if (!past.record) return "";
+  const auto missing =
+      missing_stores(folder.path(), *past.record, last_stores_of(folder.path(), *past.record));
   if (missing.empty()) return "";
   return fmt::format(
       "the run had other hosts, {0}, and goes on without them: PS shard {1} has no store in '{2}' and begins "
       "empty, so all go back to what every PS shard can restore, if need be to the beginning; 'dlrun resume "
       "{2} --hosts FILE' goes on with what the stores on those hosts have",
       tell_hosts(*past.record), fmt::join(missing, ", "), folder.path().string());
+}
+
+/// R38. A run that is completed, and whose root did not come to its end: it lacks stores of other
+/// hosts, or has not told those that the job is over.
+result<void> add_gathering(const trained_with& trained, const coordinator::past_run& past,
+                           const resume_options& options, bool has_hosts,
+                           const std::optional<spec::JobSpec>& asked, resumption& made) {
+  const auto& path = made.folder.path();
+  if (!trained.record || trained.record->hosts().empty()) return {};
+  auto last = last_stores_of(path, *trained.record, past.stores);
+  last.timeline = std::max(last.timeline, past.timeline);
+  const auto missing = missing_stores(path, *trained.record, last);
+  if (missing.empty() && !(has_hosts && root_secrets::are_left(path))) return {};
+  if (!missing.empty()) made.missing = tell_not_whole(path, *trained.record, missing, past.stores);
+  if (!has_hosts) return fail(error_code::bad_usage, made.missing);
+  auto job = prepare_resumed(made.folder, trained, options, asked);
+  if (!job && missing.empty()) return {}; // the model is here: that is enough
+  if (!job) return tl::unexpected(job.error());
+  made.is_same_job = true;
+  made.gathers = last;
+  made.job = std::move(*job);
+  return {};
 }
 
 /// What its coordinator is called now. One in an etcd may be lost, and the stores be on other
@@ -257,7 +283,7 @@ result<common::journal_place> journal_of(const trained_with& trained, const run_
 } // namespace
 
 result<resumption> prepare_resumption(const std::filesystem::path& directory, const resume_options& options,
-                                      const std::optional<spec::JobSpec>& asked) {
+                                      bool has_hosts, const std::optional<spec::JobSpec>& asked) {
   auto folder = run_folder::open(directory.string());
   if (!folder) return tl::unexpected(folder.error());
   const auto trained = read_trained_with(*folder);
@@ -279,6 +305,8 @@ result<resumption> prepare_resumption(const std::filesystem::path& directory, co
   if (past->completed) {
     if (auto fine = check_completed(made.folder, *trained, options); !fine)
       return tl::unexpected(fine.error());
+    if (auto done = add_gathering(*trained, *past, options, has_hosts, asked, made); !done)
+      return tl::unexpected(done.error());
     return made;
   }
   const auto report = place_of_report(made.folder.path());

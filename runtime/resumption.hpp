@@ -1,6 +1,7 @@
 /// Going on with a run that was stopped or died.
 #pragma once
 
+#include "actors/agent/hosted_roles.hpp"
 #include "runtime/prepared_job.hpp"
 #include "runtime/run_folder.hpp"
 
@@ -17,14 +18,21 @@ struct resumption {
   /// when nothing is.
   std::string left_behind;
   bool is_same_job = false; ///< its specification is what it was
+  /// R38: it is trained to its end, and there is a job again: these stores are on other hosts, or
+  /// those have not heard of the end.
+  std::optional<agent::last_stores> gathers{};
+  /// Then: what is missing, and the way out; "" when nothing is.
+  std::string missing{};
 };
 
 /// Opens the folder, changes the specification as asked (what changes the training is a new
 /// revision of it, kept beside the ones before), and prepares the job. @returns bad_usage for a
 /// folder that is no run's or in use, that kept nothing on disk, and for changes that a run does
-/// not take; else as prepare_job().
+/// not take, or one that is completed, whose stores are on other hosts, without any of those; else
+/// as prepare_job().
+/// @param has_hosts it is to go on on several hosts
 /// @param asked the job file that led to this, which is then noted in the record
 result<resumption> prepare_resumption(const std::filesystem::path& directory, const resume_options& options,
-                                      const std::optional<spec::JobSpec>& asked = {});
+                                      bool has_hosts = false, const std::optional<spec::JobSpec>& asked = {});
 
 } // namespace dlrun::runtime

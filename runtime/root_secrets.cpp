@@ -106,6 +106,11 @@ void root_secrets::forget(const std::filesystem::path& run_dir) {
   std::filesystem::remove(run_dir / secrets_name, ignored);
 }
 
+bool root_secrets::are_left(const std::filesystem::path& run_dir) {
+  std::error_code ignored;
+  return std::filesystem::exists(run_dir / secrets_name, ignored);
+}
+
 transport::run_token root_secrets::token() const {
   return transport::run_token::from_bytes(kept_.run_token()).value();
 }

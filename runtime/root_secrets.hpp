@@ -24,6 +24,10 @@ public:
   /// The run has ended in order: nobody comes back. Nothing happens if there is no such file.
   static void forget(const std::filesystem::path& run_dir);
 
+  /// Has a root left some there, that did not come to its end? Says nothing of whether they can be
+  /// used.
+  static bool are_left(const std::filesystem::path& run_dir);
+
   /// Were they left by an earlier root?
   bool are_found() const { return kept_.roots() > 1; }
   transport::run_token token() const;

@@ -1,6 +1,5 @@
 #include "runtime/trained_with.hpp"
 
-#include "actors/common/history_conversion.hpp"
 #include "job/choices.hpp"
 #include "job/spec_reader.hpp"
 #include "runtime/changed_spec.hpp"
@@ -77,17 +76,6 @@ result<trained_with> read_trained_with(const run_folder& folder) {
   auto record = read_record(folder.path());
   if (!record) return tl::unexpected(record.error());
   return *record ? from_record(folder, std::move(**record)) : from_files(folder);
-}
-
-std::vector<ps_shard_id> stores_elsewhere(const run_folder& folder, const trained_with& trained) {
-  std::vector<ps_shard_id> missing;
-  if (!trained.record || trained.record->hosts().empty()) return missing;
-  std::error_code ignored;
-  const auto shards = static_cast<std::uint32_t>(trained.revisions.back().cluster().ps_shards());
-  for (ps_shard_id shard{0}; shard.value < shards; ++shard.value)
-    if (!std::filesystem::exists(common::store_directory(folder.path(), shard), ignored))
-      missing.push_back(shard);
-  return missing;
 }
 
 } // namespace dlrun::runtime

@@ -4,7 +4,6 @@
 #include "proto/run_record.pb.h"
 #include "runtime/run_folder.hpp"
 
-#include <dlrun/ids.hpp>
 #include <optional>
 
 namespace dlrun::runtime {
@@ -26,9 +25,5 @@ result<trained_with> read_trained_with(const run_folder& folder);
 
 /// `cluster.device: auto` is what it became: that of `trained`, as this was read.
 void keep_settled_device(const spec::JobSpec& trained, spec::JobSpec& wanted);
-
-/// PS shards whose stores are not in the folder, of a run that had other hosts: they are in folders
-/// of those. Nothing for a run that was always on one host.
-std::vector<ps_shard_id> stores_elsewhere(const run_folder& folder, const trained_with& trained);
 
 } // namespace dlrun::runtime

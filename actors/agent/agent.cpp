@@ -77,8 +77,13 @@ agent_state::agent_state(pointer self, agent_arguments arguments)
     : self_{self}
     , arguments_{std::move(arguments)}
     , core_{core_config(arguments_)}
-    , stores_{self_, arguments_.job->run_dir}
-    , logs_{self_, arguments_.job->run_dir}
+    , wind_up_{self_,
+               {.run_dir = arguments_.job->run_dir,
+                .ps_shards = arguments_.job->ps_shards(),
+                .hosts = arguments_.hosts,
+                .gathers = arguments_.gathers,
+                .tell = [this](const protocol::job_event& event) { add_event(event); },
+                .done = [this](const protocol::job_ended& ended, bool may_go) { finish(ended, may_go); }}}
     , events_{open_events(arguments_.job->run_dir / "events.jsonl")} {}
 
 agent_state::behavior agent_state::make_behavior() {
@@ -91,9 +96,15 @@ agent_state::behavior agent_state::make_behavior() {
       [this](const protocol::scale_request& request) { return on_scale_request(request); },
       [this](const protocol::job_event& event) { add_event(event); },
       [this](const protocol::stall& what) { on_stall(what); },
-      [this](const protocol::job_ended& ended) { carry_out(core_.on_job_ended(ended, arguments_.now())); },
+      [this](const protocol::job_ended& ended) {
+        wind_up_.on_job_ended(ended);
+        carry_out(core_.on_job_ended(ended, arguments_.now()));
+      },
       [this](const protocol::heartbeat& beat) { return on_heartbeat(beat); },
-      [this](const protocol::stop_job& stop) { carry_out(core_.on_stop(stop, arguments_.now())); },
+      [this](const protocol::stop_job& stop) {
+        if (arguments_.gathers) return wind_up_.stop(stop.reason);
+        carry_out(core_.on_stop(stop, arguments_.now()));
+      },
       [this](const protocol::host_joined& joined, const protocol::host_agent_actor& who) {
         return on_host_joined(joined, who);
       },
@@ -130,6 +141,7 @@ void agent_state::on_grant(const protocol::grant& grant) {
 }
 
 caf::result<protocol::scale_reply> agent_state::on_scale_request(const protocol::scale_request& request) {
+  if (arguments_.gathers) return protocol::scale_reply{false, "the job is complete"};
   agent_actions actions;
   const auto number = core_.on_scale_request(request.workers, actions);
   if (!number) return protocol::scale_reply{false, number.error().message};
@@ -188,7 +200,7 @@ void agent_state::begin_hosts() {
                                      },
                                  .tell = [this](const protocol::job_event& event) { add_event(event); },
                                  .show = [this] { show(); },
-                                 .is_ending = [this] { return core_.ending(); }});
+                                 .is_ending = [this] { return arguments_.gathers || core_.ending(); }});
   self_->set_down_handler([this](const caf::down_msg& down) { on_down(down.source); });
   arguments_.hosts->begin();
 }
@@ -233,12 +245,21 @@ void agent_state::on_stall(const protocol::stall& what) {
 
 void agent_state::on_tick() {
   self_->delayed_send(self_, tick_period, protocol::tick{});
+  if (arguments_.gathers) return gather();
   if (!std::exchange(started_, true)) begin();
   carry_out(core_.on_tick(arguments_.now()));
   if (arguments_.hosts) arguments_.hosts->tick();
   clear_ways();
   if (arguments_.drains) arguments_.drains->tick(arguments_.now());
   for (const auto& seen : arguments_.launcher->look()) carry_out(core_.on_work_seen(seen, arguments_.now()));
+  events_.flush();
+  show();
+}
+
+/// R38. No role runs, and none will.
+void agent_state::gather() {
+  arguments_.hosts->tick();
+  wind_up_.gather(arguments_.now());
   events_.flush();
   show();
 }
@@ -252,8 +273,9 @@ void agent_state::begin() {
 void agent_state::show() {
   const bool waits = !started_ && arguments_.hosts && !arguments_.hosts->waiting().awaited().empty();
   const auto* const now = waits ? "waiting" : "stopping";
+  const bool is_ending = waits || arguments_.gathers || core_.ending();
   run_snapshot snapshot{.job = arguments_.job->spec.name(),
-                        .status = (waits || core_.ending()) && status_ == "running" ? now : status_,
+                        .status = is_ending && status_ == "running" ? now : status_,
                         .step = core_.reports().step(),
                         .durable_step = core_.reports().durable_step(),
                         .steps = started_ ? arguments_.job->steps() : 0, // 'attach' waits for that
@@ -309,33 +331,14 @@ void agent_state::carry_out(const to_coordinator& action) {
 
 void agent_state::carry_out(const announce& action) { add_event(action.event); }
 
-/// The model of a job that is complete is brought together; one that can be resumed goes on where
-/// its stores are.
-void agent_state::carry_out(const all_stopped& action) {
-  std::vector<store_elsewhere> elsewhere;
-  if (arguments_.hosts && action.ended.outcome == protocol::job_outcome::completed)
-    elsewhere = arguments_.hosts->stores_elsewhere(arguments_.job->ps_shards());
-  stores_.collect(std::move(elsewhere), [this, ended = action.ended](const auto& collected) {
-    for (const auto& event : tell_collected(collected)) add_event(event);
-    copy_logs(ended);
-  });
-}
+void agent_state::carry_out(const all_stopped& action) { wind_up_.begin(action.ended); }
 
-/// However it has ended: the hosts may be gone when somebody looks.
-void agent_state::copy_logs(const protocol::job_ended& ended) {
-  std::vector<logging_host> elsewhere;
-  if (arguments_.hosts) elsewhere = arguments_.hosts->links().with_logs();
-  logs_.collect(std::move(elsewhere), [this, ended](const auto& staying) {
-    for (const auto& event : tell_staying(staying)) add_event(event);
-    finish(ended);
-  });
-}
-
-void agent_state::finish(const protocol::job_ended& ended) {
+void agent_state::finish(const protocol::job_ended& ended, bool hosts_may_go) {
   status_ = status_word(ended.outcome);
   show();
   arguments_.board->finish(ended);
   if (!arguments_.hosts) return self_->quit();
+  if (!hosts_may_go) return;
   // It stays until it is told to end: with it the connections end, and they are to hear this.
   const bool may_go_on = ended.outcome == protocol::job_outcome::interrupted;
   arguments_.hosts->dismiss(std::string{may_go_on ? "the job was stopped, and may go on" : job_over});

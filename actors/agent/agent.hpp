@@ -9,6 +9,7 @@
 #include "actors/agent/routed_launcher.hpp"
 #include "actors/agent/run_board.hpp"
 #include "actors/agent/stall_board.hpp"
+#include "actors/agent/wind_up.hpp"
 #include "actors/common/clock.hpp"
 #include "actors/common/job_context.hpp"
 #include "actors/link/greeting.hpp"
@@ -33,6 +34,8 @@ struct agent_arguments {
   /// The launcher, where the job may use other hosts; else null.
   std::shared_ptr<routed_launcher> hosts{};
   std::shared_ptr<drain_desk> drains{}; ///< of these hosts
+  /// R38: the job is complete, and its stores are to be brought from these hosts. Nothing starts.
+  std::optional<last_stores> gathers{};
 };
 
 class agent_state {
@@ -68,6 +71,7 @@ private:
   void on_stall(const protocol::stall& what);
   void on_tick();
   void begin();
+  void gather();
   void add_event(protocol::job_event event);
 
   void carry_out(const agent_actions& actions);
@@ -76,8 +80,7 @@ private:
   void carry_out(const to_coordinator& action);
   void carry_out(const announce& action);
   void carry_out(const all_stopped& action);
-  void copy_logs(const protocol::job_ended& ended);
-  void finish(const protocol::job_ended& ended);
+  void finish(const protocol::job_ended& ended, bool hosts_may_go);
   launch_events make_launch_events();
   void show();
 
@@ -89,8 +92,7 @@ private:
   std::optional<protocol::join> coordinator_at_;
   protocol::coordinator_actor coordinator_; ///< null while no connection leads to it
   report_intake report_;
-  store_collector stores_;
-  log_collector logs_;
+  wind_up wind_up_;
   /// Requests whose number is not journaled yet, by the agent's number of them.
   std::map<std::uint64_t, caf::typed_response_promise<protocol::scale_reply>> scaling_;
   event_file events_; ///< events.jsonl of the run folder

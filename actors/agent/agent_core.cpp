@@ -312,7 +312,8 @@ agent_actions agent_core::on_job_ended(const protocol::job_ended& ended, time_po
   agent_actions out;
   const auto& current = roles_.coordinator().current;
   if (shutting_down_ || !current || ended.coordinator != current->incarnation) return out;
-  if (!ended_) ended_ = ended;
+  // What is complete in the journal is complete, also for who asked to stop meanwhile (R38).
+  if (!ended_ || ended.outcome == protocol::job_outcome::completed) ended_ = ended;
   shut_down(now, out);
   return out;
 }

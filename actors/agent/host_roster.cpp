@@ -288,6 +288,16 @@ std::vector<std::string> host_roster::missing() const {
   return all;
 }
 
+std::vector<std::string> host_roster::on_their_way() const {
+  std::vector<std::string> all;
+  for (const auto& [host, one] : hosts_) {
+    const bool is_first = one.retry_at && one.attempt == 0;
+    if (!one.boot && one.to_earlier != entry::comeback::late && (one.command_runs || is_first))
+      all.push_back(host);
+  }
+  return all;
+}
+
 host_state host_roster::state_of(const std::string& host) const {
   const auto found = hosts_.find(host);
   if (found == hosts_.end()) return host_state::away;

@@ -54,6 +54,29 @@ void end_late(const protocol::start_report& report, placement& places, hosted_ac
       report.host, protocol::stop_order{report.boot, report.role, report.self, protocol::stop_how::kill}});
 }
 
+/// R38: what another root left there is not wanted. A PS shard that runs has the last version, and
+/// its copy may.
+void end_found(const protocol::host_joined& joined, const last_stores& last, hosted_starts& starts,
+               placement& places, time_point now, hosted_actions& out) {
+  for (const auto& one : joined.running) {
+    starts.stop(one.role, *starts.find({one.role, one.self.incarnation}), protocol::stop_how::kill, now, out);
+    const bool is_shard = one.role.kind == role_kind::ps_shard;
+    if (is_shard || one.role.kind == role_kind::keeper)
+      places.note_copy(joined.host, {.shard = {one.role.index},
+                                     .opener = is_shard ? one.self.incarnation : dlrun::incarnation{},
+                                     .timeline = last.timeline,
+                                     .end = step_from(last.version)});
+  }
+}
+
+/// From a host where nothing starts any more. One that has left starts elsewhere, as after a notice
+/// from anybody (R33).
+void send_workers_away(const std::string& host, hosted_starts& starts, time_point now, hosted_actions& out) {
+  for (auto& [key, one] : starts.all())
+    if (one.host == host && key.first.kind == role_kind::worker)
+      starts.stop(key.first, one, protocol::stop_how::leave, now, out);
+}
+
 /// To all that have not gone yet: one may be lost with a link that is found again.
 void send_dismissals(const host_roster& roster, const std::string& why, hosted_actions& out) {
   for (const auto& [host, state] : roster.states())
@@ -160,7 +183,7 @@ void hosted_roles::settle(const role_name& role, hosted_start one, time_point no
 hosted_actions hosted_roles::stop(const role_name& role, const fence& self, protocol::stop_how how,
                                   time_point now) {
   hosted_actions out;
-  if (!has(role, self)) return out;
+  if (starts_.find(role, self) == nullptr) return out;
   auto& one = *starts_.find({role, self.incarnation});
   if (one.host) {
     starts_.stop(role, one, how, now, out);
@@ -194,7 +217,11 @@ hosted_actions hosted_roles::on_joined(const protocol::host_joined& joined, time
   follow(std::move(events), now, out);
   if (!refused.empty()) return out;
   if (joined.cpus == 0) { // it is to leave
-    if (roster_.on_leaving(joined.host)) begin_leave(joined.host, now, out);
+    if (!roster_.on_leaving(joined.host)) return out;
+    if (!holds_hosts_) placement_.remove_host(joined.host, "leaves");
+    out.push_back(host_events::leaves(joined.host));
+    send_workers_away(joined.host, starts_, now, out);
+    settle_leaving(now, out);
     return out;
   }
   const auto wanted = config_.hosts.at(joined.host);
@@ -211,6 +238,7 @@ hosted_actions hosted_roles::on_joined(const protocol::host_joined& joined, time
       starts_.put(one.role,
                   {.self = one.self, .host = joined.host, .boot = joined.boot, .is_answered = true});
     }
+    if (config_.gathers) end_found(joined, *config_.gathers, starts_, placement_, now, out);
   }
   starts_.send_again(joined.host, now, out);
   settle_waiting(now, out);
@@ -337,19 +365,9 @@ void hosted_roles::settle_waiting(time_point now, hosted_actions& out) {
   for (const auto& key : ready) settle(key.first, *starts_.find(key), now, out);
 }
 
-/// Nothing starts there any more. A worker that has left starts elsewhere, as after a notice from
-/// anybody (R33).
-void hosted_roles::begin_leave(const std::string& host, time_point now, hosted_actions& out) {
-  placement_.remove_host(host, "leaves");
-  out.push_back(host_events::leaves(host));
-  for (auto& [key, one] : starts_.all())
-    if (one.host == host && key.first.kind == role_kind::worker)
-      starts_.stop(key.first, one, protocol::stop_how::leave, now, out);
-  settle_leaving(now, out);
-}
-
 /// Without workers it goes; what else runs there ends with it.
 void hosted_roles::settle_leaving(time_point now, hosted_actions& out) {
+  if (holds_hosts_) return;
   for (const auto& [host, state] : roster_.states())
     if (state == host_state::leaving && !starts_.has_worker_on(host))
       follow(roster_.let_go(host, now), now, out);

@@ -20,6 +20,17 @@
 
 namespace dlrun::agent {
 
+/// What the stores of a job that is complete hold (R19).
+struct last_stores {
+  std::uint32_t ps_shards = 1;
+  version_id version{};   ///< its last one
+  timeline_id timeline{}; ///< of that, or one before it
+};
+/// @param store null: none
+inline bool holds(const protocol::held_store* store, const last_stores& last) {
+  return store != nullptr && store->timeline >= last.timeline && store->end.value >= last.version.value;
+}
+
 struct hosted_roles_config {
   std::string root; ///< name of this host
   std::uint32_t root_cpus = 1;
@@ -42,6 +53,9 @@ struct hosted_roles_config {
   /// that another root started is let in no more.
   bool takes_over = false;
   std::vector<returning_host> returning{}; ///< then: those that had joined it
+  /// R38: the job is complete, and this root comes for what its stores hold. Nothing starts; what
+  /// an earlier root left running is killed as it is told of.
+  std::optional<last_stores> gathers{};
   /// Between two sendings of an order that has not been answered.
   protocol::duration repeat_after = std::chrono::milliseconds(500);
   protocol::planted_bug bug = protocol::planted_bug::none; ///< for the simulator
@@ -65,10 +79,8 @@ public:
   void coordinator_is(dlrun::incarnation incarnation, const protocol::endpoint& at) {
     starts_.coordinator_is(incarnation, at);
   }
-  /// Is this start in hand here? Else it was placed on the root's host, or is over.
-  bool has(const protocol::role_name& role, const protocol::fence& self) const {
-    return starts_.find(role, self) != nullptr;
-  }
+  /// Those in hand: the others were placed on the root's host, or are over.
+  const hosted_starts& starts() const { return starts_; }
   hosted_actions stop(const protocol::role_name& role, const protocol::fence& self, protocol::stop_how how,
                       protocol::time_point now);
 
@@ -88,6 +100,9 @@ public:
   hosted_actions on_command_ended(const std::string& host, std::uint64_t attempt, const std::string& why,
                                   protocol::time_point now);
   hosted_actions tick(protocol::time_point now);
+  /// R38: the job is complete, and its stores are not brought yet. No host that is to leave is let
+  /// go, until it is dismissed with the others.
+  void hold_hosts() { holds_hosts_ = true; }
   /// The job is over: hosts are dismissed, and none is started any more.
   hosted_actions dismiss(const std::string& reason);
 
@@ -105,7 +120,6 @@ private:
   void follow(roster_events events, protocol::time_point now, hosted_actions& out);
   void lose(const host_lost& lost, protocol::time_point now, hosted_actions& out);
   void settle_waiting(protocol::time_point now, hosted_actions& out);
-  void begin_leave(const std::string& host, protocol::time_point now, hosted_actions& out);
   void settle_leaving(protocol::time_point now, hosted_actions& out);
 
   hosted_roles_config config_;
@@ -115,6 +129,7 @@ private:
   hosted_starts starts_;
   std::map<start_key, protocol::running_start> found_; ///< of those, what another root started
   bool has_begun_ = false;                             ///< nothing more is taken over
+  bool holds_hosts_ = false;
   std::map<std::string, std::vector<protocol::worker_sight>> sights_;
   std::string dismissed_{};                          ///< why all hosts are; "" as long as they are not
   std::optional<protocol::time_point> dismissal_at_; ///< when that was repeated, or noticed

@@ -56,6 +56,7 @@ public:
   hosted_start* find(const start_key& which);
   const hosted_start* find(const protocol::role_name& role, const protocol::fence& self) const;
   std::map<start_key, hosted_start>& all() { return all_; }
+  bool is_empty() const { return all_.empty(); }
   bool has_worker_on(const std::string& host) const;
   /// A keeper that another root started has not said what it holds.
   bool is_copy_unheard(ps_shard_id shard) const;

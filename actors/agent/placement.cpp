@@ -11,6 +11,19 @@ namespace dlrun::agent {
 using protocol::role_kind;
 using protocol::role_name;
 
+namespace {
+
+/// That a role keeps busy.
+std::uint32_t threads_of(const role_name& role, std::uint32_t threads_per_worker) {
+  switch (role.kind) {
+  case role_kind::worker: return threads_per_worker;
+  case role_kind::ps_shard: return 1;
+  default: return 0;
+  }
+}
+
+} // namespace
+
 placement::placement(std::string root, std::uint32_t threads_per_worker, bool coordinator_moves)
     : root_{std::move(root)}
     , threads_per_worker_{threads_per_worker}
@@ -47,6 +60,13 @@ void placement::set_stores(const std::string& name, const std::vector<protocol::
 const std::string* placement::find_store(ps_shard_id shard) const { return best_store(shard, true); }
 const std::string* placement::find_store_anywhere(ps_shard_id shard) const {
   return best_store(shard, false);
+}
+
+const protocol::held_store* placement::store_on(const std::string& host, ps_shard_id shard) const {
+  const auto stores = stores_.find(host);
+  if (stores == stores_.end()) return nullptr;
+  const auto found = stores->second.find(shard);
+  return found == stores->second.end() ? nullptr : &found->second;
 }
 
 const std::string* placement::best_store(ps_shard_id shard, bool is_in_reach) const {
@@ -117,19 +137,11 @@ const place& placement::put_on_copy(ps_shard_id shard) {
   return places_[role] = std::move(chosen);
 }
 
-std::uint32_t placement::threads_of(const role_name& role) const {
-  switch (role.kind) {
-  case role_kind::worker: return threads_per_worker_;
-  case role_kind::ps_shard: return 1;
-  default: return 0;
-  }
-}
-
 placement::load placement::load_of(const std::string& host, const role_name& except) const {
   load sum;
   for (const auto& [role, where] : places_) {
     if (where.host != host || role == except) continue;
-    sum.threads += threads_of(role);
+    sum.threads += threads_of(role, threads_per_worker_);
     if (role.kind == role_kind::ps_shard) ++sum.ps_shards;
     if (role.kind == role_kind::keeper) ++sum.keepers;
     if (role.kind == role_kind::coordinator) sum.coordinator = coordinator_moves_;
@@ -233,7 +245,7 @@ place placement::choose_for_worker(const role_name& role) const {
   for (const auto& [host, cpus] : hosts_) {
     if (!is_open(host)) continue;
     const auto busy = load_of(host, role).threads;
-    const std::pair<std::uint64_t, std::uint64_t> cost{busy + threads_of(role), cpus};
+    const std::pair<std::uint64_t, std::uint64_t> cost{busy + threads_of(role, threads_per_worker_), cpus};
     if (best && cost.first * best->second >= best->first * cost.second) continue;
     best = cost;
     chosen = {host,

@@ -61,6 +61,9 @@ public:
   /// The same of all hosts that ever told of one, also those that are away.
   const std::string* find_store_anywhere(ps_shard_id shard) const;
 
+  /// What that host told of this PS shard; null: no store.
+  const protocol::held_store* store_on(const std::string& host, ps_shard_id shard) const;
+
   /// What a copy on that host holds now, in place of what the host told of.
   void note_copy(const std::string& host, const protocol::held_store& copy) {
     stores_[host][copy.shard] = copy;
@@ -98,7 +101,6 @@ private:
   };
 
   const std::string* best_store(ps_shard_id shard, bool is_in_reach) const;
-  std::uint32_t threads_of(const protocol::role_name& role) const;
   load load_of(const std::string& host, const protocol::role_name& except) const;
   place choose(const protocol::role_name& role, bool elsewhere) const;
   place choose_for_coordinator(const protocol::role_name& role) const;

@@ -54,7 +54,7 @@ std::vector<seen_work> routed_launcher::look() {
 
 void routed_launcher::stop(const protocol::role_name& role, const protocol::fence& self,
                            protocol::stop_how how) {
-  if (hosts_.has(role, self))
+  if (hosts_.starts().find(role, self) != nullptr)
     carry_out(hosts_.stop(role, self, how, options_.now()));
   else
     options_.here->stop(role, self, how);
@@ -113,16 +113,6 @@ void routed_launcher::tick() {
   options_.beats->note_turn();
   carry_out(hosts_.tick(options_.now()));
   options_.keep_own_fresh(options_.now());
-}
-
-std::vector<store_elsewhere> routed_launcher::stores_elsewhere(std::uint32_t ps_shards) const {
-  std::vector<store_elsewhere> all;
-  for (ps_shard_id shard{0}; shard.value < ps_shards; ++shard.value) {
-    const auto* where = hosts_.places().find(protocol::ps_shard_role(shard));
-    if (where == nullptr || where->host == options_.hosts.root) continue;
-    all.push_back({shard, where->host, linked_.agent_of(where->host).value_or(protocol::host_agent_actor{})});
-  }
-  return all;
 }
 
 void routed_launcher::dismiss(const std::string& reason) {

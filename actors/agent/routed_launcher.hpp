@@ -6,7 +6,6 @@
 #include "actors/agent/hosts_wait.hpp"
 #include "actors/agent/linked_hosts.hpp"
 #include "actors/agent/role_launcher.hpp"
-#include "actors/agent/store_collector.hpp"
 #include "actors/common/clock.hpp"
 #include "actors/protocol/handles.hpp"
 
@@ -92,8 +91,8 @@ public:
   void set_drain(const std::string& host, drain_stage stage) {
     carry_out(hosts_.set_drain(host, stage, options_.now()));
   }
-  /// The first `ps_shards` PS shards that ran last on another host.
-  std::vector<store_elsewhere> stores_elsewhere(std::uint32_t ps_shards) const;
+  /// R38: the job is complete, and its stores are not brought yet.
+  void hold_hosts() { hosts_.hold_hosts(); }
   /// Through whom the other hosts are reached.
   const linked_hosts& links() const { return linked_; }
   const hosted_roles& roles() const { return hosts_; }

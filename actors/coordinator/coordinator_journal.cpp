@@ -214,6 +214,19 @@ std::vector<persistence::journal_write> to_writes(const journal_workers& order) 
   return {{workers_key, message.SerializeAsString()}};
 }
 
+namespace {
+
+/// The newest, by the dispatcher's course.
+timeline_id read_timeline(const journal_entries& entries) {
+  const auto course = entries.find(course_key);
+  records::JournalCourse message;
+  if (course == entries.end() || !message.ParseFromString(course->second) || message.history().empty())
+    return {};
+  return {message.history().rbegin()->timeline()};
+}
+
+} // namespace
+
 incarnation highest_opener(const std::filesystem::path& run_dir, std::uint32_t ps_shards) {
   incarnation highest{};
   for (std::uint32_t shard = 0; shard < ps_shards; ++shard) {
@@ -232,7 +245,8 @@ result<past_run> read_past_run(const common::journal_place& place) {
   if (!*contents) return past_run{};
   const auto job = read_job((*contents)->entries);
   if (!job) return tl::unexpected(job.error());
-  past_run past{job->ended.has_value(), (*contents)->owner};
+  past_run past{job->ended.has_value(), (*contents)->owner, read_timeline((*contents)->entries),
+                read_stores((*contents)->entries)};
   for (const auto& role : job->roles)
     if (role.role.kind == protocol::role_kind::coordinator)
       past.last_coordinator = std::max(past.last_coordinator, role.last_issued);

@@ -51,6 +51,8 @@ incarnation highest_opener(const std::filesystem::path& run_dir, std::uint32_t p
 struct past_run {
   bool completed = false;
   incarnation last_coordinator; ///< highest incarnation issued for the coordinator; 0: it never started
+  timeline_id timeline{};       ///< the newest
+  store_book::stores stores{};  ///< as the run knew them last
 };
 /// @returns as common::read_journal(), and storage_damaged. A run without a journal never started.
 result<past_run> read_past_run(const common::journal_place& place);

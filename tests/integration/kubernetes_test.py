@@ -1,14 +1,16 @@
 """A job on pods: what `dlrun manifests` prints, run by small_cluster.py."""
 
 import json
+import os
 import secrets
+import signal
 import subprocess
 
 import paused_runs
 import small_cluster
 import small_data
 from bench_case import main
-from dlrun_job import wait_until
+from dlrun_job import output_of, wait_until
 from hosts_case import SLOT_S, UNHURRIED_SLOT_S, on_several_hosts
 
 NAME, HOSTS = "job", 2
@@ -176,6 +178,32 @@ class loses(on_pods):
         self.expect_ended(*self.hosts_pods, before=1)
         for one in self.hosts_pods:  # they wait for the next root: the job was not over
             self.assertEqual(one.exit_codes[0], INTERRUPTED, one.said())
+
+
+class has_trained(on_pods):
+    def worker_on(self, pod):
+        """The process of a worker there, as this host numbers it."""
+        return next(pid for pid in self.hosts.processes(pod.host) if any("/worker-" in file for file in output_of(pid)))
+
+    def test_and_loses_the_container_of_the_root_before_the_model_is_in_the_claim(self):
+        spec = self.unhurried_spec()
+        self.start(spec)
+        self.wait_until_trains()
+        os.kill(self.worker_on(self.hosts_pods[0]), signal.SIGSTOP)  # its end takes two seconds
+        self.pauses.end()
+        wait_until(lambda: self.status().get("status") == "stopping", "the job is complete in its journal", poll_s=0.01)
+        self.control.kill_container()
+        self.assertEqual(self.events("stores-collected"), [])
+        report = (self.run_dir / "report.json").read_bytes()
+        digest = self.expect_complete(spec)["parameters_sha256"]
+        self.assertEqual((self.run_dir / "report.json").read_bytes(), report, "nothing was trained")
+        self.assertEqual(self.control.exit_codes[1:], [COMPLETED], self.control.said())
+        self.expect_ended(*self.hosts_pods)
+        self.assertEqual(len(self.events("stores-collected")), 1)
+        exported = subprocess.run([self.program, "export", str(self.run_dir), "--output", str(self.bench.folder / "model.safetensors"),
+                                   "--json"], capture_output=True, text=True)
+        self.assertEqual(exported.returncode, COMPLETED, exported.stderr)
+        self.assertIn(digest, exported.stdout)
 
 
 class refuses(on_pods):

@@ -236,7 +236,7 @@ void root_process::perform(const agent::agent_actions& actions) {
                                 carry_out(hosts_.start(order.role, order.self, now()));
                               },
                               [this](const agent::stop_role& order) {
-                                if (hosts_.has(order.role, order.self))
+                                if (hosts_.starts().find(order.role, order.self) != nullptr)
                                   carry_out(hosts_.stop(order.role, order.self, order.how, now()));
                                 else
                                   roles_.stop(order.role, order.self, order.how);

@@ -275,7 +275,7 @@ TEST_F(hosted_copies_test, a_keeper_that_waits_for_a_host_can_be_stopped) {
   const auto told =
       test::the_only<tell_launch>(roles.stop(keeper_role({5}), first, protocol::stop_how::end, now));
   EXPECT_TRUE(std::holds_alternative<role_end>(told.what));
-  EXPECT_FALSE(roles.has(keeper_role({5}), first));
+  EXPECT_EQ(roles.starts().find(keeper_role({5}), first), nullptr);
 }
 
 } // namespace

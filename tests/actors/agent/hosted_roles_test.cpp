@@ -7,7 +7,7 @@ namespace {
 TEST_F(hosted_roles_test, starts_on_its_own_host_what_is_placed_there) {
   const auto here = all_of<start_here>(roles.start({role_kind::coordinator, 0}, first, now));
   ASSERT_EQ(here.size(), 1U);
-  EXPECT_FALSE(roles.has({role_kind::coordinator, 0}, first));
+  EXPECT_EQ(roles.starts().find({role_kind::coordinator, 0}, first), nullptr);
 }
 
 TEST_F(hosted_roles_test, what_a_journal_in_the_run_folder_means_is_told_at_the_start) {
@@ -68,7 +68,7 @@ TEST_F(hosted_roles_test, tells_the_end_of_a_start_that_was_never_heard_to_run) 
   const auto told = test::the_only<tell_launch>(
       roles.on_report(report("beta", 7, worker_role({1}), first, start_state::ended), now));
   EXPECT_EQ(std::get<role_end>(told.what).cause, "exited on host beta");
-  EXPECT_FALSE(roles.has(worker_role({1}), first));
+  EXPECT_EQ(roles.starts().find(worker_role({1}), first), nullptr);
 }
 
 TEST_F(hosted_roles_test, tells_the_end_of_first_starts_that_a_lost_host_never_answered) {
@@ -130,7 +130,7 @@ TEST_F(hosted_roles_test, believes_no_report_of_another_boot_or_fence) {
   EXPECT_THAT(all_of<tell_launch>(
                   roles.on_report(report("beta", 7, worker_role({1}), {{1}, 99}, start_state::ended), now)),
               IsEmpty());
-  EXPECT_TRUE(roles.has(worker_role({1}), first));
+  EXPECT_NE(roles.starts().find(worker_role({1}), first), nullptr);
 }
 
 TEST_F(hosted_roles_test, tells_the_end_of_all_that_a_lost_host_ran_and_starts_it_elsewhere) {

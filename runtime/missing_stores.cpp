@@ -1,0 +1,77 @@
+#include "runtime/missing_stores.hpp"
+
+#include "actors/common/history_conversion.hpp"
+#include "persistence/store_look.hpp"
+#include "runtime/kept_stores.hpp"
+#include "runtime/run_record.hpp"
+
+#include <algorithm>
+#include <fmt/ranges.h>
+
+namespace dlrun::runtime {
+
+agent::last_stores last_stores_of(const std::filesystem::path& run_dir, const records::RunRecord& record,
+                                  const coordinator::store_book::stores& known) {
+  agent::last_stores last{.ps_shards =
+                              static_cast<std::uint32_t>(record.revisions().rbegin()->cluster().ps_shards())};
+  const auto report = dlrun::read_report(run_dir / "report.json");
+  if (!report || report->status != run_status::completed) return last;
+  last.version = {report->steps};
+  for (const auto& [shard, one] : known) last.timeline = std::max(last.timeline, one.timeline);
+  return last;
+}
+
+std::vector<ps_shard_id> missing_stores(const std::filesystem::path& run_dir,
+                                        const records::RunRecord& record, agent::last_stores last) {
+  std::vector<ps_shard_id> missing;
+  if (record.hosts().empty()) return missing;
+  std::vector<protocol::held_store> there;
+  for (ps_shard_id shard{0}; shard.value < last.ps_shards; ++shard.value) {
+    const auto found = persistence::look_at_store(common::store_directory(run_dir, shard).string());
+    if (found)
+      there.push_back({.shard = shard, .timeline = found->timeline, .end = found->end});
+    else if (found.error().code == error_code::bad_usage)
+      missing.push_back(shard);
+  }
+  if (last.version == version_id{0}) return missing;
+  for (const auto& one : there) last.timeline = std::max(last.timeline, one.timeline);
+  for (const auto& one : there)
+    if (!holds(&one, last)) missing.push_back(one.shard);
+  std::ranges::sort(missing);
+  return missing;
+}
+
+std::string tell_stores(const std::vector<ps_shard_id>& shards,
+                        const coordinator::store_book::stores& known) {
+  std::vector<std::string> all;
+  for (const auto shard : shards) {
+    const auto found = known.find(shard);
+    all.push_back(found == known.end() || found->second.store.host.empty()
+                      ? fmt::format("PS shard {}", shard)
+                      : fmt::format("PS shard {} (last on host {})", shard, found->second.store.host));
+  }
+  return fmt::format("{}", fmt::join(all, ", "));
+}
+
+std::string tell_not_whole(const std::filesystem::path& run_dir, const records::RunRecord& record,
+                           const std::vector<ps_shard_id>& missing,
+                           const coordinator::store_book::stores& known) {
+  std::vector<std::string> names;
+  for (const auto shard : missing)
+    names.push_back(common::store_directory(run_dir, shard).filename().string());
+  return fmt::format(
+      "the run in '{0}' is trained to its end, and a part of its model is still on other hosts: {1}; the run "
+      "had the hosts {2}; 'dlrun resume {0} --hosts FILE' brings it when they are there, or copy {3} from "
+      "their folders into '{0}'",
+      run_dir.string(), tell_stores(missing, known), tell_hosts(record), fmt::join(names, ", "));
+}
+
+std::string why_not_whole(const std::filesystem::path& run_dir, const dlrun::report& ended) {
+  const auto record = read_record(run_dir);
+  if (ended.status != run_status::completed || !record || !*record) return "";
+  const auto known = kept_stores(run_dir).value_or(coordinator::store_book::stores{});
+  const auto missing = missing_stores(run_dir, **record, last_stores_of(run_dir, **record, known));
+  return missing.empty() ? "" : tell_not_whole(run_dir, **record, missing, known);
+}
+
+} // namespace dlrun::runtime
