@@ -1,6 +1,7 @@
 #include "runtime/missing_stores.hpp"
 
 #include "actors/common/history_conversion.hpp"
+#include "job/choices.hpp"
 #include "persistence/store_look.hpp"
 #include "runtime/kept_stores.hpp"
 #include "runtime/run_record.hpp"
@@ -12,11 +13,16 @@ namespace dlrun::runtime {
 
 agent::last_stores last_stores_of(const std::filesystem::path& run_dir, const records::RunRecord& record,
                                   const coordinator::store_book::stores& known) {
-  agent::last_stores last{.ps_shards =
-                              static_cast<std::uint32_t>(record.revisions().rbegin()->cluster().ps_shards())};
+  const auto& spec = *record.revisions().rbegin();
+  agent::last_stores last{.ps_shards = 0}; // there are none with durability.log: off
+  if (job::durability_log_of(spec) != job::durability_log::off)
+    last.ps_shards = static_cast<std::uint32_t>(spec.cluster().ps_shards());
   const auto report = dlrun::read_report(run_dir / "report.json");
   if (!report || report->status != run_status::completed) return last;
-  last.version = {report->steps};
+  // A PS shard may have applied more than the evaluation that ended the training, and lose that
+  // again.
+  const bool ended_early = report->stopped_early && !report->evaluations.empty();
+  last.version = {ended_early ? report->evaluations.back().step : report->steps};
   for (const auto& [shard, one] : known) last.timeline = std::max(last.timeline, one.timeline);
   return last;
 }

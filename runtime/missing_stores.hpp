@@ -13,7 +13,8 @@
 namespace dlrun::runtime {
 
 /// What the stores of the run have to hold: of one that is complete the last version, as its report
-/// and the stores that its journal knew tell; of another one anything.
+/// and the stores that its journal knew tell; of another one anything. There are none where
+/// the run kept nothing on disk.
 agent::last_stores last_stores_of(const std::filesystem::path& run_dir, const records::RunRecord& record,
                                   const coordinator::store_book::stores& known = {});
 

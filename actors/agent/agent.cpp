@@ -79,7 +79,7 @@ agent_state::agent_state(pointer self, agent_arguments arguments)
     , core_{core_config(arguments_)}
     , wind_up_{self_,
                {.run_dir = arguments_.job->run_dir,
-                .ps_shards = arguments_.job->ps_shards(),
+                .ps_shards = core_config(arguments_).state_is_durable ? arguments_.job->ps_shards() : 0,
                 .hosts = arguments_.hosts,
                 .gathers = arguments_.gathers,
                 .tell = [this](const protocol::job_event& event) { add_event(event); },

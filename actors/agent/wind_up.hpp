@@ -17,7 +17,7 @@ namespace dlrun::agent {
 
 struct wind_up_parts {
   std::filesystem::path run_dir;
-  std::uint32_t ps_shards = 1;
+  std::uint32_t ps_shards = 1;              ///< that have stores
   std::shared_ptr<routed_launcher> hosts{}; ///< null: the job has this host alone
   std::optional<last_stores> gathers{};     ///< the job was complete when this root came (R38)
   std::function<void(const protocol::job_event&)> tell;

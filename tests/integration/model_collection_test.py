@@ -5,9 +5,11 @@ import os
 import shutil
 import signal
 
+import coordinator_losses as losses
 from bench_case import main
 from dlrun_job import wait_until
 from end_case import BAD_USAGE, COMPLETED, FAILED, INTERRUPTED, ends_on_several_hosts
+from etcd_members import no_etcd
 
 SHORT_GRACE_S = 3
 
@@ -190,6 +192,27 @@ class has_copies(loses_hosts):
         _, report = self.lose(job, lambda name: shutil.rmtree(self.hosts.folder_of(name) / "run"))
         job.begin()
         spec["durability"] = {"log": "every_step"}
+        self.expect_whole(job, spec, report)
+
+
+class has_its_journal_in_an_etcd(ends_on_several_hosts):
+    host_count = losses.JOB_HOSTS
+
+    def expect_nobody_left(self):
+        """But the etcd."""
+        for name in self.hosts.names:
+            wait_until(lambda one=name: not list(self.hosts.agents_of(one)), f"no agent runs on {name}")
+
+    def test_and_a_coordinator_on_another_host_that_runs_still(self):
+        etcd = self.enter_or_skip(losses.etcd_on(self.hosts, self.bench.folder), no_etcd)
+        job, spec = self.begin(self.small_job(orphan_grace_s=60, journal=etcd.journal()))
+        with self.ending(job) as holder:
+            report = self.kill_root(job)
+            coordinator = self.places["coordinator", 0]
+        self.assertNotEqual(coordinator, self.hosts.names[0])
+        self.expect_not_whole(job, holder)
+        job.begin()
+        del spec["cluster"]["journal"]
         self.expect_whole(job, spec, report)
 
 

@@ -160,6 +160,16 @@ TEST_F(agent_core_test, stops_all_the_same_when_the_coordinator_writes_no_report
   EXPECT_EQ(ended->reason, "Ctrl-C");
 }
 
+TEST_F(agent_core_test, a_job_that_is_complete_is_so_for_who_asked_to_stop_it_meanwhile) {
+  start_all();
+  follow(core.on_stop({protocol::job_outcome::interrupted, "Ctrl-C"}, now));
+  follow(core.on_job_ended({.outcome = protocol::job_outcome::completed, .reason = "", .coordinator = {1}},
+                           now));
+  for (const auto& role : {worker1, worker0, shard, coordinator}) exit(role);
+  ASSERT_TRUE(ended.has_value());
+  EXPECT_EQ(ended->outcome, protocol::job_outcome::completed);
+}
+
 TEST_F(agent_core_test, kills_what_does_not_end_when_asked) {
   start_all();
   follow(core.on_job_ended({.outcome = protocol::job_outcome::completed, .reason = "", .coordinator = {1}},

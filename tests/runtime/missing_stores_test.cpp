@@ -1,0 +1,111 @@
+// What a run folder lacks of a model, as whoever wants it is told (R38).
+#include "runtime/missing_stores.hpp"
+
+#include "runtime/run_record.hpp"
+#include "tests/runtime/small_training.hpp"
+
+#include <dlrun/training.hpp>
+#include <gmock/gmock.h>
+
+namespace dlrun::runtime {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+/// A run of one PS shard that is complete, and had another host.
+class missing_stores_test : public testing::Test {
+protected:
+  missing_stores_test() {
+    auto done = training::start(small.job(), {.run_dir = small.run_dir()});
+    EXPECT_TRUE(done) << (done ? "" : done.error().message);
+    if (done) ended = done->wait().value();
+    record = *read_record(small.run_dir()).value();
+    auto& host = *record.add_hosts();
+    host.set_name("beta");
+    host.set_address("10.0.0.2");
+    host.set_folder("/data/run");
+    keep();
+  }
+  void keep() const { EXPECT_TRUE(write_record(small.run_dir(), record)); }
+  void keep(const dlrun::report& report) const {
+    EXPECT_TRUE(write_report(small.run_dir() / "report.json", report));
+  }
+  std::vector<ps_shard_id> missing() const {
+    return missing_stores(small.run_dir(), record, last_stores_of(small.run_dir(), record));
+  }
+  void lose_store() const { std::filesystem::remove_all(small.run_dir() / "ps_shard-0"); }
+
+  test::small_training small;
+  dlrun::report ended;
+  records::RunRecord record;
+};
+
+TEST_F(missing_stores_test, are_none_where_each_holds_the_last_version) {
+  EXPECT_EQ(last_stores_of(small.run_dir(), record).version.value, ended.steps);
+  EXPECT_THAT(missing(), IsEmpty());
+  EXPECT_EQ(why_not_whole(small.run_dir(), ended), "");
+}
+
+TEST_F(missing_stores_test, are_those_that_are_not_there_which_is_told_with_host_and_way_out) {
+  lose_store();
+  EXPECT_THAT(missing(), ElementsAre(ps_shard_id{0}));
+  const auto told = why_not_whole(small.run_dir(), ended);
+  for (const auto* word :
+       {"PS shard 0", "beta (10.0.0.2, folder '/data/run')", "--hosts FILE", "copy ps_shard-0"})
+    EXPECT_THAT(told, HasSubstr(word));
+  coordinator::store_book::stores known;
+  known[{0}].store.host = "beta";
+  EXPECT_EQ(tell_stores(missing(), known), "PS shard 0 (last on host beta)");
+}
+
+TEST_F(missing_stores_test, are_those_that_hold_less_than_the_run_came_to) {
+  ++ended.steps;
+  keep(ended);
+  EXPECT_THAT(missing(), ElementsAre(ps_shard_id{0}));
+  EXPECT_THAT(why_not_whole(small.run_dir(), ended), HasSubstr("PS shard 0"));
+}
+
+TEST_F(missing_stores_test, have_to_hold_what_the_evaluation_chose_that_ended_the_training) {
+  ended.stopped_early = true;
+  ended.evaluations.push_back({.step = ended.steps});
+  ended.steps += 2; // applied, and not in the log
+  keep(ended);
+  EXPECT_THAT(missing(), IsEmpty());
+}
+
+TEST_F(missing_stores_test, are_those_of_a_timeline_that_was_left) {
+  auto last = last_stores_of(small.run_dir(), record);
+  last.timeline = {1};
+  EXPECT_THAT(missing_stores(small.run_dir(), record, last), ElementsAre(ps_shard_id{0}));
+}
+
+TEST_F(missing_stores_test, have_only_to_be_there_of_a_run_that_is_not_complete) {
+  ended.status = run_status::interrupted;
+  ++ended.steps;
+  keep(ended);
+  EXPECT_THAT(missing(), IsEmpty());
+  lose_store();
+  EXPECT_THAT(missing(), ElementsAre(ps_shard_id{0}));
+  EXPECT_EQ(why_not_whole(small.run_dir(), ended), "") << "it goes on where its stores are";
+}
+
+TEST_F(missing_stores_test, are_none_of_a_run_that_was_always_on_one_host) {
+  record.clear_hosts();
+  keep();
+  lose_store();
+  EXPECT_THAT(missing(), IsEmpty());
+  EXPECT_EQ(why_not_whole(small.run_dir(), ended), "");
+}
+
+TEST_F(missing_stores_test, keep_a_run_from_being_told_as_complete) {
+  lose_store();
+  const auto resumed = training::resume(small.run_dir());
+  ASSERT_FALSE(resumed);
+  EXPECT_EQ(resumed.error().code, error_code::bad_usage);
+  EXPECT_THAT(resumed.error().message, HasSubstr("trained to its end, and a part of its model is still on"));
+}
+
+} // namespace
+} // namespace dlrun::runtime
