@@ -1,6 +1,7 @@
 /// A run on several hosts, at its root.
 #pragma once
 
+#include "actors/agent/hosted_roles.hpp"
 #include "runtime/enrolment_desk.hpp"
 #include "runtime/host_commands.hpp"
 #include "runtime/hosts_plan.hpp"

@@ -54,12 +54,12 @@ void end_late(const protocol::start_report& report, placement& places, hosted_ac
       report.host, protocol::stop_order{report.boot, report.role, report.self, protocol::stop_how::kill}});
 }
 
-/// R38: what another root left there is not wanted. A PS shard that runs has the last version, and
-/// its copy may.
+/// R38: what another root left there is to be killed, with the next word to that host. A PS shard
+/// that runs has the last version, and its copy may.
 void end_found(const protocol::host_joined& joined, const last_stores& last, hosted_starts& starts,
-               placement& places, time_point now, hosted_actions& out) {
+               placement& places) {
   for (const auto& one : joined.running) {
-    starts.stop(one.role, *starts.find({one.role, one.self.incarnation}), protocol::stop_how::kill, now, out);
+    starts.find({one.role, one.self.incarnation})->stop = protocol::stop_how::kill;
     const bool is_shard = one.role.kind == role_kind::ps_shard;
     if (is_shard || one.role.kind == role_kind::keeper)
       places.note_copy(joined.host, {.shard = {one.role.index},
@@ -238,7 +238,7 @@ hosted_actions hosted_roles::on_joined(const protocol::host_joined& joined, time
       starts_.put(one.role,
                   {.self = one.self, .host = joined.host, .boot = joined.boot, .is_answered = true});
     }
-    if (config_.gathers) end_found(joined, *config_.gathers, starts_, placement_, now, out);
+    if (config_.gathers) end_found(joined, *config_.gathers, starts_, placement_);
   }
   starts_.send_again(joined.host, now, out);
   settle_waiting(now, out);

@@ -69,7 +69,7 @@ TEST_F(missing_stores_test, are_those_that_hold_less_than_the_run_came_to) {
 
 TEST_F(missing_stores_test, have_to_hold_what_the_evaluation_chose_that_ended_the_training) {
   ended.stopped_early = true;
-  ended.evaluations.push_back({.step = ended.steps});
+  ended.evaluations.emplace_back().step = ended.steps;
   ended.steps += 2; // applied, and not in the log
   keep(ended);
   EXPECT_THAT(missing(), IsEmpty());
