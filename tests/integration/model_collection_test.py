@@ -103,9 +103,9 @@ class comes_together(ends_on_several_hosts):
 
     def test_and_a_host_that_is_to_leave_meanwhile_stays_until_its_store_is_here(self):
         job, spec = self.begin()
-        with self.collecting(job) as holder:
+        with self.ending(job) as holder:
             os.kill(self.hosts.agent_of(holder), signal.SIGTERM)
-            wait_until(lambda: {"name": holder, "state": "leaving"} in job.try_status()["hosts"], "the root knows", poll_s=0.02)
+            job.wait_for(lambda now: {"name": holder, "state": "leaving"} in now["hosts"], "the root knows", poll_s=0.01)
         self.assertEqual(job.wait_end(), COMPLETED, job.output())
         self.assertEqual(job.events("host-left"), [])
         self.expect_whole(job, spec, (job.run_dir / "report.json").read_bytes())
