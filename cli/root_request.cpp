@@ -2,6 +2,7 @@
 
 #include "actors/agent/control_socket.hpp"
 #include "cli/complain.hpp"
+#include "runtime/missing_stores.hpp"
 #include <dlrun/report.hpp>
 
 #include <thread>
@@ -24,6 +25,8 @@ std::optional<error> why_over(const std::filesystem::path& run_dir, const std::s
   const auto report = dlrun::read_report(run_dir / "report.json");
   if (!report) return std::nullopt;
   const bool is_complete = report->status == run_status::completed;
+  if (auto lacking = runtime::why_not_whole(run_dir, *report); !lacking.empty())
+    return error{error_code::bad_usage, std::move(lacking)};
   return error{error_code::bad_usage,
                fmt::format("the run in '{}' is over ({} at step {}): {}", run_dir.string(),
                            to_string(report->status), report->steps,

@@ -1,6 +1,7 @@
 #include "actors/agent/control_socket.hpp"
 #include "cli/complain.hpp"
 #include "cli/verbs.hpp"
+#include "runtime/missing_stores.hpp"
 #include <dlrun/report.hpp>
 
 #include <fmt/ranges.h>
@@ -88,6 +89,8 @@ int status(const status_options& options) {
                     !std::filesystem::exists(run_dir / agent::agent_file, ignored);
   const auto answer = over ? status_from_report(run_dir) : agent::ask_root(run_dir, "status");
   if (!answer) return complain(answer.error());
+  if (const auto report = dlrun::read_report(run_dir / "report.json"); over && report)
+    if (const auto lacking = runtime::why_not_whole(run_dir, *report); !lacking.empty()) warn(lacking);
   if (options.json)
     say(stdout, "{}\n", *answer);
   else

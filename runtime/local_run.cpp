@@ -324,6 +324,14 @@ struct ended_run {
   bool was_stopped = false;
 };
 
+std::function<std::optional<std::string>()> lacking_in(const std::filesystem::path& run_dir) {
+  return [run_dir]() -> std::optional<std::string> {
+    const auto report = dlrun::read_report(run_dir / "report.json");
+    if (!report || report->status != run_status::completed) return std::nullopt;
+    return why_not_whole(run_dir, *report);
+  };
+}
+
 /// The roles have ended. @returns what came of it
 ended_run conclude(const launcher_choice& chosen, const protocol::agent_actor& agent,
                    const local_run_options& options, const protocol::job_ended& ended,
@@ -342,7 +350,7 @@ result<ended_run> run_roles(const prepared_job& prepared, const local_run_option
   if (!secrets) return tl::unexpected(secrets.error());
   auto job = make_context(prepared, options.run_dir, secrets->get());
   if (!job) return tl::unexpected(job.error());
-  const bool threads = job::placement_of((*job)->spec) == job::placement::threads;
+  const bool threads = !options.gathers && job::placement_of((*job)->spec) == job::placement::threads;
   common::actor_config config{threads ? all_roles_threads : agent_threads};
   caf::actor_system system{config};
   const auto board = std::make_shared<agent::run_board>();
@@ -360,7 +368,8 @@ result<ended_run> run_roles(const prepared_job& prepared, const local_run_option
                                                    .log = log,
                                                    .hosts = hosts,
                                                    .drains = drains,
-                                                   .gathers = options.gathers});
+                                                   .gathers = options.gathers,
+                                                   .lacking = hosts ? lacking_in(options.run_dir) : nullptr});
   chosen->introduce(agent);
   auto control = open_run(*chosen, agent, options.run_dir,
                           {system, (*job)->spec, board, agent, tokens_of(*chosen), hosts, drains}, observer,
@@ -391,7 +400,10 @@ result<report> run_locally(const prepared_job& prepared, const local_run_options
   std::error_code ignored;
   if (!ended && options.is_new) std::filesystem::remove_all(options.run_dir, ignored);
   if (!ended) return tl::unexpected(ended.error());
-  if (ended->lacking.empty()) return std::move(ended->report);
+  if (ended->lacking.empty() && !(options.gathers && ended->was_stopped)) return std::move(ended->report);
+  if (ended->lacking.empty())
+    return fail(error_code::interrupted, "stopped before the hosts of the job had heard that it is over; its "
+                                         "model is in the run folder, and the same command tells them");
   return fail(ended->was_stopped ? error_code::interrupted : error_code::role_lost, ended->lacking);
 }
 

@@ -82,6 +82,7 @@ agent_state::agent_state(pointer self, agent_arguments arguments)
                 .ps_shards = core_config(arguments_).state_is_durable ? arguments_.job->ps_shards() : 0,
                 .hosts = arguments_.hosts,
                 .gathers = arguments_.gathers,
+                .lacking = arguments_.lacking,
                 .tell = [this](const protocol::job_event& event) { add_event(event); },
                 .done = [this](const protocol::job_ended& ended, bool may_go) { finish(ended, may_go); }}}
     , events_{open_events(arguments_.job->run_dir / "events.jsonl")} {}

@@ -36,6 +36,8 @@ struct agent_arguments {
   std::shared_ptr<drain_desk> drains{}; ///< of these hosts
   /// R38: the job is complete, and its stores are to be brought from these hosts. Nothing starts.
   std::optional<last_stores> gathers{};
+  /// As wind_up_parts has it; null where the job has this host alone.
+  std::function<std::optional<std::string>()> lacking{};
 };
 
 class agent_state {

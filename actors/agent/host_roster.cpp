@@ -292,8 +292,8 @@ std::vector<std::string> host_roster::on_their_way() const {
   std::vector<std::string> all;
   for (const auto& [host, one] : hosts_) {
     const bool is_first = one.retry_at && one.attempt == 0;
-    if (!one.boot && one.to_earlier != entry::comeback::late && (one.command_runs || is_first))
-      all.push_back(host);
+    const bool is_started = one.command_runs && (one.is_enrolled || one.attempt <= 1);
+    if (!one.boot && one.to_earlier != entry::comeback::late && (is_started || is_first)) all.push_back(host);
   }
   return all;
 }

@@ -127,8 +127,9 @@ public:
   /// Its agent is being started, or will be; or it had joined, and is lost: it may join again.
   bool is_expected(const std::string& host) const;
   host_state state_of(const std::string& host) const;
-  /// Of those that are not there: whose agent is being started, has enrolled, or had joined an
-  /// earlier root just now. A host whose agent could not be started is not among them.
+  /// Of those that are not there: whose agent is being started for the first time, has enrolled, or
+  /// had joined an earlier root just now. A host whose agent could not be started is not among
+  /// them, though it is tried again and again.
   std::vector<std::string> on_their_way() const;
   std::map<std::string, host_state> states() const;
   /// Of those that are to be started from here, or had joined an earlier root just now.

@@ -90,7 +90,8 @@ hosted_roles::hosted_roles(hosted_roles_config config)
     , roster_{config_.rules, names_of(config_.hosts)}
     , placement_{config_.root, config_.threads_per_worker, config_.coordinator_moves}
     , admission_{config_.joining, 1 + config_.hosts.size()}
-    , starts_{config_.repeat_after} {
+    , starts_{config_.repeat_after}
+    , holds_hosts_{config_.gathers.has_value()} {
   placement_.add_host(config_.root, config_.root_cpus);
   placement_.set_stores(config_.root, config_.root_stores);
   for (const auto& one : config_.returning)
@@ -216,7 +217,9 @@ hosted_actions hosted_roles::on_joined(const protocol::host_joined& joined, time
   refused = roster_.on_joined(joined.host, joined.boot, now, events);
   follow(std::move(events), now, out);
   if (!refused.empty()) return out;
-  if (joined.cpus == 0) { // it is to leave
+  if (joined.cpus == 0 && config_.gathers) { // it is to leave, and stays until its stores are brought
+    if (roster_.on_leaving(joined.host)) out.push_back(host_events::leaves(joined.host));
+  } else if (joined.cpus == 0) {
     if (!roster_.on_leaving(joined.host)) return out;
     if (!holds_hosts_) placement_.remove_host(joined.host, "leaves");
     out.push_back(host_events::leaves(joined.host));
@@ -225,8 +228,9 @@ hosted_actions hosted_roles::on_joined(const protocol::host_joined& joined, time
     return out;
   }
   const auto wanted = config_.hosts.at(joined.host);
-  const auto cpus = wanted != 0 ? wanted : joined.cpus;
-  if (roster_.state_of(joined.host) != host_state::leaving) placement_.add_host(joined.host, cpus);
+  const auto cpus = std::max(wanted != 0 ? wanted : joined.cpus, 1U);
+  if (config_.gathers || roster_.state_of(joined.host) != host_state::leaving)
+    placement_.add_host(joined.host, cpus);
   if (before != joined.boot) {
     placement_.set_stores(joined.host, joined.stores);
     out.push_back(host_events::joined(joined.host, cpus));

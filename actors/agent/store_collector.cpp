@@ -34,7 +34,7 @@ std::vector<protocol::job_event> tell_collected(const std::vector<collected_stor
     }
   }
   if (!there.empty())
-    tell("stores-collected", fmt::format("the run folder has the whole model now: {:.1f} MB, {}",
+    tell("stores-collected", fmt::format("brought into the run folder: {:.1f} MB, {}",
                                          static_cast<double>(bytes) / 1e6, fmt::join(there, ", ")));
   return events;
 }

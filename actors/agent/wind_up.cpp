@@ -113,10 +113,18 @@ void wind_up::end_with(std::vector<collected_store> stores) {
   for (const auto& event : tell_collected(stores)) parts_.tell(event);
   for (const auto& one : stores)
     if (!one.failure.empty()) may_go_ = false;
-  if (!may_go_)
-    ended_ = {protocol::job_outcome::failed,
-              "the job is complete, and not all of its stores could be brought", error_code::role_lost};
+  judge();
   copy_logs();
+}
+
+/// The run folder decides, whatever was brought: a PS shard that has just been placed anew has an
+/// empty store, and a copy there may have what could not be fetched.
+void wind_up::judge() {
+  const auto lacking = parts_.lacking ? parts_.lacking() : std::nullopt;
+  if (lacking) may_go_ = lacking->empty();
+  if (may_go_) return;
+  ended_ = {protocol::job_outcome::failed, "the job is complete, and not all of its stores could be brought",
+            error_code::role_lost};
 }
 
 /// However it has ended: the hosts may be gone when somebody looks.

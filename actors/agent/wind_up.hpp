@@ -20,6 +20,9 @@ struct wind_up_parts {
   std::uint32_t ps_shards = 1;              ///< that have stores
   std::shared_ptr<routed_launcher> hosts{}; ///< null: the job has this host alone
   std::optional<last_stores> gathers{};     ///< the job was complete when this root came (R38)
+  /// What the run folder lacks of a model that is complete, "": nothing. Nothing returned: the job
+  /// is not complete, as far as its report tells.
+  std::function<std::optional<std::string>()> lacking;
   std::function<void(const protocol::job_event&)> tell;
   /// Called once. @param may_go the hosts are not needed any more; else they wait for the next root
   std::function<void(const protocol::job_ended& ended, bool may_go)> done;
@@ -49,6 +52,7 @@ private:
   void bring(const gathered_stores& found);
   void end_with(std::vector<collected_store> stores);
   void copy_logs();
+  void judge();
   void finish();
 
   pointer self_;

@@ -101,6 +101,15 @@ class comes_together(ends_on_several_hosts):
         job.begin()
         self.expect_whole(job, spec, report)
 
+    def test_also_from_a_host_that_was_leaving_when_the_root_was_killed(self):
+        job, spec = self.begin()
+        with self.ending(job) as holder:
+            os.kill(self.hosts.agent_of(holder), signal.SIGTERM)
+            job.wait_for(lambda now: {"name": holder, "state": "leaving"} in now["hosts"], "the root knows", poll_s=0.01)
+            report = self.kill_root(job)
+        job.begin()
+        self.expect_whole(job, spec, report)
+
     def test_and_a_host_that_is_to_leave_meanwhile_stays_until_its_store_is_here(self):
         job, spec = self.begin()
         with self.ending(job) as holder:

@@ -161,9 +161,40 @@ TEST_F(store_gathering_test, kills_what_runs_and_then_takes_the_store_of_the_ps_
   EXPECT_EQ(decide(), from_beta);
 }
 
+TEST_F(store_gathering_test, asks_a_host_that_was_to_leave_before_this_root_came) {
+  begin();
+  protocol::host_joined leaving{.host = "beta", .boot = 7, .pid = 100, .cpus = 0, .root = 4};
+  leaving.stores = {store_of(1)};
+  leaving.running = {{worker_role({1}), first, 102}};
+  const auto told = roles.on_joined(leaving, now, refused);
+  EXPECT_THAT(sent<protocol::dismissal>(told), IsEmpty());
+  const auto stops = sent<protocol::stop_order>(told);
+  ASSERT_EQ(stops.size(), 1U);
+  EXPECT_EQ(stops[0].how, protocol::stop_how::kill) << "it would wait for PS shards in order to leave";
+  join("gamma", 8);
+  roles.on_report({.host = "beta",
+                   .boot = 7,
+                   .role = worker_role({1}),
+                   .self = first,
+                   .state = start_state::ended,
+                   .why = "killed"},
+                  now);
+  EXPECT_THAT(sent<protocol::dismissal>(roles.tick(now)), IsEmpty());
+  EXPECT_EQ(decide(), from_beta);
+}
+
+TEST_F(store_gathering_test, gives_up_though_hosts_that_are_off_are_tried_again_and_again) {
+  begin();
+  join("gamma", 8);
+  fail_start_of("beta");
+  decide();
+  now += 1s;
+  ASSERT_EQ(all_of<run_command>(roles.tick(now)).size(), 1U) << "which hangs from now on";
+  EXPECT_EQ(decide_after(store_gathering::patience), lacking);
+}
+
 TEST_F(store_gathering_test, asks_a_host_that_is_to_leave_all_the_same) {
   begin();
-  roles.hold_hosts();
   join("beta", 7, {store_of(1)});
   join("gamma", 8);
   roles.on_joined({.host = "beta", .boot = 7, .pid = 100, .cpus = 0, .root = 4}, now, refused);
