@@ -90,7 +90,7 @@ int status(const status_options& options) {
   const auto answer = over ? status_from_report(run_dir) : agent::ask_root(run_dir, "status");
   if (!answer) return complain(answer.error());
   if (const auto report = dlrun::read_report(run_dir / "report.json"); over && report)
-    if (const auto lacking = runtime::why_not_whole(run_dir, *report); !lacking.empty()) warn(lacking);
+    if (const auto lacking = runtime::why_not_whole(run_dir, *report); !lacking.empty()) cli::warn(lacking);
   if (options.json)
     say(stdout, "{}\n", *answer);
   else
