@@ -47,7 +47,7 @@ result<std::uint32_t> copy_source::read_content(std::span<std::byte> into) {
 }
 
 result<std::uint32_t> copy_source::read_record(std::span<std::byte> into) {
-  const auto crc32c = record_->read(given_, into);
+  auto crc32c = record_->read(given_, into);
   if (!crc32c) return crc32c;
   record_crc32c_ = base::crc32c_combine(record_crc32c_, *crc32c, into.size());
   if (given_ + into.size() < content_bytes_) return crc32c;
