@@ -15,10 +15,11 @@ struct status_options {
   bool json = false;
 };
 
-/// Status of a run that is over, in the form of a running one.
+/// Status of a run that is over, in the form of a running one. Warns where its model is not whole.
 result<std::string> status_from_report(const std::filesystem::path& run_dir) {
   const auto report = dlrun::read_report(run_dir / "report.json");
   if (!report) return tl::unexpected(report.error());
+  if (const auto lacking = runtime::why_not_whole(run_dir, *report); !lacking.empty()) cli::warn(lacking);
   return nlohmann::ordered_json{{"job", report->job},
                                 {"status", to_string(report->status)},
                                 {"step", report->steps},
@@ -89,8 +90,6 @@ int status(const status_options& options) {
                     !std::filesystem::exists(run_dir / agent::agent_file, ignored);
   const auto answer = over ? status_from_report(run_dir) : agent::ask_root(run_dir, "status");
   if (!answer) return complain(answer.error());
-  if (const auto report = dlrun::read_report(run_dir / "report.json"); over && report)
-    if (const auto lacking = runtime::why_not_whole(run_dir, *report); !lacking.empty()) cli::warn(lacking);
   if (options.json)
     say(stdout, "{}\n", *answer);
   else

@@ -1,13 +1,11 @@
 #include "runtime/chosen_model.hpp"
 
-#include "actors/common/history_conversion.hpp"
 #include "runtime/kept_stores.hpp"
 #include "runtime/missing_stores.hpp"
 #include "runtime/run_record.hpp"
 #include "runtime/trained_with.hpp"
 
 #include <filesystem>
-#include <fmt/ranges.h>
 
 namespace dlrun::runtime {
 namespace {
@@ -20,13 +18,10 @@ std::string why_lacking(const std::filesystem::path& folder, const trained_with&
   if (missing.empty()) return "";
   const auto known = kept_stores(folder).value_or(coordinator::store_book::stores{});
   if (last.version > version_id{0}) return tell_not_whole(folder, *trained.record, missing, known);
-  std::vector<std::string> names;
-  for (const auto shard : missing)
-    names.push_back(common::store_directory(folder, shard).filename().string());
   return fmt::format("the run in '{0}' had other hosts, {1}, and a part of its model is there, {2}: copy {3} "
                      "from their folders into '{0}' ('dlrun explain {0}' says on which host each was last)",
                      folder.string(), tell_hosts(*trained.record), tell_stores(missing, known),
-                     fmt::join(names, ", "));
+                     folders_of_stores(missing));
 }
 
 } // namespace

@@ -47,6 +47,12 @@ std::vector<ps_shard_id> missing_stores(const std::filesystem::path& run_dir,
   return missing;
 }
 
+std::string folders_of_stores(const std::vector<ps_shard_id>& shards) {
+  std::vector<std::string> names;
+  for (const auto shard : shards) names.push_back(common::store_directory({}, shard).filename().string());
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
 std::string tell_stores(const std::vector<ps_shard_id>& shards,
                         const coordinator::store_book::stores& known) {
   std::vector<std::string> all;
@@ -62,14 +68,11 @@ std::string tell_stores(const std::vector<ps_shard_id>& shards,
 std::string tell_not_whole(const std::filesystem::path& run_dir, const records::RunRecord& record,
                            const std::vector<ps_shard_id>& missing,
                            const coordinator::store_book::stores& known) {
-  std::vector<std::string> names;
-  for (const auto shard : missing)
-    names.push_back(common::store_directory(run_dir, shard).filename().string());
   return fmt::format(
       "the run in '{0}' is trained to its end, and a part of its model is still on other hosts: {1}; the run "
       "had the hosts {2}; 'dlrun resume {0} --hosts FILE' brings it when they are there, or copy {3} from "
       "their folders into '{0}'",
-      run_dir.string(), tell_stores(missing, known), tell_hosts(record), fmt::join(names, ", "));
+      run_dir.string(), tell_stores(missing, known), tell_hosts(record), folders_of_stores(missing));
 }
 
 std::string why_not_whole(const std::filesystem::path& run_dir, const dlrun::report& ended) {

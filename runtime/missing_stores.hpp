@@ -23,6 +23,8 @@ agent::last_stores last_stores_of(const std::filesystem::path& run_dir, const re
 std::vector<ps_shard_id> missing_stores(const std::filesystem::path& run_dir,
                                         const records::RunRecord& record, agent::last_stores last);
 
+/// For people: how their folders are called, in the run folder and in those of hosts.
+std::string folders_of_stores(const std::vector<ps_shard_id>& shards);
 /// For people: which they are, and on which host each was last, as far as that is known.
 std::string tell_stores(const std::vector<ps_shard_id>& shards, const coordinator::store_book::stores& known);
 

@@ -16,6 +16,10 @@ namespace {
 
 constexpr auto tick_period = std::chrono::milliseconds(100);
 
+bool state_is_durable(const agent_arguments& arguments) {
+  return job::durability_log_of(arguments.job->spec) != job::durability_log::off;
+}
+
 agent_core_config core_config(const agent_arguments& arguments) {
   const auto& cluster = arguments.job->spec.cluster();
   agent_core_config config{
@@ -28,7 +32,7 @@ agent_core_config core_config(const agent_arguments& arguments) {
       .leave_grace = protocol::from_seconds<std::chrono::milliseconds>(cluster.leave_grace_s()),
       .agent = arguments.job->process,
       .coordinator = arguments.coordinator,
-      .state_is_durable = job::durability_log_of(arguments.job->spec) != job::durability_log::off,
+      .state_is_durable = state_is_durable(arguments),
       .restart_intensity = static_cast<std::size_t>(cluster.restart().intensity()),
       .restart_period = protocol::from_seconds<std::chrono::milliseconds>(cluster.restart().period_s())};
   if (arguments.hosts && cluster.journal().has_etcd()) config.journal_patience = std::chrono::seconds(45);
@@ -79,7 +83,7 @@ agent_state::agent_state(pointer self, agent_arguments arguments)
     , core_{core_config(arguments_)}
     , wind_up_{self_,
                {.run_dir = arguments_.job->run_dir,
-                .ps_shards = core_config(arguments_).state_is_durable ? arguments_.job->ps_shards() : 0,
+                .ps_shards = state_is_durable(arguments_) ? arguments_.job->ps_shards() : 0,
                 .hosts = arguments_.hosts,
                 .gathers = arguments_.gathers,
                 .lacking = arguments_.lacking,

@@ -37,6 +37,15 @@ protected:
     EXPECT_EQ(refused, "");
     return out;
   }
+  void end_on_beta(const role_name& role) {
+    roles.on_report({.host = "beta",
+                     .boot = 7,
+                     .role = role,
+                     .self = first,
+                     .state = start_state::ended,
+                     .why = "killed"},
+                    now);
+  }
   void fail_start_of(const std::string& host) { roles.on_command_ended(host, 1, "exited with code 7", now); }
   gathered_stores decide() { return gathering.decide(roles, now); }
   gathered_stores decide_after(protocol::duration time) {
@@ -150,14 +159,7 @@ TEST_F(store_gathering_test, kills_what_runs_and_then_takes_the_store_of_the_ps_
   for (const auto& one : stops) EXPECT_EQ(one.how, protocol::stop_how::kill);
   join("gamma", 8);
   EXPECT_FALSE(decide_after(20s).is_settled) << "they have not ended";
-  for (const auto& one : {shard, worker})
-    roles.on_report({.host = "beta",
-                     .boot = 7,
-                     .role = one.role,
-                     .self = first,
-                     .state = start_state::ended,
-                     .why = "killed"},
-                    now);
+  for (const auto& one : {shard, worker}) end_on_beta(one.role);
   EXPECT_EQ(decide(), from_beta);
 }
 
@@ -172,13 +174,7 @@ TEST_F(store_gathering_test, asks_a_host_that_was_to_leave_before_this_root_came
   ASSERT_EQ(stops.size(), 1U);
   EXPECT_EQ(stops[0].how, protocol::stop_how::kill) << "it would wait for PS shards in order to leave";
   join("gamma", 8);
-  roles.on_report({.host = "beta",
-                   .boot = 7,
-                   .role = worker_role({1}),
-                   .self = first,
-                   .state = start_state::ended,
-                   .why = "killed"},
-                  now);
+  end_on_beta(worker_role({1}));
   EXPECT_THAT(sent<protocol::dismissal>(roles.tick(now)), IsEmpty());
   EXPECT_EQ(decide(), from_beta);
 }
