@@ -1,6 +1,7 @@
 """Seeded faults of a job on four hosts: processes and agents are killed, hosts are lost with their disks or cut off in one
-direction or both and healed, everything dies and `dlrun resume --hosts` goes on. The result must be that of an undisturbed
-run on one host, and nothing may be left on any host.
+direction or both and healed, two hosts are cut from each other, everything dies and `dlrun resume --hosts` goes on; an
+operator drains hosts and changes the number of workers meanwhile. The result must be that of an undisturbed run on one host,
+and nothing may be left on any host. Where copies are kept, what was committed is not done again after the loss of one host.
 
 The moments are steps of the job; of two faults at one step the second does not wait for what the first has caused.
 """
@@ -15,21 +16,25 @@ import typing
 import coordinator_losses
 import net_hosts
 import small_data
-from dlrun_job import expect, job_over, now_us, pid_of, wait_until
+from dlrun_job import all_run, expect, job_over, now_us, pid_of, wait_until
 
 HOSTS = 4
 EPOCHS = {"mlp_dropout": 16, "cnn_batch_norm": 8}  # a second or a few: a job is held while losses of hosts are noticed
 STRUCK_BEFORE = 0.6  # of all steps
-DURABILITY = ({"log": "every_step"}, {"log": "snapshots"}, {"log": "every_step", "sync": "power"})
+DURABILITY = ({"log": "every_step"}, {"log": "snapshots"}, {"log": "every_step", "sync": "power"},
+              {"log": "every_step", "replicas": 2}, {"log": "every_step", "replicas": 2, "sync": "power"})
 WORKERS, PS_SHARDS = (2, 3, 5), (1, 2, 3)
+SCALED_MAX = 6
 OWN_FOLDERS = ("/tmp", "/dev/shm")  # of each host
 FILES = "/var/tmp"  # where the files of jobs may lie: in none of those
 ORPHAN_GRACE_S = 10
 GONE_WITHIN_S = 30  # an agent that is cut off ends after 10 s, and what it runs up to 3 s later
 GIVEN_UP_WITHIN_S = 30  # on however busy a machine
-ROLES, LOSSES = ("worker", "ps_shard", "coordinator"), ("lost", "cut", "deaf", "mute")
-KINDS = (*ROLES, "agent", *LOSSES, "everything")  # also the order of those that come at once
-AT_ONCE, HEALED_LATE, RESUMED, WITH_ETCD = 0.25, 0.3, 0.4, 0.25  # shares of faults, of cuts, of runs, of runs
+ROLES, LOSSES = ("worker", "ps_shard", "coordinator", "keeper"), ("lost", "cut", "deaf", "mute")
+WISHES = ("scaled", "drained")  # of an operator
+KINDS = (*ROLES, "agent", *WISHES, "parted", *LOSSES, "everything")  # also the order of those that come at once
+AT_ONCE, HEALED_LATE, RESUMED, WITH_ETCD, ONE_WAY = 0.25, 0.3, 0.4, 0.25, 0.5  # shares of faults, of cuts, of runs, of runs, of cuts
+ANSWERS = (0, 2)  # of what an operator asks: done, or refused since it cannot be
 
 
 class job_shape(typing.NamedTuple):
@@ -58,7 +63,7 @@ class job_shape(typing.NamedTuple):
         return spec
 
     def describe(self):
-        return (f"{self.model}, {self.workers} workers, {self.ps_shards} PS shards, {' '.join(self.durability.values())}, journal in"
+        return (f"{self.model}, {self.workers} workers, {self.ps_shards} PS shards, {' '.join(f'{key} {value}' for key, value in self.durability.items())}, journal in"
                 f" {'an etcd' if self.in_etcd else 'a folder'}{', agents outlive commands' if self.is_outlived else ''}")
 
 
@@ -74,6 +79,14 @@ class references:
         if key not in self.known:
             self.known[key] = self.bench.complete(spec)
         return self.known[key]
+
+
+def committed_in_copies(status):
+    """What every copy has, and so was committed before; None while one is not whole."""
+    copies = [role for role in status["roles"] if role["role"] == "keeper"]
+    if not copies or any(one["state"] != "whole" or "store" not in one for one in copies):
+        return None
+    return min(one["store"]["versions"][-1][-1] for one in copies)
 
 
 class fault(typing.NamedTuple):
@@ -129,8 +142,11 @@ class struck_job:
         self.job, self.shape, self.hosts, self.listed, self.etcd, self.source = job, shape, hosts, listed, etcd, source
         self.root = hosts.names[0]
         self.held = None  # since the job was first held
+        self.workers = shape.workers  # as many as are wanted
         self.cut = {}  # host -> kind, until it is healed
+        self.drained = set()  # hosts, until that is undone
         self.losses = []
+        self.kept = []  # (moment, step below which nothing is done again, or None where that may be) for each group of faults
         self.done = []  # (step, kinds)
         self.note_start()
 
@@ -143,12 +159,27 @@ class struck_job:
             for step, kinds in plan:
                 status = self.hold_at(step)
                 self.heal(*self.cut)
+                self.undo_drains()
                 self.done.append((step, []))
+                self.note_kept(kinds, status)
                 self.strike_at_once(kinds, status)
         except job_over:  # it was quicker than the plan; if it failed, its end says so
             pass
         finally:
             self.let_go()
+
+    def note_kept(self, kinds, status):
+        """A copy protects from the loss of one host, when it is whole; while a host is drained one may be on its way."""
+        hosts_struck = sum(kind in (*LOSSES, "agent", "parted") for kind in kinds)
+        is_protected = hosts_struck <= 1 and "drained" not in kinds and all_run(status)
+        self.kept.append((now_us(), committed_in_copies(status) if is_protected else None))
+
+    def expect_kept(self):
+        """No rewind below what was committed when the last faults came."""
+        for event in self.job.events("rewind"):
+            moments = [kept for moment, kept in self.kept if moment <= event["monotonic_us"]]
+            expect(not moments or moments[-1] is None or event["step"] >= moments[-1],
+                   f"steps from {event['step']} are done again, and {moments and moments[-1]} were in all copies\n{self.job.output()}")
 
     def hold_at(self, step):
         """@returns its status"""
@@ -176,7 +207,14 @@ class struck_job:
                 self.kill_everything_and_resume()
                 self.hold_at(0)
             elif kind in ROLES:
+                if kind == "keeper" and self.shape.durability.get("replicas", 1) == 1:
+                    continue
                 self.kill_role(kind, status)
+            elif kind == "scaled":
+                self.scale()
+            elif kind in ("drained", "parted"):
+                if not self.strike_two(kind, struck):
+                    continue
             elif host := self.pick_host(struck):
                 struck.append(fault(kind, host, now_us(), len(kinds) == 1))
                 self.strike_host(kind, host)
@@ -197,7 +235,28 @@ class struck_job:
             self.job.kill_together([(role, index)])
 
     def count_of(self, role):
-        return {"worker": self.shape.workers, "ps_shard": self.shape.ps_shards, "coordinator": 1}[role]
+        return {"worker": self.workers, "ps_shard": self.shape.ps_shards, "keeper": self.shape.ps_shards, "coordinator": 1}[role]
+
+    # ---- what an operator wants
+
+    def ask(self, *words):
+        """@returns whether it is done; False where it is refused"""
+        code, _, complaint = self.job.ask(*words)
+        if code not in ANSWERS:
+            if self.job.root.poll() is not None:
+                raise job_over(complaint)
+            expect(False, f"dlrun {' '.join(words)}: {code}, {complaint}")
+        return code == 0
+
+    def scale(self):
+        wanted = self.source.randint(1, SCALED_MAX)
+        if self.ask("scale", "--workers", str(wanted)):
+            self.workers = wanted
+
+    def undo_drains(self):
+        for host in sorted(self.drained):
+            self.ask("drain", host, "--undo")
+        self.drained.clear()
 
     # ---- hosts
 
@@ -212,6 +271,25 @@ class struck_job:
         taken = {*self.cut, *[one.host for one in struck]}
         there = [name for name in self.hosts.names[1:] if name not in taken and self.is_there(name)]
         return self.source.choice(there) if there else None
+
+    def strike_two(self, kind, struck):
+        """Of hosts that are there. @returns whether there were such"""
+        if not (host := self.pick_host(struck)):
+            return False
+        if kind == "drained":
+            self.drained |= {host} if self.ask("drain", host) else set()
+            return host in self.drained
+        others = [name for name in self.hosts.names[1:] if name not in (host, *self.cut)]
+        if not others:
+            return False
+        self.part(host, self.source.choice(others))
+        return True
+
+    def part(self, one, other):
+        """One hears nothing of the other; in a half of cases the other nothing of it either. The root hears both."""
+        for deaf, mute in ((one, other), (other, one))[:1 if self.source.random() < ONE_WAY else 2]:
+            self.hosts.drop_from(deaf, mute)
+            self.cut[deaf] = "parted"
 
     def strike_host(self, kind, host):
         if kind == "agent":
@@ -238,7 +316,7 @@ class struck_job:
     def heal(self, *hosts):
         for host in hosts:
             kind = self.cut.pop(host)
-            if kind == "deaf":
+            if kind in ("deaf", "parted"):
                 self.hosts.heal(host)
             elif kind == "mute":
                 self.drop_from_mute()
@@ -266,6 +344,7 @@ class struck_job:
         self.job.wait_end()
         self.expect_nobody_left()
         self.job.resume(options=["--hosts", str(self.listed)])
+        self.drained.clear()  # a new root knows of none
         self.note_start()
 
     def expect_nobody_left(self):
@@ -281,6 +360,7 @@ class struck_job:
         report = self.job.expect_complete(may_redo=True, gone_within_s=GONE_WITHIN_S)
         for name in ("parameters_sha256", "samples_committed"):
             expect(report[name] == reference[name], f"{name} {report[name]}, undisturbed {reference[name]}\n{self.job.output()}")
+        self.expect_kept()
         self.expect_nobody_left()
         left = self.hosts.left_in_own_folders()
         expect(not left, f"files are left in {' and '.join(OWN_FOLDERS)} of hosts: {left}")

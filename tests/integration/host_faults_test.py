@@ -36,6 +36,10 @@ class bears_faults(bench_case):
     def test_of_everything_with_the_journal_in_an_etcd(self):
         self.expect_borne([(50, ["cut"]), (200, ["coordinator", "lost"]), (400, ["everything"]), (600, ["mute"])], in_etcd=True)
 
+    def test_of_copies_and_hosts_while_an_operator_changes_things(self):
+        self.expect_borne([(50, ["scaled", "parted"]), (200, ["keeper"]), (350, ["lost"]), (500, ["drained"]), (600, ["cut"])],
+                          durability={"log": "every_step", "replicas": 2})
+
 
 if __name__ == "__main__":
     main()
