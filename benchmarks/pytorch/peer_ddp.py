@@ -6,6 +6,7 @@ JSON: the records trained, the seconds that took, the last loss, its peak memory
 everything is loaded and built, and some steps to warm up, to a barrier after the last step; every epoch uses every record.
 """
 import argparse
+import datetime
 import gzip
 import json
 import os
@@ -42,11 +43,12 @@ def arguments():
     return parser.parse_args()
 
 
-def join_ranks():
-    """With one thread, from the same numbers in all. @returns rank, how many there are."""
+def join_ranks(timeout_s=None):
+    """With one thread, from the same numbers in all. @param timeout_s of each collective operation; None: PyTorch's default
+    @returns rank, how many there are."""
     torch.set_num_threads(1)
     torch.manual_seed(1)
-    torch.distributed.init_process_group("gloo")
+    torch.distributed.init_process_group("gloo", timeout=timeout_s and datetime.timedelta(seconds=timeout_s))
     return torch.distributed.get_rank(), torch.distributed.get_world_size()
 
 

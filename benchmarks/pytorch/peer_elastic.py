@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 """One rank under torchrun that survives kills as PyTorch's elastic training does: all ranks restart from the newest checkpoint.
 
-The other side of compare_kills. Into --folder goes: `rank-N`, the process of each rank; `steps`, how many steps of the training
-are done, by rank 0 after each; `checkpoint`, written to a new name and renamed.
+The other side of compare_kills and compare_host_losses. Into --folder goes: `rank-N`, the process of each rank; `steps`, how many
+steps of the training are done and of how many ranks the last one was, by rank 0 after each; `checkpoint`, written to a new name
+and renamed.
 """
 import argparse
 import os
@@ -22,6 +23,7 @@ def arguments():
     parser.add_argument("--mode", choices=MODES["cnn"], default="eager", help="layout of images; compiled or not")
     parser.add_argument("--checkpoint-every", type=int, required=True, metavar="STEPS", help="0: at the end of each epoch")
     parser.add_argument("--folder", type=pathlib.Path, required=True)
+    parser.add_argument("--timeout", type=float, metavar="S", help="of each collective operation (default: PyTorch's)")
     parser.add_argument("--data", default="/usr/share/datasets/fashion-mnist")
     return parser.parse_args()
 
@@ -35,7 +37,7 @@ def replace(file, write):
 
 def main():
     chosen = arguments()
-    rank, world = join_ranks()
+    rank, world = join_ranks(chosen.timeout)
     replace(chosen.folder / f"rank-{rank}", lambda file: file.write_text(str(os.getpid())))
     x, y = dataset(chosen.data)
     raw = network(chosen.model)
@@ -60,7 +62,7 @@ def main():
                 optimizer.step()
                 done += 1
                 if rank == 0:
-                    told.write(f"{done}\n")
+                    told.write(f"{done} {world}\n")
                 if rank == 0 and done % every == 0:
                     state = {"module": module.state_dict(), "optimizer": optimizer.state_dict(), "done": done}
                     replace(checkpoint, lambda file: torch.save(state, file))

@@ -31,3 +31,10 @@ def train_ranks(python, model, epochs, mode, isa="widest", data=small_data.FASHI
     if any(rank.returncode != 0 for rank in ranks):
         raise failure(f"PyTorch failed on {model}: its ranks ended with {[rank.returncode for rank in ranks]}")
     return json.loads(outputs[0])
+
+
+def steps_told(folder):
+    """What peer_elastic has written there: each step that was done -> of how many ranks it was, when it was done last."""
+    file = folder / "steps"
+    whole = file.read_text().rpartition("\n")[0] if file.exists() else ""
+    return {int(step): int(ranks) for step, ranks in map(str.split, whole.splitlines())}
