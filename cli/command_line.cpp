@@ -24,6 +24,17 @@ std::optional<std::string> unknown_verb(CLI::App& app, int argc, char** argv) {
   return fmt::format("there is no verb '{}'; {}", base::printable(wanted), base::hint(wanted, verbs));
 }
 
+/// An option that is given empty is one whose variable was not set, and is not left out.
+void refuse_empty_values(CLI::App& app) {
+  const CLI::Validator not_empty{
+      [](const std::string& text) -> std::string { return text.empty() ? "its value is empty" : ""; }, "",
+      "not empty"};
+  for (auto* command : app.get_subcommands([](CLI::App*) { return true; }))
+    for (auto* option :
+         command->get_options([](CLI::Option* one) { return one->get_items_expected_max() > 0; }))
+      option->check(not_empty);
+}
+
 /// The verb of the command line. @returns its exit code.
 int run_verb(CLI::App& app, int argc, char** argv) {
   verb chosen;
@@ -32,6 +43,7 @@ int run_verb(CLI::App& app, int argc, char** argv) {
         add_drain,  add_token,   add_stop,   add_export,    add_evaluate, add_predict,    add_logs,
         add_events, add_explain, add_doctor, add_manifests, add_agent,    add_completion, add_version})
     add(app, chosen);
+  refuse_empty_values(app);
   try {
     if (const auto wrong = unknown_verb(app, argc, argv)) return complain({error_code::bad_usage, *wrong});
     app.parse(argc, argv);

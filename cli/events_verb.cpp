@@ -3,6 +3,7 @@
 #include "cli/line_tail.hpp"
 #include "cli/run_watch.hpp"
 #include "cli/verbs.hpp"
+#include "runtime/run_files.hpp"
 #include "runtime/run_folder.hpp"
 
 #include <nlohmann/json.hpp>
@@ -39,7 +40,9 @@ void show(const std::string& line, const events_options& options) {
 
 int events(const events_options& options) {
   if (auto folder = runtime::find_run(options.run_dir); !folder) return complain(folder.error());
-  line_tail lines{std::filesystem::path{options.run_dir} / "events.jsonl"};
+  const auto file = std::filesystem::path{options.run_dir} / "events.jsonl";
+  if (auto fine = runtime::check_readable(file); !fine) return complain(fine.error());
+  line_tail lines{file};
   const auto show_new = [&] {
     while (const auto line = lines.next()) show(*line, options);
     flush(stdout);

@@ -5,6 +5,7 @@
 #include "cli/line_tail.hpp"
 #include "cli/verbs.hpp"
 #include "runtime/kept_stores.hpp"
+#include "runtime/run_files.hpp"
 #include "runtime/run_folder.hpp"
 #include "runtime/run_record.hpp"
 
@@ -153,6 +154,7 @@ void show_table(const std::vector<explained_role>& roles) {
 int explain(const explain_options& options) {
   const auto folder = runtime::find_run(options.run_dir);
   if (!folder) return complain(folder.error());
+  if (auto fine = runtime::check_readable(*folder / "events.jsonl"); !fine) return complain(fine.error());
   const auto told = explanation_of(*folder);
   const auto hosts = has_hosts(told, *folder);
   if (!hosts) return complain(hosts.error());

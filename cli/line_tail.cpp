@@ -17,6 +17,11 @@ std::optional<std::string> line_tail::next() {
   std::string line;
   std::getline(in_, line);
   part_ += line;
+  if (in_.bad()) { // it cannot be read, as a folder cannot
+    in_.close();
+    in_.clear();
+    return std::nullopt;
+  }
   if (in_.eof()) { // the newline is missing: the next call goes on here
     in_.clear();
     return std::nullopt;

@@ -4,6 +4,7 @@
 #include "cli/log_lines.hpp"
 #include "cli/run_watch.hpp"
 #include "cli/verbs.hpp"
+#include "runtime/run_files.hpp"
 #include "runtime/run_folder.hpp"
 #include "runtime/run_record.hpp"
 
@@ -41,6 +42,13 @@ std::vector<hosted_folder> hosts_of(const std::filesystem::path& run_dir) {
   return hosts;
 }
 
+result<void> check_logs_readable(const std::filesystem::path& run_dir) {
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(run_dir / "logs", ignored))
+    if (auto fine = runtime::check_readable(entry.path()); !fine) return fine;
+  return {};
+}
+
 void tell_missing(log_merger& logs, bool is_over) {
   for (const auto& text : logs.missing(is_over)) cli::warn(text);
 }
@@ -49,6 +57,7 @@ int logs(const logs_options& options) {
   if (auto known = check(options.filter); !known) return complain(known.error());
   const auto run_dir = runtime::find_run(options.run_dir);
   if (!run_dir) return complain(run_dir.error());
+  if (auto fine = check_logs_readable(*run_dir); !fine) return complain(fine.error());
   log_merger merged{*run_dir, options.filter, hosts_of(*run_dir),
                     [&](const auto& request) { return agent::ask_root(*run_dir, request); }};
   if (options.lines) show_last(merged, *options.lines, options.json);

@@ -1,6 +1,7 @@
 #include "cli/complain.hpp"
 #include "cli/decimal.hpp"
 #include "cli/model_options.hpp"
+#include "cli/output_place.hpp"
 #include "cli/prediction.hpp"
 #include "cli/verbs.hpp"
 
@@ -16,6 +17,10 @@ struct predict_options {
 };
 
 result<void> run(const predict_options& options) {
+  if (auto fine =
+          check_output_place(options.output, {options.input, options.model.path, options.model.spec_file});
+      !fine)
+    return fine;
   const auto model = load_and_tell(options.model);
   if (!model) return tl::unexpected(model.error());
   const auto input =

@@ -297,8 +297,10 @@ result<report> report_from_json(const std::string& text) {
     reader in(parsed);
     visit(in, value);
     return value;
-  } catch (const std::exception& problem) {
-    return fail(error_code::bad_data, fmt::format("not a report: {}", problem.what()));
+  } catch (const std::exception&) {
+    return fail(error_code::bad_data,
+                "not a report that this dlrun wrote (an edited or damaged file, or one of "
+                "a later version): restore it from a copy, or remove it");
   }
 }
 

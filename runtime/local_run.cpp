@@ -13,6 +13,7 @@
 #include "job/choices.hpp"
 #include "job/exit_code.hpp"
 #include "observability/run_publisher.hpp"
+#include "runtime/folder_watch.hpp"
 #include "runtime/hosts_run.hpp"
 #include "runtime/missing_stores.hpp"
 #include "runtime/run_control.hpp"
@@ -270,8 +271,10 @@ void tell_resumed(const std::optional<hosts_plan>& hosts, const protocol::agent_
 
 /// Follows the run until it has ended. @returns how.
 protocol::job_ended watch(agent::run_board& board, run_observer& observer,
-                          observability::run_publisher& publisher, const protocol::agent_actor& agent) {
+                          observability::run_publisher& publisher, const protocol::agent_actor& agent,
+                          const folder_watch& folder) {
   bool stopping = false;
+  bool is_lost = false;
   for (;;) {
     std::vector<protocol::job_event> events;
     const auto ended = board.wait(observer_period, events);
@@ -279,6 +282,10 @@ protocol::job_ended watch(agent::run_board& board, run_observer& observer,
     publisher.update(board.snapshot(), events, common::now());
     if (ended) return *ended;
     observer.update(board.snapshot(), common::now());
+    if (const auto why = is_lost ? "" : folder.lost(); !why.empty()) {
+      is_lost = true;
+      caf::anon_send(agent, protocol::stop_job{protocol::job_outcome::failed, why, error_code::system});
+    }
     const auto reason = observer.asked_to_stop();
     if (!reason || std::exchange(stopping, true)) continue;
     caf::anon_send(agent, protocol::stop_job{protocol::job_outcome::interrupted, *reason});
@@ -344,6 +351,28 @@ ended_run conclude(const launcher_choice& chosen, const protocol::agent_actor& a
   return made;
 }
 
+/// What is known of the run in this process.
+struct own_sight {
+  const common::job_context& job;
+  agent::run_board& board;
+  spdlog::logger& log;
+};
+
+/// Until it has ended. @returns what came of it; system where the run folder is gone
+result<ended_run> follow(const launcher_choice& chosen, const protocol::agent_actor& agent,
+                         const local_run_options& options, const own_sight& seen, run_observer& observer,
+                         observability::run_publisher& publisher) {
+  const folder_watch folder{options.run_dir};
+  const auto ended = watch(seen.board, observer, publisher, agent, folder);
+  const auto path = options.run_dir / "report.json";
+  auto made = conclude(chosen, agent, options, ended,
+                       [&] { return final_report(seen.job, ended, seen.board.snapshot(), path, seen.log); });
+  publisher.finish(made.report);
+  if (auto lost = folder.lost(); !lost.empty()) return fail(error_code::system, std::move(lost));
+  if (made.lacking.empty()) observer.summary(made.report, path.string());
+  return made;
+}
+
 result<ended_run> run_roles(const prepared_job& prepared, const local_run_options& options,
                             run_observer& observer) {
   const auto secrets = take_secrets(options);
@@ -381,12 +410,7 @@ result<ended_run> run_roles(const prepared_job& prepared, const local_run_option
   auto publisher = make_publisher(**job, prepared.metrics, agent, options.gathers.has_value());
   if (!options.is_new && !options.gathers) tell_resumed(options.hosts, agent);
   caf::anon_send(agent, protocol::tick{});
-  const auto ended = watch(*board, observer, publisher, agent);
-  const auto path = options.run_dir / "report.json";
-  auto made = conclude(*chosen, agent, options, ended,
-                       [&] { return final_report(**job, ended, board->snapshot(), path, *log); });
-  publisher.finish(made.report);
-  if (made.lacking.empty()) observer.summary(made.report, path.string());
+  auto made = follow(*chosen, agent, options, {**job, *board, *log}, observer, publisher);
   control->reset(); // only now is the run over for 'dlrun status'
   return made;
 }

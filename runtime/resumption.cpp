@@ -128,13 +128,25 @@ result<spec_change> change_spec(const trained_with& past, const resume_options& 
   return options.from ? spec_change::revision : *change;
 }
 
+/// Kept under a name that nothing has yet. @returns system when it cannot be.
+result<void> keep_edited(const std::filesystem::path& file) {
+  std::error_code why;
+  if (!std::filesystem::exists(std::filesystem::symlink_status(file, why))) return {};
+  auto kept = file.string() + ".edited";
+  for (int number = 2; std::filesystem::exists(std::filesystem::symlink_status(kept, why)); ++number)
+    kept = fmt::format("{}.edited.{}", file.string(), number);
+  std::filesystem::rename(file, kept, why);
+  if (!why) return {};
+  return fail(error_code::system,
+              fmt::format("cannot keep the edited '{}' as '{}': {}", file.string(), kept, why.message()));
+}
+
 /// An edited file is kept under another name. The specification that is written is that of the
 /// record.
 result<void> write_spec_again(const run_folder& folder, std::size_t revision, const spec::JobSpec& spec,
                               bool keep) {
   const auto file = folder.spec_file(revision);
-  std::error_code why;
-  if (keep) std::filesystem::rename(file, file.string() + ".edited", why);
+  if (auto kept = keep ? keep_edited(file) : result<void>{}; !kept) return kept;
   return job::write_spec_file(file, spec);
 }
 
@@ -166,10 +178,8 @@ result<void> keep(const run_folder& folder, const trained_with& past, const resu
     if (there && job::differences(*there, revisions[i]).empty()) continue;
     if (auto done = write_spec_again(folder, i, revisions[i], options.as_trained); !done) return done;
   }
-  const auto beyond = folder.spec_file(revisions.size());
-  std::error_code why; // most often there is none
-  if (options.as_trained) std::filesystem::rename(beyond, beyond.string() + ".edited", why);
-  return {};
+  const auto beyond = folder.spec_file(revisions.size()); // most often there is none
+  return options.as_trained ? keep_edited(beyond) : result<void>{};
 }
 
 /// The job to go on with: that of the run, changed as asked. What changes the training is a new

@@ -17,6 +17,7 @@
 
 #include <atomic>
 #include <charconv>
+#include <csignal>
 #include <dlrun/detail/named_factories.hpp>
 #include <dlrun/training.hpp>
 #include <future>
@@ -294,6 +295,7 @@ bool role_entry_passed() { return entry_passed; }
 
 std::optional<int> dlrun::run_role(int argc, char** argv) {
   using namespace dlrun::runtime;
+  std::signal(SIGXFSZ, SIG_IGN); // a file that may not grow is told by write(2), with a reason
   detail::registration_is_over = true;
   if (argc < 2 || std::string_view{argv[1]} != agent::role_argument) {
     entry_passed = true;

@@ -5,6 +5,7 @@
 #include "runtime/descriptor_limit.hpp"
 
 #include <charconv>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 namespace dlrun::runtime {
@@ -45,8 +46,10 @@ std::string run_control::answer_at_once(const std::string& request) const {
 std::string run_control::scale(const std::string& workers) const {
   protocol::scale_request wanted;
   const auto* const end = workers.data() + workers.size();
-  if (std::from_chars(workers.data(), end, wanted.workers).ptr != end)
-    return refusal("the number of workers is no number", job::exit_code::bad_input);
+  if (const auto read = std::from_chars(workers.data(), end, wanted.workers);
+      read.ec != std::errc{} || read.ptr != end)
+    return refusal(fmt::format("{} is no number of workers that there can be", workers),
+                   job::exit_code::bad_input);
   auto scaled = spec_;
   scaled.mutable_cluster()->set_workers(wanted.workers);
   if (const auto room = check_descriptor_limit(scaled); !room)

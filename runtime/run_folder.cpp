@@ -2,6 +2,7 @@
 
 #include "base/own_machine.hpp"
 #include "job/spec_writer.hpp"
+#include "runtime/run_files.hpp"
 
 #include <array>
 #include <cerrno>
@@ -60,7 +61,12 @@ tl::unexpected<error> in_use(const std::filesystem::path& folder, int lock) {
 /// Not inherited by the roles' processes: the lock is the root's alone, and goes when it goes.
 result<base::unique_fd> lock(const std::filesystem::path& folder) {
   const auto file = folder / lock_name;
-  base::unique_fd fd{::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, lock_mode)};
+  // What a link leads to is somebody else's, and is not emptied.
+  base::unique_fd fd{::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, lock_mode)};
+  if (!fd && errno == ELOOP)
+    return fail(error_code::bad_usage,
+                fmt::format("'{}' is a symbolic link, where dlrun keeps a file of its own: remove it",
+                            file.string()));
   if (!fd)
     return fail(error_code::bad_usage, fmt::format("cannot write to the run folder '{}': {}", folder.string(),
                                                    std::strerror(errno)));
@@ -75,7 +81,7 @@ result<base::unique_fd> lock(const std::filesystem::path& folder) {
 /// A folder that was copied without its lock is nobody's.
 result<base::unique_fd> lock_to_read(const std::filesystem::path& folder) {
   const auto file = folder / lock_name;
-  base::unique_fd fd{::open(file.c_str(), O_RDONLY | O_CLOEXEC)};
+  base::unique_fd fd{::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   if (!fd && errno == ENOENT) return fd;
   if (!fd)
     return fail(error_code::bad_usage,
@@ -133,12 +139,13 @@ result<std::filesystem::path> find_run(const std::string& folder) {
   if (!is_run)
     return fail(error_code::bad_usage,
                 fmt::format("'{}' is not the folder of a run: there is no spec.yaml in it", path.string()));
+  if (auto fine = check_run_files(path); !fine) return tl::unexpected(fine.error());
   return path;
 }
 
 bool has_root(const std::filesystem::path& folder) {
   const auto file = folder / lock_name;
-  const base::unique_fd fd{::open(file.c_str(), O_RDONLY | O_CLOEXEC)};
+  const base::unique_fd fd{::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   return fd && ::flock(fd.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 }
 
@@ -163,6 +170,10 @@ result<run_folder> run_folder::create(const std::string& wanted, const spec::Job
   const bool is_torn = torn == torn_beginning::removed && holds_at_most_a_beginning(path);
   if (!is_torn)
     if (auto none = check_holds_no_run(path); !none) return tl::unexpected(none.error());
+  if (std::filesystem::exists(path, why) && !std::filesystem::is_directory(path, why))
+    return fail(
+        error_code::bad_usage,
+        fmt::format("the run folder '{}' is no folder: choose another with --run-dir", path.string()));
   if (!is_torn && std::filesystem::exists(path, why) && !std::filesystem::is_empty(path, why))
     return fail(
         error_code::bad_usage,

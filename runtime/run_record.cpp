@@ -5,6 +5,7 @@
 #include "job/defaults.hpp"
 #include "runtime/digested_message.hpp"
 #include "runtime/recorded_data.hpp"
+#include "runtime/run_files.hpp"
 #include "runtime/run_fingerprint.hpp"
 #include "runtime/run_folder.hpp"
 
@@ -74,6 +75,7 @@ result<std::optional<records::RunRecord>> read_record(const std::filesystem::pat
   const auto file = run_dir / record_name;
   std::error_code why;
   if (!std::filesystem::exists(file, why)) return std::nullopt;
+  if (auto fine = check_run_files(run_dir); !fine) return tl::unexpected(fine.error());
   std::ifstream stream(file, std::ios::binary);
   const std::string bytes{std::istreambuf_iterator<char>{stream}, {}};
   if (!stream) return fail(error_code::bad_usage, fmt::format("cannot read '{}'", file.string()));

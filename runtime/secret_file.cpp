@@ -20,12 +20,16 @@ template <class Secret>
 result<Secret> read_secret(const std::string& file, std::string_view what,
                            result<Secret> (*parse)(std::string_view)) {
   const base::unique_fd opened{file == "-" ? ::dup(STDIN_FILENO)
-                                           : ::open(file.c_str(), O_RDONLY | O_CLOEXEC)};
+                                           : ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   const auto name = file == "-" ? std::string{"the standard input"} : fmt::format("'{}'", file);
   if (!opened)
     return fail(error_code::bad_usage, fmt::format("the {} cannot be read from {}: {}", what, name,
                                                    std::generic_category().message(errno)));
   struct stat about {};
+  if (file != "-" && ::fstat(opened.get(), &about) == 0 && !S_ISREG(about.st_mode))
+    return fail(error_code::bad_usage,
+                fmt::format("{} is no file: the {} is read from a file, or with '-' from the standard input",
+                            name, what));
   if (::fstat(opened.get(), &about) == 0 && S_ISREG(about.st_mode) && (about.st_mode & S_IRWXO) != 0)
     return fail(error_code::bad_usage,
                 fmt::format("everybody on this host may read {}, and whoever has the {} joins the job: "

@@ -77,8 +77,10 @@ struct root_place {
 
 result<root_place> read_place(const std::filesystem::path& run_dir) {
   const auto file = run_dir / agent_file;
-  std::ifstream in{file};
-  if (!in)
+  std::error_code ignored;
+  std::ifstream in;
+  if (std::filesystem::is_regular_file(file, ignored)) in.open(file);
+  if (!in.is_open())
     return fail(error_code::bad_usage,
                 fmt::format("'{}' is not the folder of a running job", run_dir.string()));
   const auto content = nlohmann::json::parse(in, nullptr, false);

@@ -8,7 +8,19 @@
 
 namespace dlrun::common {
 
+namespace {
+
+/// As it is printed: "01" and "1" would be two names of one slot.
+bool has_leading_zero(const std::string& text) {
+  for (std::size_t at = 0; at + 1 < text.size(); ++at)
+    if (text[at] == '0' && text[at + 1] != ':' && (at == 0 || text[at - 1] == ':')) return true;
+  return false;
+}
+
+} // namespace
+
 std::optional<protocol::parked_slot> parse_slot(const std::string& text) {
+  if (has_leading_zero(text)) return std::nullopt;
   protocol::parked_slot slot;
   const auto* const end = text.data() + text.size();
   const auto first = std::from_chars(text.data(), end, slot.step.value);

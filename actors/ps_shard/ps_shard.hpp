@@ -82,6 +82,7 @@ private:
   std::pair<dlrun::incarnation, std::uint64_t> directory_; ///< coordinator and sequence of the newest
   std::uint64_t next_value_ = 1;
   bool has_applied_ = false; ///< a step, since this start
+  int failed_snapshots_ = 0; ///< one after the other, and not for want of room
 
   std::shared_ptr<transport::segment_offers> server_;
   std::unique_ptr<gradient_inbox> inbox_;

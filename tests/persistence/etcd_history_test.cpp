@@ -23,8 +23,8 @@ constexpr std::size_t owners = 3;
 constexpr int terms_of_each = 8;
 constexpr int writes_of_a_term = 5;
 constexpr int members = 3;
-/// Shorter than a leader's election takes, so that some are not answered.
-constexpr etcd_patience short_patience{milliseconds(50), milliseconds(400)};
+/// Shorter than a leader's election may take, so that some are not answered.
+constexpr etcd_patience short_patience{milliseconds(100), milliseconds(1200)};
 constexpr auto prefix = "dlrun/history";
 
 answer answer_of(const error& why) {

@@ -1,0 +1,25 @@
+/// The run folder while its run goes on.
+#pragma once
+
+#include "base/unique_fd.hpp"
+
+#include <filesystem>
+#include <string>
+
+namespace dlrun::runtime {
+
+/// Notices when the folder is removed, moved or replaced by another one: what is trained from then
+/// on would be lost, or lie in a folder that nobody looks into.
+class folder_watch {
+public:
+  explicit folder_watch(std::filesystem::path folder);
+
+  /// Why the run cannot go on; "" while the folder is there, and where that cannot be told.
+  std::string lost() const;
+
+private:
+  std::filesystem::path folder_;
+  base::unique_fd held_; ///< the folder itself, whatever its name is
+};
+
+} // namespace dlrun::runtime
