@@ -39,7 +39,7 @@ class on_pods(on_several_hosts):
     def manifests(self, spec, *options):
         file = small_data.write_spec(self.bench.folder / "job.yaml", self.spec_of_pods(spec))
         done = subprocess.run([self.program, "manifests", str(file), "--image", "dlrun", "--name", NAME, "--hosts", str(HOSTS), "--cpus", "2",
-                               "--data-claim", "data", "--run-claim", "runs", *options], capture_output=True, text=True)
+                               "--memory", "2Gi", "--disk", "10Gi", "--data-claim", "data", "--run-claim", "runs", *options], capture_output=True, text=True)
         self.assertEqual((done.returncode, done.stderr), (COMPLETED, ""))
         return done.stdout
 
