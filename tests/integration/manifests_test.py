@@ -221,6 +221,20 @@ class has_an_image(writes_manifests):
             self.assertTrue((self.FILE.parents[2] / script).exists(), script)
 
 
+class has_a_kustomize_base(writes_manifests):
+    FOLDER = pathlib.Path(__file__).resolve().parents[2] / "deploy/k8s/base"
+
+    def test_that_is_what_its_command_writes(self):
+        comment = "".join(line[1:] for line in (self.FOLDER / "kustomization.yaml").read_text().splitlines() if line.startswith("#   "))
+        [program, *words] = comment.split()
+        self.assertEqual((program, words[0]), ("dlrun", "manifests"))
+        done = subprocess.run([pathlib.Path(self.program).resolve(), *words], cwd=self.FOLDER, capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stderr), (COMPLETED, ""))
+        self.assertEqual((self.FOLDER / "objects.yaml").read_text(), done.stdout)
+        kustomization = yaml.safe_load((self.FOLDER / "kustomization.yaml").read_text())
+        self.assertEqual((kustomization["kind"], kustomization["resources"]), ("Kustomization", ["objects.yaml"]))
+
+
 class refuses(writes_manifests):
     def expect_refused(self, *options, words, **how):
         file = self.bench.folder / "refused.yaml"
