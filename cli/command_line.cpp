@@ -1,4 +1,5 @@
 #include "cli/complain.hpp"
+#include "cli/pods_verb.hpp"
 #include "cli/standard_streams.hpp"
 #include "cli/verbs.hpp"
 
@@ -9,6 +10,8 @@
 #include <dlrun/training.hpp>
 #include <exception>
 #include <optional>
+#include <string>
+#include <vector>
 
 namespace dlrun::cli {
 namespace {
@@ -38,15 +41,17 @@ void refuse_empty_values(CLI::App& app) {
 /// The verb of the command line. @returns its exit code.
 int run_verb(CLI::App& app, int argc, char** argv) {
   verb chosen;
-  for (const auto& add :
-       {add_init,   add_train,   add_resume, add_attach,    add_validate, add_status,     add_scale,
-        add_drain,  add_token,   add_stop,   add_export,    add_evaluate, add_predict,    add_logs,
-        add_events, add_explain, add_doctor, add_manifests, add_agent,    add_completion, add_version})
+  for (const auto& add : {add_init,    add_train,  add_resume, add_attach,     add_validate, add_status,
+                          add_scale,   add_drain,  add_token,  add_stop,       add_export,   add_evaluate,
+                          add_predict, add_logs,   add_events, add_explain,    add_doctor,   add_manifests,
+                          add_submit,  add_delete, add_agent,  add_completion, add_version})
     add(app, chosen);
   refuse_empty_values(app);
   try {
     if (const auto wrong = unknown_verb(app, argc, argv)) return complain({error_code::bad_usage, *wrong});
     app.parse(argc, argv);
+    const std::vector<std::string> words(argv + 1, argv + argc);
+    if (const auto code = run_on_pods(words)) return *code;
     return chosen();
   } catch (const CLI::ParseError& error) {
     const int code = app.exit(error);

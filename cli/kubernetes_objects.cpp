@@ -12,7 +12,6 @@ namespace {
 
 using object = nlohmann::ordered_json;
 
-constexpr auto program = "/usr/local/bin/dlrun";
 constexpr auto secret_folder = "/run/secrets/dlrun";
 constexpr auto runs_folder = "/var/lib/dlrun";
 constexpr int join_port = 7700;
@@ -134,7 +133,7 @@ object container(const pods_wish& of, const std::vector<std::string>& arguments,
   const object address{{"name", "POD_IP"}, {"valueFrom", {{"fieldRef", {{"fieldPath", "status.podIP"}}}}}};
   return {{"name", "dlrun"},
           {"image", of.image},
-          {"command", object::array({program})},
+          {"command", object::array({pod_program})},
           {"args", arguments},
           {"env", object::array({address})},
           {"resources", {{"requests", room}, {"limits", room}}},
@@ -180,8 +179,10 @@ object control_job(const pods_wish& of) {
   std::vector<std::string> arguments{"train",      fmt::format("{}/job.yaml", job_folder),
                                      "--hosts",    fmt::format("{}/hosts.yaml", job_folder),
                                      "--address",  "$(POD_IP)",
-                                     "--run-dir",  fmt::format("{}/{}", runs_folder, of.name),
+                                     "--run-dir",  run_folder_of(of.name),
                                      "--or-resume"};
+  if (of.data_bytes_max > 0)
+    arguments.insert(arguments.end(), {"--set", fmt::format("data.memory_limit={}", of.data_bytes_max)});
   for (const auto& one : of.overrides) arguments.insert(arguments.end(), {"--set", as_argument(one)});
   object mounts = object::array({volume_at("files", job_folder, true), volume_at("key", secret_folder, true),
                                  volume_at("run", runs_folder, false)});
@@ -237,6 +238,8 @@ object hosts_job(const pods_wish& of) {
 }
 
 } // namespace
+
+std::string run_folder_of(const std::string& job) { return fmt::format("{}/{}", runs_folder, job); }
 
 bool is_dns_label(std::string_view text) {
   const auto is_allowed = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; };

@@ -19,15 +19,16 @@ struct pods_wish {
   std::string image;      ///< with dlrun in it
   std::string job_file;   ///< its text
   std::vector<std::string> overrides{};
-  std::uint32_t hosts = 1;     ///< pods beside the control pod
-  std::uint32_t hosts_min = 2; ///< the job begins when so many are there, the control pod included
-  std::uint32_t cpus = 1;      ///< of each pod
-  std::string memory{};        ///< likewise; as Kubernetes writes it, as are the next
-  std::string disk{};          ///< of each folder of the run
-  std::string data_claim{};    ///< mounted where data_folder is, in the control pod; "": nothing is
-  std::string run_claim{};     ///< where the run folder is; "": it goes with the control pod
-  std::string secret{};        ///< one that is there, with the key; "": one is made, of `key`
-  security::secret_text key{}; ///< as a file of it
+  std::uint32_t hosts = 1;          ///< pods beside the control pod
+  std::uint32_t hosts_min = 2;      ///< the job begins when so many are there, the control pod included
+  std::uint32_t cpus = 1;           ///< of each pod
+  std::string memory{};             ///< likewise; as Kubernetes writes it, as are the next
+  std::string disk{};               ///< of each folder of the run
+  std::uint64_t data_bytes_max = 0; ///< that it may decode; 0: as the job says
+  std::string data_claim{};         ///< mounted where data_folder is, in the control pod; "": nothing is
+  std::string run_claim{};          ///< where the run folder is; "": it goes with the control pod
+  std::string secret{};             ///< one that is there, with the key; "": one is made, of `key`
+  security::secret_text key{};      ///< as a file of it
   std::vector<std::pair<std::string, std::string>> node_labels{}; ///< that a node has to have
   std::chrono::seconds leave_grace{30};                           ///< of the job
 };
@@ -35,6 +36,9 @@ struct pods_wish {
 /// Where things are in a pod.
 inline constexpr auto job_folder = "/etc/dlrun";
 inline constexpr auto data_folder = "/data";
+inline constexpr auto pod_program = "/usr/local/bin/dlrun";
+/// Of the run, in the control pod.
+std::string run_folder_of(const std::string& job);
 
 /// With the longest name that the other objects have room for: a host has the name of its Job, a
 /// dash and a number of up to three digits, in 63 characters.

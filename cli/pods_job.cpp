@@ -1,6 +1,7 @@
 #include "cli/pods_job.hpp"
 
 #include "base/utf8.hpp"
+#include "cli/pod_sizes.hpp"
 #include "job/choices.hpp"
 #include "job/field_rules.hpp"
 #include "job/source_text.hpp"
@@ -99,6 +100,7 @@ result<void> read_pods_job(const std::string& file, pods_wish& wanted) {
                             text->size(), job_bytes_max));
   if (auto fine = check_job(*job, wanted); !fine) return fine;
   if (auto fine = check_paths(*job, wanted); !fine) return fine;
+  if (auto settled = settle_sizes(*job, wanted); !settled) return settled;
   if (wanted.name.empty()) wanted.name = job->name();
   wanted.job_file = std::move(*text);
   wanted.leave_grace =

@@ -1,4 +1,6 @@
 #include "cli/complain.hpp"
+#include "cli/decimal.hpp"
+#include "cli/pod_sizes.hpp"
 #include "cli/verbs.hpp"
 #include "cli/warn_of_trained_on.hpp"
 #include "runtime/prepared_job.hpp"
@@ -15,19 +17,50 @@ struct validate_options {
   std::string file;
   std::vector<std::string> overrides;
   bool json = false;
+  bool kubernetes = false;
+  std::uint32_t hosts = 1; ///< pods beside the control pod
 };
 
-void print_json(const runtime::prepared_job& job) {
-  say(stdout, "{}\n",
-      nlohmann::ordered_json{{"valid", true},
-                             {"name", job.spec.name()},
-                             {"parameters", job.parameter_count},
-                             {"train_records", job.train_records},
-                             {"validation_records", job.validation_records},
-                             {"validation_records_trained_on", job.validation_records_trained_on},
-                             {"epochs", job.spec.train().epochs()},
-                             {"steps", job.steps}}
-          .dump());
+/// What a pod needs, and what `dlrun manifests` is to be told.
+struct pod_figures {
+  runtime::pod_needs needs;
+  std::string memory, disk;
+  std::uint64_t data_mib = 0; ///< decoded
+};
+
+/// With the data that is there.
+result<pod_figures> figures_of(const runtime::prepared_job& job, std::uint32_t hosts) {
+  const auto sizes = runtime::sizes_of(job.spec);
+  if (!sizes) return tl::unexpected(sizes.error());
+  std::uint64_t data = 0;
+  for (const auto& memory : data::memory_of(*job.data)) data += memory->bytes().size();
+  data = (data + (1U << 20) - 1) >> 20 << 20;
+  pod_figures made{.needs = runtime::needs_of_pod(*sizes, runtime::pods_at_least(hosts + 1), data),
+                   .memory = {},
+                   .disk = {},
+                   .data_mib = data >> 20};
+  made.memory = memory_text(runtime::sum_of(made.needs.memory));
+  made.disk = disk_text(runtime::sum_of(made.needs.disk));
+  return made;
+}
+
+nlohmann::ordered_json json_of(const std::vector<runtime::pod_need>& rows) {
+  auto all = nlohmann::ordered_json::array();
+  for (const auto& row : rows) all.push_back({{"what", row.what}, {"bytes", row.bytes}});
+  return {{"bytes", runtime::sum_of(rows)}, {"rows", std::move(all)}};
+}
+
+void print_json(const runtime::prepared_job& job, const std::optional<pod_figures>& pod) {
+  nlohmann::ordered_json line{{"valid", true},
+                              {"name", job.spec.name()},
+                              {"parameters", job.parameter_count},
+                              {"train_records", job.train_records},
+                              {"validation_records", job.validation_records},
+                              {"validation_records_trained_on", job.validation_records_trained_on},
+                              {"epochs", job.spec.train().epochs()},
+                              {"steps", job.steps}};
+  if (pod) line["kubernetes"] = {{"memory", json_of(pod->needs.memory)}, {"disk", json_of(pod->needs.disk)}};
+  say(stdout, "{}\n", line.dump());
 }
 
 /// Each problem is a line of the message (job/problems.hpp).
@@ -43,16 +76,29 @@ int complain_json(const error& what) {
 }
 
 int validate(const validate_options& options) {
+  const auto wrong = [&](const error& what) { return options.json ? complain_json(what) : complain(what); };
   const auto job = runtime::prepare_new_job(options.file, options.overrides);
-  if (!job) return options.json ? complain_json(job.error()) : complain(job.error());
+  if (!job) return wrong(job.error());
+  std::optional<pod_figures> pod;
+  if (options.kubernetes) {
+    auto figures = figures_of(*job, options.hosts);
+    if (!figures) return wrong(figures.error());
+    pod = std::move(*figures);
+  }
   warn_of_trained_on(*job);
   if (options.json) {
-    print_json(*job);
+    print_json(*job, pod);
     return 0;
   }
   say(stdout, "'{}' is valid: {} parameters, {} training and {} validation records, {} steps in {} epochs\n",
       options.file, job->parameter_count, job->train_records, job->validation_records, job->steps,
       job->spec.train().epochs());
+  if (pod)
+    say(stdout,
+        "{}where any one of its {} pods may be away; for 'dlrun manifests' and 'submit': --hosts {} --memory "
+        "{} "
+        "--disk {} --set data.memory_limit={}MiB\n",
+        table_of(pod->needs), options.hosts + 1, options.hosts, pod->memory, pod->disk, pod->data_mib);
   return 0;
 }
 
@@ -66,6 +112,12 @@ void add_validate(CLI::App& app, verb& chosen) {
   command->add_option("--set", options->overrides, "Override a value: path=value, e.g. train.epochs=3")
       ->allow_extra_args(false);
   command->add_flag("--json", options->json, "One line of JSON, on stdout also when it is not valid");
+  auto* kubernetes = command->add_flag("--kubernetes", options->kubernetes,
+                                       "Also what memory and disk a pod needs (see docs/kubernetes.md)");
+  command->add_option("--hosts", options->hosts, "Pods beside the control pod (default: 1)")
+      ->check(decimal())
+      ->check(CLI::Range(1U, pods_hosts_max))
+      ->needs(kubernetes);
   command->callback([options, &chosen] { chosen = [options] { return validate(*options); }; });
 }
 

@@ -14,6 +14,8 @@ using verb = std::function<int()>;
 void add_train(CLI::App& app, verb& chosen);
 void add_doctor(CLI::App& app, verb& chosen);
 void add_manifests(CLI::App& app, verb& chosen);
+void add_submit(CLI::App& app, verb& chosen);
+void add_delete(CLI::App& app, verb& chosen);
 void add_agent(CLI::App& app, verb& chosen);
 void add_resume(CLI::App& app, verb& chosen);
 void add_attach(CLI::App& app, verb& chosen);

@@ -26,6 +26,7 @@ public:
   result<void> fetch_outputs(std::span<float> to) { return backend_->fetch(outputs(), to); }
   result<void> finish(const progress& tell) { return backend_->finish(tell); }
   const model& described() const { return *model_; }
+  std::size_t activation_floats() const { return training_plan_->floats(); }
 
 private:
   std::span<const float> outputs() const { return stages_.back().output; }
@@ -376,5 +377,7 @@ result<void> network::predict(std::span<const float> parameters, std::span<const
 } catch (const dnnl::error& e) {
   return fail(error_code::system, fmt::format("oneDNN could not predict: {}", e.message));
 }
+
+std::size_t network::activation_floats() const { return impl_->activation_floats(); }
 
 } // namespace dlrun::engine

@@ -60,6 +60,10 @@ public:
   [[nodiscard]] result<void> predict(std::span<const float> parameters, std::span<const float> records,
                                      std::int64_t size, std::span<float> outputs);
 
+  /// Floats of activations and their gradients that a pass of forward_backward() has in memory, for
+  /// each record. What operations keep for themselves is not in it.
+  std::size_t activation_floats() const;
+
 private:
   class impl;
   std::unique_ptr<impl> impl_;

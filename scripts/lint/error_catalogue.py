@@ -18,10 +18,12 @@ CATALOGUE = "docs/errors.md"
 CODES, EXIT_CODES, EXIT_OF_CODES = "include/dlrun/error.hpp", "job/exit_code.hpp", "job/exit_code.cpp"
 NOT_SAID = ("tests/", "benchmarks/", "examples/")
 # What libraries and servers say in our messages: CLI11, yaml-cpp, zlib, libpng, RocksDB, protobuf,
-# libcurl, etcd.
+# libcurl, etcd, Kubernetes.
 FOREIGN = ("The following argument was not expected", "Run with --help for more information", "end of sequence flow not found",
            "incorrect data check", "IDAT", "IO error", "While appending to file", "Corruption", "checksum mismatch in file", "modified",
-           "Failed to connect to", "etcdserver: too many operations in txn request", "cannot open shared object file")
+           "Failed to connect to", "etcdserver: too many operations in txn request", "cannot open shared object file",
+           "Forbidden", "Error from server", "is forbidden: violates PodSecurity", "Unable to connect to the server: dial tcp",
+           "i/o timeout", "etcdserver: request timed out", "Pending, ImagePullBackOff: no such image", "Succeeded")
 
 LITERALS = re.compile(r'"(?:\\.|[^"\\\n])*"(?:\s*"(?:\\.|[^"\\\n])*")*')
 ONE_LITERAL = re.compile(r'"((?:\\.|[^"\\\n])*)"')

@@ -92,6 +92,15 @@ TEST(network, the_gradient_is_a_sum_over_records_and_its_padding_is_zero) {
   for (std::size_t i = 0; i < single.size(); ++i) EXPECT_TRUE(used[i] || single[i] == 0.0F) << i;
 }
 
+TEST(network, has_room_for_what_its_layers_hand_to_each_other) {
+  const problem p("input: 6 layers { linear { out_features: 64 } } layers { relu {} } "
+                  "layers { linear { out_features: 5 } }",
+                  4);
+  const auto floats = network(p.m, 1).activation_floats();
+  EXPECT_GE(floats, 64U + 64U + 5U) << "an output, its gradient, and what the loss reads";
+  EXPECT_LE(floats, 4 * (64U + 16U)) << "relu works in place";
+}
+
 TEST(network, metrics_ride_in_the_gradient) {
   const problem p(small_mlp, 5);
   network n(p.m, 1);

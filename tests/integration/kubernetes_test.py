@@ -5,8 +5,10 @@ import os
 import secrets
 import signal
 import subprocess
+import threading
 
 import paused_runs
+import played_kubectl
 import small_cluster
 import small_data
 from bench_case import main
@@ -36,10 +38,13 @@ class on_pods(on_several_hosts):
             (claimed / key).write_bytes((self.bench.folder / f"train-{key if key == 'labels' else 'images'}").read_bytes())
         return spec | {"data": {"train": {**self.data, "records": "/data/records", "labels": "/data/labels"}}}
 
-    def manifests(self, spec, *options):
+    def words_for(self, verb, spec, *options):
         file = small_data.write_spec(self.bench.folder / "job.yaml", self.spec_of_pods(spec))
-        done = subprocess.run([self.program, "manifests", str(file), "--image", "dlrun", "--name", NAME, "--hosts", str(HOSTS), "--cpus", "2",
-                               "--data-claim", "data", "--run-claim", "runs", *options], capture_output=True, text=True)
+        return [self.program, verb, str(file), "--image", "dlrun", "--name", NAME, "--hosts", str(HOSTS), "--cpus", "2", "--memory", "2Gi",
+                "--disk", "10Gi", "--data-claim", "data", "--run-claim", "runs", *options]
+
+    def manifests(self, spec, *options):
+        done = subprocess.run(self.words_for("manifests", spec, *options), capture_output=True, text=True)
         self.assertEqual((done.returncode, done.stderr), (COMPLETED, ""))
         return done.stdout
 
@@ -204,6 +209,115 @@ class has_trained(on_pods):
                                    "--json"], capture_output=True, text=True)
         self.assertEqual(exported.returncode, COMPLETED, exported.stderr)
         self.assertIn(digest, exported.stdout)
+
+
+class kubectl(played_kubectl.played_kubectl):
+    """Of a small cluster: what it is asked for is done."""
+
+    def __init__(self, folder, cluster):
+        super().__init__(folder)
+        self.cluster, self.objects = cluster, cluster.objects
+
+    def on_get(self, words, given):
+        name = words[0].partition("/")[2]
+        if name in self.cluster.jobs_over:
+            self.objects["Job", name]["status"] = {"conditions": [{"type": "Complete", "status": "True"}]}
+        return super().on_get(words, given)
+
+    def on_apply(self, words, given):
+        answer = super().on_apply(words, given)
+        if "--dry-run=server" not in words:
+            for kind, name in sorted(small_cluster.read_manifests(given), reverse=True):
+                if kind == "Job":
+                    self.cluster.start(name)
+        return answer
+
+    def on_patch(self, words, given):
+        answer = super().on_patch(words, given)
+        name = words[0].partition("/")[2]
+        if not self.objects["Job", name]["spec"]["suspend"]:
+            self.cluster.start(name)
+        else:
+            self.end_pods(name)
+        return answer
+
+    def on_delete(self, words, given):
+        answer = super().on_delete(words, given)
+        for word in words:
+            if word.startswith("job.batch/"):
+                self.end_pods(word.partition("/")[2])
+        return answer
+
+    def end_pods(self, name):
+        for one in self.cluster.pods_of(name):
+            threading.Thread(target=one.delete, daemon=True).start()
+
+    def pods_of(self, selector):
+        wanted = dict(pair.split("=") for pair in selector.split(",")).items()
+        return [{"metadata": {"name": one.name} | ({"deletionTimestamp": "now"} if one.is_deleted else {}),
+                 "status": {"phase": one.phase, "containerStatuses": [{"state": {"running": {}} if one.main_process() else {}}]}}
+                for one in self.cluster.pods if wanted <= one.labels.items()]
+
+    def execute(self, pod, words):
+        [found] = [one for one in self.cluster.pods if one.name == pod]
+        self.executed = found.execute(*words)
+        return super().execute(pod, words)
+
+
+class is_run_through_kubectl(on_pods):
+    def setUp(self):
+        super().setUp()
+        self.kubectl = self.enterContext(kubectl(self.bench.folder / "bin", self.cluster))
+
+    def call(self, *words):
+        """@returns exit code, output, complaints"""
+        done = subprocess.run(words if words[0] == self.program else [self.program, *words], env=self.kubectl.environment, capture_output=True,
+                              text=True)
+        return done.returncode, done.stdout, done.stderr
+
+    def submit(self, spec):
+        self.assertEqual(self.call(*self.words_for("submit", spec)), (COMPLETED, f"submitted k8s://{NAME}\n", ""))
+        [self.control] = self.cluster.pods_of(NAME)
+
+    def status(self):
+        code, told, _ = self.call("status", f"k8s://{NAME}", "--json")
+        return json.loads(told) if code == COMPLETED else {}
+
+    def test_from_its_beginning_to_its_end(self):
+        spec = self.unhurried_spec()
+        self.submit(spec)
+        self.assertEqual(self.call(*self.words_for("submit", spec))[0], 2)
+        self.wait_until_trains()
+        self.assertEqual(self.call("scale", f"k8s://{NAME}", "--workers", "2", "--wait")[0], COMPLETED)
+        self.assertEqual(self.status()["workers"], {"wanted": 2, "present": 2, "leaving": 0})
+        code, _, complaint = self.call("scale", f"k8s://{NAME}", "--workers", "1000")
+        self.assertEqual((code, complaint.count("\n"), "exit code" in complaint), (2, 1, False), complaint)
+        code, told, complaint = self.call("events", f"k8s://{NAME}", "--json")
+        self.assertEqual((code, complaint), (COMPLETED, ""))
+        self.assertIn("workers-scaled", {json.loads(line)["event"] for line in told.splitlines()})
+        code, told, _ = self.call("logs", f"k8s://{NAME}", "--role", "worker")
+        self.assertEqual(code, COMPLETED)
+        self.assertIn(f"@{NAME}-hosts-", told)
+        self.expect_complete(spec)
+        code, _, complaint = self.call("status", f"k8s://{NAME}")
+        self.assertEqual(code, 1)
+        self.assertIn("is over (Complete)", complaint)
+        self.assertEqual(self.call("delete", f"k8s://{NAME}")[::2], (COMPLETED, ""))
+        self.assertEqual(self.cluster.objects, {})
+
+    def test_and_goes_on_where_it_was_stopped(self):
+        spec = self.unhurried_spec()
+        self.submit(spec)
+        step = self.wait_until_trains()["step"]
+        self.assertEqual(self.call("stop", f"k8s://{NAME}"), (COMPLETED, "stopping\n", ""))
+        wait_until(lambda: self.control.exit_codes, "the control pod ends")
+        self.assertEqual(self.control.exit_codes, [INTERRUPTED], self.control.said())
+        code, _, complaint = self.call("status", f"k8s://{NAME}")
+        self.assertEqual(code, 1)
+        self.assertIn("is suspended", complaint)
+        self.kubectl.on_patch([f"job.batch/{NAME}", '--patch={"spec":{"suspend":false}}'], "")
+        self.wait_until_trains(beyond=step)
+        self.expect_complete(spec)
 
 
 class refuses(on_pods):

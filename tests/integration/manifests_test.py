@@ -150,6 +150,28 @@ class says_what_the_pods_do(writes_manifests):
             self.assertEqual([one["emptyDir"] for one in spec["volumes"] if "emptyDir" in one], [{"sizeLimit": "7Gi"}])
             self.assertEqual(spec["nodeSelector"], {"a/b": "c"})
 
+    def test_pods_are_as_large_as_the_job_needs_where_nobody_says_more(self):
+        code, told, said = self.call("--run-claim", "runs")
+        self.assertEqual(code, COMPLETED)
+        for name, spec in ((name, one["spec"]["template"]["spec"]) for (kind, name), one in read_manifests(told).items() if kind == "Job"):
+            limits = spec["containers"][0]["resources"]["limits"]
+            self.assertIn(f"--memory {limits['memory']} ", said)
+            if "ephemeral-storage" in limits:
+                self.assertIn(f"--disk {limits['ephemeral-storage']} ", said, name)
+        self.assertIn("--set data.memory_limit=1024MiB", said)
+        told = self.pod_specs("--name", "x")["x"]["containers"][0]["args"]
+        self.assertIn("data.memory_limit=1073741824", told)
+
+    def test_data_may_take_what_is_left_or_what_the_job_says(self):
+        def limits(*options, **how):
+            args = self.objects("--name", "x", *options, **how)["Job", "x"]["spec"]["template"]["spec"]["containers"][0]["args"]
+            return [int(word.partition("=")[2]) for word in args if word.startswith("data.memory_limit=")]
+
+        [left] = limits("--memory", "4Gi")
+        self.assertTrue(3 << 30 < left < 4 << 30, left)
+        job = small_data.write_spec(self.bench.folder / "limited.yaml", self.spec() | {"data": {"train": self.data, "memory_limit": "100MiB"}})
+        self.assertEqual(limits("--memory", "4Gi", job=job), [])
+
     def test_a_pod_whose_run_is_in_a_claim_needs_no_room_of_its_node(self):
         specs = self.pod_specs("--name", "x", "--run-claim", "runs")
         self.assertEqual({name: "ephemeral-storage" in spec["containers"][0]["resources"]["requests"] for name, spec in specs.items()},
@@ -164,7 +186,7 @@ class says_what_the_pods_do(writes_manifests):
         code, _, said = self.call()
         self.assertEqual(code, COMPLETED)
         self.assertIn("--run-claim", said)
-        code, told, said = self.call("--run-claim", "runs")
+        code, told, said = self.call("--run-claim", "runs", "--memory", "4Gi", "--disk", "10Gi")
         self.assertEqual((code, said), (COMPLETED, ""))
         self.assertIn("claimName: runs", told)
 
@@ -199,6 +221,20 @@ class has_an_image(writes_manifests):
             self.assertTrue((self.FILE.parents[2] / script).exists(), script)
 
 
+class has_a_kustomize_base(writes_manifests):
+    FOLDER = pathlib.Path(__file__).resolve().parents[2] / "deploy/k8s/base"
+
+    def test_that_is_what_its_command_writes(self):
+        comment = "".join(line[1:] for line in (self.FOLDER / "kustomization.yaml").read_text().splitlines() if line.startswith("#   "))
+        [program, *words] = comment.split()
+        self.assertEqual((program, words[0]), ("dlrun", "manifests"))
+        done = subprocess.run([pathlib.Path(self.program).resolve(), *words], cwd=self.FOLDER, capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stderr), (COMPLETED, ""))
+        self.assertEqual((self.FOLDER / "objects.yaml").read_text(), done.stdout)
+        kustomization = yaml.safe_load((self.FOLDER / "kustomization.yaml").read_text())
+        self.assertEqual((kustomization["kind"], kustomization["resources"]), ("Kustomization", ["objects.yaml"]))
+
+
 class refuses(writes_manifests):
     def expect_refused(self, *options, words, **how):
         file = self.bench.folder / "refused.yaml"
@@ -231,6 +267,11 @@ class refuses(writes_manifests):
         for option in ("--memory", "--disk"):
             for value in ("4", "4GB", "4gi", "0Gi", "-1Gi", "4.5Gi", "Gi"):
                 self.expect_refused(f"{option}={value}", words=(option, value, "as in 4Gi"))
+
+    def test_pods_that_are_too_small_for_the_job(self):
+        for option, value in (("--memory", "100Mi"), ("--disk", "100Mi")):
+            self.expect_refused(option, value, words=(f"{option} {value}: a pod of this job needs", f"name {option} ", "dlrun validate FILE --kubernetes"))
+        self.expect_refused("--memory", "4Gi", "--set", "data.memory_limit=4GiB", words=("decoded data", "data.memory_limit"))
 
     def test_one_claim_for_data_and_run(self):
         self.expect_refused("--data-claim", "same", "--run-claim", "same", words=("--run-claim 'same'", "a claim of its own"))

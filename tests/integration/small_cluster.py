@@ -305,8 +305,9 @@ class cluster:
                 self.replace(deleted)
 
     def replace(self, gone):
-        """Once."""
-        if not gone.is_replaced:
+        """Once; but not where the Job is gone, or suspended."""
+        job = self.objects.get(("Job", gone.job["metadata"]["name"]))
+        if not gone.is_replaced and job is not None and not job["spec"].get("suspend"):
             gone.is_replaced = True
             self.make_pod(gone.job, gone.host_name if gone.job["spec"].get("completionMode") == "Indexed" else None)
 

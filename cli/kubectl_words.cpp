@@ -1,0 +1,237 @@
+#include "cli/kubectl_words.hpp"
+
+#include "base/utf8.hpp"
+#include "cli/kubernetes_objects.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <fmt/format.h>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+namespace dlrun::cli {
+namespace {
+
+using words = std::vector<std::string>;
+using nlohmann::json;
+
+/// Job success policies are on by default from here on.
+constexpr int server_major_min = 1, server_minor_min = 31;
+/// For an answer of the server.
+constexpr auto patience = "--request-timeout=30s";
+/// Of what Kubernetes says of a pod.
+constexpr std::size_t why_max = 400;
+constexpr auto names_only = "--output=name";
+
+words with_namespace(const pods_target& of, words all) {
+  if (!of.name_space.empty()) all.insert(all.begin(), fmt::format("--namespace={}", of.name_space));
+  return all;
+}
+
+std::string selector(const pods_target& of) {
+  return fmt::format("--selector=app.kubernetes.io/name=dlrun,app.kubernetes.io/instance={}", of.job);
+}
+
+/// As kubectl tells them.
+words names_of_objects(const std::string& job) {
+  return {"job.batch/" + job, "job.batch/" + job + "-hosts", "networkpolicy.networking.k8s.io/" + job,
+          "service/" + job,   "configmap/" + job + "-files", "secret/" + job + "-key"};
+}
+
+/// Of what may be no object.
+json member(const json& of, const char* name) {
+  const auto found = of.is_object() ? of.find(name) : of.end();
+  return of.is_object() && found != of.end() ? *found : json{};
+}
+
+std::string text_in(const json& of, const char* name) {
+  const auto found = member(of, name);
+  return found.is_string() ? found.get<std::string>() : "";
+}
+
+int number_in(const json& of, const char* name) {
+  const auto text = text_in(of, name);
+  int number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
+/// Why a container does not run, as "ImagePullBackOff: no such image".
+std::string why_waiting(const json& pod) {
+  const auto status = member(pod, "status");
+  for (const auto& one : member(status, "containerStatuses")) {
+    const auto waiting = member(member(one, "state"), "waiting");
+    const auto reason = text_in(waiting, "reason"), message = text_in(waiting, "message");
+    if (!reason.empty()) return message.empty() ? reason : reason + ": " + message;
+  }
+  for (const auto& one : member(status, "conditions"))
+    if (const auto message = text_in(one, "message"); !message.empty()) return message;
+  return text_in(status, "reason");
+}
+
+bool does_run(const json& pod) {
+  const auto status = member(pod, "status");
+  if (text_in(status, "phase") != "Running" ||
+      !member(member(pod, "metadata"), "deletionTimestamp").is_null())
+    return false;
+  const auto containers = member(status, "containerStatuses");
+  return std::any_of(containers.begin(), containers.end(),
+                     [](const json& one) { return !member(member(one, "state"), "running").is_null(); });
+}
+
+} // namespace
+
+std::string pods_target::text() const {
+  return fmt::format("{}{}{}{}", pods_scheme, name_space, name_space.empty() ? "" : "/", job);
+}
+
+result<pods_target> read_target(const std::string& text) {
+  const auto names = text.substr(std::min(text.size(), pods_scheme.size()));
+  const auto slash = names.find('/');
+  pods_target made;
+  if (slash != names.npos) made.name_space = names.substr(0, slash);
+  made.job = slash == names.npos ? names : names.substr(slash + 1);
+  const bool is_space = slash == names.npos || is_dns_label(made.name_space);
+  if (text.starts_with(pods_scheme) && is_space && is_service_name(made.job, pods_name_max)) return made;
+  return fail(error_code::bad_usage,
+              fmt::format("'{}' names no job on pods: write k8s://NAMESPACE/JOB, or k8s://JOB in the "
+                          "namespace of kubectl's context, both of small letters, digits and '-'",
+                          base::printable(text)));
+}
+
+words words_for_context() { return {"config", "current-context"}; }
+words words_for_version() { return {"version", "--output=json", patience}; }
+
+words words_for_objects(const pods_target& of) {
+  auto all = words{"get"};
+  std::ranges::copy(names_of_objects(of.job), std::back_inserter(all));
+  all.insert(all.end(), {"--ignore-not-found", names_only, patience});
+  return with_namespace(of, std::move(all));
+}
+
+words words_for_own_objects(const pods_target& of) {
+  return with_namespace(of, {"get", "jobs,networkpolicies,services,configmaps,secrets", selector(of),
+                             "--ignore-not-found", names_only, patience});
+}
+
+words words_for_apply(const pods_target& of, bool is_trial) {
+  words all{"apply", "--server-side", "--field-manager=dlrun", patience, "--filename=-"};
+  if (is_trial) all.insert(all.begin() + 1, "--dry-run=server");
+  return with_namespace(of, std::move(all));
+}
+
+words words_for_job(const pods_target& of) {
+  return with_namespace(of, {"get", "job.batch/" + of.job, "--ignore-not-found", "--output=json", patience});
+}
+
+words words_for_control_pods(const pods_target& of) {
+  return with_namespace(
+      of, {"get", "pods", selector(of) + ",app.kubernetes.io/component=control", "--output=json", patience});
+}
+
+words words_for_verb(const pods_target& of, const std::string& pod, const words& verb) {
+  words all{"exec", pod, "--container=dlrun", "--", pod_program};
+  all.insert(all.end(), verb.begin(), verb.end());
+  return with_namespace(of, std::move(all));
+}
+
+words words_for_stop(const pods_target& of) {
+  return with_namespace(
+      of, {"patch", "job.batch/" + of.job, "--type=merge", R"(--patch={"spec":{"suspend":true}})", patience});
+}
+
+words words_for_delete(const pods_target& of, const words& objects) {
+  words all{"delete"};
+  all.insert(all.end(), objects.begin(), objects.end());
+  all.insert(all.end(), {"--ignore-not-found", "--timeout=120s"});
+  return with_namespace(of, std::move(all));
+}
+
+words verb_in_pod(const pods_target& of, words all, std::size_t at) {
+  all.at(at) = run_folder_of(of.job);
+  return all;
+}
+
+result<void> check_version(const std::string& answer) {
+  const auto server = member(json::parse(answer, nullptr, false), "serverVersion");
+  const auto major = number_in(server, "major"), minor = number_in(server, "minor");
+  if (major == 0) return fail(error_code::protocol, "kubectl tells no version of the server");
+  if (major > server_major_min || (major == server_major_min && minor >= server_minor_min)) return {};
+  return fail(error_code::bad_usage,
+              fmt::format("the cluster runs Kubernetes {}.{}, and a job on pods needs {}.{} or newer, whose "
+                          "Jobs end by a success policy: use another cluster (kubectl config use-context)",
+                          major, minor, server_major_min, server_minor_min));
+}
+
+result<submitted_job> read_job(const pods_target& of, const std::string& answer) {
+  const auto job = json::parse(answer, nullptr, false);
+  const auto where = of.name_space.empty() ? std::string{"the namespace of kubectl's context"}
+                                           : fmt::format("namespace '{}'", of.name_space);
+  if (!job.is_object())
+    return fail(error_code::bad_usage, fmt::format("there is no job '{}' in {}: 'kubectl get jobs' shows "
+                                                   "those that are there",
+                                                   of.job, where));
+  if (text_in(member(member(job, "metadata"), "labels"), "app.kubernetes.io/name") != "dlrun")
+    return fail(error_code::bad_usage,
+                fmt::format("job '{}' in {} is not one that 'dlrun submit' or 'dlrun manifests' made", of.job,
+                            where));
+  submitted_job made;
+  const auto spec = member(job, "spec");
+  const auto suspend = member(spec, "suspend");
+  made.is_suspended = suspend.is_boolean() && suspend.get<bool>();
+  for (const auto& volume : member(member(member(spec, "template"), "spec"), "volumes"))
+    if (text_in(volume, "name") == "run")
+      made.has_run_claim = !member(volume, "persistentVolumeClaim").is_null();
+  for (const auto& one : member(member(job, "status"), "conditions")) {
+    const auto type = text_in(one, "type");
+    if (text_in(one, "status") == "True" && (type == "Complete" || type == "Failed")) made.ended = type;
+  }
+  return made;
+}
+
+result<std::string> running_control_pod(const pods_target& of, const submitted_job& job,
+                                        const std::string& answer) {
+  const auto pods = member(json::parse(answer, nullptr, false), "items");
+  std::string states;
+  for (const auto& pod : pods) {
+    const auto name = text_in(member(pod, "metadata"), "name");
+    if (!is_dns_name(name)) continue;
+    if (does_run(pod)) return name;
+    const auto why = why_waiting(pod);
+    states +=
+        fmt::format("{}{} is {}{}{}", states.empty() ? "" : "; ", name,
+                    text_in(member(pod, "status"), "phase"), why.empty() ? "" : ", ", base::printable(why));
+  }
+  if (states.empty()) states = "none is there";
+  const auto way_out =
+      !job.ended.empty()
+          ? fmt::format("the Job is over ({}): 'kubectl logs job/{}' has its last words", job.ended, of.job)
+      : job.is_suspended
+          ? fmt::format("the Job is suspended: 'kubectl patch job {} -p {{\"spec\":{{\"suspend\":false}}}}' "
+                        "lets it go on",
+                        of.job)
+          : fmt::format("'kubectl describe job/{}' says more; try again when it runs", of.job);
+  return fail(error_code::role_lost,
+              fmt::format("the control pod of '{}' does not run: {}. {}", of.job, states, way_out));
+}
+
+words own_objects(const pods_target& of, const std::string& answer) {
+  const auto known = names_of_objects(of.job);
+  words own;
+  std::istringstream lines(answer);
+  for (std::string line; std::getline(lines, line);)
+    if (std::ranges::find(known, line) != known.end()) own.push_back(line);
+  return own;
+}
+
+std::string secret_of(const pods_target& of) { return "secret/" + of.job + "-key"; }
+
+bool tells_exit_code(std::string_view line) {
+  constexpr std::string_view begin = "command terminated with exit code ";
+  const auto number = line.substr(std::min(line.size(), begin.size()));
+  return line.starts_with(begin) && !number.empty() &&
+         std::ranges::all_of(number, [](char c) { return c >= '0' && c <= '9'; });
+}
+
+} // namespace dlrun::cli

@@ -1,0 +1,84 @@
+/// What kubectl is asked for a job on pods, and what its answers mean. Nothing here runs it.
+#pragma once
+
+#include <dlrun/error.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dlrun::cli {
+
+/// A job in a cluster, as k8s://NAMESPACE/JOB names it; k8s://JOB is in the namespace of kubectl's
+/// context.
+struct pods_target {
+  std::string name_space; ///< "": that of the context
+  std::string job;        ///< name of the Job of the control pod
+
+  std::string text() const;
+  bool operator==(const pods_target&) const = default;
+};
+
+inline constexpr std::string_view pods_scheme = "k8s://";
+
+/// @returns bad_usage for a name that no such object can have.
+result<pods_target> read_target(const std::string& text);
+
+// Words for kubectl, without its own name. Names in them were checked: none is taken for an option.
+
+/// Of the context in use; asks no server.
+std::vector<std::string> words_for_context();
+/// Versions of kubectl and of the server, as JSON.
+std::vector<std::string> words_for_version();
+/// Names of all objects that a job of that name has or would have, of those that are there.
+std::vector<std::string> words_for_objects(const pods_target& of);
+/// Names of the objects of any kind that a job has, which are marked as its own.
+std::vector<std::string> words_for_own_objects(const pods_target& of);
+/// Applies what comes on stdin. @param is_trial the server says what would be, and changes nothing
+std::vector<std::string> words_for_apply(const pods_target& of, bool is_trial);
+/// The Job of the control pod as JSON; nothing where it is not there.
+std::vector<std::string> words_for_job(const pods_target& of);
+/// Its pods as JSON.
+std::vector<std::string> words_for_control_pods(const pods_target& of);
+/// Runs dlrun with these words in a pod.
+std::vector<std::string> words_for_verb(const pods_target& of, const std::string& pod,
+                                        const std::vector<std::string>& verb);
+/// Ends the control pod in order, and lets none follow.
+std::vector<std::string> words_for_stop(const pods_target& of);
+/// @param objects as words_for_own_objects() has them told
+std::vector<std::string> words_for_delete(const pods_target& of, const std::vector<std::string>& objects);
+
+/// The verb with its words, as it is called in the control pod: the folder of the run stands where
+/// the target stood. @param words of the command line behind "dlrun"; `at` of them is the target
+std::vector<std::string> verb_in_pod(const pods_target& of, std::vector<std::string> words, std::size_t at);
+
+/// @param answer to words_for_version(). @returns bad_usage when the server is older than what
+/// `dlrun manifests` writes needs, protocol when that is no answer.
+result<void> check_version(const std::string& answer);
+
+/// What is known of the Job of a control pod.
+struct submitted_job {
+  bool is_suspended = false;
+  bool has_run_claim = false; ///< the run folder outlives the pod
+  std::string ended{};        ///< "Complete" or "Failed"; "" while it runs
+};
+
+/// @param answer to words_for_job(). @returns bad_usage when there is no such job, or it is not one
+/// of dlrun's.
+result<submitted_job> read_job(const pods_target& of, const std::string& answer);
+
+/// The control pod whose container runs. @param answer to words_for_control_pods(). @returns
+/// role_lost when none does, saying what there is instead.
+result<std::string> running_control_pod(const pods_target& of, const submitted_job& job,
+                                        const std::string& answer);
+
+/// Of the names that kubectl told, those that a job of this name gives its objects.
+std::vector<std::string> own_objects(const pods_target& of, const std::string& answer);
+
+/// The Secret with a job's key, among them.
+std::string secret_of(const pods_target& of);
+
+/// kubectl's own line behind the output of a command that failed in a pod.
+bool tells_exit_code(std::string_view line);
+
+} // namespace dlrun::cli

@@ -1,0 +1,110 @@
+#include "cli/pod_sizes.hpp"
+
+#include "base/utf8.hpp"
+#include "job/quantity.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <fmt/format.h>
+#include <limits>
+#include <string_view>
+
+namespace dlrun::cli {
+namespace {
+
+constexpr std::uint64_t mib = std::uint64_t{1} << 20, gib = mib << 10;
+constexpr std::uint64_t memory_step = 64 * mib, disk_step = 256 * mib;
+/// Of decoded data, where nobody says how much there is: what a pod has room for unless its memory
+/// is named, and what that has to leave.
+constexpr std::uint64_t data_default = gib, data_min = 64 * mib;
+
+std::string text_of(std::uint64_t bytes, std::uint64_t step) {
+  const auto rounded = std::max<std::uint64_t>(1, (bytes + step - 1) / step) * step;
+  return rounded % gib == 0 ? fmt::format("{}Gi", rounded / gib) : fmt::format("{}Mi", rounded / mib);
+}
+
+std::uint64_t mebibytes(std::uint64_t bytes) { return (bytes + mib - 1) / mib; }
+
+const runtime::pod_need& largest_of(const std::vector<runtime::pod_need>& rows) {
+  return *std::ranges::max_element(rows, {}, &runtime::pod_need::bytes);
+}
+
+tl::unexpected<error> too_small(std::string_view option, const std::string& value,
+                                const std::vector<runtime::pod_need>& rows, const std::string& enough,
+                                std::string_view way_out) {
+  const auto& most = largest_of(rows);
+  return fail(error_code::bad_usage,
+              fmt::format("{} {}: a pod of this job needs {} MiB, most of all {} MiB for {}: name {} {} or "
+                          "more, or {}; 'dlrun validate FILE --kubernetes' shows the sum",
+                          option, base::printable(value), mebibytes(runtime::sum_of(rows)),
+                          mebibytes(most.bytes), most.what, option, enough, way_out));
+}
+
+/// What is left beside the rest is for data, unless the job says how much that is.
+result<void> settle_memory(const runtime::job_sizes& sizes, std::uint32_t pods, std::uint64_t data,
+                           pods_wish& wanted) {
+  const bool is_open = data == 0;
+  const auto needs = [&](std::uint64_t of_data) {
+    return runtime::needs_of_pod(sizes, pods, of_data).memory;
+  };
+  if (wanted.memory.empty()) {
+    if (is_open) wanted.data_bytes_max = data_default;
+    wanted.memory = memory_text(runtime::sum_of(needs(is_open ? data_default : data)));
+    return {};
+  }
+  const auto least = needs(is_open ? data_min : data);
+  const auto there = size_bytes(wanted.memory).value_or(0);
+  const auto sum = runtime::sum_of(least);
+  if (there < sum)
+    return too_small("--memory", wanted.memory, least, memory_text(sum),
+                     "take more --hosts, so that fewer roles are on each, a smaller model or microbatch, or "
+                     "less data by data.memory_limit");
+  if (is_open) wanted.data_bytes_max = there - (sum - data_min);
+  return {};
+}
+
+} // namespace
+
+std::optional<std::uint64_t> size_bytes(const std::string& text) {
+  if (!is_size(text)) return std::nullopt;
+  std::uint64_t number = 0;
+  const auto unit = std::from_chars(text.data(), text.data() + text.size(), number).ptr;
+  const auto power = std::string_view{"KMGT"}.find(*unit) + 1;
+  const auto shift = 10 * power;
+  if (number > std::numeric_limits<std::uint64_t>::max() >> shift)
+    return std::numeric_limits<std::uint64_t>::max();
+  return number << shift;
+}
+
+std::string memory_text(std::uint64_t bytes) { return text_of(bytes, memory_step); }
+std::string disk_text(std::uint64_t bytes) { return text_of(bytes, disk_step); }
+
+result<void> settle_sizes(const spec::JobSpec& job, pods_wish& wanted) {
+  const auto sizes = runtime::sizes_of(job);
+  if (!sizes) return tl::unexpected(sizes.error());
+  const auto pods = runtime::pods_at_least(wanted.hosts_min);
+  const auto data = job::parse_bytes(job.data().memory_limit()).value_or(0);
+  if (auto settled = settle_memory(*sizes, pods, data, wanted); !settled) return settled;
+  const auto disk = runtime::needs_of_pod(*sizes, pods, data).disk;
+  const auto sum = runtime::sum_of(disk);
+  if (wanted.disk.empty()) wanted.disk = disk_text(sum);
+  if (size_bytes(wanted.disk).value_or(0) >= sum) return {};
+  return too_small("--disk", wanted.disk, disk, disk_text(sum),
+                   "bound what is kept by durability.disk_quota, or log less by a shorter "
+                   "durability.max_recovery or durability.log: snapshots");
+}
+
+std::string table_of(const runtime::pod_needs& needs) {
+  std::string text;
+  const auto line = [&](const std::string& what, std::uint64_t bytes) {
+    text += fmt::format("  {:<76} {:>10.1f}\n", what, static_cast<double>(bytes) / mib);
+  };
+  for (const auto& [name, rows] : {std::pair{"memory", &needs.memory}, std::pair{"disk", &needs.disk}}) {
+    text += fmt::format("{} of a pod, MiB\n", name);
+    for (const auto& row : *rows) line(row.what, row.bytes);
+    line("sum", runtime::sum_of(*rows));
+  }
+  return text;
+}
+
+} // namespace dlrun::cli

@@ -1,0 +1,208 @@
+#include "cli/pods_options.hpp"
+
+#include "base/hex.hpp"
+#include "base/random.hpp"
+#include "base/utf8.hpp"
+#include "cli/complain.hpp"
+#include "cli/decimal.hpp"
+#include "cli/pods_job.hpp"
+#include "cli/yaml_text.hpp"
+
+#include <algorithm>
+#include <array>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace dlrun::cli {
+namespace {
+
+constexpr std::uint32_t pod_cpus_max = 4096; // as in the list of hosts
+constexpr std::size_t label_bytes_max = 63;
+
+tl::unexpected<error> refuse(std::string_view option, const std::string& value, std::string_view way_out) {
+  return fail(error_code::bad_usage, fmt::format("{} '{}': {}", option, base::printable(value), way_out));
+}
+
+/// Of what is already in the cluster.
+result<void> check_name_of(std::string_view option, const std::string& name) {
+  if (name.empty() || is_dns_name(name)) return {};
+  return refuse(
+      option, name,
+      "no object of Kubernetes can have that name: small letters, digits, '-' and '.', a letter or digit "
+      "first and last");
+}
+
+result<void> check_sizes(const pods_wish& pods) {
+  for (const auto& [option, value] : {std::pair{"--memory", &pods.memory}, std::pair{"--disk", &pods.disk}})
+    if (!value->empty() && !is_size(*value))
+      return refuse(option, *value,
+                    "expected a whole number and a unit of Kubernetes, Ki, Mi, Gi or Ti, as in 4Gi or 512Mi");
+  return {};
+}
+
+/// What anybody could take for two words, a control character or nothing.
+result<void> check_image(const std::string& image) {
+  const auto is_graphic = [](char c) { return c > ' ' && c <= '~'; };
+  if (!image.empty() && std::ranges::all_of(image, is_graphic)) return {};
+  return refuse("--image", image, "expected the name of an image, as in registry.example.com/dlrun:0.2.0");
+}
+
+bool is_label_part(std::string_view text) {
+  const auto is_end = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; };
+  return !text.empty() && text.size() <= label_bytes_max && is_end(text.front()) && is_end(text.back()) &&
+         std::ranges::all_of(text, [&](char c) { return is_end(c) || c == '-' || c == '_' || c == '.'; });
+}
+
+result<void> add_node_labels(const std::vector<std::string>& given, pods_wish& pods) {
+  for (const auto& one : given) {
+    const auto sign = one.find('=');
+    const auto key = one.substr(0, sign), value = sign == one.npos ? "" : one.substr(sign + 1);
+    const auto slash = key.find('/');
+    const bool is_key = slash == key.npos
+                            ? is_label_part(key)
+                            : is_dns_name(key.substr(0, slash)) && is_label_part(key.substr(slash + 1));
+    if (sign == one.npos || !is_key || (!value.empty() && !is_label_part(value)))
+      return refuse(
+          "--node-selector", one,
+          "expected KEY=VALUE of a label of nodes, as in node.kubernetes.io/instance-type=c7i.4xlarge");
+    const auto known = [&](const auto& other) { return other.first == key; };
+    if (std::ranges::any_of(pods.node_labels, known))
+      return refuse("--node-selector", one, "this label was given before, and a node has one value of it");
+    pods.node_labels.emplace_back(key, value);
+  }
+  return {};
+}
+
+result<void> check_hosts_min(pods_options& options) {
+  auto& pods = options.pods;
+  pods.hosts_min = options.hosts_min == 0 ? pods.hosts + 1 : options.hosts_min;
+  if (pods.hosts_min <= pods.hosts + 1) return {};
+  return refuse("--hosts-min", std::to_string(options.hosts_min),
+                fmt::format("with --hosts {} there are {} at most, the control pod included", pods.hosts,
+                            pods.hosts + 1));
+}
+
+result<void> check_pods_name(const pods_wish& pods) {
+  if (is_service_name(pods.name, pods_name_max)) return {};
+  return refuse(
+      "--name", pods.name,
+      fmt::format("a Service of Kubernetes is to have it, and the names of pods begin with it: at most {} "
+                  "small letters, digits and '-', a letter first and no '-' last; name another with "
+                  "--name",
+                  pods_name_max));
+}
+
+/// All of it, before anything is written.
+result<void> check(pods_options& options) {
+  auto& pods = options.pods;
+  auto fine = check_image(pods.image);
+  if (fine && !pods.name_space.empty() && !is_dns_label(pods.name_space))
+    fine = refuse("--namespace", pods.name_space,
+                  "expected small letters, digits and '-', no '-' first or last, at most 63");
+  const std::array names{std::pair{"--data-claim", &pods.data_claim},
+                         std::pair{"--run-claim", &pods.run_claim}, std::pair{"--secret", &pods.secret}};
+  for (const auto& [option, value] : names)
+    if (fine) fine = check_name_of(option, *value);
+  if (fine && !pods.run_claim.empty() && pods.run_claim == pods.data_claim)
+    fine =
+        refuse("--run-claim", pods.run_claim,
+               "the control pod mounts --data-claim to read only, so the run needs a claim of its own: name "
+               "another");
+  if (fine) fine = check_sizes(pods);
+  if (fine) fine = add_node_labels(options.node_labels, pods);
+  if (fine) fine = check_hosts_min(options);
+  if (fine && !pods.name.empty()) fine = check_pods_name(pods);
+  if (fine) fine = read_pods_job(options.file, pods);
+  if (fine) fine = check_pods_name(pods); // that of the job, where there is no other
+  return fine;
+}
+
+result<void> make_key(pods_wish& pods) {
+  std::array<std::byte, 32> bytes{};
+  if (auto made = base::fill_random(bytes); !made) return made;
+  pods.key = security::secret_text{base::to_hex(bytes) + "\n"};
+  return {};
+}
+
+/// What was not asked for and matters.
+void say_settled(const pods_wish& pods, bool has_memory, bool has_disk) {
+  std::string made;
+  if (!has_memory) made += fmt::format(" --memory {}", pods.memory);
+  if (!has_disk) made += fmt::format(" --disk {}", pods.disk);
+  if (made.empty()) return;
+  if (pods.data_bytes_max > 0)
+    made += fmt::format(" --set data.memory_limit={}MiB", pods.data_bytes_max >> 20);
+  say(stderr, "dlrun: as the job needs it, each pod has{} ('dlrun validate FILE --kubernetes')\n", made);
+}
+
+void add_options_of_pods(CLI::App& command, pods_options& options) {
+  auto& pods = options.pods;
+  command
+      .add_option("--hosts", pods.hosts,
+                  "Pods beside the control pod, on which the job runs too (default: 1)")
+      ->check(decimal())
+      ->check(CLI::Range(1U, pods_hosts_max));
+  command
+      .add_option("--hosts-min", options.hosts_min,
+                  "The job begins when so many are there, the control pod included (default: all)")
+      ->check(decimal())
+      ->check(CLI::Range(1U, pods_hosts_max + 1));
+  command.add_option("--cpus", pods.cpus, "Cores of each pod (default: 1)")
+      ->check(decimal())
+      ->check(CLI::Range(1U, pod_cpus_max));
+  command.add_option("--memory", pods.memory,
+                     "Memory of each pod, data and tensors included (default: what the job needs)");
+  command.add_option("--disk", pods.disk,
+                     "Room for the run in each pod, but where --run-claim is (default: what the job needs)");
+  command.add_option("--data-claim", pods.data_claim,
+                     "PersistentVolumeClaim with the data, which the control pod sees in /data");
+  command.add_option("--run-claim", pods.run_claim,
+                     "PersistentVolumeClaim for the run folder, which outlives the control pod");
+  command
+      .add_option("--node-selector", options.node_labels,
+                  "Use only nodes with this label, KEY=VALUE; may be repeated")
+      ->allow_extra_args(false);
+}
+
+} // namespace
+
+void add_pods_options(CLI::App& command, pods_options& options) {
+  auto& pods = options.pods;
+  command.add_option("FILE", options.file, "Job specification (YAML, see docs/spec.md)")->required();
+  command.add_option("--image", pods.image, "Image with dlrun as /usr/local/bin/dlrun")->required();
+  command.add_option("--name", pods.name, "What the objects are called (default: the job's name)");
+  command.add_option("--namespace", pods.name_space,
+                     "Namespace of the objects (default: that in which they are applied)");
+  add_options_of_pods(command, options);
+  command.add_option(
+      "--secret", pods.secret,
+      "Secret that is there already, whose 'key' has 64 hexadecimal digits (default: one is made)");
+  command
+      .add_option("--set", pods.overrides,
+                  "Override a value: path=value, e.g. train.epochs=3; may be repeated")
+      ->allow_extra_args(false);
+}
+
+result<void> settle(pods_options& options) {
+  auto& pods = options.pods;
+  const bool has_memory = !pods.memory.empty(), has_disk = !pods.disk.empty();
+  if (auto fine = check(options); !fine) return fine;
+  if (pods.secret.empty())
+    if (auto made = make_key(pods); !made) return made;
+  say_settled(pods, has_memory, has_disk);
+  if (pods.run_claim.empty())
+    cli::warn(
+        "without --run-claim the run folder, and the trained model in it, goes when the control pod does");
+  return {};
+}
+
+std::string manifests_of(const pods_wish& pods) {
+  std::string text =
+      fmt::format("# A job of dlrun on pods, by 'dlrun manifests'. {}.\n",
+                  pods.secret.empty() ? "Keep it secret: whoever has the key in it joins the job"
+                                      : "The key by which pods join is in a Secret that is there already");
+  for (const auto& one : kubernetes_objects(pods)) text += "---\n" + to_yaml(one);
+  return text;
+}
+
+} // namespace dlrun::cli

@@ -1,0 +1,32 @@
+/// What `dlrun manifests` and `dlrun submit` are told of a job on pods.
+#pragma once
+
+#include "cli/kubernetes_objects.hpp"
+
+#include <CLI/CLI.hpp>
+#include <dlrun/error.hpp>
+#include <string>
+#include <vector>
+
+namespace dlrun::cli {
+
+/// As they are given, and with `pods` as they are meant once settle() was called.
+struct pods_options {
+  std::string file; ///< of the job
+  pods_wish pods{.name = {}, .name_space = {}, .image = {}, .job_file = {}};
+  std::uint32_t hosts_min = 0; ///< 0: all
+  std::vector<std::string> node_labels;
+};
+
+/// FILE and all options. `options` outlives the command.
+void add_pods_options(CLI::App& command, pods_options& options);
+
+/// Looks at all of it and at the job, fills in what was not given, says on stderr what of that
+/// matters, and makes a key where one is needed. @returns bad_usage or bad_spec, naming option or
+/// key, value and way out.
+result<void> settle(pods_options& options);
+
+/// The objects as YAML, which are a secret unless `pods.secret` is named. Settled.
+std::string manifests_of(const pods_wish& pods);
+
+} // namespace dlrun::cli

@@ -1,0 +1,146 @@
+// What kubectl is asked, and what its answers mean; with a kubectl that answers:
+// tests/integration/submit_test.py.
+#include "cli/kubectl_words.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace dlrun::cli {
+namespace {
+
+using testing::AllOf;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+const pods_target in_context{"", "x"}, in_team{"team-a", "x"};
+
+TEST(pods_target, is_a_job_in_a_namespace_or_in_that_of_the_context) {
+  EXPECT_EQ(read_target("k8s://x"), in_context);
+  EXPECT_EQ(read_target("k8s://team-a/x"), in_team);
+  EXPECT_EQ(read_target("k8s://7/x")->name_space, "7");
+  for (const auto& one : {in_context, in_team}) EXPECT_EQ(read_target(one.text()), one);
+}
+
+TEST(pods_target, has_no_other_names) {
+  for (const std::string wrong :
+       {"", "k8s:", "k8s://", "k8s:///", "k8s:///x", "k8s://a/", "k8s://a/b/c", "k8s://X", "k8s://-x",
+        "k8s://7", "k8s://a/x\n", "k8s://a/x y", "k8s://a/$(id)", "runs/x"}) {
+    const auto target = read_target(wrong);
+    ASSERT_FALSE(target) << wrong;
+    EXPECT_EQ(target.error().code, error_code::bad_usage);
+    EXPECT_THAT(target.error().message, HasSubstr("k8s://NAMESPACE/JOB"));
+  }
+}
+
+TEST(kubectl_words, name_the_namespace_where_one_is_named) {
+  for (const auto words :
+       {words_for_objects, words_for_own_objects, words_for_job, words_for_control_pods, words_for_stop}) {
+    EXPECT_EQ(words(in_team).front(), "--namespace=team-a");
+    EXPECT_THAT(words(in_context), Not(Contains(HasSubstr("--namespace"))));
+  }
+}
+
+TEST(kubectl_words, run_a_verb_behind_all_options) {
+  EXPECT_THAT(words_for_verb(in_team, "x-1", {"status", "/var/lib/dlrun/x", "--json"}),
+              ElementsAre("--namespace=team-a", "exec", "x-1", "--container=dlrun", "--",
+                          "/usr/local/bin/dlrun", "status", "/var/lib/dlrun/x", "--json"));
+  EXPECT_THAT(verb_in_pod(in_team, {"logs", "--json", "k8s://team-a/x"}, 2),
+              ElementsAre("logs", "--json", "/var/lib/dlrun/x"));
+}
+
+TEST(kubectl_words, apply_by_the_server_from_stdin_and_try_it_first) {
+  EXPECT_THAT(words_for_apply(in_context, true),
+              AllOf(Contains("--dry-run=server"), Contains("--server-side"), Contains("--filename=-")));
+  EXPECT_THAT(words_for_apply(in_context, false), Not(Contains(HasSubstr("dry-run"))));
+}
+
+TEST(kubectl_words, delete_by_name_what_was_told_to_be_of_the_job) {
+  const auto own =
+      own_objects(in_context, "job.batch/x\nsecret/x-key\nsecret/other\njob.batch/x-hosts-2\n\n");
+  EXPECT_THAT(own, ElementsAre("job.batch/x", "secret/x-key"));
+  EXPECT_THAT(words_for_delete(in_context, own), AllOf(Contains("job.batch/x"), Contains("secret/x-key")));
+  EXPECT_THAT(own_objects(in_context, ""), IsEmpty());
+}
+
+std::string version(const std::string& major, const std::string& minor) {
+  return R"({"clientVersion":{"major":"1","minor":"20"},"serverVersion":{"major":")" + major +
+         R"(","minor":")" + minor + R"("}})";
+}
+
+TEST(kubernetes_version, is_enough_from_1_31_on) {
+  for (const auto* minor : {"31", "31+", "37"}) EXPECT_TRUE(check_version(version("1", minor))) << minor;
+  EXPECT_TRUE(check_version(version("2", "0")));
+  for (const auto* minor : {"30", "9", "30+"}) {
+    const auto fits = check_version(version("1", minor));
+    ASSERT_FALSE(fits) << minor;
+    EXPECT_EQ(fits.error().code, error_code::bad_usage);
+    EXPECT_THAT(fits.error().message, HasSubstr("1.31 or newer"));
+  }
+  for (const std::string none : {"", "{}", "[]", "null", R"({"clientVersion":{"major":"1","minor":"40"}})",
+                                 R"({"serverVersion":7})", R"({"serverVersion":{"major":1}})"})
+    EXPECT_EQ(check_version(none).error().code, error_code::protocol) << none;
+}
+
+std::string job(const std::string& rest = R"("spec":{})") {
+  return R"({"metadata":{"labels":{"app.kubernetes.io/name":"dlrun"}},)" + rest + "}";
+}
+
+TEST(submitted_job, is_read_from_what_the_server_has) {
+  const auto plain = read_job(in_context, job());
+  ASSERT_TRUE(plain);
+  EXPECT_FALSE(plain->is_suspended);
+  EXPECT_FALSE(plain->has_run_claim);
+  EXPECT_EQ(plain->ended, "");
+  const auto other = read_job(
+      in_context,
+      job(R"("spec":{"suspend":true,"template":{"spec":{"volumes":[{"name":"data","persistentVolumeClaim":{}},)"
+          R"({"name":"run","persistentVolumeClaim":{"claimName":"runs"}}]}}},)"
+          R"("status":{"conditions":[{"type":"Suspended","status":"True"},{"type":"Complete","status":"False"},)"
+          R"({"type":"Failed","status":"True"}]})"));
+  ASSERT_TRUE(other);
+  EXPECT_TRUE(other->is_suspended);
+  EXPECT_TRUE(other->has_run_claim);
+  EXPECT_EQ(other->ended, "Failed");
+}
+
+TEST(submitted_job, that_is_not_there_or_not_ours_is_told) {
+  EXPECT_THAT(read_job(in_team, "").error().message, HasSubstr("no job 'x' in namespace 'team-a'"));
+  EXPECT_THAT(read_job(in_team, R"({"metadata":{}})").error().message, HasSubstr("dlrun submit"));
+}
+
+TEST(control_pod, is_taken_when_its_container_runs) {
+  const auto pods = [](const std::string& status, const std::string& more = "") {
+    return R"({"items":[{"metadata":{"name":"x-1")" + more + R"(},"status":)" + status + "}]}";
+  };
+  const std::string runs = R"({"phase":"Running","containerStatuses":[{"state":{"running":{}}}]})";
+  EXPECT_EQ(running_control_pod(in_context, {}, pods(runs)), "x-1");
+  const auto problem = [&](const std::string& answer, const submitted_job& of = {}) {
+    const auto pod = running_control_pod(in_context, of, answer);
+    return pod ? "" : pod.error().message;
+  };
+  EXPECT_THAT(problem(pods(runs, R"(,"deletionTimestamp":"2026-01-01T00:00:00Z")")),
+              HasSubstr("x-1 is Running"));
+  EXPECT_THAT(problem(pods(R"({"phase":"Running","containerStatuses":[{"state":{"waiting":{"reason":)"
+                           R"("CrashLoopBackOff"}}}]})")),
+              HasSubstr("x-1 is Running, CrashLoopBackOff"));
+  EXPECT_THAT(problem(R"({"items":[]})"), HasSubstr("none is there"));
+  EXPECT_THAT(problem(R"({"items":[]})", {.is_suspended = true}), HasSubstr("suspended"));
+  EXPECT_THAT(problem(R"({"items":[]})", {.ended = "Complete"}), HasSubstr("over (Complete)"));
+  for (const std::string strange : {"", "{}", R"({"items":7})", R"({"items":[7,{"metadata":[]}]})",
+                                    R"({"items":[{"metadata":{"name":"--all"},"status":{}}]})"})
+    EXPECT_THAT(problem(strange), HasSubstr("none is there")) << strange;
+}
+
+TEST(kubectl_complaints, of_an_exit_code_are_known) {
+  EXPECT_TRUE(tells_exit_code("command terminated with exit code 1"));
+  EXPECT_TRUE(tells_exit_code("command terminated with exit code 137"));
+  for (const auto* other : {"", "command terminated with exit code ", "command terminated with exit code 1 ",
+                            "dlrun: command terminated with exit code 1"})
+    EXPECT_FALSE(tells_exit_code(other)) << other;
+}
+
+} // namespace
+} // namespace dlrun::cli

@@ -1,0 +1,268 @@
+"""`dlrun submit`, `delete`, and the verbs for k8s://NAMESPACE/JOB: what they ask of kubectl, and what they say of its answers."""
+
+import os
+import pathlib
+import subprocess
+
+import small_data
+from bench_case import bench_case, main
+from played_kubectl import played_kubectl
+from small_cluster import read_manifests
+
+DONE, FAILED, BAD_USAGE = 0, 1, 2
+IMAGE = "registry.example.com/dlrun:0.2.0"
+OBJECTS = {("Secret", "x-key"), ("ConfigMap", "x-files"), ("Service", "x"), ("NetworkPolicy", "x"), ("Job", "x"), ("Job", "x-hosts")}
+
+
+def running_pod(name="x-abcde", **changes):
+    return {"metadata": {"name": name}, "status": {"phase": "Running", "containerStatuses": [{"state": {"running": {}}}]} | changes}
+
+
+class with_kubectl(bench_case):
+    records = 20
+
+    def setUp(self):
+        super().setUp()
+        self.job = small_data.write_spec(self.bench.folder / "job.yaml", self.spec())
+        self.kubectl = self.enterContext(played_kubectl(self.bench.folder / "bin"))
+
+    def call(self, *words, **options):
+        """@returns exit code, output, complaints"""
+        done = subprocess.run([os.path.realpath(self.program), *words], capture_output=True, text=True,
+                              **{"env": self.kubectl.environment, "cwd": self.bench.folder} | options)
+        return done.returncode, done.stdout, done.stderr
+
+    def submit(self, *options, **how):
+        return self.call("submit", str(self.job), "--image", IMAGE, "--name", "x", *options, **how)
+
+    def submitted(self, *options):
+        code, told, complaint = self.submit("--run-claim", "runs", *options)
+        self.assertEqual(code, DONE, complaint)
+        self.kubectl.calls.clear()
+        self.kubectl.pods = [running_pod()]
+        return told
+
+    def expect_refused(self, answer, *words, code=BAD_USAGE):
+        self.assertEqual(answer[:2], (code, ""), answer[2])
+        for word in words:
+            self.assertIn(word, answer[2])
+        self.assertEqual(len([line for line in answer[2].splitlines() if not line.startswith("dlrun: as the job needs")
+                              and not line.startswith("dlrun: warning")]), 1, answer[2])
+
+    def asked(self, first):
+        return [words for words, _ in self.kubectl.calls if first in words]
+
+
+class submits(with_kubectl):
+    def test_what_manifests_writes_after_kubernetes_was_asked_whether_it_would_do(self):
+        code, told, complaint = self.submit("--run-claim", "runs")
+        self.assertEqual((code, told), (DONE, "submitted k8s://x\n"), complaint)
+        self.assertEqual(self.kubectl.objects.keys(), OBJECTS)
+        (trial, would_be), (done, is_there) = [call for call in self.kubectl.calls if "apply" in call[0]]
+        self.assertEqual(set(trial) - set(done), {"--dry-run=server"})
+        self.assertEqual(would_be, is_there)
+        code, written, _ = self.call("manifests", str(self.job), "--image", IMAGE, "--name", "x", "--run-claim", "runs")
+        written = read_manifests(written)
+        for one in (written, self.kubectl.objects):
+            del one["Secret", "x-key"]["stringData"]["key"]
+        self.assertEqual(self.kubectl.objects, written)
+
+    def test_and_nobody_sees_the_key(self):
+        _, told, complaint = self.submit()
+        key = self.kubectl.objects["Secret", "x-key"]["stringData"]["key"].strip()
+        self.assertRegex(key, r"\A[0-9a-f]{64}\Z")
+        for text in (told, complaint, *(word for words, _ in self.kubectl.calls for word in words)):
+            self.assertNotIn(key, text)
+        for file in pathlib.Path(self.bench.folder).rglob("*"):
+            if file.is_file():
+                self.assertNotIn(key, file.read_text(errors="replace"), file)
+
+    def test_into_the_namespace_that_is_named(self):
+        code, told, complaint = self.submit("--namespace", "team-a")
+        self.assertEqual((code, told), (DONE, "submitted k8s://team-a/x\n"), complaint)
+        for words, _ in self.kubectl.calls:
+            self.assertEqual("--namespace=team-a" in words, not {"config", "version"} & set(words), words)
+        self.assertEqual({one["metadata"]["namespace"] for one in self.kubectl.objects.values()}, {"team-a"})
+
+    def test_with_a_secret_that_is_there(self):
+        self.kubectl.objects["Secret", "x-key"] = {"kind": "Secret", "metadata": {"name": "x-key"}}
+        code, _, complaint = self.submit("--secret", "x-key")
+        self.assertEqual(code, DONE, complaint)
+        self.assertNotIn("stringData", self.kubectl.objects["Secret", "x-key"])
+
+
+class does_not_submit(with_kubectl):
+    def expect_nothing_there(self):
+        self.assertEqual(self.kubectl.objects, {})
+
+    def test_without_kubectl(self):
+        for path in ("", str(self.bench.folder), "bin", f"{self.bench.folder}/bin/kubectl"):
+            self.expect_refused(self.submit(env=os.environ | {"PATH": path}), "no kubectl on PATH", "dlrun manifests")
+        self.kubectl.program.chmod(0o644)
+        self.expect_refused(self.submit(env=os.environ | {"PATH": str(self.kubectl.folder)}), "no kubectl on PATH")
+        self.assertEqual(self.kubectl.calls, [])
+
+    def test_without_a_context(self):
+        self.kubectl.context = ""
+        self.expect_refused(self.submit(), "current-context is not set", "kubectl config use-context")
+        self.expect_nothing_there()
+
+    def test_to_a_server_that_is_too_old(self):
+        for minor, is_enough in (("30", False), ("9+", False), ("31", True), ("31+", True)):
+            self.kubectl.minor = minor
+            if is_enough:
+                self.assertEqual(self.submit()[0], DONE, minor)
+                self.kubectl.objects.clear()
+                continue
+            self.expect_refused(self.submit(), "Kubernetes 1.", "1.31 or newer")
+            self.expect_nothing_there()
+
+    def test_to_a_server_that_does_not_answer(self):
+        self.kubectl.refusals["version"] = "Unable to connect to the server: dial tcp 10.0.0.1:443: i/o timeout\n"
+        self.expect_refused(self.submit(), "i/o timeout", code=FAILED)
+
+    def test_what_kubernetes_refuses_and_says_so_with_its_words(self):
+        says = 'Error from server (Forbidden): pods "x" is forbidden: violates PodSecurity "restricted:latest"'
+        self.kubectl.refusals["trial"] = f"Warning: first\n{says}\n"
+        self.expect_refused(self.submit(), f"nothing of it is there: Warning: first {says}")
+        self.assertEqual(len(self.asked("apply")), 1)
+        self.expect_nothing_there()
+
+    def test_a_second_job_of_that_name(self):
+        for kind, name in sorted(OBJECTS):
+            self.kubectl.objects = {(kind, name): {"kind": kind, "metadata": {"name": name}}}
+            self.expect_refused(self.submit(), f"/{name} already", "dlrun delete k8s://x", "--name")
+            self.assertEqual(self.kubectl.objects.keys(), {(kind, name)})
+        self.assertEqual(self.asked("apply"), [])
+
+    def test_as_a_whole_what_kubernetes_takes_in_part(self):
+        self.kubectl.refusals["apply"] = "Error from server: etcdserver: request timed out\n"
+        self.expect_refused(self.submit("--namespace", "n"), "request timed out", "dlrun delete k8s://n/x", code=FAILED)
+
+    def test_a_job_that_pods_cannot_run_and_asks_nobody(self):
+        for options in (("--set", "cluster.placement=threads"), ("--memory", "1Mi"), ("--name", "X"), ("--namespace", "-a")):
+            self.assertEqual(self.submit(*options)[0], BAD_USAGE)
+        self.assertEqual(self.kubectl.calls, [])
+
+
+class asks_a_control_pod(with_kubectl):
+    def test_and_gives_its_output_and_its_exit_code(self):
+        self.submitted("--namespace", "team-a")
+        self.kubectl.executed = (3, "out\nput\n", "dlrun: warning: one\n")
+        self.assertEqual(self.call("status", "k8s://team-a/x", "--json"), (3, "out\nput\n", "dlrun: warning: one\n"))
+        self.assertEqual(self.kubectl.calls[-1][0], ["--namespace=team-a", "exec", "x-abcde", "--container=dlrun", "--", "/usr/local/bin/dlrun",
+                                                     "status", "/var/lib/dlrun/x", "--json"])
+
+    def test_with_all_options_of_the_verb_wherever_they_stand(self):
+        self.submitted()
+        for words in (("logs", "k8s://x", "--role", "worker-1", "--lines", "5"), ("events", "--json", "k8s://x"),
+                      ("scale", "--workers", "3", "k8s://x", "--wait"), ("drain", "k8s://x", "x-hosts-0", "--undo"), ("explain", "k8s://x")):
+            code, _, complaint = self.call(*words)
+            self.assertEqual((code, complaint), (DONE, ""), words)
+            ran = self.kubectl.calls[-1][0]
+            self.assertEqual(ran[ran.index("--") + 2:], ["/var/lib/dlrun/x" if word == "k8s://x" else word for word in words])
+            self.assertNotIn("--namespace", " ".join(ran))
+
+    def test_whose_container_runs(self):
+        self.submitted()
+        self.kubectl.pods = [running_pod("x-old", phase="Failed", containerStatuses=[]), {"metadata": {"name": "x-going", "deletionTimestamp": "now"},
+                             "status": running_pod()["status"]}, running_pod("x-new")]
+        self.assertEqual(self.call("status", "k8s://x")[0], DONE)
+        self.assertIn("x-new", self.kubectl.calls[-1][0])
+
+    def test_that_does_not_run_and_says_why(self):
+        self.submitted()
+        waiting = [{"state": {"waiting": {"reason": "ImagePullBackOff", "message": "no such image"}}}]
+        unschedulable = [{"type": "PodScheduled", "status": "False", "message": "0/3 nodes are available"}]
+        for pods, words in (([], ("none is there",)),
+                            ([running_pod(phase="Pending", containerStatuses=waiting)], ("x-abcde is Pending", "ImagePullBackOff: no such image")),
+                            ([running_pod(phase="Pending", containerStatuses=[], conditions=unschedulable)], ("0/3 nodes are available",))):
+            self.kubectl.pods = pods
+            self.expect_refused(self.call("status", "k8s://x"), "'x' does not run", "kubectl describe job/x", *words, code=FAILED)
+        self.assertEqual(self.asked("exec"), [])
+
+    def test_of_a_job_that_is_over_or_stopped(self):
+        self.submitted()
+        self.kubectl.pods = [running_pod(phase="Succeeded", containerStatuses=[{"state": {"terminated": {}}}])]
+        job = self.kubectl.objects["Job", "x"]
+        job["status"] = {"conditions": [{"type": "Complete", "status": "True"}]}
+        self.expect_refused(self.call("status", "k8s://x"), "is over (Complete)", "kubectl logs job/x", code=FAILED)
+        job["status"], job["spec"]["suspend"], self.kubectl.pods = {}, True, []
+        self.expect_refused(self.call("status", "k8s://x"), "is suspended", '{"spec":{"suspend":false}}', code=FAILED)
+
+    def test_of_no_job(self):
+        self.expect_refused(self.call("status", "k8s://x"), "no job 'x' in the namespace of kubectl's context")
+        self.expect_refused(self.call("status", "k8s://team-a/x"), "no job 'x' in namespace 'team-a'")
+        self.kubectl.objects["Job", "x"] = {"kind": "Job", "metadata": {"name": "x", "labels": {"app.kubernetes.io/name": "other"}}}
+        self.expect_refused(self.call("logs", "k8s://x"), "not one that 'dlrun submit'")
+        self.assertEqual(self.asked("exec"), [])
+
+    def test_through_kubectl_alone(self):
+        self.expect_refused(self.call("status", "k8s://x", env=os.environ | {"PATH": ""}), "no kubectl on PATH")
+
+    def test_but_for_verbs_that_need_a_folder_here(self):
+        for words in (("attach", "k8s://x"), ("export", "k8s://x"), ("resume", "k8s://x"), ("token", "k8s://x"), ("train", "k8s://x")):
+            self.expect_refused(self.call(*words), f"'{words[0]}' cannot be called for a job on pods", "status, logs")
+        self.assertEqual(self.kubectl.calls, [])
+
+    def test_by_names_and_options_that_make_sense(self):
+        for target in ("k8s://", "k8s://X", "k8s://a/b/c", "k8s:///x", "k8s://-a/x", "k8s://a/-x", "k8s://a/--all", "k8s://a_b/x", "k8s://a/x;id",
+                       "k8s://" + "a" * 54, "k8s://a/\u00e4"):
+            self.expect_refused(self.call("status", target), "names no job on pods", "k8s://NAMESPACE/JOB")
+            self.expect_refused(self.call("delete", target), "names no job on pods")
+        for words in (("scale", "k8s://x"), ("scale", "k8s://x", "--workers", "many"), ("status", "k8s://x", "--no-such")):
+            self.assertEqual(self.call(*words)[0], BAD_USAGE)
+        self.assertEqual(self.kubectl.calls, [])
+
+
+class stops(with_kubectl):
+    def test_so_that_no_container_begins_again(self):
+        self.submitted()
+        self.assertEqual(self.call("stop", "k8s://x"), (DONE, "stopping\n", ""))
+        self.assertIs(self.kubectl.objects["Job", "x"]["spec"]["suspend"], True)
+        self.assertEqual(self.asked("exec"), [])
+        self.expect_refused(self.call("stop", "k8s://x"), "'x' is stopped already")
+
+    def test_no_run_that_would_be_lost(self):
+        self.assertEqual(self.submit()[0], DONE)
+        self.expect_refused(self.call("stop", "k8s://x"), "--run-claim", "dlrun delete k8s://x")
+        self.assertNotIn("suspend", self.kubectl.objects["Job", "x"]["spec"])
+
+    def test_nothing_that_is_over(self):
+        self.submitted()
+        self.kubectl.objects["Job", "x"]["status"] = {"conditions": [{"type": "Failed", "status": "True"}]}
+        self.expect_refused(self.call("stop", "k8s://x"), "is over (Failed)")
+
+
+class deletes(with_kubectl):
+    def test_the_objects_of_the_job_and_no_others(self):
+        self.submitted()
+        own = {"metadata": {"labels": {"app.kubernetes.io/name": "dlrun", "app.kubernetes.io/instance": "x"}}}
+        others = {("Secret", "of-somebody"): {"metadata": {}}, ("Job", "y"): {"metadata": {"labels": {"app.kubernetes.io/name": "dlrun"}}},
+                  ("ConfigMap", "not-by-us"): own}
+        self.kubectl.objects.update(others)
+        self.kubectl.objects["Service", "x"]["metadata"]["labels"] = {}  # somebody else's by now
+        code, told, complaint = self.call("delete", "k8s://x")
+        self.assertEqual((code, complaint), (DONE, ""))
+        self.assertEqual(self.kubectl.objects.keys(), others.keys() | {("Service", "x")})
+        self.assertEqual(len(told.splitlines()), len(OBJECTS) - 1)
+        self.assertNotIn("persistentvolumeclaim", str(self.kubectl.calls))
+
+    def test_what_is_left_of_one(self):
+        self.submitted()
+        for one in OBJECTS - {("ConfigMap", "x-files")}:
+            del self.kubectl.objects[one]
+        self.assertEqual(self.call("delete", "k8s://x"), (DONE, "deleted configmap/x-files\n", ""))
+
+    def test_nothing_where_there_is_none(self):
+        self.expect_refused(self.call("delete", "k8s://team-a/x"), "nothing of a job 'k8s://team-a/x'", "kubectl get jobs")
+        self.assertEqual(self.asked("delete"), [])
+
+    def test_or_says_what_kubernetes_says(self):
+        self.submitted()
+        self.kubectl.refusals["delete"] = 'Error from server (Forbidden): jobs.batch "x" is forbidden\n'
+        self.expect_refused(self.call("delete", "k8s://x"), "(Forbidden)", code=FAILED)
+
+
+if __name__ == "__main__":
+    main()
