@@ -14,6 +14,8 @@ constexpr std::size_t part_bytes = 4096;
 constexpr auto tick = std::chrono::milliseconds(100);
 /// A stream that is lost takes 2 s to be begun anew, and a flip ends two at most.
 constexpr int idle_turns_max = 200;
+/// Many times of what filling an empty copy takes.
+constexpr int turns_max = 20'000;
 
 } // namespace
 
@@ -64,7 +66,8 @@ void copy_pair::lose_keeper(const std::string& why) {
 }
 
 bool copy_pair::run() {
-  for (int idle = 0; idle < idle_turns_max && !is_level();) {
+  int turns = 0;
+  for (int idle = 0; idle < idle_turns_max && turns < turns_max && !is_level(); ++turns) {
     if (turn()) {
       idle = 0;
       continue;
