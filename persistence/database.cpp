@@ -176,14 +176,20 @@ result<void> database::prepare_loss(bool is_torn_end) const {
   return is_torn_end ? result<void>() : options_.before_loss();
 }
 
+/// Who opens it at this moment writes another one: looked at again when nobody does.
+result<void> database::check_list_of_files() const {
+  auto whole = check_manifest(*options_.files, options_.directory);
+  if (whole || whole.error().code != error_code::storage_damaged) return whole;
+  if (auto unheld = check_unheld(*options_.files, options_.directory); !unheld) return unheld;
+  whole = check_manifest(*options_.files, options_.directory);
+  if (whole || whole.error().code != error_code::storage_damaged) return whole;
+  return fail(error_code::storage_damaged, fmt::format("{}; {}", whole.error().message, options_.way_out));
+}
+
 result<void> database::open_now() {
   auto settings = make_settings(options_, env_.get());
   if (!options_.create)
-    if (auto whole = check_manifest(*options_.files, options_.directory); !whole) {
-      if (whole.error().code != error_code::storage_damaged) return whole;
-      return fail(error_code::storage_damaged,
-                  fmt::format("{}; {}", whole.error().message, options_.way_out));
-    }
+    if (auto whole = check_list_of_files(); !whole) return whole;
   if (auto examined = examine_logs(settings); !examined) return examined;
   std::vector<rocksdb::ColumnFamilyDescriptor> families;
   families.emplace_back(rocksdb::kDefaultColumnFamilyName, rocksdb::ColumnFamilyOptions(settings));

@@ -101,6 +101,8 @@ public:
 private:
   explicit database(database_options options);
   result<void> open_now();
+  /// That of RocksDB, before RocksDB reads it.
+  result<void> check_list_of_files() const;
   /// Looks at the logs before RocksDB does and chooses how it recovers.
   result<void> examine_logs(rocksdb::Options& settings);
   /// Before a log is changed that another process may be writing.

@@ -1,4 +1,4 @@
-/// How long RocksDB's list of its files must at least be.
+/// Whether RocksDB's list of its files is the one that it wrote.
 #pragma once
 
 #include "persistence/file_system.hpp"
@@ -16,9 +16,10 @@ namespace dlrun::persistence {
 result<void> mark_manifest(file_system& files, const std::string& directory, const std::string& name,
                            std::uint64_t bytes);
 
-/// @returns storage_damaged when the MANIFEST that was marked is shorter than it was, or the mark
-/// cannot be read. Nothing to say of another MANIFEST: a crash may come between a new one and its
-/// mark.
+/// To be called before RocksDB opens it. @returns storage_damaged, naming file and byte, when the
+/// MANIFEST that CURRENT names has a damaged record, is older than the one that was marked, or is
+/// that one and shorter than it was; or when CURRENT or the mark cannot be read. A newer one may be
+/// of any length: a crash may come between it and its mark.
 result<void> check_manifest(file_system& files, const std::string& directory);
 
 } // namespace dlrun::persistence

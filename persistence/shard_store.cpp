@@ -180,7 +180,7 @@ result<void> snapshot_writer::write(std::span<const std::byte> bytes) {
   return done;
 }
 
-result<snapshot_info> snapshot_writer::commit(std::span<const std::byte> metadata) {
+result<snapshot_info> snapshot_writer::commit(std::span<const std::byte> metadata, const verifier& verify) {
   DLRUN_CHECK(state_ != nullptr, "the snapshot was abandoned after an error, or is finished");
   const auto writing = std::move(state_); // whatever comes, the writer is done
   if (auto room = writing->store->ground.check_quota(metadata.size()); !room)
@@ -190,7 +190,10 @@ result<snapshot_info> snapshot_writer::commit(std::span<const std::byte> metadat
     writing->store->ground.make_room();
     return finished;
   }
-  if (auto counts = writing->store->snapshots.add(*finished, writing->rewinds); !counts) {
+  auto counts = verify ? verify(snapshot_reader::open(writing->store->ground.files, writing->file->path()))
+                       : result<void>();
+  if (counts) counts = writing->store->snapshots.add(*finished, writing->rewinds);
+  if (!counts) {
     remove_file(*writing->store->ground.files, writing->file->path());
     return tl::unexpected(counts.error());
   }

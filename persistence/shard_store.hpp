@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <dlrun/error.hpp>
 #include <dlrun/ids.hpp>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -64,6 +65,8 @@ struct store_contents {
   /// The records [log_first, log_end) are there without a gap. Equal when there are none.
   step_id log_first;
   step_id log_end;
+  /// A record is unreadable, and a snapshot above it leads on: no append brings it back.
+  bool has_gap = false;
   /// In the order of versions. Their contents are verified when they are read.
   std::vector<snapshot_info> snapshots;
   /// One line for each thing that was dropped since it was torn or damaged: file, offset, why. A
@@ -223,6 +226,8 @@ private:
 /// nothing behind. Must not outlive its store.
 class snapshot_writer {
 public:
+  using verifier = std::function<result<void>(result<snapshot_reader> written)>;
+
   snapshot_writer(snapshot_writer&& other) noexcept;
   snapshot_writer& operator=(snapshot_writer&& other) noexcept;
   ~snapshot_writer();
@@ -233,8 +238,10 @@ public:
   /// Makes it durable: fsync, rename, fsync of the directory, sync of the log up to it, and then
   /// its entry in RocksDB, synced. `metadata` (at most 16 MiB) is given back by
   /// snapshot_reader::metadata(). The writer is of no more use.
-  /// @returns fenced if the store was rewound meanwhile.
-  result<snapshot_info> commit(std::span<const std::byte> metadata);
+  /// @param verify is shown what was written, read back from the file, and says whether it may
+  ///   count
+  /// @returns fenced if the store was rewound meanwhile; what `verify` returns.
+  result<snapshot_info> commit(std::span<const std::byte> metadata, const verifier& verify = {});
 
 private:
   friend class shard_store;

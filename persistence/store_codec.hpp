@@ -29,6 +29,14 @@ std::string after_all_steps();
 std::string of_snapshot(version_id version);
 } // namespace keys
 
+/// The value of a key as RocksDB holds it: a checksum of key and body, then the body, one of those
+/// below. RocksDB's own checksums are of what it reads from a disk; between two of them, and for
+/// hours in its memory, nothing else would notice a flipped bit.
+std::string seal_value(std::string_view key, std::string_view body);
+/// The body. Of a store that was written before there were such checksums it is all of `value`.
+/// @returns nullopt when it is not what was sealed under that key.
+std::optional<std::string_view> unseal_value(std::string_view key, std::string_view value);
+
 /// A log record as RocksDB holds it.
 struct logged_record {
   record_head head;
@@ -38,13 +46,13 @@ struct logged_record {
   std::string inlined;
 };
 
-// Values to bytes and back. nullopt when the bytes are no such value.
+// Sealed values and back. nullopt when the bytes are no such value.
 std::string encode(const log_record& record, std::uint32_t payload_crc32c,
                    const std::optional<segment_place>& place);
 std::optional<logged_record> decode_record(step_id step, std::string_view bytes);
 
 std::string encode(const snapshot_info& snapshot);
-std::optional<snapshot_info> decode_snapshot(std::string_view bytes);
+std::optional<snapshot_info> decode_snapshot(std::string_view key, std::string_view bytes);
 
 std::string encode(const std::vector<history_entry>& history);
 std::optional<std::vector<history_entry>> decode_history(std::string_view bytes);

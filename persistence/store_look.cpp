@@ -28,7 +28,7 @@ step_id newest_snapshot(const database& of) {
   const std::string prefix{keys::snapshot_prefix};
   const auto facts = of.iterate(table::facts);
   for (facts->Seek(prefix); facts->Valid() && facts->key().starts_with(prefix); facts->Next())
-    if (const auto snapshot = decode_snapshot(facts->value().ToStringView()))
+    if (const auto snapshot = decode_snapshot(facts->key().ToStringView(), facts->value().ToStringView()))
       newest = std::max(newest, step_from(snapshot->version));
   return newest;
 }

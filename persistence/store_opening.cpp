@@ -170,7 +170,7 @@ result<void> store_opening::load_snapshots() {
   const auto facts = on_.database->iterate(table::facts);
   for (facts->Seek(std::string(keys::snapshot_prefix));
        facts->Valid() && facts->key().starts_with(std::string(keys::snapshot_prefix)); facts->Next()) {
-    const auto snapshot = decode_snapshot(facts->value().ToStringView());
+    const auto snapshot = decode_snapshot(facts->key().ToStringView(), facts->value().ToStringView());
     const auto name = snapshot ? snapshot_file_name(snapshot->version, snapshot->timeline) : "?";
     const auto file = std::ranges::find(*there, name, &file_entry::name);
     if (snapshot && file != there->end() && file->bytes == snapshot->file_bytes) {
@@ -267,6 +267,8 @@ result<void> store_opening::drop_unreachable(const std::vector<found_record>& re
                           ranges.back().end.value - 1));
     on_.state.steps.cut_from(end);
   }
+  found_.has_gap = std::ranges::any_of(
+      records, [&](const auto& record) { return !record.damage.empty() && record.step < end; });
   if (auto renewed = renew_if_lost(); !renewed) return renewed;
   for (const auto& record : records)
     if (record.place && record.damage.empty() && record.step < end)

@@ -18,7 +18,7 @@ store_mirror_options mirror_options(const common::role_context& context) {
   const auto& job = *context.job;
   const ps_shard_id shard{context.role.index};
   const bool is_synced = job::durability_sync_of(job.spec) == job::durability_sync::power;
-  store_mirror_options made;
+  store_mirror_options made{.role = context.role, .self = context.self.incarnation};
   made.store.directory = common::store_directory(job.run_dir, shard).string();
   made.store.sync = is_synced ? persistence::sync_mode::power : persistence::sync_mode::process;
   made.store.disk_quota_bytes =
@@ -79,9 +79,7 @@ void keeper_state::on_part(const protocol::copy_part& part) {
 void keeper_state::on_taken(const protocol::ps_shard_actor& shard,
                             const result<std::optional<protocol::copy_standing>>& answer) {
   if (!answer) return quit(answer.error().message);
-  auto standing = **answer;
-  standing.role = context_.role;
-  standing.incarnation = context_.self.incarnation;
+  const auto& standing = **answer;
   if (!standing.failure.empty()) context_.log->warn("copy-refused: {}", standing.failure);
   self_->send(shard, standing);
   const auto identity = mirror_->store()->identity(); // there since the first answer, and its own to lock

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <span>
 #include <utility>
+#include <vector>
 
 namespace dlrun::keeper {
 namespace {
@@ -17,6 +18,7 @@ using protocol::copy_part;
 
 /// As persistence keeps it with a snapshot.
 constexpr std::uint64_t snapshot_extra_bytes_max = std::uint64_t{16} << 20;
+constexpr std::uint64_t read_bytes_max = std::uint64_t{1} << 20;
 
 result<void> refuse(const copy_part& part, const std::string& why) {
   return fail(error_code::protocol, fmt::format("part {} of stream {} of ps_shard {}: {}", part.number,
@@ -48,6 +50,57 @@ halves split(const copy_part& part, std::span<const std::byte> bytes) {
   return {bytes.first(count), bytes.subspan(count)};
 }
 
+std::uint32_t checksum_begin(const copy_part& part) {
+  return protocol::piece_checksum(part.kind, part.version, part.content_bytes, part.total_bytes);
+}
+
+/// Whether a snapshot, read back from its file, is what `last`, its last part, says.
+result<void> compare(const copy_part& last, result<persistence::snapshot_reader> written) {
+  constexpr std::string_view other = "its file is not what was sent: ";
+  if (!written) return refuse(last, fmt::format("{}{}", other, written.error().message));
+  auto crc32c = checksum_begin(last);
+  std::vector<std::byte> bytes(std::min(read_bytes_max, last.content_bytes));
+  for (std::uint64_t left = last.content_bytes; left > 0;) {
+    const auto had = written->read(std::span(bytes).first(std::min<std::uint64_t>(left, bytes.size())));
+    if (!had) return refuse(last, fmt::format("{}{}", other, had.error().message));
+    if (*had == 0) break;
+    crc32c = base::crc32c_extend(crc32c, std::span(bytes).first(*had));
+    left -= *had;
+  }
+  const auto& info = written->info();
+  const bool is_of_it = info.version == last.version && info.timeline == last.timeline &&
+                        info.payload_bytes == last.content_bytes;
+  if (is_of_it && base::crc32c_extend(crc32c, written->metadata()) == last.piece_crc32c) return {};
+  return refuse(last, fmt::format("{}its checksum is wrong", other));
+}
+
+/// All of it: the reader verifies it as it reads.
+result<void> read_through(const persistence::shard_store& store, version_id version) {
+  auto reader = store.open_snapshot(version);
+  if (!reader) return tl::unexpected(reader.error());
+  std::vector<std::byte> bytes(std::min(read_bytes_max, reader->info().payload_bytes));
+  for (;;) {
+    const auto had = reader->read(bytes);
+    if (!had) return tl::unexpected(had.error());
+    if (*had == 0) return {};
+  }
+}
+
+/// Whether the rest can be appended to it. What is damaged of its end, or of its snapshots, comes
+/// again.
+result<void> make_whole(persistence::shard_store& store, const std::string& directory) {
+  if (store.found().has_gap)
+    return fail(error_code::storage_damaged,
+                fmt::format("{} lacks a record in the middle, which is unreadable", directory));
+  for (const auto& one : store.snapshots()) {
+    const auto read = read_through(store, one.version);
+    if (read) continue;
+    if (read.error().code != error_code::storage_damaged) return read;
+    if (auto dropped = store.discard_snapshot(one.version); !dropped) return dropped;
+  }
+  return {};
+}
+
 void append_to(std::string& text, std::span<const std::byte> bytes) {
   text.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
 }
@@ -73,6 +126,8 @@ bool has_snapshot(const persistence::shard_store& store, version_id version) {
 
 result<std::optional<protocol::copy_standing>> store_mirror::take(const copy_part& part,
                                                                   const part_bytes& bytes) {
+  if (!protocol::is_sealed(part)) // nothing of it can be believed, so the stream begins anew
+    return failure_.empty() ? give_up("a part's fields are not what was sent") : std::nullopt;
   if (part.incarnation < shard_) return std::nullopt; // R25: an older start of it commits no more
   const bool begins = part.incarnation > shard_ || part.stream > stream_;
   if (begins) {
@@ -86,11 +141,16 @@ result<std::optional<protocol::copy_standing>> store_mirror::take(const copy_par
   if (part.stream != stream_ || part.number != taken_ || !failure_.empty()) return std::nullopt;
   if (const auto done = follow(part, bytes); !done) {
     if (!can_be_tried_again(done.error())) return tl::unexpected(done.error());
-    drop_pieces();
-    failure_ = done.error().message;
-  } else {
-    ++taken_;
+    return give_up(done.error().message);
   }
+  ++taken_;
+  return standing();
+}
+
+/// Of this stream nothing more is taken.
+std::optional<protocol::copy_standing> store_mirror::give_up(std::string why) {
+  drop_pieces();
+  failure_ = std::move(why);
   return store_ ? std::optional(standing()) : std::nullopt;
 }
 
@@ -112,6 +172,7 @@ result<void> store_mirror::open(dlrun::incarnation opener) {
   options.opener = opener;
   auto opened = persistence::shard_store::open(options);
   if (!opened) return tl::unexpected(opened.error());
+  if (auto whole = make_whole(**opened, options.directory); !whole) return whole;
   store_ = std::move(*opened);
   return {};
 }
@@ -139,10 +200,9 @@ result<void> store_mirror::add(const copy_part& part, const part_bytes& bytes) {
   const auto come = bytes();
   if (!come) return refuse(part, "its bytes have not come: " + come.error().message);
   if (come->size() != part.bytes) return refuse(part, "it has another number of bytes");
+  if (!protocol::is_sealed(part)) return refuse(part, "its fields have changed meanwhile");
+  if (base::crc32c(*come) != part.crc32c) return refuse(part, "its checksum is wrong");
   const auto [content, rest] = split(part, *come);
-  const auto content_crc32c = base::crc32c(content);
-  if (base::crc32c_extend(content_crc32c, rest) != part.crc32c) return refuse(part, "its checksum is wrong");
-  in_hand.content_crc32c = base::crc32c_combine(in_hand.content_crc32c, content_crc32c, content.size());
   in_hand.had += come->size();
   if (part.kind == copy_kind::snapshot) {
     if (auto added = add_to_snapshot(content, rest); !added) return added;
@@ -156,7 +216,6 @@ result<void> store_mirror::begin(const copy_part& part) {
   auto& in_hand = piece_of(part);
   in_hand.head = part;
   in_hand.bytes.clear();
-  in_hand.content_crc32c = 0;
   if (part.timeline != timeline_of(*store_)) return refuse(part, "it is of another timeline");
   if (part.kind == copy_kind::record) {
     if (part.total_bytes > options_.record_bytes_max) return refuse(part, "the record is too large");
@@ -183,23 +242,31 @@ result<void> store_mirror::add_to_snapshot(std::span<const std::byte> content,
 
 result<void> store_mirror::finish(const copy_part& part) {
   if (part.kind == copy_kind::record) return append(part);
-  const auto written = writer_->commit(std::as_bytes(std::span(snapshot_.bytes)));
+  const auto written = writer_->commit(
+      std::as_bytes(std::span(snapshot_.bytes)),
+      [&](result<persistence::snapshot_reader> file) { return compare(part, std::move(file)); });
   snapshot_ = {};
   writer_.reset();
   if (!written) return tl::unexpected(written.error());
   return {};
 }
 
+/// What is written is compared as a whole: a part may have changed since its checksum was right.
 /// Nothing is done for a step that is there: it has the same bits (R1). The memory stays for the
 /// next record.
 result<void> store_mirror::append(const copy_part& part) {
   record_.had = 0;
+  const auto all = std::string_view(record_.bytes);
+  if (all.size() != part.total_bytes) return refuse(part, "the record has another number of bytes");
+  const auto content = std::as_bytes(std::span(all.substr(0, part.content_bytes)));
+  const auto rest = all.substr(part.content_bytes);
+  const auto content_crc32c = base::crc32c(content);
+  const auto whole = base::crc32c_combine(checksum_begin(part), content_crc32c, content.size());
+  if (base::crc32c_extend(whole, std::as_bytes(std::span(rest))) != part.piece_crc32c)
+    return refuse(part, "the record is not what was sent: its checksum is wrong");
   const auto step = step_from(part.version);
   if (step < store_->next_step()) return {};
-  const auto all = std::string_view(record_.bytes);
-  const persistence::log_record record{step, part.timeline, all.substr(part.content_bytes),
-                                       std::as_bytes(std::span(all.substr(0, part.content_bytes))),
-                                       record_.content_crc32c};
+  const persistence::log_record record{step, part.timeline, rest, content, content_crc32c};
   if (record.extra.size() > persistence::extra_bytes_max) return refuse(part, "too much is kept with it");
   return store_->append(std::span(&record, 1));
 }
@@ -225,8 +292,8 @@ result<void> store_mirror::go_back(const copy_part& part) {
 // ---- what there is
 
 protocol::copy_standing store_mirror::standing() const {
-  protocol::copy_standing now{.role = {},
-                              .incarnation = {},
+  protocol::copy_standing now{.role = options_.role,
+                              .incarnation = options_.self,
                               .shard = shard_,
                               .stream = stream_,
                               .taken = taken_,
@@ -240,6 +307,7 @@ protocol::copy_standing store_mirror::standing() const {
                               .failure = failure_};
   for (const auto& range : store_->restorable()) protocol::insert(now.restorable, range);
   for (const auto& one : store_->snapshots()) now.snapshots.push_back(one.version);
+  protocol::seal(now);
   return now;
 }
 

@@ -13,6 +13,9 @@
 namespace dlrun::keeper {
 
 struct store_mirror_options {
+  /// Who answers.
+  protocol::role_name role{};
+  dlrun::incarnation self{};
   /// Of the store, without an opener: that is the start of the PS shard that speaks first.
   persistence::shard_store_options store{};
   /// Larger records and what is kept with a snapshot are refused before memory is taken for them.
@@ -31,15 +34,17 @@ public:
   explicit store_mirror(store_mirror_options options)
       : options_(std::move(options)) {}
 
-  /// Opens the store with the first part. @param bytes called for a part that is due and fits, and
-  /// nothing of what it gives is used before its checksum is right @returns the answer, unless the
+  /// Opens the store with the first part, and reads all of it: a snapshot that is damaged is
+  /// dropped, and comes again. @param bytes called for a part that is due and fits, and nothing of
+  /// what it gives is used before its checksum is right @returns the answer, sealed, unless the
   /// part changed nothing; or why this process must end: another start of the PS shard has the
-  /// store, or it must be opened again.
+  /// store, or it must be opened again, or is damaged.
   result<std::optional<protocol::copy_standing>> take(const protocol::copy_part& part,
                                                       const part_bytes& bytes);
 
-  /// A store that cannot be opened for damage is renamed to *.damaged, in place of one before, and
-  /// the next stream fills another: nobody counts what no start of the keeper has opened.
+  /// A store that cannot be opened for damage, or lacks a record in the middle, is renamed to
+  /// *.damaged, in place of one before, and the next stream fills another: nobody counts what no
+  /// start of the keeper has opened.
   /// @param why take() failed @returns false where that is not the reason, or the file system
   ///   refuses
   bool set_aside_damaged(const error& why) const;
@@ -47,17 +52,18 @@ public:
   const persistence::shard_store* store() const { return store_.get(); }
 
 private:
+  friend struct store_mirror_memory; ///< where tests flip bits
   /// That is in hand.
   struct piece {
-    protocol::copy_part head{};       ///< its first part
-    std::string bytes{};              ///< of a record; of a snapshot what is kept with it
-    std::uint32_t content_crc32c = 0; ///< of what there is of its content
+    protocol::copy_part head{}; ///< its first part
+    std::string bytes{};        ///< of a record; of a snapshot what is kept with it
     std::uint64_t had = 0;
   };
 
   piece& piece_of(const protocol::copy_part& part) {
     return part.kind == protocol::copy_kind::record ? record_ : snapshot_;
   }
+  std::optional<protocol::copy_standing> give_up(std::string why);
   result<void> follow(const protocol::copy_part& part, const part_bytes& bytes);
   result<void> open(dlrun::incarnation opener);
   result<void> add(const protocol::copy_part& part, const part_bytes& bytes);

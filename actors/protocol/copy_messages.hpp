@@ -1,7 +1,9 @@
 /// Between a PS shard and the keeper that holds a copy of its store on another host (R21 to R23).
-/// What a store holds travels over the tensor channel; a message names it.
+/// What a store holds travels over the tensor channel; a message names it. Both messages are sealed
+/// (field_checksum.hpp), and nothing is concluded from one that is not what was sealed.
 #pragma once
 
+#include "actors/protocol/field_checksum.hpp"
 #include "actors/protocol/messages.hpp"
 #include "actors/protocol/status_messages.hpp"
 #include "actors/protocol/timeline.hpp"
@@ -37,18 +39,30 @@ struct copy_part {
   std::uint64_t offset = 0;        ///< of this part's bytes in that
   std::uint64_t bytes = 0;         ///< how many they are
   std::uint32_t crc32c = 0;        ///< of them
+  std::uint32_t piece_crc32c = 0;  ///< piece_checksum() of the record or snapshot; with its last part
   tensor_location where{};         ///< they are the first ones there
   bool has_kept = false;           ///< floor: the snapshot of `kept` stays
   version_id kept{};
   protocol::history history{}; ///< rewind
+  std::uint32_t fields_crc32c = 0;
 
   template <class Inspector>
   friend auto inspect(Inspector& f, copy_part& x) {
     return f(x.role, x.incarnation, x.keeper, x.stream, x.number, x.kind, x.timeline, x.version,
-             x.content_bytes, x.total_bytes, x.offset, x.bytes, x.crc32c, x.where, x.has_kept, x.kept,
-             x.history);
+             x.content_bytes, x.total_bytes, x.offset, x.bytes, x.crc32c, x.piece_crc32c, x.where, x.has_kept,
+             x.kept, x.history, x.fields_crc32c);
   }
 };
+/// Begins a checksum that goes with a record or a snapshot from store to store: of what it is, and
+/// of how many bytes, to be extended by these, content first. So right bytes in the wrong place, or
+/// put together wrongly, are noticed where the whole is written.
+inline std::uint32_t piece_checksum(copy_kind kind, version_id version, std::uint64_t content_bytes,
+                                    std::uint64_t total_bytes) {
+  field_checksum sum;
+  sum(kind, version, content_bytes, total_bytes);
+  return sum.value();
+}
+
 /// Smaller: more messages. Larger: more memory at both ends, and a slower link is taken for one
 /// that does not get on.
 inline constexpr std::size_t copy_part_bytes_max = std::size_t{1} << 20;
@@ -72,13 +86,14 @@ struct copy_standing {
   std::uint64_t record_bytes = 0;      ///< of the record in hand, which is not whole yet
   std::uint64_t snapshot_bytes = 0;    ///< the same of the snapshot
   std::string failure{};               ///< why nothing more of the stream is taken; "" when it is
+  std::uint32_t fields_crc32c = 0;
 
   bool operator==(const copy_standing&) const = default;
 
   template <class Inspector>
   friend auto inspect(Inspector& f, copy_standing& x) {
     return f(x.role, x.incarnation, x.shard, x.stream, x.taken, x.timeline, x.end, x.floor, x.restorable,
-             x.snapshots, x.record_bytes, x.snapshot_bytes, x.failure);
+             x.snapshots, x.record_bytes, x.snapshot_bytes, x.failure, x.fields_crc32c);
   }
 };
 

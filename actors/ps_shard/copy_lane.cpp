@@ -5,20 +5,19 @@
 
 namespace dlrun::ps_shard {
 
-copy_lane::copy_lane(std::shared_ptr<copy_slots> slots, std::function<void(std::function<void()>)> post,
-                     events told)
+copy_lane::copy_lane(std::shared_ptr<copy_slots> slots, copy_threads threads, events told)
     : slots_(std::move(slots))
-    , post_(std::move(post))
+    , threads_(std::move(threads))
     , told_(std::move(told)) {}
 
 void copy_lane::begin(protocol::copy_part head, std::function<result<copy_source>()> open) {
   piece_ = std::make_shared<piece>(piece{std::move(head), std::move(open)});
 }
 
-void copy_lane::read_more(common::task_thread& reader) {
+void copy_lane::read_more() {
   if (!piece_ || !piece_->read.empty() || !slots_->has_free() || std::exchange(piece_->is_reading, true))
     return;
-  reader.run([this, of = piece_, slots = slots_, post = post_] {
+  threads_.read([this, of = piece_, slots = slots_, post = threads_.post] {
     for (bool goes_on = true; goes_on;) {
       auto got = read(*of, *slots);
       goes_on = got && got->part && !got->is_last;
@@ -65,6 +64,7 @@ ready_part copy_lane::take_part() {
   ready_part made{of.next, std::move(next.slot)};
   made.part.bytes = next.had.bytes;
   made.part.crc32c = next.had.crc32c;
+  made.part.piece_crc32c = next.had.piece_crc32c;
   made.part.where = {slots_->address(), made.slot->id.value, made.slot->memory.size()};
   of.next.offset += next.had.bytes;
   if (of.next.offset == of.next.total_bytes) drop();

@@ -3,7 +3,6 @@
 ///   begin() ──> reading thread: copy_source ──> copy_slots ──> take_part() ──> copy_part
 #pragma once
 
-#include "actors/common/task_thread.hpp"
 #include "actors/ps_shard/copy_slots.hpp"
 #include "actors/ps_shard/copy_source.hpp"
 
@@ -19,6 +18,12 @@ struct ready_part {
   std::shared_ptr<copy_slot> slot;
 };
 
+/// Where tasks run.
+struct copy_threads {
+  std::function<void(std::function<void()>)> read; ///< those that block: elsewhere, one after the other
+  std::function<void(std::function<void()>)> post; ///< on the actor, later
+};
+
 /// One piece at a time. Called by one actor, which it outlives no more than what it posts.
 class copy_lane {
 public:
@@ -26,8 +31,7 @@ public:
     std::function<void()> ready; ///< there is a part, or room to read another one
     std::function<void(const error& why)> failed;
   };
-  /// What is posted runs on the actor.
-  copy_lane(std::shared_ptr<copy_slots> slots, std::function<void(std::function<void()>)> post, events told);
+  copy_lane(std::shared_ptr<copy_slots> slots, copy_threads threads, events told);
 
   /// @param head what all its parts have in common @param open called on the reading thread; what
   ///   it holds outlives the source
@@ -36,7 +40,7 @@ public:
   bool is_busy() const { return piece_ != nullptr; }
 
   /// Reads on as far as there is room, unless that is being done.
-  void read_more(common::task_thread& reader);
+  void read_more();
   bool has_part() const { return piece_ && !piece_->read.empty(); }
   /// Requires has_part(). With the last one the piece is over.
   ready_part take_part();
@@ -65,7 +69,7 @@ private:
   void on_read(const std::shared_ptr<piece>& of, result<news> got);
 
   std::shared_ptr<copy_slots> slots_;
-  std::function<void(std::function<void()>)> post_;
+  copy_threads threads_;
   events told_;
   std::shared_ptr<piece> piece_; ///< null: none
 };

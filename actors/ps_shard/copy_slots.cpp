@@ -1,16 +1,15 @@
 #include "actors/ps_shard/copy_slots.hpp"
 
-#include "actors/protocol/copy_messages.hpp"
-
 #include <utility>
 
 namespace dlrun::ps_shard {
 
 class copy_slots::shelf {
 public:
-  shelf(std::shared_ptr<transport::segment_offers> offers, std::size_t count_max)
+  shelf(std::shared_ptr<transport::segment_offers> offers, std::size_t count_max, std::size_t slot_bytes)
       : offers_(std::move(offers))
-      , count_max_(count_max) {}
+      , count_max_(count_max)
+      , slot_bytes_(slot_bytes) {}
   shelf(const shelf&) = delete;
   shelf& operator=(const shelf&) = delete;
   ~shelf() {
@@ -50,7 +49,7 @@ public:
 
 private:
   result<std::unique_ptr<copy_slot>> make() {
-    auto memory = transport::segment::create("copy", protocol::copy_part_bytes_max);
+    auto memory = transport::segment::create("copy", slot_bytes_);
     if (!memory) return tl::unexpected(memory.error());
     const auto id = offers_->offer(*memory);
     if (!id) return tl::unexpected(id.error());
@@ -59,13 +58,15 @@ private:
 
   const std::shared_ptr<transport::segment_offers> offers_;
   const std::size_t count_max_;
+  const std::size_t slot_bytes_;
   mutable std::mutex mutex_;
   std::size_t lent_ = 0; // guarded by mutex_, as is the next
   std::vector<std::unique_ptr<copy_slot>> free_;
 };
 
-copy_slots::copy_slots(std::shared_ptr<transport::segment_offers> offers, std::size_t count_max)
-    : shelf_(std::make_shared<shelf>(std::move(offers), count_max)) {}
+copy_slots::copy_slots(std::shared_ptr<transport::segment_offers> offers, std::size_t count_max,
+                       std::size_t slot_bytes)
+    : shelf_(std::make_shared<shelf>(std::move(offers), count_max, slot_bytes)) {}
 
 const std::string& copy_slots::address() const { return shelf_->address(); }
 

@@ -1,6 +1,7 @@
 /// Memory of a PS shard from which its keeper fetches what it is sent.
 #pragma once
 
+#include "actors/protocol/copy_messages.hpp"
 #include "transport/tensor_channel.hpp"
 
 #include <memory>
@@ -15,12 +16,13 @@ struct copy_slot {
   transport::segment_id id;
 };
 
-/// So many slots of copy_part_bytes_max at most, which are made when they are first needed, and
+/// So many slots at most, which are made when they are first needed, and
 /// offered until all of this and of its loans is gone. Thread-safe.
 class copy_slots {
 public:
-  /// `offers` is shared with who else offers something there.
-  copy_slots(std::shared_ptr<transport::segment_offers> offers, std::size_t count_max);
+  /// `offers` is shared with who else offers something there. Of `slot_bytes` each.
+  copy_slots(std::shared_ptr<transport::segment_offers> offers, std::size_t count_max,
+             std::size_t slot_bytes = protocol::copy_part_bytes_max);
 
   const std::string& address() const;
   bool has_free() const;

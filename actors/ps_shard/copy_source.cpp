@@ -16,6 +16,7 @@ result<copy_source> copy_source::open(const persistence::shard_store& store, con
     made.content_bytes_ = record->head().payload_bytes;
     made.extra_ = record->head().extra;
     made.record_.emplace(std::move(*record));
+    made.begin_checksum(item.kind, {made.record_->head().step.value});
     return made;
   }
   auto snapshot = store.open_snapshot(item.version);
@@ -24,7 +25,14 @@ result<copy_source> copy_source::open(const persistence::shard_store& store, con
   const auto extra = snapshot->metadata();
   made.extra_.assign(reinterpret_cast<const char*>(extra.data()), extra.size());
   made.snapshot_.emplace(std::move(*snapshot));
+  made.begin_checksum(item.kind, made.snapshot_->info().version);
   return made;
+}
+
+/// As soon as its store has verified what it says: memory may change from then on.
+void copy_source::begin_checksum(protocol::copy_kind kind, version_id version) {
+  begin_crc32c_ = protocol::piece_checksum(kind, version, content_bytes_, total_bytes());
+  extra_crc32c_ = base::crc32c(extra_);
 }
 
 result<copy_source::given> copy_source::read(std::span<std::byte> into) {
@@ -37,7 +45,12 @@ result<copy_source::given> copy_source::read(std::span<std::byte> into) {
   if (!of_extra.empty())
     std::memcpy(of_extra.data(), extra_.data() + (given_ + of_content - content_bytes_), of_extra.size());
   given_ += into.size();
-  return given{into.size(), base::crc32c_extend(*crc32c, of_extra)};
+  given made{into.size(), base::crc32c_extend(*crc32c, of_extra)};
+  content_crc32c_ = base::crc32c_combine(content_crc32c_, *crc32c, of_content);
+  if (is_over())
+    made.piece_crc32c = base::crc32c_combine(
+        base::crc32c_combine(begin_crc32c_, content_crc32c_, content_bytes_), extra_crc32c_, extra_.size());
+  return made;
 }
 
 /// @returns the checksum of it, as of all that follows.
@@ -49,9 +62,9 @@ result<std::uint32_t> copy_source::read_content(std::span<std::byte> into) {
 result<std::uint32_t> copy_source::read_record(std::span<std::byte> into) {
   auto crc32c = record_->read(given_, into);
   if (!crc32c) return crc32c;
-  record_crc32c_ = base::crc32c_combine(record_crc32c_, *crc32c, into.size());
   if (given_ + into.size() < content_bytes_) return crc32c;
-  if (auto whole = record_->check(record_crc32c_); !whole) return tl::unexpected(whole.error());
+  const auto content = base::crc32c_combine(content_crc32c_, *crc32c, into.size());
+  if (auto whole = record_->check(content); !whole) return tl::unexpected(whole.error());
   return crc32c;
 }
 

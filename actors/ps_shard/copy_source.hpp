@@ -18,6 +18,7 @@ public:
   struct given {
     std::size_t bytes = 0;
     std::uint32_t crc32c = 0;
+    std::uint32_t piece_crc32c = 0; ///< protocol::piece_checksum() of all, with the last ones
   };
 
   static result<copy_source> open(const persistence::shard_store& store, const copy_item& item);
@@ -25,18 +26,22 @@ public:
   std::uint64_t content_bytes() const { return content_bytes_; }
   std::uint64_t total_bytes() const { return content_bytes_ + extra_.size(); }
   bool is_over() const { return given_ == total_bytes(); }
-  /// Fills `into` with the next ones; less only at the end.
+  /// Fills `into` with the next ones; less only at the end. @returns storage_damaged when they are
+  /// not what was written.
   result<given> read(std::span<std::byte> into);
 
 private:
   result<std::uint32_t> read_content(std::span<std::byte> into);
   result<std::uint32_t> read_record(std::span<std::byte> into);
   result<std::uint32_t> read_snapshot(std::span<std::byte> into);
+  void begin_checksum(protocol::copy_kind kind, version_id version);
 
   std::uint64_t content_bytes_ = 0;
   std::uint64_t given_ = 0;
+  std::uint32_t content_crc32c_ = 0; ///< of what was read of it
+  std::uint32_t begin_crc32c_ = 0;   ///< of what the piece is, as its store has it
+  std::uint32_t extra_crc32c_ = 0;
   std::optional<persistence::payload_reader> record_{};
-  std::uint32_t record_crc32c_ = 0; ///< of what was read of it
   std::optional<persistence::snapshot_reader> snapshot_{};
   std::string extra_{};
 };

@@ -8,9 +8,6 @@
 namespace dlrun::ps_shard {
 namespace {
 
-/// Of the parts that are sent while a record and a snapshot wait, one in so many is of the
-/// snapshot.
-constexpr std::uint64_t snapshot_share = 4;
 constexpr auto question_period = std::chrono::milliseconds(100);
 
 } // namespace
@@ -22,11 +19,16 @@ store_copy::store_copy(pointer self, const common::role_context& context, events
 
 void store_copy::offer_at(const std::shared_ptr<transport::segment_offers>& offers) {
   if (!context_.job->keeps_copies()) return;
-  const copy_lane::events told{[this] { pump(); }, [this](const error& why) { fail_stream(why); }};
-  const common::poster<protocol::ps_shard_actor> post{self_};
-  records_.emplace(std::make_shared<copy_slots>(offers, protocol::copy_record_parts_max), post, told);
-  snapshots_.emplace(std::make_shared<copy_slots>(offers, protocol::copy_snapshot_parts_max), post, told);
   reader_ = std::make_unique<common::task_thread>("copy");
+  const auto read = [reader = reader_.get()](std::function<void()> task) { reader->run(std::move(task)); };
+  sender_.emplace(
+      copy_sender_options{.role = context_.role,
+                          .incarnation = context_.self.incarnation,
+                          .offers = offers,
+                          .threads = {read, common::poster<protocol::ps_shard_actor>{self_}},
+                          .send = [this](const protocol::copy_part& part) { self_->send(keeper_, part); },
+                          .warn = [this](const std::string& why) { context_.log->warn("copy: {}", why); },
+                          .now = common::now});
 }
 
 void store_copy::restart(std::shared_ptr<threaded_store> store, const loaded_standing& restored) {
@@ -35,12 +37,13 @@ void store_copy::restart(std::shared_ptr<threaded_store> store, const loaded_sta
     return;
   }
   book_.restart(restored.history, restored.version);
-  drop_pieces();
+  sender_->serve({[store] { return store->held(); },
+                  [store](const copy_item& item) { return store->open_for_copy(item); }});
   if (!std::exchange(store_, std::move(store))) {
     begins_with_ = restored;
     return ask_until_settled();
   }
-  if (keeper_) begin_stream();
+  if (keeper_) sender_->begin(link_);
 }
 
 void store_copy::ask_until_settled() {
@@ -58,13 +61,13 @@ own_store store_copy::mine() const { return store_ ? store_->held() : own_store{
 void store_copy::on_logged(version_id version) {
   if (!context_.job->keeps_copies()) return told_.committed(version);
   take(book_.on_logged(version));
-  pump();
+  sender_->pump();
 }
 
 void store_copy::on_snapshot(version_id version) {
   if (!context_.job->keeps_copies()) return told_.snapshot_durable(version);
   take(book_.on_snapshot(version));
-  pump();
+  sender_->pump();
 }
 
 void store_copy::take(const released_versions& news) {
@@ -112,7 +115,7 @@ void store_copy::connect() {
         keeper_ = found;
         link_ = start;
         self_->monitor(keeper_);
-        begin_stream();
+        sender_->begin(link_);
       },
       [this](const std::string& why) {
         context_.log->info("connect-failed: {}; trying again", why); // with the agent's next word
@@ -126,29 +129,20 @@ void store_copy::on_down(const caf::actor_addr& gone) {
 
 void store_copy::lose() {
   keeper_ = nullptr;
-  drop_pieces();
-  stream_.end();
-}
-
-void store_copy::drop_pieces() {
-  if (records_) records_->drop();
-  if (snapshots_) snapshots_->drop();
-  on_the_way_.clear();
+  sender_->end();
 }
 
 void store_copy::on_standing(const protocol::copy_standing& standing) {
-  const auto now = common::now();
-  if (!store_ || standing.incarnation != place_.incarnation || standing.shard != context_.self.incarnation ||
-      !stream_.on_standing(standing, now))
+  if (!sender_ || !store_ || standing.incarnation != place_.incarnation || !sender_->on_standing(standing))
     return;
-  while (!on_the_way_.empty() && on_the_way_.front().number < stream_.taken()) on_the_way_.pop_front();
+  const auto now = common::now();
   wait_.on_standing(standing, now);
   const auto before = book_.counted();
   take(book_.on_standing(standing, mine(), now));
   if (before != book_.counted())
     context_.log->info("copy: that of keeper incarnation {} holds all, and counts", standing.incarnation);
   settle();
-  pump();
+  sender_->pump();
 }
 
 awaited_parts store_copy::waits() const {
@@ -157,12 +151,13 @@ awaited_parts store_copy::waits() const {
 }
 
 void store_copy::on_tick() {
+  if (!sender_) return;
   const auto now = common::now();
   wait_.on_tick(waits(), now);
   if (wait_.is_too_long(now)) take(book_.let_go());
   connect();
-  if (keeper_ && stream_.is_stuck(now)) begin_stream();
-  pump();
+  if (keeper_ && sender_->is_stuck()) sender_->begin(link_);
+  sender_->pump();
 }
 
 protocol::copy_word store_copy::word() const {
@@ -175,80 +170,6 @@ protocol::copy_word store_copy::word() const {
     said.floor = newest->floor;
   }
   return said;
-}
-
-// ---- what is sent
-
-void store_copy::begin_stream() {
-  drop_pieces();
-  stream_.begin(common::now());
-  send({.kind = protocol::copy_kind::hello});
-}
-
-void store_copy::pump() {
-  if (!keeper_ || !store_ || !stream_.has_room()) return;
-  const auto own = mine();
-  while (stream_.has_room()) {
-    if (!records_->is_busy())
-      if (const auto item = stream_.next(own)) {
-        begin(*item);
-        continue;
-      }
-    records_->read_more(*reader_);
-    snapshots_->read_more(*reader_);
-    auto* next = lane_to_send();
-    if (next == nullptr) return;
-    send_part_of(*next);
-  }
-}
-
-/// Records go first: steps wait for them. A snapshot gets on all the same.
-copy_lane* store_copy::lane_to_send() {
-  if (snapshots_->has_part() && (!records_->has_part() || stream_.is_turn_of(snapshot_share)))
-    return &*snapshots_;
-  return records_->has_part() ? &*records_ : nullptr;
-}
-
-void store_copy::send_part_of(copy_lane& lane) {
-  auto [part, slot] = lane.take_part();
-  if (&lane == &*snapshots_ && !lane.is_busy()) stream_.on_snapshot_sent();
-  on_the_way_.push_back({send(std::move(part)), std::move(slot)});
-}
-
-void store_copy::begin(const copy_item& item) {
-  protocol::copy_part head{.kind = item.kind, .timeline = item.timeline, .version = item.version};
-  if (item.kind == protocol::copy_kind::rewind) {
-    for (const auto& entry : store_->history())
-      if (entry.timeline <= item.timeline) head.history.push_back(entry);
-    send(std::move(head));
-    return;
-  }
-  head.has_kept = item.kept.has_value();
-  head.kept = item.kept.value_or(version_id{});
-  if (item.kind == protocol::copy_kind::floor) {
-    send(std::move(head));
-    return;
-  }
-  auto& lane = item.kind == protocol::copy_kind::record ? *records_ : *snapshots_;
-  lane.begin(std::move(head), [store = store_, item] { return store->open_for_copy(item); });
-}
-
-/// Dropped or cut off meanwhile, or damaged: the next stream sees what is there.
-void store_copy::fail_stream(const error& why) {
-  context_.log->warn("copy: {}", why.message);
-  drop_pieces();
-  stream_.fail(common::now());
-}
-
-/// @returns its number.
-std::uint64_t store_copy::send(protocol::copy_part part) {
-  part.role = context_.role;
-  part.incarnation = context_.self.incarnation;
-  part.keeper = link_;
-  part.stream = stream_.stream();
-  part.number = stream_.take_number();
-  self_->send(keeper_, part);
-  return part.number;
 }
 
 } // namespace dlrun::ps_shard

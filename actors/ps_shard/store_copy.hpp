@@ -2,18 +2,16 @@
 ///
 ///   own store ──> events ──> copy_book ──> released_versions ──> core
 ///                    │           ▲
-///        copy_lane ──┴─> copy_stream ──> copy_part ──> keeper ──> copy_standing
+///                    └─> copy_sender ──> copy_part ──> keeper ──> copy_standing
 #pragma once
 
 #include "actors/common/job_context.hpp"
 #include "actors/common/task_thread.hpp"
 #include "actors/protocol/handles.hpp"
-#include "actors/ps_shard/copy_lane.hpp"
-#include "actors/ps_shard/copy_stream.hpp"
+#include "actors/ps_shard/copy_sender.hpp"
 #include "actors/ps_shard/copy_wait.hpp"
 #include "actors/ps_shard/threaded_store.hpp"
 
-#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -56,43 +54,26 @@ public:
   protocol::copy_word word() const;
 
 private:
-  /// Whose bytes the keeper may be fetching.
-  struct part_on_the_way {
-    std::uint64_t number = 0;
-    std::shared_ptr<copy_slot> slot;
-  };
-
   own_store mine() const;
   void take(const released_versions& news);
   awaited_parts waits() const;
   void settle();
   void ask_until_settled();
   void connect();
-  void begin_stream();
   void lose();
-  void drop_pieces();
-  void pump();
-  void begin(const copy_item& item);
-  copy_lane* lane_to_send();
-  void send_part_of(copy_lane& lane);
-  void fail_stream(const error& why);
-  std::uint64_t send(protocol::copy_part part);
 
   pointer self_;
   const common::role_context& context_;
   events told_;
   std::shared_ptr<threaded_store> store_;
   copy_book book_;
-  copy_stream stream_;
   protocol::keeper_place place_;
   protocol::keeper_actor keeper_; ///< null while there is no connection
   dlrun::incarnation link_{};     ///< start of the keeper to which it leads
   bool is_connecting_ = false;
   std::optional<loaded_standing> begins_with_{}; ///< until it is settled
   copy_wait wait_;
-  std::deque<part_on_the_way> on_the_way_;
-  std::optional<copy_lane> records_; ///< nothing where no copies are kept, as are the next
-  std::optional<copy_lane> snapshots_;
+  std::optional<copy_sender> sender_;           ///< nothing where no copies are kept, as is the next
   std::unique_ptr<common::task_thread> reader_; ///< last: its tasks use what is above
 };
 

@@ -155,6 +155,50 @@ TEST_F(storage_damage, of_rocksdbs_manifest_and_current_gives_an_older_state_or_
   }
 }
 
+/// RocksDB takes a record that says that it is longer than the file for one that was cut off.
+TEST_F(storage_damage, of_what_frames_rocksdbs_manifest_is_refused_bit_by_bit) {
+  make_store(true);
+  const auto log = fs::path(directory()) / "log";
+  const auto current = test::content_of(log / "CURRENT");
+  const auto manifest = log / current.substr(0, current.size() - 1);
+  const auto content = test::content_of(manifest);
+  const auto expect_refused = [&](const fs::path& file, std::uint64_t at) {
+    for (unsigned bit = 0; bit < 8; ++bit) {
+      const test::damage harm{false, at, static_cast<std::uint8_t>(1U << bit)};
+      harm.apply_to(file);
+      const auto store = shard_store::open(options(2));
+      ASSERT_FALSE(store) << file.filename() << " " << harm.describe();
+      EXPECT_EQ(store.error().code, error_code::storage_damaged) << store.error().message;
+      EXPECT_NE(store.error().message.find(file.filename()), std::string::npos) << store.error().message;
+      harm.apply_to(file);
+    }
+  };
+  for (const auto border : test::log_record_borders(content))
+    for (std::uint64_t at = border; at < border + 7; ++at) expect_refused(manifest, at);
+  ASSERT_TRUE(shard_store::open(options(2))) << "nothing has changed";
+}
+
+/// An older MANIFEST may still be there.
+TEST_F(storage_damage, of_rocksdbs_current_is_refused_bit_by_bit) {
+  make_store(true);
+  const auto log = fs::path(directory()) / "log";
+  const auto current = test::content_of(log / "CURRENT");
+  const auto manifest = current.substr(0, current.size() - 1);
+  for (std::uint64_t at = 0; at < current.size(); ++at)
+    for (unsigned bit = 0; bit < 8; ++bit) {
+      const test::damage harm{false, at, static_cast<std::uint8_t>(1U << bit)};
+      harm.apply_to(log / "CURRENT");
+      auto other = test::content_of(log / "CURRENT");
+      if (!other.empty() && other.back() == '\n') other.pop_back();
+      const bool is_older = other.starts_with("MANIFEST-") && other < manifest;
+      if (is_older) fs::copy_file(log / manifest, log / other);
+      const auto store = shard_store::open(options(2));
+      EXPECT_FALSE(store) << harm.describe();
+      if (is_older) fs::remove(log / other);
+      harm.apply_to(log / "CURRENT");
+    }
+}
+
 TEST_F(storage_damage, that_takes_whole_files_is_told) {
   make_store(true);
   for (const auto& entry_of : fs::recursive_directory_iterator(whole())) {

@@ -1,113 +1,16 @@
 // What a copy does to a store, against the store that it is a copy of, whose pieces it is sent.
-#include "actors/keeper/store_mirror.hpp"
-
 #include "actors/common/history_conversion.hpp"
-#include "actors/ps_shard/copy_source.hpp"
-#include "base/crc32c.hpp"
-#include "tests/persistence/store_fixture.hpp"
+#include "tests/actors/keeper/mirror_fixture.hpp"
 
 #include <gmock/gmock.h>
-#include <random>
 
 namespace dlrun::keeper {
 namespace {
 
-using protocol::copy_kind;
-using protocol::copy_part;
-using protocol::copy_standing;
-using ps_shard::copy_item;
 using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::IsEmpty;
 
-constexpr incarnation shard_start{5};
-constexpr std::size_t bytes_a_part = 1000;
-constexpr std::uint64_t large_step = 5; ///< its record takes ten parts
-
-/// And what its bytes are where they come from.
-struct played_part : copy_part {
-  std::string come{};
-};
-
-class store_mirror_test : public test::store_test {
-protected:
-  store_mirror_options copy_options() const {
-    store_mirror_options made;
-    made.store.directory = (folder.path() / "copy").string();
-    made.store.files = files;
-    made.store.inline_bytes_max = test::small_inline_bytes_max;
-    made.record_bytes_max = std::uint64_t{1} << 20;
-    return made;
-  }
-  /// Of a start of the PS shard: the next stream.
-  copy_standing begin(incarnation start = shard_start) {
-    ++stream_;
-    number_ = 0;
-    return taken(stamped({.kind = copy_kind::hello}, start));
-  }
-  played_part stamped(const copy_part& of, incarnation start = shard_start, std::string come = {}) {
-    played_part part{of, std::move(come)};
-    part.role = protocol::ps_shard_role({0});
-    part.incarnation = start;
-    part.stream = stream_;
-    part.number = number_++;
-    part.bytes = part.come.size();
-    part.crc32c = base::crc32c(part.come);
-    return part;
-  }
-  auto give(const played_part& part) {
-    return mirror.take(part, [&] { return std::as_bytes(std::span(part.come)); });
-  }
-  auto give(const copy_part& part) { return give(played_part{part}); }
-  /// A record or a snapshot of the primary.
-  std::vector<played_part> parts_of(copy_kind kind, std::uint64_t version, timeline_id timeline = {}) {
-    auto source = ps_shard::copy_source::open(*primary, copy_item{kind, {version}}).value();
-    std::vector<played_part> all;
-    for (std::uint64_t offset = 0; offset < source.total_bytes() || all.empty();) {
-      const copy_part part{.kind = kind,
-                           .timeline = timeline,
-                           .version = {version},
-                           .content_bytes = source.content_bytes(),
-                           .total_bytes = source.total_bytes(),
-                           .offset = offset};
-      std::string come(bytes_a_part, 'x');
-      const auto had = source.read(std::as_writable_bytes(std::span(come))).value();
-      come.resize(had.bytes);
-      offset += had.bytes;
-      all.push_back(stamped(part, shard_start, std::move(come)));
-      EXPECT_EQ(all.back().crc32c, had.crc32c);
-    }
-    return all;
-  }
-  /// What it answers, which it must.
-  copy_standing taken(const played_part& part) {
-    const auto answer = give(part).value();
-    EXPECT_TRUE(answer.has_value()) << "part " << part.number;
-    return answer.value_or(copy_standing{});
-  }
-  /// All in order. @returns the last answer
-  copy_standing take(const std::vector<played_part>& parts) {
-    for (const auto& part : parts)
-      if (const auto answer = give(part).value()) last_ = *answer;
-    return last_;
-  }
-  copy_standing send(copy_kind kind, std::uint64_t version, timeline_id timeline = {}) {
-    return take(parts_of(kind, version, timeline));
-  }
-  void send_records(std::uint64_t first, std::uint64_t end, timeline_id timeline = {}) {
-    for (auto step = first; step < end; ++step)
-      EXPECT_EQ(send(copy_kind::record, step, timeline).failure, "");
-  }
-  const persistence::shard_store& copy() const { return *mirror.store(); }
-
-  std::unique_ptr<persistence::shard_store> primary = persistence::shard_store::open(options()).value();
-  store_mirror mirror{copy_options()};
-
-private:
-  std::uint64_t stream_ = 0;
-  std::uint64_t number_ = 0;
-  copy_standing last_{};
-};
+class store_mirror_test : public mirrored_store {};
 
 TEST_F(store_mirror_test, what_it_is_sent_is_there_byte_for_byte) {
   ASSERT_TRUE(append(*primary, 0, 30));
@@ -133,28 +36,6 @@ TEST_F(store_mirror_test, a_copy_that_begins_with_a_snapshot_goes_on_from_there)
   EXPECT_TRUE(holds_all(copy(), 20, 30));
   EXPECT_THAT(begin().restorable,
               ElementsAre(base::version_range{{0}, {0}}, base::version_range{{20}, {30}}));
-}
-
-TEST_F(store_mirror_test, bytes_that_are_not_what_was_sent_are_never_written) {
-  ASSERT_TRUE(append(*primary, 0, large_step + 1));
-  ASSERT_TRUE(snapshot(*primary, 1));
-  begin();
-  send_records(0, large_step);
-  std::mt19937_64 random{1};
-  for (const auto kind : {copy_kind::record, copy_kind::snapshot}) {
-    for (int turn = 0; turn < 50; ++turn) {
-      begin();
-      auto parts = parts_of(kind, kind == copy_kind::record ? large_step : 1);
-      auto& damaged = parts[random() % parts.size()];
-      damaged.come[random() % damaged.come.size()] ^= static_cast<char>(1U << (random() % 8));
-      EXPECT_THAT(take(parts).failure, HasSubstr("its checksum is wrong"));
-      EXPECT_EQ(copy().next_step(), step_id{large_step});
-      EXPECT_THAT(copy().snapshots(), IsEmpty());
-    }
-  }
-  begin();
-  send_records(large_step, large_step + 1);
-  EXPECT_TRUE(holds_all(copy(), 0, large_step + 1)) << "the next stream goes on";
 }
 
 TEST_F(store_mirror_test, parts_that_are_lost_doubled_or_late_change_nothing) {
@@ -248,8 +129,9 @@ TEST_F(store_mirror_test, a_part_whose_bytes_do_not_come_ends_the_stream) {
   begin();
   auto parts = parts_of(copy_kind::record, large_step);
   EXPECT_EQ(taken(parts[0]).failure, "");
-  const auto lost = mirror.take(
-      parts[1], []() -> result<std::span<const std::byte>> { return fail(error_code::role_lost, "gone"); });
+  const auto lost = mirror.take(sealed(parts[1]), []() -> result<std::span<const std::byte>> {
+    return fail(error_code::role_lost, "gone");
+  });
   EXPECT_THAT(lost.value()->failure, HasSubstr("its bytes have not come: gone"));
   EXPECT_FALSE(give(parts[1]).value());
   begin();
@@ -267,7 +149,7 @@ TEST_F(store_mirror_test, nobody_waits_for_the_bytes_of_a_part_that_is_not_due_o
   begin();
   send_records(0, large_step);
   const auto give_unread = [&](const played_part& part) {
-    return mirror.take(part, []() -> result<std::span<const std::byte>> {
+    return mirror.take(sealed(part), []() -> result<std::span<const std::byte>> {
       ADD_FAILURE() << "somebody waits";
       return fail(error_code::role_lost, "gone");
     });

@@ -1,6 +1,7 @@
 // What a keeper is sent, as it lies in memory from which that fetches it.
 #include "actors/ps_shard/copy_lane.hpp"
 
+#include "actors/common/task_thread.hpp"
 #include "base/crc32c.hpp"
 #include "tests/persistence/store_fixture.hpp"
 
@@ -53,7 +54,7 @@ protected:
     const copy_item item{protocol::copy_kind::record, {step}};
     lane.begin({.kind = item.kind, .version = item.version},
                [this, item] { return copy_source::open(*store, item); });
-    lane.read_more(reader);
+    lane.read_more();
   }
   bool has_part() {
     return actor.run_until([this] { return lane.has_part() || !failure.empty(); }) && lane.has_part();
@@ -77,8 +78,9 @@ protected:
   played_actor actor;
   std::string failure;
   copy_lane lane{slots,
-                 [this](auto task) { actor.post(std::move(task)); },
-                 {[this] { lane.read_more(reader); }, [this](const error& why) { failure = why.message; }}};
+                 {[this](auto task) { reader.run(std::move(task)); },
+                  [this](auto task) { actor.post(std::move(task)); }},
+                 {[this] { lane.read_more(); }, [this](const error& why) { failure = why.message; }}};
   common::task_thread reader{"test"};
 };
 
@@ -98,7 +100,7 @@ TEST_F(copy_lane_test, a_piece_comes_whole_and_in_order_with_no_more_memory_than
     if (held.size() < 2) continue;
     EXPECT_FALSE(slots->has_free());
     held.pop_front(); // it is taken
-    lane.read_more(reader);
+    lane.read_more();
   }
   EXPECT_EQ(all, whole(0, bytes));
 }
@@ -132,7 +134,7 @@ TEST_F(copy_lane_test, the_last_part_of_a_damaged_record_is_never_given) {
   begin(0);
   ASSERT_TRUE(has_part());
   EXPECT_EQ(lane.take_part().part.bytes, slot_bytes);
-  lane.read_more(reader);
+  lane.read_more();
   EXPECT_FALSE(has_part());
   EXPECT_THAT(failure, HasSubstr("the checksum of the"));
 }
