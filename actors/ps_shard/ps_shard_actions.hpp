@@ -164,3 +164,5 @@ struct loaded_standing {
 };
 
 } // namespace dlrun::ps_shard
+  /// The newest version up to that which the store leads to: memory may have retained more (R36).
+  version_id stored() const { return protocol::greatest_up_to(restorable, version).value_or(version_id{0}); }

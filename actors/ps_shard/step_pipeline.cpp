@@ -45,10 +45,7 @@ void step_pipeline::restart(loaded_standing&& restored) {
               config_->steps);
   plan_.restart(std::move(restored.history));
   applied_ = restored.version;
-  // Memory may have retained more than the store leads to.
-  committed_ = config_->durability == durability::snapshots
-                   ? protocol::greatest_up_to(restored.restorable, applied_).value_or(version_id{0})
-                   : applied_;
+  committed_ = config_->durability == durability::snapshots ? restored.stored() : applied_;
   serves_previous_ = restored.serves_previous && !is_planted(config_->bug, planted_bug::one_buffer);
   halted_ = false;
   applying_.reset();

@@ -18,7 +18,8 @@ constexpr auto question_period = std::chrono::milliseconds(100);
 store_copy::store_copy(pointer self, const common::role_context& context, events told)
     : self_(self)
     , context_(context)
-    , told_(std::move(told)) {}
+    , told_(std::move(told))
+    , book_(context.job->durability()) {}
 
 void store_copy::offer_at(const std::shared_ptr<transport::segment_offers>& offers) {
   if (!context_.job->keeps_copies()) return;
@@ -34,7 +35,7 @@ void store_copy::restart(std::shared_ptr<threaded_store> store, const loaded_sta
     if (!std::exchange(store_, std::move(store))) told_.settled(restored);
     return;
   }
-  book_.restart(restored.history, restored.version);
+  book_.restart(restored.history, restored.stored());
   drop_pieces();
   if (!std::exchange(store_, std::move(store))) {
     begins_with_ = restored;
@@ -153,7 +154,7 @@ void store_copy::on_standing(const protocol::copy_standing& standing) {
 
 awaited_parts store_copy::waits() const {
   const bool begins = begins_with_ && book_.counted().value != 0;
-  return {begins || book_.is_log_awaited(), book_.is_snapshot_awaited()};
+  return {book_.is_log_awaited(), book_.is_snapshot_awaited(), begins};
 }
 
 void store_copy::on_tick() {

@@ -106,6 +106,24 @@ class a_run_that_goes_on(copies):
         self.assertEqual(job.events("store-missing"), [])
 
 
+class a_lost_host_of_a_job_without_a_log(a_lost_host):
+    """What is committed are snapshots."""
+
+    log = "snapshots"
+
+
+class a_process_of_a_job_without_a_log(a_process):
+    log = "snapshots"
+
+
+class a_copy_of_snapshots(a_copy):
+    log = "snapshots"
+
+
+class a_run_without_a_log_that_goes_on(a_run_that_goes_on):
+    log = "snapshots"
+
+
 class what_is_shown(copies):
     def test_is_where_each_copy_is_and_whether_it_is_whole(self):
         job, spec = self.begin()
