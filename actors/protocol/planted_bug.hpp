@@ -44,6 +44,8 @@ enum class planted_bug : std::uint8_t {
   stale_memory,    ///< R36: a PS shard begins with what memory has of a timeline that was left
   never_retained,  ///< R36: a PS shard begins with what its store leads to, whatever memory has
   pass_named,      ///< R36: a PS shard begins in memory beyond a version that has no snapshot yet
+  leave_unsaved,   ///< R37: a PS shard without a log that is asked to leave ends at once
+  leave_alone,     ///< R37: one ends before all others have its version
   // in the cores of copies, found by their property test
   commit_own_log, ///< R21: a shard commits what is in its own store alone, whatever its copy lacks
   count_early,    ///< R23: a shard counts a copy that has just begun to be filled
