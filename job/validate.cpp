@@ -275,14 +275,15 @@ void check_evaluation(const spec::JobSpec& spec, const source_map& sources, prob
   if (train.has_early_stopping()) add("train.early_stopping", needs);
 }
 
-/// What is copied to another host are the records of steps.
+/// What is copied to another host are the records of steps, or snapshots.
 void check_replicas(const spec::JobSpec& spec, const source_map& sources, problem_list& problems) {
   const std::string path = "durability.replicas";
   if (problems.reported(path) || spec.durability().replicas() <= 1) return;
-  if (durability_log_of(spec) != durability_log::every_step)
-    problems.add(sources.find(path), path,
-                 "a second copy is kept of the log of every step: write durability.log: every_step, or leave "
-                 "this out");
+  if (durability_log_of(spec) == durability_log::off)
+    problems.add(
+        sources.find(path), path,
+        "with durability.log: off nothing is kept that there could be a second copy of: write another "
+        "durability.log, or leave this out");
   if (is_relaxed(spec))
     problems.add(sources.find(path), path,
                  "a second copy is the same to the bit only where each step is: leave cluster.determinism at "

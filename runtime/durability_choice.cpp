@@ -92,6 +92,12 @@ durability_choice choose_durability(std::uint64_t bytes_per_step, seconds log_ti
                       1e3 * step_time.count(), 100 * log_share_max)};
 }
 
+std::string what_copies_save(std::string_view log) {
+  return fmt::format("; with durability.replicas: 2 a host that is lost with its disk costs {}",
+                     log == "every_step" ? "no committed step"
+                                         : "the steps since the newest snapshot that two hosts have");
+}
+
 result<durability_choice> measure_durability(const prepared_job& job, const std::filesystem::path& folder) {
   const auto slot = microbatch_time(job);
   if (!slot) return tl::unexpected(slot.error());
@@ -108,6 +114,7 @@ result<std::optional<durability_choice>> settle_durability(prepared_job& job, co
   if (job::durability_log_of(job.spec) != job::durability_log::automatic) return std::nullopt;
   auto choice = measure_durability(job, folder.path());
   if (!choice) return tl::unexpected(choice.error());
+  if (job.spec.durability().replicas() > 1) choice->reason += what_copies_save(choice->log);
   job.spec.mutable_durability()->set_log(choice->log);
   if (auto kept = job::write_spec_file(folder.spec_file(), job.spec); !kept)
     return tl::unexpected(kept.error());

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace dlrun::runtime {
 
@@ -23,6 +24,9 @@ inline constexpr double log_share_max = 0.03;
 /// Pure. `log_time`: to write down one step; `step_time`: to compute it.
 durability_choice choose_durability(std::uint64_t bytes_per_step, std::chrono::duration<double> log_time,
                                     std::chrono::duration<double> step_time);
+
+/// Pure. What copies on a second host are for, with that `log`; to be said behind a reason.
+std::string what_copies_save(std::string_view log);
 
 /// Measures both, for a fraction of a second: one microbatch of the model (on made-up records), and
 /// writing to the disk of `folder`, as fast as it takes it for long.

@@ -89,7 +89,7 @@ verdict of_ps_shard(const role_name& shard, const drain_sight& seen) {
             .needs_a_host = true};
   const auto copy_is_on = seen.places.host_of(keeper->role);
   if (is_whole(*keeper) && seen.places.is_open(copy_is_on))
-    return {.goes = stop_how::end, .waits_for = fmt::format("{}, which moves to {}", name, copy_is_on)};
+    return {.goes = stop_how::leave, .waits_for = fmt::format("{}, which moves to {}", name, copy_is_on)};
   if (!seen.places.has_open_host_for_copy({shard.index}))
     return {.waits_for = fmt::format("{}, for whose copy there is no other host", name),
             .needs_a_host = true};
@@ -166,7 +166,7 @@ result<protocol::job_event> host_drains::begin(const std::string& host, const dr
   if (!shards.empty() && !keeps_copies(seen))
     return refuse(fmt::format("host {} has the only store of {}: it can be moved where the job keeps copies, "
                               "after 'dlrun stop' and 'dlrun resume --hosts' with --set "
-                              "durability.replicas=2 (which takes durability.log: every_step)",
+                              "durability.replicas=2",
                               host, fmt::join(shards, ", ")));
   const auto left = open_hosts_but(host, root_, seen);
   if (keeps_copies(seen) && left.size() < 2)
@@ -214,7 +214,9 @@ std::optional<ps_shard_id> host_drains::not_whole(const drain_sight& seen,
 /// Once a start. One that does not end in time is killed; a worker has all the time it needs.
 void host_drains::ask(const role_view& one, departure what, time_point now, drain_steps& out) {
   if (is_going(one)) {
-    if (what.how == stop_how::leave || now - asked_.at(one.role).since < end_patience) return;
+    const bool is_shard = one.role.kind == role_kind::ps_shard;
+    const auto patience = is_shard ? move_patience : end_patience;
+    if (one.role.kind == role_kind::worker || now - asked_.at(one.role).since < patience) return;
     what.how = stop_how::kill;
   }
   asked_[one.role] = {one.incarnation, now};

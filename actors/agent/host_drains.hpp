@@ -58,6 +58,9 @@ class host_drains {
 public:
   /// Before a role that was asked to end is killed; a worker has all the time that it needs.
   static constexpr auto end_patience = std::chrono::seconds(2);
+  /// The same of a PS shard, which may have to make a snapshot and bring it to its copy. Training
+  /// stands still meanwhile.
+  static constexpr auto move_patience = std::chrono::seconds(60);
 
   /// @param root its host, which stays
   explicit host_drains(std::string root)

@@ -44,8 +44,10 @@ enum class planted_bug : std::uint8_t {
   stale_memory,    ///< R36: a PS shard begins with what memory has of a timeline that was left
   never_retained,  ///< R36: a PS shard begins with what its store leads to, whatever memory has
   pass_named,      ///< R36: a PS shard begins in memory beyond a version that has no snapshot yet
+  leave_unsaved,   ///< R37: a PS shard without a log that is asked to leave ends at once
+  leave_alone,     ///< R37: one ends before all others have its version
   // in the cores of copies, found by their property test
-  commit_own_log, ///< R21: a shard commits what is in its own log alone, whatever its copy lacks
+  commit_own_log, ///< R21: a shard commits what is in its own store alone, whatever its copy lacks
   count_early,    ///< R23: a shard counts a copy that has just begun to be filled
   newest_base,    ///< R23: a copy counts that has the newest versions, but not the oldest
   keep_tail,      ///< R26: what a copy has of a timeline that was left counts on the next

@@ -84,13 +84,17 @@ bool copy_book::is_nearly_there(const own_store& mine, protocol::time_point now)
 
 /// R16, R26: of a timeline that was left counts what is below its branch.
 version_id copy_book::end_of_copy() const {
-  if (!standing_ || standing_->incarnation != holding_) return {};
+  if (!standing_) return {};
   const auto newest = protocol::newest_timeline(history_);
   if (standing_->timeline == newest || is_planted(bug_, protocol::planted_bug::keep_tail))
     return standing_->end;
   if (standing_->timeline > newest) return {};
   const auto branch = protocol::branched_since(history_, standing_->timeline);
   return branch ? std::min(standing_->end, *branch) : standing_->end;
+}
+
+bool copy_book::is_copied(version_id snapshot) const {
+  return snapshot <= end_of_copy() && std::ranges::binary_search(standing_->snapshots, snapshot);
 }
 
 bool copy_book::holds_all(const own_store& mine) const {
@@ -120,13 +124,14 @@ released_versions copy_book::release() {
   released_versions out;
   const bool is_planted_alone = is_planted(bug_, protocol::planted_bug::commit_own_log);
   const auto committed = holding_.value == 0 || is_planted_alone ? logged_ : std::min(logged_, end_of_copy());
-  if (committed > committed_) out.committed = committed_ = committed;
+  if (has_log_ && committed > committed_) out.committed = committed_ = committed;
   while (!snapshots_.empty()) {
     const auto next = *snapshots_.begin();
-    const bool is_copied = standing_ && std::ranges::binary_search(standing_->snapshots, next);
-    const bool waits = holds_snapshots() && !is_planted_alone && !is_copied;
-    if (next > committed_ || waits) break;
+    const bool is_led_to = !has_log_ || next <= committed_;
+    const bool waits = holds_snapshots() && !is_planted_alone && !is_copied(next);
+    if (!is_led_to || waits) break;
     out.snapshots.push_back(next);
+    if (!has_log_) logged_ = committed_ = std::max(committed_, next);
     snapshots_.erase(snapshots_.begin());
   }
   return out;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "actors/protocol/copy_messages.hpp"
+#include "actors/protocol/durability.hpp"
 #include "actors/protocol/planted_bug.hpp"
 #include "actors/protocol/time.hpp"
 
@@ -33,7 +34,8 @@ struct released_versions {
 /// every store that counts has it. So all that follows from D and from what can be restored (R7,
 /// R10, R11, R13, R14, R19) holds for both. A copy that is nearly there holds back what is
 /// committed, so that it gets there while training goes on; it is counted from when it holds all
-/// that the core has heard of, until the agent says that its keeper is over.
+/// that the core has heard of, until the agent says that its keeper is over. Without a log (mode
+/// `snapshots`) what is committed is the newest snapshot that the core has heard of.
 class copy_book {
 public:
   /// A copy holds back when it lacks nothing but the last steps, so many at most.
@@ -43,11 +45,14 @@ public:
   /// last steps for so long, and nothing else, holds back all.
   static constexpr auto behind_max = std::chrono::seconds(10);
 
-  explicit copy_book(protocol::planted_bug bug = protocol::planted_bug::none)
-      : bug_(bug) {}
+  /// @param kept not `off`
+  explicit copy_book(protocol::durability kept = protocol::durability::every_step,
+                     protocol::planted_bug bug = protocol::planted_bug::none)
+      : has_log_(kept == protocol::durability::every_step)
+      , bug_(bug) {}
 
-  /// The own store was opened, or went back: it stands at `version`, and the core hears of all that
-  /// is there up to it. @param snapshots of it
+  /// The own store was opened, or went back: it leads to `version`, and the core hears of all that
+  /// is there up to it.
   void restart(protocol::history history, version_id version);
   /// An earlier start of this PS shard counted that start of the keeper, which has run ever since.
   void begin_with(dlrun::incarnation keeper) { counted_ = holding_ = keeper; }
@@ -75,6 +80,7 @@ public:
 
 private:
   version_id end_of_copy() const;
+  bool is_copied(version_id snapshot) const;
   bool holds_snapshots() const { return holding_.value != 0 || is_filled_late_; }
   bool is_of_timeline(const own_store& mine) const;
   bool leads_to(version_id version, const own_store& mine) const;
@@ -82,6 +88,7 @@ private:
   bool is_nearly_there(const own_store& mine, protocol::time_point now);
   released_versions release();
 
+  bool has_log_;
   protocol::planted_bug bug_;
   protocol::history history_ = protocol::first_history();
   version_id logged_;

@@ -29,11 +29,13 @@ void copy_wait::waiting::tick(bool is_awaited, bool was_stopped, protocol::time_
 }
 
 void copy_wait::on_standing(const copy_standing& said, protocol::time_point now) {
-  if (log_of(said) != log_of(log_.furthest) || said.record_bytes > log_.furthest.record_bytes)
-    log_.note(said, now);
-  if (snapshots_of(said) != snapshots_of(snapshots_.furthest) ||
-      said.snapshot_bytes > snapshots_.furthest.snapshot_bytes)
-    snapshots_.note(said, now);
+  const bool has_more_log =
+      log_of(said) != log_of(log_.furthest) || said.record_bytes > log_.furthest.record_bytes;
+  const bool has_more_snapshots = snapshots_of(said) != snapshots_of(snapshots_.furthest) ||
+                                  said.snapshot_bytes > snapshots_.furthest.snapshot_bytes;
+  if (has_more_log) log_.note(said, now);
+  if (has_more_snapshots) snapshots_.note(said, now);
+  if (has_more_log || has_more_snapshots) either_.note(said, now);
 }
 
 void copy_wait::on_tick(const awaited_parts& waits, protocol::time_point now) {
@@ -41,6 +43,7 @@ void copy_wait::on_tick(const awaited_parts& waits, protocol::time_point now) {
   ticked_ = now;
   log_.tick(waits.log, was_stopped, now);
   snapshots_.tick(waits.snapshots, was_stopped, now);
+  either_.tick(waits.either, was_stopped, now);
 }
 
 } // namespace dlrun::ps_shard

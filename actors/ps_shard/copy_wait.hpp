@@ -12,6 +12,7 @@ namespace dlrun::ps_shard {
 struct awaited_parts {
   bool log = false;
   bool snapshots = false;
+  bool either = false; ///< all that there is: it gets on with one or with the other
 };
 
 /// Pure: what the copy has got is news if it has never had as much. So a keeper that takes some
@@ -28,7 +29,9 @@ public:
   void on_standing(const protocol::copy_standing& standing, protocol::time_point now);
   /// To be told often. @param waits what the PS shard waits for
   void on_tick(const awaited_parts& waits, protocol::time_point now);
-  bool is_too_long(protocol::time_point now) const { return log_.is_late(now) || snapshots_.is_late(now); }
+  bool is_too_long(protocol::time_point now) const {
+    return log_.is_late(now) || snapshots_.is_late(now) || either_.is_late(now);
+  }
 
 private:
   struct waiting {
@@ -42,6 +45,7 @@ private:
 
   waiting log_;
   waiting snapshots_;
+  waiting either_;
   std::optional<protocol::time_point> ticked_{};
 };
 

@@ -45,6 +45,13 @@ caf::result<protocol::digest_reply> answer_digests(ps_shard_state::pointer self,
   return promise;
 }
 
+/// `worker` is null where there is no connection.
+void fence_worker(ps_shard_state::pointer self, const protocol::worker_actor& worker, const send_fenced& one,
+                  spdlog::logger& log) {
+  log.info("fenced-worker: worker {} speaks under an old incarnation, the newest is {}", one.to, one.newest);
+  if (worker) self->send(worker, protocol::fenced{protocol::worker_role(one.to), one.newest});
+}
+
 } // namespace
 
 ps_shard_state::behavior ps_shard_state::start(pointer self, common::role_context context) {
@@ -132,6 +139,9 @@ ps_shard_state::behavior ps_shard_state::make_behavior() {
         if (others_.take_word(message)) carry_out(core_->on_norm_request(message));
       },
       [this](const protocol::copy_standing& standing) { copy_.on_standing(standing); },
+      [this](const protocol::leave_job&) {
+        carry_out(core_ ? core_->on_leave() : ps_shard_actions{end_in_order{}});
+      },
       [this](const protocol::tick&) { on_tick(); },
       [](const protocol::continuation& task) { common::run(task); },
   };
@@ -378,15 +388,14 @@ void ps_shard_state::carry_out(const ps_shard_action& action) {
             workers_.tell(one.to, state);
           },
           [this](const send_status& one) { reports_.send_status(one.probe); },
-          [this](const send_fenced& one) {
-            context_.log->info("fenced-worker: worker {} speaks under an old incarnation, the newest is {}",
-                               one.to, one.newest);
-            if (const auto worker = workers_.find(one.to))
-              self_->send(worker, protocol::fenced{protocol::worker_role(one.to), one.newest});
-          },
+          [this](const send_fenced& one) { fence_worker(self_, workers_.find(one.to), one, *context_.log); },
           [this](const exit_fenced& one) {
             quit(
                 fmt::format("fenced: incarnation {} of ps_shard {} exists", one.newest, context_.role.index));
+          },
+          [this](const end_in_order&) {
+            context_.log->info("leaves: it was asked to");
+            self_->quit(caf::exit_reason::user_shutdown);
           }},
       action);
 }
@@ -426,7 +435,8 @@ void ps_shard_state::on_applied(step_id step, const std::optional<step_metrics>&
   carry_out(core_->on_applied(step, took));
   if (!std::exchange(has_applied_, true))
     context_.log->info("first-step: version {} is made", version_after(step));
-  if (core_->trained()) context_.log->info("trained: version {} is made", version_after(step));
+  if (step.value + 1 == context_.job->steps())
+    context_.log->info("trained: version {} is made", version_after(step));
 }
 
 } // namespace dlrun::ps_shard

@@ -141,9 +141,15 @@ struct exit_fenced {
   bool operator==(const exit_fenced&) const = default;
 };
 
-using ps_shard_action = std::variant<combine, make_zero, release, measure, retain, apply, append,
-                                     take_snapshot, drop_below, perform_rewind, send_norm, send_norm_request,
-                                     publish, send_state, send_status, send_fenced, exit_fenced>;
+/// This start is over, as it was asked to be (R37).
+struct end_in_order {
+  bool operator==(const end_in_order&) const = default;
+};
+
+using ps_shard_action =
+    std::variant<combine, make_zero, release, measure, retain, apply, append, take_snapshot, drop_below,
+                 perform_rewind, send_norm, send_norm_request, publish, send_state, send_status, send_fenced,
+                 exit_fenced, end_in_order>;
 using ps_shard_actions = std::vector<ps_shard_action>;
 
 /// Where a PS shard stands once a version is loaded from its store, and what else the store holds.
@@ -160,6 +166,8 @@ struct loaded_standing {
   std::map<step_id, norm_partials> partials{};
   protocol::applied_ledger ledger{}; ///< as of `version`
 
+  /// The newest version up to that which the store leads to: memory may have retained more (R36).
+  version_id stored() const { return protocol::greatest_up_to(restorable, version).value_or(version_id{0}); }
   bool operator==(const loaded_standing&) const = default;
 };
 

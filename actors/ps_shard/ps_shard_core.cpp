@@ -107,7 +107,8 @@ ps_shard_actions ps_shard_core::on_norm_request(const protocol::norm_request& me
 
 ps_shard_actions ps_shard_core::on_measured(step_id step, norm_partials partials) {
   ps_shard_actions out;
-  pipeline_.on_measured(step, std::move(partials), out);
+  pipeline_.norms().measured(step, std::move(partials), out);
+  pipeline_.apply_next(out);
   return out;
 }
 
@@ -115,7 +116,8 @@ ps_shard_actions ps_shard_core::on_measured(step_id step, norm_partials partials
 ps_shard_actions ps_shard_core::on_applied(step_id step, protocol::duration took) {
   ps_shard_actions out;
   pipeline_.on_applied(step, took, out);
-  const bool is_news = std::exchange(has_contribution_to_tell_, false) || trained();
+  const bool is_news =
+      std::exchange(has_contribution_to_tell_, false) || pipeline_.applied().value == config_->steps;
   if (is_news && !pipeline_.is_halted()) out.emplace_back(send_status{});
   return out;
 }
@@ -143,6 +145,17 @@ ps_shard_actions ps_shard_core::on_snapshot_failed(version_id version) {
   ps_shard_actions out;
   pipeline_.versions().failed(version);
   pipeline_.apply_next(out);
+  // Else it would stand for as long as its disk is full.
+  if (leaves_ && version == pipeline_.applied()) out.emplace_back(end_in_order{});
+  return out;
+}
+
+ps_shard_actions ps_shard_core::on_leave() {
+  if (config_->durability != durability::snapshots || is_planted(config_->bug, planted_bug::leave_unsaved))
+    return {end_in_order{}};
+  ps_shard_actions out;
+  leaves_ = true;
+  pipeline_.stand_still(out);
   return out;
 }
 
@@ -219,8 +232,6 @@ ps_shard_actions ps_shard_core::on_rewound(loaded_standing loaded) {
 }
 
 // ---- where it stands
-
-bool ps_shard_core::trained() const { return pipeline_.applied().value == config_->steps; }
 
 bool ps_shard_core::has_snapshot(timeline_id wanted, version_id version) const {
   return !rewinding_ && wanted == timeline() && pipeline_.versions().has_snapshot(version);

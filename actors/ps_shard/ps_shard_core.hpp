@@ -60,6 +60,11 @@ public:
   ps_shard_actions on_go_on(const protocol::go_on& order);
   ps_shard_actions on_probe(const protocol::probe& question);
 
+  // from its own process
+  /// It is to end, for the next start of it to be elsewhere: without a log once its version is
+  /// committed, so that no step is done again (R37).
+  ps_shard_actions on_leave();
+
   // from its shell
   ps_shard_actions on_measured(step_id step, norm_partials partials);
   /// `took`: how long the update took.
@@ -83,7 +88,6 @@ public:
   protocol::shard_state state() const;
   /// For the dispatcher; `sequence`, metrics, times and bytes are filled in by the shell.
   protocol::shard_status status(std::uint64_t probe = 0) const;
-  bool trained() const;
   timeline_id timeline() const { return pipeline_.plan().timeline(); }
   /// Whether it can hand out the snapshot of `version` for an evaluation (R17).
   bool has_snapshot(timeline_id timeline, version_id version) const;
@@ -92,6 +96,7 @@ private:
   std::shared_ptr<const ps_shard_core_config> config_;
   bool fenced_ = false;
   bool rewinding_ = false;
+  bool leaves_ = false;
   bool has_contribution_to_tell_ = false;
   worker_starts starts_;
   step_pipeline pipeline_;

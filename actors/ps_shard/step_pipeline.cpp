@@ -45,10 +45,7 @@ void step_pipeline::restart(loaded_standing&& restored) {
               config_->steps);
   plan_.restart(std::move(restored.history));
   applied_ = restored.version;
-  // Memory may have retained more than the store leads to.
-  committed_ = config_->durability == durability::snapshots
-                   ? protocol::greatest_up_to(restored.restorable, applied_).value_or(version_id{0})
-                   : applied_;
+  committed_ = config_->durability == durability::snapshots ? restored.stored() : applied_;
   serves_previous_ = restored.serves_previous && !is_planted(config_->bug, planted_bug::one_buffer);
   halted_ = false;
   applying_.reset();
@@ -75,6 +72,7 @@ bool step_pipeline::take(const protocol::push& push, value_id value, ps_shard_ac
   const bool is_new = !open_.holds(push.step, push.slots);
   if (is_new) open_.insert(push.step, push.slots, value, out);
   apply_next(out);
+  if (stands_still_) stand_still(out);
   return is_new;
 }
 
@@ -139,7 +137,7 @@ bool step_pipeline::may_apply(step_id step) const {
       versions_.is_wanted(version_after(step)) && versions_.in_work() >= config_->snapshots_in_work_max;
   const bool is_held =
       !gate_.may_reach(version_after(step)) && !is_planted(config_->bug, planted_bug::no_gate);
-  return !too_far && !pool_is_full && !is_held;
+  return !too_far && !pool_is_full && !is_held && !stands_still_;
 }
 
 void step_pipeline::apply_root(step_id step, std::uint64_t coupled, ps_shard_actions& out) {
@@ -160,11 +158,6 @@ void step_pipeline::apply_root(step_id step, std::uint64_t coupled, ps_shard_act
 
 // ---- what is done
 
-void step_pipeline::on_measured(step_id step, norm_partials partials, ps_shard_actions& out) {
-  norms_.measured(step, std::move(partials), out);
-  apply_next(out);
-}
-
 void step_pipeline::on_applied(step_id step, protocol::duration took, ps_shard_actions& out) {
   DLRUN_CHECK(applying_ == step, "step {} was applied, but not asked for", step);
   replay_.add(took);
@@ -180,6 +173,7 @@ void step_pipeline::on_applied(step_id step, protocol::duration took, ps_shard_a
   out.emplace_back(publish{});
   if (versions_.is_wanted(applied_)) order_snapshot(applied_, versions_, ledger_, out);
   apply_next(out);
+  if (stands_still_) stand_still(out);
 }
 
 void step_pipeline::on_committed(version_id version, ps_shard_actions& out) {
@@ -208,6 +202,26 @@ void step_pipeline::on_snapshot_durable(version_id version, ps_shard_actions& ou
     if (!halted_) out.emplace_back(publish{});
   }
   DLRUN_CHECK(committed_ >= version, "a snapshot of version {} is durable before the log up to it", version);
+  if (stands_still_) stand_still(out);
+}
+
+// ---- standing still
+
+/// All gradients of the next step are there: so all shards have come to this version, and nobody
+/// needs the one before any more, nor its norm (R8, R12). And others are a version ahead at most:
+/// of the step that it lacks then workers keep the gradients (R10).
+void step_pipeline::stand_still(ps_shard_actions& out) {
+  stands_still_ = true;
+  if (applying_ || halted_) return;
+  if (committed() < applied_) {
+    if (!versions_.is_in_work(applied_) && versions_.in_work() < config_->snapshots_in_work_max)
+      order_snapshot(applied_, versions_, ledger_, out);
+    return;
+  }
+  const bool is_last = applied_.value == config_->steps;
+  if (is_last || open_.root(step_from(applied_)) != nullptr ||
+      is_planted(config_->bug, planted_bug::leave_alone))
+    out.emplace_back(end_in_order{});
 }
 
 // ---- snapshots, norms
@@ -217,6 +231,7 @@ void step_pipeline::order_missing_snapshots(ps_shard_actions& out) {
   for (const auto version : versions_.missing(applied_, at_hand))
     if (versions_.in_work() < config_->snapshots_in_work_max)
       order_snapshot(version, versions_, ledger_, out);
+  if (stands_still_) stand_still(out);
 }
 
 void step_pipeline::repeat_norms(ps_shard_actions& out) const {

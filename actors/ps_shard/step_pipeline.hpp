@@ -44,10 +44,12 @@ public:
   /// As ps_shard_core::begin_early().
   std::optional<std::uint64_t> begin_early(step_id step);
 
-  void on_measured(step_id step, norm_partials partials, ps_shard_actions& out);
   void on_applied(step_id step, protocol::duration took, ps_shard_actions& out);
   void on_committed(version_id version, ps_shard_actions& out);
   void on_snapshot_durable(version_id version, ps_shard_actions& out);
+  /// R37: it begins no step any more, and ends when its version is committed and nobody needs the
+  /// one before. `snapshots` only.
+  void stand_still(ps_shard_actions& out);
   /// R17: orders the snapshots that a crash cut short, or that failed.
   void order_missing_snapshots(ps_shard_actions& out);
   /// Says its norms again, and asks for those of others again (R12).
@@ -83,6 +85,7 @@ private:
   version_id committed_;
   bool serves_previous_ = false;
   bool halted_ = false;
+  bool stands_still_ = false;
   open_steps open_; ///< of the step that is being applied too: what comes late is seen to be there
   std::optional<step_id> applying_;
   bool is_early_ = false;               ///< of that step: apply is not ordered yet

@@ -15,7 +15,8 @@ constexpr auto question_period = std::chrono::milliseconds(100);
 store_copy::store_copy(pointer self, const common::role_context& context, events told)
     : self_(self)
     , context_(context)
-    , told_(std::move(told)) {}
+    , told_(std::move(told))
+    , book_(context.job->durability()) {}
 
 void store_copy::offer_at(const std::shared_ptr<transport::segment_offers>& offers) {
   if (!context_.job->keeps_copies()) return;
@@ -36,7 +37,7 @@ void store_copy::restart(std::shared_ptr<threaded_store> store, const loaded_sta
     if (!std::exchange(store_, std::move(store))) told_.settled(restored);
     return;
   }
-  book_.restart(restored.history, restored.version);
+  book_.restart(restored.history, restored.stored());
   sender_->serve({[store] { return store->held(); },
                   [store](const copy_item& item) { return store->open_for_copy(item); }});
   if (!std::exchange(store_, std::move(store))) {
@@ -147,7 +148,7 @@ void store_copy::on_standing(const protocol::copy_standing& standing) {
 
 awaited_parts store_copy::waits() const {
   const bool begins = begins_with_ && book_.counted().value != 0;
-  return {begins || book_.is_log_awaited(), book_.is_snapshot_awaited()};
+  return {book_.is_log_awaited(), book_.is_snapshot_awaited(), begins};
 }
 
 void store_copy::on_tick() {

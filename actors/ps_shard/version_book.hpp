@@ -26,6 +26,7 @@ public:
   /// Asked for and not passed yet, or in work.
   std::vector<version_id> planned(version_id applied) const;
   std::size_t in_work() const { return in_work_.size(); }
+  bool is_in_work(version_id version) const { return in_work_.contains(version); }
 
   /// A dispatcher asks for a snapshot of a version that is not passed yet. Of many the lowest
   /// count.

@@ -15,9 +15,11 @@ def newest(role):
 class copies(on_several_hosts):
     """PS shard 0 is on alpha, 1 on beta; gamma has the copies of both."""
 
+    log = "every_step"  # or "snapshots"
+
     def copied_job(self):
         spec = self.unhurried(self.small_job())
-        spec["durability"] = {"log": "every_step", "replicas": 2}
+        spec["durability"] = {"log": self.log, "replicas": 2}
         return spec
 
     def undisturbed(self, spec):
@@ -42,7 +44,7 @@ class copies(on_several_hosts):
         return job.wait_for(are_whole, f"the copies on {hosts} are whole")
 
     def committed(self, job):
-        """What is in all copies, and so was committed before, when the job is looked at."""
+        """What is in all copies, and so was committed before, when the job is looked at. All shards make the same snapshots."""
         return min(newest(role) for role in self.roles(job.try_status(), "keeper").values())
 
     def begin(self):

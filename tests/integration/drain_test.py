@@ -28,7 +28,7 @@ class drains(copies):
 
     def begin(self, **cluster):
         spec = self.small_job(epochs=EPOCHS, **{"ps_shards": self.ps_shards, "restart": NO_RESTARTS} | cluster)
-        spec["durability"] = {"log": "every_step", "replicas": 2}
+        spec["durability"] = {"log": self.log, "replicas": 2}
         job = self.start(spec)
         self.addCleanup(job.__exit__)
         job.wait_for_step(STEP)
@@ -126,6 +126,12 @@ class a_host(drains):
         self.expect_undisturbed(job, spec)
 
 
+class a_host_of_a_job_without_a_log(a_host):
+    """Its PS shard stands still until its copy has the version that it stands at."""
+
+    log = "snapshots"
+
+
 class two_hosts(drains):
     host_count = 4
 
@@ -167,6 +173,10 @@ class a_copy_that_was_given_up(drains):
         self.drain_and_wait(job, "delta")
         report = self.expect_same_bits(job, spec, may_redo=True)
         self.expect_committed_kept(report, [committed])
+
+
+class two_hosts_of_a_job_without_a_log(two_hosts):
+    log = "snapshots"
 
 
 class the_wait(drains):

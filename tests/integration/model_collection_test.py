@@ -194,14 +194,20 @@ class says_what_is_missing(loses_hosts):
 
 
 class has_copies(loses_hosts):
+    log = "every_step"
+
     def test_of_which_one_serves_when_the_host_of_the_store_is_gone(self):
         spec = self.small_job(orphan_grace_s=60)
-        spec["durability"] = {"log": "every_step", "replicas": 2}
+        spec["durability"] = {"log": self.log, "replicas": 2}
         job, spec = self.begin(spec)
         _, report = self.lose(job, lambda name: shutil.rmtree(self.hosts.folder_of(name) / "run"))
         job.begin()
         spec["durability"] = {"log": "every_step"}
         self.expect_whole(job, spec, report)
+
+
+class has_copies_of_snapshots(has_copies):
+    log = "snapshots"
 
 
 class has_its_journal_in_an_etcd(ends_on_several_hosts):

@@ -193,5 +193,15 @@ TEST(validate, milestones_of_a_schedule_ascend) {
   EXPECT_NE(with_milestones("[3, 3]").find("found 3 before 3"), std::string::npos);
 }
 
+TEST(validate, a_second_copy_takes_something_that_is_kept_and_the_same_bits_on_all_hosts) {
+  for (const auto* log : {"auto", "every_step", "snapshots"})
+    EXPECT_EQ(problems_of(minimal_spec, {"durability.replicas=2", std::string("durability.log=") + log}), "")
+        << log;
+  EXPECT_THAT(problems_of(minimal_spec, {"durability.replicas=2", "durability.log=off"}),
+              testing::HasSubstr("durability.replicas: with durability.log: off nothing is kept"));
+  EXPECT_THAT(problems_of(minimal_spec, {"durability.replicas=2", "cluster.determinism=relaxed"}),
+              testing::HasSubstr("leave cluster.determinism at strict"));
+}
+
 } // namespace
 } // namespace dlrun::job

@@ -30,6 +30,11 @@ TEST(durability_choice, says_what_it_was_made_of) {
             "3 % every step is logged");
 }
 
+TEST(durability_choice, says_what_a_lost_host_costs_where_there_are_copies) {
+  EXPECT_THAT(what_copies_save("every_step"), HasSubstr("no committed step"));
+  EXPECT_THAT(what_copies_save("snapshots"), HasSubstr("since the newest snapshot that two hosts have"));
+}
+
 class measured_durability : public testing::Test {
 protected:
   measured_durability() {

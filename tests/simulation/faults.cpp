@@ -97,6 +97,7 @@ void fault_injector::inject_durable(fault_kind kind) {
   case fault_kind::fill_disk: return fill_disk();
   case fault_kind::go_back: return go_back();
   case fault_kind::put_back_store: return copy_store();
+  case fault_kind::move_ps_shard: return move_ps_shard();
   default: return;
   }
 }
@@ -163,6 +164,10 @@ void fault_injector::preempt(process* worker) {
     world_.happened().worker_lost = true;
     world_.kill(*worker, "killed by signal 9 (SIGKILL)");
   });
+}
+
+void fault_injector::move_ps_shard() {
+  if (auto* which = some(role_kind::ps_shard)) static_cast<ps_shard_process*>(which)->leave();
 }
 
 void fault_injector::burst() {

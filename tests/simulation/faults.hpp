@@ -34,6 +34,7 @@ private:
   void partition();
   void scale_workers();
   void preempt(process* worker);
+  void move_ps_shard();
   void burst();
   void cut_power();
   void lose_journal();

@@ -33,6 +33,18 @@ bool is_left_out(const job_shape& job, const protocol::history& history, step_id
   return parked_whole(parked_slots(history), step).size() == job.slots_of(step);
 }
 
+/// R24: identities of a shard's stores are the starts that made them.
+protocol::opened_store open_store(simulated_store& disk, incarnation opener, std::uint32_t host,
+                                  const protocol::history& history) {
+  const bool is_new = disk.identity == 0;
+  if (is_new) disk.identity = opener.value;
+  return {{fmt::format("host {}", host), disk.identity, {}},
+          std::exchange(disk.last_opener, opener),
+          newest_timeline(history),
+          disk.restorable().back().last,
+          is_new ? "it is not what it was" : ""};
+}
+
 } // namespace
 
 ps_shard_process::ps_shard_process(world& where, ps_shard_id id, protocol::fence self, std::uint32_t host)
@@ -67,24 +79,12 @@ void ps_shard_process::start() {
     standing = std::move(*retained);
   else
     load(newest);
-  if (world_.plan().is_durable()) open_store();
+  if (world_.plan().is_durable()) opened_ = open_store(disk, self().incarnation, host(), history_);
   const auto version = standing.version;
   core_.emplace(config_for(world_, id_, self()), std::move(standing));
   world_.say(this, "restores version {} of timeline {}", version, core_->timeline());
   check_distance();
   member_process::start();
-}
-
-/// R24: identities of a shard's stores are the starts that made them.
-void ps_shard_process::open_store() {
-  auto& disk = writer_.disk();
-  const bool is_new = disk.identity == 0;
-  if (is_new) disk.identity = self().incarnation.value;
-  opened_ = {{fmt::format("host {}", host()), disk.identity, {}},
-             std::exchange(disk.last_opener, self().incarnation),
-             newest_timeline(history_),
-             disk.restorable().back().last,
-             is_new ? "it is not what it was" : ""};
 }
 
 void ps_shard_process::renew_store() {
@@ -102,8 +102,17 @@ void ps_shard_process::begin() {
 
 void ps_shard_process::died() {
   parameters_->gone = true;
+  if (moves_) return world_.stores().retained().leave(id_, host());
   if (world_.plan().durability == durability::snapshots)
     world_.stores().retained().put(id_, host(), retained_.image());
+}
+
+/// A frozen one hears it when it thaws.
+void ps_shard_process::leave() {
+  after(protocol::duration::zero(), [this] {
+    world_.say(this, "is asked to leave");
+    perform(core_->on_leave());
+  });
 }
 
 void ps_shard_process::check_parameters(version_id version, value content) const {
@@ -208,6 +217,10 @@ void ps_shard_process::perform(const ps_shard::ps_shard_actions& actions) {
         send(to, protocol::fenced{to, order.newest});
       },
       [this](const ps_shard::exit_fenced& order) { end_fenced(order.newest); },
+      [this](const ps_shard::end_in_order&) {
+        moves_ = true;
+        world_.kill(*this, "has left");
+      },
       [this](const auto& order) { perform_one(order); }};
   for (const auto& action : actions) {
     if (!alive) return;
@@ -273,8 +286,7 @@ void ps_shard_process::applied(const ps_shard::apply& order, protocol::time_poin
 
 /// R19, planted.
 void ps_shard_process::leave_if_trained() {
-  if (world_.is_planted(planted_bug::exit_at_last) && core_->trained() &&
-      core_->state().committed.value == world_.job().steps)
+  if (world_.is_planted(planted_bug::exit_at_last) && core_->state().committed.value == world_.job().steps)
     world_.kill(*this, "leaves when it is done");
 }
 

@@ -23,6 +23,8 @@ public:
   std::size_t values_held() const { return gradients_.size(); }
   void start() override;
   void died() override;
+  /// Asks it to end, for its next start to be on another host (R37).
+  void leave();
 
 protected:
   void begin() override;
@@ -50,7 +52,6 @@ private:
   void leave_if_trained();
 
   std::optional<ps_shard::loaded_standing> load_retained(const ps_shard::loaded_standing& stored);
-  void open_store();
   void load(version_id version);
   void rewound(const ps_shard::perform_rewind& order);
 
@@ -64,6 +65,7 @@ private:
   std::uint64_t status_sequence_ = 0;
   protocol::opened_store opened_;
   std::map<worker_id, incarnation> newest_worker_; ///< as the directory says
+  bool moves_ = false;                             ///< it has ended, as it was asked to
 };
 
 } // namespace dlrun::simulation

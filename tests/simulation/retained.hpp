@@ -56,6 +56,8 @@ public:
   const retained_image* find(ps_shard_id shard, std::uint32_t host) const;
   /// That start is over.
   void put(ps_shard_id shard, std::uint32_t host, const retained_image& left);
+  /// Its next start is elsewhere.
+  void leave(ps_shard_id shard, std::uint32_t host) { kept_.erase({shard, host}); }
   /// The agent of the host is gone, and all that it held.
   void lose(std::uint32_t host);
 

@@ -32,6 +32,7 @@ std::string_view to_string(fault_kind kind) {
   case fault_kind::fill_disk: return "fill a disk";
   case fault_kind::go_back: return "go back on purpose";
   case fault_kind::put_back_store: return "copy a store, to put it back later";
+  case fault_kind::move_ps_shard: return "move a PS shard";
   }
   return "unknown";
 }
@@ -255,6 +256,20 @@ void draw_shard_deaths(scenario& plan) {
   sort_faults(plan);
 }
 
+/// From numbers of its own too. Of a part of those jobs nothing else goes wrong: then none of them
+/// may go back (R37).
+void draw_moves(scenario& plan) {
+  random_source random(mix(plan.seed) ^ 0x30fe30feU);
+  if (plan.durability != durability::snapshots || !random.chance(0.4)) return;
+  if (random.chance(0.6)) {
+    plan.faults.clear();
+    plan.poison.clear();
+    plan.loss = plan.damage = 0;
+  }
+  fault_plan(plan, random).add(fault_kind::move_ps_shard, 1, 1, 6);
+  sort_faults(plan);
+}
+
 } // namespace
 
 scenario draw_scenario(std::uint64_t seed) {
@@ -272,6 +287,7 @@ scenario draw_scenario(std::uint64_t seed) {
   draw_stuck(plan);
   draw_put_back(plan);
   draw_shard_deaths(plan);
+  draw_moves(plan);
   return plan;
 }
 

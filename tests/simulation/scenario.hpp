@@ -40,8 +40,9 @@ enum class fault_kind : std::uint8_t {
   fill_disk,          ///< of one PS shard: it takes no writes for a while
   go_back,            ///< the operator's undo
   put_back_store,     ///< an older copy in the place of that of one PS shard, between two of its starts
+  move_ps_shard,      ///< it is asked to leave, and what memory has of it stays behind
 };
-inline constexpr int fault_kinds = 23;
+inline constexpr int fault_kinds = 24;
 std::string_view to_string(fault_kind kind);
 
 /// Records of a slot that end whoever computes them together.

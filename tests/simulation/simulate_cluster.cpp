@@ -54,6 +54,8 @@ const std::map<std::string, planted_bug> bugs{{"none", planted_bug::none},
                                               {"stale_memory", planted_bug::stale_memory},
                                               {"never_retained", planted_bug::never_retained},
                                               {"pass_named", planted_bug::pass_named},
+                                              {"leave_unsaved", planted_bug::leave_unsaved},
+                                              {"leave_alone", planted_bug::leave_alone},
                                               {"tell_first", planted_bug::tell_first},
                                               {"count_kills", planted_bug::count_kills},
                                               {"exit_at_last", planted_bug::exit_at_last},
@@ -73,7 +75,7 @@ const std::map<planted_bug, std::uint64_t> rarely_found{
     {planted_bug::keep_snapshots, 312},    {planted_bug::no_timeline, 335},
     {planted_bug::untagged_status, 13360}, {planted_bug::stale_memory, 2159},
     {planted_bug::pass_named, 1423},       {planted_bug::stale_reader, 403},
-    {planted_bug::undo_unpinned, 1828}};
+    {planted_bug::undo_unpinned, 1828},    {planted_bug::leave_alone, 4802}};
 
 struct command_line {
   std::uint64_t seeds = 500;

@@ -42,7 +42,7 @@ protected:
 
 TEST_F(three_hosts, a_ps_shard_ends_when_its_copy_is_whole_and_starts_from_that) {
   ASSERT_TRUE(job.drain("beta"));
-  EXPECT_THAT(job.settle(), Contains("ps_shard 1 ends"));
+  EXPECT_THAT(job.settle(), Contains("ps_shard 1 leaves"));
   EXPECT_EQ(job.host_of(shard1), "gamma");
   EXPECT_THAT(job.places().find(shard1)->reason, HasSubstr("a whole copy; beta is drained"));
   EXPECT_EQ(job.host_of(keeper1), "alpha") << "not beta again";
@@ -51,12 +51,12 @@ TEST_F(three_hosts, a_ps_shard_ends_when_its_copy_is_whole_and_starts_from_that)
 TEST_F(three_hosts, one_whose_copy_is_not_whole_stays_until_it_is) {
   job.die(keeper1); // another one begins to fill it
   ASSERT_TRUE(job.drain("beta"));
-  EXPECT_THAT(job.settle(), Not(Contains("ps_shard 1 ends")));
+  EXPECT_THAT(job.settle(), Not(Contains("ps_shard 1 leaves")));
   EXPECT_THAT(job.view("beta").waits_for, HasSubstr("ps_shard 1, until its copy on another host is whole"));
   job.die(shard1); // it has its store there, and nowhere else
   EXPECT_EQ(job.host_of(shard1), "beta");
   job.fill(1);
-  EXPECT_THAT(job.settle(), ElementsAre("ps_shard 1 ends"));
+  EXPECT_THAT(job.settle(), ElementsAre("ps_shard 1 leaves"));
 }
 
 TEST_F(three_hosts, it_is_drained_when_nothing_runs_there_and_all_copies_are_whole_elsewhere) {
@@ -112,7 +112,7 @@ TEST_F(three_hosts, a_copy_is_given_up_only_while_its_ps_shard_runs) {
 /// Else that would have no copy to go on from.
 TEST_F(three_hosts, nor_when_its_ps_shard_was_asked_to_end) {
   ASSERT_TRUE(job.drain("beta"));
-  ASSERT_THAT(job.look(), Contains("ps_shard 1 ends"));
+  ASSERT_THAT(job.look(), Contains("ps_shard 1 leaves"));
   ASSERT_TRUE(job.undo("beta"));
   ASSERT_TRUE(job.drain("gamma"));
   EXPECT_THAT(job.look(), Not(Contains("keeper 1 is killed")));
@@ -135,7 +135,7 @@ TEST(of_copies, one_that_can_be_filled_nowhere_holds_up_no_other_one) {
   EXPECT_THAT(job.settle(), Contains("keeper 1 is killed"));
   EXPECT_EQ(job.host_of(keeper1), "alpha");
   job.fill(1);
-  EXPECT_THAT(job.settle(), Contains("ps_shard 1 ends"));
+  EXPECT_THAT(job.settle(), Contains("ps_shard 1 leaves"));
   for (const auto& host : {primary, copy}) {
     EXPECT_THAT(job.roles_on(host), IsEmpty());
     EXPECT_TRUE(job.view(host).needs_a_host) << "for the copies";
@@ -186,7 +186,8 @@ TEST(drained_workers, one_stays_until_another_computes_elsewhere) {
       std::ranges::count_if(on_beta, [](const auto& one) { return one.starts_with("worker"); });
   ASSERT_GE(workers, 2);
   const auto gone = job.look();
-  EXPECT_EQ(std::ranges::count_if(gone, [](const auto& one) { return one.ends_with("leaves"); }),
+  EXPECT_EQ(std::ranges::count_if(
+                gone, [](const auto& one) { return one.starts_with("worker") && one.ends_with("leaves"); }),
             workers - 1);
   EXPECT_THAT(job.view("beta").waits_for, HasSubstr("until another worker computes elsewhere"));
   for (std::uint32_t worker = 0; worker < 6; ++worker) job.of(worker_role({worker})).state = "training";
@@ -218,9 +219,9 @@ TEST(drained_workers, the_only_one_leaves_though_nobody_else_computes) {
 TEST_F(three_hosts, who_does_not_end_in_time_is_killed_but_a_worker_has_the_time_that_it_needs) {
   ASSERT_TRUE(job.drain("beta"));
   const auto asked = job.look();
-  EXPECT_THAT(asked, Contains("ps_shard 1 ends"));
+  EXPECT_THAT(asked, Contains("ps_shard 1 leaves"));
   EXPECT_THAT(job.look(), IsEmpty());
-  job.pass(host_drains::end_patience);
+  job.pass(host_drains::move_patience);
   EXPECT_THAT(job.look(), ElementsAre("ps_shard 1 is killed"));
   EXPECT_THAT(job.look(), IsEmpty());
 }
@@ -321,7 +322,8 @@ TEST(two_drains, empty_both_hosts_through_the_copies_on_the_others) {
   const auto second = job.host_of(keeper1);
   ASSERT_TRUE(job.drain(first));
   ASSERT_TRUE(job.drain(second));
-  EXPECT_THAT(job.settle(), Not(Contains("ps_shard 1 ends"))) << "its copy is on a host that is drained, too";
+  EXPECT_THAT(job.settle(), Not(Contains("ps_shard 1 leaves")))
+      << "its copy is on a host that is drained, too";
   for (int turn = 0; turn < 6; ++turn) {
     job.fill_all();
     job.settle();

@@ -45,9 +45,9 @@ struct agent_word {
 
 class copied_shard_test : public test::played_roles<protocol::ps_shard_actor> {
 protected:
-  copied_shard_test() {
-    job = test::small_job(folder.path() / "own", {"durability.log=every_step", "durability.replicas=2",
-                                                  "cluster.placement=threads"});
+  explicit copied_shard_test(const std::string& log = "every_step") {
+    job = test::small_job(folder.path() / "own",
+                          {"durability.log=" + log, "durability.replicas=2", "cluster.placement=threads"});
     auto elsewhere = std::make_shared<common::job_context>(*job);
     elsewhere->run_dir = folder.path() / "elsewhere";
     keepers_job = std::move(elsewhere);
@@ -105,14 +105,17 @@ protected:
     const auto floats = job->model->layout().flat_size();
     auto& writer = buffers.emplace_back(transport::gradient_writer::create(floats).value());
     std::ranges::fill(writer.begin_write(), 0.25F);
-    const auto records = 2 * job->sampler.records_in_slot({step}, {0});
-    const auto header = writer.seal_as({{0}, {0}, {1}, {step}, {0}, {2}, records, floats, 0});
+    const auto slots = job->sampler.slots({step});
+    std::uint64_t records = 0;
+    for (std::uint32_t slot = 0; slot < slots; ++slot)
+      records += job->sampler.records_in_slot({step}, {slot});
+    const auto header = writer.seal_as({{0}, {0}, {1}, {step}, {0}, {slots}, records, floats, 0});
     if (!offers) offers = transport::open_offers(job->channel()).value();
     const auto segment = offers->offer(writer.shared()).value();
     protocol::push made;
     made.self = {{1}, 11};
     made.step = {step};
-    made.slots = protocol::make_slot_range(0, 2);
+    made.slots = protocol::make_slot_range(0, slots);
     made.records = records;
     made.tensor_sequence = header.sequence;
     made.where = {offers->address(), segment.value, writer.shared().size()};
@@ -232,6 +235,82 @@ TEST_F(copied_shard_test, a_copy_goes_back_with_it) {
   }));
   end_keeper();
   EXPECT_EQ(look_at_copy()->timeline, timeline_id{1});
+}
+
+// ---- without a log
+
+class copied_snapshots_test : public copied_shard_test {
+protected:
+  copied_snapshots_test()
+      : copied_shard_test("snapshots") {}
+
+  /// Makes that version, of which there is to be a snapshot.
+  void make_for_snapshot(std::uint64_t version) {
+    tell(protocol::name_snapshot{{0}, {version}});
+    tell(push(version - 1));
+    ASSERT_TRUE(await_applied(version));
+  }
+};
+
+TEST_F(copied_snapshots_test, a_snapshot_that_it_commits_is_in_the_copy_too) {
+  start_keeper();
+  start_shard();
+  let_it_in();
+  ASSERT_TRUE(wait_until_it_counts());
+  make_for_snapshot(1);
+  ASSERT_TRUE(await_committed(1));
+  tell(push(1));
+  ASSERT_TRUE(await_applied(2));
+  end_keeper();
+  const auto held = look_at_copy();
+  ASSERT_TRUE(held) << held.error().message;
+  EXPECT_EQ(held->end, step_id{1}) << "of the step since then nothing is kept";
+}
+
+TEST_F(copied_snapshots_test, a_copy_is_filled_with_the_snapshots_that_were_there_before) {
+  start_shard();
+  let_it_in();
+  make_for_snapshot(1);
+  make_for_snapshot(2);
+  ASSERT_TRUE(await_committed(2));
+  start_keeper();
+  ASSERT_TRUE(wait_until_it_counts());
+  end_keeper();
+  EXPECT_EQ(look_at_copy()->end, step_id{2});
+}
+
+/// R21, R25. Steps do not wait for it.
+TEST_F(copied_snapshots_test, without_its_copy_it_commits_none_until_the_agent_says_that_the_keeper_is_over) {
+  start_keeper();
+  start_shard();
+  let_it_in();
+  ASSERT_TRUE(wait_until_it_counts());
+  end_keeper();
+  make_for_snapshot(1);
+  for (std::uint64_t step = 1; step < 6; ++step) {
+    tell(push(step));
+    const auto ahead = await_applied(step + 1);
+    ASSERT_TRUE(ahead);
+    EXPECT_EQ(ahead->committed, version_id{0});
+  }
+  word->say({.is_known = true});
+  ASSERT_TRUE(await_committed(1));
+}
+
+/// R37: its next start, on the host of the copy, begins where it ended.
+TEST_F(copied_snapshots_test, asked_to_leave_it_ends_when_the_copy_has_its_version) {
+  start_keeper();
+  start_shard();
+  let_it_in();
+  ASSERT_TRUE(wait_until_it_counts());
+  tell(push(0));
+  ASSERT_TRUE(await_applied(1));
+  tell(protocol::leave_job{});
+  ASSERT_TRUE(await_committed(1));
+  tell(push(1));
+  EXPECT_THAT(end(), HasSubstr("user_shutdown"));
+  end_keeper();
+  EXPECT_EQ(look_at_copy()->end, step_id{1});
 }
 
 } // namespace

@@ -1,8 +1,10 @@
 // A PS shard's copy_book and copy_stream against a keeper that is played, over a line that loses,
 // doubles and reorders, while training goes on, goes back, drops what is old, and loses processes
-// and hosts with their disks. A seed is a schedule.
+// and hosts with their disks, with a log of every step and with snapshots alone. A seed is a
+// schedule.
 #include "actors/ps_shard/copy_book.hpp"
 #include "actors/ps_shard/copy_stream.hpp"
+#include "tests/actors/ps_shard/played_copies.hpp"
 
 #include <algorithm>
 #include <gtest/gtest.h>
@@ -15,194 +17,33 @@ namespace dlrun::ps_shard {
 namespace {
 
 using protocol::copy_kind;
+using protocol::durability;
+using test::parts_of;
+using test::played_keeper;
+using test::played_line;
+using test::played_part;
+using test::played_store;
 
 constexpr std::uint64_t seeds = 100;
 constexpr int turns = 400;
 constexpr int quiet_turns = 1000;
 constexpr std::uint64_t bound = 2;
+constexpr std::size_t snapshots_in_work_max = 2;
 constexpr std::uint64_t snapshot_share = 4;
-
-/// Steps, each with the timeline that it was made on: of two on one timeline the bits are the same
-/// (R1).
-struct played_store {
-  protocol::history history = protocol::first_history();
-  std::map<std::uint64_t, timeline_id> log{};
-  std::map<std::uint64_t, timeline_id> snapshots{}; ///< of a version
-  std::uint64_t floor = 0;
-
-  timeline_id timeline() const { return protocol::newest_timeline(history); }
-  protocol::version_set restorable() const {
-    protocol::version_set all{{{0}, {0}}};
-    const auto add = [&](std::uint64_t base) {
-      auto end = base;
-      while (log.contains(end)) ++end;
-      protocol::insert(all, {{base}, {end}});
-    };
-    add(0);
-    for (const auto& [version, made_on] : snapshots) add(version);
-    return all;
-  }
-  std::uint64_t end() const { return restorable().back().last.value; }
-  std::vector<version_id> snapshot_list() const {
-    std::vector<version_id> all;
-    for (const auto& [version, made_on] : snapshots) all.push_back({version});
-    return all;
-  }
-  void go_back(const protocol::history& to, std::uint64_t version) {
-    history = to;
-    log.erase(log.lower_bound(version), log.end());
-    snapshots.erase(snapshots.upper_bound(version), snapshots.end());
-    floor = std::min(floor, version);
-  }
-  void drop_below(std::uint64_t version) {
-    auto base = floor;
-    for (const auto& [one, made_on] : snapshots)
-      if (one <= version) base = std::max(base, one);
-    floor = base;
-    log.erase(log.begin(), log.lower_bound(base));
-    snapshots.erase(snapshots.begin(), snapshots.lower_bound(base));
-  }
-  own_store described() const {
-    own_store all{history, restorable(), {}, snapshot_list(), {floor}};
-    for (const auto& [step, made_on] : log) {
-      if (all.logged.empty() || all.logged.back().last.value != step) all.logged.push_back({{step}, {step}});
-      all.logged.back().last = {step + 1};
-    }
-    return all;
-  }
-};
-
-/// Of so many parts.
-std::uint64_t parts_of(const copy_item& item) {
-  switch (item.kind) {
-  case copy_kind::record: return 1 + item.version.value % 3;
-  case copy_kind::snapshot: return 1 + item.version.value % 6;
-  default: return 1;
-  }
-}
-
-struct played_part {
-  incarnation keeper, shard;
-  std::uint64_t stream = 0, number = 0;
-  copy_item item;
-  std::uint64_t index = 0; ///< of the part in its piece
-  timeline_id made_on;
-  protocol::history history;
-};
-
-struct played_keeper {
-  incarnation self{1};
-  played_store store;
-  incarnation shard{};
-  std::uint64_t stream = 0, taken = 0;
-  bool failed = false;
-  bool is_full = false; ///< a record fails with its last part
-  std::uint64_t record_had = 0, snapshot_had = 0;
-
-  std::optional<protocol::copy_standing> take(const played_part& part) {
-    if (part.keeper != self || part.shard < shard) return std::nullopt;
-    if (part.shard > shard || part.stream > stream) {
-      if (part.item.kind != copy_kind::hello || part.number != 0) return std::nullopt;
-      shard = part.shard;
-      stream = part.stream;
-      taken = record_had = snapshot_had = 0;
-      failed = false;
-    }
-    if (part.stream != stream || part.number != taken || failed) return std::nullopt;
-    if (follow(part))
-      ++taken;
-    else
-      failed = true;
-    if (failed) record_had = snapshot_had = 0;
-    return protocol::copy_standing{.incarnation = self,
-                                   .shard = shard,
-                                   .stream = stream,
-                                   .taken = taken,
-                                   .timeline = store.timeline(),
-                                   .end = {store.end()},
-                                   .floor = {store.floor},
-                                   .restorable = store.restorable(),
-                                   .snapshots = store.snapshot_list(),
-                                   .record_bytes = record_had,
-                                   .snapshot_bytes = snapshot_had,
-                                   .failure = failed ? "it does not fit" : ""};
-  }
-
-  bool follow(const played_part& part) {
-    const auto version = part.item.version.value;
-    switch (part.item.kind) {
-    case copy_kind::hello: return true;
-    case copy_kind::floor:
-      if (snapshot_had > 0) return false;
-      store.drop_below(version);
-      return true;
-    case copy_kind::rewind:
-      record_had = snapshot_had = 0;
-      if (!contains(store.restorable(), part.item.version)) return false;
-      store.go_back(part.history, version);
-      return true;
-    case copy_kind::record: return take_piece(part, record_had);
-    case copy_kind::snapshot: return take_piece(part, snapshot_had);
-    }
-    return false;
-  }
-
-  bool take_piece(const played_part& part, std::uint64_t& had) {
-    if (part.index != had || part.item.timeline != store.timeline()) return false;
-    if (++had < parts_of(part.item)) return true;
-    had = 0;
-    const auto version = part.item.version.value;
-    if (part.item.kind == copy_kind::record) {
-      if (is_full || version > store.end()) return false;
-      if (version == store.end()) store.log[version] = part.made_on;
-      return true;
-    }
-    if (store.snapshots.contains(version) || version < store.floor) return false;
-    store.snapshots[version] = part.made_on;
-    return true;
-  }
-  /// Another start of it finds a snapshot damaged, which is not the one that all else follows from.
-  void damage(std::uint64_t which) {
-    if (store.snapshots.size() < 2) return;
-    const auto one = std::next(store.snapshots.begin(), static_cast<long>(which % store.snapshots.size()));
-    auto without = store;
-    without.snapshots.erase(one->first);
-    if (without.restorable() == store.restorable()) store = without;
-  }
-};
-
-/// What is on its way in one direction.
-template <class Message>
-class played_line {
-public:
-  void push(Message one) { all_.push_back(std::move(one)); }
-  std::size_t waiting() const { return all_.size(); }
-  /// @param is_bad it loses, doubles and reorders
-  std::optional<Message> next(std::mt19937_64& random, bool is_bad) {
-    if (all_.empty()) return std::nullopt;
-    const auto chance = [&](std::uint64_t of_hundred) { return is_bad && random() % 100 < of_hundred; };
-    const auto at = chance(20) ? random() % all_.size() : 0;
-    auto one = all_[at];
-    if (!chance(5)) all_.erase(all_.begin() + static_cast<long>(at)); // else it comes again
-    if (chance(5)) return std::nullopt;
-    return one;
-  }
-
-private:
-  std::vector<Message> all_;
-};
 
 class played_pair {
 public:
   /// In the end one waits for the copy to get there, without faults: while nothing is done, or
   /// while steps are made as fast as they can, faster than they can be copied in every other such
   /// seed.
-  played_pair(std::uint64_t seed, protocol::planted_bug bug)
+  played_pair(std::uint64_t seed, durability kept, protocol::planted_bug bug = protocol::planted_bug::none)
       : is_busy_(seed % 2 == 1)
       , is_slow_(seed % 4 == 1)
       , random_(seed)
+      , kept_(kept)
+      , has_log_(kept == durability::every_step)
       , bug_(bug)
-      , book_(bug) {}
+      , book_(kept, bug) {}
 
   /// @returns what went wrong; "" if nothing did.
   std::string run() {
@@ -230,8 +71,9 @@ private:
     for (const auto& [version, made_on] : store.snapshots) text += fmt::format(" {} of {}", version, made_on);
     return text;
   }
+  /// A copy that was the store of an earlier start may have more.
   bool is_level() const {
-    return book_.counted() == keeper_.self && (is_busy_ || keeper_.store.end() == store_.end());
+    return book_.counted() == keeper_.self && (is_busy_ || keeper_.store.end() >= store_.end());
   }
 
   void turn() {
@@ -242,16 +84,19 @@ private:
       if (chance(20)) end_snapshot();
       if (chance(3)) keeper_.is_full = chance(30);
       if (chance(2)) take(book_.let_go());
-      if (chance(3)) drop_old();
+      drop_old(chance(3));
       if (chance(2)) go_back();
-      if (chance(1)) restart_shard();
+      if (chance(1)) restart_shard(chance(70));
       if (chance(1)) lose_keeper(chance(50));
       if (chance(1)) lose_host_of_shard();
     } else if (is_busy_) {
       make_step();
-      if (chance(is_slow_ ? 20 : 2)) begin_snapshot();
-      if (chance(20)) end_snapshot();
-      if (chance(is_slow_ ? 20 : 2)) drop_old();
+      const int often = has_log_ ? 20 : 60;
+      if (chance(is_slow_ ? often : 2)) begin_snapshot();
+      if (chance(often)) end_snapshot();
+      drop_old(chance(is_slow_ ? 20 : 2));
+    } else {
+      drop_old(false);
     }
     if (stream_.is_stuck(now_) || (!stream_.runs() && chance(50))) begin_stream();
     pump();
@@ -263,14 +108,20 @@ private:
   // ---- the PS shard
 
   void make_step() {
-    if (is_waiting_ || store_.end() - committed_ >= bound) return;
+    if (is_waiting_) return;
+    if (!has_log_) return void(++applied_);
+    if (store_.end() - committed_ >= bound) return;
     const auto step = store_.end();
     store_.log[step] = store_.timeline();
-    take(book_.on_logged({step + 1}));
+    applied_ = step + 1;
+    take(book_.on_logged({applied_}));
   }
   /// It is of the version of now, and durable later.
   void begin_snapshot() {
-    if (!is_waiting_ && store_.end() > 0 && !begun_) begun_ = store_.end();
+    std::size_t untold = 0;
+    for (const auto& [version, made_on] : store_.snapshots) untold += told_.contains(version) ? 0 : 1;
+    const bool has_room = has_log_ || untold < snapshots_in_work_max;
+    if (!is_waiting_ && applied_ > 0 && !begun_ && has_room) begun_ = applied_;
   }
   void end_snapshot() {
     const auto version = !is_waiting_ ? std::exchange(begun_, std::nullopt) : std::nullopt;
@@ -278,33 +129,41 @@ private:
     store_.snapshots[*version] = store_.timeline();
     take(book_.on_snapshot({*version}));
   }
-  void drop_old() {
-    if (!is_waiting_ && !told_.empty())
-      store_.drop_below(*std::next(told_.begin(), static_cast<long>(any(told_.size()))));
+  /// What the dispatcher has said it says again and again, to another start too.
+  void drop_old(bool says_another) {
+    if (is_waiting_ || told_.empty()) return;
+    if (says_another) floor_ = *std::next(told_.begin(), static_cast<long>(any(told_.size())));
+    if (!told_.contains(floor_)) return;
+    store_.drop_below(floor_);
     told_.erase(told_.begin(), told_.lower_bound(store_.floor));
   }
   void go_back() {
     if (is_waiting_ || committed_ < store_.floor + 1) return;
-    const auto version = store_.floor + any(committed_ - store_.floor);
-    if (!contains(store_.restorable(), version_id{version})) return;
+    auto version = store_.floor + any(committed_ - store_.floor);
+    if (!has_log_)
+      version = protocol::greatest_up_to(store_.restorable(), {version}).value_or(version_id{}).value;
+    if (version < store_.floor || !contains(store_.restorable(), version_id{version})) return;
     auto history = store_.history;
     history.push_back({{store_.timeline().value + 1 + any(2)}, {version}});
     begun_.reset();
     store_.go_back(history, version);
     told_.erase(told_.upper_bound(version), told_.end());
-    committed_ = version;
+    floor_ = std::min(floor_, version);
+    applied_ = committed_ = version;
     book_.restart(history, {version});
     begin_stream();
   }
-  /// What it has on its disk is all that it knows.
-  void restart_shard() {
+  /// What it has on its disk is all that it knows, and, where memory outlives it, the version that
+  /// it stood at (R36).
+  void restart_shard(bool with_memory) {
     ++shard_.value;
-    book_ = copy_book{bug_};
+    book_ = copy_book{kept_, bug_};
     stream_ = copy_stream{};
     record_.reset();
     snapshot_.reset();
     begun_.reset();
     const auto end = store_.end();
+    if (has_log_ || !with_memory) applied_ = end;
     book_.restart(store_.history, {end});
     told_.clear();
     is_waiting_ = true;
@@ -313,6 +172,7 @@ private:
   void take(const released_versions& news) {
     if (news.committed) committed_ = std::max(committed_, news.committed->value);
     for (const auto one : news.snapshots) told_.insert(one.value);
+    if (!has_log_ && !news.snapshots.empty()) committed_ = std::max(committed_, news.snapshots.back().value);
   }
   void settle() {
     if (!is_waiting_ || (book_.counted().value != 0 && !book_.holds_all(store_.described()))) return;
@@ -398,17 +258,19 @@ private:
     if (with_disk) keeper_.store = {};
     keeper_.shard = {};
     keeper_.stream = keeper_.taken = keeper_.record_had = keeper_.snapshot_had = 0;
-    if (chance(30)) keeper_.damage(random_());
+    if (chance(30)) keeper_.damage(random_(), kept_);
     stream_.end();
     agent_tells();
   }
-  /// R25: where the copy is whole the PS shard goes on from it, and lacks nothing.
+  /// R25: where the copy is whole the PS shard goes on from it, and lacks nothing. The host that it
+  /// was on may come back with what it had, if that is not of a later timeline: else the dispatcher
+  /// would bring the PS shard there first.
   void lose_host_of_shard() {
     if (believed_ != keeper_.self) return;
     expect_whole();
     std::swap(store_, keeper_.store);
-    lose_keeper(true);
-    restart_shard();
+    lose_keeper(chance(70) || keeper_.store.timeline() > store_.timeline());
+    restart_shard(false);
   }
 
   void expect(bool holds, const std::string& what) {
@@ -417,13 +279,22 @@ private:
   /// The copy can restore all that the PS shard has said, with the same bits.
   void expect_whole() {
     expect(keeper_.store.end() >= limit(), "the copy lacks what was committed");
-    expect(keeper_.store.floor <= store_.floor, "the copy has dropped more than the store");
+    const auto copied = keeper_.store.restorable();
+    for (const auto& range : protocol::up_to(store_.restorable(), {limit()}))
+      expect(contains(copied, range.first) && contains(copied, range.last),
+             fmt::format("the copy cannot restore versions {} to {}", range.first, range.last));
     for (auto step = std::max(store_.floor, keeper_.store.floor); step < limit(); ++step) {
       const auto own = store_.log.find(step);
       if (own == store_.log.end()) continue;
-      const auto copied = keeper_.store.log.find(step);
-      expect(copied != keeper_.store.log.end() && copied->second == own->second,
+      const auto other = keeper_.store.log.find(step);
+      expect(other != keeper_.store.log.end() && other->second == own->second,
              fmt::format("the copy has not got step {}, or another one", step));
+    }
+    for (const auto version : told_) {
+      const auto other = keeper_.store.snapshots.find(version);
+      expect(version > limit() ||
+                 (other != keeper_.store.snapshots.end() && other->second == store_.snapshots.at(version)),
+             fmt::format("the copy has no snapshot of version {}, or another one", version));
     }
   }
   /// Of a timeline that was left what is below its branch.
@@ -432,11 +303,7 @@ private:
     return branch ? std::min(committed_, branch->value) : committed_;
   }
   void check() {
-    if (book_.counted() != keeper_.self || is_waiting_) return;
-    expect_whole();
-    for (const auto version : told_)
-      expect(version > limit() || keeper_.store.snapshots.contains(version),
-             fmt::format("the copy has no snapshot of version {}", version));
+    if (book_.counted() == keeper_.self && !is_waiting_) expect_whole();
   }
 
   struct piece {
@@ -448,6 +315,8 @@ private:
   bool is_busy_;
   bool is_slow_;
   std::mt19937_64 random_;
+  durability kept_;
+  bool has_log_;
   protocol::planted_bug bug_;
   std::string wrong_;
   protocol::time_point now_{};
@@ -458,7 +327,9 @@ private:
   copy_stream stream_;
   std::optional<piece> record_, snapshot_;
   std::optional<std::uint64_t> begun_; ///< version of a snapshot that is being made
+  std::uint64_t applied_ = 0;          ///< with a log its end
   std::uint64_t committed_ = 0;        ///< what the core has heard of
+  std::uint64_t floor_ = 0;            ///< that the dispatcher has said last
   std::set<std::uint64_t> told_;       ///< snapshots that it has
   bool is_waiting_ = true;             ///< it has not begun
   played_keeper keeper_;
@@ -468,27 +339,49 @@ private:
 };
 
 #ifndef DLRUN_PLANTED_BUGS
-TEST(copies_of_a_store, hold_all_that_was_committed_whatever_is_lost) {
+void expect_nothing_wrong(durability kept) {
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
-    const auto wrong = played_pair{seed, protocol::planted_bug::none}.run();
+    const auto wrong = played_pair{seed, kept}.run();
     ASSERT_EQ(wrong, "") << "seed " << seed;
   }
 }
 
+TEST(copies_of_a_store, hold_all_that_was_committed_whatever_is_lost) {
+  expect_nothing_wrong(durability::every_step);
+}
+
+TEST(copies_of_a_store, hold_all_snapshots_that_were_told_whatever_is_lost) {
+  expect_nothing_wrong(durability::snapshots);
+}
+
 #else
-TEST(copies_of_a_store, each_rule_that_is_broken_on_purpose_is_found) {
-  using protocol::planted_bug;
-  const std::map<std::string, planted_bug> bugs{
-      {"commit_own_log", planted_bug::commit_own_log}, {"count_early", planted_bug::count_early},
-      {"newest_base", planted_bug::newest_base},       {"keep_tail", planted_bug::keep_tail},
-      {"hold_nothing", planted_bug::hold_nothing},     {"drop_base", planted_bug::drop_base}};
+using protocol::planted_bug;
+
+void expect_found(durability kept, const std::map<std::string, planted_bug>& bugs) {
   for (const auto& [name, bug] : bugs) {
     std::uint64_t seed = 1;
     std::string wrong;
-    while (seed <= seeds && (wrong = played_pair{seed, bug}.run()).empty()) ++seed;
+    while (seed <= seeds && (wrong = played_pair{seed, kept, bug}.run()).empty()) ++seed;
     EXPECT_NE(wrong, "") << name;
     fmt::print("{}: seed {}: {}\n", name, seed, wrong);
   }
+}
+
+TEST(copies_of_a_store, each_rule_that_is_broken_on_purpose_is_found) {
+  expect_found(durability::every_step, {{"commit_own_log", planted_bug::commit_own_log},
+                                        {"count_early", planted_bug::count_early},
+                                        {"newest_base", planted_bug::newest_base},
+                                        {"keep_tail", planted_bug::keep_tail},
+                                        {"hold_nothing", planted_bug::hold_nothing},
+                                        {"drop_base", planted_bug::drop_base}});
+}
+
+TEST(copies_of_a_store, each_rule_that_is_broken_where_there_is_no_log_is_found) {
+  expect_found(durability::snapshots, {{"commit_own_log", planted_bug::commit_own_log},
+                                       {"count_early", planted_bug::count_early},
+                                       {"newest_base", planted_bug::newest_base},
+                                       {"keep_tail", planted_bug::keep_tail},
+                                       {"drop_base", planted_bug::drop_base}});
 }
 #endif
 

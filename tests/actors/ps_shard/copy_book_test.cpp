@@ -167,5 +167,95 @@ TEST(copy_book, of_a_timeline_that_was_left_the_copy_counts_up_to_the_branch) {
   EXPECT_EQ(book.on_standing(there, mine, begun).committed, version_id{6});
 }
 
+// ---- without a log
+
+own_store store_of(std::vector<version_id> snapshots, protocol::history history = protocol::first_history()) {
+  own_store mine{std::move(history), {{{0}, {0}}}, {}, std::move(snapshots), {}};
+  for (const auto one : mine.snapshots) protocol::insert(mine.restorable, {one, one});
+  return mine;
+}
+
+protocol::copy_standing copy_of(const std::vector<version_id>& snapshots) {
+  protocol::copy_standing said;
+  said.incarnation = keeper;
+  said.restorable = store_of(snapshots).restorable;
+  said.end = said.restorable.back().last;
+  said.snapshots = snapshots;
+  return said;
+}
+
+class copy_book_of_snapshots : public testing::Test {
+protected:
+  std::vector<version_id> hear(const std::vector<version_id>& copied, const own_store& mine) {
+    return book.on_standing(copy_of(copied), mine, begun).snapshots;
+  }
+
+  copy_book book{protocol::durability::snapshots};
+};
+
+TEST_F(copy_book_of_snapshots, without_a_copy_a_snapshot_is_told_at_once) {
+  const auto told = book.on_snapshot({4});
+  EXPECT_THAT(told.snapshots, ElementsAre(version_id{4}));
+  EXPECT_EQ(told.committed, std::nullopt) << "there is no log";
+  EXPECT_FALSE(book.is_log_awaited());
+}
+
+TEST_F(copy_book_of_snapshots, one_is_told_when_the_copy_that_counts_has_it_too) {
+  hear({}, store_of({}));
+  ASSERT_EQ(book.counted(), keeper) << "there is nothing yet that it lacks";
+  EXPECT_THAT(book.on_snapshot({4}).snapshots, IsEmpty());
+  EXPECT_TRUE(book.is_snapshot_awaited());
+  EXPECT_FALSE(book.is_log_awaited());
+  EXPECT_THAT(hear({{4}}, store_of({{4}})), ElementsAre(version_id{4}));
+}
+
+TEST_F(copy_book_of_snapshots, they_are_told_in_their_order) {
+  hear({}, store_of({}));
+  book.on_snapshot({4});
+  book.on_snapshot({8});
+  EXPECT_THAT(hear({{8}}, store_of({{4}, {8}})), IsEmpty());
+  EXPECT_THAT(hear({{4}, {8}}, store_of({{4}, {8}})), ElementsAre(version_id{4}, version_id{8}));
+}
+
+TEST_F(copy_book_of_snapshots, a_copy_counts_when_it_has_all_that_were_told_not_the_newest_alone) {
+  book.on_snapshot({4});
+  book.on_snapshot({8});
+  hear({{8}}, store_of({{4}, {8}}));
+  EXPECT_EQ(book.counted(), incarnation{});
+  hear({{4}, {8}}, store_of({{4}, {8}}));
+  EXPECT_EQ(book.counted(), keeper);
+}
+
+TEST_F(copy_book_of_snapshots, one_of_a_timeline_that_was_left_is_none_of_the_next) {
+  hear({}, store_of({}));
+  book.on_snapshot({4});
+  hear({{4}}, store_of({{4}}));
+  const protocol::history history{{{0}, {0}}, {{1}, {4}}};
+  book.restart(history, {4});
+  book.on_snapshot({8});
+  EXPECT_THAT(hear({{4}, {8}}, store_of({{4}, {8}}, history)), IsEmpty()) << "that is the other 8";
+  auto there = copy_of({{4}, {8}});
+  there.timeline = {1};
+  EXPECT_THAT(book.on_standing(there, store_of({{4}, {8}}, history), begun).snapshots,
+              ElementsAre(version_id{8}));
+}
+
+/// R36: beside what its store leads to memory may have retained a version.
+TEST_F(copy_book_of_snapshots, a_start_begins_with_a_copy_of_what_its_store_has) {
+  book.restart(protocol::first_history(), {8});
+  book.begin_with(keeper);
+  hear({{4}}, store_of({{4}, {8}}));
+  EXPECT_FALSE(book.holds_all(store_of({{4}, {8}})));
+  hear({{4}, {8}}, store_of({{4}, {8}}));
+  EXPECT_TRUE(book.holds_all(store_of({{4}, {8}})));
+}
+
+TEST_F(copy_book_of_snapshots, when_its_keeper_is_over_all_that_waited_are_told) {
+  hear({}, store_of({}));
+  book.on_snapshot({4});
+  book.on_snapshot({8});
+  EXPECT_THAT(book.on_keeper({8}).snapshots, ElementsAre(version_id{4}, version_id{8}));
+}
+
 } // namespace
 } // namespace dlrun::ps_shard

@@ -62,6 +62,22 @@ TEST_F(copy_stream_test, the_snapshot_that_the_floor_left_is_kept) {
       all(), testing::ElementsAre(snapshot(2), snapshot(4), copy_item{copy_kind::floor, {4}, version_id{2}}));
 }
 
+TEST_F(copy_stream_test, where_there_is_no_log_snapshots_alone_are_sent_the_oldest_first) {
+  mine.restorable = {{{0}, {0}}, {{4}, {4}}, {{9}, {9}}};
+  mine.snapshots = {{4}, {9}};
+  mine.floor = {4};
+  begin({});
+  EXPECT_THAT(all(), testing::ElementsAre(snapshot(4), snapshot(9), copy_item{copy_kind::floor, {4}}));
+}
+
+TEST_F(copy_stream_test, a_copy_without_a_log_goes_to_the_next_timeline_before_it_gets_what_is_of_it) {
+  mine.history = {{{0}, {0}}, {{1}, {4}}};
+  mine.restorable = {{{0}, {0}}, {{4}, {4}}, {{8}, {8}}};
+  mine.snapshots = {{4}, {8}};
+  begin({.end = {8}, .restorable = mine.restorable, .snapshots = mine.snapshots});
+  EXPECT_THAT(all(), testing::ElementsAre(copy_item{copy_kind::rewind, {4}, {}, {1}}, snapshot(8, {1})));
+}
+
 TEST_F(copy_stream_test, a_copy_with_more_than_the_store_is_sent_nothing) {
   mine.restorable = mine.logged = {{{0}, {3}}};
   begin({.end = {5}, .restorable = {{{0}, {5}}}});

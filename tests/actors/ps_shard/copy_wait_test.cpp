@@ -30,6 +30,15 @@ TEST_F(copy_wait_test, a_copy_that_says_the_same_for_too_long_gets_nowhere) {
   EXPECT_TRUE(is_too_long_after(2 * tick, {.end = {3}}));
 }
 
+/// Before its PS shard begins: a large snapshot is on its way, and no record.
+TEST_F(copy_wait_test, of_one_that_is_to_get_all_that_there_is_either_counts) {
+  constexpr awaited_parts all{false, false, true};
+  EXPECT_FALSE(is_too_long_after(milliseconds(2500), {.snapshot_bytes = 1000}, all));
+  EXPECT_FALSE(is_too_long_after(milliseconds(2500), {.snapshot_bytes = 2000}, all));
+  EXPECT_FALSE(is_too_long_after(milliseconds(2500), {.end = {1}, .snapshot_bytes = 2000}, all));
+  EXPECT_TRUE(is_too_long_after(milliseconds(3200), {.end = {1}, .snapshot_bytes = 2000}, all));
+}
+
 TEST_F(copy_wait_test, one_that_gets_further_does) {
   for (std::uint64_t version = 0; version < 4; ++version)
     EXPECT_FALSE(is_too_long_after(milliseconds(2500), {.end = {version}}));

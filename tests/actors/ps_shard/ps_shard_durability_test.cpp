@@ -381,5 +381,79 @@ TEST_F(ps_shard_durability_test, a_version_from_memory_is_applied_and_not_commit
   EXPECT_EQ(shard.state().applied, version_id{8});
 }
 
+// ---- asked to leave
+
+class a_shard_that_is_to_leave : public ps_shard_durability_test {
+protected:
+  ps_shard_actions make(std::uint64_t step) {
+    push(shard, step);
+    return shard.on_applied({step});
+  }
+
+  ps_shard_core shard{config(durability::snapshots), {}};
+};
+
+TEST_F(a_shard_that_is_to_leave, ends_at_once_where_there_is_a_log) {
+  EXPECT_EQ(core.on_leave(), (ps_shard_actions{end_in_order{}}));
+}
+
+/// R37.
+TEST_F(a_shard_that_is_to_leave, stands_still_until_its_version_is_committed) {
+  make(0);
+  EXPECT_THAT(only<take_snapshot>(shard.on_leave()), testing::SizeIs(1));
+  EXPECT_THAT(only<apply>(push(shard, 1)), IsEmpty());
+  EXPECT_THAT(only<end_in_order>(shard.on_tick()), IsEmpty());
+  const auto out = shard.on_snapshot_durable({1});
+  EXPECT_THAT(only<apply>(out), IsEmpty());
+  EXPECT_THAT(only<end_in_order>(out), testing::SizeIs(1));
+}
+
+/// R8, R12: then no other shard needs the version before, or its norm.
+TEST_F(a_shard_that_is_to_leave, waits_for_all_gradients_of_the_next_step) {
+  make(0);
+  shard.on_leave();
+  EXPECT_THAT(only<end_in_order>(shard.on_snapshot_durable({1})), IsEmpty());
+  shard.on_push(gradient(1, 0, 1), {next_value++});
+  EXPECT_THAT(only<end_in_order>(shard.on_push(gradient(1, 1, 2), {next_value++})), testing::SizeIs(1));
+}
+
+TEST_F(a_shard_that_is_to_leave, finishes_the_step_that_it_is_at) {
+  push(shard, 0);
+  EXPECT_THAT(shard.on_leave(), IsEmpty());
+  EXPECT_THAT(only<take_snapshot>(shard.on_applied({0})), testing::SizeIs(1));
+}
+
+TEST_F(a_shard_that_is_to_leave, is_asked_again_without_harm) {
+  make(0);
+  shard.on_leave();
+  EXPECT_THAT(shard.on_leave(), IsEmpty());
+}
+
+TEST_F(a_shard_that_is_to_leave, waits_for_room_when_as_many_snapshots_are_made_as_may_be) {
+  shard.on_name_snapshot({{0}, {1}});
+  make(0);
+  shard.on_name_snapshot({{0}, {2}});
+  make(1);
+  make(2);
+  EXPECT_THAT(only<take_snapshot>(shard.on_leave()), IsEmpty());
+  EXPECT_THAT(only<take_snapshot>(shard.on_snapshot_durable({1})), testing::SizeIs(1));
+}
+
+TEST_F(a_shard_that_is_to_leave, does_not_stand_for_as_long_as_its_disk_is_full) {
+  make(0);
+  shard.on_leave();
+  EXPECT_THAT(only<end_in_order>(shard.on_snapshot_failed({1})), testing::SizeIs(1));
+}
+
+TEST_F(a_shard_that_is_to_leave, ends_when_it_has_the_last_version) {
+  auto last = config(durability::snapshots);
+  last.steps = 1;
+  ps_shard_core one(last, {});
+  push(one, 0);
+  one.on_applied({0}); // of which there is a snapshot whoever asks
+  one.on_leave();
+  EXPECT_THAT(only<end_in_order>(one.on_snapshot_durable({1})), testing::SizeIs(1));
+}
+
 } // namespace
 } // namespace dlrun::ps_shard
