@@ -12,6 +12,12 @@ namespace {
 constexpr auto tick_period = std::chrono::milliseconds(100);
 constexpr int failed_snapshots_max = 5;
 
+/// Room may come back by itself. What else is wrong does not: the next start opens the store anew,
+/// which mends a folder that is gone, or says what it is. @param failed one after the other
+bool is_lasting(const error& why, int& failed) {
+  return why.code == error_code::system && ++failed >= failed_snapshots_max;
+}
+
 ps_shard_core_config core_config(const common::role_context& context) {
   const auto order = context.job->sampler;
   return {.self = {context.role.index},
@@ -234,10 +240,7 @@ threaded_store_events ps_shard_state::make_store_events() {
               [this](version_id version, const error& why) {
                 context_.log->warn("snapshot-failed: version {}: {}", version, why.message);
                 if (is_full(why)) reports_.on_snapshot_stalled(why);
-                // Room may come back by itself. What else is wrong does not: the next start opens
-                // the store anew, which mends a folder that is gone, or says what it is.
-                else if (why.code == error_code::system && ++failed_snapshots_ >= failed_snapshots_max)
-                  return quit(why.message);
+                if (is_lasting(why, failed_snapshots_)) return quit(why.message);
                 carry_out(core_->on_snapshot_failed(version));
               }};
 }
