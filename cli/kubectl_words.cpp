@@ -199,9 +199,9 @@ result<std::string> running_control_pod(const pods_target& of, const submitted_j
     if (!is_dns_name(name)) continue;
     if (does_run(pod)) return name;
     const auto why = why_waiting(pod);
-    states +=
-        fmt::format("{}{} is {}{}{}", states.empty() ? "" : "; ", name,
-                    text_in(member(pod, "status"), "phase"), why.empty() ? "" : ", ", base::printable(why));
+    states += fmt::format("{}{} is {}{}{}", states.empty() ? "" : "; ", name,
+                          text_in(member(pod, "status"), "phase"), why.empty() ? "" : ", ",
+                          base::printable(why, why_max));
   }
   if (states.empty()) states = "none is there";
   const auto way_out =

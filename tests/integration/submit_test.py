@@ -173,10 +173,11 @@ class asks_a_control_pod(with_kubectl):
     def test_that_does_not_run_and_says_why(self):
         self.submitted()
         waiting = [{"state": {"waiting": {"reason": "ImagePullBackOff", "message": "no such image"}}}]
-        unschedulable = [{"type": "PodScheduled", "status": "False", "message": "0/3 nodes are available"}]
+        why = "0/3 nodes are available: 3 Insufficient memory. preemption: 0/3 nodes are available: 3 No preemption victims found."
+        unschedulable = [{"type": "PodScheduled", "status": "False", "message": why}]
         for pods, words in (([], ("none is there",)),
                             ([running_pod(phase="Pending", containerStatuses=waiting)], ("x-abcde is Pending", "ImagePullBackOff: no such image")),
-                            ([running_pod(phase="Pending", containerStatuses=[], conditions=unschedulable)], ("0/3 nodes are available",))):
+                            ([running_pod(phase="Pending", containerStatuses=[], conditions=unschedulable)], (why,))):
             self.kubectl.pods = pods
             self.expect_refused(self.call("status", "k8s://x"), "'x' does not run", "kubectl describe job/x", *words, code=FAILED)
         self.assertEqual(self.asked("exec"), [])
