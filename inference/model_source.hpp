@@ -39,8 +39,9 @@ struct run_source {
 
 /// Loads a version of a run. Nothing is written. The data is opened only where steps have to be
 /// made again. What `choice.overrides` changes may be anything that leaves the parameters what they
-/// are: data, metrics, loss. @returns bad_usage for a folder that has nothing (or not that step) on
-/// disk, or is held by a PS shard, and for overrides that make another model; bad_spec; bad_data;
+/// are, and the reading of data.train what it was (job/data_reading.hpp): data, metrics, loss.
+/// @returns bad_usage for a folder that has nothing (or not that step) on disk, or is held by a PS
+/// shard, and for overrides that make another model or reading; bad_spec; bad_data;
 /// storage_damaged; system.
 result<loaded_model> load_run(const run_source& run, const model_choice& choice);
 

@@ -92,12 +92,13 @@ TEST_F(evaluation_data_test, another_normalisation_makes_no_other_record) {
   std::ofstream(folder.path() / "job.yaml") << R"(model: {input: [2], layers: [{linear: {out_features: 2}}]}
 data:
   train: {records: images, labels: labels, normalize: {mean: 0.5, std: 0.25}}
-  validation: {records: images, labels: labels, normalize: {mean: 0.1, std: 3}}
+  validation: {records: images, labels: labels}
 train: {microbatch_size: 2, optimizer: {sgd: {lr: 0.1}}}
 )";
-  EXPECT_EQ(trained_on(model({})), 20U);
+  const std::string other = "data.train.normalize={mean: 0.1, std: 3}";
+  EXPECT_EQ(trained_on(model({other})), 20U);
   folder.write("others", test::idx_bytes({20}, test::bytes(20, 0)));
-  EXPECT_EQ(trained_on(model({"data.validation.labels=" + (folder.path() / "others").string()})), 0U)
+  EXPECT_EQ(trained_on(model({other, "data.validation.labels=" + (folder.path() / "others").string()})), 0U)
       << "a record is its inputs and its target";
 }
 
