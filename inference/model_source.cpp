@@ -166,6 +166,7 @@ result<loaded_model> load_run(const run_source& source, const model_choice& choi
   made.model = std::move(*model);
   made.parameters = std::move(*parameters);
   made.version = *version;
+  made.recorded = source.recorded;
   made.parameters_sha256 = base::sha256_hex(loaded->block_digests);
   return made;
 }
