@@ -7,6 +7,8 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
 
 namespace dlrun::cli {
 namespace {
@@ -17,29 +19,36 @@ struct evaluate_options {
   bool json = false;
 };
 
-/// Figures of records that the model knows already say little of others.
-void warn(const inference::evaluation_data& data) {
+/// What makes the figures others than one would think.
+std::vector<std::string> warnings_of(const inference::evaluation_data& data) {
   const auto records = data.records->record_count();
+  std::vector<std::string> all;
+  if (!data.changed.empty())
+    all.push_back(fmt::format("the records of data.validation are not those that the run evaluated, so its "
+                              "report has other figures: {}",
+                              data.changed));
   if (!data.trained_on)
-    say(stderr, "warning: whether the model was trained on some of these {} records cannot be told: {}\n",
-        records, data.why_unknown);
+    all.push_back(fmt::format("whether the model was trained on some of these {} records cannot be told: {}",
+                              records, data.why_unknown));
   else if (*data.trained_on > 0)
-    say(stderr,
-        "warning: the model was trained on {} of these {} records: the figures are not those of unseen "
-        "data\n",
-        *data.trained_on, records);
+    all.push_back(fmt::format("the model was trained on {} of these {} records: the figures are not those of "
+                              "unseen data",
+                              *data.trained_on, records));
+  return all;
 }
 
 void tell(const inference::loaded_model& model, const inference::evaluation_data& data,
-          const inference::evaluation& found, bool json) {
+          const inference::evaluation& found, const std::vector<std::string>& warnings, bool json) {
   if (json) {
     nlohmann::ordered_json line{{"job", model.spec.name()}};
     line["step"] = model.version ? nlohmann::ordered_json(model.version->value) : nullptr;
     line["samples"] = found.records;
     line["records_trained_on"] = data.trained_on ? nlohmann::ordered_json(*data.trained_on) : nullptr;
+    line["warnings"] = warnings;
     line["loss"] = found.mean_loss();
     for (const auto& [name, value] : found.metrics) line[name] = value;
-    say(stdout, "{}\n", line.dump()); // what is no number becomes null
+    // What is no number becomes null; names of files need not be UTF-8.
+    say(stdout, "{}\n", line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
     return;
   }
   std::string text;
@@ -54,12 +63,13 @@ int run_evaluate(const evaluate_options& options) {
   if (!model) return complain(model.error());
   const auto data = inference::open_evaluation(*model);
   if (!data) return complain(data.error());
-  warn(*data);
+  const auto warnings = warnings_of(*data);
+  for (const auto& one : warnings) say(stderr, "warning: {}\n", one);
   inference::forward_pass pass{
       model->model, inference::options_from(model->spec, compute_threads(model->spec, options.threads))};
   const auto found = pass.evaluate(model->parameters, *data->records);
   if (!found) return complain(found.error());
-  tell(*model, *data, *found, options.json);
+  tell(*model, *data, *found, warnings, options.json);
   if (std::isfinite(found->mean_loss())) return 0;
   return complain({error_code::diverged,
                    fmt::format("the loss is {}: what the model gives for some of the records is beyond a "

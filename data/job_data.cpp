@@ -2,43 +2,21 @@
 
 #include "data/decode.hpp"
 #include "job/choices.hpp"
+#include "job/data_reading.hpp"
 #include "job/quantity.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <string_view>
-#include <unordered_map>
 
 namespace dlrun::data {
 namespace {
 
-/// A validation column without what has to be learnt is as the training column of its name. Those
-/// are `trained`, by their names.
-void take_learnt_column(const std::unordered_map<std::string_view, const spec::CsvColumn*>& trained,
-                        spec::CsvColumn& column) {
-  const auto found = trained.find(column.column());
-  if (found == trained.end()) return;
-  const auto* const known = found->second;
-  if (job::type_of(column) == job::column_type::categorical && column.vocabulary_size() == 0)
-    *column.mutable_vocabulary() = known->vocabulary();
-  if (!column.standardize() || column.has_mean() || !known->has_mean()) return;
-  column.set_mean(known->mean());
-  column.set_std(known->std());
-}
-
-void take_learnt(const spec::DatasetSpec& trained, spec::DatasetSpec& spec) {
-  if (spec.format() != trained.format()) return;
-  const auto format = job::format_of(spec);
-  if (format == job::data_format::csv) {
-    auto& csv = *spec.mutable_csv();
-    if (csv.columns().empty()) *csv.mutable_columns() = trained.csv().columns();
-    std::unordered_map<std::string_view, const spec::CsvColumn*> known;
-    for (const auto& column : trained.csv().columns()) known.emplace(column.column(), &column);
-    for (auto& column : *csv.mutable_columns()) take_learnt_column(known, column);
-    if (csv.classes().empty()) *csv.mutable_classes() = trained.csv().classes();
-  }
-  if (format == job::data_format::image_folder && spec.image_folder().classes().empty())
-    *spec.mutable_image_folder()->mutable_classes() = trained.image_folder().classes();
+/// With what the training data taught, all that says how records are read is known.
+result<void> check_reading(const spec::DatasetSpec& trained, const spec::DatasetSpec& validation) {
+  const auto differences = job::reading_differences(trained, validation, job::taught::yes);
+  if (differences.empty()) return {};
+  return fail(error_code::bad_spec,
+              fmt::format("data.validation.{}: {}", differences.front().key, tell(differences.front())));
 }
 
 bootstrap::StoredArray to_message(const stored_array& array,
@@ -93,8 +71,9 @@ result<std::optional<decoded_data>> decode_validation(spec::DataSpec& spec, std:
   if (!spec.has_validation()) return std::nullopt;
   auto& validation = *spec.mutable_validation();
   if (!validation.has_targets()) validation.set_targets(spec.train().targets());
-  take_learnt(spec.train(), validation);
+  job::take_learnt(spec.train(), validation);
   if (validation.has_split()) return std::nullopt;
+  if (auto same = check_reading(spec.train(), validation); !same) return tl::unexpected(same.error());
   auto decoded = decode(validation, {.key = "data.validation",
                                      .targets = job::target_kind_of(validation),
                                      .learn = false,
@@ -103,6 +82,19 @@ result<std::optional<decoded_data>> decode_validation(spec::DataSpec& spec, std:
                                      .memory = &memory});
   if (!decoded) return tl::unexpected(decoded.error());
   return std::optional{std::move(*decoded)};
+}
+
+bool has_what_is_learnt(const spec::DatasetSpec& train) {
+  const auto format = job::format_of(train);
+  if (format == job::data_format::image_folder) return !train.image_folder().classes().empty();
+  if (format != job::data_format::csv) return true;
+  const auto& csv = train.csv();
+  const auto is_open = [](const spec::CsvColumn& column) {
+    return job::type_of(column) == job::column_type::categorical ? column.vocabulary().empty()
+                                                                 : column.standardize() && !column.has_mean();
+  };
+  if (csv.columns().empty() || std::ranges::any_of(csv.columns(), is_open)) return false;
+  return job::target_kind_of(train) == target_kind::values || !csv.classes().empty();
 }
 
 result<job_data> decode_job_data(spec::DataSpec& spec, std::uint64_t seed, target_kind wanted) {

@@ -19,9 +19,13 @@ struct job_data {
 result<decoded_data> decode_training(spec::DataSpec& spec, std::uint64_t seed, target_kind wanted,
                                      memory_budget& memory);
 /// The same of data.validation's own files; nothing when there are none, or they are split off.
-/// What the training data teaches must be in `spec`.
+/// What the training data teaches must be in `spec`. @returns bad_spec also where validation data
+/// would be read otherwise than training data (job/data_reading.hpp).
 result<std::optional<decoded_data>> decode_validation(spec::DataSpec& spec, std::uint64_t seed,
                                                       memory_budget& memory);
+/// Is there nothing that reading data.train would teach? Not certain of a table whose classes have
+/// no names: false.
+bool has_what_is_learnt(const spec::DatasetSpec& train);
 /// What data.memory_limit allows.
 memory_budget memory_budget_of(const spec::DataSpec& spec);
 

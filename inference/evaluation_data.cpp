@@ -1,10 +1,12 @@
 #include "inference/evaluation_data.hpp"
 
 #include "data/equal_records.hpp"
+#include "data/recorded_data.hpp"
 #include "data/sampler.hpp"
 #include "inference/model_data.hpp"
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <iterator>
 #include <vector>
 
@@ -37,23 +39,85 @@ std::vector<bool> used_before(const spec::TrainSpec& train, std::uint64_t count,
   return used;
 }
 
-/// `decoded` has the data that `model.spec` names, and with it mostly that of the training.
-result<data::chosen_records> trained_records(const loaded_model& model, const data::job_data& decoded) {
-  auto spec = model.trained.data();
-  const auto seed = model.trained.train().seed();
-  data::job_data then{decoded.training, {}};
-  if (!same_files(spec.train(), model.spec.data().train())) {
-    auto own = spec;
-    own.clear_validation(); // learnt from all of it, where it was not learnt yet: the same records all the
-                            // same
-    auto opened = data::decode_job_data(own, seed, targets_of(*model.model).kind);
-    if (!opened) return tl::unexpected(opened.error());
-    then = std::move(*opened);
+/// The data that `model.spec` names.
+struct evaluated_files {
+  spec::DataSpec spec;              ///< with what was learnt
+  data::job_data decoded;           ///< `training` is empty where it cannot be read
+  std::string why_no_training = ""; ///< "" where it was read
+};
+
+/// A split has its records from the training data, and what is not known yet is learnt from it.
+/// Else it is not needed to evaluate.
+bool needs_training_data(const loaded_model& model) {
+  const auto& data = model.spec.data();
+  return data.validation().has_split() || !(model.version || data::has_what_is_learnt(data.train()));
+}
+
+result<evaluated_files> decode_files(const loaded_model& model) {
+  evaluated_files made{.spec = model.spec.data(), .decoded = {}};
+  const auto seed = model.spec.train().seed();
+  auto memory = data::memory_budget_of(made.spec);
+  auto training = data::decode_training(made.spec, seed, targets_of(*model.model).kind, memory);
+  if (training) {
+    made.decoded.training = std::move(*training);
+  } else {
+    if (training.error().code != error_code::bad_data || needs_training_data(model))
+      return tl::unexpected(training.error());
+    made.why_no_training = training.error().message;
+    memory = data::memory_budget_of(made.spec);
   }
-  const auto part = data::open_part(then, spec, seed, data::data_part::training);
+  auto validation = data::decode_validation(made.spec, seed, memory);
+  if (!validation) return tl::unexpected(validation.error());
+  made.decoded.validation = std::move(*validation);
+  return made;
+}
+
+/// What the model was trained on, as far as its files still have it.
+struct training_files {
+  std::optional<data::job_data> decoded; ///< nothing where it cannot be had
+  bool are_evaluated = false;            ///< they are those of `model.spec`'s data.train
+  bool were_changed = false;             ///< they are not what the run recorded
+  std::string why_not = "";              ///< of `decoded`
+};
+
+training_files changed_files(const loaded_model& model, const std::string& changes) {
+  const auto& decoders = model.recorded.other_decoders;
+  return {.decoded = std::nullopt,
+          .were_changed = true,
+          .why_not = fmt::format(
+              "data.train is not what the run was trained on: {}{}", changes,
+              decoders.empty() ? "" : fmt::format(" (decoded with other libraries: {})", decoders))};
+}
+
+/// Files under other names are the run's, when they hold what it recorded.
+training_files find_training_files(const loaded_model& model, const evaluated_files& files) {
+  const auto& recorded = model.recorded.arrays;
+  const bool is_same = same_files(model.trained.data().train(), model.spec.data().train());
+  if (!files.why_no_training.empty()) {
+    if (is_same) return {.decoded = std::nullopt, .why_not = files.why_no_training};
+  } else if (is_same || !recorded.empty()) {
+    const data::job_data decoded{files.decoded.training, {}};
+    const auto changes = data::tell_changes(recorded, decoded, data::data_part::training);
+    if (changes.empty()) return {.decoded = decoded, .are_evaluated = true};
+    if (is_same) return changed_files(model, changes);
+  }
+  auto own = model.trained.data();
+  own.clear_validation(); // learnt from all of it, where it was not learnt yet: the same records all
+                          // the same
+  auto opened = data::decode_job_data(own, model.trained.train().seed(), targets_of(*model.model).kind);
+  if (!opened) return {.decoded = std::nullopt, .why_not = opened.error().message};
+  const auto changes = data::tell_changes(recorded, *opened, data::data_part::training);
+  if (!changes.empty()) return changed_files(model, changes);
+  return {.decoded = std::move(*opened)};
+}
+
+/// Those of `files` that were trained on.
+result<data::chosen_records> trained_records(const loaded_model& model, const data::job_data& files) {
+  const auto part =
+      data::open_part(files, model.trained.data(), model.trained.train().seed(), data::data_part::training);
   if (!part) return tl::unexpected(part.error());
   const auto used = used_before(model.trained.train(), (*part)->record_count(), model.version);
-  data::chosen_records chosen{then.training, {}};
+  data::chosen_records chosen{files.training, {}};
   for (std::uint64_t i = 0; i < used.size(); ++i)
     if (used[i]) chosen.places.push_back((*part)->number_in_files(i));
   return chosen;
@@ -65,33 +129,52 @@ std::uint64_t count_same_places(const data::chosen_records& evaluated, const dat
   return both.size();
 }
 
-result<std::uint64_t> count_trained_on(const loaded_model& model, const data::job_data& decoded,
-                                       const data::dataset& records) {
-  auto trained = trained_records(model, decoded);
+result<std::uint64_t> count_trained_on(const loaded_model& model, const evaluated_files& files,
+                                       const training_files& training, const data::dataset& records) {
+  if (!training.decoded) return fail(error_code::bad_data, training.why_not);
+  auto trained = trained_records(model, *training.decoded);
   if (!trained) return tl::unexpected(trained.error());
   std::ranges::sort(trained->places);
-  data::chosen_records evaluated{decoded.validation ? *decoded.validation : decoded.training,
-                                 places_of(records)};
-  if (!decoded.validation && same_files(model.trained.data().train(), model.spec.data().train()))
-    return count_same_places(evaluated, *trained);
+  const auto& own = files.decoded.validation;
+  const data::chosen_records evaluated{own ? *own : files.decoded.training, places_of(records)};
+  if (!own && training.are_evaluated) return count_same_places(evaluated, *trained);
   return data::count_equal(evaluated, *trained);
+}
+
+/// What of the run's own validation data is not what the run evaluated, "" where nothing is, or
+/// other data is evaluated.
+std::string tell_changed_validation(const loaded_model& model, const evaluated_files& files,
+                                    const training_files& training) {
+  const auto& then = model.trained.data();
+  const auto& now = model.spec.data();
+  if (!files.decoded.validation) {
+    const bool is_own = then.validation().has_split() &&
+                        then.validation().split() == now.validation().split() &&
+                        model.trained.train().seed() == model.spec.train().seed();
+    return is_own && training.were_changed && same_files(then.train(), now.train())
+               ? "they are split off from data.train, which is not what it was"
+               : "";
+  }
+  if (!then.has_validation() || !same_files(then.validation(), now.validation())) return "";
+  return data::tell_changes(model.recorded.arrays, files.decoded, data::data_part::validation);
 }
 
 } // namespace
 
 result<evaluation_data> open_evaluation(const loaded_model& model) {
-  auto spec = model.spec.data();
-  if (!spec.has_validation())
+  if (!model.spec.data().has_validation())
     return fail(error_code::bad_usage, "the job has no data.validation: name some, with --set "
                                        "data.validation='{records: FILE, labels: FILE}'");
-  const auto seed = model.spec.train().seed();
-  const auto decoded = data::decode_job_data(spec, seed, targets_of(*model.model).kind);
-  if (!decoded) return tl::unexpected(decoded.error());
-  auto opened = data::open_part(*decoded, spec, seed, data::data_part::validation);
+  const auto files = decode_files(model);
+  if (!files) return tl::unexpected(files.error());
+  auto opened =
+      data::open_part(files->decoded, files->spec, model.spec.train().seed(), data::data_part::validation);
   if (!opened) return tl::unexpected(opened.error());
   if (auto fits = check_fits(**opened, *model.model); !fits) return tl::unexpected(fits.error());
   evaluation_data made{std::move(*opened)};
-  const auto trained_on = count_trained_on(model, *decoded, *made.records);
+  const auto training = find_training_files(model, *files);
+  made.changed = tell_changed_validation(model, *files, training);
+  const auto trained_on = count_trained_on(model, *files, training, *made.records);
   if (trained_on)
     made.trained_on = *trained_on;
   else

@@ -5,6 +5,7 @@
 #include "inference/model_data.hpp"
 #include "inference/run_stores.hpp"
 #include "job/choices.hpp"
+#include "job/data_reading.hpp"
 #include "job/spec_reader.hpp"
 #include "weights/model_weights.hpp"
 #include <dlrun/report.hpp>
@@ -124,6 +125,18 @@ result<std::vector<float>> parameters_for(const engine::model& wanted, const eng
   return parameters;
 }
 
+/// Whatever is overridden, a record becomes the numbers that the parameters were trained on.
+result<void> keep_reading(const spec::DatasetSpec& trained, spec::DatasetSpec& train) {
+  job::take_learnt(trained, train);
+  const auto differences = job::reading_differences(trained, train, job::taught::yes);
+  if (differences.empty()) return {};
+  const auto& first = differences.front();
+  return fail(error_code::bad_usage,
+              fmt::format("with these --set records are read otherwise than the run read what it was trained "
+                          "on: data.train.{} was {}, and is {}; leave it as it was",
+                          first.key, first.trained, first.here));
+}
+
 } // namespace
 
 result<loaded_model> load_run(const run_source& source, const model_choice& choice) {
@@ -133,6 +146,8 @@ result<loaded_model> load_run(const run_source& source, const model_choice& choi
   auto spec =
       job::complete_spec(source.as_written, source.spec_file.string(), source.folder, choice.overrides);
   if (!spec) return tl::unexpected(spec.error());
+  if (auto same = keep_reading(run->spec.data().train(), *spec->mutable_data()->mutable_train()); !same)
+    return tl::unexpected(same.error());
   auto model = engine::model::build(spec->model());
   if (!model) return tl::unexpected(model.error());
   const auto stores = open_stores(*run);
@@ -151,6 +166,7 @@ result<loaded_model> load_run(const run_source& source, const model_choice& choi
   made.model = std::move(*model);
   made.parameters = std::move(*parameters);
   made.version = *version;
+  made.recorded = source.recorded;
   made.parameters_sha256 = base::sha256_hex(loaded->block_digests);
   return made;
 }

@@ -2,6 +2,7 @@
 
 #include "base/utf8.hpp"
 #include "job/choices.hpp"
+#include "job/data_reading.hpp"
 #include "job/field_rules.hpp"
 #include "job/spec_path.hpp"
 
@@ -175,12 +176,25 @@ void check_split(const spec::DataSpec& data, const source_map& sources, problem_
   }
 }
 
+/// What is learnt from the training data is not known yet; data::decode_validation() compares that.
+void check_reading(const spec::DataSpec& data, const source_map& sources, problem_list& problems) {
+  if (!data.has_train() || !data.has_validation() || data.validation().has_split()) return;
+  std::string told; // a key is told once, however many places of it differ
+  for (const auto& difference : reading_differences(data.train(), data.validation(), taught::not_yet)) {
+    const auto place = join_path("data.validation", difference.key);
+    if (difference.whole_key() == told || problems.reported(place)) continue;
+    told = difference.whole_key();
+    problems.add(sources.find(place), place, tell(difference));
+  }
+}
+
 } // namespace
 
 void check_data(const spec::DataSpec& data, const source_map& sources, problem_list& problems) {
   if (data.has_train()) data_check(data.train(), "data.train", sources, problems).check(false);
   if (data.has_validation()) data_check(data.validation(), "data.validation", sources, problems).check(true);
   check_split(data, sources, problems);
+  check_reading(data, sources, problems);
 }
 
 } // namespace dlrun::job

@@ -17,7 +17,7 @@ constexpr std::uint64_t run_bytes_max = std::uint64_t{1} << 20;
 } // namespace
 
 result<array_intake> array_intake::begin(const array_here& here, data::memory_budget& memory) {
-  const auto bytes = recorded_bytes(*here.recorded);
+  const auto bytes = data::recorded_bytes(*here.recorded);
   if (!bytes) return tl::unexpected(bytes.error());
   array_intake made{here.place, *here.recorded, here.name};
   made.bytes_ = *bytes;
@@ -75,7 +75,7 @@ bool array_intake::is_right(std::uint64_t block) const {
   const auto bytes = file_->bytes().subspan(static_cast<std::size_t>(run.first),
                                             static_cast<std::size_t>(run.end - run.first));
   return base::sha256_of({reinterpret_cast<const char*>(bytes.data()), bytes.size()}) ==
-         recorded_block(*recorded_, block);
+         data::recorded_block(*recorded_, block);
 }
 
 result<void> array_intake::take(const data::place_run& blocks) {
@@ -91,7 +91,7 @@ result<void> array_intake::take(const data::place_run& blocks) {
   }
   if (!wrong) return {};
   return fail(error_code::bad_data, fmt::format("it gave other bytes for {} ('{}'), {}", recorded_->what(),
-                                                name_, tell_block(*recorded_, *wrong)));
+                                                name_, data::tell_block(*recorded_, *wrong)));
 }
 
 result<data::stored_array> array_intake::finish() && {

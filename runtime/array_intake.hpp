@@ -4,7 +4,7 @@
 #include "data/block_digests.hpp"
 #include "data/memory_budget.hpp"
 #include "data/memory_file.hpp"
-#include "runtime/recorded_data.hpp"
+#include "data/recorded_data.hpp"
 
 #include <deque>
 #include <memory>
@@ -13,7 +13,7 @@ namespace dlrun::runtime {
 
 /// What of an array is here.
 struct array_here {
-  array_place place{};
+  data::array_place place{};
   const records::ArrayDigest* recorded = nullptr; ///< what it has to be
   std::string name;                               ///< of its file, for errors
   /// The array as it was decoded here, if it is of the recorded shape and type.
@@ -30,7 +30,7 @@ public:
   /// system.
   static result<array_intake> begin(const array_here& here, data::memory_budget& memory);
 
-  array_place place() const { return place_; }
+  data::array_place place() const { return place_; }
   std::uint64_t size() const { return bytes_; }
   std::uint64_t missing_bytes() const { return missing_bytes_; }
 
@@ -53,14 +53,14 @@ public:
   result<data::stored_array> finish() &&;
 
 private:
-  array_intake(array_place place, const records::ArrayDigest& recorded, std::string name)
+  array_intake(data::array_place place, const records::ArrayDigest& recorded, std::string name)
       : place_{place}
       , recorded_{&recorded}
       , name_{std::move(name)} {}
   void copy(const array_here& here) const;
   bool is_right(std::uint64_t block) const;
 
-  array_place place_;
+  data::array_place place_;
   const records::ArrayDigest* recorded_;
   std::string name_;
   std::uint64_t bytes_ = 0;

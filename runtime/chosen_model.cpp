@@ -2,6 +2,7 @@
 
 #include "runtime/kept_stores.hpp"
 #include "runtime/missing_stores.hpp"
+#include "runtime/run_fingerprint.hpp"
 #include "runtime/run_record.hpp"
 #include "runtime/trained_with.hpp"
 
@@ -22,6 +23,11 @@ std::string why_lacking(const std::filesystem::path& folder, const trained_with&
                      "from their folders into '{0}' ('dlrun explain {0}' says on which host each was last)",
                      folder.string(), tell_hosts(*trained.record), tell_stores(missing, known),
                      folders_of_stores(missing));
+}
+
+inference::recorded_inputs recorded_of(const trained_with& trained) {
+  if (!trained.record) return {};
+  return {trained.record->data(), decoder_difference(*trained.record)};
 }
 
 } // namespace
@@ -48,7 +54,8 @@ result<inference::loaded_model> load_model(const model_choice& choice) {
        .revisions = std::move(trained->revisions),
        .as_written = std::move(trained->as_written),
        .spec_file = file,
-       .train_records = trained->record ? std::optional{trained->record->train_records()} : std::nullopt},
+       .train_records = trained->record ? std::optional{trained->record->train_records()} : std::nullopt,
+       .recorded = recorded_of(*trained)},
       choice);
   if (!loaded) return loaded;
   for (const auto& what : trained->edited)

@@ -10,7 +10,7 @@ constexpr std::uint64_t first_array_id = giver_list_id.value + 1;
 
 } // namespace
 
-transport::segment_id offered_id(array_place place) {
+transport::segment_id offered_id(data::array_place place) {
   return {first_array_id + static_cast<std::uint64_t>(place)};
 }
 
@@ -40,9 +40,9 @@ result<std::unique_ptr<data_giver>> data_giver::start(transport::tcp_server_opti
   auto server = transport::tcp_server::start(std::move(options));
   if (!server) return tl::unexpected(server.error());
   std::unique_ptr<data_giver> made{new data_giver(std::move(*server))};
-  for (const auto place : {array_place::training_records, array_place::training_targets,
-                           array_place::validation_records, array_place::validation_targets}) {
-    const auto* const array = array_at(*data, place);
+  for (const auto place : {data::array_place::training_records, data::array_place::training_targets,
+                           data::array_place::validation_records, data::array_place::validation_targets}) {
+    const auto* const array = data::array_at(*data, place);
     if (array == nullptr) continue;
     const auto bytes = std::as_bytes(array->bytes());
     if (auto offered = made->server_->offer_memory_as(offered_id(place), bytes, data); !offered)

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "data/job_data.hpp"
-#include "runtime/recorded_data.hpp"
+#include "data/recorded_data.hpp"
 #include "transport/tcp_server.hpp"
 
 #include <map>
@@ -21,7 +21,7 @@ struct data_source {
 /// Under which a giver offers its arrays, and the root's the list of givers.
 inline constexpr transport::segment_id giver_list_id{1};
 inline constexpr std::size_t giver_list_bytes = std::size_t{16} << 10;
-transport::segment_id offered_id(array_place place);
+transport::segment_id offered_id(data::array_place place);
 
 /// The list as text, and back: at most giver_list_bytes, what is not of it left out.
 std::string written_givers(const std::map<std::string, std::string>& givers);

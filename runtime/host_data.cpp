@@ -11,15 +11,15 @@
 namespace dlrun::runtime {
 namespace {
 
-bool is_of_validation(array_place place) {
-  return place == array_place::validation_records || place == array_place::validation_targets;
+bool is_of_validation(data::array_place place) {
+  return place == data::array_place::validation_records || place == data::array_place::validation_targets;
 }
 
-bool is_of_targets(array_place place) {
-  return place == array_place::training_targets || place == array_place::validation_targets;
+bool is_of_targets(data::array_place place) {
+  return place == data::array_place::training_targets || place == data::array_place::validation_targets;
 }
 
-std::string file_of(const spec::DataSpec& spec, array_place place) {
+std::string file_of(const spec::DataSpec& spec, data::array_place place) {
   const auto& part = is_of_validation(place) ? spec.validation() : spec.train();
   return is_of_targets(place) && !part.labels().empty() ? part.labels() : part.records();
 }
@@ -31,7 +31,7 @@ std::vector<std::uint64_t> all_blocks(const records::ArrayDigest& recorded) {
 }
 
 /// @param own the part that it is of, as it was decoded here
-array_here compare(array_place place, const records::ArrayDigest& recorded, std::string name,
+array_here compare(data::array_place place, const records::ArrayDigest& recorded, std::string name,
                    const result<const data::decoded_data*>& own) {
   array_here here{.place = place, .recorded = &recorded, .name = std::move(name)};
   here.missing = all_blocks(recorded);
@@ -48,9 +48,9 @@ array_here compare(array_place place, const records::ArrayDigest& recorded, std:
     here.why = fmt::format("{} ('{}') are not there", recorded.what(), here.name);
     return here;
   }
-  if (const auto how = tell_difference(recorded, *array); !how.empty())
+  if (const auto how = data::tell_difference(recorded, *array); !how.empty())
     here.why = fmt::format("{} ('{}'): {}", recorded.what(), here.name, how);
-  if (auto differ = blocks_that_differ(recorded, *array)) {
+  if (auto differ = data::blocks_that_differ(recorded, *array)) {
     here.own = *array;
     here.missing = std::move(*differ);
   }
@@ -83,7 +83,7 @@ std::string tell_given(const given_bytes& given) {
 }
 
 /// An array as it is here, or with the blocks that were missing.
-using whole_arrays = std::vector<std::pair<array_place, data::stored_array>>;
+using whole_arrays = std::vector<std::pair<data::array_place, data::stored_array>>;
 
 /// Gets what is missing of `here`, which is let go on the way.
 result<whole_arrays> complete(data_here here, const bootstrap::HostBundle& bundle,
@@ -125,7 +125,7 @@ error at_host(const bootstrap::HostBundle& bundle, const error& why) {
 std::uint64_t data_here::missing_bytes() const {
   std::uint64_t bytes = 0;
   for (const auto& one : arrays) {
-    const auto size = recorded_bytes(*one.recorded).value_or(0);
+    const auto size = data::recorded_bytes(*one.recorded).value_or(0);
     for (const auto block : one.missing) {
       const auto run = data::bytes_of_block(size, one.recorded->block_bytes(), block);
       bytes += run.end - run.first;
@@ -154,10 +154,10 @@ result<data_here> look_at_data(const bootstrap::HostBundle& bundle) {
                                    : result<const data::decoded_data*>{tl::unexpected(validation.error())};
   data_here here;
   for (const auto& recorded : bundle.record().data()) {
-    const auto place = place_of_array(recorded.what());
+    const auto place = data::place_of_array(recorded.what());
     if (!place)
       return fail(error_code::protocol, fmt::format("nobody knows '{}' among the data", recorded.what()));
-    if (const auto bytes = recorded_bytes(recorded); !bytes) return tl::unexpected(bytes.error());
+    if (const auto bytes = data::recorded_bytes(recorded); !bytes) return tl::unexpected(bytes.error());
     here.arrays.push_back(compare(*place, recorded, file_of(spec, *place),
                                   is_of_validation(*place) ? validation_here : training_here));
   }
@@ -165,17 +165,17 @@ result<data_here> look_at_data(const bootstrap::HostBundle& bundle) {
 }
 
 result<data::job_data> assembled_data(const spec::DataSpec& spec, const whole_arrays& arrays) {
-  const auto find = [&](array_place place) -> const data::stored_array* {
+  const auto find = [&](data::array_place place) -> const data::stored_array* {
     const auto found = std::ranges::find(arrays, place, &whole_arrays::value_type::first);
     return found == arrays.end() ? nullptr : &found->second;
   };
-  auto training =
-      part_of(spec.train(), find(array_place::training_records), find(array_place::training_targets));
+  auto training = part_of(spec.train(), find(data::array_place::training_records),
+                          find(data::array_place::training_targets));
   if (!training) return tl::unexpected(training.error());
   data::job_data data{std::move(*training), std::nullopt};
-  if (find(array_place::validation_records) == nullptr) return data;
-  auto validation = part_of(spec.validation(), find(array_place::validation_records),
-                            find(array_place::validation_targets));
+  if (find(data::array_place::validation_records) == nullptr) return data;
+  auto validation = part_of(spec.validation(), find(data::array_place::validation_records),
+                            find(data::array_place::validation_targets));
   if (!validation) return tl::unexpected(validation.error());
   data.validation = std::move(*validation);
   return data;
@@ -199,7 +199,7 @@ result<void> check_can_be_given(const bootstrap::HostBundle& bundle, const data_
   auto memory = data::memory_budget_of(bundle.spec().data());
   for (const auto& one : here.arrays)
     if (!one.missing.empty())
-      if (const auto taken = memory.take(recorded_bytes(*one.recorded).value_or(0), one.name); !taken)
+      if (const auto taken = memory.take(data::recorded_bytes(*one.recorded).value_or(0), one.name); !taken)
         return fail(
             error_code::bad_data,
             fmt::format("the data is not that of host {} ({}), and what is given lies in memory: {}; or "

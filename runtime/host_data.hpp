@@ -20,8 +20,9 @@ struct data_here {
 result<data_here> look_at_data(const bootstrap::HostBundle& bundle);
 
 /// The arrays as data of the job; each must be there.
-result<data::job_data> assembled_data(const spec::DataSpec& spec,
-                                      const std::vector<std::pair<array_place, data::stored_array>>& arrays);
+result<data::job_data>
+assembled_data(const spec::DataSpec& spec,
+               const std::vector<std::pair<data::array_place, data::stored_array>>& arrays);
 
 /// What a host that has all of it would do with it. @returns as prepare_job().
 result<prepared_job> prepare_with(const spec::JobSpec& spec, const data_here& here);

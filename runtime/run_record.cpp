@@ -2,9 +2,9 @@
 
 #include "base/atomic_file.hpp"
 #include "base/random.hpp"
+#include "data/recorded_data.hpp"
 #include "job/defaults.hpp"
 #include "runtime/digested_message.hpp"
-#include "runtime/recorded_data.hpp"
 #include "runtime/run_files.hpp"
 #include "runtime/run_fingerprint.hpp"
 #include "runtime/run_folder.hpp"
@@ -46,15 +46,10 @@ result<void> check_same_model(const records::RunRecord& record, const prepared_j
 /// What of the job's data is not what the record has, "" when nothing is: names each file and the
 /// place in it.
 std::string data_difference(const records::RunRecord& record, const prepared_job& job) {
-  std::vector<std::string> changed;
-  for (const auto& recorded : record.data()) {
-    const auto place = place_of_array(recorded.what());
-    const auto* const now = place ? array_at(*job.data, *place) : nullptr;
-    if (now == nullptr) continue;
-    if (const auto how = tell_difference(recorded, *now); !how.empty())
-      changed.push_back(fmt::format("{} ('{}'): {}", recorded.what(), now->name, how));
-  }
-  return fmt::format("{}", fmt::join(changed, "; "));
+  auto changed = data::tell_changes(record.data(), *job.data, data::data_part::training);
+  const auto validation = data::tell_changes(record.data(), *job.data, data::data_part::validation);
+  if (!changed.empty() && !validation.empty()) changed += "; ";
+  return changed + validation;
 }
 
 } // namespace
@@ -65,7 +60,7 @@ records::RunRecord make_record(const prepared_job& job) {
   *record.add_revisions() = job.spec;
   if (job.asked) *record.mutable_asked() = *job.asked;
   record.set_train_records(job.train_records);
-  for (auto& one : digests_of(*job.data)) *record.add_data() = std::move(one);
+  for (auto& one : data::digests_of(*job.data)) *record.add_data() = std::move(one);
   for (auto& tensor : tensors_of(job.spec.model())) record.add_tensors(std::move(tensor));
   note_fingerprint(record, job.spec);
   return record;

@@ -55,6 +55,15 @@ TEST_F(image_folder_test, validation_numbers_classes_as_training_does) {
   const auto data = job.open(both, data_part::validation);
   ASSERT_TRUE(data) << data.error().message;
   EXPECT_THAT(test::read_all(**data).classes, ElementsAre(1));
+  const auto written = [&](const std::string& classes) {
+    return job.refusal("{train: {format: image_folder, records: pets}, validation: {records: others, "
+                       "image_folder: {classes: " +
+                       classes + "}}}");
+  };
+  EXPECT_EQ(written("[cat, dog]"), "");
+  EXPECT_THAT(written("[dog, cat]"),
+              HasSubstr("data.validation.image_folder.classes[0]: dog here, but cat in data.train"));
+  EXPECT_THAT(written("[dog]"), HasSubstr("[dog] here, but [cat, dog] in data.train"));
   job.write("others/bird/1.png", png_bytes(make_picture(4, 6)));
   EXPECT_THAT(job.refusal(both), HasSubstr("others/bird: the training data has no class of this name"));
 }

@@ -22,7 +22,8 @@ protected:
 
 TEST_F(job_data_test, another_process_reads_the_same_through_the_descriptors) {
   const auto data =
-      job.decode(train + ", validation: {records: images, labels: labels.gz, normalize: {std: 2}}}");
+      job.decode("{train: {records: images, labels: labels.gz, normalize: {std: 2}}, validation: {records: "
+                 "images, labels: labels.gz}}");
   ASSERT_TRUE(data) << data.error().message;
   const auto memory = memory_of(*data);
   ASSERT_EQ(memory.size(), 4U);
@@ -86,6 +87,42 @@ TEST_F(job_data_test, the_memory_of_all_data_together_is_limited) {
   EXPECT_EQ(job.refusal(limited + "}"), "") << "14 bytes of labels; images are mapped";
   EXPECT_THAT(job.refusal(limited + ", validation: {records: images, labels: labels.gz}}"),
               HasSubstr("labels.gz: decoded it takes"));
+}
+
+/// Its names of classes, or words, are compared with those that the training data teaches.
+TEST_F(job_data_test, validation_data_is_read_with_what_training_taught_or_not_at_all) {
+  job.write("t.csv", "x,city,class\n1,Rome,pear\n2,Oslo,apple\n");
+  const auto refusal = [&](const std::string& csv) {
+    return job.refusal("{train: {format: csv, records: t.csv, csv: {target: class, columns: [{column: x}, "
+                       "{column: city, type: categorical}]}}, validation: {records: t.csv, csv: {" +
+                       csv + "}}}");
+  };
+  EXPECT_EQ(refusal("classes: [apple, pear]"), "") << "as they are learnt";
+  EXPECT_THAT(refusal("classes: [pear, apple]"),
+              HasSubstr("data.validation.csv.classes[0]: pear here, but apple in data.train"));
+  EXPECT_EQ(refusal("columns: [{column: x}, {column: city, type: categorical, vocabulary: [Rome, Oslo]}]"),
+            "");
+  EXPECT_THAT(refusal("columns: [{column: x}, {column: city, type: categorical, vocabulary: [Oslo, Rome]}]"),
+              HasSubstr("data.validation.csv.columns[1].vocabulary[0]: Oslo here, but Rome in data.train"));
+}
+
+TEST_F(job_data_test, what_nobody_has_to_learn_any_more_is_known) {
+  job.write("t.csv", "x,city,class\n1,Rome,pear\n2,Oslo,apple\n");
+  for (const char* keys : {"{format: csv, records: t.csv, csv: {target: class, columns: [{column: x, "
+                           "standardize: true}, {column: "
+                           "city, type: categorical}]}}",
+                           "{format: csv, records: t.csv, csv: {target: class, columns: [{column: x}]}}"}) {
+    const std::string data = "{train: " + std::string{keys} + "}";
+    auto open = job::parse_spec("model: {input: [1], layers: [relu]}\ndata: " + data +
+                                    "\ntrain: {optimizer: {sgd: {lr: 0.1}}}\n",
+                                "job.yaml", job.folder.path())
+                    .value();
+    EXPECT_FALSE(has_what_is_learnt(open.data().train())) << keys;
+    ASSERT_TRUE(job.decode(data));
+    EXPECT_TRUE(has_what_is_learnt(job.spec.data().train())) << keys;
+  }
+  ASSERT_TRUE(job.decode(train + "}"));
+  EXPECT_TRUE(has_what_is_learnt(job.spec.data().train())) << "nothing is learnt from images";
 }
 
 TEST_F(job_data_test, targets_are_what_the_loss_takes_unless_written) {

@@ -108,5 +108,14 @@ TEST_F(model_source_test, the_folder_of_somebody_else_is_read_without_any_right_
   expect_trained(*model);
 }
 
+TEST_F(model_source_test, records_are_read_as_the_training_read_them_whatever_is_overridden) {
+  const auto moved = load({"data.train.records=elsewhere"});
+  EXPECT_TRUE(moved) << moved.error().message;
+  const auto refused = load({"data.train.normalize={mean: 0.5}"});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, error_code::bad_usage);
+  EXPECT_THAT(refused.error().message, HasSubstr("data.train.normalize.mean[0] was 0, and is 0.5"));
+}
+
 } // namespace
 } // namespace dlrun::inference

@@ -56,6 +56,15 @@ def _(at):
             for folder in (at.folder, at.folder / "nowhere")]
 
 
+@case("validation pictures whose classes are in another order", "spec", "job.yaml:", "data.validation.image_folder.classes[0]",
+      "dog here", "cat in data.train", "leave image_folder.classes out", "or write the same")
+def _(at):
+    spec = at.spec()
+    spec["data"] = {name: {"format": "image_folder", "records": "pictures", "image_folder": {"classes": classes}}
+                    for name, classes in {"train": ["cat", "dog"], "validation": ["dog", "cat"]}.items()}
+    return at.job(spec)
+
+
 @case("a name that is no host's", "folder", "cannot be a host's", "letters, digits", "'dlrun status' names the hosts")
 def _(at):
     return [("drain", at.folder, name) for name in ("\udcff", "be ta", "beta\n")]

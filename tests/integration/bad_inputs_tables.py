@@ -142,3 +142,27 @@ for what, part in {"train": "data.train.records=bad.csv", "validation": "data.va
         spec["model"] = {"input": [1], "layers": [{"linear": {"out_features": 1}}], "loss": "bce_with_logits"}
         spec["train"].update(microbatch_size=1, microbatches_per_step=1)
         return at.job(spec, part)
+
+
+WORDS = [{"column": "x", "standardize": True}, {"column": "city", "type": "categorical", "encoding": "one_hot"}]
+OTHERWISE = {  # what data.validation says of its csv, beside WORDS of data.train -> the key that is told, and both values
+    "other names of classes": ({"classes": ["pear", "apple"]}, "classes[0]", "pear here", "apple in data.train"),
+    "some of the names of classes": ({"classes": ["apple"]}, "classes", "[apple] here", "[apple, pear] in data.train"),
+    "another vocabulary": ({"columns": [WORDS[0], {**WORDS[1], "vocabulary": ["Oslo", "Rome"]}]}, "columns[1].vocabulary[0]",
+                           "Oslo here", "Rome in data.train"),
+    "another order of columns": ({"columns": WORDS[::-1]}, "columns[0].column", "city here", "x in data.train"),
+    "a column without its scale": ({"columns": [{"column": "x"}, WORDS[1]]}, "columns[0].standardize", "nothing here",
+                                   "true in data.train"),
+    "an index instead of one_hot": ({"columns": [WORDS[0], {"column": "city", "type": "categorical"}]}, "columns[1].encoding",
+                                    "nothing here", "one_hot in data.train"),
+}
+for what, (keys, key, *values) in OTHERWISE.items():
+    @case(f"validation data with {what}", "data", f"data.validation.csv.{key}", *values, "leave csv.", "or write the same")
+    def _(at, keys=keys):
+        at.file("t.csv", "x,city,class\n1,Rome,pear\n2,Oslo,apple\n3,Rome,pear\n")
+        spec = at.spec()
+        spec["data"] = {"train": {"format": "csv", "records": "t.csv", "csv": {"target": "class", "columns": WORDS}},
+                        "validation": {"records": "t.csv", "csv": keys}}
+        spec["model"] = {"input": [3], "layers": [{"linear": {"out_features": 2}}]}
+        spec["train"].update(microbatch_size=1, microbatches_per_step=1)
+        return at.job(spec)

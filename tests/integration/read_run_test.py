@@ -2,9 +2,11 @@
 
 import json
 import os
+import pathlib
 import shutil
 import subprocess
 
+import small_data
 from bench_case import bench_case, main
 
 NOBODY = 65534
@@ -149,6 +151,84 @@ class read_run(bench_case):
         done = self.dlrun("evaluate", self.own_folder() / "w.safetensors", "--spec", self.run_dir / "spec.yaml", "--json",
                           "--set", trained["file"])
         self.assertEqual(json.loads(done.stdout)["records_trained_on"], RECORDS - SPLIT_OFF, done)
+
+    def warned(self, warnings, *overrides):
+        """What is told as JSON, which has the lines of stderr; each of these must be in one of them."""
+        done = self.dlrun("evaluate", self.run_dir, "--json", *(word for one in overrides for word in ("--set", one)))
+        self.assertEqual(done.returncode, 0, done)
+        told = json.loads(done.stdout)
+        self.assertEqual(done.stderr.splitlines(), [f"warning: {one}" for one in told["warnings"]])
+        self.assertEqual(len(told["warnings"]), len(warnings), told)
+        for one, words in zip(told["warnings"], warnings):
+            self.assertIn(words, one)
+        return told
+
+    def reversed_records(self):
+        """The same records in the other order, in the same file."""
+        file = pathlib.Path(self.data["records"])
+        content = file.read_bytes()
+        each, head = small_data.SIDE ** 2, len(content) - RECORDS * small_data.SIDE ** 2
+        records = [content[at:at + each] for at in range(head, len(content), each)]
+        file.write_bytes(content[:head] + b"".join(records[::-1]))
+
+    def test_training_data_that_was_changed_is_told_and_never_counted(self):
+        self.let_read(self.run_dir)
+        self.assertEqual(self.warned([])["records_trained_on"], 0)
+        other = small_data.write_images(self.bench.folder, "other", 50, seed=2)
+        override = f"data.validation={json.dumps(other)}"
+        cannot = "cannot be told: data.train is not what the run was trained on: the records of data.train"
+        self.assertEqual(self.warned([], override)["records_trained_on"], 0)
+        self.reversed_records()
+        told = self.warned(["they are split off from data.train", cannot])
+        self.assertEqual((told["samples"], told["records_trained_on"]), (SPLIT_OFF, None))
+        self.assertIsNone(self.warned([cannot], override)["records_trained_on"])
+        self.reversed_records()
+        self.assertEqual(self.warned([])["records_trained_on"], 0)
+        labels = pathlib.Path(self.data["labels"])
+        content = labels.read_bytes()
+        labels.write_bytes(content[:-1] + bytes([(content[-1] + 1) % small_data.CLASSES]))
+        self.assertIsNone(self.warned(["split off", "the targets of data.train"])["records_trained_on"])
+
+    def test_without_its_training_data_a_run_is_evaluated_on_other_data(self):
+        self.let_read(self.run_dir)
+        other = small_data.write_images(self.bench.folder, "other", 50, seed=2)
+        override = f"data.validation={json.dumps(other)}"
+        before = self.warned([], override)
+        pathlib.Path(self.data["records"]).unlink()
+        told = self.warned(["cannot be told: cannot open "], override)
+        self.assertEqual((told["loss"], told["samples"], told["records_trained_on"]), (before["loss"], 50, None))
+        self.assertIn("cannot open", self.refusal(self.run_dir), "its own validation data was split off from it")
+
+
+class read_run_with_validation_files(bench_case):
+    """Its own validation data has files of its own."""
+
+    records = RECORDS
+
+    def evaluate(self):
+        done = subprocess.run([self.bench.program, "evaluate", self.run_dir, "--json"], capture_output=True, text=True,
+                              timeout=60, stdin=subprocess.DEVNULL)
+        self.assertEqual(done.returncode, 0, done)
+        return json.loads(done.stdout)
+
+    def test_which_data_was_changed_is_told(self):
+        spec = self.spec("mlp_dropout")
+        spec["data"]["validation"] = small_data.write_images(self.bench.folder, "validation", 60, seed=2)
+        with self.bench.start(spec) as job:
+            job.expect_complete()
+        self.run_dir = job.run_dir
+        told = self.evaluate()
+        self.assertEqual((told["records_trained_on"], told["warnings"]), (0, []))
+        small_data.write_images(self.bench.folder, "validation", 50, seed=2)
+        told = self.evaluate()
+        self.assertEqual((told["samples"], told["records_trained_on"]), (50, 0), "the training data is what it was")
+        (changed,) = told["warnings"]
+        self.assertIn("the records of data.validation are not those that the run evaluated", changed)
+        self.assertIn("50 of them, and the run has 60", changed)
+        small_data.write_images(self.bench.folder, "train", RECORDS - 100)
+        told = self.evaluate()
+        self.assertIsNone(told["records_trained_on"])
+        self.assertIn(f"{RECORDS - 100} of them, and the run has {RECORDS}", told["warnings"][1])
 
 
 if __name__ == "__main__":

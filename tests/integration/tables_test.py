@@ -87,6 +87,23 @@ class tables(bench_case):
         job = self.trained(spec)
         self.assertEqual(job.report()["validation"]["samples"], 4)
 
+    def test_evaluation_and_prediction_read_as_the_training_did_or_not_at_all(self):
+        self.write("train.csv", "x,z,y\n1,5,b\n2,6,a\n3,7,b\n4,8,a\n")
+        columns = [{"column": "x", "standardize": True}, {"column": "z", "standardize": True}]
+        job = self.trained(self.table_spec(2, columns, "train.csv"))
+        for override, words in {
+                "data.validation.csv.classes=[b, a]": ("data.validation.csv.classes[0]", "b here", "a in data.train"),
+                "data.validation.csv.columns=[{column: z, standardize: true}, {column: x, standardize: true}]":
+                    ("data.validation.csv.columns[0].column", "z here", "x in data.train"),
+                "data.validation.csv.columns=[{column: x}, {column: z}]":
+                    ("data.validation.csv.columns[0].standardize", "nothing here", "true in data.train"),
+                "data.train.csv.classes=[b, a]": ("csv.classes[0]",)}.items():
+            for verb in (("evaluate", job.run_dir), ("predict", job.run_dir, "--input", "train.csv")):
+                done = self.dlrun(*verb, "--set", override)
+                self.assertEqual((done.returncode, done.stdout), (2, ""), done)
+                for word in words:
+                    self.assertIn(word, done.stderr, done)
+
 
 if __name__ == "__main__":
     main()

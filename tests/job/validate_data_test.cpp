@@ -116,9 +116,9 @@ TEST(validate_data, validation_is_as_training_but_for_paths_and_chance) {
   const auto part = parse(
       with(test::minimal_spec, "{train: {records: images, labels: labels}}",
            "{train: {records: a, labels: b, normalize: {mean: 0.5, std: 0.25}}, validation: {records: c, "
-           "labels: d, normalize: {mean: 0.75}}}"));
+           "labels: d, normalize: {mean: [0.5, 0.5]}}}"));
   ASSERT_TRUE(part) << part.error().message;
-  EXPECT_EQ(part->data().validation().normalize().mean(0), 0.75);
+  EXPECT_EQ(part->data().validation().normalize().mean_size(), 2) << "one number is that of all channels";
   EXPECT_EQ(part->data().validation().normalize().std(0), 0.25) << "each key on its own";
   const auto table =
       parse(with(test::minimal_spec, "{train: {records: images, labels: labels}}",

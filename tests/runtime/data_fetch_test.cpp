@@ -50,11 +50,11 @@ protected:
     return data_giver::start({.token = token, .tls = context(host)}, std::move(data)).value();
   }
   /// The array as a host has it that lacks these blocks; all when it has nothing.
-  array_here here(array_place place, std::optional<std::vector<std::uint64_t>> missing = {}) const {
+  array_here here(data::array_place place, std::optional<std::vector<std::uint64_t>> missing = {}) const {
     const auto& recorded = digests[static_cast<std::size_t>(place)];
     array_here made{.place = place, .recorded = &recorded, .name = "images"};
     if (missing) {
-      made.own = *array_at(*data, place);
+      made.own = *data::array_at(*data, place);
       made.missing = *missing;
     } else {
       for (std::uint64_t block = 0; block < recorded.blocks().size() / 32; ++block)
@@ -67,7 +67,7 @@ protected:
   }
   std::vector<array_intake> begin_all() {
     std::vector<array_intake> all;
-    for (const auto place : {array_place::training_records, array_place::training_targets})
+    for (const auto place : {data::array_place::training_records, data::array_place::training_targets})
       all.push_back(array_intake::begin(here(place), memory).value());
     return all;
   }
@@ -76,15 +76,15 @@ protected:
       const auto place = one.place();
       ASSERT_TRUE(one.is_whole());
       const auto whole = std::move(one).finish().value();
-      EXPECT_TRUE(std::ranges::equal(whole.bytes(), array_at(*data, place)->bytes()));
-      EXPECT_EQ(whole.dims, array_at(*data, place)->dims);
+      EXPECT_TRUE(std::ranges::equal(whole.bytes(), data::array_at(*data, place)->bytes()));
+      EXPECT_EQ(whole.dims, data::array_at(*data, place)->dims);
     }
   }
 
   transport::run_token token = transport::run_token::random().value();
   security::certificate_authority authority = security::certificate_authority::make("j1").value();
   std::shared_ptr<data::job_data> data = some_data();
-  std::vector<records::ArrayDigest> digests = digests_of(*data);
+  std::vector<records::ArrayDigest> digests = data::digests_of(*data);
   data::memory_budget memory;
 };
 
@@ -100,7 +100,8 @@ TEST_F(data_fetch_test, all_arrays_come_from_the_root_where_nobody_else_has_them
 TEST_F(data_fetch_test, only_blocks_that_are_not_here_come) {
   const auto root = give("alpha", data);
   std::vector<array_intake> arrays;
-  arrays.push_back(array_intake::begin(here(array_place::training_records, {{3, 4, 50}}), memory).value());
+  arrays.push_back(
+      array_intake::begin(here(data::array_place::training_records, {{3, 4, 50}}), memory).value());
   const auto given = fetch_data(arrays, from(root));
   ASSERT_TRUE(given) << given.error().message;
   EXPECT_THAT(*given, UnorderedElementsAre(std::pair{"alpha", 3 * digests[0].block_bytes()}));
@@ -189,7 +190,7 @@ TEST_F(data_fetch_test, who_has_no_certificate_of_the_job_gets_nothing) {
 
 TEST_F(data_fetch_test, memory_that_the_job_may_not_take_is_not_taken) {
   data::memory_budget small{std::uint64_t{1} << 20};
-  const auto begun = array_intake::begin(here(array_place::training_records), small);
+  const auto begun = array_intake::begin(here(data::array_place::training_records), small);
   ASSERT_FALSE(begun);
   EXPECT_THAT(begun.error().message, AllOf(HasSubstr("images"), HasSubstr("data.memory_limit")));
 }
@@ -203,7 +204,7 @@ TEST_F(data_fetch_test, a_record_that_cannot_be_is_refused_before_memory_is_take
            [](auto& one) { one.mutable_blocks()->resize(64); }}) {
     auto changed = recorded;
     change(changed);
-    array_here one{.place = array_place::training_records, .recorded = &changed, .name = "images"};
+    array_here one{.place = data::array_place::training_records, .recorded = &changed, .name = "images"};
     EXPECT_EQ(array_intake::begin(one, memory).error().code, error_code::protocol);
   }
 }

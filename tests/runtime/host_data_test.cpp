@@ -64,10 +64,10 @@ train: {microbatch_size: 2, optimizer: {sgd: {lr: 0.1}}}
     return prepare_on_host(bundle, {.token = token, .tls = context("beta"), .root = {}});
   }
   void expect_same(const host_job& there) const {
-    for (const auto place : {array_place::training_records, array_place::training_targets,
-                             array_place::validation_records, array_place::validation_targets})
-      EXPECT_TRUE(std::ranges::equal(array_at(*there.job.data, place)->bytes(),
-                                     array_at(*root.data, place)->bytes()));
+    for (const auto place : {data::array_place::training_records, data::array_place::training_targets,
+                             data::array_place::validation_records, data::array_place::validation_targets})
+      EXPECT_TRUE(std::ranges::equal(data::array_at(*there.job.data, place)->bytes(),
+                                     data::array_at(*root.data, place)->bytes()));
     EXPECT_EQ(there.job.train_records, root.train_records);
     EXPECT_EQ(there.job.validation_records, root.validation_records);
     EXPECT_EQ(there.job.spec.SerializeAsString(), root.spec.SerializeAsString());

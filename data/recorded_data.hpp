@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace dlrun::runtime {
+namespace dlrun::data {
 
 /// Which of the job's arrays, in the order in which a record has them.
 enum class array_place : std::uint8_t {
@@ -24,10 +24,10 @@ std::string what_of(array_place place);
 std::optional<array_place> place_of_array(const std::string& what);
 
 /// The array there; null where the data has none.
-const data::stored_array* array_at(const data::job_data& data, array_place place);
+const stored_array* array_at(const job_data& data, array_place place);
 
 /// Of all arrays, in their order. Hashes what was not hashed while it was decoded.
-std::vector<records::ArrayDigest> digests_of(const data::job_data& data);
+std::vector<records::ArrayDigest> digests_of(const job_data& data);
 
 /// Bytes of an array that the record has. @returns protocol for sizes that cannot be, or when its
 /// digests are not those of so many bytes: nothing of it is believed before that.
@@ -38,12 +38,19 @@ std::string_view recorded_block(const records::ArrayDigest& recorded, std::uint6
 
 /// Blocks in which an array is not the recorded one; nothing when it has another shape or type.
 std::optional<std::vector<std::uint64_t>> blocks_that_differ(const records::ArrayDigest& recorded,
-                                                             const data::stored_array& now);
+                                                             const stored_array& now);
 
 /// Where a block is, for people: "among records 120 to 123 (block 30 of 75)".
 std::string tell_block(const records::ArrayDigest& recorded, std::uint64_t block);
 
-/// What is otherwise than recorded, "" when nothing is.
-std::string tell_difference(const records::ArrayDigest& recorded, const data::stored_array& now);
+/// The arrays of a record.
+using recorded_arrays = google::protobuf::RepeatedPtrField<records::ArrayDigest>;
 
-} // namespace dlrun::runtime
+/// What of a part is not as recorded, with file and place; "" when nothing is, or nothing of it was
+/// recorded. Arrays that are split off are with the training data.
+std::string tell_changes(const recorded_arrays& recorded, const job_data& now, data_part part);
+
+/// What is otherwise than recorded, "" when nothing is.
+std::string tell_difference(const records::ArrayDigest& recorded, const stored_array& now);
+
+} // namespace dlrun::data

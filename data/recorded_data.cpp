@@ -1,4 +1,4 @@
-#include "runtime/recorded_data.hpp"
+#include "data/recorded_data.hpp"
 
 #include "data/block_digests.hpp"
 
@@ -7,58 +7,64 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-namespace dlrun::runtime {
+namespace dlrun::data {
 namespace {
 
-constexpr std::array<const char*, 4> names{"the records of data.train", "the targets of data.train",
-                                           "the records of data.validation",
-                                           "the targets of data.validation"};
+constexpr std::array<const char*, 4> array_names{"the records of data.train", "the targets of data.train",
+                                                 "the records of data.validation",
+                                                 "the targets of data.validation"};
 
-bool has_shape(const records::ArrayDigest& recorded, const data::stored_array& now) {
+bool has_shape(const records::ArrayDigest& recorded, const stored_array& now) {
   return std::ranges::equal(recorded.dims(), now.dims) &&
          recorded.type() == static_cast<std::uint32_t>(now.type) && recorded_bytes(recorded).has_value();
 }
 
 std::uint64_t record_bytes_of(const records::ArrayDigest& recorded) {
-  std::uint64_t bytes = data::size_of(static_cast<data::element_type>(recorded.type()));
+  std::uint64_t bytes = size_of(static_cast<element_type>(recorded.type()));
   for (int i = 1; i < recorded.dims_size(); ++i) bytes *= recorded.dims(i);
   return bytes;
 }
 
+data_part data_part_of(array_place place) {
+  const bool is_validation =
+      place == array_place::validation_records || place == array_place::validation_targets;
+  return is_validation ? data_part::validation : data_part::training;
+}
+
 std::uint64_t blocks_of(const records::ArrayDigest& recorded) {
-  return recorded.blocks().size() / data::block_digest_bytes;
+  return recorded.blocks().size() / block_digest_bytes;
 }
 
 } // namespace
 
-std::string what_of(array_place place) { return names[static_cast<std::size_t>(place)]; }
+std::string what_of(array_place place) { return array_names[static_cast<std::size_t>(place)]; }
 
 std::optional<array_place> place_of_array(const std::string& what) {
-  const auto found = std::ranges::find(names, what);
-  if (found == names.end()) return std::nullopt;
-  return static_cast<array_place>(found - names.begin());
+  const auto found = std::ranges::find(array_names, what);
+  if (found == array_names.end()) return std::nullopt;
+  return static_cast<array_place>(found - array_names.begin());
 }
 
-const data::stored_array* array_at(const data::job_data& data, array_place place) {
-  const bool is_validation =
-      place == array_place::validation_records || place == array_place::validation_targets;
-  const auto* const part = !is_validation ? &data.training : data.validation ? &*data.validation : nullptr;
+const stored_array* array_at(const job_data& data, array_place place) {
+  const auto* const part = data_part_of(place) == data_part::training ? &data.training
+                           : data.validation                          ? &*data.validation
+                                                                      : nullptr;
   if (part == nullptr) return nullptr;
   if (place == array_place::training_records || place == array_place::validation_records)
     return &part->records;
   return part->targets ? &*part->targets : nullptr;
 }
 
-std::vector<records::ArrayDigest> digests_of(const data::job_data& data) {
+std::vector<records::ArrayDigest> digests_of(const job_data& data) {
   std::vector<records::ArrayDigest> all;
-  for (std::size_t i = 0; i < names.size(); ++i) {
+  for (std::size_t i = 0; i < array_names.size(); ++i) {
     const auto* const array = array_at(data, static_cast<array_place>(i));
     if (array == nullptr) continue;
     auto& made = all.emplace_back();
-    made.set_what(names[i]);
+    made.set_what(array_names[i]);
     made.mutable_dims()->Assign(array->dims.begin(), array->dims.end());
     made.set_type(static_cast<std::uint32_t>(array->type));
-    const auto digests = data::digests_of(*array);
+    const auto digests = digests_of(*array);
     made.set_block_bytes(digests->block_bytes);
     for (const auto& block : digests->blocks) *made.mutable_blocks() += block;
   }
@@ -69,28 +75,28 @@ result<std::uint64_t> recorded_bytes(const records::ArrayDigest& recorded) {
   const auto wrong = [&] {
     return fail(error_code::protocol, fmt::format("what is recorded of {} makes no sense", recorded.what()));
   };
-  const auto size = data::size_of(static_cast<data::element_type>(recorded.type()));
+  const auto size = size_of(static_cast<element_type>(recorded.type()));
   if (recorded.dims().empty() || size == 0) return wrong();
-  const auto values = data::count_values(
-      {recorded.dims().data(), static_cast<std::size_t>(recorded.dims_size())}, recorded.what());
+  const auto values =
+      count_values({recorded.dims().data(), static_cast<std::size_t>(recorded.dims_size())}, recorded.what());
   if (!values) return wrong();
   const auto bytes = *values * size;
-  const auto each = data::block_bytes_of(bytes);
-  if (recorded.block_bytes() != each || recorded.blocks().size() % data::block_digest_bytes != 0 ||
+  const auto each = block_bytes_of(bytes);
+  if (recorded.block_bytes() != each || recorded.blocks().size() % block_digest_bytes != 0 ||
       blocks_of(recorded) != (bytes + each - 1) / each)
     return wrong();
   return bytes;
 }
 
 std::string_view recorded_block(const records::ArrayDigest& recorded, std::uint64_t block) {
-  return std::string_view{recorded.blocks()}.substr(
-      static_cast<std::size_t>(block) * data::block_digest_bytes, data::block_digest_bytes);
+  return std::string_view{recorded.blocks()}.substr(static_cast<std::size_t>(block) * block_digest_bytes,
+                                                    block_digest_bytes);
 }
 
 std::optional<std::vector<std::uint64_t>> blocks_that_differ(const records::ArrayDigest& recorded,
-                                                             const data::stored_array& now) {
+                                                             const stored_array& now) {
   if (!has_shape(recorded, now)) return std::nullopt;
-  const auto digests = data::digests_of(now);
+  const auto digests = digests_of(now);
   std::vector<std::uint64_t> differ;
   for (std::uint64_t block = 0; block < digests->blocks.size(); ++block)
     if (recorded_block(recorded, block) != digests->blocks[static_cast<std::size_t>(block)])
@@ -100,7 +106,7 @@ std::optional<std::vector<std::uint64_t>> blocks_that_differ(const records::Arra
 
 std::string tell_block(const records::ArrayDigest& recorded, std::uint64_t block) {
   const auto each = record_bytes_of(recorded);
-  const auto run = data::bytes_of_block(each * recorded.dims(0), recorded.block_bytes(), block);
+  const auto run = bytes_of_block(each * recorded.dims(0), recorded.block_bytes(), block);
   const auto first = run.first / each;
   const auto last = (run.end - 1) / each;
   const auto where = fmt::format("block {} of {}", block, blocks_of(recorded));
@@ -108,7 +114,19 @@ std::string tell_block(const records::ArrayDigest& recorded, std::uint64_t block
                        : fmt::format("records {} to {} ({})", first, last, where);
 }
 
-std::string tell_difference(const records::ArrayDigest& recorded, const data::stored_array& now) {
+std::string tell_changes(const recorded_arrays& recorded, const job_data& now, data_part part) {
+  std::vector<std::string> changed;
+  for (const auto& one : recorded) {
+    const auto place = place_of_array(one.what());
+    const auto* const array = place && data_part_of(*place) == part ? array_at(now, *place) : nullptr;
+    if (array == nullptr) continue;
+    if (const auto how = tell_difference(one, *array); !how.empty())
+      changed.push_back(fmt::format("{} ('{}'): {}", one.what(), array->name, how));
+  }
+  return fmt::format("{}", fmt::join(changed, "; "));
+}
+
+std::string tell_difference(const records::ArrayDigest& recorded, const stored_array& now) {
   const auto& before = recorded.dims();
   if (before.empty() || before[0] != now.dims.front())
     return fmt::format("{} of them, and the run has {}", now.dims.front(), before.empty() ? 0 : before[0]);
@@ -121,4 +139,4 @@ std::string tell_difference(const records::ArrayDigest& recorded, const data::st
   return differ.empty() ? "" : fmt::format("the first that differ: {}", tell_block(recorded, differ.front()));
 }
 
-} // namespace dlrun::runtime
+} // namespace dlrun::data
