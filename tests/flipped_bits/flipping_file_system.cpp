@@ -27,6 +27,12 @@ public:
                   IODebugContext* context) override {
     return Append(data, options, context);
   }
+  // In memory that would take it for good, at once.
+  void SetPreallocationBlockSize(std::size_t) override {}
+  void PrepareWrite(std::size_t, std::size_t, const IOOptions&, IODebugContext*) override {}
+  IOStatus Allocate(std::uint64_t, std::uint64_t, const IOOptions&, IODebugContext*) override {
+    return IOStatus::OK();
+  }
   IOStatus Sync(const IOOptions&, IODebugContext*) override { return IOStatus::OK(); }
   IOStatus Fsync(const IOOptions&, IODebugContext*) override { return IOStatus::OK(); }
   IOStatus RangeSync(std::uint64_t, std::uint64_t, const IOOptions&, IODebugContext*) override {
