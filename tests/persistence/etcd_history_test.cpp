@@ -134,7 +134,8 @@ TEST_P(etcd_history, is_that_of_a_journal_which_does_one_call_after_the_other) {
             << " refused, " << of(answer::unknown) << " without an answer\n";
   EXPECT_GT(of(answer::done), 0);
   const auto unexplained = test::unexplained_call(calls);
-  EXPECT_FALSE(unexplained) << "no order of all calls explains this one: " << *unexplained;
+  EXPECT_FALSE(unexplained) << "no order of all calls explains this one: " << *unexplained << "\n"
+                            << test::to_text(calls);
 }
 
 INSTANTIATE_TEST_SUITE_P(seeds, etcd_history, testing::Range(1U, 4U));

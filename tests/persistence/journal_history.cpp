@@ -21,7 +21,8 @@ struct plain_journal {
   auto operator<=>(const plain_journal&) const = default;
 };
 
-/// @returns the journal after the call, or nothing where the call cannot have been answered so
+/// @returns the journal after the call, which was not refused, or nothing where it cannot have been
+/// answered so
 std::optional<plain_journal> after(const plain_journal& before, const journal_call& call) {
   auto now = before;
   switch (call.what) {
@@ -30,12 +31,10 @@ std::optional<plain_journal> after(const plain_journal& before, const journal_ca
       return {};
     return now;
   case kind::take:
-    if (call.told == answer::refused) return before.term >= call.term ? std::optional(now) : std::nullopt;
     if (before.term >= call.term || (call.told == answer::done && call.entries != before.entries)) return {};
     now.term = call.term;
     return now;
   case kind::write:
-    if (call.told == answer::refused) return before.term != call.term ? std::optional(now) : std::nullopt;
     if (before.term != call.term) return {};
     persistence::apply(call.changes, now.entries);
     return now;
@@ -55,17 +54,38 @@ std::string text_of(const journal_call& call) {
                      fmt::join(pairs, ", "));
 }
 
+/// A refusal is two: what may have been carried out before, and the moment at which it was refused.
+struct step {
+  journal_call call;
+  std::optional<std::size_t> other{}; ///< of a refusal, either half: the other one
+};
+
+std::vector<step> steps_of(const journal_history& history) {
+  std::vector<step> all;
+  for (const auto& call : history) {
+    all.push_back({call});
+    if (call.told != answer::refused) continue;
+    auto earlier = call;
+    earlier.told = answer::unknown;
+    earlier.ended = journal_call::never;
+    const auto refusal = all.size() - 1;
+    all.back().other = refusal + 1;
+    all.push_back({std::move(earlier), refusal});
+  }
+  return all;
+}
+
 /// Depth first; what was seen with the same calls done and the same journal is not tried again.
 class order_search {
 public:
-  explicit order_search(const journal_history& calls)
-      : calls_(calls)
-      , is_done_(calls.size(), false) {}
+  explicit order_search(const journal_history& history)
+      : steps_(steps_of(history))
+      , is_done_(steps_.size(), false) {}
 
   bool finds_one() { return place_next(); }
 
   /// The first call to end of those that the longest order leaves out.
-  const journal_call& stuck_at() const { return calls_[stuck_at_]; }
+  const journal_call& stuck_at() const { return steps_[stuck_at_].call; }
 
 private:
   bool place_next() {
@@ -76,35 +96,46 @@ private:
       stuck_at_ = *first;
     }
     if (!seen_.insert({is_done_, now_}).second) return false;
-    for (std::size_t i = 0; i < calls_.size(); ++i)
-      if (!is_done_[i] && calls_[i].begun < calls_[*first].ended && place(i)) return true;
+    for (std::size_t i = 0; i < steps_.size(); ++i)
+      if (!is_done_[i] && steps_[i].call.begun < steps_[*first].call.ended && place(i)) return true;
     return false;
   }
 
-  bool place(std::size_t call) {
-    auto next = after(now_, calls_[call]);
+  bool place(std::size_t at) {
+    auto next = after_step(at);
     if (!next) return false;
     const auto before = std::exchange(now_, *std::move(next));
-    is_done_[call] = true;
+    is_done_[at] = true;
     ++placed_;
     if (place_next()) return true;
     --placed_;
-    is_done_[call] = false;
+    is_done_[at] = false;
     now_ = before;
     return false;
+  }
+
+  std::optional<plain_journal> after_step(std::size_t at) const {
+    const auto& [call, other] = steps_[at];
+    if (call.told != answer::refused)
+      return other && is_done_[*other] ? std::nullopt : after(now_, call); // once refused it is not done
+    const bool was_done = is_done_[*other];
+    const bool is_right = call.what == kind::write ? now_.term != call.term
+                          : was_done               ? now_.term > call.term
+                                                   : now_.term >= call.term;
+    return is_right ? std::optional(now_) : std::nullopt;
   }
 
   /// Nothing that begins after it can be placed before it.
   std::optional<std::size_t> first_to_end() const {
     std::optional<std::size_t> first;
-    for (std::size_t i = 0; i < calls_.size(); ++i)
-      if (!is_done_[i] && calls_[i].told != answer::unknown &&
-          (!first || calls_[i].ended < calls_[*first].ended))
+    for (std::size_t i = 0; i < steps_.size(); ++i)
+      if (!is_done_[i] && steps_[i].call.told != answer::unknown &&
+          (!first || steps_[i].call.ended < steps_[*first].call.ended))
         first = i;
     return first;
   }
 
-  const journal_history& calls_;
+  std::vector<step> steps_;
   std::vector<bool> is_done_;
   plain_journal now_;
   std::set<std::pair<std::vector<bool>, plain_journal>> seen_;
@@ -117,6 +148,12 @@ std::optional<std::string> unexplained_call(const journal_history& history) {
   order_search search(history);
   if (search.finds_one()) return std::nullopt;
   return text_of(search.stuck_at());
+}
+
+std::string to_text(const journal_history& history) {
+  std::string text;
+  for (const auto& call : history) text += text_of(call) + "\n";
+  return text;
 }
 
 std::size_t history_recorder::begin(kind what, std::uint64_t term,

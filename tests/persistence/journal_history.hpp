@@ -19,7 +19,8 @@ struct journal_call {
   enum class kind { take, write, read };
   enum class answer {
     done,    ///< carried out; take and read: `entries` is what was found
-    refused, ///< take: somebody has this term or a later one; write: somebody else has the journal
+    refused, ///< take: somebody has this term or a later one; write: somebody else has the journal.
+             ///< It may have been carried out before that (an answer was lost, and it asked again)
     unknown, ///< none came: carried out at any moment since, or never
   };
   static constexpr std::uint64_t never = std::numeric_limits<std::uint64_t>::max();
@@ -40,6 +41,9 @@ using journal_history = std::vector<journal_call>;
 /// and Gong with the states of Lowe). @returns nothing, or a call that none of the longest orders
 /// can explain, as text.
 std::optional<std::string> unexplained_call(const journal_history& history);
+
+/// One line a call.
+std::string to_text(const journal_history& history);
 
 /// Takes down calls of several threads.
 class history_recorder {

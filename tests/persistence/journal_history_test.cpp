@@ -74,6 +74,17 @@ TEST(journal_history, with_a_refusal_that_had_no_reason_is_not) {
   EXPECT_NE(unexplained_call({take(1, 1, 2), refused(take(2, 3, 4))}), std::nullopt);
 }
 
+TEST(journal_history, takes_a_refusal_of_what_had_been_done_and_was_overtaken) {
+  const journal_history late{take(1, 1, 2), refused(write(1, "x", 3, 10)), take(2, 4, 5, {{"a", "x"}})};
+  EXPECT_EQ(unexplained_call(late), std::nullopt);
+  EXPECT_EQ(
+      unexplained_call({take(1, 1, 2), refused(take(2, 3, 8)), refused(write(1, "x", 4, 5)), take(3, 6, 7)}),
+      std::nullopt);
+  EXPECT_NE(unexplained_call({take(1, 1, 2), refused(write(1, "x", 3, 4)), take(2, 5, 6, {{"a", "x"}})}),
+            std::nullopt)
+      << "nobody had overtaken it";
+}
+
 TEST(journal_history, takes_what_was_not_answered_for_done_at_any_time_since_or_never) {
   const auto unknown = unanswered(write(1, "x", 3, 0));
   EXPECT_EQ(unexplained_call({take(1, 1, 2), unknown, read(1, 4, 5, {})}), std::nullopt);
