@@ -277,7 +277,8 @@ class refuses(writes_manifests):
         self.expect_refused("--data-claim", "same", "--run-claim", "same", words=("--run-claim 'same'", "a claim of its own"))
 
     def test_images_and_labels_of_nodes_that_cannot_be(self):
-        for image in ("", "two words", "line\nbreak"):
+        self.expect_refused(image="", words=("--image", "its value is empty"))
+        for image in ("two words", "line\nbreak"):
             self.expect_refused(image=image, words=("--image", "expected the name of an image"))
         for label in ("a", "=b", "a=b c", "a/b/c=d", "A..b/c=d", "a=-"):
             self.expect_refused("--node-selector", label, words=("--node-selector", "KEY=VALUE"))
