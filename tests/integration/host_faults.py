@@ -22,7 +22,8 @@ HOSTS = 4
 EPOCHS = {"mlp_dropout": 16, "cnn_batch_norm": 8}  # a second or a few: a job is held while losses of hosts are noticed
 STRUCK_BEFORE = 0.6  # of all steps
 DURABILITY = ({"log": "every_step"}, {"log": "snapshots"}, {"log": "every_step", "sync": "power"},
-              {"log": "every_step", "replicas": 2}, {"log": "every_step", "replicas": 2, "sync": "power"})
+              {"log": "every_step", "replicas": 2}, {"log": "every_step", "replicas": 2, "sync": "power"},
+              {"log": "snapshots", "replicas": 2})
 WORKERS, PS_SHARDS = (2, 3, 5), (1, 2, 3)
 SCALED_MAX = 6
 OWN_FOLDERS = ("/tmp", "/dev/shm")  # of each host
