@@ -43,6 +43,10 @@ void snapshot_shelf::end(version_id version, std::uint64_t rewinds) {
 }
 
 result<void> snapshot_shelf::add(const snapshot_info& snapshot, std::uint64_t rewinds) {
+  {
+    const std::lock_guard log_lock(on_.log_mutex); // a database that a full disk has closed syncs nothing
+    if (auto ready = on_.recover(); !ready) return ready;
+  }
   if (auto synced = log_.sync(); !synced) return tl::unexpected(synced.error());
   const std::lock_guard log_lock(on_.log_mutex);
   if (auto ready = on_.recover(); !ready) return ready;

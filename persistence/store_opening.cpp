@@ -10,6 +10,7 @@
 #include <dlrun/check.hpp>
 #include <dlrun/detail/parallel_for.hpp>
 #include <fcntl.h>
+#include <memory>
 #include <thread>
 #include <unistd.h>
 
@@ -101,9 +102,16 @@ result<void> store_opening::open_database() {
   database_options options{on_.log_directory,     on_.files,    is_new, false,
                            on_.options.read_only, buffer_bytes, way_out};
   // A folder that is not complete has acknowledged nothing, and has no identity to lose.
-  if (!is_new) options.before_loss = [this] { return renew(damaged); };
+  // It may be called later too, when the database is opened anew.
+  const auto was_lost = std::make_shared<bool>(false);
+  if (!is_new)
+    options.before_loss = [on = &on_, was_lost] {
+      *was_lost = true;
+      return on->renew_identity();
+    };
   auto opened = database::open(std::move(options));
   if (!opened) return tl::unexpected(opened.error());
+  if (*was_lost) found_.why_new_identity = damaged;
   on_.database = std::move(*opened);
   return claim(is_new);
 }

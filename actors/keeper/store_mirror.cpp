@@ -95,7 +95,8 @@ result<void> make_whole(persistence::shard_store& store, const std::string& dire
   for (const auto& one : store.snapshots()) {
     const auto read = read_through(store, one.version);
     if (read) continue;
-    if (read.error().code != error_code::storage_damaged) return read;
+    // One that is kept below the floor is never sent again, so the copy begins anew.
+    if (read.error().code != error_code::storage_damaged || one.version < store.floor()) return read;
     if (auto dropped = store.discard_snapshot(one.version); !dropped) return dropped;
   }
   return {};

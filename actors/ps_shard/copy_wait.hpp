@@ -22,6 +22,9 @@ class copy_wait {
 public:
   /// A copy that is waited for and gets no further for so long is given up.
   static constexpr auto silence_max = std::chrono::seconds(3);
+  /// A snapshot that has come is synced and read back before the copy says that it has it: it may
+  /// take that much longer for each so many bytes.
+  static constexpr std::uint64_t snapshot_bytes_a_second_min = std::uint64_t{20} << 20;
   /// Longer between two ticks: this process was stopped, and heard nothing for that reason.
   static constexpr auto own_pause_min = std::chrono::milliseconds(500);
 
@@ -30,7 +33,8 @@ public:
   /// To be told often. @param waits what the PS shard waits for
   void on_tick(const awaited_parts& waits, protocol::time_point now);
   bool is_too_long(protocol::time_point now) const {
-    return log_.is_late(now) || snapshots_.is_late(now) || either_.is_late(now);
+    return log_.is_late(now, {}) || snapshots_.is_late(now, time_to_keep()) ||
+           either_.is_late(now, time_to_keep());
   }
 
 private:
@@ -40,8 +44,13 @@ private:
 
     void note(const protocol::copy_standing& said, protocol::time_point now);
     void tick(bool is_awaited, bool was_stopped, protocol::time_point now);
-    bool is_late(protocol::time_point now) const { return since && now - *since > silence_max; }
+    bool is_late(protocol::time_point now, protocol::duration more) const {
+      return since && now - *since > silence_max + more;
+    }
   };
+  protocol::duration time_to_keep() const {
+    return std::chrono::milliseconds(snapshots_.furthest.snapshot_bytes * 1000 / snapshot_bytes_a_second_min);
+  }
 
   waiting log_;
   waiting snapshots_;

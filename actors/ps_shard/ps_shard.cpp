@@ -10,12 +10,11 @@ namespace dlrun::ps_shard {
 namespace {
 
 constexpr auto tick_period = std::chrono::milliseconds(100);
-constexpr int failed_snapshots_max = 5;
 
 /// Room may come back by itself. What else is wrong does not: the next start opens the store anew,
-/// which mends a folder that is gone, or says what it is. @param failed one after the other
-bool is_lasting(const error& why, int& failed) {
-  return why.code == error_code::system && ++failed >= failed_snapshots_max;
+/// which mends a folder that is gone, or says what it is.
+bool is_lasting(const error& why, failure_streak& failed) {
+  return why.code == error_code::system && failed.add(common::now());
 }
 
 ps_shard_core_config core_config(const common::role_context& context) {
@@ -233,7 +232,7 @@ threaded_store_events ps_shard_state::make_store_events() {
           .snapshot_durable =
               [this](version_id version) {
                 reports_.on_snapshot_stalled(std::nullopt);
-                failed_snapshots_ = 0;
+                failed_snapshots_.end();
                 copy_.on_snapshot(version);
               },
           .snapshot_failed =

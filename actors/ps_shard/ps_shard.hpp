@@ -12,6 +12,7 @@
 #include "actors/common/job_context.hpp"
 #include "actors/link/io_thread_actor.hpp"
 #include "actors/ps_shard/attached_workers.hpp"
+#include "actors/ps_shard/failure_streak.hpp"
 #include "actors/ps_shard/gradient_inbox.hpp"
 #include "actors/ps_shard/heard_doorbell.hpp"
 #include "actors/ps_shard/ps_shard_core.hpp"
@@ -81,8 +82,8 @@ private:
   protocol::endpoint endpoint_;                            ///< once it can be reached
   std::pair<dlrun::incarnation, std::uint64_t> directory_; ///< coordinator and sequence of the newest
   std::uint64_t next_value_ = 1;
-  bool has_applied_ = false; ///< a step, since this start
-  int failed_snapshots_ = 0; ///< one after the other, and not for want of room
+  bool has_applied_ = false;        ///< a step, since this start
+  failure_streak failed_snapshots_; ///< not for want of room
 
   std::shared_ptr<transport::segment_offers> server_;
   std::unique_ptr<gradient_inbox> inbox_;

@@ -246,7 +246,8 @@ protocol::version_set threaded_store::restorable() const {
 }
 
 own_store threaded_store::held() const {
-  return {history(), restorable(), store_->logged(), snapshots(), store_->floor()};
+  const auto floor = store_->floor(); // before the snapshots: what is below it may go in between
+  return {history(), restorable(), store_->logged(), snapshots(), floor};
 }
 
 version_id threaded_store::newest() const {

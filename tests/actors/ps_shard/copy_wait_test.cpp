@@ -39,6 +39,14 @@ TEST_F(copy_wait_test, of_one_that_is_to_get_all_that_there_is_either_counts) {
   EXPECT_TRUE(is_too_long_after(milliseconds(3200), {.end = {1}, .snapshot_bytes = 2000}, all));
 }
 
+/// Its keeper syncs it and reads it back meanwhile, and says nothing new.
+TEST_F(copy_wait_test, a_large_snapshot_that_has_come_has_time_to_be_kept) {
+  constexpr awaited_parts snapshots{false, true};
+  constexpr auto bytes = 10 * copy_wait::snapshot_bytes_a_second_min;
+  EXPECT_FALSE(is_too_long_after(milliseconds(12'900), {.snapshot_bytes = bytes}, snapshots));
+  EXPECT_TRUE(is_too_long_after(milliseconds(300), {.snapshot_bytes = bytes}, snapshots));
+}
+
 TEST_F(copy_wait_test, one_that_gets_further_does) {
   for (std::uint64_t version = 0; version < 4; ++version)
     EXPECT_FALSE(is_too_long_after(milliseconds(2500), {.end = {version}}));
