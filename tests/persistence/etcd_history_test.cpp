@@ -45,7 +45,8 @@ public:
     for (int turn = 0; turn < terms_of_each; ++turn) {
       look();
       // Some ask for a term that somebody has.
-      const auto term = random_() % 4 == 0 ? terms_.load() : ++terms_;
+      const auto newest = terms_.load();
+      const auto term = newest > 0 && random_() % 4 == 0 ? newest : ++terms_;
       if (const auto taken = take(term)) write_all(*taken, term);
     }
   }
