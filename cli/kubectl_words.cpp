@@ -63,10 +63,10 @@ std::string why_waiting(const json& pod) {
   for (const auto& one : member(status, "containerStatuses")) {
     const auto waiting = member(member(one, "state"), "waiting");
     const auto reason = text_in(waiting, "reason"), message = text_in(waiting, "message");
-    if (!reason.empty()) return message.empty() ? reason : reason + ": " + message;
+    if (!reason.empty()) return message.empty() ? reason : fmt::format("{}: {}", reason, message);
   }
   for (const auto& one : member(status, "conditions"))
-    if (const auto message = text_in(one, "message"); !message.empty()) return message;
+    if (auto message = text_in(one, "message"); !message.empty()) return message;
   return text_in(status, "reason");
 }
 

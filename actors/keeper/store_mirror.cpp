@@ -93,7 +93,7 @@ result<void> make_whole(persistence::shard_store& store, const std::string& dire
     return fail(error_code::storage_damaged,
                 fmt::format("{} lacks a record in the middle, which is unreadable", directory));
   for (const auto& one : store.snapshots()) {
-    const auto read = read_through(store, one.version);
+    auto read = read_through(store, one.version);
     if (read) continue;
     // One that is kept below the floor is never sent again, so the copy begins anew.
     if (read.error().code != error_code::storage_damaged || one.version < store.floor()) return read;
