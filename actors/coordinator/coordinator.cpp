@@ -317,14 +317,16 @@ void coordinator_state::carry_out(const coordinator_action& action) {
                        });
                  },
                  [this](const protocol::close_training& one) { links_.tell_dispatcher(one); },
-                 // Nobody waits for this actor any more, so it may wait for the disk.
-                 [this](const finish_job& order) {
-                   if (disk_.has_room()) // of a job that is to go on later, no end is journaled
-                     disk_.write_lazily(with_stores({}, stores_.to_journal(std::nullopt)));
-                   hand_over_report(report_.write(order.ended, *core_, stores_.losses()));
-                 },
+                 [this](const finish_job& order) { finish(order); },
                  [this](const announce_end& end) { reports_.tell(end); }},
              action);
+}
+
+/// Nobody waits for this actor any more, so it may wait for the disk. Of a job that is to go on
+/// later no end was journaled, and so not what its stores have.
+void coordinator_state::finish(const finish_job& order) {
+  if (disk_.has_room()) disk_.write_lazily(with_stores({}, stores_.to_journal(std::nullopt)));
+  hand_over_report(report_.write(order.ended, *core_, stores_.losses()));
 }
 
 void coordinator_state::hand_over_report(const report_writer::written& written) {
