@@ -11,18 +11,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool is_within(const fs::path& file, const fs::path& folder) {
-  std::error_code ignored;
-  const auto inside =
-      fs::weakly_canonical(file, ignored).lexically_relative(fs::weakly_canonical(folder, ignored));
-  return !inside.empty() && *inside.begin() != "..";
-}
-
 bool replaces(const fs::path& output, const fs::path& input) {
   std::error_code ignored;
   if (!fs::is_directory(input, ignored)) return fs::equivalent(output, input, ignored);
   if (runtime::find_run(input.string())) return runtime::is_part_of_run(input, output);
-  return is_within(output, input);
+  return !runtime::place_within(input, output).empty();
 }
 
 } // namespace

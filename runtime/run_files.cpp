@@ -15,16 +15,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array file_names{"run.record",   "run.lock",   "events.jsonl", "report.json",
-                                "root.secrets", "agent.json", "control.sock"};
+constexpr std::array file_names{"run.record",  "run.lock",     "events.jsonl",
+                                "report.json", "root.secrets", "agent.json"};
 constexpr std::array folder_names{"logs", "journal", "snapshots"};
 
 /// spec.yaml, spec.1.yaml, ...
 bool is_of_specification(std::string_view name) {
   return name.starts_with("spec.") && name.ends_with(".yaml");
 }
-
-bool is_socket_name(std::string_view name) { return name == "control.sock"; }
 
 bool is_file_name(std::string_view name) {
   return is_of_specification(name) || std::ranges::find(file_names, name) != file_names.end();
@@ -66,8 +64,7 @@ result<void> check_files_of(const fs::path& folder, Wanted is_wanted) {
 } // namespace
 
 result<void> check_run_files(const fs::path& folder) {
-  const auto is_file = [](const std::string& name) { return is_file_name(name) && !is_socket_name(name); };
-  if (auto fine = check_files_of(folder, is_file); !fine) return fine;
+  if (auto fine = check_files_of(folder, is_file_name); !fine) return fine;
   return check_files_of(folder / "logs", [](const std::string& name) { return name.ends_with(".log"); });
 }
 
@@ -77,11 +74,16 @@ result<void> check_readable(const fs::path& file) {
               fmt::format("cannot read '{}': {}", file.string(), std::generic_category().message(errno)));
 }
 
-bool is_part_of_run(const fs::path& folder, const fs::path& file) {
+fs::path place_within(const fs::path& folder, const fs::path& file) {
   std::error_code ignored;
   const auto inside =
       fs::weakly_canonical(file, ignored).lexically_relative(fs::weakly_canonical(folder, ignored));
-  if (inside.empty() || *inside.begin() == "..") return false;
+  return inside.empty() || *inside.begin() == ".." ? fs::path{} : inside;
+}
+
+bool is_part_of_run(const fs::path& folder, const fs::path& file) {
+  const auto inside = place_within(folder, file);
+  if (inside.empty()) return false;
   const auto first = inside.begin()->string();
   const bool is_below = std::next(inside.begin()) != inside.end();
   return is_below ? is_folder_name(first) : is_file_name(first) || is_folder_name(first);

@@ -14,6 +14,9 @@ result<void> check_run_files(const std::filesystem::path& folder);
 /// Whether this process may read it, where it is there. @returns bad_usage naming it.
 result<void> check_readable(const std::filesystem::path& file);
 
+/// Where `file` is below `folder`, whatever links lead to either; "" where it is not.
+std::filesystem::path place_within(const std::filesystem::path& folder, const std::filesystem::path& file);
+
 /// Whether dlrun itself keeps `file` in the run folder, or in a folder below that is its own:
 /// specifications, record, events, logs, stores. What a user has put there is not.
 bool is_part_of_run(const std::filesystem::path& folder, const std::filesystem::path& file);
