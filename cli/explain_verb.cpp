@@ -4,6 +4,7 @@
 #include "cli/explanation.hpp"
 #include "cli/line_tail.hpp"
 #include "cli/verbs.hpp"
+#include "job/run_layout.hpp"
 #include "runtime/kept_stores.hpp"
 #include "runtime/run_files.hpp"
 #include "runtime/run_folder.hpp"
@@ -22,7 +23,7 @@ struct explain_options {
 
 explanation explanation_of(const std::filesystem::path& run_dir) {
   explanation told;
-  line_tail lines{run_dir / "events.jsonl"};
+  line_tail lines{run_dir / run_layout::events};
   while (const auto line = lines.next()) told.add(*line);
   if (const auto last = lines.rest()) told.add(*last);
   return told;
@@ -154,7 +155,7 @@ void show_table(const std::vector<explained_role>& roles) {
 int explain(const explain_options& options) {
   const auto folder = runtime::find_run(options.run_dir);
   if (!folder) return complain(folder.error());
-  if (auto fine = runtime::check_readable(*folder / "events.jsonl"); !fine) return complain(fine.error());
+  if (auto fine = runtime::check_readable(*folder / run_layout::events); !fine) return complain(fine.error());
   const auto told = explanation_of(*folder);
   const auto hosts = has_hosts(told, *folder);
   if (!hosts) return complain(hosts.error());

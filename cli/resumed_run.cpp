@@ -2,12 +2,13 @@
 
 #include "cli/complain.hpp"
 #include "cli/json_display.hpp"
+#include "job/run_layout.hpp"
 #include "runtime/hosts_run.hpp"
 
 namespace dlrun::cli {
 
 void say_completed(const std::filesystem::path& folder, bool json) {
-  const auto path = folder / "report.json";
+  const auto path = folder / run_layout::report;
   if (const auto report = dlrun::read_report(path); json && report)
     return json_display{stdout, {}}.summary(*report, path.string());
   say(json ? stderr : stdout,

@@ -1,6 +1,7 @@
 #include "cli/run_watch.hpp"
 
 #include "actors/agent/control_socket.hpp"
+#include "job/run_layout.hpp"
 
 #include <thread>
 
@@ -16,14 +17,14 @@ result<void> follow_run(const std::filesystem::path& run_dir,
                         const look_pause& pause) {
   do {
     std::error_code ignored;
-    const bool running = std::filesystem::exists(run_dir / agent::agent_file, ignored);
+    const bool running = std::filesystem::exists(run_dir / run_layout::agent, ignored);
     const auto answer = running ? agent::ask_root(run_dir, "status") : result<std::string>{};
     show_new(answer.value_or(""));
     if (!running) return {};
     // A root that is busy for a moment is neither dead nor elsewhere; one that ends in order takes
     // its file away first.
     if (!answer && answer.error().code != error_code::timed_out &&
-        std::filesystem::exists(run_dir / agent::agent_file, ignored))
+        std::filesystem::exists(run_dir / run_layout::agent, ignored))
       return tl::unexpected(answer.error());
   } while (pause());
   return {};

@@ -5,6 +5,7 @@
 #include "cli/resumed_run.hpp"
 #include "cli/verbs.hpp"
 #include "cli/warn_of_trained_on.hpp"
+#include "job/run_layout.hpp"
 #include "job/spec_reader.hpp"
 #include "runtime/begun_run.hpp"
 #include "runtime/hosts_run.hpp"
@@ -38,7 +39,7 @@ void tell_auto(const char* type, const char* section, const char* key, const std
 
 /// Of a run that is not to go on by itself. @returns its exit code.
 int say_failed(const runtime::begun_run& found, bool json) {
-  const auto path = found.folder / "report.json";
+  const auto path = found.folder / run_layout::report;
   if (json) json_display{stdout, {}}.summary(*found.failed, path.string());
   complain(
       fmt::format("the run in '{0}' has failed: {1}; nothing was started: 'dlrun resume {0}' goes on with "
@@ -57,7 +58,7 @@ int go_on(const runtime::begun_run& found, const spec::JobSpec& asked,
   if (!resumed) return complain(resumed.error());
   if (resumed->job) return run_resumed(*resumed, hosts, {.json = options.json, .begun = begun});
   say_completed(found.folder, options.json);
-  const auto report = dlrun::read_report(found.folder / "report.json");
+  const auto report = dlrun::read_report(found.folder / run_layout::report);
   return static_cast<int>(report ? job::exit_code_for(*report) : job::exit_code::success);
 }
 

@@ -4,6 +4,7 @@
 #include "data/sampler.hpp"
 #include "engine/computer.hpp"
 #include "job/choices.hpp"
+#include "job/run_layout.hpp"
 #include "job/spec_writer.hpp"
 
 #include <algorithm>
@@ -60,7 +61,7 @@ result<seconds> microbatch_time(const prepared_job& job) {
 
 /// Bytes a second that the disk takes, the way to it included.
 result<double> write_rate(const std::filesystem::path& folder) {
-  const auto file = folder / rate_name;
+  const auto file = folder / run_layout::write_rate;
   const base::unique_fd fd{::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600)};
   const auto failed = [&] {
     return fail(error_code::system,

@@ -1,6 +1,7 @@
 #include "runtime/host_folder.hpp"
 
 #include "base/os_error.hpp"
+#include "job/run_layout.hpp"
 
 #include <algorithm>
 #include <array>
@@ -17,10 +18,9 @@ namespace {
 /// For the agent of an earlier start, beyond what that waits for its root.
 constexpr auto folder_patience = std::chrono::seconds(5);
 constexpr auto folder_retry = std::chrono::milliseconds(100);
-/// What marks a folder as one of this run; the lock of the agent that uses it; and where logs are.
+/// What marks a folder as one of this run, and the lock of the agent that uses it.
 constexpr auto run_mark = "run.id";
 constexpr auto agent_lock = "agent.lock";
-constexpr auto logs_folder = "logs";
 constexpr auto own_log_prefix = "host_agent-";
 
 std::string run_id_of(const bootstrap::HostBundle& bundle) {
@@ -47,10 +47,10 @@ std::vector<std::string> names_in(const std::filesystem::path& folder) {
 
 /// Nothing is there but what every agent makes.
 bool is_unused(const std::filesystem::path& folder) {
-  constexpr std::array<std::string_view, 3> own{run_mark, agent_lock, logs_folder};
+  constexpr std::array<std::string_view, 3> own{run_mark, agent_lock, run_layout::logs};
   return std::ranges::all_of(names_in(folder),
                              [&](const auto& name) { return std::ranges::find(own, name) != own.end(); }) &&
-         std::ranges::all_of(names_in(folder / logs_folder),
+         std::ranges::all_of(names_in(folder / run_layout::logs),
                              [](const auto& name) { return name.starts_with(own_log_prefix); });
 }
 
@@ -65,7 +65,7 @@ result<host_folder> host_folder::take(const bootstrap::HostBundle& bundle) {
     return fail(error_code::bad_usage, fmt::format("host {}: cannot make the folder '{}': {}", bundle.host(),
                                                    path.string(), why.message()));
   if (auto own = taken.claim(bundle); !own) return tl::unexpected(own.error());
-  std::filesystem::create_directories(path / logs_folder, why);
+  std::filesystem::create_directories(path / run_layout::logs, why);
   if (auto locked = taken.lock(bundle); !locked) return tl::unexpected(locked.error());
   return taken;
 }
@@ -110,7 +110,7 @@ result<void> host_folder::lock(const bootstrap::HostBundle& bundle) {
 void host_folder::discard_unused() const {
   if (!is_new_ || !is_unused(path_)) return;
   std::error_code ignored;
-  for (const auto* one : {run_mark, agent_lock, logs_folder})
+  for (const auto* one : {run_mark, agent_lock, run_layout::logs})
     std::filesystem::remove_all(path_ / one, ignored);
   for (auto one = made_.rbegin(); one != made_.rend(); ++one) std::filesystem::remove(*one, ignored);
 }

@@ -12,6 +12,7 @@
 #include "engine/fingerprint.hpp"
 #include "job/choices.hpp"
 #include "job/exit_code.hpp"
+#include "job/run_layout.hpp"
 #include "observability/run_publisher.hpp"
 #include "runtime/folder_watch.hpp"
 #include "runtime/hosts_run.hpp"
@@ -333,7 +334,7 @@ struct ended_run {
 
 std::function<std::optional<std::string>()> lacking_in(const std::filesystem::path& run_dir) {
   return [run_dir]() -> std::optional<std::string> {
-    const auto report = dlrun::read_report(run_dir / "report.json");
+    const auto report = dlrun::read_report(run_dir / run_layout::report);
     if (!report || report->status != run_status::completed) return std::nullopt;
     return why_not_whole(run_dir, *report);
   };
@@ -364,7 +365,7 @@ result<ended_run> follow(const launcher_choice& chosen, const protocol::agent_ac
                          observability::run_publisher& publisher) {
   const folder_watch folder{options.run_dir};
   const auto ended = watch(seen.board, observer, publisher, agent, folder);
-  const auto path = options.run_dir / "report.json";
+  const auto path = options.run_dir / run_layout::report;
   auto made = conclude(chosen, agent, options, ended,
                        [&] { return final_report(seen.job, ended, seen.board.snapshot(), path, seen.log); });
   publisher.finish(made.report);

@@ -7,6 +7,7 @@
 #include "base/output_file.hpp"
 #include "base/random.hpp"
 #include "job/choices.hpp"
+#include "job/run_layout.hpp"
 #include "job/spec_reader.hpp"
 #include "job/spec_writer.hpp"
 #include "runtime/changed_spec.hpp"
@@ -231,7 +232,7 @@ result<void> check_completed(const run_folder& folder, const trained_with& past,
 /// Where the report goes; a link to it stays one. @returns bad_usage when nothing can be replaced
 /// there.
 result<std::filesystem::path> place_of_report(const std::filesystem::path& folder) {
-  auto report = base::end_of_links(folder / "report.json");
+  auto report = base::end_of_links(folder / run_layout::report);
   std::error_code ignored;
   const auto about = std::filesystem::status(report, ignored);
   if (!std::filesystem::exists(about) || std::filesystem::is_regular_file(about)) return report;

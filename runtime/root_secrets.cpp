@@ -4,6 +4,7 @@
 #include "base/ipv4_address.hpp"
 #include "base/os_error.hpp"
 #include "base/random.hpp"
+#include "job/run_layout.hpp"
 #include "runtime/digested_message.hpp"
 
 #include <algorithm>
@@ -16,7 +17,6 @@
 namespace dlrun::runtime {
 namespace {
 
-constexpr auto secrets_name = "root.secrets";
 constexpr std::string_view secrets_head = "dlrun-root-secrets 1 ";
 constexpr mode_t of_others = 0077;
 constexpr mode_t owners = 0600;
@@ -89,7 +89,7 @@ std::uint16_t port_in(std::string_view address) {
 } // namespace
 
 result<root_secrets> root_secrets::take(const std::filesystem::path& run_dir) {
-  const auto file = run_dir / secrets_name;
+  const auto file = run_dir / run_layout::secrets;
   auto kept = read_secrets(file);
   if (!kept) return tl::unexpected(kept.error());
   if (!*kept) {
@@ -103,12 +103,12 @@ result<root_secrets> root_secrets::take(const std::filesystem::path& run_dir) {
 
 void root_secrets::forget(const std::filesystem::path& run_dir) {
   std::error_code ignored;
-  std::filesystem::remove(run_dir / secrets_name, ignored);
+  std::filesystem::remove(run_dir / run_layout::secrets, ignored);
 }
 
 bool root_secrets::are_left(const std::filesystem::path& run_dir) {
   std::error_code ignored;
-  return std::filesystem::exists(run_dir / secrets_name, ignored);
+  return std::filesystem::exists(run_dir / run_layout::secrets, ignored);
 }
 
 transport::run_token root_secrets::token() const {

@@ -11,11 +11,6 @@
 
 namespace dlrun::runtime {
 
-/// What the run is trained with (run_record.hpp).
-inline constexpr auto record_name = "run.record";
-/// What measures the disk writes here (durability_choice.hpp).
-inline constexpr auto rate_name = ".write-rate";
-
 /// The full path of the folder of a run, in use or not. @returns bad_usage when it is none.
 result<std::filesystem::path> find_run(const std::string& folder);
 

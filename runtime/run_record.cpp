@@ -4,6 +4,7 @@
 #include "base/random.hpp"
 #include "data/recorded_data.hpp"
 #include "job/defaults.hpp"
+#include "job/run_layout.hpp"
 #include "runtime/digested_message.hpp"
 #include "runtime/run_files.hpp"
 #include "runtime/run_fingerprint.hpp"
@@ -67,7 +68,7 @@ records::RunRecord make_record(const prepared_job& job) {
 }
 
 result<std::optional<records::RunRecord>> read_record(const std::filesystem::path& run_dir) {
-  const auto file = run_dir / record_name;
+  const auto file = run_dir / run_layout::record;
   std::error_code why;
   if (!std::filesystem::exists(file, why)) return std::nullopt;
   if (auto fine = check_run_files(run_dir); !fine) return tl::unexpected(fine.error());
@@ -95,7 +96,7 @@ std::string tell_hosts(const records::RunRecord& record) {
 }
 
 result<void> write_record(const std::filesystem::path& run_dir, const records::RunRecord& record) {
-  return base::write_file_atomically(run_dir / record_name, digested(head, record));
+  return base::write_file_atomically(run_dir / run_layout::record, digested(head, record));
 }
 
 result<void> check_same_inputs(const records::RunRecord& record, const prepared_job& job) {
