@@ -18,7 +18,8 @@ struct data_source {
   std::string address; ///< of its tensor server
 };
 
-/// Under which a giver offers its arrays, and the root's the list of givers.
+/// The root's giver offers the list of givers under this id; every giver offers its arrays under
+/// the ids above it.
 inline constexpr transport::segment_id giver_list_id{1};
 inline constexpr std::size_t giver_list_bytes = std::size_t{16} << 10;
 transport::segment_id offered_id(data::array_place place);
