@@ -10,16 +10,16 @@
 
 namespace dlrun::runtime {
 
-/// Held by one agent at a time. It belongs to one run, however often that is resumed: a file in it
-/// says to which.
+/// The folder in which a host keeps its part of a run. One agent at a time holds it. It belongs to
+/// one run, however often that is resumed: a file in it names the run.
 class host_folder {
 public:
-  /// Makes the folder where there is none. Waits for the agent of an earlier start, which was given
-  /// up and ends. @returns bad_usage for a folder that holds something else, or that cannot be
-  /// written; naming the host and the way out.
+  /// Takes the folder, and makes it if there is none. Waits for the agent of an earlier start,
+  /// which was given up and is ending. @returns bad_usage, naming the host and the way out, for a
+  /// folder that holds something else or that cannot be written.
   static result<host_folder> take(const bootstrap::HostBundle& bundle);
 
-  /// Removes what take() made if no role has run here since: then nothing began.
+  /// Removes what take() made, if no role has run here since.
   void discard_unused() const;
 
 private:

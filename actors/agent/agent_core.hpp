@@ -74,9 +74,9 @@ struct all_stopped {
 using agent_action = std::variant<start_role, stop_role, to_coordinator, announce, all_stopped>;
 using agent_actions = std::vector<agent_action>;
 
-/// Pure: a supervision tree of one level (coordinator, PS shards, workers, keepers, in this order)
-/// over fences granted by the coordinator. While the coordinator is away it goes on with the fences
-/// it holds.
+/// Pure: decides which roles are started, restarted and stopped. It is a supervision tree of one
+/// level (coordinator, PS shards, workers, keepers, in this order) over fences that the coordinator
+/// grants. While the coordinator is away it uses the fences that it holds.
 class agent_core {
 public:
   explicit agent_core(agent_core_config config);

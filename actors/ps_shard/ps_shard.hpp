@@ -29,8 +29,9 @@
 
 namespace dlrun::ps_shard {
 
-/// Opens what the shard stands on, enters the job, and joins its parts: each message goes to the
-/// part that it is for, and each action of the core to the part that does it.
+/// The shell of a PS shard: opens store and memory, enters the job, hands each message to the part
+/// that it is for, and each action of the core to the part that carries it out. Runs on the thread
+/// of the sockets; its value thread may enter it.
 class ps_shard_state {
 public:
   struct holder {
