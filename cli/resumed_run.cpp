@@ -1,9 +1,9 @@
 #include "cli/resumed_run.hpp"
 
+#include "cli/auto_choice.hpp"
 #include "cli/complain.hpp"
 #include "cli/json_display.hpp"
 #include "job/run_layout.hpp"
-#include "runtime/hosts_run.hpp"
 
 namespace dlrun::cli {
 
@@ -18,8 +18,7 @@ void say_completed(const std::filesystem::path& folder, bool json) {
 
 int run_resumed(const runtime::resumption& resumed, const std::optional<runtime::hosts_plan>& hosts,
                 const display_choice& how) {
-  const auto fits = runtime::check_for_hosts(resumed.job->spec, hosts);
-  if (!fits && !resumed.gathers) return complain(fits.error());
+  if (resumed.replicas) tell_replicas(*resumed.replicas, how.json);
   if (!resumed.missing.empty()) warn(resumed.missing);
   if (!hosts && !resumed.left_behind.empty()) warn(resumed.left_behind);
   return run_displayed(*resumed.job,

@@ -1,4 +1,5 @@
 #include "cli/address_option.hpp"
+#include "cli/auto_choice.hpp"
 #include "cli/complain.hpp"
 #include "cli/detached_root.hpp"
 #include "cli/json_display.hpp"
@@ -10,8 +11,6 @@
 #include "runtime/begun_run.hpp"
 #include "runtime/hosts_run.hpp"
 #include "runtime/new_run.hpp"
-
-#include <nlohmann/json.hpp>
 
 namespace dlrun::cli {
 namespace {
@@ -26,16 +25,6 @@ struct train_options {
   bool detach = false;
   bool json = false;
 };
-
-/// What `auto` became as the value of `section.key`, for people or, as an object of that type, for
-/// a program.
-void tell_auto(const char* type, const char* section, const char* key, const std::string& value,
-               const std::string& reason, bool json) {
-  if (json)
-    say(stdout, "{}\n", nlohmann::ordered_json{{"type", type}, {key, value}, {"reason", reason}}.dump());
-  else
-    say(stdout, "{}.{}: auto is {}: {}\n", section, key, value, reason);
-}
 
 /// Of a run that is not to go on by itself. @returns its exit code.
 int say_failed(const runtime::begun_run& found, bool json) {
@@ -53,8 +42,7 @@ int go_on(const runtime::begun_run& found, const spec::JobSpec& asked,
           const std::optional<runtime::hosts_plan>& hosts, const train_options& options,
           const begun_hook& begun) {
   if (found.failed) return say_failed(found, options.json);
-  const auto resumed =
-      runtime::prepare_resumption(found.folder, {.overrides = found.changes}, hosts.has_value(), asked);
+  const auto resumed = runtime::prepare_resumption(found.folder, {.overrides = found.changes}, hosts, asked);
   if (!resumed) return complain(resumed.error());
   if (resumed->job) return run_resumed(*resumed, hosts, {.json = options.json, .begun = begun});
   say_completed(found.folder, options.json);
@@ -69,12 +57,13 @@ int begin(const train_options& options, const std::optional<runtime::hosts_plan>
   if (!job) return complain(job.error());
   if (auto fits = runtime::check_for_hosts(job->spec, hosts); !fits) return complain(fits.error());
   warn_of_trained_on(*job);
-  const auto run = runtime::begin_run(*job, options.run_dir, torn);
+  const auto run = runtime::begin_run(*job, options.run_dir, torn, hosts);
   if (!run) return complain(run.error());
   if (run->device)
     tell_auto("device", "cluster", "device", run->device->device, run->device->reason, options.json);
   if (run->durability)
     tell_auto("durability", "durability", "log", run->durability->log, run->durability->reason, options.json);
+  if (run->replicas) tell_replicas(*run->replicas, options.json);
   return run_displayed(*job, {.run_dir = run->folder.path(), .hosts = hosts, .is_new = true},
                        {.json = options.json, .begun = begun});
 }

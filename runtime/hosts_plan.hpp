@@ -37,6 +37,9 @@ result<hosts_plan> plan_hosts(const std::filesystem::path& file, const std::stri
 /// The same; nothing when `file` is "", which has no use for `self`.
 result<std::optional<hosts_plan>> plan_hosts_if_named(const std::string& file, const std::string& self = "");
 
+/// With so many hosts, this one included, a job begins at least; 1 where no list is named.
+std::size_t hosts_at_least(const std::optional<hosts_plan>& plan);
+
 /// The IPv4 addresses of this machine's interfaces.
 std::set<std::string> own_numbers();
 

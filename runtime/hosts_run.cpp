@@ -4,6 +4,7 @@
 #include "job/choices.hpp"
 #include "runtime/data_giver.hpp"
 #include "runtime/held_stores.hpp"
+#include "runtime/replicas_choice.hpp"
 #include "runtime/root_beats.hpp"
 
 #include <fmt/format.h>
@@ -116,13 +117,12 @@ result<void> check_for_hosts(const spec::JobSpec& job, const std::optional<hosts
         error_code::bad_spec,
         "cluster.placement: with \"threads\" all roles are in one process, and so on one host: leave --hosts "
         "out, or let it be \"processes\"");
-  const auto there =
-      hosts ? std::max<std::int64_t>(hosts->hosts.hosts_size(), hosts->hosts.join().hosts_min()) : 1;
-  if (job.durability().replicas() <= there) return {};
+  const auto there = hosts_at_least(hosts);
+  if (replicas_on(job, there) <= there) return {};
   return fail(error_code::bad_spec,
               fmt::format("durability.replicas: {} stores of each PS shard are on as many hosts, and the job "
-                          "has {}: name more in a list with --hosts, or let it be 1",
-                          job.durability().replicas(), there));
+                          "has {}: name more in a list with --hosts, or let it be auto",
+                          replicas_on(job, there), there));
 }
 
 result<link::remote_access> open_to_hosts(const hosts_plan& plan, identities& who) {

@@ -237,10 +237,11 @@ result<training> training::resume(const std::filesystem::path& run_dir, const re
                       resumed->folder.path().string()));
     if (auto fine = check_role_program(resumed->job->spec, options); !fine)
       return tl::unexpected(fine.error());
-    if (auto fits = runtime::check_for_hosts(resumed->job->spec, std::nullopt); !fits)
-      return tl::unexpected(fits.error());
     auto made = std::make_unique<impl>(std::move(*resumed->job), std::move(resumed->folder),
                                        resumed->coordinator, std::move(options));
+    if (resumed->replicas && resumed->replicas->is_auto)
+      made->first_event("replicas", fmt::format("durability.replicas: auto is {}: {}",
+                                                resumed->replicas->replicas, resumed->replicas->reason));
     if (!resumed->left_behind.empty()) made->first_event("store-missing", resumed->left_behind);
     made->begin();
     return training{std::move(made)};

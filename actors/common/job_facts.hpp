@@ -60,7 +60,7 @@ struct job_facts {
   std::uint32_t workers_max() const { return job::workers_max_of(spec); }
   std::uint32_t ps_shards() const { return static_cast<std::uint32_t>(spec.cluster().ps_shards()); }
   /// Whether each PS shard's store has a copy on another host.
-  bool keeps_copies() const { return spec.durability().replicas() > 1; }
+  bool keeps_copies() const { return job::replicas_of(spec) == job::replicas::two; }
 };
 
 /// Evaluations that a job may have: all results are kept to its end, in the journal and in its

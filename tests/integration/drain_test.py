@@ -10,7 +10,7 @@ from bench_case import main
 from copies_case import STEP, copies, newest
 from dlrun_job import all_run, status_of, wait_until
 from etcd_members import no_etcd
-from hosts_case import on_several_hosts
+from hosts_case import on_several_hosts, without_copies
 
 BAD_INPUT = 2
 EPOCHS = 40  # of 63 steps: the job lasts until its pauses end
@@ -28,7 +28,7 @@ class drains(copies):
 
     def begin(self, **cluster):
         spec = self.small_job(epochs=EPOCHS, **{"ps_shards": self.ps_shards, "restart": NO_RESTARTS} | cluster)
-        spec["durability"] = {"log": self.log, "replicas": 2}
+        spec["durability"] = {"log": self.log}
         job = self.start(spec)
         self.addCleanup(job.__exit__)
         job.wait_for_step(STEP)
@@ -255,7 +255,7 @@ class is_refused(drains):
         self.expect_refused(self.drain(job), "is over", "nothing left")
 
     def test_a_host_with_the_only_store_of_a_ps_shard_and_others_are_emptied(self):
-        job = self.start(spec := self.small_job(epochs=EPOCHS, restart=NO_RESTARTS))
+        job = self.start(spec := without_copies(self.small_job(epochs=EPOCHS, restart=NO_RESTARTS)))
         self.addCleanup(job.__exit__)
         job.wait_until_all_run()
         self.expect_refused(self.drain(job), "has the only store of ps_shard 1", "durability.replicas=2")

@@ -7,7 +7,7 @@ import signal
 
 from bench_case import main
 from dlrun_job import wait_until
-from hosts_case import on_several_hosts
+from hosts_case import on_several_hosts, without_copies
 
 BAD_USAGE, INTERRUPTED = 2, 130
 STEP = 20
@@ -16,8 +16,8 @@ STEP = 20
 class resumed_with_hosts(on_several_hosts):
     def begin(self, end, log="every_step"):
         """A job of which `end` is done at STEP, and which has ended then. @returns it and its specification"""
-        spec = self.small_job()
-        spec["durability"] = {"log": log}
+        spec = without_copies(self.small_job())
+        spec["durability"]["log"] = log
         job = self.start(spec)
         self.addCleanup(job.__exit__)
         with job.held_from_step(STEP):

@@ -9,11 +9,12 @@ import cut_connections
 import small_data
 from bench_case import main
 from dlrun_job import all_run, has_workers, pid_of, wait_until
-from hosts_case import PS_SHARDS, WORKERS, on_several_hosts
+from hosts_case import PS_SHARDS, WORKERS, on_several_hosts, without_copies
 
 STEP = 20
 LIFETIME_S = 5
 ENDLESS = 100000
+ROLES = 1 + WORKERS + 2 * PS_SHARDS  # the coordinator, and a keeper for each PS shard
 
 
 def explained(job):
@@ -30,7 +31,7 @@ class trains_on_them(on_several_hosts):
         code, told, complaint = job.ask("explain")
         self.assertEqual(code, 0, complaint)
         lines = told.splitlines()[1:]
-        self.assertEqual(len(lines), 1 + WORKERS + PS_SHARDS + 1 + PS_SHARDS, told)  # each PS shard has a store, too
+        self.assertEqual(len(lines), ROLES + 1 + 2 * PS_SHARDS, told)  # each PS shard has a store, too, and a copy of it
         for line, one in zip(lines, explained(job).values()):
             self.assertTrue(line.startswith(f"{one['role']} {one['index']} "), line)
             self.assertIn(f" {one['host']} ", line)
@@ -45,7 +46,7 @@ class trains_on_them(on_several_hosts):
                     self.assertTrue(self.roles_on(name), f"nothing runs on {name}")
             self.expect_same_bits(job, spec)
         placed = {(event["role"], event["index"]): event["host"] for event in job.events("role-placed")}
-        self.assertEqual(len(placed), 1 + WORKERS + PS_SHARDS)
+        self.assertEqual(len(placed), ROLES)
         self.assertEqual({role: one["host"] for role, one in explained(job).items()}, placed)
         self.assertEqual(len(job.events("host-joined")), 2)
 
@@ -95,7 +96,7 @@ class gives_its_model(on_several_hosts):
         self.assertEqual(json.loads(told)["parameters_sha256"], digest)
 
     def test_when_it_is_complete_though_the_hosts_are_gone(self):
-        with self.start(self.small_job()) as job:
+        with self.start(without_copies(self.small_job())) as job:
             self.pauses.end()
             digest = job.expect_complete()["parameters_sha256"]
         [collected] = job.events("stores-collected")
@@ -104,7 +105,7 @@ class gives_its_model(on_several_hosts):
         self.expect_exported(job, digest)
 
     def test_when_it_is_stopped_and_the_stores_are_copied(self):
-        with self.start(self.small_job()) as job:
+        with self.start(without_copies(self.small_job())) as job:
             with job.held_from_step(STEP):
                 self.assertEqual(job.ask("stop")[0], 0)
             job.wait_end()
@@ -164,8 +165,8 @@ class survives(on_several_hosts):
             self.expect_same_bits(job, spec, may_redo=True)
         self.assertEqual(len(job.events("host-lost")), 1)
 
-    def test_the_loss_of_a_host_with_its_disk(self):
-        spec = self.small_job(restart={"intensity": 1, "period_s": 60})  # one, and more than one role is lost
+    def test_the_loss_of_a_host_with_its_disk_and_with_the_only_store_of_a_ps_shard(self):
+        spec = without_copies(self.small_job(restart={"intensity": 1, "period_s": 60}))  # one, and more than one role is lost
         with self.start(spec) as job:
             with job.held_from_step(STEP, all_run):
                 before = explained(job)
