@@ -15,10 +15,10 @@ void say_completed(const std::filesystem::path& folder, bool json) {
       folder.string());
 }
 
-int run_resumed(const runtime::resumption& resumed, const std::optional<runtime::hosts_plan>& hosts,
-                const display_choice& how) {
+verb_end run_resumed(const runtime::resumption& resumed, const std::optional<runtime::hosts_plan>& hosts,
+                     const display_choice& how) {
   const auto fits = runtime::check_for_hosts(resumed.job->spec, hosts);
-  if (!fits && !resumed.gathers) return complain(fits.error());
+  if (!fits && !resumed.gathers) return ended_by(fits.error());
   if (!resumed.missing.empty()) warn(resumed.missing);
   if (!hosts && !resumed.left_behind.empty()) warn(resumed.left_behind);
   return run_displayed(*resumed.job,
