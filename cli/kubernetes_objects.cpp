@@ -26,6 +26,9 @@ constexpr int user = 65532;
 constexpr int control_restarts_max = 100;
 /// A host may come and go as long as the job lasts.
 constexpr int host_restarts_max = 2'147'483'647;
+/// For which a pod of a host stays on a node that Kubernetes hears nothing of any more; it waits 40
+/// s for that, and by itself 5 minutes more. dlrun has gone on without the host long before.
+constexpr int silent_node_s = 10;
 /// To end the job in order, which takes as long as the step in hand.
 constexpr int control_grace_s = 60;
 /// Beyond the grace of the job: for what ends behind its workers.
@@ -264,6 +267,17 @@ object control_job(const pods_wish& of) {
                           std::move(volumes), control_grace_s, account_name(of))}}}};
 }
 
+/// Of pods that are to be replaced soon when their node is gone.
+object short_tolerations() {
+  object all = object::array();
+  for (const auto* what : {"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"})
+    all.push_back({{"key", what},
+                   {"operator", "Exists"},
+                   {"effect", "NoExecute"},
+                   {"tolerationSeconds", silent_node_s}});
+  return all;
+}
+
 /// So many pods, each of which keeps its name when another one takes its place. The first that ends
 /// with 0 says that the job is over: then the others end too, whatever they do.
 object hosts_job(const pods_wish& of) {
@@ -281,6 +295,9 @@ object hosts_job(const pods_wish& of) {
   object mounts =
       object::array({volume_at("key", secret_folder, true), volume_at("run", runs_folder, false)});
   object volumes = object::array({secret_volume(of), folder_of_pod("run", of.disk)});
+  auto pod = pod_template(of, "host", container(of, arguments, std::move(mounts), true), std::move(volumes),
+                          of.leave_grace.count() + host_grace_s);
+  pod["spec"]["tolerations"] = short_tolerations();
   return {{"apiVersion", "batch/v1"},
           {"kind", "Job"},
           {"metadata", metadata(of, hosts_name(of))},
@@ -290,8 +307,7 @@ object hosts_job(const pods_wish& of) {
             {"parallelism", of.hosts},
             {"successPolicy", {{"rules", object::array({{{"succeededCount", 1}}})}}},
             {"backoffLimit", host_restarts_max},
-            {"template", pod_template(of, "host", container(of, arguments, std::move(mounts), true),
-                                      std::move(volumes), of.leave_grace.count() + host_grace_s)}}}};
+            {"template", std::move(pod)}}}};
 }
 
 } // namespace

@@ -198,6 +198,13 @@ class says_what_the_pods_do(writes_manifests):
         job = small_data.write_spec(self.bench.folder / "limited.yaml", self.spec() | {"data": {"train": self.data, "memory_limit": "100MiB"}})
         self.assertEqual(limits("--memory", "4Gi", job=job), [])
 
+    def test_hosts_leave_a_node_that_is_gone_soon_and_the_control_pod_as_late_as_others(self):
+        specs = self.pod_specs("--name", "x")
+        self.assertEqual(specs["x-hosts"]["tolerations"],
+                         [{"key": f"node.kubernetes.io/{why}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 10}
+                          for why in ("not-ready", "unreachable")])
+        self.assertNotIn("tolerations", specs["x"])
+
     def test_a_pod_whose_run_is_in_a_claim_needs_no_room_of_its_node(self):
         specs = self.pod_specs("--name", "x", "--run-claim", "runs")
         self.assertEqual({name: "ephemeral-storage" in spec["containers"][0]["resources"]["requests"] for name, spec in specs.items()},
