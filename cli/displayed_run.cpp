@@ -1,8 +1,8 @@
 #include "cli/displayed_run.hpp"
 
 #include "actors/common/clock.hpp"
-#include "cli/complain.hpp"
 #include "cli/run_display.hpp"
+#include "cli/say.hpp"
 #include "cli/standard_streams.hpp"
 #include "cli/stop_signals.hpp"
 
@@ -58,8 +58,8 @@ private:
 
 } // namespace
 
-int run_displayed(const runtime::prepared_job& job, const runtime::local_run_options& options,
-                  const display_choice& how) {
+verb_end run_displayed(const runtime::prepared_job& job, const runtime::local_run_options& options,
+                       const display_choice& how) {
   std::signal(SIGPIPE, SIG_IGN); // whoever reads our output may go
   displayed_run observer{{.json = how.json,
                           .records_per_step = records_per_step(job.spec.train(), job.train_records),
@@ -67,9 +67,9 @@ int run_displayed(const runtime::prepared_job& job, const runtime::local_run_opt
                          how.begun,
                          options.run_dir};
   const auto report = runtime::run_locally(job, options, observer);
-  if (!report) return complain(report.error());
+  if (!report) return ended_by(report.error());
   if (unwritten_output() == EPIPE) forget_output();
-  return complain_of(*report);
+  return ended_with(*report);
 }
 
 } // namespace dlrun::cli

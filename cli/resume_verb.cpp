@@ -26,7 +26,7 @@ int resume(const resume_verb_options& options, const begun_hook& begun) {
     say_completed(resumed->folder.path(), options.json);
     return static_cast<int>(job::exit_code::success);
   }
-  return run_resumed(*resumed, *hosts, {.json = options.json, .begun = begun});
+  return run_resumed(*resumed, *hosts, {.json = options.json, .begun = begun}).code;
 }
 
 int resume_where_wanted(const resume_verb_options& options) {

@@ -16,8 +16,8 @@ void say_completed(const std::filesystem::path& folder, bool json) {
       folder.string());
 }
 
-int run_resumed(const runtime::resumption& resumed, const std::optional<runtime::hosts_plan>& hosts,
-                const display_choice& how) {
+verb_end run_resumed(const runtime::resumption& resumed, const std::optional<runtime::hosts_plan>& hosts,
+                     const display_choice& how) {
   if (resumed.replicas) tell_replicas(*resumed.replicas, how.json);
   if (!resumed.missing.empty()) warn(resumed.missing);
   if (!hosts && !resumed.left_behind.empty()) warn(resumed.left_behind);
