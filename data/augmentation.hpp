@@ -11,7 +11,7 @@ namespace dlrun::data {
 
 /// Random crop and horizontal flip of images, as torchvision's RandomCrop(size, padding) and
 /// RandomHorizontalFlip(p), in this order. What is drawn is a function of (seed, step, slot, place
-/// of the record in its microbatch) through engine/philox.hpp: whoever computes a slot, and how
+/// of the record in its microbatch) through dlrun/random.hpp: whoever computes a slot, and how
 /// often, changes it in the same way. Immutable and thread-safe.
 class augmentation {
 public:

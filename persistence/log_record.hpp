@@ -17,11 +17,11 @@ namespace dlrun::persistence {
 /// large values make slow.
 inline constexpr std::size_t extra_bytes_max = std::size_t{48} << 10;
 
-/// One step as it is logged: everything that replay needs, so that replay asks nobody (PROTOCOL
+/// One step as it is logged: everything that replay needs, so that replay asks nobody (rule
 /// R12).
 struct log_record {
   step_id step;
-  /// The timeline that the step was computed in; its spec replays it (R11e).
+  /// The timeline that the step was computed in; its spec replays it (R11).
   timeline_id timeline;
   /// What the owner keeps with the step beside its gradient (coupled quantities, ledger), in its
   /// own encoding; opaque here, at most extra_bytes_max. Rests in RocksDB, so read_head() gives it

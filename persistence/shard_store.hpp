@@ -131,7 +131,7 @@ class shard_store {
 public:
   /// Opens or creates. Writes the opener's incarnation, synced, before anything else; then looks at
   /// all that is there and drops what is torn or damaged. In mode `power` the rest is synced then
-  /// (R11b); in mode `process` by the next sync. A store that may lack something that it has
+  /// (R11); in mode `process` by the next sync. A store that may lack something that it has
   /// acknowledged gets another identity before anything is dropped (R24).
   /// @returns in_use while another live process (or another store of this one) holds it: try again;
   /// fenced when a higher incarnation opened it before; storage_damaged when it cannot be read at
@@ -178,7 +178,7 @@ public:
 
   /// Begins a snapshot of `version`, which must not exist. It counts when commit() has returned.
   /// While another one is being written that began on this timeline, the lower version is committed
-  /// or abandoned first (R11c). A snapshot above the log's end lets the log go on at its version
+  /// or abandoned first (R11). A snapshot above the log's end lets the log go on at its version
   /// (mode `snapshots`).
   result<snapshot_writer> begin_snapshot(version_id version, timeline_id timeline);
   /// In the order of versions.

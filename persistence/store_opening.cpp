@@ -287,7 +287,7 @@ result<void> store_opening::drop_unreachable(const std::vector<found_record>& re
   return on_.database->write(batch, false);
 }
 
-/// In mode `power` what was found is on disk before anyone hears of it (R11b). In mode `process` it
+/// In mode `power` what was found is on disk before anyone hears of it (R11). In mode `process` it
 /// counts like what is appended: the operating system has it, and the next sync takes it along. A
 /// sync here would keep everybody waiting for all that the last process wrote in its last seconds.
 result<void> store_opening::settle() {

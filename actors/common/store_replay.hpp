@@ -17,7 +17,7 @@ namespace dlrun::common {
 engine::step_shape shape_of(const data::sampler& sampler, step_id step, std::uint64_t revision,
                             const std::vector<protocol::parked_slot>& parked, std::uint64_t coupled = 0);
 /// What was parked when a step of `timeline` was made: it is made again as it was made, whatever
-/// was parked later (R11e).
+/// was parked later (R11).
 std::vector<protocol::parked_slot> parked_on(const protocol::history& history, timeline_id timeline);
 
 /// A version to start from, and whether it is a snapshot (else the initial parameters).

@@ -15,7 +15,7 @@ namespace dlrun::coordinator {
 struct send_grant {
   protocol::grant grant;
 };
-/// To the agent and every joined role.
+/// To every joined role.
 struct send_directory {
   protocol::directory directory;
 };

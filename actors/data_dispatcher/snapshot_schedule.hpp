@@ -1,4 +1,4 @@
-/// When to take a snapshot, and of which version (rule R17, the cadence of DESIGN section 8).
+/// When to take a snapshot, and of which version (rule R17).
 #pragma once
 
 #include "actors/data_dispatcher/lost_gradients.hpp"

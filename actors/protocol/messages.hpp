@@ -101,8 +101,8 @@ struct directory_entry {
   }
 };
 
-/// Coordinator -> everybody (R4): newest incarnation and address of every role. Highest `sequence`
-/// wins.
+/// Coordinator -> every joined role (R4): newest incarnation and address of every role. Highest
+/// `sequence` wins.
 struct directory {
   dlrun::incarnation coordinator;
   std::uint64_t sequence = 0;
@@ -239,8 +239,8 @@ struct pull {
   }
 };
 
-/// PS shard -> workers: where it stands; on apply, on commit, and as the answer to push and pull
-/// (the model's `params`). It serves versions `applied` and `applied - 1` (R8) at `parameters`.
+/// PS shard -> workers: where it stands; on apply, on commit, and as the answer to push and pull.
+/// It serves versions `applied` and `applied - 1` (R8) at `parameters`.
 struct shard_state {
   ps_shard_id shard;
   dlrun::incarnation incarnation;

@@ -100,8 +100,7 @@ struct opened_store {
   }
 };
 
-/// PS shard -> dispatcher, periodic and on demand (the model's `status`). Highest (incarnation,
-/// sequence) wins.
+/// PS shard -> dispatcher, periodic and on demand. Highest (incarnation, sequence) wins.
 struct shard_status {
   ps_shard_id shard;
   fence self;

@@ -22,7 +22,7 @@ struct restore_outcome {
 };
 
 /// Writes `image`, the state at `version`, as a snapshot of `store`. Waits with the commit until
-/// `may_commit()` says so (R11c: never ahead of the log). Blocks. @returns as snapshot_writer does;
+/// `may_commit()` says so (R11: never ahead of the log). Blocks. @returns as snapshot_writer does;
 /// interrupted when `may_commit` says no.
 result<void> write_snapshot(persistence::shard_store& store, version_id version, timeline_id timeline,
                             copy_on_write_image& image, const common::snapshot_extra& extra,

@@ -6,14 +6,14 @@
 
 namespace dlrun {
 
-/// What a loss compares the outputs of a record with.
+/// Kind of the targets with which a loss compares the outputs.
 enum class target_kind : std::uint8_t {
-  classes, ///< the number of its class
-  values,  ///< one number or more
+  classes, ///< a record's target is the number of its class
+  values,  ///< a record's target is one number or more
 };
 
-/// The records of one microbatch and their targets, owned by the caller. Which of `classes` and
-/// `values` is filled follows from the loss; the other one is empty. To predict both are.
+/// The records of one microbatch and their targets. The caller owns the memory. The loss decides
+/// whether `classes` or `values` is filled; the other is empty, and for a prediction both are.
 struct batch {
   std::span<const float> records;        ///< (size, input_shape...), images channels first
   std::span<const std::int32_t> classes; ///< (size), class numbers from 0
@@ -21,8 +21,8 @@ struct batch {
   std::int64_t size = 0;                 ///< records, at least 1
 };
 
-/// Names a microbatch: with the layer it keys every random number that computing it takes, so that
-/// whoever computes it, and however often, draws the same ones.
+/// Names a microbatch. Together with a layer it is the key of all random numbers of a computation:
+/// any worker that computes the microbatch, however often, draws the same ones.
 struct slot_key {
   std::uint64_t seed = 0; ///< train.seed
   std::uint64_t step = 0; ///< of the job, from 0

@@ -15,9 +15,9 @@ namespace dlrun::detail {
 }
 } // namespace dlrun::detail
 
-/// Ends the process when `condition` does not hold: the supervisor then replaces it, which is safer
-/// than going on with a state that cannot be. `...` is a fmt format string and its arguments,
-/// saying why it must hold.
+/// Aborts the process when `condition` does not hold: the supervisor then replaces the process,
+/// which is safer than to continue in an impossible state. `...` is a fmt format string with its
+/// arguments, which says why the condition must hold.
 #define DLRUN_CHECK(condition, ...)                                                                          \
   do {                                                                                                       \
     if (!(condition)) [[unlikely]]                                                                           \

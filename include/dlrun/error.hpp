@@ -9,8 +9,8 @@
 
 namespace dlrun {
 
-/// Every way a call of dlrun can fail. The code is for programs; the message that goes with it is
-/// for people and names the thing, the place and the way out.
+/// Every way in which a call of dlrun can fail. The code is for programs. The message beside it is
+/// for people: it names the thing, the place and the way out.
 enum class error_code : std::uint8_t {
   /// The caller's arguments or the command line make no sense. Exit code 2.
   bad_usage = 1,
@@ -34,17 +34,16 @@ enum class error_code : std::uint8_t {
   role_lost,
   /// The job was asked to stop before all data was trained.
   interrupted,
-  /// The training left the numbers: a loss, a gradient or what an update makes of it is NaN or
-  /// infinite.
+  /// The training diverged: a loss, a gradient or an updated parameter is NaN or infinite.
   diverged,
   /// A limit (memory, buffers, file size, the job's quota of the disk) would have been exceeded.
   limit_exceeded,
-  /// What is stored is not what was written, or was written by another version. Nothing of it was
-  /// used.
+  /// Stored bytes are not what was written, or another version of dlrun wrote them. None of them
+  /// were used.
   storage_damaged,
-  /// The disk is full. It can be tried again when there is space.
+  /// The disk is full. The caller may try again when there is space.
   disk_full,
-  /// Another live process holds it. It can be tried again when that one is gone.
+  /// Another live process holds the thing. The caller may try again when that process is gone.
   in_use,
 };
 
@@ -76,7 +75,7 @@ struct error {
   std::string message;                  ///< for people: names the thing, the place and the way out
 };
 
-/// A value, or the error that stands in its place.
+/// A value, or the error that takes its place.
 template <class T>
 using result = tl::expected<T, error>;
 

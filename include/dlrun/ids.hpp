@@ -9,8 +9,8 @@
 
 namespace dlrun {
 
-/// An integer that means one thing. Compares and hashes like its representation; arithmetic only
-/// where it has a meaning.
+/// An integer with one meaning, which its `Tag` names. Compares and hashes like its representation.
+/// Has no arithmetic, but for the conversions between steps and versions below.
 template <class Tag, class Representation>
 struct strong_id {
   using representation = Representation;
@@ -26,11 +26,11 @@ struct strong_id {
 
 /// Number of an optimizer update, 0-based. Step u turns version u into version u + 1.
 using step_id = strong_id<struct step_tag, std::uint64_t>;
-/// Parameters after that many steps; version 0 is the initialisation.
+/// The parameters after that many steps; version 0 is the initialisation.
 using version_id = strong_id<struct version_tag, std::uint64_t>;
 /// A microbatch's place 0..K-1 in its step.
 using slot_id = strong_id<struct slot_tag, std::uint32_t>;
-/// Index of a worker, 0-based. The same index goes on under a new incarnation after a restart.
+/// Index of a worker, 0-based. A restart keeps the index and gets a new incarnation.
 using worker_id = strong_id<struct worker_tag, std::uint32_t>;
 /// Index of a parameter-server shard, 0-based.
 using ps_shard_id = strong_id<struct ps_shard_tag, std::uint32_t>;

@@ -1,4 +1,4 @@
-/// Numbers that have names.
+/// Numbers with names.
 #pragma once
 
 #include <string>

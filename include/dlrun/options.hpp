@@ -16,9 +16,9 @@ namespace dlrun {
 /// `options:` of a job file by name, each value as it stands there: {"beta", "1.5"}.
 using option_map = std::map<std::string, std::string>;
 
-/// An option that nobody reads is a mistake: to be called first, with all names that there are.
-/// `what` is what errors call the owner, e.g. "layer 'swish1'". @returns bad_spec naming the option
-/// and all that are known.
+/// Refuses options that nobody reads: call it first, with the names of all options that there are.
+/// Errors call the owner of the options `what`, e.g. "layer 'swish1'". @returns bad_spec naming the
+/// unknown option and all known ones.
 inline result<void> check_options(const option_map& options, std::initializer_list<std::string_view> known,
                                   std::string_view what) {
   for (const auto& [name, value] : options) {
@@ -33,9 +33,9 @@ inline result<void> check_options(const option_map& options, std::initializer_li
   return {};
 }
 
-/// The option `name` as a number: double, float, or a signed or unsigned integer; `fallback` where
-/// it is not written. @returns bad_spec naming the option and its value, when that is no such
-/// number or not all of it is.
+/// The option `name` as a number: double, float, or a signed or unsigned integer; `fallback` if the
+/// job file does not give the option. @returns bad_spec naming the option and its value, when the
+/// value is not such a number as a whole.
 template <class Number>
 result<Number> number_option(const option_map& options, const std::string& name, Number fallback,
                              std::string_view what) {

@@ -1,5 +1,5 @@
-/// Philox4x32-10: a random generator without state. Any number of any stream is computed alone, in
-/// any order, anywhere.
+/// Philox4x32-10: a random generator without state. Each number of each stream can be computed by
+/// itself, in any order, in any process.
 #pragma once
 
 #include <array>
@@ -7,12 +7,12 @@
 
 namespace dlrun {
 
-/// Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3" (SC 2011), the 4x32
-/// variant with 10 rounds.
+/// The block function of the generator: J. Salmon, M. Moraes, R. Dror, D. Shaw, "Parallel random
+/// numbers: as easy as 1, 2, 3" (SC 2011), the 4x32 variant with 10 rounds.
 struct philox4x32 {
-  /// What is counted.
+  /// Position in the stream.
   using counter = std::array<std::uint32_t, 4>;
-  /// Which stream.
+  /// Names the stream.
   using key = std::array<std::uint32_t, 2>;
 
   /// Four random words, a pure function of counter and key.
@@ -29,7 +29,8 @@ struct philox4x32 {
   }
 };
 
-/// What a stream of random numbers is for: streams of different purposes never share a number.
+/// Purpose of a stream of random numbers. It is part of the name of the stream, so two purposes
+/// never share one.
 enum class random_purpose : std::uint32_t {
   initialiser = 1,
   dropout = 2,
@@ -38,8 +39,8 @@ enum class random_purpose : std::uint32_t {
   custom = 5, ///< layers of a program's own
 };
 
-/// One stream of random words, named by (seed, purpose, a, b, c). The first application of Philox
-/// makes the stream's own key from the name; the second counts through the stream.
+/// One stream of random words, named by (seed, purpose, a, b, c). A first application of Philox
+/// makes the key of the stream from its name; a second one counts through the stream. Immutable.
 class random_stream {
 public:
   /// `a`, `b`, `c` name the stream among those of its purpose, e.g. step, slot and layer.

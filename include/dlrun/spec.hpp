@@ -1,5 +1,5 @@
-/// The job specification as a message that a C++ program fills in: what a job file says, field for
-/// key.
+/// The job specification as a message that a C++ program fills in: it has a field for each key of a
+/// job file.
 #pragma once
 
 // dlrun::spec::JobSpec and its parts; docs/spec.md explains every field. IWYU pragma: export

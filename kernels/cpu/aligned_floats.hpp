@@ -1,4 +1,4 @@
-/// Memory of kernels for what they bring into another order.
+/// Memory in which kernels reorder what they read.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace dlrun::kernels::cpu {
 
-/// Floats at an address that whole vectors do not cross cache lines from. Keeps nothing across a
-/// resize.
+/// Floats that begin at a cache line, so that no vector of them crosses one. When a resize grows
+/// the memory, the content is lost.
 class aligned_floats {
 public:
   void resize(std::int64_t size) {

@@ -16,10 +16,10 @@
 
 namespace dlrun::detail {
 
-/// Set by run_role(): what is registered later would not be known to the processes of a run.
+/// Set by run_role(): the processes of a run would not know what is registered later.
 inline std::atomic<bool> registration_is_over = false;
 
-/// What a job file may contain as a name.
+/// Whether a job file may contain `text` as the name of a registered thing: 1 to 100 characters.
 inline bool is_registrable(std::string_view text) {
   constexpr std::size_t length_max = 100;
   const auto letter_or_digit = [](unsigned char c) { return c < 0x80 && std::isalnum(c) != 0; };
@@ -28,11 +28,11 @@ inline bool is_registrable(std::string_view text) {
              text, [&](unsigned char c) { return letter_or_digit(c) || c == '.' || c == '_' || c == '-'; });
 }
 
-/// Factories of one kind of thing by name. Thread-safe.
+/// The factories that a program has registered for one kind of thing, by name. Thread-safe.
 template <class Factory>
 class named_factories {
 public:
-  /// `kind` is what errors call such a thing, e.g. "reader"; `built_in` are names that are taken.
+  /// Errors call such a thing `kind`, e.g. "reader"; the names in `built_in` are taken.
   explicit named_factories(std::string kind, std::span<const std::string_view> built_in = {})
       : kind_(std::move(kind))
       , built_in_(built_in) {}
@@ -54,7 +54,7 @@ public:
     return {};
   }
 
-  /// Nothing for a name that was not registered.
+  /// The factory of that name; nothing if none was registered.
   std::optional<Factory> find(const std::string& name) const {
     const std::scoped_lock lock{mutex_};
     const auto found = factories_.find(name);
@@ -77,8 +77,8 @@ private:
   std::map<std::string, Factory> factories_;
 };
 
-/// What `make` returns; bad_usage when it throws or makes null. `what` is e.g. "layer type
-/// 'swish'".
+/// Calls `make`. @returns what it returns; bad_usage when it throws or makes null, which calls the
+/// factory `what`, e.g. "layer type 'swish'".
 template <class Make>
 auto call_factory(const std::string& what, const Make& make) -> decltype(make()) {
   try {

@@ -9,9 +9,9 @@
 
 namespace dlrun::detail {
 
-/// Calls body(i) once for each i in [0, count), in no particular order, on up to `threads` threads,
-/// of which the caller's is one; fewer where the system has no more. Each has a body of its own,
-/// from make_body(); neither may throw. Returns when all calls have.
+/// Calls body(i) once for each i in [0, count), in no particular order, on up to `threads` threads
+/// including the caller's, or fewer when the system has no more. Each thread has a body of its own,
+/// from make_body(); neither may throw. Returns when all calls have returned.
 template <class MakeBody>
 void parallel_for(std::size_t count, unsigned threads, const MakeBody& make_body) {
   std::atomic<std::size_t> next = 0;
