@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 

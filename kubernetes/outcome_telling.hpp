@@ -4,6 +4,7 @@
 #include "kubernetes/api_client.hpp"
 #include "kubernetes/job_outcome.hpp"
 
+#include <chrono>
 #include <string>
 #include <vector>
 
