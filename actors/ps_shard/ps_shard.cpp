@@ -102,7 +102,9 @@ ps_shard_state::ps_shard_state(pointer self, common::role_context context)
                if (const auto entered = enter(restored); !entered) quit(entered.error().message);
              },
              [this](version_id version) { carry_out(core_->on_committed(version)); },
-             [this](version_id version) { carry_out(core_->on_snapshot_durable(version)); }}}
+             [this](timeline_id timeline, version_id version) {
+               carry_out(core_->on_snapshot_durable(timeline, version));
+             }}}
     , maker_{context_.job,
              {context_.role.index},
              {post_,
@@ -230,17 +232,17 @@ threaded_store_events ps_shard_state::make_store_events() {
                   .stalled = [this](const auto& why) { reports_.on_log_stalled(why); },
                   .broken = [this](const error& why) { quit(why.message); }},
           .snapshot_durable =
-              [this](version_id version) {
+              [this](timeline_id timeline, version_id version) {
                 reports_.on_snapshot_stalled(std::nullopt);
                 failed_snapshots_.end();
-                copy_.on_snapshot(version);
+                copy_.on_snapshot(timeline, version);
               },
           .snapshot_failed =
-              [this](version_id version, const error& why) {
+              [this](timeline_id timeline, version_id version, const error& why) {
                 context_.log->warn("snapshot-failed: version {}: {}", version, why.message);
                 if (is_full(why)) reports_.on_snapshot_stalled(why);
                 if (is_lasting(why, failed_snapshots_)) return quit(why.message);
-                carry_out(core_->on_snapshot_failed(version));
+                carry_out(core_->on_snapshot_failed(timeline, version));
               }};
 }
 

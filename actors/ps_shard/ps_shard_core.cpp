@@ -128,8 +128,9 @@ ps_shard_actions ps_shard_core::on_committed(version_id version) {
   return out;
 }
 
-ps_shard_actions ps_shard_core::on_snapshot_durable(version_id version) {
+ps_shard_actions ps_shard_core::on_snapshot_durable(timeline_id of, version_id version) {
   ps_shard_actions out;
+  if (of != timeline()) return out;
   pipeline_.on_snapshot_durable(version, out);
   if (pipeline_.is_halted()) return out;
   if (is_planted(config_->bug, planted_bug::own_floor)) {
@@ -141,8 +142,9 @@ ps_shard_actions ps_shard_core::on_snapshot_durable(version_id version) {
   return out;
 }
 
-ps_shard_actions ps_shard_core::on_snapshot_failed(version_id version) {
+ps_shard_actions ps_shard_core::on_snapshot_failed(timeline_id of, version_id version) {
   ps_shard_actions out;
+  if (of != timeline()) return out;
   pipeline_.versions().failed(version);
   pipeline_.apply_next(out);
   // Else it would stand for as long as its disk is full.

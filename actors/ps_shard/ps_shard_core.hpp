@@ -73,11 +73,11 @@ public:
   /// several steps when they were written as a group.
   ps_shard_actions on_committed(version_id version);
   /// The snapshot of `version`, and in `every_step` the log up to it, is synced; on_committed()
-  /// came before.
-  ps_shard_actions on_snapshot_durable(version_id version);
+  /// came before. Of one that was ordered on a timeline that was left nothing is concluded (R16).
+  ps_shard_actions on_snapshot_durable(timeline_id of, version_id version);
   /// It could not be written; training goes on without it. One that must be is ordered again by
   /// on_tick().
-  ps_shard_actions on_snapshot_failed(version_id version);
+  ps_shard_actions on_snapshot_failed(timeline_id of, version_id version);
   /// perform_rewind is done. `loaded` as after an opening of the store.
   ps_shard_actions on_rewound(loaded_standing loaded);
   /// Periodic, e.g. every 100 ms: repeats what may have been lost between shards (R12), and failed

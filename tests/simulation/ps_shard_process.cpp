@@ -51,16 +51,18 @@ ps_shard_process::ps_shard_process(world& where, ps_shard_id id, protocol::fence
     : member_process(where, protocol::ps_shard_role(id), self, host)
     , id_(id)
     , gradients_(where, *this, id)
-    , writer_(
-          where, *this, id,
-          {.known_committed = [this] { return core_->state().committed; },
-           .committed =
-               [this](version_id version) {
-                 perform(core_->on_committed(version));
-                 if (alive) leave_if_trained();
-               },
-           .snapshot_durable = [this](version_id version) { perform(core_->on_snapshot_durable(version)); },
-           .rewound = [this](const ps_shard::perform_rewind& order) { rewound(order); }}) {}
+    , writer_(where, *this, id,
+              {.known_committed = [this] { return core_->state().committed; },
+               .committed =
+                   [this](version_id version) {
+                     perform(core_->on_committed(version));
+                     if (alive) leave_if_trained();
+                   },
+               .snapshot_durable =
+                   [this](version_id version) {
+                     perform(core_->on_snapshot_durable(core_->timeline(), version));
+                   },
+               .rewound = [this](const ps_shard::perform_rewind& order) { rewound(order); }}) {}
 
 void ps_shard_process::start() {
   auto& disk = writer_.disk();

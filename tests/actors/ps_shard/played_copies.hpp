@@ -21,7 +21,7 @@ using protocol::copy_kind;
 struct played_store {
   protocol::history history = protocol::first_history();
   std::map<std::uint64_t, timeline_id> log{};
-  std::map<std::uint64_t, timeline_id> snapshots{}; ///< of a version
+  std::map<std::uint64_t, timeline_id> snapshots{}; ///< of a version: that it was made on
   std::uint64_t floor = 0;
 
   timeline_id timeline() const { return protocol::newest_timeline(history); }
@@ -41,6 +41,13 @@ struct played_store {
     std::vector<version_id> all;
     for (const auto& [version, made_on] : snapshots) all.push_back({version});
     return all;
+  }
+  /// That such a snapshot holds: of versions up to a branch both timelines have the same.
+  timeline_id made_on(std::uint64_t version) const {
+    timeline_id made{};
+    for (const auto& entry : history)
+      if (entry.branch.value < version) made = entry.timeline;
+    return made;
   }
   void go_back(const protocol::history& to, std::uint64_t version) {
     history = to;

@@ -114,7 +114,7 @@ TEST_F(ps_shard_durability_test, a_version_named_in_time_is_snapshotted_before_t
   EXPECT_EQ(std::get<take_snapshot>(actions[2]).version, version_id{2});
   EXPECT_EQ(std::get<take_snapshot>(actions[2]).ledger.samples_applied, 12U);
   EXPECT_EQ(std::get<apply>(actions[3]).step, step_id{2});
-  EXPECT_THAT(core.on_snapshot_durable({2}), Contains(ps_shard_action{send_status{}}));
+  EXPECT_THAT(core.on_snapshot_durable({0}, {2}), Contains(ps_shard_action{send_status{}}));
   EXPECT_THAT(core.status().durable.snapshots, ElementsAre(version_id{2}));
 }
 
@@ -144,7 +144,7 @@ TEST_F(ps_shard_durability_test, one_that_failed_is_ordered_again_by_timer_when_
   ps_shard_core shard(config(), restored(9));
   train(shard, 9);
   EXPECT_THAT(only<take_snapshot>(shard.on_tick()), IsEmpty()) << "it is in work";
-  shard.on_snapshot_failed({10});
+  shard.on_snapshot_failed({0}, {10});
   EXPECT_EQ(only<take_snapshot>(shard.on_tick()).size(), 1U);
 }
 
@@ -155,7 +155,7 @@ TEST_F(ps_shard_durability_test, a_full_pool_of_snapshots_slows_training) {
   train(shard, 0);
   train(shard, 1);
   EXPECT_THAT(only<apply>(push(shard, 2)), IsEmpty());
-  EXPECT_EQ(only<apply>(shard.on_snapshot_durable({1})).size(), 1U);
+  EXPECT_EQ(only<apply>(shard.on_snapshot_durable({0}, {1})).size(), 1U);
 }
 
 TEST_F(ps_shard_durability_test, without_a_log_the_newest_snapshot_is_what_is_committed) {
@@ -171,7 +171,7 @@ TEST_F(ps_shard_durability_test, without_a_log_the_newest_snapshot_is_what_is_co
   push(shard, 2);
   shard.on_applied({2});
   EXPECT_EQ(shard.state().applied, version_id{3}) << "no bound holds it";
-  EXPECT_THAT(shard.on_snapshot_durable({1}), Contains(ps_shard_action{publish{}}));
+  EXPECT_THAT(shard.on_snapshot_durable({0}, {1}), Contains(ps_shard_action{publish{}}));
   EXPECT_EQ(shard.state().committed, version_id{1});
   EXPECT_EQ(shard.status().durable.restorable, (protocol::version_set{{{0}, {1}}}));
 }
@@ -263,6 +263,31 @@ TEST_F(ps_shard_durability_test, goes_back_takes_nothing_meanwhile_and_announces
   EXPECT_EQ(core.timeline(), timeline_id{1});
   EXPECT_EQ(core.state().applied, version_id{1});
   EXPECT_FALSE(core.wants(gradient(1, 0, 2))) << "of the old timeline";
+}
+
+/// R16: it was being written when all went back, and its thread is heard late.
+TEST_F(ps_shard_durability_test,
+       however_a_snapshot_ends_that_was_ordered_before_it_is_none_of_the_new_timeline) {
+  core.on_name_snapshot({{0}, {2}});
+  train(core, 0);
+  ASSERT_THAT(only<take_snapshot>(train(core, 1)), testing::SizeIs(1));
+  core.on_rewind(going_back(1));
+  auto loaded = restored(1);
+  loaded.history = going_back(1).history;
+  core.on_rewound(loaded);
+  EXPECT_THAT(core.on_snapshot_durable({0}, {2}), IsEmpty());
+  core.on_name_snapshot({{1}, {2}});
+  auto again = gradient(1, 0, 2);
+  again.timeline = {1};
+  core.on_push(again, {9});
+  core.on_committed({2});
+  ASSERT_THAT(only<take_snapshot>(core.on_applied({1})), testing::SizeIs(1));
+  core.on_snapshot_durable({0}, {2});
+  core.on_snapshot_failed({0}, {2});
+  EXPECT_THAT(core.status().durable.snapshots, IsEmpty());
+  EXPECT_THAT(core.status().durable.planned, ElementsAre(version_id{2})) << "it is in work";
+  core.on_snapshot_durable({1}, {2});
+  EXPECT_THAT(core.status().durable.snapshots, ElementsAre(version_id{2}));
 }
 
 TEST_F(ps_shard_durability_test, a_step_that_is_done_again_counts_as_redone_and_its_samples_once) {
@@ -403,7 +428,7 @@ TEST_F(a_shard_that_is_to_leave, stands_still_until_its_version_is_committed) {
   EXPECT_THAT(only<take_snapshot>(shard.on_leave()), testing::SizeIs(1));
   EXPECT_THAT(only<apply>(push(shard, 1)), IsEmpty());
   EXPECT_THAT(only<end_in_order>(shard.on_tick()), IsEmpty());
-  const auto out = shard.on_snapshot_durable({1});
+  const auto out = shard.on_snapshot_durable({0}, {1});
   EXPECT_THAT(only<apply>(out), IsEmpty());
   EXPECT_THAT(only<end_in_order>(out), testing::SizeIs(1));
 }
@@ -412,7 +437,7 @@ TEST_F(a_shard_that_is_to_leave, stands_still_until_its_version_is_committed) {
 TEST_F(a_shard_that_is_to_leave, waits_for_all_gradients_of_the_next_step) {
   make(0);
   shard.on_leave();
-  EXPECT_THAT(only<end_in_order>(shard.on_snapshot_durable({1})), IsEmpty());
+  EXPECT_THAT(only<end_in_order>(shard.on_snapshot_durable({0}, {1})), IsEmpty());
   shard.on_push(gradient(1, 0, 1), {next_value++});
   EXPECT_THAT(only<end_in_order>(shard.on_push(gradient(1, 1, 2), {next_value++})), testing::SizeIs(1));
 }
@@ -436,13 +461,13 @@ TEST_F(a_shard_that_is_to_leave, waits_for_room_when_as_many_snapshots_are_made_
   make(1);
   make(2);
   EXPECT_THAT(only<take_snapshot>(shard.on_leave()), IsEmpty());
-  EXPECT_THAT(only<take_snapshot>(shard.on_snapshot_durable({1})), testing::SizeIs(1));
+  EXPECT_THAT(only<take_snapshot>(shard.on_snapshot_durable({0}, {1})), testing::SizeIs(1));
 }
 
 TEST_F(a_shard_that_is_to_leave, does_not_stand_for_as_long_as_its_disk_is_full) {
   make(0);
   shard.on_leave();
-  EXPECT_THAT(only<end_in_order>(shard.on_snapshot_failed({1})), testing::SizeIs(1));
+  EXPECT_THAT(only<end_in_order>(shard.on_snapshot_failed({0}, {1})), testing::SizeIs(1));
 }
 
 TEST_F(a_shard_that_is_to_leave, ends_when_it_has_the_last_version) {
@@ -452,7 +477,7 @@ TEST_F(a_shard_that_is_to_leave, ends_when_it_has_the_last_version) {
   push(one, 0);
   one.on_applied({0}); // of which there is a snapshot whoever asks
   one.on_leave();
-  EXPECT_THAT(only<end_in_order>(one.on_snapshot_durable({1})), testing::SizeIs(1));
+  EXPECT_THAT(only<end_in_order>(one.on_snapshot_durable({0}, {1})), testing::SizeIs(1));
 }
 
 } // namespace
