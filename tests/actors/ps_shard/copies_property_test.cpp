@@ -31,6 +31,13 @@ constexpr std::uint64_t bound = 2;
 constexpr std::size_t snapshots_in_work_max = 2;
 constexpr std::uint64_t snapshot_share = 4;
 
+/// It has said that it has what the floor leaves, and more.
+bool is_past_floor(const std::optional<protocol::copy_standing>& said, const played_store& own) {
+  const version_id floor{own.floor};
+  return said && said->timeline == own.timeline() && floor > said->floor && floor <= said->end &&
+         std::ranges::binary_search(said->snapshots, floor);
+}
+
 class played_pair {
 public:
   /// In the end one waits for the copy to get there, without faults: while nothing is done, or
@@ -43,7 +50,8 @@ public:
       , kept_(kept)
       , has_log_(kept == durability::every_step)
       , bug_(bug)
-      , book_(kept, bug) {}
+      , book_(kept, bug)
+      , stream_(bug) {}
 
   /// @returns what went wrong; "" if nothing did.
   std::string run() {
@@ -162,7 +170,7 @@ private:
   void restart_shard(bool with_memory) {
     ++shard_.value;
     book_ = copy_book{kept_, bug_};
-    stream_ = copy_stream{};
+    stream_ = copy_stream{bug_};
     record_.reset();
     snapshot_.reset();
     begun_.reset();
@@ -193,12 +201,18 @@ private:
     record_.reset();
     snapshot_.reset();
     stream_.begin(now_);
+    floor_sent_ = {};
     send({copy_kind::hello, {}});
   }
   void pump() {
     while (stream_.runs() && stream_.has_room()) {
       if (!record_)
         if (const auto item = stream_.next(store_.described())) {
+          if (item->kind == copy_kind::floor) floor_sent_ = item->version;
+          const bool is_late =
+              item->kind == copy_kind::record && !snapshot_ && floor_sent_.value < store_.floor;
+          expect(!is_late || !is_past_floor(book_.newest_standing(), store_),
+                 "the copy gets a record before it hears of the floor");
           if (!begin_piece(*item)) return stream_.fail(now_);
           continue;
         }
@@ -336,6 +350,7 @@ private:
   copy_book book_;
   copy_stream stream_;
   std::optional<piece> record_, snapshot_;
+  version_id floor_sent_{};                                   ///< in this stream
   std::optional<std::uint64_t> begun_;                        ///< version of a snapshot that is being made
   std::optional<std::pair<std::uint64_t, timeline_id>> late_; ///< that was, on a timeline that was left
   std::uint64_t applied_ = 0;                                 ///< with a log its end
@@ -385,6 +400,7 @@ TEST(copies_of_a_store, each_rule_that_is_broken_on_purpose_is_found) {
                                         {"keep_tail", planted_bug::keep_tail},
                                         {"hold_nothing", planted_bug::hold_nothing},
                                         {"drop_base", planted_bug::drop_base},
+                                        {"late_floor", planted_bug::late_floor},
                                         {"late_snapshot", planted_bug::late_snapshot}});
 }
 

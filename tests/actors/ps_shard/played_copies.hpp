@@ -99,6 +99,7 @@ struct played_keeper {
   bool failed = false;
   bool is_full = false; ///< a record fails with its last part
   std::uint64_t record_had = 0, snapshot_had = 0;
+  std::uint64_t snapshot_version = 0; ///< that is in hand
 
   std::optional<protocol::copy_standing> take(const played_part& part) {
     if (part.keeper != self || part.shard < shard) return std::nullopt;
@@ -134,7 +135,7 @@ struct played_keeper {
     switch (part.item.kind) {
     case copy_kind::hello: return true;
     case copy_kind::floor:
-      if (snapshot_had > 0) return false;
+      if (snapshot_had > 0 && snapshot_version < version) return false;
       store.drop_below(version);
       return true;
     case copy_kind::rewind:
@@ -150,9 +151,10 @@ struct played_keeper {
 
   bool take_piece(const played_part& part, std::uint64_t& had) {
     if (part.index != had || part.item.timeline != store.timeline()) return false;
+    const auto version = part.item.version.value;
+    if (part.item.kind == copy_kind::snapshot) snapshot_version = version;
     if (++had < parts_of(part.item)) return true;
     had = 0;
-    const auto version = part.item.version.value;
     if (part.item.kind == copy_kind::record) {
       if (is_full || version > store.end()) return false;
       if (version == store.end()) store.log[version] = part.made_on;
