@@ -12,6 +12,12 @@
 
 namespace dlrun::ps_shard {
 
+/// The sender of a push that the shell did not map, or could not, is told the state, as if it had
+/// asked for it.
+inline protocol::pull question_in(const protocol::push& push) {
+  return {push.timeline, push.worker, push.self};
+}
+
 /// Pure: same calls, same answers. It knows which subtrees are there, never their numbers.
 class ps_shard_core {
 public:
@@ -33,8 +39,6 @@ public:
   /// shell's). The core either keeps it or releases it. A gradient that is new is answered by the
   /// publication of its step, any other at once.
   ps_shard_actions on_push(const protocol::push& push, value_id value);
-  /// The same for a push that the shell did not map, or could not: the sender is told the state.
-  ps_shard_actions on_unusable_push(const protocol::push& push);
   /// Whether a push is of the step that is applied next.
   bool is_next(const protocol::push& push) const;
   /// Parts of all gradients of `step` are there, or more of them. Whether its application may begin
@@ -60,10 +64,10 @@ public:
   ps_shard_actions on_go_on(const protocol::go_on& order);
   ps_shard_actions on_probe(const protocol::probe& question);
 
-  // from its own process
-  /// It is to end, for the next start of it to be elsewhere: without a log once its version is
-  /// committed, so that no step is done again (R37).
-  ps_shard_actions on_leave();
+  // from the agent, again and again
+  /// Whether it is to end, for the next start of it to be elsewhere: without a log once its version
+  /// is committed, so that no step is done again (R37). When it is not any more it goes on at once.
+  ps_shard_actions on_move(bool is_wanted);
 
   // from its shell
   ps_shard_actions on_measured(step_id step, norm_partials partials);
@@ -89,6 +93,7 @@ public:
   /// For the dispatcher; `sequence`, metrics, times and bytes are filled in by the shell.
   protocol::shard_status status(std::uint64_t probe = 0) const;
   timeline_id timeline() const { return pipeline_.plan().timeline(); }
+  const shard_move& moving() const { return *move_; }
   /// Whether it can hand out the snapshot of `version` for an evaluation (R17).
   bool has_snapshot(timeline_id timeline, version_id version) const;
 
@@ -96,10 +101,16 @@ private:
   std::shared_ptr<const ps_shard_core_config> config_;
   bool fenced_ = false;
   bool rewinding_ = false;
-  bool leaves_ = false;
   bool has_contribution_to_tell_ = false;
   worker_starts starts_;
+  std::shared_ptr<shard_move> move_ = std::make_shared<shard_move>();
   step_pipeline pipeline_;
 };
+
+/// It stands still, to move, until its version is committed.
+inline bool waits_for_store(const ps_shard_core& core) {
+  const auto at = core.state();
+  return core.moving().stands_still && at.committed < at.applied;
+}
 
 } // namespace dlrun::ps_shard

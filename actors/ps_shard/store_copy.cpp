@@ -162,7 +162,8 @@ void store_copy::on_tick() {
 }
 
 protocol::copy_word store_copy::word() const {
-  protocol::copy_word said{.is_known = store_ && !begins_with_, .counted = book_.counted()};
+  protocol::copy_word said{
+      .is_known = store_ && !begins_with_, .counted = book_.counted(), .progress = wait_.news()};
   said.is_silent = said.counted.value != 0 && wait_.is_too_long(common::now());
   if (const auto& newest = book_.newest_standing()) {
     said.keeper = newest->incarnation;

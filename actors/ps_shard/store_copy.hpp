@@ -50,7 +50,7 @@ public:
   void on_down(const caf::actor_addr& gone);
   void on_tick();
 
-  /// For the agent.
+  /// For the agent. Its progress is how often the copy has got further.
   protocol::copy_word word() const;
 
 private:

@@ -1,69 +1,16 @@
 /// ps_shard_core where state is durable: log, snapshots, floor, rewinds, parked slots, norms.
-#include "actors/ps_shard/ps_shard_core.hpp"
-
-#include "tests/actors/only.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+#include "tests/actors/ps_shard/durable_core_fixture.hpp"
 
 namespace dlrun::ps_shard {
 namespace {
 
-using protocol::durability;
-using protocol::make_slot_range;
-using test::only;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
 constexpr std::uint64_t first_own = first_own_value;
 
-/// A PS shard of a job with two of them, two slots of three records, ten steps, B = 1.
-class ps_shard_durability_test : public testing::Test {
-protected:
-  static ps_shard_core_config config(durability mode = durability::every_step) {
-    ps_shard_core_config made;
-    made.self = {0};
-    made.fence = {{5}, 1};
-    made.ps_shards = 2;
-    made.steps = 10;
-    made.slots_of = [](step_id) { return 2U; };
-    made.records_of = [](step_id, slot_id) { return std::uint64_t{3}; };
-    made.durability = mode;
-    return made;
-  }
-  static loaded_standing restored(std::uint64_t version, std::vector<version_id> snapshots = {}) {
-    loaded_standing made;
-    made.version = {version};
-    made.serves_previous = version > 0;
-    made.restorable = {{{0}, {version}}};
-    made.snapshots = std::move(snapshots);
-    return made;
-  }
-  static protocol::push gradient(std::uint64_t step, std::uint32_t begin, std::uint32_t end) {
-    protocol::push made;
-    made.self = {{1}, 0};
-    made.step = {step};
-    made.slots = make_slot_range(begin, end);
-    made.records = 3 * std::uint64_t{end - begin};
-    return made;
-  }
-  ps_shard_actions push(ps_shard_core& to, std::uint64_t step) {
-    return to.on_push(gradient(step, 0, 2), {next_value++});
-  }
-  /// The whole way of one step, with its record in the log.
-  ps_shard_actions train(ps_shard_core& shard, std::uint64_t step) {
-    push(shard, step);
-    shard.on_committed({step + 1});
-    return shard.on_applied({step});
-  }
-  static protocol::rewind going_back(std::uint64_t version, std::vector<protocol::parked_slot> parked = {}) {
-    return {{1}, {version}, extended(protocol::first_history(), {{1}, {version}, 0, std::move(parked)})};
-  }
-
-  std::uint64_t next_value = 1;
-  ps_shard_core core{config(), {}};
-};
+class ps_shard_durability_test : public durable_core {};
 
 // ---- log
 
@@ -404,80 +351,6 @@ TEST_F(ps_shard_durability_test, a_version_from_memory_is_applied_and_not_commit
   push(shard, 7);
   EXPECT_THAT(only<publish>(shard.on_applied({7})), testing::SizeIs(1));
   EXPECT_EQ(shard.state().applied, version_id{8});
-}
-
-// ---- asked to leave
-
-class a_shard_that_is_to_leave : public ps_shard_durability_test {
-protected:
-  ps_shard_actions make(std::uint64_t step) {
-    push(shard, step);
-    return shard.on_applied({step});
-  }
-
-  ps_shard_core shard{config(durability::snapshots), {}};
-};
-
-TEST_F(a_shard_that_is_to_leave, ends_at_once_where_there_is_a_log) {
-  EXPECT_EQ(core.on_leave(), (ps_shard_actions{end_in_order{}}));
-}
-
-/// R37.
-TEST_F(a_shard_that_is_to_leave, stands_still_until_its_version_is_committed) {
-  make(0);
-  EXPECT_THAT(only<take_snapshot>(shard.on_leave()), testing::SizeIs(1));
-  EXPECT_THAT(only<apply>(push(shard, 1)), IsEmpty());
-  EXPECT_THAT(only<end_in_order>(shard.on_tick()), IsEmpty());
-  const auto out = shard.on_snapshot_durable({0}, {1});
-  EXPECT_THAT(only<apply>(out), IsEmpty());
-  EXPECT_THAT(only<end_in_order>(out), testing::SizeIs(1));
-}
-
-/// R8, R12: then no other shard needs the version before, or its norm.
-TEST_F(a_shard_that_is_to_leave, waits_for_all_gradients_of_the_next_step) {
-  make(0);
-  shard.on_leave();
-  EXPECT_THAT(only<end_in_order>(shard.on_snapshot_durable({0}, {1})), IsEmpty());
-  shard.on_push(gradient(1, 0, 1), {next_value++});
-  EXPECT_THAT(only<end_in_order>(shard.on_push(gradient(1, 1, 2), {next_value++})), testing::SizeIs(1));
-}
-
-TEST_F(a_shard_that_is_to_leave, finishes_the_step_that_it_is_at) {
-  push(shard, 0);
-  EXPECT_THAT(shard.on_leave(), IsEmpty());
-  EXPECT_THAT(only<take_snapshot>(shard.on_applied({0})), testing::SizeIs(1));
-}
-
-TEST_F(a_shard_that_is_to_leave, is_asked_again_without_harm) {
-  make(0);
-  shard.on_leave();
-  EXPECT_THAT(shard.on_leave(), IsEmpty());
-}
-
-TEST_F(a_shard_that_is_to_leave, waits_for_room_when_as_many_snapshots_are_made_as_may_be) {
-  shard.on_name_snapshot({{0}, {1}});
-  make(0);
-  shard.on_name_snapshot({{0}, {2}});
-  make(1);
-  make(2);
-  EXPECT_THAT(only<take_snapshot>(shard.on_leave()), IsEmpty());
-  EXPECT_THAT(only<take_snapshot>(shard.on_snapshot_durable({0}, {1})), testing::SizeIs(1));
-}
-
-TEST_F(a_shard_that_is_to_leave, does_not_stand_for_as_long_as_its_disk_is_full) {
-  make(0);
-  shard.on_leave();
-  EXPECT_THAT(only<end_in_order>(shard.on_snapshot_failed({0}, {1})), testing::SizeIs(1));
-}
-
-TEST_F(a_shard_that_is_to_leave, ends_when_it_has_the_last_version) {
-  auto last = config(durability::snapshots);
-  last.steps = 1;
-  ps_shard_core one(last, {});
-  push(one, 0);
-  one.on_applied({0}); // of which there is a snapshot whoever asks
-  one.on_leave();
-  EXPECT_THAT(only<end_in_order>(one.on_snapshot_durable({0}, {1})), testing::SizeIs(1));
 }
 
 } // namespace
