@@ -204,6 +204,11 @@ void agent_state::begin_hosts() {
                                        carry_out(actions);
                                        return is_taken;
                                      },
+                                 .stay =
+                                     [this](const protocol::role_name& role) {
+                                       agent_actions none;
+                                       core_.vacate(role, std::nullopt, {}, none);
+                                     },
                                  .tell = [this](const protocol::job_event& event) { add_event(event); },
                                  .show = [this] { show(); },
                                  .is_ending = [this] { return arguments_.gathers || core_.ending(); }});

@@ -131,6 +131,28 @@ class a_host_of_a_job_without_a_log(a_host):
 
     log = "snapshots"
 
+    def test_whose_drain_is_undone_while_its_ps_shard_stands_still_keeps_it(self):
+        job, spec = self.begin()
+        [shard] = [index for (role, index), where in self.places(job).items() if (role, where) == ("ps_shard", self.name)]
+
+        def wait_until_it_is(state):
+            job.wait_for(lambda status: self.roles(status, "ps_shard")[shard]["state"] == state, f"its PS shard is {state}")
+
+        workers = [worker["pid"] for worker in self.roles(job.try_status(), "worker").values()]
+        for pid in workers:  # so that the gradients of the next step do not come
+            job.send_signal(pid, signal.SIGSTOP)
+        try:
+            self.assertEqual(self.drain(job)[0], 0)
+            wait_until_it_is("moving")
+            self.assertEqual(self.drain(job, "--undo")[0], 0)
+            wait_until_it_is("training")
+        finally:
+            for pid in workers:
+                job.send_signal(pid, signal.SIGCONT)
+        self.assertEqual(self.places(job)[("ps_shard", shard)], self.name)
+        self.expect_undisturbed(job, spec)
+        self.assertEqual(job.events("role-left"), [])
+
 
 class two_hosts(drains):
     host_count = 4
