@@ -16,8 +16,11 @@ class host_folder {
 public:
   /// Makes the folder where there is none. Waits for the agent of an earlier start, which was given
   /// up and ends. @returns bad_usage for a folder that holds something else, or that cannot be
-  /// written; naming the host and the way out.
+  /// written; naming the host, the cause and the way out. Then nothing is left of what it made.
   static result<host_folder> take(const bootstrap::HostBundle& bundle);
+
+  /// Is there what take() leaves in a folder, of whatever run?
+  static bool is_of_a_run(const std::filesystem::path& folder);
 
   /// Removes what take() made if no role has run here since: then nothing began.
   void discard_unused() const;
@@ -26,6 +29,7 @@ private:
   host_folder(std::filesystem::path path, std::vector<std::filesystem::path> made)
       : path_{std::move(path)}
       , made_{std::move(made)} {}
+  result<void> make(const bootstrap::HostBundle& bundle);
   result<void> claim(const bootstrap::HostBundle& bundle);
   result<void> lock(const bootstrap::HostBundle& bundle);
 
