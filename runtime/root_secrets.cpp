@@ -1,5 +1,6 @@
 #include "runtime/root_secrets.hpp"
 
+#include "actors/agent/control_socket.hpp"
 #include "base/atomic_file.hpp"
 #include "base/ipv4_address.hpp"
 #include "base/os_error.hpp"
@@ -16,7 +17,7 @@
 namespace dlrun::runtime {
 namespace {
 
-constexpr auto secrets_name = "root.secrets";
+constexpr auto secrets_name = agent::root_secrets_file;
 constexpr std::string_view secrets_head = "dlrun-root-secrets 1 ";
 constexpr mode_t of_others = 0077;
 constexpr mode_t owners = 0600;

@@ -18,6 +18,8 @@ namespace dlrun::agent {
 /// `agent.json` in the run folder: `{"pid":N,"host":"...","boot":"...","socket":"..."}`, the name
 /// of the root's host and the number that its kernel gave itself when it began.
 inline constexpr auto agent_file = "agent.json";
+/// Of a run on several hosts: there as long as it has a root, or one that was killed.
+inline constexpr auto root_secrets_file = "root.secrets";
 /// The socket, beside it. Processes of every network namespace of the host find it there, as those
 /// of containers that share the folder do.
 inline constexpr auto control_socket_file = "control.sock";

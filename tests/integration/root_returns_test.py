@@ -50,6 +50,10 @@ class keeps_what_runs(root_that_is_killed):
     def test_when_the_root_comes_back(self):
         job, spec = self.kill_root()
         self.assertEqual(os.stat(job.run_dir / "root.secrets").st_mode & 0o777, 0o600)
+        for verb in ("status", "stop", "drain", "scale"):
+            code, _, complaint = job.ask(verb, *{"drain": ["beta"], "scale": ["--workers", "2"]}.get(verb, []))
+            self.assertEqual(code, 1, complaint)
+            self.assertIn(f"'dlrun resume {job.run_dir} --hosts FILE' goes on", complaint)
         self.resume(job)
         self.expect_kept(job, spec)
 
