@@ -121,6 +121,7 @@ std::vector<protocol::running_start> hosted_roles::take_over(time_point now, hos
       continue;
     }
     placement_.keep(key.first, *at->host, "it ran there when the root came back");
+    out.push_back(host_events::placed(key.first, one.self, *placement_.find(key.first)));
     at->is_unheard = key.first.kind == role_kind::keeper;
     all.push_back(one);
   }

@@ -83,6 +83,7 @@ class waits_for_hosts(lets_hosts_join):
             self.assertEqual([role for role in status["roles"] if role["pid"] and role["role"] == "worker"], [])
             self.assertIn("hosts: alpha", job.ask("status")[1])
             self.assertIn("it waits for its hosts", job.ask("scale", "--workers", "2")[2])
+            self.assertIn("no role has had a place yet", job.ask("explain")[1])
             self.enrol(job, "beta")
             self.agent("gamma", self.token(job))
             self.expect_same_bits(job, spec)

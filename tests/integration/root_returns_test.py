@@ -1,5 +1,6 @@
 """The root is killed and `dlrun resume --hosts` is called: what runs on other hosts keeps running (R35)."""
 
+import json
 import os
 import signal
 
@@ -10,6 +11,7 @@ from etcd_members import no_etcd
 from hosts_case import on_several_hosts
 
 BAD_USAGE = 2
+OF_OTHERS = ("agent", "data_dispatcher")  # the root itself, and what has no place of its own
 STEP = 20
 GRACE_S = 60
 
@@ -34,6 +36,14 @@ class root_that_is_killed(on_several_hosts):
     def resume(self, job, *options):
         job.resume(options=["--hosts", str(self.list), *options])
 
+    def expect_explained(self, job, status):
+        """Where each role is, those that kept running too."""
+        told = {(role["role"], role["index"]): role["host"] for role in json.loads(job.ask("explain", "--json")[1])["roles"]}
+        known = {(role["role"], role["index"]): role["pid"] for role in status["roles"] if role["role"] not in OF_OTHERS}
+        self.assertEqual(set(told), set(known))
+        for role, host in told.items():
+            self.assertIn(known[role], self.hosts.processes(host), role)
+
 class keeps_what_runs(root_that_is_killed):
     def expect_kept(self, job, spec):
         """All that ran on other hosts runs to the end of the job."""
@@ -42,6 +52,7 @@ class keeps_what_runs(root_that_is_killed):
         self.assertLessEqual(self.found, there)
         [adopted] = job.events("roles-adopted")
         self.assertEqual(adopted["values"]["roles"], len(self.found))
+        self.expect_explained(job, status)
         report = self.expect_same_bits(job, spec, may_redo=True)
         self.expect_committed_kept(report, self.committed)
         self.assertFalse((job.run_dir / "root.secrets").exists())

@@ -38,7 +38,14 @@ protected:
 TEST_F(returned_root_test, takes_over_what_runs_and_orders_it_no_second_time) {
   join(there("beta", 7, {worker, shard}));
   EXPECT_THAT(take_over(), testing::UnorderedElementsAre(worker, shard));
-  EXPECT_THAT(out, IsEmpty());
+  const auto told = all_of<job_event>(out);
+  ASSERT_EQ(told.size(), out.size()) << "nothing is ordered";
+  ASSERT_EQ(told.size(), 2U);
+  for (const auto& one : told) {
+    EXPECT_EQ(one.event, "role-placed");
+    EXPECT_EQ(one.place.host, "beta");
+    EXPECT_EQ(one.incarnation, first.incarnation);
+  }
   EXPECT_NE(roles.starts().find(worker.role, first), nullptr);
   EXPECT_EQ(roles.places().find(shard.role)->host, "beta");
   now += 1s;
