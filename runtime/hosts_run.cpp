@@ -6,6 +6,7 @@
 #include "runtime/held_stores.hpp"
 #include "runtime/root_beats.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 
 namespace dlrun::runtime {
@@ -25,6 +26,19 @@ std::chrono::seconds there_patience_of(const common::job_context& job) {
   if (job::data_share_of(job.spec.data()) == job::data_share::automatic)
     for (const auto& memory : data::memory_of(*job.data)) bytes += memory->bytes().size();
   return decode_patience + std::chrono::seconds{bytes / given_bytes_per_s};
+}
+
+/// A name that stands for a loopback address here, as of /etc/hosts, is no way for others. A list
+/// of nothing else is of one machine.
+result<void> check_reachable(const hosts_plan& plan) {
+  const auto is_loopback = [](const std::string& number) { return number.starts_with("127."); };
+  const auto found = std::ranges::find_if(plan.numbers, is_loopback);
+  if (found == plan.numbers.end() || std::ranges::all_of(plan.numbers, is_loopback)) return {};
+  const auto& host = plan.hosts.hosts(static_cast<int>(found - plan.numbers.begin()));
+  return fail(error_code::bad_usage,
+              fmt::format("{}: host {}: '{}' is {} here, which no other host reaches: correct /etc/hosts, or "
+                          "write the number of its interface",
+                          plan.file, host.name(), host.address(), *found));
 }
 
 /// Gives the data to hosts that have not got it; null where data.share is off.
@@ -111,6 +125,8 @@ std::function<void(protocol::time_point)> own_renewal(const std::shared_ptr<cons
 } // namespace
 
 result<void> check_for_hosts(const spec::JobSpec& job, const std::optional<hosts_plan>& hosts) {
+  if (hosts)
+    if (auto fine = check_reachable(*hosts); !fine) return fine;
   if (hosts && job::placement_of(job) != job::placement::processes)
     return fail(
         error_code::bad_spec,

@@ -17,7 +17,8 @@
 namespace dlrun::runtime {
 
 /// Can the job run on these hosts, or on this one alone? @returns bad_spec for one that cannot
-/// leave its process, and for one that wants copies on more hosts than there are.
+/// leave its process, and for one that wants copies on more hosts than there are; bad_usage for
+/// hosts that the others would look for on themselves.
 result<void> check_for_hosts(const spec::JobSpec& job, const std::optional<hosts_plan>& hosts);
 
 /// Of a run: who issues its certificates, what the root shows itself, and what it keeps of both.

@@ -235,6 +235,13 @@ class is_refused(lets_hosts_join):
             self.expect_refused(self.agent("gamma", token), "join.hosts_max", "can still be used")
             self.expect_left_nothing("gamma")
 
+    def test_an_address_that_the_host_has_not_and_the_token_can_still_be_used(self):
+        with self.endless() as job:
+            token = self.token(job)
+            one = self.agent("beta", options=("--token-file", "-", "--address", "10.78.0.77"), token=token)
+            self.expect_refused(one, "--address 10.78.0.77", "10.78.0.2")
+            self.enrol(job, "beta", token)
+
     def test_a_token_that_has_expired_or_is_none(self):
         with self.endless() as job:
             token = self.token(job, "--valid-s", "1")
