@@ -20,7 +20,7 @@ struct resume_verb_options {
 int resume(const resume_verb_options& options, const begun_hook& begun) {
   const auto hosts = runtime::plan_hosts_if_named(options.hosts, options.address);
   if (!hosts) return complain(hosts.error());
-  const auto resumed = runtime::prepare_resumption(options.directory, options.how, hosts->has_value());
+  const auto resumed = runtime::prepare_resumption(options.directory, options.how, place_on(*hosts));
   if (!resumed) return complain(resumed.error());
   if (!resumed->job) {
     say_completed(resumed->folder.path(), options.json);

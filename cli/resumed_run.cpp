@@ -15,10 +15,13 @@ void say_completed(const std::filesystem::path& folder, bool json) {
       folder.string());
 }
 
+runtime::resumption_place place_on(const std::optional<runtime::hosts_plan>& hosts) {
+  return {.has_hosts = hosts.has_value(),
+          .fits = [hosts](const spec::JobSpec& job) { return runtime::check_for_hosts(job, hosts); }};
+}
+
 int run_resumed(const runtime::resumption& resumed, const std::optional<runtime::hosts_plan>& hosts,
                 const display_choice& how) {
-  const auto fits = runtime::check_for_hosts(resumed.job->spec, hosts);
-  if (!fits && !resumed.gathers) return complain(fits.error());
   if (!resumed.missing.empty()) warn(resumed.missing);
   if (!hosts && !resumed.left_behind.empty()) warn(resumed.left_behind);
   return run_displayed(*resumed.job,

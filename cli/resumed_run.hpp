@@ -9,6 +9,9 @@ namespace dlrun::cli {
 /// There is nothing to do; a program gets the report as from a run.
 void say_completed(const std::filesystem::path& folder, bool json);
 
+/// For prepare_resumption(). @param hosts its other hosts; nothing: this host alone
+runtime::resumption_place place_on(const std::optional<runtime::hosts_plan>& hosts);
+
 /// Goes on with a run that is not completed, or not to its end (R38), as run_displayed(). @param
 /// hosts its other hosts; nothing: this host alone. @returns the exit code
 int run_resumed(const runtime::resumption& resumed, const std::optional<runtime::hosts_plan>& hosts,

@@ -54,7 +54,7 @@ int go_on(const runtime::begun_run& found, const spec::JobSpec& asked,
           const begun_hook& begun) {
   if (found.failed) return say_failed(found, options.json);
   const auto resumed =
-      runtime::prepare_resumption(found.folder, {.overrides = found.changes}, hosts.has_value(), asked);
+      runtime::prepare_resumption(found.folder, {.overrides = found.changes}, place_on(hosts), asked);
   if (!resumed) return complain(resumed.error());
   if (resumed->job) return run_resumed(*resumed, hosts, {.json = options.json, .begun = begun});
   say_completed(found.folder, options.json);

@@ -184,9 +184,10 @@ result<void> keep(const run_folder& folder, const trained_with& past, const resu
 
 /// The job to go on with: that of the run, changed as asked. What changes the training is a new
 /// revision of its specification, kept beside the ones before.
+/// @param fits see resumption_place
 result<prepared_job> prepare_resumed(const run_folder& folder, const trained_with& past,
-                                     const resume_options& options,
-                                     const std::optional<spec::JobSpec>& asked) {
+                                     const resume_options& options, const std::optional<spec::JobSpec>& asked,
+                                     const std::function<result<void>(const spec::JobSpec&)>& fits) {
   if (auto kept = check_kept(past.revisions.back(), folder); !kept) return tl::unexpected(kept.error());
   auto wanted = wanted_spec(past, folder, options);
   if (!wanted) return tl::unexpected(wanted.error());
@@ -208,6 +209,7 @@ result<prepared_job> prepare_resumed(const run_folder& folder, const trained_wit
     revisions.back() = job->spec;
   }
   for (const auto& revision : revisions) job->revisions.push_back(revision.train());
+  if (auto there = fits(job->spec); !there) return tl::unexpected(there.error());
   if (auto kept = keep(folder, past, options, *job, revisions); !kept) return tl::unexpected(kept.error());
   return job;
 }
@@ -265,7 +267,7 @@ result<void> add_gathering(const trained_with& trained, const coordinator::past_
   if (missing.empty() && !(has_hosts && root_secrets::are_left(path))) return {};
   if (!missing.empty()) made.missing = tell_not_whole(path, *trained.record, missing, past.stores);
   if (!has_hosts) return fail(error_code::bad_usage, made.missing);
-  auto job = prepare_resumed(made.folder, trained, options, asked);
+  auto job = prepare_resumed(made.folder, trained, options, asked, resumption_place{}.fits);
   if (!job && missing.empty()) return {}; // the model is here: that is enough
   if (!job) return tl::unexpected(job.error());
   made.is_same_job = true;
@@ -293,7 +295,8 @@ result<common::journal_place> journal_of(const trained_with& trained, const run_
 } // namespace
 
 result<resumption> prepare_resumption(const std::filesystem::path& directory, const resume_options& options,
-                                      bool has_hosts, const std::optional<spec::JobSpec>& asked) {
+                                      const resumption_place& place,
+                                      const std::optional<spec::JobSpec>& asked) {
   auto folder = run_folder::open(directory.string());
   if (!folder) return tl::unexpected(folder.error());
   const auto trained = read_trained_with(*folder);
@@ -315,13 +318,13 @@ result<resumption> prepare_resumption(const std::filesystem::path& directory, co
   if (past->completed) {
     if (auto fine = check_completed(made.folder, *trained, options); !fine)
       return tl::unexpected(fine.error());
-    if (auto done = add_gathering(*trained, *past, options, has_hosts, asked, made); !done)
+    if (auto done = add_gathering(*trained, *past, options, place.has_hosts, asked, made); !done)
       return tl::unexpected(done.error());
     return made;
   }
   const auto report = place_of_report(made.folder.path());
   if (!report) return tl::unexpected(report.error());
-  auto job = prepare_resumed(made.folder, *trained, options, asked);
+  auto job = prepare_resumed(made.folder, *trained, options, asked, place.fits);
   if (!job) return tl::unexpected(job.error());
   made.left_behind = tell_left_behind(made.folder, *trained);
   made.is_same_job = job->revisions.size() == trained->revisions.size() &&

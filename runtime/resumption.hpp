@@ -6,6 +6,7 @@
 #include "runtime/run_folder.hpp"
 
 #include <dlrun/training.hpp>
+#include <functional>
 #include <optional>
 
 namespace dlrun::runtime {
@@ -25,14 +26,23 @@ struct resumption {
   std::string missing{};
 };
 
+/// Where a run is to go on.
+struct resumption_place {
+  bool has_hosts = false; ///< on several hosts
+  /// Can the job run there? Asked before anything is changed; not of one that is trained to its
+  /// end.
+  std::function<result<void>(const spec::JobSpec&)> fits = [](const auto&) { return result<void>{}; };
+};
+
 /// Opens the folder, changes the specification as asked (what changes the training is a new
 /// revision of it, kept beside the ones before), and prepares the job. @returns bad_usage for a
 /// folder that is no run's or in use, that kept nothing on disk, and for changes that a run does
 /// not take, or one that is completed, whose stores are on other hosts, without any of those; else
-/// as prepare_job().
-/// @param has_hosts it is to go on on several hosts
+/// as prepare_job(), and what `place` says of a job that does not fit.
+/// Where it is refused nothing in the folder is changed.
 /// @param asked the job file that led to this, which is then noted in the record
 result<resumption> prepare_resumption(const std::filesystem::path& directory, const resume_options& options,
-                                      bool has_hosts = false, const std::optional<spec::JobSpec>& asked = {});
+                                      const resumption_place& place = {},
+                                      const std::optional<spec::JobSpec>& asked = {});
 
 } // namespace dlrun::runtime

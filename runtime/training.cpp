@@ -228,17 +228,17 @@ result<training> training::start(const job_spec& job, training_options options) 
 result<training> training::resume(const std::filesystem::path& run_dir, const resume_options& how,
                                   training_options options) {
   try {
-    auto resumed = runtime::prepare_resumption(run_dir, how);
+    const auto fits = [&options](const spec::JobSpec& job) {
+      auto fine = check_role_program(job, options);
+      return fine ? runtime::check_for_hosts(job, std::nullopt) : fine;
+    };
+    auto resumed = runtime::prepare_resumption(run_dir, how, {.has_hosts = false, .fits = fits});
     if (!resumed) return tl::unexpected(resumed.error());
     if (!resumed->job)
       return fail(
           error_code::bad_usage,
           fmt::format("the run in '{}' is completed: there is nothing left to train (see report.json there)",
                       resumed->folder.path().string()));
-    if (auto fine = check_role_program(resumed->job->spec, options); !fine)
-      return tl::unexpected(fine.error());
-    if (auto fits = runtime::check_for_hosts(resumed->job->spec, std::nullopt); !fits)
-      return tl::unexpected(fits.error());
     auto made = std::make_unique<impl>(std::move(*resumed->job), std::move(resumed->folder),
                                        resumed->coordinator, std::move(options));
     if (!resumed->left_behind.empty()) made->first_event("store-missing", resumed->left_behind);
