@@ -178,6 +178,7 @@ result<std::unique_ptr<hosts_run>> hosts_run::create(const hosts_plan& plan,
   auto config = config_of(plan, *job, *beats, bundles->hosts_before(), who.takes_over);
   config.joining.way_to_join = way_to_join(plan, desk.get(), *job);
   if (who.takes_over) config.returning = returning(*who.secrets);
+  config.roots_of_same_job = who.secrets->roots_of_same_job();
   config.gathers = who.gathers;
   auto launcher = std::make_shared<agent::routed_launcher>(agent::routed_launcher_options{
       .hosts = std::move(config),

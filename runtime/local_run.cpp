@@ -114,6 +114,7 @@ result<launcher_choice> choose_processes(caf::actor_system& system,
   who.gathers = options.gathers;
   if (hosts) {
     who.takes_over = options.is_same_job && secrets->are_found();
+    secrets->note_root(job->process, options.is_same_job);
     auto access = open_to_hosts(*hosts, who);
     if (!access) return tl::unexpected(access.error());
     to_others.remote = std::move(*access);

@@ -182,6 +182,11 @@ result<void> keep(const run_folder& folder, const trained_with& past, const resu
   return options.as_trained ? keep_edited(beyond) : result<void>{};
 }
 
+/// Is the job what it was?
+bool is_same(const std::vector<spec::JobSpec>& before, const std::vector<spec::JobSpec>& now) {
+  return before.size() == now.size() && job::differences(before.back(), now.back()).empty();
+}
+
 /// The job to go on with: that of the run, changed as asked. What changes the training is a new
 /// revision of its specification, kept beside the ones before.
 /// @param fits see resumption_place
@@ -210,6 +215,8 @@ result<prepared_job> prepare_resumed(const run_folder& folder, const trained_wit
   }
   for (const auto& revision : revisions) job->revisions.push_back(revision.train());
   if (auto there = fits(job->spec); !there) return tl::unexpected(there.error());
+  if (!is_same(past.revisions, revisions))
+    if (auto told = root_secrets::job_changes(folder.path()); !told) return tl::unexpected(told.error());
   if (auto kept = keep(folder, past, options, *job, revisions); !kept) return tl::unexpected(kept.error());
   return job;
 }

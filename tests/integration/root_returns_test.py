@@ -131,6 +131,22 @@ class does_not_keep_it(root_that_is_killed):
         self.assertEqual(job.events("roles-adopted"), [])
         self.expect_committed_kept(report, self.committed)
 
+    def test_when_the_job_was_changed_while_its_host_was_away(self):
+        """By a resume that failed, since that host did not come: the next one changes nothing any more."""
+        start = ["sh", "-c", f'[ "$0" != beta ] || exit 3; exec ip netns exec {self.hosts.prefix}$0 "$@"', "{host}"]
+        failing = self.hosts.write_file(self.bench.folder / "failing.yaml", {"start": start})
+        job, _ = self.kill_root()
+        self.hosts.set_link("beta", "down")
+        code, _, complaint = job.ask("resume", "--hosts", str(failing), "--set", "train.optimizer.sgd.lr=0.01")
+        self.assertEqual(code, BAD_USAGE, complaint)
+        self.assertTrue(self.found & set(self.roles_on("beta")), "they wait for a root")
+        self.hosts.set_link("beta", "up")
+        self.resume(job)
+        self.pauses.end()
+        job.expect_complete(may_redo=True)
+        self.assertEqual(job.events("roles-adopted"), [])
+        self.expect_nobody_left()
+
     def test_when_nobody_comes_within_the_grace(self):
         self.grace = 3
         spec = self.small_job(orphan_grace_s=self.grace)
