@@ -17,7 +17,6 @@ constexpr auto decode_patience = std::chrono::minutes(5);
 /// and may have to be given it, over a line that carries at least so much, for all such hosts.
 constexpr std::uint64_t given_bytes_per_s = 4'000'000;
 constexpr auto hosts_look_period = std::chrono::milliseconds(100);
-constexpr auto gone_patience = std::chrono::seconds(5);
 /// The agents that an earlier root left dial ten times a second.
 constexpr auto reattach_patience = std::chrono::seconds(2);
 
@@ -235,7 +234,7 @@ result<void> hosts_run::wait_until_there(run_observer& observer,
     const bool is_over = std::chrono::steady_clock::now() >= due;
     if (is_over || there.error().code != error_code::timed_out)
       return fail(takes_over_ ? error_code::timed_out : there.error().code, there.error().message + way_out_);
-    if (const auto reason = observer.asked_to_stop()) return fail(error_code::interrupted, *reason);
+    if (const auto wish = observer.asked_to_stop()) return fail(error_code::interrupted, wish->reason);
   }
 }
 
@@ -243,10 +242,10 @@ void hosts_run::close_door() {
   if (desk_) desk_->close();
 }
 
-void hosts_run::wait_until_gone() {
+void hosts_run::wait_until_gone(std::chrono::seconds patience) {
   close_door();
-  commands_->wait_for_end(gone_patience);
-  launcher_->waiting().wait_until_gone(gone_patience);
+  commands_->wait_for_end(patience);
+  launcher_->waiting().wait_until_gone(patience);
 }
 
 } // namespace dlrun::runtime

@@ -67,8 +67,9 @@ public:
   bool takes_over() const { return takes_over_; }
   /// No host joins any more.
   void close_door();
-  /// The same. Blocks until those that were dismissed have ended, for a few seconds at most.
-  void wait_until_gone();
+  /// The same. Blocks until those that were dismissed have ended: the commands that started agents,
+  /// then the agents, for so long each at most.
+  void wait_until_gone(std::chrono::seconds patience);
 
 private:
   hosts_run(std::shared_ptr<host_commands> commands, std::shared_ptr<agent::routed_launcher> launcher,

@@ -140,9 +140,10 @@ public:
     tell([&](training_callback& one) { one.on_evaluation(*evaluated, *this); });
   }
 
-  std::optional<std::string> asked_to_stop() override {
+  std::optional<runtime::stop_wish> asked_to_stop() override {
     const std::scoped_lock lock{mutex_};
-    return stop_reason_;
+    if (!stop_reason_) return std::nullopt;
+    return runtime::stop_wish{*stop_reason_, {}};
   }
 
   void summary(const dlrun::report& report, const std::string&) override {

@@ -10,7 +10,7 @@ from dlrun_job import all_run, pid_of, wait_until
 from etcd_members import no_etcd
 from hosts_case import on_several_hosts
 
-BAD_USAGE = 2
+BAD_USAGE, INTERRUPTED = 2, 130
 OF_OTHERS = ("agent", "data_dispatcher")  # the root itself, and what has no place of its own
 STEP = 20
 GRACE_S = 60
@@ -146,6 +146,25 @@ class does_not_keep_it(root_that_is_killed):
         job.expect_complete(may_redo=True)
         self.assertEqual(job.events("roles-adopted"), [])
         self.expect_nobody_left()
+
+    def test_when_a_second_signal_ended_it(self):
+        """What runs on other hosts does not wait for another root."""
+        spec = self.small_job(orphan_grace_s=GRACE_S)
+        job = self.start(spec)
+        self.addCleanup(job.__exit__)
+        job.wait_until_all_run()
+        with job.held_from_step(STEP):  # no worker can put its things in order: the end would take long
+            job.root.send_signal(signal.SIGINT)
+            job.wait_for(lambda status: status["status"] == "stopping", "it stops")
+            job.root.send_signal(signal.SIGINT)
+            self.assertEqual(job.wait_end(), INTERRUPTED, job.output())
+            last = job.output().splitlines()[-1]
+            for word in ("at once", f"'dlrun resume {job.run_dir} --hosts FILE'"):
+                self.assertIn(word, last)
+            self.expect_nobody_left()
+        self.resume(job)
+        self.expect_same_bits(job, spec, may_redo=True)
+        self.assertEqual(job.events("roles-adopted"), [])
 
     def test_when_nobody_comes_within_the_grace(self):
         self.grace = 3
