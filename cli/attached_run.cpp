@@ -3,6 +3,7 @@
 #include "actors/agent/event_json.hpp"
 #include "job/run_layout.hpp"
 #include "runtime/missing_stores.hpp"
+#include "runtime/run_record.hpp"
 
 #include <fmt/format.h>
 
@@ -31,10 +32,11 @@ result<dlrun::report> attached_run::end(protocol::time_point now) {
   const auto path = run_dir_ / run_layout::report;
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored))
-    return fail(error_code::bad_usage,
-                fmt::format("the run in '{0}' is not running, and ended without a report: 'dlrun resume {0}' "
-                            "goes on from what is on disk",
-                            run_dir_.string()));
+    return fail(
+        error_code::bad_usage,
+        fmt::format("the run in '{}' is not running, and ended without a report: '{}' goes on from what "
+                    "is on disk",
+                    run_dir_.string(), runtime::resume_command(run_dir_)));
   auto report = dlrun::read_report(path);
   if (!report) return report;
   if (!display_) display_ = make_display_(now);

@@ -6,6 +6,7 @@
 #include "cli/verbs.hpp"
 #include "job/run_layout.hpp"
 #include "runtime/kept_stores.hpp"
+#include "runtime/root_secrets.hpp"
 #include "runtime/run_files.hpp"
 #include "runtime/run_folder.hpp"
 #include "runtime/run_record.hpp"
@@ -29,12 +30,13 @@ explanation explanation_of(const std::filesystem::path& run_dir) {
   return told;
 }
 
-/// What its events do not tell before its first role is placed, its record does.
+/// What its events do not tell before its first role is placed, its record does, or, while it waits
+/// for hosts that may join, what its root keeps for them.
 result<bool> has_hosts(const explanation& told, const std::filesystem::path& run_dir) {
   if (const auto known = told.has_hosts()) return *known;
   const auto record = runtime::read_record(run_dir);
   if (!record) return tl::unexpected(record.error());
-  return *record && (*record)->hosts_size() > 0;
+  return (*record && (*record)->hosts_size() > 0) || runtime::root_secrets::are_left(run_dir);
 }
 
 nlohmann::ordered_json to_json(const explained_role& role) {

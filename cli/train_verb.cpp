@@ -13,6 +13,7 @@
 #include "runtime/begun_run.hpp"
 #include "runtime/hosts_run.hpp"
 #include "runtime/new_run.hpp"
+#include "runtime/run_record.hpp"
 
 namespace dlrun::cli {
 namespace {
@@ -34,9 +35,9 @@ verb_end say_failed(const runtime::begun_run& found, bool json) {
   const auto path = found.folder / run_layout::report;
   if (json) json_display{stdout, {}}.summary(*found.failed, path.string());
   complain(
-      fmt::format("the run in '{0}' has failed: {1}; nothing was started: 'dlrun resume {0}' goes on with "
-                  "it when that is mended",
-                  found.folder.string(), found.failed->reason));
+      fmt::format("the run in '{}' has failed: {}; nothing was started: '{}' goes on with it when that is "
+                  "mended",
+                  found.folder.string(), found.failed->reason, runtime::resume_command(found.folder)));
   return {static_cast<int>(job::exit_code_for(*found.failed)), found.failed->reason, found.failed,
           std::nullopt};
 }

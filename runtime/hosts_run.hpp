@@ -18,7 +18,8 @@ namespace dlrun::runtime {
 
 /// Checks that the job can run on these hosts, or on this one alone. @returns bad_spec for a job of
 /// `cluster.placement: threads` on several hosts, and for one that wants copies on more hosts than
-/// there are.
+/// there are; bad_usage for hosts that the others
+/// would look for on themselves.
 result<void> check_for_hosts(const spec::JobSpec& job, const std::optional<hosts_plan>& hosts);
 
 /// The identities of a run: who issues its certificates, what the root itself shows, and the
@@ -69,8 +70,9 @@ public:
   bool takes_over() const { return takes_over_; }
   /// No host joins any more.
   void close_door();
-  /// The same. Blocks until those that were dismissed have ended, for a few seconds at most.
-  void wait_until_gone();
+  /// The same. Blocks until those that were dismissed have ended: the commands that started agents,
+  /// then the agents, for so long each at most.
+  void wait_until_gone(std::chrono::seconds patience);
 
 private:
   hosts_run(std::shared_ptr<host_commands> commands, std::shared_ptr<agent::routed_launcher> launcher,

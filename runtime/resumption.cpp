@@ -191,6 +191,7 @@ struct wish {
   const resume_options& options;
   const std::optional<hosts_plan>& hosts;    ///< nothing: this one alone
   const std::optional<spec::JobSpec>& asked; ///< the job file that led to this
+  const spec_check& check;                   ///< of the caller; may be empty
   bool gathers = false;                      ///< nothing is trained (R38)
 };
 
@@ -199,6 +200,13 @@ replicas_choice choose_replicas_again(const prepared_job& job, const wish& wante
   auto choice = choose_replicas(job, hosts_at_least(wanted.hosts));
   if (choice.is_auto && choice.replicas != before) choice.reason += fmt::format("; before it was {}", before);
   return choice;
+}
+
+/// Can the job run on these hosts, and from this program?
+result<void> check_fits(const spec::JobSpec& job, const wish& what) {
+  if (what.gathers) return {};
+  if (auto fits = check_for_hosts(job, what.hosts); !fits) return fits;
+  return what.check ? what.check(job) : result<void>{};
 }
 
 /// The job to go on with: that of the run, changed as asked, into `made`. What changes the training
@@ -215,7 +223,7 @@ result<void> prepare_resumed(const trained_with& past, const wish& what, resumpt
   job->asked = what.asked;
   const auto change = change_spec(past, options, *job);
   if (!change) return tl::unexpected(change.error());
-  if (auto fits = check_for_hosts(job->spec, what.hosts); !fits && !what.gathers) return fits;
+  if (auto fits = check_fits(job->spec, what); !fits) return fits;
   if (auto opened = open_metrics_port(*job); !opened) return opened;
   if (auto settled = settle_journal_again(job->spec); !settled) return settled;
   if (auto settled = settle_device_again(*job); !settled) return settled;
@@ -229,9 +237,11 @@ result<void> prepare_resumed(const trained_with& past, const wish& what, resumpt
   for (const auto& revision : revisions) job->revisions.push_back(revision.train());
   const auto before = past.record ? std::max(1U, past.record->replicas()) : 1U;
   const auto replicas = choose_replicas_again(*job, what, before);
-  if (auto kept = keep(made.folder, past, options, *job, revisions, replicas.replicas); !kept) return kept;
   made.is_same_job = revisions.size() == past.revisions.size() && replicas.replicas == before &&
                      job::differences(past.revisions.back(), job->spec).empty();
+  if (!made.is_same_job && !what.gathers)
+    if (auto told = root_secrets::job_changes(made.folder.path()); !told) return told;
+  if (auto kept = keep(made.folder, past, options, *job, revisions, replicas.replicas); !kept) return kept;
   if (what.hosts || replicas.replicas != before) made.replicas = replicas;
   set_replicas(replicas, *job);
   made.job = std::move(*job);
@@ -320,7 +330,7 @@ result<common::journal_place> journal_of(const trained_with& trained, const run_
 
 result<resumption> prepare_resumption(const std::filesystem::path& directory, const resume_options& options,
                                       const std::optional<hosts_plan>& hosts,
-                                      const std::optional<spec::JobSpec>& asked) {
+                                      const std::optional<spec::JobSpec>& asked, const spec_check& check) {
   auto folder = run_folder::open(directory.string());
   if (!folder) return tl::unexpected(folder.error());
   const auto trained = read_trained_with(*folder);
@@ -335,7 +345,7 @@ result<resumption> prepare_resumption(const std::filesystem::path& directory, co
                                           [&] { return coordinator::read_past_run(*journal); });
   if (!past) return tl::unexpected(past.error());
   resumption made{std::move(*folder), std::nullopt, next_coordinator(*past, *journal), {}, false};
-  const wish wanted{options, hosts, asked};
+  const wish wanted{options, hosts, asked, check};
   if (auto known = check_recorded(*trained, made.folder, options); !known && !past->completed)
     return tl::unexpected(known.error());
   if (auto unedited = check_unedited(*trained, made.folder, options); !unedited)

@@ -8,6 +8,7 @@
 #include "runtime/run_folder.hpp"
 
 #include <dlrun/training.hpp>
+#include <functional>
 #include <optional>
 
 namespace dlrun::runtime {
@@ -30,6 +31,9 @@ struct resumption {
   std::string missing{};
 };
 
+/// @returns why a job cannot be run.
+using spec_check = std::function<result<void>(const spec::JobSpec&)>;
+
 /// Opens the folder, changes the specification as asked (what changes the training is a new
 /// revision of it, kept beside the ones before), and prepares the job. @returns bad_usage for a
 /// folder that is no run's or in use, that kept nothing on disk, and for changes that a run does
@@ -38,8 +42,11 @@ struct resumption {
 /// changes nothing of the run.
 /// @param hosts on which it is to go on; nothing: on this one alone
 /// @param asked the job file that led to this, which is then noted in the record
+/// @param check can the caller run that job? Asked before anything is changed, and not of a job
+/// that is trained to its end
 result<resumption> prepare_resumption(const std::filesystem::path& directory, const resume_options& options,
                                       const std::optional<hosts_plan>& hosts = {},
-                                      const std::optional<spec::JobSpec>& asked = {});
+                                      const std::optional<spec::JobSpec>& asked = {},
+                                      const spec_check& check = {});
 
 } // namespace dlrun::runtime

@@ -7,9 +7,11 @@
 #include "runtime/job_identity.hpp"
 #include "runtime/root_beats.hpp"
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <set>
 #include <vector>
 
 namespace dlrun::runtime {
@@ -26,6 +28,16 @@ public:
 
   /// Whether a root that did not come to its end has left secrets. They may be unusable.
   static bool are_left(const std::filesystem::path& run_dir);
+
+  /// Before the job of the run is changed, also where no root follows for now: what was started is
+  /// of another one, and no root takes it over. Nothing happens if there is no such file. @returns
+  /// as take()
+  static result<void> job_changes(const std::filesystem::path& run_dir);
+
+  /// This root is one more that ran the job as it is now; the only one, unless it is the same.
+  void note_root(std::uint64_t process, bool is_same_job);
+  /// Those, of which this may take over what they started.
+  std::set<std::uint64_t> roots_of_same_job() const;
 
   /// Whether an earlier root left these secrets.
   bool are_found() const { return kept_.roots() > 1; }

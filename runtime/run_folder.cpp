@@ -4,6 +4,7 @@
 #include "job/run_layout.hpp"
 #include "job/spec_writer.hpp"
 #include "runtime/run_files.hpp"
+#include "runtime/run_record.hpp"
 
 #include <array>
 #include <cerrno>
@@ -121,10 +122,11 @@ result<void> remove_beginning(const std::filesystem::path& folder) {
 result<void> check_holds_no_run(const std::filesystem::path& folder) {
   std::error_code why;
   if (!holds_run(folder, why)) return {};
-  return fail(error_code::bad_usage,
-              fmt::format("there is a run in '{}' already: 'dlrun resume {}' goes on with it; for a new one "
-                          "choose another folder with --run-dir, or remove it",
-                          folder.string(), folder.string()));
+  return fail(
+      error_code::bad_usage,
+      fmt::format("there is a run in '{}' already: '{}' goes on with it; for a new one choose another "
+                  "folder with --run-dir, or remove it",
+                  folder.string(), resume_command(folder)));
 }
 
 } // namespace

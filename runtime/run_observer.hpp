@@ -5,10 +5,19 @@
 #include "actors/protocol/time.hpp"
 
 #include <dlrun/report.hpp>
+#include <functional>
 #include <optional>
 #include <string>
 
 namespace dlrun::runtime {
+
+/// That a run is to end.
+struct stop_wish {
+  std::string reason;
+  /// Set where nobody waits for the roles: ends this process. Other hosts are told first, for a
+  /// second or two at most, so that what runs there ends as well and waits for no root.
+  std::function<void()> end_now{};
+};
 
 /// Receives the progress of a run. Only the thread of run_locally() calls it.
 class run_observer {
@@ -24,9 +33,9 @@ public:
   virtual void update(const agent::run_snapshot& now, protocol::time_point at) = 0;
   /// A failure or recovery.
   virtual void event(const protocol::job_event& event) = 0;
-  /// Asked after each update, and while the hosts of the run are waited for. @returns why the run
-  /// is to end now; nothing to go on.
-  virtual std::optional<std::string> asked_to_stop() { return std::nullopt; }
+  /// Asked after each update, and while the hosts of the run are waited for. @returns nothing to go
+  /// on.
+  virtual std::optional<stop_wish> asked_to_stop() { return std::nullopt; }
   /// The end. `report_path`: where the report is.
   virtual void summary(const dlrun::report& report, const std::string& report_path) = 0;
 };

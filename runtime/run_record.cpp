@@ -6,6 +6,7 @@
 #include "job/defaults.hpp"
 #include "job/run_layout.hpp"
 #include "runtime/digested_message.hpp"
+#include "runtime/root_secrets.hpp"
 #include "runtime/run_files.hpp"
 #include "runtime/run_fingerprint.hpp"
 #include "runtime/run_folder.hpp"
@@ -93,6 +94,13 @@ std::string tell_hosts(const records::RunRecord& record) {
   for (const auto& host : record.hosts())
     all.push_back(fmt::format("{} ({}, folder '{}')", host.name(), host.address(), host.folder()));
   return fmt::format("{}", fmt::join(all, ", "));
+}
+
+std::string resume_command(const std::filesystem::path& run_dir) {
+  const auto record = read_record(run_dir);
+  const bool has_hosts =
+      root_secrets::are_left(run_dir) || (record && *record && !(*record)->hosts().empty());
+  return fmt::format("dlrun resume {}{}", run_dir.string(), has_hosts ? " --hosts FILE" : "");
 }
 
 result<void> write_record(const std::filesystem::path& run_dir, const records::RunRecord& record) {

@@ -165,6 +165,23 @@ class is_refused(resumed_with_hosts):
         self.resume(job, kept)
         self.assertEqual(self.expect_same_bits(job, spec, may_redo=True)["steps_redone"], 0)
 
+    def test_where_the_job_cannot_run_there_and_nothing_is_changed(self):
+        job, spec = self.begin(self.stop)
+        before = job.contents()
+        elsewhere = json.loads(self.list.read_text())
+        elsewhere["hosts"][1]["address"] = "127.0.0.7"
+        wrong = self.bench.folder / "wrong.yaml"
+        wrong.write_text(json.dumps(elsewhere))
+        for options, word in ((["--set", "cluster.placement=threads", "--hosts", str(self.list)], "cluster.placement"),
+                              (["--set", "durability.replicas=2"], "durability.replicas"),
+                              (["--set", "cluster.workers=2", "--hosts", str(wrong)], "127.0.0.7")):
+            code, told, complaint = job.ask("resume", *options)
+            self.assertEqual((code, told), (BAD_USAGE, ""), complaint)
+            self.assertIn(word, complaint)
+            self.assertEqual(job.contents(), before, "what is refused changes nothing")
+        self.resume(job)
+        self.assertEqual(self.expect_same_bits(job, spec, may_redo=True)["steps_redone"], 0)
+
     def test_where_the_folder_of_a_host_is_of_another_run(self):
         job, _ = self.begin(self.stop)
         (self.hosts.folder_of(self.store_before) / "run" / "run.id").write_text("0123456789abcdef\n")

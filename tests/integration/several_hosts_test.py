@@ -14,6 +14,7 @@ from hosts_case import PS_SHARDS, WORKERS, on_several_hosts, without_copies
 STEP = 20
 LIFETIME_S = 5
 ENDLESS = 100000
+BAD_INPUT = 2
 ROLES = 1 + WORKERS + 2 * PS_SHARDS  # the coordinator, and a keeper for each PS shard
 
 
@@ -251,7 +252,7 @@ class renews_certificates(on_several_hosts):
 
 class is_refused(on_several_hosts):
     def expect_refused(self, job, *words):
-        self.assertEqual(job.wait_end(), 2, job.output())
+        self.assertEqual(job.wait_end(), BAD_INPUT, job.output())
         last = job.output().splitlines()[-1]
         for word in words:
             self.assertIn(word, last)
@@ -303,6 +304,16 @@ class is_refused(on_several_hosts):
         changed = self.rewrite(lambda content: content.update(program="/nowhere/dlrun"))
         with self.start(self.small_job(), hosts=changed) as job:
             self.expect_refused(job, "/nowhere/dlrun")
+
+    def test_a_host_that_has_another_address(self):
+        changed = self.rewrite(lambda content: content["hosts"][1].update(address="10.78.0.77"))
+        with self.start(self.small_job(), hosts=changed) as job:
+            self.expect_refused(job, "host beta", "10.78.0.77", "10.78.0.2")
+
+    def test_a_host_that_the_others_would_look_for_on_themselves(self):
+        changed = self.rewrite(lambda content: content["hosts"][1].update(address="127.0.0.7"))
+        with self.start(self.small_job(), hosts=changed) as job:
+            self.expect_refused(job, "host beta", "127.0.0.7", "no other host reaches", "/etc/hosts")
 
     def test_roles_that_share_a_process(self):
         with self.start(self.small_job(placement="threads")) as job:
