@@ -54,8 +54,6 @@ public:
   const std::shared_ptr<agent::routed_launcher>& launcher() const { return launcher_; }
   /// Hosts may join from now on, where the list lets them. @returns system.
   result<void> open(const protocol::agent_actor& agent);
-  /// May hosts join?
-  bool is_open_to_others() const { return desk_ != nullptr; }
   /// One for one host. Any thread. @returns bad_usage where none may join, limit_exceeded.
   result<join_token> make_token(std::chrono::seconds lifetime) const;
   /// Blocks until the agents of all hosts are there, with the same data, and of others that join as
