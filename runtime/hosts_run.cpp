@@ -18,6 +18,8 @@ constexpr auto decode_patience = std::chrono::minutes(5);
 /// and may have to be given it, over a line that carries at least so much, for all such hosts.
 constexpr std::uint64_t given_bytes_per_s = 4'000'000;
 constexpr auto hosts_look_period = std::chrono::milliseconds(100);
+/// From then on it is said who is waited for: most agents are there within a second.
+constexpr auto tell_after = std::chrono::seconds(2);
 /// The agents that an earlier root left dial ten times a second.
 constexpr auto reattach_patience = std::chrono::seconds(2);
 
@@ -220,17 +222,21 @@ result<join_token> hosts_run::make_token(std::chrono::seconds lifetime) const {
 
 result<void> hosts_run::wait_until_there(run_observer& observer,
                                          const std::function<result<void>()>& meanwhile) {
-  auto due = std::chrono::steady_clock::now() + there_patience_;
+  const auto began = std::chrono::steady_clock::now();
+  auto due = began + there_patience_;
   std::string told;
   for (;;) {
     if (auto goes_on = meanwhile(); !goes_on) return goes_on;
     auto there = launcher_->waiting().wait_until_there(hosts_look_period);
     if (there) return there;
-    if (auto waits = launcher_->waiting().awaited();
-        !waits.empty()) { // somebody has to bring them: that may take long
+    auto waits = launcher_->waiting().awaited();
+    if (!waits.empty()) // somebody has to bring them: that may take long
       due = std::chrono::steady_clock::now() + there_patience_;
-      if (waits != told) observer.waits(told = std::move(waits));
-    }
+    else if (there.error().code == error_code::timed_out &&
+             std::chrono::steady_clock::now() >= began + tell_after)
+      waits = fmt::format("{}; they are waited for, {} s at most", there.error().message,
+                          there_patience_.count());
+    if (!waits.empty() && waits != told) observer.waits(told = std::move(waits));
     const bool is_over = std::chrono::steady_clock::now() >= due;
     if (is_over || there.error().code != error_code::timed_out)
       return fail(takes_over_ ? error_code::timed_out : there.error().code, there.error().message + way_out_);

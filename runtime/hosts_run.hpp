@@ -56,8 +56,6 @@ public:
   const std::shared_ptr<agent::routed_launcher>& launcher() const { return launcher_; }
   /// Hosts may join from now on, where the list lets them. @returns system.
   result<void> open(const protocol::agent_actor& agent);
-  /// May hosts join?
-  bool is_open_to_others() const { return desk_ != nullptr; }
   /// Makes a token for one host. Any thread. @returns bad_usage when no host may join,
   /// limit_exceeded.
   result<join_token> make_token(std::chrono::seconds lifetime) const;

@@ -180,8 +180,7 @@ result<std::unique_ptr<agent::control_server>> open_run(const launcher_choice& c
   };
   if (chosen.hosts) {
     if (auto opened = chosen.hosts->open(agent); !opened) return tl::unexpected(opened.error());
-    if (chosen.hosts->is_open_to_others()) // 'dlrun token' is needed before
-      if (auto done = open(); !done) return tl::unexpected(done.error());
+    if (auto done = open(); !done) return tl::unexpected(done.error()); // they may not come for long
   }
   if (waits_for_hosts) {
     auto there = chosen.hosts->wait_until_there(observer, [&]() -> result<void> {

@@ -14,7 +14,7 @@ from hosts_case import PS_SHARDS, WORKERS, on_several_hosts, without_copies
 STEP = 20
 LIFETIME_S = 5
 ENDLESS = 100000
-BAD_INPUT = 2
+BAD_INPUT, INTERRUPTED = 2, 130
 ROLES = 1 + WORKERS + 2 * PS_SHARDS  # the coordinator, and a keeper for each PS shard
 
 
@@ -248,6 +248,31 @@ class renews_certificates(on_several_hosts):
             report = self.expect_same_bits(job, spec)
         self.assertEqual(report["recoveries"], [])
         self.assertEqual(job.events("host-lost"), [])
+
+
+class waits_for_a_host_that_does_not_come(on_several_hosts):
+    """Its start command hangs, as ssh to a host that is switched off."""
+
+    def setUp(self):
+        super().setUp()
+        content = json.loads(self.list.read_text())
+        content["start"] = ["sh", "-c", f'[ "$0" != beta ] || exec sleep 1000; exec ip netns exec {self.hosts.prefix}$0 "$@"', "{host}"]
+        self.list.write_text(json.dumps(content))
+
+    def test_and_says_so_and_answers_and_can_be_stopped(self):
+        with self.start(self.small_job()) as job:
+            job.wait_for(lambda status: {"name": "beta", "state": "starting"} in status["hosts"], "it is asked while it waits")
+            job.wait_for_output("no word from the agents of these hosts: beta")
+            self.assertIn("beta (starting)", job.ask("status")[1])
+            self.assertIn("no role has had a place yet", job.ask("explain")[1])
+            for words in (["drain", "gamma"], ["scale", "--workers", "2"]):
+                code, _, complaint = job.ask(*words)
+                self.assertEqual(code, BAD_INPUT)
+                self.assertIn("it waits for its hosts", complaint)
+            self.assertEqual(job.ask("stop")[:2], (0, "stopping\n"))
+            self.assertEqual(job.wait_end(), INTERRUPTED, job.output())
+            self.assertFalse(job.run_dir.exists())
+        self.expect_nobody_left()
 
 
 class is_refused(on_several_hosts):
